@@ -1,0 +1,74 @@
+"""The error tree: one family for each exit code, and every message says what, where and the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: `what` happened, `where` (a node, a file, a key), and the `hint` that leads on."""
+
+    what: str
+    where: str = ""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        line = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{line}    hint: {self.hint}" if self.hint else line
+
+
+class EdgecError(Exception):
+    """Base of every error a user can cause. `problems` holds all of them, not the first only."""
+
+    exit_code = 70
+
+    def __init__(self, summary: str, problems: Iterable[Problem] = (), *, where: str = "", hint: str = "") -> None:
+        self.summary, self.where, self.hint = summary, where, hint
+        self.problems = tuple(problems)
+        super().__init__(self.render())
+
+    def render(self) -> str:
+        """The message as the command line prints it after `error: `."""
+        head = str(Problem(self.summary, self.where, self.hint))
+        return "\n".join([head, *(f"  {problem}" for problem in self.problems)])
+
+
+class GateError(EdgecError):
+    """A check that the user asked for failed: accuracy, latency, an exam."""
+
+    exit_code = 1
+
+
+class UsageError(EdgecError):
+    """A flag, a configuration key, a data file or a path is wrong."""
+
+    exit_code = 2
+
+
+class ModelError(EdgecError):
+    """The model is broken or uses what edgec does not support."""
+
+    exit_code = 3
+
+
+class ToolchainError(EdgecError):
+    """No compiler, or a compiler that failed."""
+
+    exit_code = 4
+
+
+class DeviceError(EdgecError):
+    """A device could not be reached, or answered wrongly."""
+
+    exit_code = 5
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint for an unknown word: the nearest known one, else all of them."""
+    from difflib import get_close_matches
+
+    choices = sorted(known)
+    near = get_close_matches(word, choices, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(choices)}"

@@ -1,0 +1,92 @@
+"""Ground floor: element types, dimensions and tensor types, shared by every room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+
+import numpy as np
+
+
+class DType(Enum):
+    """An element type; the value is numpy's name for it."""
+
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    FLOAT16 = "float16"
+    INT8 = "int8"
+    UINT8 = "uint8"
+    INT16 = "int16"
+    UINT16 = "uint16"
+    INT32 = "int32"
+    UINT32 = "uint32"
+    INT64 = "int64"
+    UINT64 = "uint64"
+    BOOL = "bool"
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        return np.dtype(self.value)
+
+    @property
+    def bytes(self) -> int:
+        return self.numpy.itemsize
+
+    @property
+    def is_float(self) -> bool:
+        return self.value.startswith("float")
+
+    @property
+    def is_8_bit(self) -> bool:
+        return self in (DType.INT8, DType.UINT8)
+
+    @staticmethod
+    def of(array: np.ndarray) -> DType:
+        return DType(array.dtype.name)
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A dimension that is known only when the package runs: 1 <= value <= bound."""
+
+    name: str
+    bound: int
+
+    def __str__(self) -> str:
+        return f"{self.name}<={self.bound}"
+
+
+Dim = int | Symbol
+Shape = tuple[Dim, ...]
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """Element type and shape of one value of the graph."""
+
+    dtype: DType
+    shape: Shape
+
+    def __str__(self) -> str:
+        return f"{self.dtype.value}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def is_static(self) -> bool:
+        return all(isinstance(extent, int) for extent in self.shape)
+
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        """The shape as integers; a symbol counts as its bound."""
+        return tuple(extent if isinstance(extent, int) else extent.bound for extent in self.shape)
+
+    @property
+    def elements(self) -> int:
+        """Number of elements; a symbol counts as its bound."""
+        return prod(self.static_shape)
+
+
+def static(shape: Sequence[Dim]) -> tuple[int, ...]:
+    """`shape` as integers, a symbol replaced by its bound."""
+    return TensorType(DType.FLOAT32, tuple(shape)).static_shape

@@ -1,0 +1,79 @@
+"""What edgec knows of each operator. One file of this folder per operator family adds its records to OPERATORS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from edgec.ir.graph import Graph, Node
+from edgec.ir.types import DType, Shape, TensorType
+from edgec.program.expr import Expr
+
+
+class Role(Enum):
+    """What quantization does with an operator; the clauses are those of docs/int8.md."""
+
+    MATRIX = "matrix"  # clause 4: int8 data, constant weights, one output
+    ADD = "add"  # clause 5
+    MUL = "mul"  # clause 6
+    CONCAT = "concat"  # clause 7, several data operands
+    MOVE = "move"  # clause 7, one data operand whose bytes are moved
+    AVERAGE = "average"  # clause 8
+    TABLE = "table"  # clause 9
+    FLOAT = "float"  # stays in float
+
+
+@dataclass(frozen=True)
+class Call:
+    """One node as shape rules see it."""
+
+    graph: Graph
+    node: Node
+
+    def type(self, index: int) -> TensorType:
+        return self.graph.types[self.node.inputs[index]]
+
+    def shape(self, index: int) -> Shape:
+        return self.type(index).shape
+
+    def dtype(self, index: int = 0) -> DType:
+        return self.type(index).dtype
+
+    def constant(self, index: int) -> np.ndarray | None:
+        """The array of input `index`, None when it is absent or computed."""
+        name = self.node.input(index)
+        return self.graph.constant(name) if name else None
+
+    def has(self, index: int) -> bool:
+        return bool(self.node.input(index))
+
+
+InferRule = Callable[[Call], list[TensorType]]
+ScalarRule = Callable[..., Expr]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator of the IR, in ONNX's latest semantics.
+
+    infer: types of the outputs, raising ModelError when the inputs do not fit. scalar: for elementwise operators, the
+    result of one element from the (broadcast) elements of the inputs; the node's attributes arrive as keywords.
+    """
+
+    name: str
+    infer: InferRule
+    role: Role = Role.FLOAT
+    scalar: ScalarRule | None = None
+
+
+OPERATORS: dict[str, Operator] = {}
+
+
+def operator(name: str, infer: InferRule, *, role: Role = Role.FLOAT, scalar: ScalarRule | None = None) -> None:
+    """Add an operator; names are unique."""
+    if name in OPERATORS:
+        raise ValueError(f"operator {name} is registered twice")
+    OPERATORS[name] = Operator(name, infer, role, scalar)

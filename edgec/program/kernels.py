@@ -1,0 +1,231 @@
+"""Arguments of the template kernels: the one description that lower/ fills, emit/ prints and the C kernels read.
+
+Each dataclass is a C struct of the same field names. The metadata key `c` is the field's C type; `activation` stands
+for the target's 8-bit activation type (uint8_t or int8_t), a size is int32_t, a real is float. All tensors are
+channels-last; a "pixel" is one position (batch, y, x), and consecutive pixels lie `*_pixel_stride` elements apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from edgec.program.expr import Expr
+from edgec.program.program import Pointer
+
+LANES = 16  # output channels of one weight panel, for every vocabulary
+PIXEL_BLOCK = 56  # output pixels whose tap pointers a convolution computes at once
+CHANNEL_BLOCK = 16  # channels of one weight block of a depthwise kernel
+
+
+def _pointer(c_type: str) -> Any:
+    return field(metadata={"c": f"{c_type} *"})
+
+
+def _size() -> Any:
+    return field(metadata={"c": "int32_t"})
+
+
+def _real() -> Any:
+    return field(metadata={"c": "float"})
+
+
+Size = Expr | int
+
+
+@dataclass(frozen=True)
+class Window:
+    """Geometry of a sliding window over channels-last images; a matrix product is a 1x1 window over rows of pixels."""
+
+    batch: Size = _size()
+    in_height: Size = _size()
+    in_width: Size = _size()
+    in_pixel_stride: Size = _size()  # elements from one input pixel to the next
+    out_height: Size = _size()
+    out_width: Size = _size()
+    out_pixel_stride: Size = _size()
+    kernel_height: int = _size()
+    kernel_width: int = _size()
+    stride_height: int = _size()
+    stride_width: int = _size()
+    dilation_height: int = _size()
+    dilation_width: int = _size()
+    pad_top: int = _size()
+    pad_left: int = _size()
+
+
+@dataclass(frozen=True)
+class ConvInt8:
+    """y = requantize(bias + sum (x - zero_x) * w), optionally + residual: implicit GEMM, any group count.
+
+    weights: [group][panel of 16 output channels][tap][ceil(in_channels, k_multiple) / 4][16][4] int8, zero padded.
+    bias: int32 [group][panels * 16], already holding bias - zero_x * sum of weights. scale: float, same shape.
+    y = clamp(rint(fl32(acc) * scale), low - zero_y, high - zero_y) + zero_y. With a residual r (same pixels, channels):
+    first v = that value - zero_y, then y = clamp(rint(fl32(v * add_scale) + fl32((r - residual_zero) * residual_scale)),
+    add_low - add_zero, add_high - add_zero) + add_zero. Reads up to k_multiple - 1 bytes past a pixel's channels.
+    """
+
+    window: Window
+    x: Pointer = _pointer("const activation")
+    weights: Pointer = _pointer("const int8_t")
+    bias: Pointer = _pointer("const int32_t")
+    scale: Pointer = _pointer("const float")
+    y: Pointer = _pointer("activation")
+    residual: Pointer | None = _pointer("const activation")
+    residual_pixel_stride: Size = _size()
+    groups: int = _size()
+    in_channels: int = _size()  # of one group
+    out_channels: int = _size()  # of one group
+    zero_x: int = _size()
+    zero_y: int = _size()
+    low: int = _size()
+    high: int = _size()
+    add_scale: float = _real()
+    residual_scale: float = _real()
+    residual_zero: int = _size()
+    add_zero: int = _size()
+    add_low: int = _size()
+    add_high: int = _size()
+
+
+@dataclass(frozen=True)
+class ConvInt8Any:
+    """ConvInt8 for weights outside [-127, 127] or with a zero point: weights int16 [out_channel][tap][in_channel], w - z_w.
+
+    Scalar and exact; bias: int32 [out channels], *without* the zero_x correction. No residual, no reading past a pixel.
+    """
+
+    window: Window
+    x: Pointer = _pointer("const activation")
+    weights: Pointer = _pointer("const int16_t")
+    bias: Pointer = _pointer("const int32_t")
+    scale: Pointer = _pointer("const float")
+    y: Pointer = _pointer("activation")
+    groups: int = _size()
+    in_channels: int = _size()
+    out_channels: int = _size()
+    zero_x: int = _size()
+    zero_y: int = _size()
+    low: int = _size()
+    high: int = _size()
+
+
+@dataclass(frozen=True)
+class DepthwiseInt8:
+    """One filter per channel. weights: [tap][channels rounded up to 16] int8; bias (with the zero_x correction) and
+    scale: [channels rounded up to 16]. y as in ConvInt8 without residual. Never reads or writes past a pixel's channels."""
+
+    window: Window
+    x: Pointer = _pointer("const activation")
+    weights: Pointer = _pointer("const int8_t")
+    bias: Pointer = _pointer("const int32_t")
+    scale: Pointer = _pointer("const float")
+    y: Pointer = _pointer("activation")
+    channels: int = _size()
+    zero_x: int = _size()
+    zero_y: int = _size()
+    low: int = _size()
+    high: int = _size()
+
+
+@dataclass(frozen=True)
+class ConvFloat:
+    """y = clamp(bias + sum x * w + residual, low, high); -inf and +inf mean no clamp.
+
+    weights: [group][panel of 16][tap][in_channels][16] float, bias: [group][panels * 16], zero padded. Padding is 0.
+    """
+
+    window: Window
+    x: Pointer = _pointer("const float")
+    weights: Pointer = _pointer("const float")
+    bias: Pointer = _pointer("const float")
+    y: Pointer = _pointer("float")
+    residual: Pointer | None = _pointer("const float")
+    residual_pixel_stride: Size = _size()
+    groups: int = _size()
+    in_channels: int = _size()
+    out_channels: int = _size()
+    low: float = _real()
+    high: float = _real()
+
+
+@dataclass(frozen=True)
+class DepthwiseFloat:
+    """One filter per channel. weights: [tap][channels rounded up to 16] float, bias: [channels rounded up to 16]."""
+
+    window: Window
+    x: Pointer = _pointer("const float")
+    weights: Pointer = _pointer("const float")
+    bias: Pointer = _pointer("const float")
+    y: Pointer = _pointer("float")
+    channels: int = _size()
+    low: float = _real()
+    high: float = _real()
+
+
+@dataclass(frozen=True)
+class PoolMaxInt8:
+    """Maximum over the window's pixels that lie inside the image, then clamp(low, high)."""
+
+    window: Window
+    x: Pointer = _pointer("const activation")
+    y: Pointer = _pointer("activation")
+    channels: int = _size()
+    low: int = _size()
+    high: int = _size()
+
+
+@dataclass(frozen=True)
+class PoolMaxFloat:
+    window: Window
+    x: Pointer = _pointer("const float")
+    y: Pointer = _pointer("float")
+    channels: int = _size()
+
+
+@dataclass(frozen=True)
+class PoolAverageInt8:
+    """y = clamp(rint(fl32(sum (x - zero_x)) * scale[count]), low - zero_y, high - zero_y) + zero_y over the inside pixels.
+
+    scale: float [kernel_height * kernel_width + 1], indexed by the number of pixels counted (all of the window's when
+    count_include_pad; pixels beyond the padding never count). pad_bottom and pad_right bound the padded image.
+    """
+
+    window: Window
+    x: Pointer = _pointer("const activation")
+    scale: Pointer = _pointer("const float")
+    y: Pointer = _pointer("activation")
+    channels: int = _size()
+    count_include_pad: int = _size()
+    pad_bottom: int = _size()
+    pad_right: int = _size()
+    zero_x: int = _size()
+    zero_y: int = _size()
+    low: int = _size()
+    high: int = _size()
+
+
+@dataclass(frozen=True)
+class PoolAverageFloat:
+    """y = fl32(sum of the inside pixels, in (y, x) order from 0) / fl32(count), count as in PoolAverageInt8."""
+
+    window: Window
+    x: Pointer = _pointer("const float")
+    y: Pointer = _pointer("float")
+    channels: int = _size()
+    count_include_pad: int = _size()
+    pad_bottom: int = _size()
+    pad_right: int = _size()
+
+
+TEMPLATES: dict[type, str] = {
+    ConvInt8: "conv_int8",
+    ConvInt8Any: "conv_int8_any",
+    DepthwiseInt8: "depthwise_int8",
+    ConvFloat: "conv_float",
+    DepthwiseFloat: "depthwise_float",
+    PoolMaxInt8: "pool_max_int8",
+    PoolMaxFloat: "pool_max_float",
+    PoolAverageInt8: "pool_average_int8",
+    PoolAverageFloat: "pool_average_float",
+}

@@ -1,0 +1,156 @@
+"""The Program: kernel calls over buffers, for one target. It knows nothing of the graph beyond types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+import numpy as np
+
+from edgec.ir.types import DType
+from edgec.program.expr import Expr, Size, Var, bound
+
+
+class Kind(Enum):
+    """Where a buffer lives."""
+
+    INPUT = "input"  # the caller's memory, read only
+    OUTPUT = "output"  # the caller's memory, written
+    ARENA = "arena"  # planned into the arena; address in bytes after planning
+    CONSTANT = "constant"  # in the weights blob; address in bytes after packing
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A one-dimensional run of `size` elements. Shape and layout live in the index expressions of those who use it.
+
+    `parent` makes this a view: it starts `offset` elements (of this dtype) into the parent's memory.
+    """
+
+    name: str
+    dtype: DType
+    size: Expr
+    kind: Kind
+    data: np.ndarray | None = None  # CONSTANT only: the bytes, one-dimensional
+    parent: str | None = None
+    offset: Expr | None = None
+    address: int | None = None
+
+    @property
+    def max_bytes(self) -> int:
+        return bound(self.size) * self.dtype.bytes
+
+
+# Statements of a loop kernel
+
+
+@dataclass(frozen=True)
+class For:
+    """for (var = start; var < start + extent; var++) body"""
+
+    var: Var
+    extent: Expr
+    body: tuple[Statement, ...]
+    start: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Declare:
+    """A named scalar; `mutable` when an Assign changes it later."""
+
+    var: Var
+    value: Expr
+    mutable: bool = False
+
+
+@dataclass(frozen=True)
+class Assign:
+    var: Var
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Store:
+    buffer: str
+    index: Expr
+    value: Expr
+
+
+Statement = For | Declare | Assign | Store
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """The address of element `offset` of a buffer."""
+
+    buffer: str
+    offset: Expr
+
+
+@dataclass(frozen=True)
+class Call:
+    """What every kernel call says about itself: its C name, the ONNX nodes it computes and the comment above it."""
+
+    name: str
+    nodes: tuple[str, ...]
+    comment: tuple[str, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    macs: int
+
+
+@dataclass(frozen=True)
+class LoopCall:
+    """A loop nest. The outermost For, when `parallel`, is split statically over the threads."""
+
+    call: Call
+    body: tuple[Statement, ...]
+    parallel: bool
+
+
+@dataclass(frozen=True)
+class TemplateCall:
+    """A call of a template kernel: `arguments` is one of the frozen dataclasses of program/kernels.py.
+
+    `items` units of work are split statically over the threads; each thread needs `scratch_bytes` of its own.
+    """
+
+    call: Call
+    arguments: object
+    items: Expr
+    scratch_bytes: int
+
+
+AnyCall = LoopCall | TemplateCall
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of the package, as the caller sees it. scale is None for a float (or integer) value."""
+
+    name: str  # ONNX name
+    identifier: str  # C identifier
+    buffer: str
+    dtype: DType
+    shape: tuple[Expr, ...]
+    scale: float | None = None
+    zero_point: int = 0
+
+
+@dataclass
+class Program:
+    """Everything that emission needs. `arena_bytes` is set by planning."""
+
+    name: str
+    target: str
+    inputs: list[Port] = field(default_factory=list)
+    outputs: list[Port] = field(default_factory=list)
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    calls: list[AnyCall] = field(default_factory=list)
+    sizes: list[Size] = field(default_factory=list)
+    arena_bytes: int = 0
+    scratch_bytes: int = 0  # of the hungriest call, for one thread
+    live_bound_bytes: int = 0  # the largest sum of buffers alive at once: no plan can be smaller
+
+    def place(self, name: str, address: int) -> None:
+        self.buffers[name] = replace(self.buffers[name], address=address)

@@ -1,0 +1,56 @@
+"""How template kernels divide into work items, and the scratch memory one thread needs. Equal for every vocabulary."""
+
+from __future__ import annotations
+
+from edgec.program.expr import Expr, Number, expr
+from edgec.program.kernels import LANES, PIXEL_BLOCK, ConvFloat, ConvInt8, ConvInt8Any, Window
+
+PANELS_PER_ITEM = 8  # weight panels that share one set of tap pointers
+POINTER_BYTES = 8
+CACHE_LINE = 64
+
+
+def ceil_div(a: Number, b: int) -> Expr:
+    return (expr(a) + (b - 1)) // b
+
+
+def out_pixels(window: Window) -> Expr:
+    return expr(window.batch) * window.out_height * window.out_width
+
+
+def panels(out_channels: int) -> int:
+    """Weight panels of one group."""
+    return -(-out_channels // LANES)
+
+
+def work_items(arguments: object) -> Expr:
+    """Number of work items.
+
+    Convolutions: item = (group * panel_chunks + chunk) * pixel_blocks + pixel_block, a chunk being PANELS_PER_ITEM panels
+    and a pixel block PIXEL_BLOCK consecutive output pixels. All other kernels: one item an output row, batch * out_height.
+    """
+    window: Window = arguments.window  # type: ignore[attr-defined]
+    if isinstance(arguments, (ConvInt8, ConvFloat)):
+        chunks = -(-panels(arguments.out_channels) // PANELS_PER_ITEM)
+        return ceil_div(out_pixels(window), PIXEL_BLOCK) * (arguments.groups * chunks)
+    return expr(window.batch) * window.out_height
+
+
+def scratch_bytes(arguments: object) -> int:
+    """Scratch of one thread, a multiple of 64: tap pointers for one pixel block (8 bytes each) and one row of padding."""
+    window: Window = arguments.window  # type: ignore[attr-defined]
+    taps = window.kernel_height * window.kernel_width
+    if isinstance(arguments, ConvInt8Any):
+        return 0
+    if isinstance(arguments, (ConvInt8, ConvFloat)):
+        row = arguments.in_channels * (4 if isinstance(arguments, ConvFloat) else 1) + LANES
+        return _lines(taps * PIXEL_BLOCK * POINTER_BYTES) + _lines(row)
+    channels: int = getattr(arguments, "channels")  # noqa: B009
+    element = 4 if "Float" in type(arguments).__name__ else 1
+    return _lines(taps * PIXEL_BLOCK * POINTER_BYTES) + _lines((channels + LANES) * element) + _lines((channels + LANES) * 4)
+
+
+def _lines(count: int) -> int:
+    return -(-count // CACHE_LINE) * CACHE_LINE
+
+
