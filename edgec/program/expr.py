@@ -6,8 +6,9 @@ Integers are int32 when rendered; `//` and `%` are used on non-negative numbers 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Union
+from typing import Any, Union
 
 import numpy as np
 
@@ -192,7 +193,7 @@ def logical(op: str, a: Expr, b: Expr) -> Expr:
     return Binary(BOOL, op, a, b)
 
 
-_FOLD = {
+_FOLD: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b, "min": min, "max": max, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
     "eq": lambda a, b: a == b,

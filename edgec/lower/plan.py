@@ -1,0 +1,160 @@
+"""The memory plan: every arena buffer of a Program gets an address; buffers whose lives do not overlap share bytes.
+
+Placing intervals of given sizes is NP-hard; first-fit over a few orders, then a seeded search, reaches the live-set
+bound (no plan can be smaller than the largest sum of buffers alive at one call) on ordinary networks.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from edgec.lower.in_place import in_place_pairs
+from edgec.program.program import AnyCall, Kind, Program, TemplateCall
+
+ALIGNMENT = 64
+SLACK = 64  # readable bytes after the last tensor: 8-bit kernels read a few bytes past a pixel's channels
+SEARCH_ROUNDS = 300
+
+
+@dataclass(frozen=True)
+class Life:
+    """A block of memory: alive from the call that first writes it to the last that reads it, both included."""
+
+    name: str
+    size: int
+    first: int
+    last: int
+
+    def overlaps(self, other: Life) -> bool:
+        return self.first <= other.last and other.first <= self.last
+
+
+def plan(program: Program) -> None:
+    """Set the address of every arena buffer, and the Program's arena, scratch and live-set sizes, in bytes."""
+    roots = _shared_roots(program)
+    lives = _lives(program, roots)
+    program.scratch_bytes = max((call.scratch_bytes for call in program.calls if isinstance(call, TemplateCall)), default=0)
+    tensors_bound = _live_bound(lives, len(program.calls))
+    program.live_bound_bytes = tensors_bound + SLACK + program.scratch_bytes
+    addresses = _search(lives, tensors_bound)
+    program.arena_bytes = _extent(lives, addresses) + SLACK
+    for name, buffer in program.buffers.items():
+        if buffer.kind is Kind.ARENA:
+            offset = 0 if buffer.offset is None else _constant_offset(program, name) * buffer.dtype.bytes
+            program.place(name, addresses.get(roots[name], 0) + offset)
+
+
+def _constant_offset(program: Program, name: str) -> int:
+    """Elements from the start of the root's memory to a view's first; views of arena buffers start at fixed places."""
+    from edgec.program.expr import bound
+
+    buffer, total = program.buffers[name], 0
+    while buffer.parent is not None:
+        total += bound(buffer.offset) if buffer.offset is not None else 0
+        buffer = program.buffers[buffer.parent]
+    return total
+
+
+def _root(program: Program, name: str) -> str:
+    while (parent := program.buffers[name].parent) is not None:
+        name = parent
+    return name
+
+
+def _shared_roots(program: Program) -> dict[str, str]:
+    """buffer -> the buffer whose memory it uses: a view's root, then whatever that root may be computed in."""
+    roots = {name: _root(program, name) for name in program.buffers}
+    merged: dict[str, str] = {}
+
+    def final(name: str) -> str:
+        while name in merged:
+            name = merged[name]
+        return name
+
+    last_use = _last_uses(program, roots)
+    for index, written, read in in_place_pairs(program):
+        source, result = final(roots[read]), final(roots[written])
+        if source != result and last_use[source] == index and _same_size(program, source, result):
+            merged[result] = source
+            last_use[source] = max(last_use[source], last_use[result])
+    return {name: final(root) for name, root in roots.items()}
+
+
+def _same_size(program: Program, source: str, result: str) -> bool:
+    one, two = program.buffers[source], program.buffers[result]
+    return one.kind is two.kind is Kind.ARENA and one.max_bytes >= two.max_bytes
+
+
+def _last_uses(program: Program, roots: dict[str, str]) -> dict[str, int]:
+    last: dict[str, int] = dict.fromkeys(roots.values(), -1)
+    for index, call in enumerate(program.calls):
+        for name in _touched(call):
+            last[roots[name]] = index
+    return last
+
+
+def _touched(call: AnyCall) -> Iterator[str]:
+    yield from call.call.reads
+    yield from call.call.writes
+
+
+def _lives(program: Program, roots: dict[str, str]) -> list[Life]:
+    """Lives of the memory blocks, in order of first use; a buffer that no call touches needs none."""
+    found: dict[str, Life] = {}
+    for index, call in enumerate(program.calls):
+        for name in _touched(call):
+            buffer = program.buffers[roots[name]]
+            if buffer.kind is not Kind.ARENA:
+                continue
+            size = -(-buffer.max_bytes // ALIGNMENT) * ALIGNMENT
+            life = found.get(buffer.name, Life(buffer.name, size, index, index))
+            found[buffer.name] = replace(life, last=index)
+    return list(found.values())
+
+
+def _live_bound(lives: Sequence[Life], calls: int) -> int:
+    return max((sum(life.size for life in lives if life.first <= index <= life.last) for index in range(calls)), default=0)
+
+
+def _extent(lives: Sequence[Life], addresses: dict[str, int]) -> int:
+    return max((addresses[life.name] + life.size for life in lives), default=0)
+
+
+def _first_fit(order: Sequence[Life]) -> dict[str, int]:
+    """Each block at the lowest address where nothing that is alive at the same time lies."""
+    placed: list[tuple[int, Life]] = []
+    addresses: dict[str, int] = {}
+    for life in order:
+        address = 0
+        for start, other in placed:
+            if other.overlaps(life) and start < address + life.size and address < start + other.size:
+                address = start + other.size
+        addresses[life.name] = address
+        placed.append((address, life))
+        placed.sort(key=lambda item: item[0])
+    return addresses
+
+
+def _search(lives: Sequence[Life], bound_bytes: int) -> dict[str, int]:
+    orders = [
+        sorted(lives, key=lambda life: (-life.size, life.first)),
+        sorted(lives, key=lambda life: (-life.size * (life.last - life.first + 1), life.first)),
+        sorted(lives, key=lambda life: (life.first, -life.size)),
+        sorted(lives, key=lambda life: (life.first - life.last, -life.size)),
+    ]
+    best_order = min(orders, key=lambda order: _extent(lives, _first_fit(order)))
+    best = _first_fit(best_order)
+    generator = random.Random(0)
+    rounds = SEARCH_ROUNDS if len(lives) > 1 else 0
+    for _ in range(rounds):
+        if _extent(lives, best) <= bound_bytes:
+            break
+        order = list(best_order)
+        first, second = generator.randrange(len(order)), generator.randrange(len(order))
+        order.insert(second, order.pop(first))
+        candidate = _first_fit(order)
+        if _extent(lives, candidate) <= _extent(lives, best):
+            best, best_order = candidate, order
+    return best
