@@ -1,0 +1,33 @@
+"""The flags of a build, made from the table of settings, and the configuration they resolve to."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from edgec.config import SETTINGS, BuildConfig, resolve
+
+
+def declare_settings(parser: argparse.ArgumentParser, names: Iterable[str] = tuple(SETTINGS)) -> None:
+    """Add one flag for each named setting; a missing flag is None, so that the other sources can speak."""
+    for name in names:
+        setting, flag = SETTINGS[name], f"--{name.replace('_', '-')}"
+        if name == "compile":
+            parser.add_argument("--no-compile", dest="compile", action="store_const", const=False, default=None, help=setting.help)
+        elif setting.switch:
+            parser.add_argument(flag, dest=name, action="store_const", const=True, default=None, help=setting.help)
+        else:
+            short = ["-o"] if name == "out" else []
+            action = "append" if setting.many else "store"
+            parser.add_argument(*short, flag, dest=name, action=action, default=None, metavar=name.upper(), help=setting.help)
+
+
+def resolve_settings(options: argparse.Namespace) -> BuildConfig:
+    """Flags over EDGEC_* over edgec.toml (beside the model, else here) over defaults."""
+    flags = {name: getattr(options, name) for name in SETTINGS if getattr(options, name, None) is not None}
+    beside = Path(options.model).resolve().parent
+    folder = beside if (beside / "edgec.toml").is_file() else Path.cwd()
+    known = {f"EDGEC_{name.upper()}": None for name in SETTINGS}
+    return resolve(flags, {key: value for key, value in os.environ.items() if key in known}, folder)

@@ -1,0 +1,124 @@
+"""A built package: its manifest, its exam, and a way to run it over numpy arrays, here or through an emulator."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from edgec.devices.local import Session, exam_program, run
+from edgec.errors import GateError, Problem, UsageError
+from edgec.targets import Target, load_target
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or output of the package as callers see it."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @property
+    def bytes(self) -> int:
+        return int(np.prod(self.shape)) * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package directory that build() wrote."""
+
+    directory: Path
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        path = self.directory / "manifest.json"
+        try:
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise UsageError("not an edgec package", where=str(self.directory), hint="give the directory that edgec build wrote") from error
+
+    @property
+    def target(self) -> Target:
+        return load_target(self.manifest["target"])
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        return _tensors(self.manifest["inputs"])
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        return _tensors(self.manifest["outputs"])
+
+    def examine(self, *, isa: str | None = None, threads: int = 1) -> dict[str, Any]:
+        """Run the exam and return its findings; GateError when an answer is not the expected one."""
+        return self._ask("exam", [], isa, threads)
+
+    def benchmark(self, seconds: float = 1.0, *, isa: str | None = None, threads: int = 1) -> dict[str, Any]:
+        """Latency of one run in microseconds, as the exam program measures it."""
+        return self._ask("benchmark", ["--bench", str(seconds)], isa, threads)
+
+    def load(self, *, isa: str | None = None, threads: int = 1) -> Runner:
+        """A callable over numpy arrays, which keeps one process of the exam program open; use it in a `with` block."""
+        command = [*exam_program(self.directory, self.target), "--run", *_choices(isa, threads)]
+        return Runner(self.inputs, self.outputs, Session(command))
+
+    def _ask(self, what: str, arguments: Sequence[str], isa: str | None, threads: int) -> dict[str, Any]:
+        done = run([*exam_program(self.directory, self.target), "--json", *arguments, *_choices(isa, threads)])
+        if done.status != 0:
+            problems = [Problem(line) for line in (done.errors or done.output.decode(errors="replace")).splitlines()[-8:]]
+            raise GateError(f"the {what} failed with status {done.status}", problems, where=str(self.directory))
+        return dict(json.loads(done.output))
+
+
+class Runner:
+    """Calls a package: arrays in (by position, by name or as one dict), a list of output arrays out."""
+
+    def __init__(self, inputs: list[Tensor], outputs: list[Tensor], session: Session) -> None:
+        self._inputs, self._outputs, self._session = inputs, outputs, session
+
+    def __call__(self, *arrays: np.ndarray | Mapping[str, np.ndarray], **named: np.ndarray) -> list[np.ndarray]:
+        data = b"".join(array.tobytes() for array in self._ordered(arrays, named))
+        answer = self._session.exchange(data, sum(output.bytes for output in self._outputs))
+        results, start = [], 0
+        for output in self._outputs:
+            block = np.frombuffer(answer, output.dtype, int(np.prod(output.shape)), start)
+            results.append(block.reshape(output.shape).copy())
+            start += output.bytes
+        return results
+
+    def _ordered(self, arrays: Sequence[np.ndarray | Mapping[str, np.ndarray]], named: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        given: dict[str, np.ndarray] = dict(named)
+        for tensor, array in zip(self._inputs, arrays, strict=False):
+            given.update(array if isinstance(array, Mapping) else {tensor.name: array})
+        problems = [Problem("missing", tensor.name) for tensor in self._inputs if tensor.name not in given]
+        problems += [Problem("not an input of this package", name) for name in given if name not in {t.name for t in self._inputs}]
+        for tensor in self._inputs:
+            array = given.get(tensor.name)
+            if array is not None and (array.shape != tensor.shape or array.dtype != tensor.dtype):
+                problems.append(Problem(f"is {array.dtype}{list(array.shape)}, must be {tensor.dtype}{list(tensor.shape)}", tensor.name))
+        if problems:
+            raise UsageError("the inputs do not fit the package", problems)
+        return [np.ascontiguousarray(given[tensor.name]) for tensor in self._inputs]
+
+    def close(self) -> None:
+        self._session.close()
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _choices(isa: str | None, threads: int) -> list[str]:
+    return ["--threads", str(threads), *(["--isa", isa] if isa else [])]
+
+
+def _tensors(items: Sequence[Mapping[str, Any]]) -> list[Tensor]:
+    return [Tensor(item["name"], np.dtype(item["dtype"]), tuple(item["shape"])) for item in items]

@@ -1,0 +1,3 @@
+"""The version of edgec, and of the package interface it emits."""
+
+__version__ = "0.1.0"
