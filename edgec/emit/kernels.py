@@ -1,0 +1,102 @@
+"""Template kernels as C: the header with the argument structs, and one source for each SIMD vocabulary."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+
+import jinja2
+
+from edgec.emit.vocabularies import VOCABULARIES, Vocabulary
+from edgec.program.kernels import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, TEMPLATES, Window
+from edgec.program.work import PANELS_PER_ITEM
+from edgec.targets import Target
+
+
+@cache
+def data_root() -> Path:
+    """The folder that holds templates/ and runtimes/: inside an installed wheel, or the checkout."""
+    package = Path(__file__).resolve().parents[1]
+    return package / "_data" if (package / "_data").is_dir() else package.parent
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Templates of C sources; an unknown name is an error, never an empty string."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(data_root() / "templates" / "c"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # the output is C
+    )
+
+
+def runtime_text(path: str) -> str:
+    """A hand-written C source of runtimes/c."""
+    return (data_root() / "runtimes" / "c" / path).read_text(encoding="utf-8")
+
+
+def render_kernel_header(name: str, used: frozenset[type], target: Target) -> str:
+    """NAME_kernels.h: the activation type, one argument struct for each kernel of `used`, and every vocabulary's table."""
+    return environment().get_template("kernels.h.j2").render(
+        name=name,
+        activation="int8_t" if target.signed_activations else "uint8_t",
+        structs=[(_struct(name, kind), _members(name, kind)) for kind in (Window, *_ordered(used))],
+        kernels=[TEMPLATES[kind] for kind in _ordered(used)],
+        vocabularies=target.vocabularies,
+    )
+
+
+def render_kernels(name: str, vocabulary: str, used: frozenset[type], target: Target) -> str:
+    """NAME_kernels_<vocabulary>.c: the vocabulary's words, then each kernel of `used` written in them, then their table."""
+    words = VOCABULARIES[vocabulary]
+    kernels = [TEMPLATES[kind] for kind in _ordered(used)]
+    context = {
+        "name": name,
+        "words": words,
+        "activation": "int8_t" if target.signed_activations else "uint8_t",
+        "k_multiple": target.k_multiple,
+        "lanes": LANES,
+        "pixel_block": PIXEL_BLOCK,
+        "channel_block": CHANNEL_BLOCK,
+        "panels_per_item": PANELS_PER_ITEM,
+    }
+    bodies = [environment().get_template(f"{kernel}.c.j2").render(context) for kernel in kernels]
+    return environment().get_template("kernels.c.j2").render(
+        context,
+        prologue=runtime_text("prologue.h").strip(),
+        headers=[runtime_text(f"vocabulary/{header}").strip() for header in _headers(words, kernels)],
+        bodies=[body.strip() for body in bodies],
+        kernels=kernels,
+    )
+
+
+def _ordered(used: frozenset[type]) -> list[type]:
+    """The kernels of `used` in the order of TEMPLATES, so that equal programs give equal text."""
+    return [kind for kind in TEMPLATES if kind in used]
+
+
+def _headers(words: Vocabulary, kernels: list[str]) -> list[str]:
+    """The headers that the kernels need: a kernel that works on int8 says so in its name."""
+    whole = any("int8" in kernel for kernel in kernels)
+    real = any("float" in kernel for kernel in kernels)
+    return ["common.h", *((*words.int8_headers, "int8_common.h") if whole else ()), *(words.float_headers if real else ())]
+
+
+def _struct(name: str, kind: type) -> str:
+    return f"{name}_window" if kind is Window else f"{name}_{TEMPLATES[kind]}"
+
+
+def _members(name: str, kind: type) -> list[str]:
+    """The struct's members as C declarations, in the order of the dataclass."""
+    members = []
+    for field in fields(kind):
+        if field.name == "window":
+            members.append(f"struct {name}_window window")
+        else:
+            c_type: str = field.metadata["c"]
+            members.append(f"{c_type}{field.name}" if c_type.endswith("*") else f"{c_type} {field.name}")
+    return members

@@ -1,0 +1,82 @@
+/* The int8 words in plain C: the specification of every other vocabulary.
+
+   lanes_t        16 int32 lanes: the channels of one panel at one pixel.
+   accumulator_t  running sums of a panel (elsewhere: of a part of it); start() begins with the bias.
+   pixels_t       k_step blocks of 4 input channels of one pixel; weights_t the same of a panel.
+   dot            sum + the products of weights and pixels, each exact.
+   requantize     clamp(rint(fl32(fl32(sum) * scale)), low, high), ties to even.
+   add_residual   clamp(rint(fl32(fl32(v) * v_scale) + fl32(fl32(r - zero) * r_scale)), low, high). */
+
+typedef struct { int32_t lane[LANES]; } lanes_t;
+typedef lanes_t accumulator_t;
+typedef struct { int32_t k[4]; } pixels_t;
+typedef struct { const int8_t *w; } weights_t;
+
+/* rint of a float of magnitude below 2^22, by the rounding of an addition. */
+INLINE int32_t round_even(float v) {
+    const float magic = 12582912.0f; /* 1.5 * 2^23 */
+    return (int32_t)((v + magic) - magic);
+}
+
+INLINE float clamp_float(float v, float low, float high) {
+    v = v > low ? v : low;
+    return v < high ? v : high;
+}
+
+INLINE accumulator_t start(const int32_t *bias) {
+    accumulator_t sum;
+    int i;
+    for (i = 0; i < LANES; i++) sum.lane[i] = bias[i];
+    return sum;
+}
+
+INLINE pixels_t load_pixels(const activation *x) {
+    pixels_t pixels;
+    int i;
+    for (i = 0; i < 4; i++) pixels.k[i] = x[i];
+    return pixels;
+}
+
+INLINE weights_t load_weights(const int8_t *w) {
+    weights_t weights;
+    weights.w = w;
+    return weights;
+}
+
+INLINE accumulator_t dot(accumulator_t sum, weights_t weights, pixels_t x) {
+    int i;
+    for (i = 0; i < LANES; i++) {
+        const int8_t *w = weights.w + 4 * i;
+        sum.lane[i] += w[0] * x.k[0] + w[1] * x.k[1] + w[2] * x.k[2] + w[3] * x.k[3];
+    }
+    return sum;
+}
+
+INLINE lanes_t collect(accumulator_t sum) { return sum; }
+
+INLINE lanes_t requantize(lanes_t sum, const float *scale, float low, float high) {
+    int i;
+    for (i = 0; i < LANES; i++) sum.lane[i] = round_even(clamp_float((float)sum.lane[i] * scale[i], low, high));
+    return sum;
+}
+
+INLINE lanes_t add_residual(lanes_t v, float v_scale, lanes_t r, int32_t zero, float r_scale, float low, float high) {
+    int i;
+    for (i = 0; i < LANES; i++) {
+        const float a = (float)v.lane[i] * v_scale, b = (float)(r.lane[i] - zero) * r_scale;
+        v.lane[i] = round_even(clamp_float(a + b, low, high));
+    }
+    return v;
+}
+
+INLINE lanes_t load_lanes(const activation *x) {
+    lanes_t v;
+    int i;
+    for (i = 0; i < LANES; i++) v.lane[i] = x[i];
+    return v;
+}
+
+INLINE void store_lanes(activation *y, lanes_t v, int32_t zero) {
+    int i;
+    for (i = 0; i < LANES; i++) y[i] = (activation)(v.lane[i] + zero);
+}
