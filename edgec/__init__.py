@@ -1,9 +1,24 @@
 """edgec: turns a trained ONNX model into code that a device runs by itself."""
 
-from edgec.api import build, compare, inspect, quantize, run
-from edgec.config import BuildConfig
-from edgec.errors import EdgecError
-from edgec.package import Package
-from edgec.version import __version__
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from edgec.api import build, compare, inspect, quantize, run
+    from edgec.config import BuildConfig
+    from edgec.errors import EdgecError
+    from edgec.package import Package
+    from edgec.version import __version__
 
 __all__ = ["BuildConfig", "EdgecError", "Package", "__version__", "build", "compare", "inspect", "quantize", "run"]
+
+_HOMES = {"BuildConfig": "config", "EdgecError": "errors", "Package": "package", "__version__": "version"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use, so that one room can be imported without all the others."""
+    if name not in __all__:
+        raise AttributeError(f"module 'edgec' has no attribute {name!r}")
+    return getattr(import_module(f"edgec.{_HOMES.get(name, 'api')}"), name)

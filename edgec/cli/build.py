@@ -7,6 +7,7 @@ from pathlib import Path
 
 import edgec
 from edgec.cli.console import Console, table
+from edgec.cli.inspect import tables
 from edgec.cli.settings import declare_settings, resolve_settings
 from edgec.config import BuildConfig
 from edgec.package import Package
@@ -23,7 +24,7 @@ def act(options: argparse.Namespace, console: Console) -> None:
     console.note(_plan(options.model, config))
     if options.dry_run:
         found = edgec.inspect(options.model, config=config)
-        console.result({"plan": _plan(options.model, config), **found.facts}, found.tables)
+        console.result({"plan": _plan(options.model, config), **found.facts}, tables(found))
         return
     with console.progress() as progress:
         package = edgec.build(options.model, config=config, progress=progress)
