@@ -1,0 +1,48 @@
+"""Shared by all tests: what a test needs of the machine, and the law that CI skips nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+
+import pytest
+
+# program -> the Debian package that has it
+PROGRAMS = {
+    "gcc": "gcc",
+    "clang": "clang",
+    "g++": "g++",
+    "cmake": "cmake",
+    "make": "make",
+    "nm": "binutils",
+    "objdump": "binutils",
+    "valgrind": "valgrind",
+    "qemu-aarch64": "qemu-user",
+    "qemu-arm": "qemu-user",
+    "qemu-riscv64": "qemu-user",
+    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
+    "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf",
+    "riscv64-linux-gnu-gcc": "gcc-riscv64-linux-gnu",
+}
+
+
+def require(*programs: str) -> None:
+    """Skip the test, naming the package to install, where a program is missing."""
+    missing = [name for name in programs if shutil.which(name) is None]
+    if missing:
+        packages = sorted({PROGRAMS.get(name, name) for name in missing})
+        pytest.skip(f"needs {', '.join(missing)}: apt-get install {' '.join(packages)}")
+
+
+@pytest.fixture
+def needs() -> Callable[..., None]:
+    return require
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """With EDGEC_NO_SKIP (CI) a skipped test is a failure: something that should be installed is not."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("EDGEC_NO_SKIP") and reporter is not None and reporter.stats.get("skipped") and exitstatus == 0:
+        reporter.write_line("EDGEC_NO_SKIP is set and tests were skipped", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
