@@ -13,7 +13,7 @@ class Tile:
     (int8) or `k_step` channels (float), for `row_step` rows at once.
     """
 
-    rows: tuple[int, ...]  # tile heights, the best first; the last one is row_step
+    rows: tuple[int, ...]  # tile heights that divide PIXEL_BLOCK, the best first; the last one is row_step
     panels: int
     units: int
     k_step: int = 1
@@ -38,9 +38,20 @@ class Vocabulary:
     features: tuple[str, ...]  # what the processor must have, in /proc/cpuinfo's words
 
 
-_X86 = {"archs": ("x86_64",), "guard": "defined(__x86_64__) || defined(__i386__)", "include": "immintrin.h"}
-_ARM64 = {"archs": ("aarch64",), "guard": "defined(__aarch64__)", "include": "arm_neon.h"}
-_AVX512 = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma"
+def _x86(name: str, target: str, int8_headers: tuple[str, ...], float_header: str, int8: Tile, real: Tile, features: str) -> Vocabulary:
+    guard = "defined(__x86_64__) || defined(__i386__)"
+    words = tuple(features.split())
+    return Vocabulary(name, ("x86_64",), guard, target, target, "immintrin.h", int8_headers, (float_header,), int8, real, words)
+
+
+def _arm64(name: str, gcc: str, clang: str, int8_header: str, int8: Tile, features: str) -> Vocabulary:
+    headers, real = ("int8_lanes_neon.h", int8_header), Tile((4, 1), 1, 4)
+    words = tuple(features.split())
+    return Vocabulary(name, ("aarch64",), "defined(__aarch64__)", gcc, clang, "arm_neon.h", headers, ("float_neon.h",), int8, real, words)
+
+
+_AVX2, _AVX512 = "avx2,fma", "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
+_ARM82 = "arch=armv8.2-a"
 
 VOCABULARIES: dict[str, Vocabulary] = {
     vocabulary.name: vocabulary
@@ -49,42 +60,31 @@ VOCABULARIES: dict[str, Vocabulary] = {
             "portable", (), "1", "", "", "", ("int8_portable.h",), ("float_portable.h",),
             int8=Tile((4, 1), 1, 1), float=Tile((4, 1), 1, 1), features=(),
         ),
-        Vocabulary(
-            "sse41", gcc="sse4.1", clang="sse4.1", int8_headers=("int8_sse41.h",), float_headers=("float_sse41.h",),
-            int8=Tile((1,), 1, 8, hold="pixels"), float=Tile((2, 1), 1, 4), features=("sse4_1",), **_X86,
+        _x86(
+            "sse41", "sse4.1", ("int8_lanes_sse41.h", "int8_sse41.h"), "float_sse41.h",
+            Tile((1,), 1, 8, hold="pixels"), Tile((2, 1), 1, 4), "sse4_1",
+        ),
+        _x86(
+            "avx2", _AVX2, ("int8_lanes_avx2.h", "int8_avx2.h"), "float_avx2.h",
+            Tile((2, 1), 1, 4, hold="pixels"), Tile((7, 1), 1, 2), "avx2 fma",
+        ),
+        _x86(
+            "avxvnni", _AVX2 + ",avxvnni", ("int8_lanes_avx2.h", "int8_avxvnni.h"), "float_avx2.h",
+            Tile((7, 1), 1, 2), Tile((7, 1), 1, 2), "avx2 fma avx_vnni",
+        ),
+        _x86(
+            "avx512vnni", _AVX512, ("int8_lanes_avx512.h", "int8_avx512vnni.h"), "float_avx512.h",
+            Tile((7, 1), 2, 1), Tile((7, 1), 2, 1), "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni",
+        ),
+        _arm64("neon", "", "", "int8_neon.h", Tile((2, 1), 1, 4, k_step=2, hold="pixels"), "asimd"),
+        _arm64("dotprod", f"{_ARM82}+dotprod", "dotprod", "int8_dotprod.h", Tile((4, 1), 1, 4, k_step=2, hold="pixels"), "asimddp"),
+        _arm64(
+            "i8mm", f"{_ARM82}+dotprod+i8mm", "dotprod,i8mm", "int8_i8mm.h",
+            Tile((4, 2), 1, 4, k_step=2, row_step=2, hold="pixels"), "asimddp i8mm",
         ),
         Vocabulary(
-            "avx2", gcc="avx2,fma", clang="avx2,fma", int8_headers=("int8_lanes_avx2.h", "int8_avx2.h"), float_headers=("float_avx2.h",),
-            int8=Tile((2, 1), 1, 4, hold="pixels"), float=Tile((6, 1), 1, 2), features=("avx2", "fma"), **_X86,
-        ),
-        Vocabulary(
-            "avxvnni", gcc="avx2,fma,avxvnni", clang="avx2,fma,avxvnni",
-            int8_headers=("int8_lanes_avx2.h", "int8_avxvnni.h"), float_headers=("float_avx2.h",),
-            int8=Tile((6, 1), 1, 2), float=Tile((6, 1), 1, 2), features=("avx2", "fma", "avx_vnni"), **_X86,
-        ),
-        Vocabulary(
-            "avx512vnni", gcc=_AVX512, clang=_AVX512, int8_headers=("int8_avx512vnni.h",), float_headers=("float_avx512.h",),
-            int8=Tile((7, 1), 2, 1), float=Tile((7, 1), 2, 1),
-            features=("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx2", "fma"), **_X86,
-        ),
-        Vocabulary(
-            "neon", gcc="", clang="", int8_headers=("int8_lanes_neon.h", "int8_neon.h"), float_headers=("float_neon.h",),
-            int8=Tile((2, 1), 1, 4, k_step=2, hold="pixels"), float=Tile((4, 1), 1, 4), features=(), **_ARM64,
-        ),
-        Vocabulary(
-            "dotprod", gcc="arch=armv8.2-a+dotprod", clang="dotprod",
-            int8_headers=("int8_lanes_neon.h", "int8_dotprod.h"), float_headers=("float_neon.h",),
-            int8=Tile((4, 1), 1, 4, k_step=2, hold="pixels"), float=Tile((4, 1), 1, 4), features=("asimddp",), **_ARM64,
-        ),
-        Vocabulary(
-            "i8mm", gcc="arch=armv8.2-a+dotprod+i8mm", clang="dotprod,i8mm",
-            int8_headers=("int8_lanes_neon.h", "int8_i8mm.h"), float_headers=("float_neon.h",),
-            int8=Tile((4, 2), 1, 4, k_step=2, row_step=2, hold="pixels"), float=Tile((4, 1), 1, 4), features=("asimddp", "i8mm"), **_ARM64,
-        ),
-        Vocabulary(
-            "neon32", ("armv7",), "defined(__arm__)", gcc="fpu=neon", clang="", include="arm_neon.h",
-            int8_headers=("int8_neon32.h",), float_headers=("float_neon32.h",),
-            int8=Tile((1,), 1, 4, k_step=2, hold="pixels"), float=Tile((2, 1), 1, 4), features=("neon",),
+            "neon32", ("armv7",), "defined(__arm__)", "fpu=neon", "", "arm_neon.h", ("int8_lanes_neon32.h", "int8_neon32.h"),
+            ("float_neon32.h",), int8=Tile((1,), 1, 4, k_step=2, hold="pixels"), float=Tile((2, 1), 1, 4), features=("neon",),
         ),
     )
 }  # fmt: skip
