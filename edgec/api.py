@@ -53,7 +53,12 @@ def quantize(
 
 
 def run(
-    package: Package | str | Path, inputs: str | Path | Mapping[str, np.ndarray], *, out: str | Path | None = None, isa: str | None = None, threads: int = 1
+    package: Package | str | Path,
+    inputs: str | Path | Mapping[str, np.ndarray],
+    *,
+    out: str | Path | None = None,
+    isa: str | None = None,
+    threads: int = 1,
 ) -> Arrays:
     """Run a package once over a dict of arrays, an .npz or an .npy file; write the outputs to `out` (.npz) when given."""
     package = package if isinstance(package, Package) else Package(Path(package))
@@ -129,5 +134,3 @@ def _write_arrays(path: Path, arrays: Arrays) -> None:
     stream = BytesIO()
     np.savez(stream, **arrays)  # type: ignore[arg-type]
     write_file(path, stream.getvalue())
-
-

@@ -32,7 +32,9 @@ def complete_directory(destination: Path, files: Mapping[str, bytes]) -> Iterato
         temporary.chmod(0o755)
         _swap(temporary, destination)
     except OSError as error:
-        raise UsageError(f"cannot write: {error.strerror}", where=str(destination), hint="free some space or choose another --out") from error
+        raise UsageError(
+            f"cannot write: {error.strerror}", where=str(destination), hint="free some space or choose another --out"
+        ) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

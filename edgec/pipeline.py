@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from edgec.config import BuildConfig
 from edgec.emit import emit_exam, emit_sources
-from edgec.errors import Problem, UsageError
+from edgec.errors import UsageError
 from edgec.exam import write_exam
 from edgec.export import to_onnx
 from edgec.frontend import load_model
@@ -53,7 +51,9 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
     program = lower(graph, target, loaded.name, LowerOptions(io=config.io, io_layout=config.io_layout))
     plan(program)
     exam = write_exam(loaded.original, graph, program, samples_of(loaded.graph, config), config.seed)
-    files = emit_sources(program, target, weights=config.weights, facts=_facts(loaded, quantized, config)) | emit_exam(program, target, exam)
+    files = emit_sources(program, target, weights=config.weights, facts=_facts(loaded, quantized, config)) | emit_exam(
+        program, target, exam
+    )
     if quantized is not None:
         files |= {
             "model.int8.onnx": to_onnx(quantized.graph).SerializeToString(deterministic=True),

@@ -37,11 +37,15 @@ def main() -> int:
     for precision, (package, scores, latency) in results.items():
         facts = package.manifest
         sizes = (f"{facts['weights_bytes'] / 1024:.1f} KiB", f"{facts['arena_bytes'] / 1024:.1f} KiB")
-        rows.append((f"edgec {precision}", f"{scores.accuracy['package'][0]:.2%}", f"{scores.outputs[0].agreement:.2%}", f"{latency:.1f}", *sizes))
+        rows.append(
+            (f"edgec {precision}", f"{scores.accuracy['package'][0]:.2%}", f"{scores.outputs[0].agreement:.2%}", f"{latency:.1f}", *sizes)
+        )
     columns = ["", "top-1", "agreement with fp32", "latency us (p50)", "weights", "arena"]
     shown = table(f"digits, {results['int8'][1].samples} held-out images; both exams passed", columns, rows)
     where = f"\nThe INT8 package: {results['int8'][0].directory}/ (start with include/digits.h and src/digits.c)"
-    following = "For a Raspberry Pi 4: .venv/bin/edgec build --target rpi4 --calib examples/digits/calibration.npz examples/digits/digits.onnx"
+    following = (
+        "For a Raspberry Pi 4: .venv/bin/edgec build --target rpi4 --calib examples/digits/calibration.npz examples/digits/digits.onnx"
+    )
     console.result({}, [shown, where, following])
     return 0
 

@@ -27,5 +27,7 @@ def act(options: argparse.Namespace, console: Console) -> None:
         quantized = edgec.quantize(options.model, out=output, report=options.report, config=config, progress=progress)
     layers = quantized.report.layers
     rows = [[layer.get(key, "") for key in ("node", "op", "low", "high", "scale", "zero_point", "sqnr_db")] for layer in layers[:WORST]]
-    shown = table(f"the {min(WORST, len(rows))} layers that lose most", ["node", "op", "low", "high", "scale", "zero point", "SQNR dB"], rows)
+    shown = table(
+        f"the {min(WORST, len(rows))} layers that lose most", ["node", "op", "low", "high", "scale", "zero point", "SQNR dB"], rows
+    )
     console.result({"model": str(output), "layers": layers}, [shown, f"wrote {output}"])

@@ -52,5 +52,3 @@ def scratch_bytes(arguments: object) -> int:
 
 def _lines(count: int) -> int:
     return -(-count // CACHE_LINE) * CACHE_LINE
-
-

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains the example: a small residual convolutional classifier of handwritten digits (8x8 grey images, scikit-learn's set).
 
-    python examples/digits/train.py        # a few seconds; writes digits.onnx, calibration.npz, evaluation.npz, accuracy.json
+    python examples/digits/train.py        # half a minute; writes digits.onnx, calibration.npz, evaluation.npz, accuracy.json
 
 The network is written and trained in plain numpy, so that nothing heavier than scikit-learn (for its data) is needed.
 """
@@ -105,7 +105,9 @@ def train(x: np.ndarray, labels: np.ndarray, generator: np.random.Generator, epo
             for name, gradient in gradients(shift(x[chosen], *generator.integers(-1, 2, 2)), labels[chosen], p).items():
                 first[name] = 0.9 * first[name] + 0.1 * gradient
                 second[name] = 0.999 * second[name] + 0.001 * gradient**2
-                p[name] = (p[name] - rate * (first[name] / (1 - 0.9**step)) / (np.sqrt(second[name] / (1 - 0.999**step)) + 1e-8)).astype(np.float32)
+                p[name] = (p[name] - rate * (first[name] / (1 - 0.9**step)) / (np.sqrt(second[name] / (1 - 0.999**step)) + 1e-8)).astype(
+                    np.float32
+                )
     return p
 
 
