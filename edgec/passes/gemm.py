@@ -1,0 +1,121 @@
+"""Matrix products: one normal form, Gemm(x, w [N, K], b [N]) with transB = 1 and alpha = beta = 1; constant chains multiplied out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgec.ir.graph import Graph, Node
+from edgec.passes.rewrite import become, constant_operand, emit, per_channel, rewrites, sole_producer, why_not
+
+NORMAL = {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 1}
+
+
+@rewrites("Add")
+def matmul_add_to_gemm(graph: Graph, node: Node) -> bool:
+    """matmul(x, w) + b -> gemm(x, w^T, b), for a matrix x and constants w and b by column."""
+    operand = constant_operand(graph, node)
+    product = sole_producer(graph, operand[0], "MatMul") if operand is not None else None
+    if operand is None or product is None:
+        return False
+    weight = graph.constant(product.inputs[1])
+    if weight is None or weight.ndim != 2 or len(graph.shape(product.inputs[0])) != 2:
+        return why_not(node, "no product of a matrix with a constant matrix")
+    bias = per_channel(operand[1], graph.shape(operand[0]), 1)
+    if bias is None or graph.types[operand[0]] != graph.types[node.outputs[0]]:
+        return why_not(node, "the addend does not go by column")
+    transposed = graph.add_constant(product.inputs[1], weight.T)
+    vector = graph.add_constant(node.inputs[operand[2]], bias.astype(weight.dtype))
+    return become(graph, node, "Gemm", [product.inputs[0], transposed, vector], NORMAL, name=product.name or node.name)
+
+
+@rewrites("Gemm")
+def normalize_gemm(graph: Graph, node: Node) -> bool:
+    """alpha * x' * w' + beta * b -> x * (alpha*w)^T + (beta*b), with w [N, K] and b [N] constants and transB = 1."""
+    weight = graph.constant(node.inputs[1])
+    alpha, beta = node.attributes.get("alpha", 1.0), node.attributes.get("beta", 1.0)
+    trans_a, trans_b = node.attributes.get("transA", 0), node.attributes.get("transB", 0)
+    if weight is None:
+        return why_not(node, "its weights are computed")
+    bias = graph.constant(node.inputs[2]) if node.input(2) else None
+    if node.input(2) and bias is None and beta != 1:
+        return why_not(node, "its bias is computed and scaled")
+    vector = None if bias is None else per_channel(bias, graph.shape(node.outputs[0]), 1)
+    plain = vector is None or (bias is not None and bias.ndim == 1 and bias.size == vector.size)
+    if alpha == 1 and (beta == 1 or not node.input(2)) and not trans_a and trans_b and plain:
+        return False
+    inputs = node.inputs[:2]
+    if trans_a:
+        inputs[0] = emit(graph, node, "Transpose", inputs[:1], {"perm": [1, 0]}, hint=f"{inputs[0]}_transposed", name=node.name)
+    if alpha != 1 or not trans_b:
+        scaled = weight if alpha == 1 else (weight.astype(np.float64) * alpha).astype(weight.dtype)
+        inputs[1] = graph.add_constant(inputs[1], scaled if trans_b else scaled.T)
+    if bias is not None:
+        wide = bias.astype(np.float64) if vector is None else vector
+        inputs.append(graph.add_constant(node.inputs[2], (wide * beta).astype(bias.dtype)))
+    elif node.input(2):
+        inputs.append(node.inputs[2])
+    return become(graph, node, "Gemm", inputs, NORMAL)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """x * matrix + bias, with matrix [K, N] and bias [N] (zeros when the operator has none)."""
+
+    x: str
+    matrix: np.ndarray
+    bias: np.ndarray
+    has_bias: bool
+
+
+@rewrites("MatMul", "Gemm")
+def merge_linear_chain(graph: Graph, node: Node) -> bool:
+    """(x*A + a)*B + b -> x*(A*B) + (a*B + b), when that takes fewer products: K*N < K*M + M*N by row."""
+    second = _linear(graph, node)
+    source = sole_producer(graph, node.inputs[0], "MatMul", "Gemm")
+    first = _linear(graph, source) if source is not None else None
+    if first is None or second is None or source is None:
+        return False
+    (inner, middle), outer = first.matrix.shape, second.matrix.shape[1]
+    if inner * outer >= inner * middle + middle * outer:
+        return why_not(node, "the product of the constants would be larger than its factors")
+    dtype = graph.dtype(node.outputs[0]).numpy
+    matrix, bias = (first.matrix @ second.matrix).astype(dtype), (first.bias @ second.matrix + second.bias).astype(dtype)
+    hint = node.inputs[1]
+    if len(graph.shape(first.x)) == 2:
+        inputs = [first.x, graph.add_constant(hint, matrix.T)]
+        if first.has_bias or second.has_bias:
+            inputs.append(graph.add_constant(f"{hint}_bias", bias))
+        return become(graph, node, "Gemm", inputs, NORMAL)
+    return become(graph, node, "MatMul", [first.x, graph.add_constant(hint, matrix)])
+
+
+@rewrites("MatMul")
+def merge_left_chain(graph: Graph, node: Node) -> bool:
+    """A*(B*x) -> (A*B)*x for constant matrices, when that takes fewer products: N*K < N*M + M*K by column."""
+    left = graph.constant(node.inputs[0])
+    inner = sole_producer(graph, node.inputs[1], "MatMul")
+    right = graph.constant(inner.inputs[0]) if inner is not None else None
+    if inner is None or left is None or right is None or left.ndim != 2 or right.ndim != 2 or len(graph.shape(inner.inputs[1])) < 2:
+        return False
+    (rows, middle), columns = left.shape, right.shape[1]
+    if rows * columns >= rows * middle + middle * columns:
+        return why_not(node, "the product of the constants would be larger than its factors")
+    product = (left.astype(np.float64) @ right.astype(np.float64)).astype(left.dtype)
+    return become(graph, node, "MatMul", [graph.add_constant(node.inputs[0], product), inner.inputs[1]])
+
+
+def _linear(graph: Graph, node: Node) -> Linear | None:
+    """The node as x*matrix + bias in float64, when its weights and its bias are constants of that form."""
+    weight = graph.constant(node.inputs[1])
+    if weight is None or weight.ndim != 2 or len(graph.shape(node.inputs[0])) < 2 or node.attributes.get("transA", 0):
+        return None
+    matrix = weight.astype(np.float64) * node.attributes.get("alpha", 1.0)
+    matrix = matrix.T if node.attributes.get("transB", 0) else matrix
+    bias: np.ndarray | None = np.zeros(matrix.shape[1])
+    if node.input(2):
+        constant = graph.constant(node.inputs[2])
+        bias = None if constant is None else per_channel(constant, graph.shape(node.outputs[0]), 1)
+        bias = None if bias is None else bias * node.attributes.get("beta", 1.0)
+    return None if bias is None else Linear(node.inputs[0], matrix, bias, bool(node.input(2)))

@@ -1,0 +1,102 @@
+"""Layer normalization, found again in its primitive operators, in three steps: the core, the scale, the bias."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgec.ir.graph import Graph, Node
+from edgec.passes.rewrite import axes_of, become, constant_operand, rewrites, scalar, sole_producer, why_not
+
+
+@rewrites("Div", "Mul")
+def fuse_layer_norm(graph: Graph, node: Node) -> bool:
+    """d / sqrt(mean(d*d) + eps), d = x - mean(x), both means over the last axes -> layernorm(x; scale of ones)."""
+    match = _root_mean_square(graph, node)
+    if match is None:
+        return False
+    deviation, square_mean, epsilon = match
+    difference = graph.producer(deviation, "Sub")
+    mean = graph.producer(difference.inputs[1], "ReduceMean") if difference is not None else None
+    if difference is None or mean is None or mean.inputs[0] != difference.inputs[0]:
+        return why_not(node, "its operand is no deviation from a mean")
+    shape = graph.shape(difference.inputs[0])
+    axes = axes_of(graph, mean)
+    first = min(axes) if axes else len(shape)
+    if not axes or axes != tuple(range(first, len(shape))) or axes_of(graph, square_mean) != axes:
+        return why_not(node, "the means do not go over the last axes")
+    extents = [extent for extent in shape[first:] if isinstance(extent, int)]
+    keepdims = all(reduction.attributes.get("keepdims", 1) for reduction in (mean, square_mean))
+    if not keepdims or len(extents) != len(axes) or graph.types[difference.inputs[0]] != graph.types[node.outputs[0]]:
+        return why_not(node, "the means drop their axes, or an extent is a symbol")
+    ones = graph.add_constant(f"{node.outputs[0]}_scale", np.ones(extents, graph.dtype(node.outputs[0]).numpy))
+    return become(graph, node, "LayerNormalization", [difference.inputs[0], ones], {"axis": first - len(shape), "epsilon": epsilon})
+
+
+def _root_mean_square(graph: Graph, node: Node) -> tuple[str, Node, float] | None:
+    """(d, its mean of squares, eps) when `node` is d / sqrt(mean(d*d) + eps), or d * reciprocal(sqrt(...))."""
+    pairs = [(node.inputs[0], node.inputs[1])] if node.op == "Div" else [(node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])]
+    for deviation, divisor in pairs:
+        if node.op == "Mul":
+            inverse = graph.producer(divisor)
+            if inverse is None or not (inverse.op == "Reciprocal" or (inverse.op == "Div" and scalar(graph, inverse.inputs[0]) == 1)):
+                continue
+            divisor = inverse.inputs[-1]
+        root = graph.producer(divisor)
+        if root is None or not (root.op == "Sqrt" or (root.op == "Pow" and scalar(graph, root.inputs[1]) == 0.5)):
+            continue
+        total = graph.producer(root.inputs[0], "Add")
+        operand = constant_operand(graph, total) if total is not None else None
+        epsilon = scalar(graph, total.inputs[operand[2]]) if total is not None and operand is not None else None
+        mean = graph.producer(operand[0], "ReduceMean") if operand is not None else None
+        if mean is not None and epsilon is not None and _is_square(graph, mean.inputs[0], deviation):
+            return deviation, mean, epsilon
+    return None
+
+
+def _is_square(graph: Graph, value: str, x: str) -> bool:
+    node = graph.producer(value)
+    if node is None or node.inputs[0] != x:
+        return False
+    return (node.op == "Mul" and node.inputs[1] == x) or (node.op == "Pow" and scalar(graph, node.inputs[1]) == 2)
+
+
+@rewrites("Mul")
+def fold_layer_norm_scale(graph: Graph, node: Node) -> bool:
+    """layernorm(x; s) * c -> layernorm(x; s*c), for a constant c over the normalized axes, when there is no bias yet."""
+    match = _norm_and_constant(graph, node)
+    if match is None:
+        return False
+    norm, constant = match
+    scale = graph.constant(norm.inputs[1])
+    if scale is None or norm.input(2):
+        return why_not(node, "the scale is computed, or the normalization has a bias")
+    product = (scale.astype(np.float64) * constant).astype(scale.dtype)
+    return become(graph, node, "LayerNormalization", [norm.inputs[0], graph.add_constant(norm.inputs[1], product)], norm.attributes)
+
+
+@rewrites("Add")
+def fold_layer_norm_bias(graph: Graph, node: Node) -> bool:
+    """layernorm(x; s, b) + c -> layernorm(x; s, b + c), for a constant c over the normalized axes."""
+    match = _norm_and_constant(graph, node)
+    if match is None:
+        return False
+    norm, constant = match
+    bias = graph.constant(norm.inputs[2]) if norm.input(2) else np.zeros_like(constant)
+    if bias is None:
+        return why_not(node, "the bias is computed")
+    name = graph.add_constant(norm.input(2) or f"{norm.outputs[0]}_bias", (bias.astype(np.float64) + constant).astype(constant.dtype))
+    return become(graph, node, "LayerNormalization", [*norm.inputs[:2], name], norm.attributes)
+
+
+def _norm_and_constant(graph: Graph, node: Node) -> tuple[Node, np.ndarray] | None:
+    """The LayerNormalization before a binary node, and its constant operand broadcast to the normalized axes."""
+    operand = constant_operand(graph, node)
+    norm = sole_producer(graph, operand[0], "LayerNormalization") if operand is not None else None
+    if operand is None or norm is None or len(norm.outputs) > 1 or graph.types[operand[0]] != graph.types[node.outputs[0]]:
+        return None
+    shape, constant = graph.types[norm.inputs[1]].static_shape, operand[1]
+    leading = constant.shape[: max(0, constant.ndim - len(shape))]
+    if any(extent != 1 for extent in leading):
+        why_not(node, "the constant varies over other axes")
+        return None
+    return norm, np.array(np.broadcast_to(constant.reshape(constant.shape[len(leading) :]), shape))

@@ -1,0 +1,108 @@
+"""PIPELINE, the order of all rewrites, and optimize, which runs them until nothing changes."""
+
+from __future__ import annotations
+
+from edgec.ir.graph import Graph
+from edgec.ir.verify import verify
+from edgec.passes import (
+    activations,
+    affine,
+    arithmetic,
+    constants,
+    convolutions,
+    duplicates,
+    gemm,
+    noops,
+    normalizations,
+    pools,
+    reshapes,
+    transposes,
+)
+from edgec.passes.rewrite import Rewrite, log
+
+ROUNDS = 50  # real models settle within six
+
+PIPELINE: tuple[Rewrite, ...] = (
+    # what is known, done twice, or nothing
+    constants.fold_shape,
+    constants.fold_constants,
+    noops.remove_identity,
+    noops.remove_cast,
+    noops.remove_transpose,
+    noops.remove_reshape,
+    noops.remove_slice,
+    noops.remove_pad,
+    noops.remove_concat,
+    noops.remove_split,
+    noops.remove_resize,
+    noops.remove_pool,
+    noops.remove_clip,
+    duplicates.merge_duplicates,
+    duplicates.remove_dead,
+    # data movement
+    reshapes.canonical_reshape,
+    reshapes.merge_reshapes,
+    reshapes.merge_casts,
+    reshapes.merge_slices,
+    transposes.merge_transposes,
+    transposes.transpose_to_reshape,
+    transposes.sink_through_elementwise,
+    transposes.sink_through_concat,
+    transposes.sink_through_pad,
+    transposes.sink_through_reduction,
+    transposes.sink_through_softmax,
+    transposes.sink_through_slice,
+    transposes.sink_through_resize,
+    # patterns, before the algebra below takes them apart
+    arithmetic.extreme_to_clip,
+    arithmetic.merge_bounds,
+    arithmetic.clip_to_relu,
+    activations.fuse_gelu,
+    activations.fuse_hard_swish,
+    activations.fuse_hard_sigmoid,
+    activations.fuse_swish,
+    normalizations.fuse_layer_norm,
+    normalizations.fold_layer_norm_scale,
+    normalizations.fold_layer_norm_bias,
+    # algebra
+    arithmetic.remove_neutral,
+    arithmetic.remove_double_negation,
+    arithmetic.simplify_power,
+    arithmetic.divide_by_power_of_two,
+    arithmetic.merge_constants,
+    # into weights and windows
+    affine.fold_batch_norm,
+    affine.batch_norm_to_affine,
+    affine.fold_multiplier,
+    affine.fold_addend,
+    gemm.matmul_add_to_gemm,
+    gemm.normalize_gemm,
+    gemm.merge_linear_chain,
+    gemm.merge_left_chain,
+    pools.fold_pad,
+    pools.maxpool_before_relu,
+    pools.relu_before_maxpool,
+    pools.canonical_global_pool,
+    convolutions.join_convolutions,
+)
+
+
+def optimize(graph: Graph) -> None:
+    """Rewrite `graph` in place until no rule applies. Inputs, outputs and their names stay; results agree up to float rounding."""
+    for number in range(ROUNDS):
+        changed = [rewrite.name for rewrite in PIPELINE if apply(rewrite, graph)]
+        duplicates.remove_unread_constants(graph)
+        verify(graph)
+        log.debug("round %d: %s", number + 1, ", ".join(changed) or "nothing left to do")
+        if not changed:
+            return
+    log.warning("%s: rewrites did not settle within %d rounds", graph.name, ROUNDS)
+
+
+def apply(rewrite: Rewrite, graph: Graph) -> bool:
+    """Try one rule on every node once; whether it changed the graph."""
+    changed = False
+    for node in graph:
+        if graph.producer(node.outputs[0]) is node and rewrite(graph, node):
+            changed = True
+    return changed

@@ -1,0 +1,110 @@
+"""Reshapes, slices and casts: one form, and one instead of two."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgec.ir.graph import Graph, Node
+from edgec.ir.types import DType, Shape
+from edgec.passes.rewrite import become, fixed_shape, integers, rewrites, why_not
+
+# Every value of the first type is a value of the second: a cast there loses nothing.
+HOLDS: dict[DType, frozenset[DType]] = {
+    DType.BOOL: frozenset(DType),
+    DType.UINT8: frozenset(DType) - {DType.BOOL, DType.INT8, DType.UINT8},
+    DType.INT8: frozenset({DType.INT16, DType.INT32, DType.INT64, DType.FLOAT16, DType.FLOAT32, DType.FLOAT64}),
+    DType.UINT16: frozenset({DType.INT32, DType.UINT32, DType.INT64, DType.UINT64, DType.FLOAT32, DType.FLOAT64}),
+    DType.INT16: frozenset({DType.INT32, DType.INT64, DType.FLOAT32, DType.FLOAT64}),
+    DType.UINT32: frozenset({DType.INT64, DType.UINT64, DType.FLOAT64}),
+    DType.INT32: frozenset({DType.INT64, DType.FLOAT64}),
+    DType.FLOAT16: frozenset({DType.FLOAT32, DType.FLOAT64}),
+    DType.FLOAT32: frozenset({DType.FLOAT64}),
+}
+
+
+@rewrites("Reshape", "Flatten", "Squeeze", "Unsqueeze")
+def canonical_reshape(graph: Graph, node: Node) -> bool:
+    """flatten(x), squeeze(x), unsqueeze(x), reshape(x, s) -> reshape(x, constant), all extents written out (a symbol as -1 or 0)."""
+    source, target = graph.shape(node.inputs[0]), graph.shape(node.outputs[0])
+    wanted = _written_out(source, target)
+    if wanted is None:
+        return why_not(node, "its extents are zero or several symbols")
+    current = graph.constant(node.input(1)) if node.op == "Reshape" else None
+    if current is not None and current.tolist() == wanted and not node.attributes["allowzero"]:
+        return False
+    shape = integers(graph, f"{node.outputs[0]}_shape", wanted)
+    return become(graph, node, "Reshape", [node.inputs[0], shape])
+
+
+def _written_out(source: Shape, target: Shape) -> list[int] | None:
+    if 0 in source or 0 in target:
+        return None
+    copied = [isinstance(extent, int) or (index < len(source) and source[index] == extent) for index, extent in enumerate(target)]
+    symbols = sum(not isinstance(extent, int) for extent in target)
+    if copied.count(False) > 1:
+        return None
+    single = symbols == 1
+    return [extent if isinstance(extent, int) else -1 if single or not copied[index] else 0 for index, extent in enumerate(target)]
+
+
+@rewrites("Reshape")
+def merge_reshapes(graph: Graph, node: Node) -> bool:
+    """reshape(reshape(x)) -> reshape(x)."""
+    first = graph.producer(node.inputs[0], "Reshape")
+    if first is None:
+        return False
+    shape = graph.constant(node.inputs[1])
+    if shape is None or np.any(shape == 0):
+        return why_not(node, "its shape depends on the operand's")
+    return become(graph, node, "Reshape", [first.inputs[0], node.inputs[1]])
+
+
+@rewrites("Cast")
+def merge_casts(graph: Graph, node: Node) -> bool:
+    """cast(cast(x, A), B) -> cast(x, B) when A holds every value of x's type."""
+    first = graph.producer(node.inputs[0], "Cast")
+    if first is None:
+        return False
+    if graph.dtype(first.outputs[0]) not in HOLDS.get(graph.dtype(first.inputs[0]), frozenset()):
+        return why_not(node, "the first cast may round")
+    return become(graph, node, "Cast", [first.inputs[0]], node.attributes)
+
+
+Range = tuple[int, int, int]
+
+
+@rewrites("Slice")
+def merge_slices(graph: Graph, node: Node) -> bool:
+    """slice(slice(x)) -> slice(x): start = s1 + s2*step1, step = step1*step2, for positive steps."""
+    first = graph.producer(node.inputs[0], "Slice")
+    if first is None:
+        return False
+    inner, outer = slice_ranges(graph, first), slice_ranges(graph, node)
+    shape = fixed_shape(graph, node.outputs[0])
+    if inner is None or outer is None or shape is None or 0 in shape:
+        return why_not(node, "its range is computed, empty or goes backwards")
+    merged = []
+    for extent, (start, _, step), (start2, _, step2) in zip(shape, inner, outer, strict=True):
+        begin, stride = start + start2 * step, step * step2
+        merged.append((begin, begin + (extent - 1) * stride + 1, stride))
+    source = graph.shape(first.inputs[0])
+    axes = [axis for axis, (begin, end, stride) in enumerate(merged) if (begin, end, stride) != (0, source[axis], 1)]
+    columns = [[merged[axis][0] for axis in axes], [merged[axis][1] for axis in axes], axes, [merged[axis][2] for axis in axes]]
+    return become(graph, node, "Slice", [first.inputs[0], *(integers(graph, f"{node.outputs[0]}_range", column) for column in columns)])
+
+
+def slice_ranges(graph: Graph, node: Node) -> list[Range] | None:
+    """(start, stop, step) of a Slice for every axis of its operand; None unless all are known and steps are positive."""
+    shape = fixed_shape(graph, node.inputs[0])
+    arrays = [graph.constant(name) if name else None for name in (node.input(index) for index in range(1, 5))]
+    if shape is None or any(array is None and node.input(index + 1) for index, array in enumerate(arrays)):
+        return None
+    starts, ends, axes, steps = ([] if array is None else [int(number) for number in array] for array in arrays)
+    ranges = [(0, extent, 1) for extent in shape]
+    for index, start in enumerate(starts):
+        axis = axes[index] % len(shape) if axes else index
+        step = steps[index] if steps else 1
+        if step < 1:
+            return None
+        ranges[axis] = slice(start, ends[index], step).indices(shape[axis])
+    return ranges
