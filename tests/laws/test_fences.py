@@ -1,0 +1,76 @@
+"""Who may import whom, and which outside libraries live in which rooms."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2] / "edgec"
+
+# room -> the rooms below it; a room may import itself, its floor and these
+MAY_IMPORT = {
+    "errors": set(),
+    "version": set(),
+    "resources": {"errors"},
+    "ir": {"errors"},
+    "program": {"errors", "ir"},
+    "targets": {"errors", "resources"},
+    "ops": {"errors", "ir", "program"},
+    "frontend": {"errors", "ir", "ops", "program"},
+    "export": {"errors", "ir", "ops"},
+    "passes": {"errors", "ir", "ops", "program"},
+    "quant": {"errors", "ir", "ops", "passes", "export"},
+    "oracle": {"errors"},
+    "lower": {"errors", "ir", "ops", "program", "targets"},
+    "emit": {"errors", "ir", "program", "targets", "resources", "version"},
+    "toolchain": {"errors", "targets", "resources"},
+    "devices": {"errors", "targets"},
+    "report": {"errors"},
+}
+# library -> the rooms (or modules) that may import it
+LIBRARIES = {
+    "onnx": {"frontend", "export", "oracle", "ops"},
+    "onnxruntime": {"quant", "exam", "reference"},
+    "jinja2": {"emit"},
+    "paramiko": {"devices"},
+    "subprocess": {"toolchain", "devices"},
+    "pickle": set(),
+}
+
+
+def imports(path: Path) -> list[str]:
+    """Every absolute module that a file imports, anywhere in it."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found += [node.module] + [f"{node.module}.{alias.name}" for alias in node.names if node.module == "edgec"]
+    return found
+
+
+def room(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+FILES = sorted(path for path in ROOT.rglob("*.py") if "_data" not in path.parts)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_room_imports_only_what_lies_below_it(path: Path) -> None:
+    home = room(path)
+    for module in imports(path):
+        parts = module.split(".")
+        if parts[0] == "edgec" and len(parts) > 1 and home in MAY_IMPORT:
+            assert parts[1] in MAY_IMPORT[home] | {home}, f"{home} may not import {module}"
+        if parts[0] == "edgec" and len(parts) > 1 and parts[1] == "cli":
+            assert home == "cli", "nobody imports cli"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_libraries_stay_in_their_rooms(path: Path) -> None:
+    for module in imports(path):
+        library = module.split(".")[0]
+        assert library not in LIBRARIES or room(path) in LIBRARIES[library], f"{room(path)} may not import {library}"
