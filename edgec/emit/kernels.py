@@ -82,8 +82,7 @@ def _ordered(used: frozenset[type]) -> list[type]:
 def _headers(words: Vocabulary, kernels: list[str]) -> list[str]:
     """The headers that the kernels need: a kernel that works on int8 says so in its name."""
     whole = any("int8" in kernel for kernel in kernels)
-    real = any("float" in kernel for kernel in kernels)
-    return ["common.h", *((*words.int8_headers, "int8_common.h") if whole else ()), *(words.float_headers if real else ())]
+    return ["common.h", *(("int8_scalar.h", *words.int8_headers, "int8_common.h") if whole else ()), *words.float.headers(kernels)]
 
 
 def _struct(name: str, kind: type) -> str:

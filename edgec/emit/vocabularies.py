@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from edgec.emit.float_words import AVX2, AVX512, NEON, NEON32, PORTABLE, SSE41, FloatWords
+
 
 @dataclass(frozen=True)
 class Tile:
@@ -32,22 +34,21 @@ class Vocabulary:
     clang: str
     include: str  # the compiler's header of intrinsics
     int8_headers: tuple[str, ...]
-    float_headers: tuple[str, ...]
     int8: Tile
-    float: Tile
+    float: FloatWords
     features: tuple[str, ...]  # what the processor must have, in /proc/cpuinfo's words
 
 
-def _x86(name: str, target: str, int8_headers: tuple[str, ...], float_header: str, int8: Tile, real: Tile, features: str) -> Vocabulary:
+def _x86(name: str, target: str, int8_headers: tuple[str, ...], int8: Tile, real: FloatWords, features: str) -> Vocabulary:
     guard = "defined(__x86_64__) || defined(__i386__)"
     words = tuple(features.split())
-    return Vocabulary(name, ("x86_64",), guard, target, target, "immintrin.h", int8_headers, (float_header,), int8, real, words)
+    return Vocabulary(name, ("x86_64",), guard, target, target, "immintrin.h", int8_headers, int8, real, words)
 
 
 def _arm64(name: str, gcc: str, clang: str, int8_header: str, int8: Tile, features: str) -> Vocabulary:
-    headers, real = ("int8_lanes_neon.h", int8_header), Tile((4, 1), 1, 4)
+    headers = ("int8_lanes_neon.h", int8_header)
     words = tuple(features.split())
-    return Vocabulary(name, ("aarch64",), "defined(__aarch64__)", gcc, clang, "arm_neon.h", headers, ("float_neon.h",), int8, real, words)
+    return Vocabulary(name, ("aarch64",), "defined(__aarch64__)", gcc, clang, "arm_neon.h", headers, int8, NEON, words)
 
 
 _AVX2, _AVX512 = "avx2,fma", "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
@@ -57,24 +58,24 @@ VOCABULARIES: dict[str, Vocabulary] = {
     vocabulary.name: vocabulary
     for vocabulary in (
         Vocabulary(
-            "portable", (), "1", "", "", "", ("int8_portable.h",), ("float_portable.h",),
-            int8=Tile((4, 1), 1, 1), float=Tile((4, 1), 1, 1), features=(),
+            "portable", (), "1", "", "", "", ("int8_portable.h",),
+            int8=Tile((4, 1), 1, 1), float=PORTABLE, features=(),
         ),
         _x86(
-            "sse41", "sse4.1", ("int8_lanes_sse41.h", "int8_sse41.h"), "float_sse41.h",
-            Tile((1,), 1, 8, hold="pixels"), Tile((2, 1), 1, 4), "sse4_1",
+            "sse41", "sse4.1", ("int8_lanes_sse41.h", "int8_sse41.h"),
+            Tile((1,), 1, 8, hold="pixels"), SSE41, "sse4_1",
         ),
         _x86(
-            "avx2", _AVX2, ("int8_lanes_avx2.h", "int8_avx2.h"), "float_avx2.h",
-            Tile((2, 1), 1, 4, hold="pixels"), Tile((7, 1), 1, 2), "avx2 fma",
+            "avx2", _AVX2, ("int8_lanes_avx2.h", "int8_avx2.h"),
+            Tile((2, 1), 1, 4, hold="pixels"), AVX2, "avx2 fma",
         ),
         _x86(
-            "avxvnni", _AVX2 + ",avxvnni", ("int8_lanes_avx2.h", "int8_avxvnni.h"), "float_avx2.h",
-            Tile((7, 1), 1, 2), Tile((7, 1), 1, 2), "avx2 fma avx_vnni",
+            "avxvnni", _AVX2 + ",avxvnni", ("int8_lanes_avx2.h", "int8_avxvnni.h"),
+            Tile((7, 1), 1, 2), AVX2, "avx2 fma avx_vnni",
         ),
         _x86(
-            "avx512vnni", _AVX512, ("int8_lanes_avx512.h", "int8_avx512vnni.h"), "float_avx512.h",
-            Tile((7, 1), 2, 1), Tile((7, 1), 2, 1), "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni",
+            "avx512vnni", _AVX512, ("int8_lanes_avx512.h", "int8_avx512vnni.h"),
+            Tile((7, 1), 2, 1), AVX512, "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni",
         ),
         _arm64("neon", "", "", "int8_neon.h", Tile((2, 1), 1, 4, k_step=2, hold="pixels"), "asimd"),
         _arm64("dotprod", f"{_ARM82}+dotprod", "dotprod", "int8_dotprod.h", Tile((4, 1), 1, 4, k_step=2, hold="pixels"), "asimddp"),
@@ -84,7 +85,7 @@ VOCABULARIES: dict[str, Vocabulary] = {
         ),
         Vocabulary(
             "neon32", ("armv7",), "defined(__arm__)", "fpu=neon", "", "arm_neon.h", ("int8_lanes_neon32.h", "int8_neon32.h"),
-            ("float_neon32.h",), int8=Tile((1,), 1, 4, k_step=2, hold="pixels"), float=Tile((2, 1), 1, 4), features=("neon",),
+            int8=Tile((1,), 1, 4, k_step=2, hold="pixels"), float=NEON32, features=("neon",),
         ),
     )
 }  # fmt: skip

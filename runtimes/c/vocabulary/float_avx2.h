@@ -1,0 +1,31 @@
+/* Words for binary32 in AVX2 with FMA; float_portable.h says what they mean. */
+#define FLOATS 8
+typedef __m256 floats;
+typedef __m256 inputs;
+
+INLINE floats floats_load(const float *p) { return _mm256_loadu_ps(p); }
+INLINE floats floats_splat(float x) { return _mm256_set1_ps(x); }
+INLINE void floats_store(float *p, floats v) { _mm256_storeu_ps(p, v); }
+INLINE floats floats_add(floats a, floats b) { return _mm256_add_ps(a, b); }
+INLINE floats floats_divide(floats a, floats b) { return _mm256_div_ps(a, b); }
+INLINE floats floats_max(floats a, floats b) { return _mm256_max_ps(a, b); }
+INLINE floats floats_min(floats a, floats b) { return _mm256_min_ps(a, b); }
+INLINE floats floats_accumulate(floats s, floats a, floats b) { return _mm256_fmadd_ps(a, b, s); }
+INLINE inputs inputs_load(const float *p) { return _mm256_broadcast_ss(p); }
+#define floats_accumulate_input(s, w, x, k) floats_accumulate(s, w, x)
+
+INLINE __m256i floats_mask(int32_t n) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+INLINE floats floats_load_some(const float *p, int32_t n) {
+    return n >= FLOATS ? floats_load(p) : _mm256_maskload_ps(p, floats_mask(n));
+}
+
+INLINE void floats_store_some(float *p, floats v, int32_t n) {
+    if (n >= FLOATS) {
+        floats_store(p, v);
+    } else {
+        _mm256_maskstore_ps(p, floats_mask(n), v);
+    }
+}

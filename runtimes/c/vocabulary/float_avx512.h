@@ -1,0 +1,29 @@
+/* Words for binary32 in AVX-512; float_portable.h says what they mean. */
+#define FLOATS 16
+typedef __m512 floats;
+typedef __m512 inputs;
+
+INLINE floats floats_load(const float *p) { return _mm512_loadu_ps(p); }
+INLINE floats floats_splat(float x) { return _mm512_set1_ps(x); }
+INLINE void floats_store(float *p, floats v) { _mm512_storeu_ps(p, v); }
+INLINE floats floats_add(floats a, floats b) { return _mm512_add_ps(a, b); }
+INLINE floats floats_divide(floats a, floats b) { return _mm512_div_ps(a, b); }
+INLINE floats floats_max(floats a, floats b) { return _mm512_max_ps(a, b); }
+INLINE floats floats_min(floats a, floats b) { return _mm512_min_ps(a, b); }
+INLINE floats floats_accumulate(floats s, floats a, floats b) { return _mm512_fmadd_ps(a, b, s); }
+INLINE inputs inputs_load(const float *p) { return _mm512_set1_ps(*p); }
+#define floats_accumulate_input(s, w, x, k) floats_accumulate(s, w, x)
+
+INLINE __mmask16 floats_mask(int32_t n) { return (__mmask16)((1u << n) - 1u); }
+
+INLINE floats floats_load_some(const float *p, int32_t n) {
+    return n >= FLOATS ? floats_load(p) : _mm512_maskz_loadu_ps(floats_mask(n), p);
+}
+
+INLINE void floats_store_some(float *p, floats v, int32_t n) {
+    if (n >= FLOATS) {
+        floats_store(p, v);
+    } else {
+        _mm512_mask_storeu_ps(p, floats_mask(n), v);
+    }
+}

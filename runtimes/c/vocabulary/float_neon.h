@@ -1,0 +1,34 @@
+/* Words for binary32 in AArch64 NEON; float_portable.h says what they mean. */
+#define FLOATS 4
+typedef float32x4_t floats;
+typedef float32x4_t inputs;
+
+INLINE floats floats_load(const float *p) { return vld1q_f32(p); }
+INLINE floats floats_splat(float x) { return vdupq_n_f32(x); }
+INLINE void floats_store(float *p, floats v) { vst1q_f32(p, v); }
+INLINE floats floats_add(floats a, floats b) { return vaddq_f32(a, b); }
+INLINE floats floats_divide(floats a, floats b) { return vdivq_f32(a, b); }
+INLINE floats floats_max(floats a, floats b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
+INLINE floats floats_min(floats a, floats b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
+INLINE floats floats_accumulate(floats s, floats a, floats b) { return vfmaq_f32(s, a, b); }
+INLINE inputs inputs_load(const float *p) { return vld1q_f32(p); }
+/* A macro, since the lane k must be a constant without optimization too. */
+#define floats_accumulate_input(s, w, x, k) vfmaq_laneq_f32(s, w, x, k)
+
+INLINE floats floats_load_some(const float *p, int32_t n) {
+    if (n >= FLOATS) return floats_load(p);
+    floats v = vld1q_lane_f32(p, vdupq_n_f32(0.0f), 0);
+    if (n > 1) v = vld1q_lane_f32(p + 1, v, 1);
+    if (n > 2) v = vld1q_lane_f32(p + 2, v, 2);
+    return v;
+}
+
+INLINE void floats_store_some(float *p, floats v, int32_t n) {
+    if (n >= FLOATS) {
+        floats_store(p, v);
+    } else {
+        vst1q_lane_f32(p, v, 0);
+        if (n > 1) vst1q_lane_f32(p + 1, v, 1);
+        if (n > 2) vst1q_lane_f32(p + 2, v, 2);
+    }
+}

@@ -1,0 +1,20 @@
+/* Words for binary32, one lane: the specification of the other float headers.
+   accumulate(s, a, b) is s + a * b, fused or not: convolutions in float are compared with a tolerance. */
+#define FLOATS 1
+typedef float floats;
+typedef float inputs; /* consecutive input channels of one pixel */
+
+INLINE floats floats_load(const float *p) { return *p; }
+INLINE floats floats_splat(float x) { return x; }
+INLINE void floats_store(float *p, floats v) { *p = v; }
+INLINE floats floats_add(floats a, floats b) { return a + b; }
+/* a > b ? a : b and a < b ? a : b: a NaN in b is the result. */
+INLINE floats floats_max(floats a, floats b) { return a > b ? a : b; }
+INLINE floats floats_min(floats a, floats b) { return a < b ? a : b; }
+INLINE floats floats_accumulate(floats s, floats a, floats b) { return s + a * b; }
+INLINE inputs inputs_load(const float *p) { return *p; }
+#define floats_accumulate_input(s, w, x, k) floats_accumulate(s, w, x)
+
+/* The first n lanes, 0 < n; nothing past them is touched, and lanes past them are 0. */
+INLINE floats floats_load_some(const float *p, int32_t n) { (void)n; return *p; }
+INLINE void floats_store_some(float *p, floats v, int32_t n) { (void)n; *p = v; }

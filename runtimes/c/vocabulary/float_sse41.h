@@ -1,0 +1,30 @@
+/* Words for binary32 in SSE4.1; float_portable.h says what they mean. */
+#define FLOATS 4
+typedef __m128 floats;
+typedef __m128 inputs;
+
+INLINE floats floats_load(const float *p) { return _mm_loadu_ps(p); }
+INLINE floats floats_splat(float x) { return _mm_set1_ps(x); }
+INLINE void floats_store(float *p, floats v) { _mm_storeu_ps(p, v); }
+INLINE floats floats_add(floats a, floats b) { return _mm_add_ps(a, b); }
+INLINE floats floats_divide(floats a, floats b) { return _mm_div_ps(a, b); }
+INLINE floats floats_max(floats a, floats b) { return _mm_max_ps(a, b); }
+INLINE floats floats_min(floats a, floats b) { return _mm_min_ps(a, b); }
+INLINE floats floats_accumulate(floats s, floats a, floats b) { return _mm_add_ps(s, _mm_mul_ps(a, b)); }
+INLINE inputs inputs_load(const float *p) { return _mm_set1_ps(*p); }
+#define floats_accumulate_input(s, w, x, k) floats_accumulate(s, w, x)
+
+INLINE floats floats_load_some(const float *p, int32_t n) {
+    if (n >= FLOATS) return floats_load(p);
+    return _mm_setr_ps(p[0], n > 1 ? p[1] : 0.0f, n > 2 ? p[2] : 0.0f, 0.0f);
+}
+
+INLINE void floats_store_some(float *p, floats v, int32_t n) {
+    if (n >= FLOATS) {
+        floats_store(p, v);
+    } else {
+        float lanes[FLOATS];
+        floats_store(lanes, v);
+        for (int32_t i = 0; i < n; i++) p[i] = lanes[i];
+    }
+}
