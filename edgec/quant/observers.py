@@ -1,0 +1,157 @@
+"""Histograms of values, and the range that an observer chooses from one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgec.quant.options import QuantizeOptions
+
+BINS = 2048
+Range = tuple[float, float]
+
+
+@dataclass
+class Extent:
+    """The smallest and the largest number seen, and how many were not finite."""
+
+    low: float = np.inf
+    high: float = -np.inf
+    bad: int = 0
+
+    def add(self, values: np.ndarray) -> None:
+        if not values.size:
+            return
+        low, high = float(values.min()), float(values.max())
+        if not (np.isfinite(low) and np.isfinite(high)):
+            finite = values[np.isfinite(values)]
+            self.bad += values.size - finite.size
+            self.add(finite)
+            return
+        self.low, self.high = min(self.low, low), max(self.high, high)
+
+
+class Histogram:
+    """Counts of a stream of numbers in BINS equal bins over [low, high]; exact zeros, which quantize without error, apart."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+        self.counts = np.zeros(BINS, np.int64)
+        self.zeros = 0
+
+    def add(self, values: np.ndarray) -> None:
+        flat = values.ravel()
+        span = self.high - self.low
+        if span <= 0:
+            self.counts[0] += flat.size
+            return
+        places = flat - np.float32(self.low)
+        places *= np.float32(BINS / span)
+        np.clip(places, 0, BINS - 1, out=places)
+        self.counts += np.bincount(places.astype(np.int32), minlength=BINS)
+        self.zeros += flat.size - int(np.count_nonzero(flat))
+
+    @property
+    def centers(self) -> np.ndarray:
+        return self.low + (np.arange(BINS) + 0.5) * ((self.high - self.low) / BINS)
+
+    @property
+    def edges(self) -> np.ndarray:
+        return self.low + np.arange(BINS + 1) * ((self.high - self.low) / BINS)
+
+    @property
+    def inexact(self) -> np.ndarray:
+        """The counts without the exact zeros."""
+        counts = self.counts.astype(np.float64)
+        if self.zeros and self.high > self.low:
+            place = min(BINS - 1, max(0, int((0.0 - self.low) * BINS / (self.high - self.low))))
+            counts[place] = max(0.0, counts[place] - self.zeros)
+        return counts
+
+
+def merged(parts: list[Histogram]) -> Histogram:
+    """One histogram of all the parts' numbers, each bin counted at its centre."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = Histogram(min(part.low for part in parts), max(part.high for part in parts))
+    for part in parts:
+        places = (part.centers - whole.low) * (BINS / max(whole.high - whole.low, np.finfo(float).tiny))
+        whole.counts += np.bincount(np.clip(places, 0, BINS - 1).astype(np.int64), part.counts, BINS).astype(np.int64)
+        whole.zeros += part.zeros
+    return whole
+
+
+def quantization_error(centers: np.ndarray, counts: np.ndarray, low: float, high: float) -> float:
+    """Sum of squared errors when the numbers are stored with 8 bits over [low, high]."""
+    step = (high - low) / 255
+    offset = np.rint(-low / step)
+    stored = np.clip(np.rint(centers / step) + offset, 0, 255) - offset
+    return float(np.sum(counts * (centers - stored * step) ** 2))
+
+
+def by_minmax(histogram: Histogram, options: QuantizeOptions) -> Range:
+    return histogram.low, histogram.high
+
+
+def by_percentile(histogram: Histogram, options: QuantizeOptions) -> Range:
+    """The range that leaves out the same share of numbers, 100 - percentile, at either end."""
+    rising = np.cumsum(histogram.counts)
+    out = rising[-1] * (1 - options.percentile / 100)
+    low = int(np.searchsorted(rising, out, side="right"))
+    high = int(np.searchsorted(rising, rising[-1] - out, side="left"))
+    edges = histogram.edges
+    return float(edges[min(low, BINS - 1)]), float(edges[min(high, BINS - 1) + 1])
+
+
+def by_mse(histogram: Histogram, options: QuantizeOptions) -> Range:
+    """The range of the least squared error: both ends shrunk together, then each by itself."""
+    low, high = min(0.0, histogram.low), max(0.0, histogram.high)
+    if high <= low:
+        return low, high
+    centers, counts = histogram.centers, histogram.inexact
+
+    def error(ends: Range) -> float:
+        return quantization_error(centers, counts, *ends) * (1 + 1e-9 * (low - ends[0] + ends[1] - high))
+
+    grid = np.linspace(1.0, 0.2, 81)
+    best = min(((low * share, high * share) for share in grid), key=error)
+    for _ in range(2):
+        best = min(((low * share, best[1]) for share in grid if low * share < best[1]), key=error) if low < 0 else best
+        best = min(((best[0], high * share) for share in grid if best[0] < high * share), key=error) if high > 0 else best
+    return best
+
+
+def by_entropy(histogram: Histogram, options: QuantizeOptions) -> Range:
+    """The range whose 256 levels keep the most information: least Kullback-Leibler divergence from the histogram."""
+    low, high = min(0.0, histogram.low), max(0.0, histogram.high)
+    if high <= low:
+        return low, high
+    centers, counts = histogram.centers, histogram.inexact
+
+    def divergence(ends: Range) -> float:
+        inside = (centers >= ends[0]) & (centers <= ends[1])
+        if not inside.any() or not counts[inside].sum():
+            return float("inf")
+        reference = counts[inside].copy()
+        reference[0] += counts[centers < ends[0]].sum()
+        reference[-1] += counts[centers > ends[1]].sum()
+        level = np.clip(((centers[inside] - ends[0]) * (256 / (ends[1] - ends[0]))).astype(np.int64), 0, 255)
+        occupied = (counts[inside] > 0).astype(np.float64)
+        share = np.bincount(level, counts[inside], 256) / np.maximum(np.bincount(level, occupied, 256), 1)
+        stored = share[level] * occupied
+        p, q = reference / reference.sum(), stored / stored.sum()
+        both = (p > 0) & (q > 0)
+        lost = p[(p > 0) & (q == 0)].sum()
+        return float(np.sum(p[both] * np.log(p[both] / q[both])) + lost * 20)
+
+    return min(((low * share, high * share) for share in np.linspace(1.0, 0.2, 81)), key=divergence)
+
+
+CHOOSE: dict[str, Callable[[Histogram, QuantizeOptions], Range]] = {
+    "minmax": by_minmax,
+    "percentile": by_percentile,
+    "mse": by_mse,
+    "entropy": by_entropy,
+}

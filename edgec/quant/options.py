@@ -1,0 +1,33 @@
+"""What a user may choose about quantization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+Sample = dict[str, np.ndarray]
+Samples = Callable[[], Iterable[Sample]]  # called once per pass over the data; yields the same samples each time
+Progress = Callable[[str, int, int], None]  # stage, steps done, steps in all (0: not known)
+
+OBSERVERS = ("minmax", "percentile", "mse", "entropy")
+
+
+@dataclass(frozen=True)
+class QuantizeOptions:
+    """The choices of `quantize`.
+
+    observer: how the range of an activation is chosen from its statistics. percentile: the share of values that the
+    observer `percentile` keeps inside, in percent. exclude: names of nodes that stay in float (shell patterns allowed).
+    equalize, round_weights, correct_bias: the improvements of accuracy; each is exact or better than without on the samples.
+    progress: called while the samples run.
+    """
+
+    observer: str = "mse"
+    percentile: float = 99.99
+    exclude: tuple[str, ...] = ()
+    equalize: bool = True
+    round_weights: bool = True
+    correct_bias: bool = True
+    progress: Progress | None = None

@@ -1,0 +1,100 @@
+"""Scales and zero points: from ranges, and shared along values whose bytes are only moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from edgec.ir.graph import Graph
+from edgec.ops.registry import Role
+from edgec.quant.observers import Histogram, Range, merged
+from edgec.quant.selection import Selection
+
+SMALLEST_SCALE = 2.0**-60  # products of two scales stay normal binary32 numbers
+LARGEST_SCALE = 2.0**60
+SHARED_STEP = 2.0**0.5  # a Concat operand with other readers shares the step when that costs them less than a requantization
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """8-bit affine storage: a number is (q - zero_point) * scale, with 0 <= q <= 255."""
+
+    scale: float
+    zero_point: int
+
+    @property
+    def range(self) -> Range:
+        return -self.zero_point * self.scale, (255 - self.zero_point) * self.scale
+
+    def store(self, values: np.ndarray) -> np.ndarray:
+        """uint8, rounded to nearest even in float64."""
+        return np.clip(np.rint(values.astype(np.float64) / self.scale) + self.zero_point, 0, 255).astype(np.uint8)
+
+
+def parameters_of(limits: Range) -> Parameters:
+    """Parameters whose 256 levels span `limits` and zero; the scale is a binary32 number."""
+    low, high = min(0.0, limits[0]), max(0.0, limits[1])
+    scale = float(np.float32(min(max((high - low) / 255, SMALLEST_SCALE), LARGEST_SCALE)))
+    return Parameters(scale, int(np.clip(np.rint(-low / scale), 0, 255)))
+
+
+@dataclass
+class Families:
+    """Values that share parameters: a union-find whose roots are values."""
+
+    parent: dict[str, str] = field(default_factory=dict)
+
+    def root(self, value: str) -> str:
+        while self.parent.get(value, value) != value:
+            value = self.parent[value]
+        return value
+
+    def unite(self, first: str, second: str) -> None:
+        self.parent[self.root(second)] = self.root(first)
+
+
+def choose_parameters(
+    graph: Graph, selection: Selection, histograms: Mapping[str, Histogram], choose: Callable[[Histogram], Range]
+) -> dict[str, Parameters]:
+    """Parameters of every value of the selection.
+
+    Moved data keeps those of its source, so a family of values has one histogram: that of the members which are not copies.
+    A Concat's operands join the family of its result when nobody else reads them, or when the others lose less than a second rounding costs.
+    """
+    families, copies = Families(), moved_values(selection)
+    for layer in selection.layers:
+        if layer.role is Role.MOVE:
+            for output in layer.outputs:
+                families.unite(layer.operands[0], output)
+
+    def limits(root: str) -> Range:
+        parts = [histograms[value] for value in selection.values if families.root(value) == root and value not in copies]
+        return choose(merged(parts))
+
+    chosen = {root: limits(root) for root in dict.fromkeys(map(families.root, selection.values))}
+    for layer in selection.layers:
+        if layer.role is not Role.CONCAT:
+            continue
+        for operand in layer.operands:
+            mine, whole = families.root(operand), families.root(layer.outputs[0])
+            if mine == whole or not worth_sharing(graph, operand, families, chosen[mine], chosen[whole]):
+                continue
+            families.unite(whole, mine)
+            chosen[whole] = limits(whole)
+    return {value: parameters_of(chosen[families.root(value)]) for value in selection.values}
+
+
+def moved_values(selection: Selection) -> frozenset[str]:
+    """The results of data movement: every number in them is counted at its source already."""
+    return frozenset(name for layer in selection.layers if layer.role is Role.MOVE for name in layer.outputs)
+
+
+def worth_sharing(graph: Graph, operand: str, families: Families, mine: Range, whole: Range) -> bool:
+    """Shared: the operand's other readers see the step of the Concat. Apart: the Concat sees two roundings."""
+    members = [value for value in graph.types if families.root(value) == families.root(operand)]
+    if sum(graph.reader_count(value) for value in members) <= len(members):
+        return True
+    step = [parameters_of(limits).scale for limits in (mine, whole)]
+    return step[1] <= step[0] * SHARED_STEP

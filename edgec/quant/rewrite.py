@@ -1,0 +1,111 @@
+"""From a float graph and a calibration to the graph with QuantizeLinear and DequantizeLinear."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from edgec.ir.graph import Graph, Node
+from edgec.ir.types import DType, TensorType
+from edgec.ops.registry import Role
+from edgec.quant.parameters import Parameters
+from edgec.quant.selection import Layer, Selection
+from edgec.quant.weights import Weights
+
+
+def insert_quantization(graph: Graph, selection: Selection, parameters: Mapping[str, Parameters], weights: Mapping[str, Weights]) -> None:
+    """Put parameters on every value of the selection and integer weights under its matrix operators, in place.
+
+    A value that a layer computes passes through Q/DQ before any reader; of a value from float only the layers read the rounded form.
+    `weights` is by output of the matrix operator.
+    """
+    produced = selection.produced
+    for layer in selection.layers:
+        if layer.role is Role.MATRIX:
+            set_weights(graph, layer, weights[layer.node.outputs[0]])
+    for value in selection.values:
+        if value in produced:
+            quantize_result(graph, value, parameters[value])
+        elif value in graph.constants:
+            quantize_constant(graph, value, parameters[value], selection)
+        else:
+            quantize_source(graph, value, parameters[value], selection)
+
+
+def quantize_result(graph: Graph, value: str, parameters: Parameters) -> None:
+    """The producer writes a new value; Q/DQ of it is what everyone reads under the old name."""
+    producer = graph.producer(value)
+    assert producer is not None
+    exact = graph.fresh(f"{value}_exact")
+    producer.outputs = [exact if name == value else name for name in producer.outputs]
+    graph.types[exact] = graph.types[value]
+    graph.touched()
+    pair(graph, exact, value, parameters, after=producer)
+
+
+def quantize_source(graph: Graph, value: str, parameters: Parameters, selection: Selection) -> None:
+    """The layers read Q/DQ of `value`, float operators go on reading `value` itself."""
+    rounded = graph.fresh(f"{value}_rounded")
+    graph.types[rounded] = graph.types[value]
+    redirect(graph, value, rounded, selection)
+    pair(graph, value, rounded, parameters, after=graph.producer(value))
+
+
+def quantize_constant(graph: Graph, value: str, parameters: Parameters, selection: Selection) -> None:
+    """A constant operand is stored as bytes and read through DequantizeLinear."""
+    rounded = graph.fresh(f"{value}_rounded")
+    redirect(graph, value, rounded, selection)
+    stored = graph.add_constant(f"{value}_quantized", parameters.store(graph.constants[value]))
+    node = Node("DequantizeLinear", [stored, *scale_and_zero(graph, value, parameters)], [rounded], {}, f"{value}_dequantize")
+    graph.insert(node, [graph.types[value]], before=graph.nodes[0])
+
+
+def redirect(graph: Graph, value: str, rounded: str, selection: Selection) -> None:
+    for layer in selection.layers:
+        if value in layer.operands:
+            layer.node.inputs = [rounded if name == value and place < data_inputs(layer) else name for place, name in enumerate(layer.node.inputs)]
+    graph.touched()
+
+
+def data_inputs(layer: Layer) -> int:
+    """How many of the node's first inputs are data."""
+    return len(layer.node.inputs) if layer.role in (Role.ADD, Role.MUL, Role.CONCAT, Role.TABLE) else 1
+
+
+def pair(graph: Graph, source: str, target: str, parameters: Parameters, *, after: Node | None) -> None:
+    """source -> QuantizeLinear -> DequantizeLinear -> target, right behind the node `after` (None: first of all)."""
+    position = 0 if after is None else graph.nodes.index(after) + 1
+    stored = graph.fresh(f"{target}_quantized")
+    scale, zero = scale_and_zero(graph, target, parameters)
+    quantize = Node("QuantizeLinear", [source, scale, zero], [stored], {}, f"{target}_quantize")
+    dequantize = Node("DequantizeLinear", [stored, scale, zero], [target], {}, f"{target}_dequantize")
+    graph.types[stored] = TensorType(DType.UINT8, graph.types[source].shape)
+    graph.nodes[position:position] = [quantize, dequantize]
+    graph.touched()
+
+
+def scale_and_zero(graph: Graph, hint: str, parameters: Parameters) -> tuple[str, str]:
+    scale = graph.add_constant(f"{hint}_scale", np.asarray(parameters.scale, np.float32))
+    return scale, graph.add_constant(f"{hint}_zero_point", np.asarray(parameters.zero_point, np.uint8))
+
+
+def set_weights(graph: Graph, layer: Layer, weights: Weights) -> None:
+    node, hint = layer.node, layer.node.inputs[1]
+    inputs = [node.inputs[0], dequantized(graph, node, hint, weights.values, weights.scales, weights.axis)]
+    if weights.bias is not None and weights.bias_scales is not None:
+        name = node.input(2) or f"{node.outputs[0]}_bias"
+        inputs.append(dequantized(graph, node, name, weights.bias, weights.bias_scales, 0))
+    node.inputs = inputs
+    graph.touched()
+
+
+def dequantized(graph: Graph, reader: Node, hint: str, values: np.ndarray, scales: np.ndarray, axis: int) -> str:
+    """The constant `values` behind DequantizeLinear along `axis`; the zero point is 0."""
+    stored = graph.add_constant(f"{hint}_quantized", values)
+    scale = graph.add_constant(f"{hint}_scale", scales)
+    zero = graph.add_constant(f"{hint}_zero_point", np.zeros(scales.shape, values.dtype))
+    output = graph.fresh(f"{hint}_dequantized")
+    node = Node("DequantizeLinear", [stored, scale, zero], [output], {"axis": axis}, f"{output}_node")
+    graph.insert(node, [TensorType(DType.FLOAT32, graph.types[stored].shape)], before=reader)
+    return output

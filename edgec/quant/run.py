@@ -1,0 +1,48 @@
+"""Run a float graph in ONNX Runtime and look at values inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import onnxruntime
+
+from edgec.export import to_onnx
+from edgec.ir.graph import Graph
+from edgec.quant.options import Progress, Sample, Samples
+
+
+class Probe:
+    """A session that computes `values` of `graph` for one sample at a time."""
+
+    def __init__(self, graph: Graph, values: Sequence[str], *, exact: bool = False) -> None:
+        """`exact` keeps every Q/DQ pair in float (no integer kernels are fused)."""
+        seen = graph.copy()
+        inside = [value for value in dict.fromkeys(values) if value not in graph.inputs and value not in graph.constants]
+        seen.outputs = inside or list(graph.outputs[:1])
+        self.values = list(dict.fromkeys(values))
+        self.graph = graph
+        self.names = seen.outputs
+        settings = onnxruntime.SessionOptions()
+        settings.log_severity_level = 3
+        settings.enable_mem_pattern = False
+        levels = onnxruntime.GraphOptimizationLevel
+        settings.graph_optimization_level = levels.ORT_DISABLE_ALL if exact else levels.ORT_ENABLE_EXTENDED
+        self.session = onnxruntime.InferenceSession(to_onnx(seen).SerializeToString(), settings, providers=["CPUExecutionProvider"])
+
+    def __call__(self, sample: Sample) -> dict[str, np.ndarray]:
+        """The values, those that are graph inputs or constants included."""
+        feed = {name: sample[name] for name in self.graph.inputs if name in sample}
+        found = dict(zip(self.names, self.session.run(self.names, feed), strict=True))
+        return {value: found[value] if value in found else self._given(value, sample) for value in self.values}
+
+    def _given(self, value: str, sample: Sample) -> np.ndarray:
+        return sample[value] if value in sample else self.graph.constants[value]
+
+
+def watched(samples: Samples, stage: str, progress: Progress | None, total: int) -> Iterator[Sample]:
+    """The samples, one by one, telling `progress` how far it is."""
+    for index, sample in enumerate(samples()):
+        yield sample
+        if progress:
+            progress(stage, index + 1, total)
