@@ -1,0 +1,62 @@
+"""Graph -> ONNX. The same graph gives the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from edgec.ir.graph import Graph, Node
+from edgec.ir.types import Symbol, TensorType
+from edgec.ops.proto import IR_VERSION, OPSET, node_proto, schema, tensor_code
+
+
+def to_onnx(graph: Graph) -> onnx.ModelProto:
+    """`graph` as a model in operator set OPSET; names are kept, operators that are younger are expanded."""
+    proto = onnx.GraphProto(name=graph.name)
+    for node in graph.nodes:
+        proto.node.extend(node_proto(item) for item in _expanded(graph, node))
+    proto.input.extend(_value(name, graph.types[name]) for name in graph.inputs)
+    proto.output.extend(_value(name, graph.types[name]) for name in graph.outputs)
+    scalars = {name: np.array(value, graph.types[like].dtype.numpy) for name, value, like in _alphas(graph)}
+    proto.initializer.extend(numpy_helper.from_array(array, name) for name, array in (graph.constants | scalars).items())
+    shown = set(graph.inputs) | set(graph.outputs) | set(graph.constants)
+    proto.value_info.extend(_value(name, graph.types[name]) for node in graph.nodes for name in node.outputs if name and name not in shown)
+    model = helper.make_model(proto, producer_name="edgec", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    helper.set_model_props(model, dict(sorted(graph.metadata.items())))
+    return model
+
+
+def save(graph: Graph, path: str | Path) -> None:
+    """Write `graph` as an ONNX file; OSError when that fails."""
+    Path(path).write_bytes(to_onnx(graph).SerializeToString(deterministic=True))
+
+
+def _value(name: str, kind: TensorType) -> onnx.ValueInfoProto:
+    shape = [extent.name if isinstance(extent, Symbol) else extent for extent in kind.shape]
+    return helper.make_tensor_value_info(name, tensor_code(kind.dtype), shape)
+
+
+def _alphas(graph: Graph) -> list[tuple[str, float, str]]:
+    """Constants that expansion needs: name, value, a value of the same type."""
+    swishes = [node for node in graph.nodes if node.op == "Swish" and node.attributes["alpha"] != 1]
+    return [(f"{node.outputs[0]}/alpha", node.attributes["alpha"], node.inputs[0]) for node in swishes]
+
+
+def _expanded(graph: Graph, node: Node) -> list[Node]:
+    """Swish (opset 24) as x * Sigmoid(alpha * x); everything else is in OPSET."""
+    if node.op != "Swish":
+        if schema(node.op).since_version > OPSET:
+            raise ValueError(f"{node.op} is younger than operator set {OPSET} and has no expansion")
+        return [node]
+    (x,), (y,) = node.inputs, node.outputs
+    gate, scaled = f"{y}/sigmoid", f"{y}/scaled"
+    if node.attributes["alpha"] == 1:
+        return [Node("Sigmoid", [x], [gate], {}, f"{node.name}/sigmoid"), Node("Mul", [x, gate], [y], {}, node.name)]
+    return [
+        Node("Mul", [x, f"{y}/alpha"], [scaled], {}, f"{node.name}/scale"),
+        Node("Sigmoid", [scaled], [gate], {}, f"{node.name}/sigmoid"),
+        Node("Mul", [x, gate], [y], {}, node.name),
+    ]

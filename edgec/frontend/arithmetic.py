@@ -1,0 +1,238 @@
+"""Translations of elementwise operators, constants, normalizations and reductions."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import helper
+
+from edgec.errors import ModelError
+from edgec.frontend.builder import Builder
+from edgec.frontend.rules import rule
+from edgec.frontend.source import Source
+from edgec.ir.types import DType
+from edgec.ops.rules import axis_of
+
+
+def chain(b: Builder, s: Source, op: str, inputs: tuple[str, ...], output: str) -> None:
+    """op(op(a, b), c)...; a single operand is passed on."""
+    if len(inputs) == 1:
+        b.emit(s, "Identity", inputs, [output])
+        return
+    total = inputs[0]
+    for operand in inputs[1:-1]:
+        (total,) = b.emit(s, op, [total, operand])
+    b.emit(s, op, [total, inputs[-1]], [output])
+
+
+@rule("Sum", "Min", "Max")
+def variadic(b: Builder, s: Source) -> None:
+    chain(b, s, "Add" if s.op == "Sum" else s.op, s.inputs, s.outputs[0])
+
+
+@rule("Mean")
+def mean(b: Builder, s: Source) -> None:
+    total = b.fresh(f"{s.outputs[0]}_sum")
+    chain(b, s, "Add", s.inputs, total)
+    count = b.constant(f"{s.outputs[0]}_count", len(s.inputs), b.type(total).dtype.value)
+    b.emit(s, "Div", [total, count], s.outputs)
+
+
+@rule("Clip")
+def clip(b: Builder, s: Source) -> None:
+    """Both bounds present, as scalars: an absent one is the type's largest or smallest finite value, as ONNX defines it."""
+    dtype = b.type(s.input(0)).dtype
+    limits = np.finfo(dtype.numpy) if dtype.is_float else np.iinfo(dtype.numpy)
+    bounds = []
+    for index, (name, default) in enumerate((("min", limits.min), ("max", limits.max)), 1):
+        given = s.get(name, default)
+        bounds.append(s.input(index) or b.constant(f"{s.outputs[0]}_{name}", np.array(given, dtype.numpy)))
+    b.emit(s, "Clip", [s.inputs[0], *(scalar(b, s, name) for name in bounds)], s.outputs)
+
+
+def scalar(b: Builder, s: Source, name: str) -> str:
+    """`name`, without the axes of extent 1 that some exporters leave on scalars."""
+    array = b.value(name)
+    return name if array is None or array.ndim == 0 or array.size != 1 else b.constant(f"{name}_scalar", array.reshape(()))
+
+
+def element_type(code: int) -> str:
+    """Our name of ONNX's element type."""
+    try:
+        return DType(np.dtype(helper.tensor_dtype_to_np_dtype(code)).name).value
+    except (ValueError, KeyError, TypeError):
+        raise ModelError(f"element type {code} is not supported") from None
+
+
+@rule("Cast")
+def cast(b: Builder, s: Source) -> None:
+    b.emit(s, "Cast", s.inputs, s.outputs, {"to": element_type(s.attributes["to"])})
+
+
+@rule("CastLike")
+def cast_like(b: Builder, s: Source) -> None:
+    b.emit(s, "Cast", s.inputs[:1], s.outputs, {"to": b.type(s.inputs[1]).dtype.value})
+
+
+@rule("Dropout")
+def dropout(b: Builder, s: Source) -> None:
+    training = b.value(s.input(2))
+    if s.input(2) and (training is None or training.any()):
+        raise ModelError("is in training mode", hint="export the model for inference")
+    b.emit(s, "Identity", s.inputs[:1], s.outputs[:1])
+    if len(s.outputs) > 1 and s.outputs[1]:
+        mask = "bool" if s.version >= 10 else b.type(s.inputs[0]).dtype.value
+        b.define(s.outputs[1], np.ones(b.type(s.inputs[0]).static_shape, mask))
+
+
+@rule("Constant")
+def constant(b: Builder, s: Source) -> None:
+    kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
+    for name, value in s.attributes.items():
+        if name == "value":
+            b.define(s.outputs[0], value)
+        elif name in kinds:
+            b.define(s.outputs[0], np.array(value, kinds[name]))
+        else:
+            raise ModelError(f"a constant given as {name} is not supported", hint="only dense numeric tensors are")
+
+
+@rule("ConstantOfShape")
+def constant_of_shape(b: Builder, s: Source) -> None:
+    value = s.get("value", np.zeros(1, np.float32))
+    b.define(s.outputs[0], np.full(b.known(s, 0, "the shape"), value.reshape(-1)[0], value.dtype))
+
+
+@rule("Shape")
+def shape(b: Builder, s: Source) -> None:
+    extents = b.shape(s.inputs[0])[s.get("start", 0) : s.get("end")]
+    if all(isinstance(extent, int) for extent in extents):
+        b.define(s.outputs[0], np.array(extents, np.int64))
+    else:
+        b.emit(s, "Shape", s.inputs, s.outputs, s.attributes)
+
+
+@rule("Size")
+def size(b: Builder, s: Source) -> None:
+    if not b.type(s.inputs[0]).is_static:
+        raise ModelError("of a symbolic shape is not supported")
+    b.define(s.outputs[0], np.array(b.type(s.inputs[0]).elements, np.int64))
+
+
+@rule("Softmax", "LogSoftmax")
+def softmax(b: Builder, s: Source) -> None:
+    """Before opset 13 all axes from `axis` on are one; where just one of them is not 1, that is the axis."""
+    extents = b.shape(s.inputs[0])
+    axis = s.attributes["axis"]
+    if s.version >= 13:
+        b.emit(s, s.op, s.inputs, s.outputs, {"axis": axis_of(axis, len(extents))})
+        return
+    axis = axis_of(axis, len(extents))
+    wide = [d for d in range(axis, len(extents)) if extents[d] != 1]
+    if len(wide) <= 1:
+        b.emit(s, s.op, s.inputs, s.outputs, {"axis": wide[0] if wide else axis})
+        return
+    if not b.type(s.inputs[0]).is_static:
+        raise ModelError("over several axes of a symbolic shape is not supported", hint="export with opset 13 or later")
+    (flat,) = b.emit(s, "Flatten", s.inputs, attributes={"axis": axis})
+    (result,) = b.emit(s, s.op, [flat], attributes={"axis": 1})
+    b.emit(s, "Reshape", [result, b.constant(f"{s.outputs[0]}_shape", list(extents))], s.outputs)
+
+
+@rule("BatchNormalization")
+def batch_normalization(b: Builder, s: Source) -> None:
+    if s.get("training_mode", 0) or any(s.outputs[1:]):
+        raise ModelError("is in training mode", hint="export the model for inference")
+    b.emit(s, s.op, s.inputs, s.outputs[:1], s.attributes)
+
+
+@rule("LayerNormalization")
+def layer_normalization(b: Builder, s: Source) -> None:
+    if any(s.outputs[1:]):
+        raise ModelError("mean and deviation as outputs are not supported")
+    axis = axis_of(s.attributes["axis"], b.rank(s.inputs[0]))
+    b.emit(s, s.op, s.inputs, s.outputs[:1], {**s.attributes, "axis": axis})
+
+
+def reduction_axes(b: Builder, s: Source) -> list[int] | None:
+    """Sorted axes of a reduction, from the attribute (older versions) or the operand; None when nothing is to be reduced."""
+    rank = b.rank(s.inputs[0])
+    axes = s.get("axes") if "axes" in s.attributes else b.known(s, 1, "the list of axes") if s.input(1) else []
+    if not axes and s.get("noop_with_empty_axes", 0):
+        return None
+    return sorted({axis_of(axis, rank) for axis in axes}) or list(range(rank))
+
+
+# reduction -> (elementwise operators before, the primitive reduction, elementwise operator after)
+COMPOSITE = {
+    "ReduceL1": ("Abs", "ReduceSum", ""), "ReduceL2": ("Square", "ReduceSum", "Sqrt"), "ReduceSumSquare": ("Square", "ReduceSum", ""),
+    "ReduceLogSum": ("", "ReduceSum", "Log"),
+}  # fmt: skip
+
+
+@rule("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", *COMPOSITE, "ReduceLogSumExp")
+def reduction(b: Builder, s: Source) -> None:
+    axes, attributes = reduction_axes(b, s), {"keepdims": s.get("keepdims", 1)}
+    if axes is None and s.op not in COMPOSITE:
+        b.emit(s, "Identity", s.inputs[:1], s.outputs)
+        return
+    operand = b.constant(f"{s.outputs[0]}_axes", axes or [])
+    if s.op == "ReduceLogSumExp":
+        log_sum_exp(b, s, operand, attributes)
+        return
+    before, primitive, after = COMPOSITE.get(s.op, ("", s.op, ""))
+    (data,) = s.inputs[:1] if not before else b.emit(s, *(("Mul", s.inputs[:1] * 2) if before == "Square" else (before, s.inputs[:1])))
+    if axes is None:
+        b.emit(s, after or "Identity", [data], s.outputs)
+    elif after:
+        b.emit(s, after, b.emit(s, primitive, [data, operand], attributes=attributes), s.outputs)
+    else:
+        b.emit(s, primitive, [data, operand], s.outputs, attributes)
+
+
+def log_sum_exp(b: Builder, s: Source, axes: str, attributes: dict[str, int]) -> None:
+    """m + log(sum(exp(x - m))) with m the maximum, so that nothing overflows."""
+    (top,) = b.emit(s, "ReduceMax", [s.inputs[0], axes], attributes={"keepdims": 1})
+    (total,) = b.emit(s, "ReduceSum", [*b.emit(s, "Exp", b.emit(s, "Sub", [s.inputs[0], top])), axes], attributes={"keepdims": 1})
+    if attributes["keepdims"]:
+        b.emit(s, "Add", [*b.emit(s, "Log", [total]), top], s.outputs)
+    else:
+        b.emit(s, "Squeeze", [*b.emit(s, "Add", [*b.emit(s, "Log", [total]), top]), axes], s.outputs)
+
+
+@rule("ArgMax", "ArgMin")
+def argument(b: Builder, s: Source) -> None:
+    b.emit(s, s.op, s.inputs, s.outputs, {**s.attributes, "axis": axis_of(s.attributes["axis"], b.rank(s.inputs[0]))})
+
+
+@rule("TopK")
+def top_k(b: Builder, s: Source) -> None:
+    k = [s.attributes["k"]] if s.version < 10 else b.known(s, 1, "k")
+    attributes = {name: value for name, value in s.attributes.items() if name != "k"}
+    attributes["axis"] = axis_of(attributes["axis"], b.rank(s.inputs[0]))
+    b.emit(s, "TopK", [s.inputs[0], b.constant(f"{s.outputs[0]}_k", k)], s.outputs, attributes)
+
+
+@rule("Gelu", domain="com.microsoft")
+def gelu(b: Builder, s: Source) -> None:
+    b.emit(s, "Gelu", s.inputs, s.outputs, {"approximate": "none"})
+
+
+@rule("QuantizeLinear", "DequantizeLinear")
+def quantize_linear(b: Builder, s: Source) -> None:
+    """The zero point is explicit for 8-bit data, absent for int32; a scale of one element is a scalar; the axis is non-negative."""
+    data, scale = s.inputs[0], scalar(b, s, s.inputs[1])
+    zero = scalar(b, s, s.input(2)) if s.input(2) else ""
+    stored = b.type(data).dtype if s.op == "DequantizeLinear" else b.type(zero).dtype if zero else DType.UINT8
+    if s.op == "QuantizeLinear" and s.get("output_dtype", 0):
+        stored = DType(element_type(s.attributes["output_dtype"]))
+    if s.get("block_size", 0):
+        raise ModelError("blocked quantization is not supported", hint="quantize per tensor or per channel")
+    if stored == DType.INT32:
+        values = b.value(zero)
+        if zero and (values is None or values.any()):
+            raise ModelError("a zero point of int32 data must be 0")
+        zero = ""
+    elif not zero:
+        zero = b.constant(f"{s.outputs[0]}_zero_point", np.zeros(b.type(scale).static_shape, stored.numpy))
+    axis = axis_of(s.get("axis", 1), b.rank(data)) if b.shape(scale) else 1
+    b.emit(s, s.op, [data, scale, zero], s.outputs, {"axis": axis})

@@ -1,0 +1,141 @@
+"""The Graph under construction: canonical nodes go in, known values are folded, problems are collected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+
+from edgec.errors import ModelError, Problem
+from edgec.frontend.source import Source
+from edgec.ir.graph import Graph, Node
+from edgec.ir.types import DType, TensorType
+from edgec.ops import OPERATORS
+from edgec.ops.evaluate import evaluate
+from edgec.ops.infer import infer_node
+from edgec.ops.proto import canonical_attributes, schema
+
+# DequantizeLinear of a constant stays: its operand is a quantized weight, not arithmetic to be folded.
+NEVER_FOLDED = ("DequantizeLinear",)
+
+
+@dataclass
+class Builder:
+    """What the rules of this room write to. `taken` are the names that belong to the file, `broken` values that no node could compute."""
+
+    graph: Graph
+    functions: Mapping[tuple[str, str, str], onnx.FunctionProto]
+    taken: set[str]
+    dispatch: Callable[[Builder, Source], None]
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
+    depth: int = 0
+
+    # Questions
+
+    def value(self, name: str) -> np.ndarray | None:
+        """The array of a value that is known already."""
+        return self.graph.constant(name) if name else None
+
+    def type(self, name: str) -> TensorType:
+        return self.graph.types[name]
+
+    def shape(self, name: str) -> tuple[Any, ...]:
+        return self.graph.shape(name)
+
+    def rank(self, name: str) -> int:
+        return len(self.graph.shape(name))
+
+    def known(self, source: Source, index: int, what: str) -> list[int]:
+        """A shape-like operand, which must be known by now."""
+        array = self.value(source.input(index))
+        if array is None:
+            raise ModelError(f"{what} is computed while the model runs", hint="edgec needs static shapes: make it a constant in the exporter")
+        return [int(item) for item in array.reshape(-1)]
+
+    # Changes
+
+    def fresh(self, hint: str) -> str:
+        name, serial = hint, 0
+        while name in self.taken:
+            serial += 1
+            name = f"{hint}_{serial}"
+        self.taken.add(name)
+        return name
+
+    def define(self, name: str, array: np.ndarray) -> str:
+        """Let `name` be a constant."""
+        try:
+            dtype = DType.of(array)
+        except ValueError:
+            raise ModelError(f"a tensor of {array.dtype.name} is not supported") from None
+        self.graph.constants[name] = np.ascontiguousarray(array).reshape(array.shape)
+        self.graph.types[name] = TensorType(dtype, tuple(array.shape))
+        return name
+
+    def constant(self, hint: str, array: Any, dtype: str = "int64") -> str:
+        """A new constant; lists take `dtype`."""
+        return self.define(self.fresh(hint), array if isinstance(array, np.ndarray) else np.array(array, dtype))
+
+    def emit(
+        self, source: Source, op: str, inputs: Sequence[str], outputs: Sequence[str] | int = 1, attributes: Mapping[str, Any] | None = None
+    ) -> list[str]:
+        """Add a canonical node on behalf of `source`; `outputs` are names, or how many fresh ones. Folded when all inputs are known."""
+        names = [self.fresh(f"{source.outputs[0]}_{op}") for _ in range(outputs)] if isinstance(outputs, int) else list(outputs)
+        operands = list(inputs)
+        while operands and not operands[-1]:
+            operands.pop()
+        if op not in OPERATORS and schema(op) is None:
+            raise ModelError("is not an operator of edgec")
+        try:
+            complete = canonical_attributes(op, dict(attributes or {}))
+        except ValueError as error:
+            raise ModelError(f"attribute {error} is not supported") from None
+        node = Node(op, operands, names, complete, source.name)
+        if op not in NEVER_FOLDED and all(name in self.graph.constants for name in operands if name):
+            arrays = evaluate(node, [self.graph.constants[name] if name else None for name in operands])
+            for name, array in zip(names, arrays, strict=False):
+                self.define(name, array)
+            return names
+        if op not in OPERATORS:
+            raise unsupported(op)
+        self.graph.types.update(zip(names, infer_node(self.graph, node), strict=True))
+        self.graph.nodes.append(node)
+        self.graph.touched()
+        return names
+
+    def add(self, source: Source) -> None:
+        """Translate one node; what goes wrong is noted, and the values that depend on it are skipped."""
+        try:
+            self.dispatch(self, source)
+        except ModelError as error:
+            hint = error.hint
+            self.problem(source, error.summary, hint)
+            self.broken.update(source.outputs)
+
+    def problem(self, source: Source, what: str, hint: str = "") -> None:
+        self.problems.append(Problem(what, source.where, hint))
+
+    def is_broken(self, names: Iterable[str]) -> bool:
+        return any(name in self.broken for name in names)
+
+
+HINTS = {
+    "NonMaxSuppression": "cut the graph before it and run the suppression in the application",
+    "Loop": "unroll the loop in the exporter",
+    "Scan": "unroll the loop in the exporter",
+    "NonZero": "its output has no static shape; cut the graph before it",
+    "LSTM": "recurrent cells are not supported yet",
+    "GRU": "recurrent cells are not supported yet",
+    "RNN": "recurrent cells are not supported yet",
+    "StringNormalizer": "strings are not supported: tokenize outside of the model",
+}
+
+
+def unsupported(op: str) -> ModelError:
+    """The error for an operator that edgec cannot compile."""
+    return ModelError("has no implementation", hint=HINTS.get(op, "replace it in the exporter, or cut the graph before it"))

@@ -1,0 +1,89 @@
+"""Tensors whose bytes lie in files beside the model; nothing outside of the model's own folder is ever read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import onnx
+from onnx import helper
+
+from edgec.errors import ModelError, Problem
+
+
+def tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    """All tensors of a graph: initializers, attributes, and those of its branches."""
+    yield from graph.initializer
+    for node in graph.node:
+        yield from _of_node(node)
+
+
+def _of_node(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
+    for item in node.attribute:
+        if item.HasField("t"):
+            yield item.t
+        yield from item.tensors
+        for branch in [item.g] if item.HasField("g") else item.graphs:
+            yield from tensors(branch)
+
+
+def load_external(model: onnx.ModelProto, base: Path | None) -> list[Problem]:
+    """Read all external tensors into the model; what cannot be read is a Problem."""
+    everything = [*tensors(model.graph), *(tensor for function in model.functions for node in function.node for tensor in _of_node(node))]
+    problems = []
+    for tensor in everything:
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            try:
+                _load(tensor, base)
+            except ModelError as error:
+                problems.append(Problem(error.summary, f"tensor {tensor.name}", error.hint))
+    return problems
+
+
+def _load(tensor: onnx.TensorProto, base: Path | None) -> None:
+    entries = {item.key: item.value for item in tensor.external_data}
+    if base is None:
+        raise ModelError("its data is in another file, and the model came without a folder", hint="load the model from its path")
+    path = _inside(base, entries.get("location", ""))
+    expected = prod(tensor.dims) * _bytes_of(tensor)
+    offset, length = _number(entries, "offset", 0), _number(entries, "length", expected)
+    if length != expected:
+        raise ModelError(f"{length} bytes are declared, its shape {list(tensor.dims)} needs {expected}")
+    if offset + length > path.stat().st_size:
+        raise ModelError(f"{path.name} has {path.stat().st_size} bytes, {offset + length} are needed", hint="copy the whole file again")
+    with path.open("rb") as file:
+        file.seek(offset)
+        tensor.raw_data = file.read(length)
+    tensor.data_location = onnx.TensorProto.DEFAULT
+    del tensor.external_data[:]
+
+
+def _number(entries: dict[str, str], key: str, default: int) -> int:
+    text = entries.get(key, "")
+    if text and not text.isdecimal():
+        raise ModelError(f"its {key} {text!r} is no number")
+    return int(text) if text else default
+
+
+def _bytes_of(tensor: onnx.TensorProto) -> int:
+    try:
+        return int(helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
+    except (KeyError, TypeError):
+        raise ModelError(f"element type {tensor.data_type} is not supported") from None
+
+
+def _inside(base: Path, location: str) -> Path:
+    """The file, when it is a plain one inside the model's folder: not absolute, no `..`, no link on the way."""
+    parts = PurePosixPath(location).parts
+    hint = "external data must lie in the model's own folder"
+    if not location or PurePosixPath(location).is_absolute() or PureWindowsPath(location).drive or "\\" in location or ".." in parts:
+        raise ModelError(f"its data path {location!r} leads out of the model's folder", hint=hint)
+    path = base
+    for part in parts:
+        path = path / part
+        if path.is_symlink():
+            raise ModelError(f"its data path {location!r} goes through a symbolic link", hint=hint)
+    if not path.is_file():
+        raise ModelError(f"its data file {location!r} does not exist", hint="copy it beside the model")
+    return path

@@ -1,0 +1,128 @@
+"""From an ONNX file to a Graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import defs, numpy_helper
+
+from edgec.errors import ModelError, Problem, UsageError
+from edgec.frontend.builder import Builder
+from edgec.frontend.dispatch import dispatch, read_node
+from edgec.frontend.external import load_external
+from edgec.frontend.pinning import Shapes, pin_inputs
+from edgec.frontend.structure import ordered
+from edgec.ir.graph import Graph
+from edgec.ops import OPERATORS
+from edgec.ops.registry import Role
+
+OLDEST = 7
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A canonical graph, and what the import assumed, for the user to read."""
+
+    graph: Graph
+    notes: tuple[str, ...]
+
+
+def load_model(path: str | Path, shapes: Shapes | None = None) -> Imported:
+    """Read the ONNX file at `path`; see from_proto."""
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read the model: {error.strerror}", where=str(path)) from None
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(content)
+    except DecodeError:
+        raise ModelError("not an ONNX file, or a truncated one", where=str(path), hint="compare its size with the original's") from None
+    if not model.HasField("graph") or not model.opset_import:
+        raise ModelError("not an ONNX model: it has no graph or no operator set", where=str(path), hint="compare its size with the original's")
+    return from_proto(model, shapes, path.parent)
+
+
+def from_proto(model: onnx.ModelProto, shapes: Shapes | None = None, base_dir: Path | None = None) -> Imported:
+    """The model as a canonical Graph with static shapes.
+
+    shapes: extents (or Symbols) of inputs whose dimensions the file leaves open; a batch dimension that nobody decides is 1.
+    base_dir: folder of external data. UsageError for shapes, ModelError for the model; each lists all problems at once.
+    """
+    versions = _versions(model)
+    problems = load_external(model, base_dir)
+    if problems:
+        raise ModelError(f"{len(problems)} tensor(s) could not be read", problems)
+    file = model.graph
+    initializers = {tensor.name for tensor in file.initializer}
+    types, notes = pin_inputs([value for value in file.input if value.name not in initializers], shapes or {})
+    nodes = ordered(file, set(types) | initializers | {tensor.values.name for tensor in file.sparse_initializer})
+    functions = {(item.domain, item.name, item.overload): item for item in model.functions}
+    graph = Graph(file.name or "model", list(types), [value.name for value in file.output])
+    graph.types.update(types)
+    graph.metadata.update({item.key: item.value for item in model.metadata_props})
+    taken = set(types) | initializers | {name for node in file.node for name in (*node.input, *node.output)}
+    builder = Builder(graph, functions, taken, dispatch, notes=list(notes))
+    _read_initializers(builder, file)
+    names = {name: name for name in taken}
+    for index, node in enumerate(nodes):
+        if not node.name:
+            node.name = f"{node.op_type}_{index}"
+        builder.add(read_node(builder, node, versions, names, ""))
+    if builder.problems:
+        raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
+    _prune(graph)
+    _check_weights(graph)
+    return Imported(graph, tuple(builder.notes))
+
+
+def _versions(model: onnx.ModelProto) -> dict[str, int]:
+    """Operator set per domain; ModelError outside of what edgec and the installed onnx know."""
+    versions = {"" if item.domain == "ai.onnx" else item.domain: item.version for item in model.opset_import}
+    newest = defs.onnx_opset_version()
+    if "" in versions and not OLDEST <= versions[""] <= newest:
+        hint = "upgrade the onnx package" if versions[""] > newest else "convert the model with onnx.version_converter"
+        raise ModelError(f"operator set {versions['']} is not supported, {OLDEST} to {newest} are", hint=hint)
+    return versions
+
+
+def _read_initializers(builder: Builder, file: onnx.GraphProto) -> None:
+    for tensor in file.initializer:
+        try:
+            array = numpy_helper.to_array(tensor)
+            builder.define(tensor.name, array)
+        except (ModelError, ValueError, TypeError, KeyError) as error:
+            what = error.summary if isinstance(error, ModelError) else f"cannot be decoded: {error}"
+            builder.problems.append(Problem(what, f"tensor {tensor.name}"))
+            builder.broken.add(tensor.name)
+    for sparse in file.sparse_initializer:
+        builder.problems.append(Problem("sparse tensors are not supported", f"tensor {sparse.values.name}", "store it densely"))
+        builder.broken.add(sparse.values.name)
+
+
+def _prune(graph: Graph) -> None:
+    """Drop constants that nobody reads; inputs stay, they belong to the interface."""
+    used = {name for node in graph.nodes for name in node.inputs} | set(graph.outputs)
+    for name in [name for name in graph.constants if name not in used]:
+        del graph.constants[name], graph.types[name]
+
+
+def _check_weights(graph: Graph) -> None:
+    """No constant is NaN; infinities are fine in masks and bounds, not in weights."""
+    problems = []
+    for name, array in graph.constants.items():
+        if array.dtype.kind != "f":
+            continue
+        readers = graph.readers(name)
+        weight = any(OPERATORS[node.op].role is Role.MATRIX or "Normalization" in node.op or "ize" in node.op for node in readers)
+        if np.isnan(array).any():
+            problems.append(Problem("holds NaN", f"tensor {name}", f"read by {', '.join(node.name for node in readers[:3])}"))
+        elif weight and np.isinf(array).any():
+            problems.append(Problem("holds infinities", f"tensor {name}", f"read by {', '.join(node.name for node in readers[:3])}"))
+    if problems:
+        raise ModelError(f"{len(problems)} weight tensor(s) are not finite", problems, hint="the training diverged, or the file is damaged")

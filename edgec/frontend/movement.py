@@ -1,0 +1,206 @@
+"""Translations of data movement: shape-like operands become complete, non-negative constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from edgec.errors import ModelError
+from edgec.frontend.builder import Builder
+from edgec.frontend.rules import rule
+from edgec.frontend.source import Source
+from edgec.ir.types import Symbol
+from edgec.ops.move import reshaped
+from edgec.ops.rules import axis_of, broadcast
+
+
+def axes_of(b: Builder, s: Source, rank: int) -> list[int] | None:
+    """Axes from the attribute (before opset 13) or the operand; None when neither is there."""
+    if s.get("axes") is None and not s.input(1):
+        return None
+    return sorted(axis_of(axis, rank) for axis in s.get("axes") or b.known(s, 1, "the list of axes"))
+
+
+@rule("Reshape")
+def reshape(b: Builder, s: Source) -> None:
+    """A static shape is written out in full; with a symbol, the model's 0 and -1 stay."""
+    wanted, extents = b.known(s, 1, "the new shape"), b.shape(s.inputs[0])
+    result = reshaped(extents, wanted, bool(s.get("allowzero", 0)))
+    if not any(isinstance(extent, Symbol) for extent in result):
+        wanted = list(result)  # type: ignore[arg-type]
+    b.emit(s, "Reshape", [s.inputs[0], b.constant(f"{s.outputs[0]}_shape", wanted)], s.outputs, {"allowzero": int(0 in wanted and 0 in result)})
+
+
+@rule("Flatten")
+def flatten(b: Builder, s: Source) -> None:
+    axis, rank = s.attributes["axis"], b.rank(s.inputs[0])
+    b.emit(s, "Flatten", s.inputs, s.outputs, {"axis": axis + rank if axis < 0 else axis})
+
+
+@rule("Transpose")
+def transpose(b: Builder, s: Source) -> None:
+    b.emit(s, "Transpose", s.inputs, s.outputs, {"perm": s.get("perm") or list(range(b.rank(s.inputs[0])))[::-1]})
+
+
+@rule("Squeeze")
+def squeeze(b: Builder, s: Source) -> None:
+    extents = b.shape(s.inputs[0])
+    axes = axes_of(b, s, len(extents))
+    axes = [d for d, extent in enumerate(extents) if extent == 1] if axes is None else axes
+    b.emit(s, "Squeeze", [s.inputs[0], b.constant(f"{s.outputs[0]}_axes", axes)], s.outputs)
+
+
+@rule("Unsqueeze")
+def unsqueeze(b: Builder, s: Source) -> None:
+    given = s.get("axes") or b.known(s, 1, "the list of axes")
+    axes = sorted(axis_of(axis, b.rank(s.inputs[0]) + len(given)) for axis in given)
+    b.emit(s, "Unsqueeze", [s.inputs[0], b.constant(f"{s.outputs[0]}_axes", axes)], s.outputs)
+
+
+@rule("Expand")
+def expand(b: Builder, s: Source) -> None:
+    result = broadcast([b.shape(s.inputs[0]), tuple(b.known(s, 1, "the new shape"))])
+    wanted = [1 if isinstance(extent, Symbol) else extent for extent in result]
+    b.emit(s, "Expand", [s.inputs[0], b.constant(f"{s.outputs[0]}_shape", wanted)], s.outputs)
+
+
+@rule("Tile")
+def tile(b: Builder, s: Source) -> None:
+    b.emit(s, "Tile", [s.inputs[0], b.constant(f"{s.outputs[0]}_repeats", b.known(s, 1, "the list of repeats"))], s.outputs)
+
+
+@rule("Slice")
+def slice_(b: Builder, s: Source) -> None:
+    """starts, ends, axes and steps all present, clamped to the extents; a backward slice through element 0 ends at -extent - 1."""
+    extents = b.shape(s.inputs[0])
+    old = s.version < 10
+    starts = s.attributes["starts"] if old else b.known(s, 1, "starts")
+    ends = s.attributes["ends"] if old else b.known(s, 2, "ends")
+    axes = s.get("axes") or (b.known(s, 3, "axes") if s.input(3) else list(range(len(starts))))
+    steps = b.known(s, 4, "steps") if s.input(4) else [1] * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise ModelError(f"starts {starts}, ends {ends}, axes {axes} and steps {steps} do not fit together")
+    rows = []
+    for start, end, axis, step in zip(starts, ends, (axis_of(axis, len(extents)) for axis in axes), steps, strict=True):
+        extent = extents[axis]
+        if isinstance(extent, Symbol):
+            if start == 0 and step == 1 and end >= extent.bound:
+                continue
+            raise ModelError(f"cuts the symbolic axis {axis}")
+        first, last, step = slice(start, None if step < 0 and end < -extent else end, step).indices(extent)
+        rows.append((first, -extent - 1 if last < 0 else last, axis, step))
+    operands = [
+        b.constant(f"{s.outputs[0]}_{what}", [row[column] for row in rows]) for column, what in enumerate(("starts", "ends", "axes", "steps"))
+    ]
+    b.emit(s, "Slice", [s.inputs[0], *operands], s.outputs)
+
+
+@rule("Split")
+def split(b: Builder, s: Source) -> None:
+    axis = axis_of(s.attributes["axis"], b.rank(s.inputs[0]))
+    extent, count = b.shape(s.inputs[0])[axis], len(s.outputs)
+    if s.get("split") or s.input(1):
+        parts = s.get("split") or b.known(s, 1, "the list of parts")
+    elif isinstance(extent, Symbol):
+        raise ModelError(f"splits the symbolic axis {axis}")
+    else:
+        if s.version < 18 and extent % count:
+            raise ModelError(f"{extent} does not split into {count} equal parts")
+        size = -(-extent // count)
+        parts = [size] * (count - 1) + [extent - size * (count - 1)]
+    outputs = [name or b.fresh(f"{s.name}_unused") for name in s.outputs]
+    b.emit(s, "Split", [s.inputs[0], b.constant(f"{s.outputs[0]}_split", parts)], outputs, {"axis": axis})
+
+
+@rule("Concat")
+def concat(b: Builder, s: Source) -> None:
+    b.emit(s, "Concat", s.inputs, s.outputs, {"axis": axis_of(s.attributes["axis"], b.rank(s.inputs[0]))})
+
+
+@rule("Gather")
+def gather(b: Builder, s: Source) -> None:
+    """Constant indices are made non-negative."""
+    axis = axis_of(s.attributes["axis"], b.rank(s.inputs[0]))
+    indices, extent, name = b.value(s.inputs[1]), b.shape(s.inputs[0])[axis], s.inputs[1]
+    if indices is not None and isinstance(extent, int) and (indices < 0).any():
+        name = b.constant(f"{s.outputs[0]}_indices", np.where(indices < 0, indices + extent, indices).astype(np.int64))
+    b.emit(s, "Gather", [s.inputs[0], name], s.outputs, {"axis": axis})
+
+
+@rule("Trilu")
+def trilu(b: Builder, s: Source) -> None:
+    k = b.known(s, 1, "k")[0] if s.input(1) else 0
+    b.emit(s, "Trilu", [s.inputs[0], b.constant(f"{s.outputs[0]}_k", k)], s.outputs, {"upper": s.attributes["upper"]})
+
+
+@rule("Pad")
+def pad(b: Builder, s: Source) -> None:
+    """pads for every axis as an operand; in constant mode the value is explicit."""
+    rank, mode = b.rank(s.inputs[0]), s.attributes["mode"]
+    given = s.attributes["pads"] if s.version < 11 else b.known(s, 1, "the padding")
+    axes = [axis_of(axis, rank) for axis in b.known(s, 3, "axes")] if s.input(3) else list(range(rank))
+    if len(given) != 2 * len(axes):
+        raise ModelError(f"{len(given)} pads for {len(axes)} axes")
+    pads = [0] * (2 * rank)
+    for place, axis in enumerate(axes):
+        pads[axis], pads[axis + rank] = given[place], given[place + len(axes)]
+    inputs = [s.inputs[0], b.constant(f"{s.outputs[0]}_pads", pads)]
+    if mode == "constant":
+        zero = np.array(s.get("value", 0), b.type(s.inputs[0]).dtype.numpy)
+        inputs.append(scalar_or(b, s.input(2)) or b.constant(f"{s.outputs[0]}_value", zero))
+    b.emit(s, "Pad", inputs, s.outputs, {"mode": mode})
+
+
+def scalar_or(b: Builder, name: str) -> str:
+    array = b.value(name)
+    return name if array is None or array.ndim == 0 else b.constant(f"{name}_scalar", array.reshape(()))
+
+
+@rule("Upsample")
+def upsample(b: Builder, s: Source) -> None:
+    """Resize in its first meaning: asymmetric coordinates, nearest rounds down."""
+    scales = s.attributes["scales"] if s.version < 9 else b.value(s.inputs[1])
+    resize_by(b, s, scales, {"mode": s.attributes["mode"], "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"})
+
+
+@rule("Resize")
+def resize(b: Builder, s: Source) -> None:
+    """Either sizes or scales, for every axis. Aspect-ratio policies are resolved into sizes."""
+    attributes = {name: value for name, value in s.attributes.items() if name not in ("axes", "keep_aspect_ratio_policy")}
+    if s.version < 11:
+        asymmetric = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+        resize_by(b, s, b.value(s.inputs[1]), {**attributes, **asymmetric})
+        return
+    if attributes["coordinate_transformation_mode"] == "tf_crop_and_resize":
+        raise ModelError("tf_crop_and_resize is not supported", hint="use Slice and Resize")
+    if attributes.get("antialias"):
+        raise ModelError("antialias is not supported", hint="resize before the model, or export without antialias")
+    extents = b.shape(s.inputs[0])
+    axes = [axis_of(axis, len(extents)) for axis in s.get("axes") or range(len(extents))]
+    scales = b.value(s.input(2))
+    if not s.input(3) or (scales is not None and scales.size):
+        full = np.ones(len(extents), np.float32)
+        if scales is None or scales.size != len(axes):
+            raise ModelError("needs known scales for its axes", hint="edgec needs static shapes")
+        full[axes] = scales
+        resize_by(b, s, full, attributes)
+        return
+    wanted = b.known(s, 3, "the list of sizes")
+    policy = s.get("keep_aspect_ratio_policy", "stretch")
+    if policy != "stretch":
+        pick = min if policy == "not_larger" else max
+        factor = pick(want / extents[axis] for want, axis in zip(wanted, axes, strict=True))
+        wanted = [int(np.floor(extents[axis] * factor + 0.5)) for axis in axes]
+    sizes: list[Any] = [extent.bound if isinstance(extent, Symbol) else extent for extent in extents]
+    for axis, want in zip(axes, wanted, strict=True):
+        if not isinstance(extents[axis], Symbol):
+            sizes[axis] = want
+    b.emit(s, "Resize", [s.inputs[0], "", "", b.constant(f"{s.outputs[0]}_sizes", sizes)], s.outputs, attributes)
+
+
+def resize_by(b: Builder, s: Source, scales: Any, attributes: dict[str, Any]) -> None:
+    if scales is None:
+        raise ModelError("scales are computed while the model runs", hint="edgec needs static shapes: make them a constant in the exporter")
+    operand = b.constant(f"{s.outputs[0]}_scales", np.asarray(scales, np.float32))
+    b.emit(s, "Resize", [s.inputs[0], "", operand], s.outputs, attributes)

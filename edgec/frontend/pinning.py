@@ -1,0 +1,89 @@
+"""Graph inputs with every dimension decided: by the file, by the user, or, for the batch, by default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from edgec.errors import ModelError, Problem, UsageError, did_you_mean
+from edgec.ir.types import Dim, DType, Symbol, TensorType
+
+Shapes = Mapping[str, Sequence[int | Symbol]]
+
+
+def pin_inputs(inputs: Sequence[onnx.ValueInfoProto], shapes: Shapes) -> tuple[dict[str, TensorType], list[str]]:
+    """Types of the inputs and what was assumed. UsageError lists every dimension that is open, with the flag that decides it."""
+    names = [value.name for value in inputs]
+    problems = [Problem(f"the model has no input {name!r}", "--shape", did_you_mean(name, names)) for name in shapes if name not in names]
+    dtypes = {value.name: _dtype(value) for value in inputs}
+    dims = {value.name: _dims(value) for value in inputs}
+    for name in set(shapes) & set(names):
+        problems += _clashes(name, dims[name], shapes[name])
+    if problems:
+        raise UsageError("the given shapes do not fit the model", problems)
+    bound = {param: given for name in names for param, given in zip(dims[name], shapes.get(name, ()), strict=False) if isinstance(param, str) and param}
+    notes: list[str] = []
+    for name in names:
+        first = dims[name][0] if dims[name] and name not in shapes else 0
+        if isinstance(first, str) and first not in bound:
+            notes.append(f"input {name}: batch dimension {first or '?'} is set to 1 (--shape {name}=... changes it)")
+            if first:
+                bound[first] = 1
+    result, open_inputs = {}, []
+    for name in names:
+        shape = [_decide(name, place, dim, shapes, bound) for place, dim in enumerate(dims[name])]
+        if None in shape:
+            open_inputs.append(_open(name, dims[name], shape))
+        result[name] = TensorType(dtypes[name], tuple(dim for dim in shape if dim is not None))
+    if open_inputs:
+        raise UsageError(f"{len(open_inputs)} input(s) have dimensions that are not fixed", open_inputs)
+    return result, notes
+
+
+def _dtype(value: onnx.ValueInfoProto) -> DType:
+    where = f"input {value.name}"
+    if not value.type.HasField("tensor_type"):
+        raise ModelError("is not a tensor", where=where, hint="sequences, maps and optionals are not supported")
+    try:
+        return DType(np.dtype(helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)).name)
+    except (ValueError, KeyError, TypeError):
+        name = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type)
+        raise ModelError(f"element type {name.lower()} is not supported", where=where) from None
+
+
+def _dims(value: onnx.ValueInfoProto) -> list[int | str]:
+    """Extents of one input; a string, possibly empty, for an open one."""
+    if not value.type.tensor_type.HasField("shape"):
+        raise ModelError("has no shape, not even a rank", where=f"input {value.name}", hint="export the model with declared input shapes")
+    return [dim.dim_value if dim.dim_value > 0 else dim.dim_param for dim in value.type.tensor_type.shape.dim]
+
+
+def _clashes(name: str, dims: list[int | str], given: Sequence[int | Symbol]) -> list[Problem]:
+    where = f"--shape {name}={','.join(map(str, given))}"
+    if len(given) != len(dims):
+        return [Problem(f"has {len(given)} dimensions, the model's input {len(dims)}: {_text(dims)}", where)]
+    if any(isinstance(dim, int) and dim < 1 for dim in given):
+        return [Problem("every dimension must be at least 1", where)]
+    if any(isinstance(have, int) and have != want for have, want in zip(dims, given, strict=True)):
+        return [Problem(f"contradicts the model's own shape {_text(dims)}", where, "only open dimensions can be set")]
+    return []
+
+
+def _decide(name: str, place: int, dim: int | str, shapes: Shapes, bound: Mapping[str, Dim]) -> Dim | None:
+    if isinstance(dim, int):
+        return dim
+    if name in shapes:
+        return shapes[name][place]
+    return bound.get(dim, 1 if place == 0 else None)
+
+
+def _open(name: str, dims: list[int | str], shape: list[Dim | None]) -> Problem:
+    example = ",".join("..." if dim is None else str(dim) for dim in shape)
+    return Problem(f"its shape is {_text(dims)}", f"input {name}", f"--shape {name}={example}")
+
+
+def _text(dims: Sequence[int | str]) -> str:
+    return f"[{','.join(str(dim) or '?' for dim in dims)}]"

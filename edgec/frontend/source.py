@@ -1,0 +1,76 @@
+"""One node of an ONNX file, with the version of its operator set and all of its attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+from onnx import defs, helper
+
+from edgec.errors import ModelError
+from edgec.ops.proto import plain
+
+
+@dataclass(frozen=True)
+class Source:
+    """A node as the file has it; `attributes` holds the defaults of its own version too. `inputs` may end early, absent ones are ""."""
+
+    op: str
+    domain: str
+    version: int
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    name: str
+    attributes: dict[str, Any] = field(default_factory=dict)
+    overload: str = ""
+
+    @property
+    def where(self) -> str:
+        domain = f"{self.domain}." if self.domain else ""
+        return f"{self.name} ({domain}{self.op}, opset {self.version})"
+
+    def input(self, index: int) -> str:
+        return self.inputs[index] if index < len(self.inputs) else ""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.attributes.get(name, default)
+
+
+def read_attributes(proto: onnx.NodeProto) -> dict[str, Any]:
+    """Attributes as Python values; references to a function's own attributes must have been replaced before."""
+    return {item.name: plain(helper.get_attribute_value(item)) for item in proto.attribute if not item.ref_attr_name}
+
+
+def find_schema(op: str, domain: str, version: int) -> Any:
+    """The schema of an operator in that version of its set, or None."""
+    try:
+        return defs.get_schema(op, version, domain)
+    except defs.SchemaError:
+        return None
+
+
+def complete(source: Source) -> Source:
+    """`source` with its schema's defaults; ModelError when it does not fit the schema, unchanged when there is none."""
+    schema = find_schema(source.op, source.domain, source.version)
+    if schema is None:
+        return source
+    if schema.deprecated:
+        raise ModelError("was removed from this operator set", hint="convert the model with onnx.version_converter")
+    unknown = sorted(set(source.attributes) - set(schema.attributes) - {"consumed_inputs"})
+    if unknown:
+        raise ModelError(f"has unknown attributes: {', '.join(unknown)}")
+    missing = sorted(name for name, item in schema.attributes.items() if item.required and name not in source.attributes)
+    if missing:
+        raise ModelError(f"lacks attributes: {', '.join(missing)}")
+    present = len(source.inputs)
+    if not schema.min_input <= present <= schema.max_input:
+        raise ModelError(f"has {present} inputs, needs {schema.min_input} to {schema.max_input}")
+    if len(source.outputs) > schema.max_output:
+        raise ModelError(f"has {len(source.outputs)} outputs, {schema.max_output} exist")
+    defaults = {
+        name: plain(helper.get_attribute_value(item.default_value)) for name, item in schema.attributes.items() if item.default_value.type
+    }
+    return Source(
+        source.op, source.domain, source.version, source.inputs, source.outputs, source.name, {**defaults, **source.attributes}, source.overload
+    )

@@ -1,0 +1,83 @@
+"""The order of the nodes: each after those it reads, only those that an output needs."""
+
+from __future__ import annotations
+
+import onnx
+
+from edgec.errors import ModelError, Problem
+
+
+def reads(node: onnx.NodeProto) -> list[str]:
+    """The values that a node reads, those of its branches included."""
+    names = [name for name in node.input if name]
+    for item in node.attribute:
+        for graph in [item.g] if item.HasField("g") else item.graphs:
+            inner = {name for child in graph.node for name in child.output} | {tensor.name for tensor in graph.initializer}
+            names += [name for child in graph.node for name in reads(child) if name not in inner]
+            names += [value.name for value in graph.output if value.name not in inner]
+    return names
+
+
+def label(node: onnx.NodeProto) -> str:
+    return f"{node.name or next(iter(node.output), '?')} ({node.op_type})"
+
+
+def ordered(graph: onnx.GraphProto, given: set[str]) -> list[onnx.NodeProto]:
+    """Live nodes in topological order, the file's order where it is one. ModelError: cycles, missing values, two definitions."""
+    producers: dict[str, onnx.NodeProto] = {}
+    problems: list[Problem] = []
+    for node in graph.node:
+        for name in node.output:
+            if name and (name in producers or name in given):
+                problems.append(Problem(f"defines {name!r} a second time", label(node)))
+            if name:
+                producers[name] = node
+    live = _live(graph, producers)
+    for node in graph.node:
+        unknown = [name for name in reads(node) if name not in producers and name not in given]
+        if id(node) in live and unknown:
+            problems.append(Problem(f"reads {', '.join(map(repr, dict.fromkeys(unknown)))}, which nothing defines", label(node)))
+    problems += [
+        Problem("is not computed by any node", f"output {value.name}")
+        for value in graph.output if value.name not in producers and value.name not in given
+    ]  # fmt: skip
+    if problems:
+        raise ModelError("the graph is broken", problems, hint="export the model again")
+    return _sorted([node for node in graph.node if id(node) in live], producers)
+
+
+def _live(graph: onnx.GraphProto, producers: dict[str, onnx.NodeProto]) -> set[int]:
+    """Identities of the nodes that some output depends on."""
+    found: set[int] = set()
+    stack = [value.name for value in graph.output]
+    while stack:
+        node = producers.get(stack.pop())
+        if node is not None and id(node) not in found:
+            found.add(id(node))
+            stack.extend(reads(node))
+    return found
+
+
+def _sorted(nodes: list[onnx.NodeProto], producers: dict[str, onnx.NodeProto]) -> list[onnx.NodeProto]:
+    done: set[int] = set()
+    result: list[onnx.NodeProto] = []
+    for root in nodes:
+        stack, active = [(root, False)], set[int]()
+        while stack:
+            node, finished = stack.pop()
+            if finished:
+                done.add(id(node))
+                active.discard(id(node))
+                result.append(node)
+                continue
+            if id(node) in done:
+                continue
+            active.add(id(node))
+            stack.append((node, True))
+            for name in reversed(reads(node)):
+                source = producers.get(name)
+                if source is not None and id(source) in active:
+                    raise ModelError(f"the graph has a cycle through {label(node)}", hint="export the model again")
+                if source is not None and id(source) not in done:
+                    stack.append((source, False))
+    return result

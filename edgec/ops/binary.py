@@ -1,0 +1,92 @@
+"""Elementwise operators of several operands, all with NumPy broadcasting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edgec.ir.types import DType, TensorType
+from edgec.ops.registry import Call, Role, operator
+from edgec.ops.rules import broadcast, refuse
+from edgec.program.expr import BOOL, Expr, binary, cast, logical, maximum, minimum, select, unary
+
+
+def _arithmetic(call: Call) -> list[TensorType]:
+    dtypes = {call.dtype(index) for index in range(len(call.node.inputs))}
+    if len(dtypes) > 1:
+        raise refuse(f"operands of different types: {', '.join(sorted(dtype.value for dtype in dtypes))}")
+    return [TensorType(call.dtype(), _shape(call))]
+
+
+def _shape(call: Call) -> tuple[Any, ...]:
+    return broadcast([call.shape(index) for index in range(len(call.node.inputs)) if call.has(index)])
+
+
+def _predicate(call: Call) -> list[TensorType]:
+    return [TensorType(DType.BOOL, _arithmetic(call)[0].shape)]
+
+
+def _power(call: Call) -> list[TensorType]:
+    return [TensorType(call.dtype(), _shape(call))]
+
+
+def _where(call: Call) -> list[TensorType]:
+    if call.dtype(0) != DType.BOOL or call.dtype(1) != call.dtype(2):
+        raise refuse("needs a bool condition and two operands of one type")
+    return [TensorType(call.dtype(1), _shape(call))]
+
+
+def _prelu(call: Call) -> list[TensorType]:
+    result = _arithmetic(call)
+    if result != [call.type(0)]:
+        raise refuse("the slope does not broadcast to the input's shape")
+    return result
+
+
+def _clip(call: Call) -> list[TensorType]:
+    for index in (1, 2):
+        if call.has(index) and len(call.shape(index)):
+            raise refuse("min and max must be scalars")
+    return [call.type(0)]
+
+
+def _mod(a: Expr, b: Expr, fmod: int = 0) -> Expr:
+    """The remainder has the divisor's sign; with fmod, the dividend's (C's meaning)."""
+    remainder = binary("mod", a, b)
+    if fmod or a.dtype.value.startswith("uint"):
+        return remainder
+    opposite = logical("and", unary("not", binary("eq", remainder, 0)), binary("xor", binary("lt", remainder, 0), binary("lt", b, 0)))
+    return select(opposite, remainder + b, remainder)
+
+
+def _integers_only(call: Call) -> list[TensorType]:
+    if call.dtype().is_float:
+        raise refuse("Mod of float operands is not supported", "compute x - floor(x / y) * y in the model")
+    return _arithmetic(call)
+
+
+def _clamp(x: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
+    raised = x if low is None else maximum(x, low)
+    return raised if high is None else minimum(raised, high)
+
+
+operator("Add", _arithmetic, role=Role.ADD, scalar=lambda a, b: a + b)
+operator("Sub", _arithmetic, role=Role.ADD, scalar=lambda a, b: a - b)
+operator("Mul", _arithmetic, role=Role.MUL, scalar=lambda a, b: a * b)
+operator("Div", _arithmetic, scalar=lambda a, b: a / b)
+operator("Pow", _power, scalar=lambda a, b: binary("pow", a, cast(b, a.dtype)))
+operator("Min", _arithmetic, scalar=minimum)
+operator("Max", _arithmetic, scalar=maximum)
+operator("Mod", _integers_only, scalar=_mod)
+operator("BitShift", _arithmetic, scalar=lambda a, b, direction: binary("shl" if direction == "LEFT" else "shr", a, b))
+operator("PRelu", _prelu, scalar=lambda x, slope: select(binary("lt", x, 0.0), slope * x, x))
+operator("Clip", _clip, role=Role.TABLE, scalar=_clamp)
+operator("Where", _where, scalar=select)
+
+operator("Equal", _predicate, scalar=lambda a, b: binary("eq", a, b))
+operator("Less", _predicate, scalar=lambda a, b: binary("lt", a, b))
+operator("LessOrEqual", _predicate, scalar=lambda a, b: binary("le", a, b))
+operator("Greater", _predicate, scalar=lambda a, b: binary("lt", b, a))
+operator("GreaterOrEqual", _predicate, scalar=lambda a, b: binary("le", b, a))
+operator("And", _predicate, scalar=lambda a, b: logical("and", a, b))
+operator("Or", _predicate, scalar=lambda a, b: logical("or", a, b))
+operator("Xor", _predicate, scalar=lambda a, b: cast(binary("xor", a, b), BOOL))

@@ -1,0 +1,31 @@
+"""Tensors made from shapes. Import folds them away wherever shapes are static."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from edgec.ir.types import DType, TensorType
+from edgec.ops.registry import Call, operator
+from edgec.ops.rules import attribute, integers, refuse, typed
+
+
+def _shape(call: Call) -> list[TensorType]:
+    rank = len(call.shape(0))
+    return typed(DType.INT64, [len(range(*slice(attribute(call, "start"), call.node.attributes.get("end")).indices(rank)))])
+
+
+def _constant_of_shape(call: Call) -> list[TensorType]:
+    return typed(DType.of(attribute(call, "value")), integers(call, 0, "the shape"))
+
+
+def _range(call: Call) -> list[TensorType]:
+    start, limit, delta = (call.constant(index) for index in range(3))
+    if start is None or limit is None or delta is None:
+        raise refuse("its bounds are computed while the model runs", "edgec needs static shapes")
+    return typed(call.dtype(), [max(0, ceil((limit.item() - start.item()) / delta.item()))])
+
+
+operator("Shape", _shape)
+operator("Size", lambda call: typed(DType.INT64, ()))
+operator("ConstantOfShape", _constant_of_shape)
+operator("Range", _range)

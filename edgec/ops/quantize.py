@@ -1,0 +1,32 @@
+"""QuantizeLinear and DequantizeLinear, per tensor (scalar scale) or per axis. The zero point decides the 8-bit type."""
+
+from __future__ import annotations
+
+from edgec.ir.types import DType, TensorType
+from edgec.ops.registry import Call, operator
+from edgec.ops.rules import attribute, axis_of, need, text, typed
+
+
+def _parameters(call: Call) -> None:
+    shape, scale = call.shape(0), call.shape(1)
+    if scale not in ((), (1,)):
+        axis = axis_of(attribute(call, "axis"), len(shape))
+        need(len(scale) == 1 and scale[0] == shape[axis], f"scale {text(scale)} does not fit axis {axis} of {text(shape)}")
+    if call.has(2):
+        need(call.shape(2) == scale, f"zero point {text(call.shape(2))} and scale {text(scale)} differ in shape")
+
+
+def _quantize(call: Call) -> list[TensorType]:
+    _parameters(call)
+    return typed(call.dtype(2) if call.has(2) else DType.UINT8, call.shape(0))
+
+
+def _dequantize(call: Call) -> list[TensorType]:
+    _parameters(call)
+    if call.has(2):
+        need(call.dtype(2) == call.dtype(0), f"zero point is {call.dtype(2).value} for data of {call.dtype(0).value}")
+    return typed(call.dtype(1), call.shape(0))
+
+
+operator("QuantizeLinear", _quantize)
+operator("DequantizeLinear", _dequantize)

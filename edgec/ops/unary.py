@@ -1,0 +1,102 @@
+"""Elementwise functions of one operand. The order of the float operations below is part of docs/int8.md, clause 10."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+
+from edgec.ir.types import DType, TensorType
+from edgec.ops.registry import Call, Role, operator
+from edgec.ops.rules import refuse, same
+from edgec.program.expr import Expr, binary, cast, clamp, const, logical, maximum, real, select, unary
+
+
+def _float(call: Call) -> list[TensorType]:
+    if not call.dtype().is_float:
+        raise refuse(f"needs a float operand, not {call.dtype().value}")
+    return [call.type(0)]
+
+
+def _cast_type(call: Call) -> list[TensorType]:
+    return [TensorType(DType(call.node.attributes["to"]), call.shape(0))]
+
+
+def _bool(call: Call) -> list[TensorType]:
+    return [TensorType(DType.BOOL, call.shape(0))]
+
+
+def _cast(x: Expr, to: str) -> Expr:
+    if to == "bool" and x.dtype != DType.BOOL:
+        return unary("not", binary("eq", x, const(0, x.dtype)))
+    return cast(x, DType(to))
+
+
+def _softplus(x: Expr) -> Expr:
+    """log(1 + exp(x)) without overflow: max(x, 0) + log(1 + exp(-|x|))."""
+    return maximum(x, 0.0) + unary("log", 1.0 + unary("exp", -unary("abs", x)))
+
+
+def _hard_sigmoid(x: Expr, alpha: float, beta: float) -> Expr:
+    return clamp(real(alpha) * x + real(beta), 0.0, 1.0)
+
+
+def _gelu(x: Expr, approximate: str) -> Expr:
+    """x/2 (1 + erf(x / sqrt 2)), or its tanh approximation x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))."""
+    if approximate == "tanh":
+        return (x * 0.5) * (1.0 + unary("tanh", real(sqrt(2 / pi)) * (x + real(0.044715) * (x * x * x))))
+    return (x * 0.5) * (1.0 + unary("erf", x * real(sqrt(0.5))))
+
+
+def _sign(x: Expr) -> Expr:
+    zero, one = const(0, x.dtype), const(1, x.dtype)
+    if x.dtype.value.startswith("uint"):
+        return select(binary("eq", x, zero), zero, one)
+    return select(binary("lt", zero, x), one, select(binary("lt", x, zero), const(-1, x.dtype), zero))
+
+
+def _elu(x: Expr, alpha: float) -> Expr:
+    return select(binary("lt", x, 0.0), real(alpha) * (unary("exp", x) - 1.0), x)
+
+
+def _selu(x: Expr, alpha: float, gamma: float) -> Expr:
+    return real(gamma) * select(binary("lt", x, 0.0), real(alpha) * (unary("exp", x) - 1.0), x)
+
+
+_TABLE, _FLOAT = Role.TABLE, Role.FLOAT
+
+# name, role of the quantizer, and for those that C's vocabulary has, the scalar operator itself
+for _name, _role, _primitive in (
+    ("Exp", _TABLE, "exp"), ("Log", _TABLE, "log"), ("Sqrt", _TABLE, "sqrt"), ("Tanh", _TABLE, "tanh"), ("Erf", _TABLE, "erf"),
+    ("Sigmoid", _TABLE, "sigmoid"), ("Floor", _TABLE, "floor"), ("Ceil", _TABLE, "ceil"), ("Round", _TABLE, "rint"),
+    ("Sin", _FLOAT, "sin"), ("Cos", _FLOAT, "cos"),
+):  # fmt: skip
+    operator(_name, _float, role=_role, scalar=lambda x, op=_primitive: unary(op, x))
+
+operator("Neg", same, role=_TABLE, scalar=lambda x: -x)
+operator("Abs", same, role=_TABLE, scalar=lambda x: unary("abs", x))
+operator("Sign", same, scalar=_sign)
+operator("Not", _bool, scalar=lambda x: unary("not", x))
+operator("IsNaN", _bool, scalar=lambda x: unary("not", binary("eq", x, x)))
+operator("Cast", _cast_type, scalar=_cast)
+operator("Identity", same, role=Role.MOVE, scalar=lambda x: x)
+operator("Reciprocal", _float, role=_TABLE, scalar=lambda x: 1.0 / x)
+operator("Relu", same, role=_TABLE, scalar=lambda x: maximum(x, const(0, x.dtype)))
+operator("LeakyRelu", _float, role=_TABLE, scalar=lambda x, alpha: select(binary("lt", x, 0.0), real(alpha) * x, x))
+operator("Elu", _float, role=_TABLE, scalar=_elu)
+operator("Selu", _float, role=_TABLE, scalar=_selu)
+operator("HardSigmoid", _float, role=_TABLE, scalar=_hard_sigmoid)
+operator("HardSwish", _float, role=_TABLE, scalar=lambda x: x * _hard_sigmoid(x, 1 / 6, 0.5))
+operator("Swish", _float, role=_TABLE, scalar=lambda x, alpha: x * unary("sigmoid", x if alpha == 1 else real(alpha) * x))
+operator("Gelu", _float, role=_TABLE, scalar=_gelu)
+operator("Softplus", _float, role=_TABLE, scalar=_softplus)
+operator("Softsign", _float, role=_TABLE, scalar=lambda x: x / (1.0 + unary("abs", x)))
+operator("Mish", _float, role=_TABLE, scalar=lambda x: x * unary("tanh", _softplus(x)))
+operator("IsInf", _bool, scalar=lambda x, detect_negative, detect_positive: _infinite(x, detect_negative, detect_positive))
+
+
+def _infinite(x: Expr, negative: int, positive: int) -> Expr:
+    """Beyond the largest finite float, on the sides that are asked for."""
+    largest = real(3.4028234663852886e38)
+    above, below = binary("lt", largest, x), binary("lt", x, -largest)
+    if negative and positive:
+        return logical("or", above, below)
+    return above if positive else below if negative else const(False)
