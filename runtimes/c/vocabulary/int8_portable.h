@@ -12,17 +12,6 @@ typedef lanes_t accumulator_t;
 typedef struct { int32_t k[4]; } pixels_t;
 typedef struct { const int8_t *w; } weights_t;
 
-/* rint of a float of magnitude below 2^22, by the rounding of an addition. */
-INLINE int32_t round_even(float v) {
-    const float magic = 12582912.0f; /* 1.5 * 2^23 */
-    return (int32_t)((v + magic) - magic);
-}
-
-INLINE float clamp_float(float v, float low, float high) {
-    v = v > low ? v : low;
-    return v < high ? v : high;
-}
-
 INLINE accumulator_t start(const int32_t *bias) {
     accumulator_t sum;
     int i;

@@ -1,0 +1,186 @@
+"""Random int8 cases, and what numpy says of them: docs/int8.md clause 4 in int64 and float32, sharing no code with edgec/."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from edgec.program.kernels import ConvInt8, ConvInt8Any, DepthwiseInt8, Window
+from edgec.targets import Target
+
+SENTINEL = 0x5A
+
+
+def dtype_of(target: Target) -> type:
+    return np.int8 if target.signed_activations else np.uint8
+
+
+def geometry(random: np.random.Generator, channels_in: int, channels_out: int, simple: bool = False) -> Window:
+    """A window of which at least one tap lies inside for some pixels; pixel strides may exceed the channels."""
+    kernel = (1, 1) if simple else (int(random.integers(1, 6)), int(random.integers(1, 6)))
+    stride = (1, 1) if simple else tuple(int(v) for v in random.integers(1, 4, 2))
+    dilation = (1, 1) if simple else tuple(int(v) for v in random.integers(1, 4, 2))
+    pad = (0, 0) if simple else tuple(int(random.integers(0, k * d)) for k, d in zip(kernel, dilation, strict=True))
+    size = [int(v) for v in random.integers(1, 15, 2)]
+    out = size if simple else [int(random.integers(1, 15)) for _ in size]
+    return Window(
+        int(random.integers(1, 3)), size[0], size[1], channels_in + int(random.choice([0, 0, 5])),
+        out[0], out[1], channels_out + int(random.choice([0, 0, 3])), *kernel, *stride, *dilation, *pad,
+    )  # fmt: skip
+
+
+def gathered(x: np.ndarray, window: Window, channels: int, zero: int) -> np.ndarray:
+    """int64 [batch, out_height, out_width, taps, channels]: x - zero under every tap, 0 outside of the image."""
+    g = window
+    image = x.astype(np.int64).reshape(g.batch, g.in_height, g.in_width, g.in_pixel_stride)[..., :channels] - zero
+    result = np.zeros((g.batch, g.out_height, g.out_width, g.kernel_height * g.kernel_width, channels), np.int64)
+    for row in range(g.out_height):
+        for column in range(g.out_width):
+            for tap in range(g.kernel_height * g.kernel_width):
+                y = row * g.stride_height - g.pad_top + tap // g.kernel_width * g.dilation_height
+                x_ = column * g.stride_width - g.pad_left + tap % g.kernel_width * g.dilation_width
+                if 0 <= y < g.in_height and 0 <= x_ < g.in_width:
+                    result[:, row, column, tap] = image[:, y, x_]
+    return result
+
+
+def requantized(acc: np.ndarray, scale: np.ndarray, low: int, high: int, zero: int) -> np.ndarray:
+    assert np.abs(acc).max(initial=0) < 2**31
+    real = acc.astype(np.float32) * scale.astype(np.float32)
+    return np.clip(np.rint(real), low - zero, high - zero).astype(np.int64) + zero
+
+
+def bounds(random: np.random.Generator, dtype: type) -> tuple[int, int, int]:
+    """zero_y, low, high: at times the whole range, at times that of a Relu or a Clip."""
+    info = np.iinfo(dtype)
+    zero = int(random.choice([info.min, info.max, random.integers(info.min, info.max + 1)]))
+    low, high = sorted(int(v) for v in random.integers(info.min, info.max + 1, 2))
+    return zero, *((info.min, info.max) if random.random() < 0.5 else (low, high))
+
+
+def activations(random: np.random.Generator, dtype: type, count: int) -> np.ndarray:
+    info = np.iinfo(dtype)
+    if random.random() < 0.2:
+        return random.choice(np.array([info.min, info.max], dtype), count)
+    return random.integers(info.min, info.max + 1, count).astype(dtype)
+
+
+def scales(random: np.random.Generator, acc: np.ndarray) -> np.ndarray:
+    """Per channel: so that sums meet the whole range, ties (powers of two) and both clamps."""
+    spread = np.abs(acc).reshape(-1, acc.shape[-1]).max(axis=0) + 1
+    scale = (random.uniform(20, 400, acc.shape[-1]) / spread).astype(np.float32)
+    ties = np.exp2(np.rint(np.log2(scale))).astype(np.float32)
+    return np.where(random.random(acc.shape[-1]) < 0.4, ties, scale).astype(np.float32)
+
+
+def stored(y: np.ndarray, window: Window, channels: int) -> tuple[np.ndarray, np.ndarray]:
+    """A sentinel-filled output buffer that ends with the last pixel's last channel, and `y` placed in it."""
+    pixels = window.batch * window.out_height * window.out_width
+    empty = np.full((pixels, window.out_pixel_stride), SENTINEL, y.dtype)
+    full = empty.copy()
+    full[:, :channels] = y.reshape(pixels, channels)
+    cut = pixels * window.out_pixel_stride - (window.out_pixel_stride - channels)
+    return empty.reshape(-1)[:cut], full.reshape(-1)[:cut]
+
+
+def image_of(random: np.random.Generator, dtype: type, window: Window, channels: int) -> tuple[np.ndarray, np.ndarray]:
+    """The input as the kernel gets it (ending with the last channel) and whole."""
+    whole = activations(random, dtype, window.batch * window.in_height * window.in_width * window.in_pixel_stride)
+    return whole[: whole.size - (window.in_pixel_stride - channels)], whole
+
+
+def padded(array: np.ndarray, multiple: int, axis: int) -> np.ndarray:
+    width = [(0, 0)] * array.ndim
+    width[axis] = (0, -array.shape[axis] % multiple)
+    return np.pad(array, width)
+
+
+def conv_case(random: np.random.Generator, target: Target, groups: int, ci: int, co: int, simple: bool, residual: bool) -> tuple[Any, np.ndarray]:
+    """A ConvInt8 and the output buffer that it must leave. ci and co are channels of one group."""
+    dtype = dtype_of(target)
+    window = geometry(random, groups * ci, groups * co, simple)
+    x, whole = image_of(random, dtype, window, groups * ci)
+    zero_x = int(random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1))
+    taps = window.kernel_height * window.kernel_width
+    w = random.integers(-127, 128, (groups, co, taps, ci)).astype(np.int8)
+    if random.random() < 0.2:
+        w = np.where(w < 0, -127, 127).astype(np.int8)
+    bias = random.integers(-5000, 5000, (groups, co))
+    pixels = gathered(whole, window, groups * ci, zero_x).reshape(-1, taps, groups, ci)
+    acc = bias + np.einsum("ptgc,gotc->pgo", pixels, w.astype(np.int64), optimize=True)
+    scale = scales(random, acc.reshape(-1, groups * co)).reshape(groups, co)
+    zero_y, low, high = bounds(random, dtype)
+    y = requantized(acc, scale, low, high, zero_y).reshape(-1, groups * co)
+    add: dict[str, Any] = dict(residual=None, residual_pixel_stride=0, add_scale=0.0, residual_scale=0.0, residual_zero=0, add_zero=0, add_low=0, add_high=0)
+    if residual:
+        y, add = _with_residual(random, dtype, y, zero_y)
+    empty, full = stored(y.astype(dtype), window, groups * co)
+    packed = padded(padded(w, target.k_multiple, 3), 16, 1)  # [group, channel, tap, k] -> [group][panel][tap][k / 4][16][4]
+    packed = packed.reshape(groups, -1, 16, taps, packed.shape[3] // 4, 4).transpose(0, 1, 3, 4, 2, 5)
+    folded = bias - zero_x * w.astype(np.int64).sum(axis=(2, 3))
+    arguments = ConvInt8(
+        window=window, x=x, weights=np.ascontiguousarray(packed), bias=padded(folded, 16, 1).astype(np.int32), scale=padded(scale, 16, 1), y=empty,
+        groups=groups, in_channels=ci, out_channels=co, zero_x=zero_x, zero_y=zero_y, low=low, high=high, **add,
+    )  # fmt: skip
+    return arguments, full
+
+
+def _with_residual(random: np.random.Generator, dtype: type, y: np.ndarray, zero_y: int) -> tuple[np.ndarray, dict[str, Any]]:
+    pixels, channels = y.shape
+    stride = channels + int(random.choice([0, 7]))
+    r = activations(random, dtype, pixels * stride).reshape(pixels, stride)
+    zero_r = int(random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1))
+    first, second = (np.float32(v) for v in random.choice([0.5, 1.0, 0.37, 1.91, -0.5, 0.1], 2))
+    zero, low, high = bounds(random, dtype)
+    real = (y - zero_y).astype(np.float32) * first + (r[:, :channels].astype(np.int64) - zero_r).astype(np.float32) * second
+    added = np.clip(np.rint(real), low - zero, high - zero).astype(np.int64) + zero
+    flat = r.reshape(-1)[: r.size - (stride - channels)]
+    return added, dict(
+        residual=flat, residual_pixel_stride=stride, add_scale=float(first), residual_scale=float(second), residual_zero=zero_r, add_zero=zero,
+        add_low=low, add_high=high,
+    )  # fmt: skip
+
+
+def any_case(random: np.random.Generator, target: Target, groups: int, ci: int, co: int) -> tuple[Any, np.ndarray]:
+    """A ConvInt8Any: weights over the whole of [-255, 255], as w - z_w of unsigned or signed weights."""
+    dtype = dtype_of(target)
+    window = geometry(random, groups * ci, groups * co)
+    x, whole = image_of(random, dtype, window, groups * ci)
+    zero_x = int(random.choice([np.iinfo(dtype).min, np.iinfo(dtype).max]))
+    taps = window.kernel_height * window.kernel_width
+    w = random.choice(np.array([-255, -128, 127, 255, 3, -1], np.int16), (groups, co, taps, ci))
+    bias = random.integers(-5000, 5000, (groups, co))
+    pixels = gathered(whole, window, groups * ci, zero_x).reshape(-1, taps, groups, ci)
+    acc = bias + np.einsum("ptgc,gotc->pgo", pixels, w.astype(np.int64), optimize=True)
+    scale = scales(random, acc.reshape(-1, groups * co))
+    zero_y, low, high = bounds(random, dtype)
+    y = requantized(acc.reshape(-1, groups * co), scale, low, high, zero_y)
+    empty, full = stored(y.astype(dtype), window, groups * co)
+    arguments = ConvInt8Any(
+        window=window, x=x, weights=w, bias=bias.astype(np.int32), scale=scale, y=empty, groups=groups, in_channels=ci, out_channels=co,
+        zero_x=zero_x, zero_y=zero_y, low=low, high=high,
+    )  # fmt: skip
+    return arguments, full
+
+
+def depthwise_case(random: np.random.Generator, target: Target, channels: int) -> tuple[Any, np.ndarray]:
+    dtype = dtype_of(target)
+    window = geometry(random, channels, channels)
+    x, whole = image_of(random, dtype, window, channels)
+    zero_x = int(random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1))
+    taps = window.kernel_height * window.kernel_width
+    w = random.integers(-127, 128, (taps, channels)).astype(np.int8)
+    if random.random() < 0.3:
+        w = np.where(w < 0, -127, 127).astype(np.int8)
+    bias = random.integers(-5000, 5000, channels)
+    acc = bias + np.einsum("byxtc,tc->byxc", gathered(whole, window, channels, zero_x), w.astype(np.int64))
+    scale = scales(random, acc)
+    zero_y, low, high = bounds(random, dtype)
+    empty, full = stored(requantized(acc, scale, low, high, zero_y).astype(dtype), window, channels)
+    folded = bias - zero_x * w.astype(np.int64).sum(axis=0)
+    arguments = DepthwiseInt8(
+        window=window, x=x, weights=padded(w, 16, 1), bias=padded(folded, 16, 0).astype(np.int32), scale=padded(scale, 16, 0), y=empty,
+        channels=channels, zero_x=zero_x, zero_y=zero_y, low=low, high=high,
+    )  # fmt: skip
+    return arguments, full

@@ -1,0 +1,228 @@
+"""Runs template kernels of one vocabulary outside of a package: cases go in and results come out as bytes, also through an emulator.
+
+A case is an argument dataclass of edgec/program/kernels.py whose pointers are numpy arrays. Every buffer ends right before a page
+that may not be touched, so that a read or a write too far is a crash.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import struct
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgec.emit.kernels import render_kernel_header, render_kernels
+from edgec.emit.vocabularies import VOCABULARIES
+from edgec.program.expr import bound
+from edgec.program.kernels import TEMPLATES, ConvInt8, ConvInt8Any, DepthwiseInt8, Window
+from edgec.program.work import scratch_bytes, work_items
+from edgec.targets import Target
+
+X86 = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False, 4)
+ARM64 = Target("linux-arm64", "", "aarch64", "linux", ("portable", "neon", "dotprod", "i8mm"), True, 8)
+ARMV7 = Target("rpi-32bit", "", "armv7", "linux", ("portable", "neon32"), True, 8)
+
+USED = frozenset({ConvInt8, ConvInt8Any})
+
+_DRIVER = r"""
+#define _GNU_SOURCE
+#include "t_kernels.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void take(void *to, size_t count) {
+    if (fread(to, 1, count, stdin) != count) exit(count ? 3 : 0);
+}
+static int32_t take_int(void) { int32_t value; take(&value, 4); return value; }
+
+/* A buffer read from stdin, right before a forbidden page; `slack` bytes after it may be read. */
+static void *take_buffer(int32_t slack, int32_t *size) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t whole;
+    char *memory;
+    *size = take_int();
+    if (*size < 0) return 0;
+    whole = ((size_t)*size + slack + page - 1) / page * page;
+    memory = (char *)mmap(0, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory + whole, page, PROT_NONE)) exit(4);
+    memory += whole - slack - *size;
+    take(memory, *size);
+    return memory;
+}
+"""
+
+
+def _reader(kind: type) -> str:
+    """C that reads one case of `kind`, runs it in pieces and writes what became of y."""
+    kernel, lines = TEMPLATES[kind], []
+    for field in fields(kind):
+        if field.name == "window":
+            lines.append("take(&a.window, sizeof a.window);")
+        elif field.metadata["c"].endswith("*"):
+            slack = "SLACK" if field.name == "x" and kind is ConvInt8 else "0"
+            lines.append(f"a.{field.name} = ({field.metadata['c']})take_buffer({slack}, &size);")
+            lines += ["y_size = size;"] if field.name == "y" else []
+        else:
+            lines.append(f"take(&a.{field.name}, 4);")
+    body = "\n    ".join(lines)
+    return f"""
+static void run_{kernel}(void) {{
+    struct t_{kernel} a;
+    int32_t size, y_size, pieces, begin = 0, end;
+    void *scratch;
+    {body}
+    scratch = take_buffer(0, &size);
+    for (pieces = take_int(); pieces > 0; pieces--, begin = end) {{
+        memset(scratch, 0xA5, size);
+        end = take_int();
+        t_kernels_VOCABULARY.{kernel}(&a, begin, end, scratch);
+    }}
+    fwrite(a.y, 1, y_size, stdout);
+}}
+"""
+
+
+def driver_source(vocabulary: str, target: Target) -> str:
+    kinds = [kind for kind in TEMPLATES if kind in USED]
+    cases = "\n".join(f"        case {index}: run_{TEMPLATES[kind]}(); break;" for index, kind in enumerate(kinds))
+    main = f"""
+int main(void) {{
+    int32_t count = take_int();
+    while (count-- > 0) switch (take_int()) {{
+{cases}
+        default: return 5;
+    }}
+    return 0;
+}}
+"""
+    source = _DRIVER + "".join(_reader(kind) for kind in kinds) + main
+    return source.replace("VOCABULARY", vocabulary).replace("SLACK", str(target.k_multiple - 1))
+
+
+def encode(arguments: Any, pieces: Sequence[int]) -> bytes:
+    """One case as the driver reads it."""
+    kinds = [kind for kind in TEMPLATES if kind in USED]
+    parts = [struct.pack("<i", kinds.index(type(arguments)))]
+    for field in fields(arguments):
+        value = getattr(arguments, field.name)
+        if field.name == "window":
+            parts.append(struct.pack("<15i", *(getattr(value, item.name) for item in fields(Window))))
+        elif field.metadata["c"].endswith("*"):
+            parts.append(_buffer(value))
+        else:
+            parts.append(struct.pack("<f" if field.metadata["c"] == "float" else "<i", value))
+    parts.append(_buffer(np.zeros(scratch_bytes(arguments) or 8, np.uint8)))
+    return b"".join((*parts, struct.pack(f"<{len(pieces) + 1}i", len(pieces), *pieces)))
+
+
+def _buffer(array: np.ndarray | None) -> bytes:
+    return struct.pack("<i", -1) if array is None else struct.pack("<i", array.nbytes) + array.tobytes()
+
+
+@dataclass(frozen=True)
+class Program:
+    """A driver that is ready to run."""
+
+    command: tuple[str, ...]
+
+    def run(self, cases: Sequence[Any]) -> list[np.ndarray]:
+        """y of every case; the items are done in three pieces, as three threads would."""
+        data = [struct.pack("<i", len(cases))]
+        for case in cases:
+            items = bound(work_items(case))
+            data.append(encode(case, (items // 3, items // 2, items)))
+        done = subprocess.run(self.command, input=b"".join(data), capture_output=True, timeout=300, check=False)
+        assert done.returncode == 0, f"{self.command} ended with {done.returncode}: {done.stderr.decode()}"
+        results, offset = [], 0
+        for case in cases:
+            results.append(np.frombuffer(done.stdout, case.y.dtype, case.y.size, offset))
+            offset += case.y.nbytes
+        assert offset == len(done.stdout)
+        return results
+
+
+# Compiler, emulator and CPU for each processor family; the first CPU that has the vocabulary's instructions.
+_FOREIGN = {
+    "aarch64": ("aarch64-linux-gnu-gcc", "qemu-aarch64", "/usr/aarch64-linux-gnu", (), "aarch64-linux-gnu"),
+    "armv7": ("arm-linux-gnueabihf-gcc", "qemu-arm", "/usr/arm-linux-gnueabihf", ("-march=armv7-a", "-mfpu=neon"), "arm-linux-gnueabihf"),
+}
+_CPUS = {"portable": "cortex-a53", "neon": "cortex-a53", "dotprod": "cortex-a76", "i8mm": "max", "neon32": "cortex-a7"}
+
+
+@cache
+def compile_driver(folder: Path, vocabulary: str, target: Target, compiler: str, flags: tuple[str, ...]) -> Program:
+    """Builds the driver of one vocabulary; skips the test when a tool of the machine is missing, naming it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "t_kernels.h").write_text(render_kernel_header("t", USED, target))
+    kernels, driver, program = folder / f"t_kernels_{vocabulary}.c", folder / "driver.c", folder / "driver"
+    kernels.write_text(render_kernels("t", vocabulary, USED, target))
+    driver.write_text(driver_source(vocabulary, target))
+    foreign = target.arch != "x86_64"
+    command, run = compiler_command(target, compiler), (str(program),)
+    if foreign:
+        _, emulator, root, _, _ = _FOREIGN[target.arch]
+        run = (need(emulator), "-L", root, "-cpu", _CPUS[vocabulary], *run)
+    elif not cpu_has(vocabulary):
+        command, run = simde_command(folder, compiler), run
+    warnings = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+    objects = []
+    for source in (kernels, driver):
+        objects.append(str(source.with_suffix(".o")))
+        checked = warnings if source is kernels else ()
+        call([*command, "-std=gnu99" if source is driver else "-std=c99", *flags, *checked, "-c", str(source), "-o", objects[-1]])
+    call([*command, *objects, "-o", str(program)])
+    return Program(run)
+
+
+def compiler_command(target: Target, compiler: str) -> tuple[str, ...]:
+    if target.arch == "x86_64":
+        if platform.machine() not in ("x86_64", "AMD64"):
+            pytest.skip(f"this machine is {platform.machine()}: an x86-64 machine is missing")
+        return (need(compiler),)
+    gcc, _, _, flags, triple = _FOREIGN[target.arch]
+    return (need(gcc), *flags) if compiler == "gcc" else (need(compiler), f"--target={triple}", *flags)
+
+
+def simde_command(folder: Path, compiler: str) -> tuple[str, ...]:
+    """A compiler call in which immintrin.h is SIMDe's: for vocabularies that this machine's CPU lacks."""
+    if not Path("/usr/include/simde/x86/avx512.h").exists():
+        pytest.skip("the CPU lacks the instructions, and SIMDe (Debian: libsimde-dev) is missing")
+    (folder / "immintrin.h").write_text(SIMDE)
+    return (need(compiler), "-DKERNEL_TARGET=", f"-I{folder}", "-fno-strict-aliasing", "-Wno-psabi")
+
+
+SIMDE = """#define SIMDE_ENABLE_NATIVE_ALIASES
+#include <simde/x86/avx512.h>
+#include <simde/x86/fma.h>
+#define _mm256_dpbusd_avx_epi32 simde_mm256_dpbusd_epi32
+"""
+
+
+def cpu_has(vocabulary: str) -> bool:
+    facts = Path("/proc/cpuinfo")
+    flags = facts.read_text().split() if facts.exists() else []
+    return all(feature in flags for feature in VOCABULARIES[vocabulary].features)
+
+
+def need(tool: str) -> str:
+    found = shutil.which(tool)
+    if found is None:
+        pytest.skip(f"{tool} is missing")
+    return found
+
+
+def call(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr[:4000]}"
+    return done.stdout

@@ -1,0 +1,91 @@
+"""Every vocabulary's int8 kernels give the bytes of docs/int8.md clause 4, whatever the geometry, the compiler and its flags."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgec.emit.vocabularies import VOCABULARIES
+from edgec.program.kernels import PIXEL_BLOCK
+from edgec.targets import Target
+from tests.kernels.int8_cases import any_case, conv_case, depthwise_case
+from tests.kernels.int8_harness import ARM64, ARMV7, X86, Program, compile_driver
+
+VARIANTS = [(target, vocabulary) for target in (X86, ARM64, ARMV7) for vocabulary in target.vocabularies]
+COMPILERS = [("gcc", ("-O0",)), ("gcc", ("-O3",)), ("clang", ("-O2",))]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("int8")
+
+
+@pytest.fixture(params=COMPILERS, ids=lambda item: f"{item[0]}{item[1][0]}")
+def toolchain(request: pytest.FixtureRequest) -> tuple[str, tuple[str, ...]]:
+    return request.param
+
+
+@pytest.fixture(params=VARIANTS, ids=lambda item: f"{item[0].arch}-{item[1]}")
+def variant(request: pytest.FixtureRequest) -> tuple[Target, str]:
+    return request.param
+
+
+@pytest.fixture
+def program(variant: tuple[Target, str], toolchain: tuple[str, tuple[str, ...]], folder: Path) -> Program:
+    target, vocabulary = variant
+    compiler, flags = toolchain
+    return compile_driver(folder / f"{target.arch}-{vocabulary}-{compiler}{''.join(flags)}", vocabulary, target, compiler, flags)
+
+
+def agree(program: Program, cases: list[tuple[Any, np.ndarray]]) -> None:
+    for index, ((case, expected), y) in enumerate(zip(cases, program.run([case for case, _ in cases]), strict=True)):
+        wrong = np.flatnonzero(y != expected)
+        assert not wrong.size, f"case {index}: {wrong.size} of {y.size} bytes differ, first {wrong[0]}: {y[wrong[0]]}, not {expected[wrong[0]]}; {case}"
+
+
+@cache
+def conv_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
+    random = np.random.default_rng(1)
+    cases = []
+    for index in range(80):
+        groups = int(random.choice([1, 1, 1, 2, 3]))
+        ci, co = (int(v) for v in random.integers(1, 71, 2))
+        cases.append(conv_case(random, target, groups, ci, co, simple=index % 3 == 0, residual=index % 4 < 2))
+    for co in (128, 129, 160, 272):  # more panels than one work item holds
+        cases.append(conv_case(random, target, 1, 24, co, simple=True, residual=co % 2 == 0))
+    return cases
+
+
+@cache
+def depthwise_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
+    random = np.random.default_rng(2)
+    return [depthwise_case(random, target, int(channels)) for channels in (*range(1, 36), 48, 63, 64, 65, 96, 130)]
+
+
+@cache
+def any_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
+    random = np.random.default_rng(3)
+    return [any_case(random, target, int(random.integers(1, 4)), int(random.integers(1, 9)), int(random.integers(1, 9))) for _ in range(20)]
+
+
+def test_conv(program: Program, variant: tuple[Target, str]) -> None:
+    agree(program, conv_cases(variant[0]))
+
+
+def test_depthwise(program: Program, variant: tuple[Target, str]) -> None:
+    agree(program, depthwise_cases(variant[0]))
+
+
+def test_conv_any(program: Program, variant: tuple[Target, str]) -> None:
+    agree(program, any_cases(variant[0]))
+
+
+@pytest.mark.parametrize("vocabulary", VOCABULARIES)
+def test_tiles_fit_the_pixel_block(vocabulary: str) -> None:
+    tile = VOCABULARIES[vocabulary].int8
+    assert all(PIXEL_BLOCK % rows == 0 for rows in tile.rows)
+    assert tile.rows[-1] == tile.row_step
