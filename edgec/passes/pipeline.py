@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.passes import (
@@ -42,6 +44,7 @@ PIPELINE: tuple[Rewrite, ...] = (
     # data movement
     reshapes.canonical_reshape,
     reshapes.merge_reshapes,
+    reshapes.sink_reshape,
     reshapes.merge_casts,
     reshapes.merge_slices,
     transposes.merge_transposes,
@@ -92,6 +95,7 @@ def optimize(graph: Graph) -> None:
     for number in range(ROUNDS):
         changed = [rewrite.name for rewrite in PIPELINE if apply(rewrite, graph)]
         duplicates.remove_unread_constants(graph)
+        name_uniquely(graph)
         verify(graph)
         log.debug("round %d: %s", number + 1, ", ".join(changed) or "nothing left to do")
         if not changed:
@@ -106,3 +110,15 @@ def apply(rewrite: Rewrite, graph: Graph) -> bool:
         if graph.producer(node.outputs[0]) is node and rewrite(graph, node):
             changed = True
     return changed
+
+
+def name_uniquely(graph: Graph) -> None:
+    """Of nodes that share a name the first keeps it; the others, which came out of it, are called name/Operator."""
+    taken = {node.name for node in graph.nodes}
+    seen: set[str] = set()
+    for node in graph.nodes:
+        if node.name and node.name in seen:
+            candidates = (f"{node.name}/{node.op}{serial or ''}" for serial in count())
+            node.name = next(name for name in candidates if name not in taken)
+            taken.add(node.name)
+        seen.add(node.name)

@@ -6,7 +6,10 @@ import numpy as np
 
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, Shape
-from edgec.passes.rewrite import become, fixed_shape, integers, rewrites, why_not
+from edgec.ops import OPERATORS
+from edgec.passes.rewrite import become, emit, fixed_shape, integers, rewrites, why_not
+
+ELEMENTWISE = frozenset(name for name, known in OPERATORS.items() if known.scalar is not None) | {"QuantizeLinear", "DequantizeLinear"}
 
 # Every value of the first type is a value of the second: a cast there loses nothing.
 HOLDS: dict[DType, frozenset[DType]] = {
@@ -57,6 +60,27 @@ def merge_reshapes(graph: Graph, node: Node) -> bool:
     if shape is None or np.any(shape == 0):
         return why_not(node, "its shape depends on the operand's")
     return become(graph, node, "Reshape", [first.inputs[0], node.inputs[1]])
+
+
+@rewrites(*ELEMENTWISE)
+def sink_reshape(graph: Graph, node: Node) -> bool:
+    """f(reshape(x), reshape(y), c) -> reshape(f(x, y, c)) for elementwise f, x and y of one shape and c of one element."""
+    sources = {name: source for name in node.inputs if (source := graph.producer(name, "Reshape")) is not None}
+    shapes = {graph.shape(source.inputs[0]) for source in sources.values()}
+    target = graph.constant(next(iter(sources.values())).inputs[1]) if sources else None
+    if len(shapes) != 1 or target is None or all(graph.reader_count(name) > 1 for name in sources):
+        return False
+    shape = graph.shape(node.outputs[0])
+    if any(graph.shape(name) != shape for name in sources):
+        return why_not(node, "it broadcasts the reshaped operand")
+    others = [name for name in node.inputs if name and name not in sources]
+    if any(not graph.types[name].is_static or graph.types[name].elements != 1 for name in others):
+        return why_not(node, "another operand has the new shape")
+    if np.any(target == 0) or any(len(graph.shape(name)) > len(next(iter(shapes))) for name in others):
+        return why_not(node, "the old shape has fewer axes than an operand")
+    inputs = [sources[name].inputs[0] if name in sources else name for name in node.inputs]
+    value = emit(graph, node, node.op, inputs, node.attributes, hint=f"{node.outputs[0]}_unshaped", name=node.name)
+    return become(graph, node, "Reshape", [value, next(iter(sources.values())).inputs[1]])
 
 
 @rewrites("Cast")

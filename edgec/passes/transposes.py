@@ -13,11 +13,11 @@ import numpy as np
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import TensorType
 from edgec.ops import OPERATORS
+from edgec.passes.reshapes import ELEMENTWISE
 from edgec.passes.rewrite import axes_of, become, emit, fixed_shape, integers, rewrites, why_not
 
 Perm = tuple[int, ...]
 REDUCTIONS = tuple(name for name in OPERATORS if name.startswith("Reduce"))
-ELEMENTWISE = frozenset(name for name, known in OPERATORS.items() if known.scalar is not None) | {"QuantizeLinear", "DequantizeLinear"}
 
 
 @rewrites("Transpose")
@@ -44,11 +44,9 @@ def transpose_to_reshape(graph: Graph, node: Node) -> bool:
     return become(graph, node, "Reshape", [node.inputs[0], target])
 
 
-@rewrites()
+@rewrites(*ELEMENTWISE)
 def sink_through_elementwise(graph: Graph, node: Node) -> bool:
     """f(T(x), T(y), c...) -> T(f(x, y, T^-1(c)...)), for elementwise f, which broadcasts; c a constant or a scalar."""
-    if node.op not in ELEMENTWISE:
-        return False
     perm = _shared_perm(graph, node)
     if perm is None or len(graph.shape(node.outputs[0])) != len(perm):
         return False
