@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from onnx import helper
 
@@ -41,7 +43,7 @@ def mean(b: Builder, s: Source) -> None:
 def clip(b: Builder, s: Source) -> None:
     """Both bounds present, as scalars: an absent one is the type's largest or smallest finite value, as ONNX defines it."""
     dtype = b.type(s.input(0)).dtype
-    limits = np.finfo(dtype.numpy) if dtype.is_float else np.iinfo(dtype.numpy)
+    limits: Any = (np.finfo if dtype.is_float else np.iinfo)(dtype.value)
     bounds = []
     for index, (name, default) in enumerate((("min", limits.min), ("max", limits.max)), 1):
         given = s.get(name, default)

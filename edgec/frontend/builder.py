@@ -54,7 +54,7 @@ class Builder:
         """A shape-like operand, which must be known by now."""
         array = self.value(source.input(index))
         if array is None:
-            raise ModelError(f"{what} is computed while the model runs", hint="edgec needs static shapes: make it a constant in the exporter")
+            raise ModelError(f"{what} is computed while the model runs", hint="edgec needs static shapes: export a constant")
         return [int(item) for item in array.reshape(-1)]
 
     # Changes

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import defs, numpy_helper
 
 from edgec.errors import ModelError, Problem, UsageError
@@ -44,7 +44,8 @@ def load_model(path: str | Path, shapes: Shapes | None = None) -> Imported:
     except DecodeError:
         raise ModelError("not an ONNX file, or a truncated one", where=str(path), hint="compare its size with the original's") from None
     if not model.HasField("graph") or not model.opset_import:
-        raise ModelError("not an ONNX model: it has no graph or no operator set", where=str(path), hint="compare its size with the original's")
+        hint = "compare its size with the original's"
+        raise ModelError("not an ONNX model: it has no graph or no operator set", where=str(path), hint=hint)
     return from_proto(model, shapes, path.parent)
 
 

@@ -29,7 +29,8 @@ def reshape(b: Builder, s: Source) -> None:
     result = reshaped(extents, wanted, bool(s.get("allowzero", 0)))
     if not any(isinstance(extent, Symbol) for extent in result):
         wanted = list(result)  # type: ignore[arg-type]
-    b.emit(s, "Reshape", [s.inputs[0], b.constant(f"{s.outputs[0]}_shape", wanted)], s.outputs, {"allowzero": int(0 in wanted and 0 in result)})
+    operand = b.constant(f"{s.outputs[0]}_shape", wanted)
+    b.emit(s, "Reshape", [s.inputs[0], operand], s.outputs, {"allowzero": int(0 in wanted and 0 in result)})
 
 
 @rule("Flatten")
@@ -90,9 +91,8 @@ def slice_(b: Builder, s: Source) -> None:
             raise ModelError(f"cuts the symbolic axis {axis}")
         first, last, step = slice(start, None if step < 0 and end < -extent else end, step).indices(extent)
         rows.append((first, -extent - 1 if last < 0 else last, axis, step))
-    operands = [
-        b.constant(f"{s.outputs[0]}_{what}", [row[column] for row in rows]) for column, what in enumerate(("starts", "ends", "axes", "steps"))
-    ]
+    names = ("starts", "ends", "axes", "steps")
+    operands = [b.constant(f"{s.outputs[0]}_{what}", [row[column] for row in rows]) for column, what in enumerate(names)]
     b.emit(s, "Slice", [s.inputs[0], *operands], s.outputs)
 
 

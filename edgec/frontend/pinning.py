@@ -24,7 +24,9 @@ def pin_inputs(inputs: Sequence[onnx.ValueInfoProto], shapes: Shapes) -> tuple[d
         problems += _clashes(name, dims[name], shapes[name])
     if problems:
         raise UsageError("the given shapes do not fit the model", problems)
-    bound = {param: given for name in names for param, given in zip(dims[name], shapes.get(name, ()), strict=False) if isinstance(param, str) and param}
+    bound: dict[str, Dim] = {}
+    for name in set(shapes) & set(names):
+        bound.update((dim, given) for dim, given in zip(dims[name], shapes[name], strict=True) if isinstance(dim, str) and dim)
     notes: list[str] = []
     for name in names:
         first = dims[name][0] if dims[name] and name not in shapes else 0

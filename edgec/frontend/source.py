@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import onnx
@@ -71,6 +71,4 @@ def complete(source: Source) -> Source:
     defaults = {
         name: plain(helper.get_attribute_value(item.default_value)) for name, item in schema.attributes.items() if item.default_value.type
     }
-    return Source(
-        source.op, source.domain, source.version, source.inputs, source.outputs, source.name, {**defaults, **source.attributes}, source.overload
-    )
+    return replace(source, attributes={**defaults, **source.attributes})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from edgec.errors import ModelError, Problem, did_you_mean
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import TensorType
-from edgec.ops import OPERATORS
-from edgec.ops.registry import Call
+from edgec.ir.verify import infer_rules
+from edgec.ops.registry import OPERATORS, Call
 
 
 def infer_node(graph: Graph, node: Node) -> list[TensorType]:
@@ -38,3 +38,6 @@ def infer_graph(graph: Graph) -> None:
             problems.append(Problem(error.summary, error.where, error.hint))
     if problems:
         raise ModelError(f"the shapes of {len(problems)} operator(s) do not fit", problems)
+
+
+infer_rules[:] = [infer_node]

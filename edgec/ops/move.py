@@ -16,7 +16,8 @@ def _reshape(call: Call) -> list[TensorType]:
 
 def reshaped(shape: Shape, wanted: list[int], allow_zero: bool) -> Shape:
     """The result of Reshape: 0 copies the extent at its place, one -1 takes the rest. Symbols survive through 0 and -1."""
-    need(allow_zero or all(extent != 0 or d < len(shape) for d, extent in enumerate(wanted)), f"{wanted} copies more axes than {text(shape)} has")
+    copied = [] if allow_zero else [d for d, extent in enumerate(wanted) if extent == 0]
+    need(all(d < len(shape) for d in copied), f"{wanted} copies more axes than {text(shape)} has")
     need(wanted.count(-1) <= 1 and min(wanted, default=0) >= -1, f"{wanted} is not a shape")
     result: list[Dim] = [shape[d] if extent == 0 and not allow_zero else extent for d, extent in enumerate(wanted)]
     rest = [extent for extent in shape if isinstance(extent, Symbol)]
