@@ -1,0 +1,29 @@
+/* One register sums 4 channels; sdot adds four products to each lane. */
+
+typedef int32x4_t accumulator_t;
+typedef int8x8_t pixels_t;                     /* two blocks of 4 input channels */
+typedef struct { int8x16_t a, b; } weights_t;
+
+INLINE accumulator_t start(const int32_t *bias) { return vld1q_s32(bias); }
+
+INLINE pixels_t load_pixels(const activation *x) { return vld1_s8(x); }
+
+INLINE weights_t load_weights(const int8_t *w) {
+    weights_t weights;
+    weights.a = vld1q_s8(w);
+    weights.b = vld1q_s8(w + 4 * LANES);
+    return weights;
+}
+
+INLINE accumulator_t dot(accumulator_t sum, weights_t w, pixels_t x) {
+    return vdotq_lane_s32(vdotq_lane_s32(sum, w.a, x, 0), w.b, x, 1);
+}
+
+INLINE lanes_t collect(accumulator_t a, accumulator_t b, accumulator_t c, accumulator_t d) {
+    lanes_t v;
+    v.a = a;
+    v.b = b;
+    v.c = c;
+    v.d = d;
+    return v;
+}

@@ -1,0 +1,53 @@
+/* Sixteen int32 lanes in four NEON registers (armv7: no rounding conversion, so an addition rounds). */
+
+typedef struct { int32x4_t a, b, c, d; } lanes_t;
+
+INLINE int32x4_t round_clamped(float32x4_t v, float low, float high) {
+    const float32x4_t magic = vdupq_n_f32(12582912.0f); /* 1.5 * 2^23: the sum's low bits are the nearest even integer */
+    const float32x4_t sum = vaddq_f32(vminq_f32(vmaxq_f32(v, vdupq_n_f32(low)), vdupq_n_f32(high)), magic);
+    return vsubq_s32(vreinterpretq_s32_f32(sum), vreinterpretq_s32_f32(magic));
+}
+
+INLINE int32x4_t requantize_4(int32x4_t sum, const float *scale, float low, float high) {
+    return round_clamped(vmulq_f32(vcvtq_f32_s32(sum), vld1q_f32(scale)), low, high);
+}
+
+INLINE lanes_t requantize(lanes_t sum, const float *scale, float low, float high) {
+    sum.a = requantize_4(sum.a, scale, low, high);
+    sum.b = requantize_4(sum.b, scale + 4, low, high);
+    sum.c = requantize_4(sum.c, scale + 8, low, high);
+    sum.d = requantize_4(sum.d, scale + 12, low, high);
+    return sum;
+}
+
+INLINE int32x4_t add_residual_4(int32x4_t v, float v_scale, int32x4_t r, int32_t zero, float r_scale, float low, float high) {
+    const float32x4_t a = vmulq_n_f32(vcvtq_f32_s32(v), v_scale);
+    const float32x4_t b = vmulq_n_f32(vcvtq_f32_s32(vsubq_s32(r, vdupq_n_s32(zero))), r_scale);
+    return round_clamped(vaddq_f32(a, b), low, high);
+}
+
+INLINE lanes_t add_residual(lanes_t v, float v_scale, lanes_t r, int32_t zero, float r_scale, float low, float high) {
+    v.a = add_residual_4(v.a, v_scale, r.a, zero, r_scale, low, high);
+    v.b = add_residual_4(v.b, v_scale, r.b, zero, r_scale, low, high);
+    v.c = add_residual_4(v.c, v_scale, r.c, zero, r_scale, low, high);
+    v.d = add_residual_4(v.d, v_scale, r.d, zero, r_scale, low, high);
+    return v;
+}
+
+INLINE lanes_t load_lanes(const activation *x) {
+    const int8x16_t bytes = vld1q_s8(x);
+    const int16x8_t low = vmovl_s8(vget_low_s8(bytes)), high = vmovl_s8(vget_high_s8(bytes));
+    lanes_t v;
+    v.a = vmovl_s16(vget_low_s16(low));
+    v.b = vmovl_s16(vget_high_s16(low));
+    v.c = vmovl_s16(vget_low_s16(high));
+    v.d = vmovl_s16(vget_high_s16(high));
+    return v;
+}
+
+INLINE void store_lanes(activation *y, lanes_t v, int32_t zero) {
+    const int16x8_t offset = vdupq_n_s16((int16_t)zero);
+    const int16x8_t low = vaddq_s16(vcombine_s16(vmovn_s32(v.a), vmovn_s32(v.b)), offset);
+    const int16x8_t high = vaddq_s16(vcombine_s16(vmovn_s32(v.c), vmovn_s32(v.d)), offset);
+    vst1q_s8(y, vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
+}

@@ -1,0 +1,48 @@
+/* A register pair sums 4 channels, two partial sums each. Two products fit 16 bits because weights are in [-127, 127], so smull
+   and smlal multiply eight at a time and sadalp adds pairs of them to 32 bits. */
+
+typedef struct { int32x4_t low, high; } accumulator_t;
+typedef struct { int8x16_t a, b; } pixels_t, weights_t; /* two blocks of 4 input channels */
+
+INLINE accumulator_t start(const int32_t *bias) {
+    const uint32x4_t four = vreinterpretq_u32_s32(vld1q_s32(bias));
+    accumulator_t sum;
+    sum.low = vreinterpretq_s32_u64(vmovl_u32(vget_low_u32(four)));
+    sum.high = vreinterpretq_s32_u64(vmovl_u32(vget_high_u32(four)));
+    return sum;
+}
+
+INLINE pixels_t load_pixels(const activation *x) {
+    int32_t a, b;
+    pixels_t pixels;
+    memcpy(&a, x, 4);
+    memcpy(&b, x + 4, 4);
+    pixels.a = vreinterpretq_s8_s32(vdupq_n_s32(a));
+    pixels.b = vreinterpretq_s8_s32(vdupq_n_s32(b));
+    return pixels;
+}
+
+INLINE weights_t load_weights(const int8_t *w) {
+    weights_t weights;
+    weights.a = vld1q_s8(w);
+    weights.b = vld1q_s8(w + 4 * LANES);
+    return weights;
+}
+
+INLINE accumulator_t dot(accumulator_t sum, weights_t w, pixels_t x) {
+    int16x8_t low = vmull_s8(vget_low_s8(w.a), vget_low_s8(x.a)), high = vmull_high_s8(w.a, x.a);
+    low = vmlal_s8(low, vget_low_s8(w.b), vget_low_s8(x.b));
+    high = vmlal_high_s8(high, w.b, x.b);
+    sum.low = vpadalq_s16(sum.low, low);
+    sum.high = vpadalq_s16(sum.high, high);
+    return sum;
+}
+
+INLINE lanes_t collect(accumulator_t a, accumulator_t b, accumulator_t c, accumulator_t d) {
+    lanes_t v;
+    v.a = vpaddq_s32(a.low, a.high);
+    v.b = vpaddq_s32(b.low, b.high);
+    v.c = vpaddq_s32(c.low, c.high);
+    v.d = vpaddq_s32(d.low, d.high);
+    return v;
+}

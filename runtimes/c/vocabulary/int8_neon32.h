@@ -1,0 +1,51 @@
+/* A register pair sums 4 channels, two partial sums each. Two products fit 16 bits because weights are in [-127, 127], so vmull
+   and vmlal multiply eight at a time and vpadal adds pairs of them to 32 bits. */
+
+typedef struct { int32x4_t low, high; } accumulator_t;
+typedef struct { int8x8_t a, b; } pixels_t;                /* two blocks of 4 input channels, twice */
+typedef struct { int8x16_t a, b; } weights_t;
+
+INLINE accumulator_t start(const int32_t *bias) {
+    const uint32x4_t four = vreinterpretq_u32_s32(vld1q_s32(bias));
+    accumulator_t sum;
+    sum.low = vreinterpretq_s32_u64(vmovl_u32(vget_low_u32(four)));
+    sum.high = vreinterpretq_s32_u64(vmovl_u32(vget_high_u32(four)));
+    return sum;
+}
+
+INLINE pixels_t load_pixels(const activation *x) {
+    const int32x2_t both = vreinterpret_s32_s8(vld1_s8(x));
+    pixels_t pixels;
+    pixels.a = vreinterpret_s8_s32(vdup_lane_s32(both, 0));
+    pixels.b = vreinterpret_s8_s32(vdup_lane_s32(both, 1));
+    return pixels;
+}
+
+INLINE weights_t load_weights(const int8_t *w) {
+    weights_t weights;
+    weights.a = vld1q_s8(w);
+    weights.b = vld1q_s8(w + 4 * LANES);
+    return weights;
+}
+
+INLINE accumulator_t dot(accumulator_t sum, weights_t w, pixels_t x) {
+    const int16x8_t low = vmlal_s8(vmull_s8(vget_low_s8(w.a), x.a), vget_low_s8(w.b), x.b);
+    const int16x8_t high = vmlal_s8(vmull_s8(vget_high_s8(w.a), x.a), vget_high_s8(w.b), x.b);
+    sum.low = vpadalq_s16(sum.low, low);
+    sum.high = vpadalq_s16(sum.high, high);
+    return sum;
+}
+
+INLINE int32x4_t add_pairs(accumulator_t sum) {
+    return vcombine_s32(vpadd_s32(vget_low_s32(sum.low), vget_high_s32(sum.low)),
+                        vpadd_s32(vget_low_s32(sum.high), vget_high_s32(sum.high)));
+}
+
+INLINE lanes_t collect(accumulator_t a, accumulator_t b, accumulator_t c, accumulator_t d) {
+    lanes_t v;
+    v.a = add_pairs(a);
+    v.b = add_pairs(b);
+    v.c = add_pairs(c);
+    v.d = add_pairs(d);
+    return v;
+}
