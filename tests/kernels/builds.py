@@ -1,0 +1,29 @@
+"""The compilations that the float kernels and the pools are tested in."""
+
+from __future__ import annotations
+
+from tests.kernels.driver import QEMU_ARM32, QEMU_ARM64, Build
+
+ARM64, ARM32 = ("aarch64-linux-gnu-gcc",), ("arm-linux-gnueabihf-gcc", "-march=armv7-a", "-mfpu=neon")
+X86 = ("portable", "sse41", "avx2", "avx512vnni")
+SANITIZE = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+
+BUILDS = (
+    *(Build(vocabulary) for vocabulary in X86),
+    *(Build(vocabulary, ("clang",), ("-O2", "-march=haswell")) for vocabulary in ("portable", "avx2", "avx512vnni")),
+    Build("sse41", ("clang",)),
+    Build("avxvnni", flags=("-O0",)),
+    Build("avx512vnni", flags=("-O3",)),
+    Build("portable", flags=("-O3", "-march=haswell")),
+    Build("avx2", ("g++", "-x", "c++")),
+    *(Build(vocabulary, flags=SANITIZE) for vocabulary in X86),
+    Build("portable", ARM64, ("-O2", "-static"), QEMU_ARM64, signed=True),
+    Build("neon", ARM64, ("-O1", "-static"), QEMU_ARM64, signed=True),
+    Build("dotprod", ARM64, ("-O3", "-static"), QEMU_ARM64, signed=True),
+    Build("i8mm", ARM64, ("-O0", "-static"), QEMU_ARM64, signed=True),
+    Build("neon", ("clang", "--target=aarch64-linux-gnu"), ("-O2", "-static"), QEMU_ARM64, signed=True),
+    Build("portable", ARM32, ("-O3", "-static"), QEMU_ARM32, signed=True),
+    Build("neon32", ARM32, ("-O1", "-static"), QEMU_ARM32, signed=True),
+    Build("neon32", ARM32, ("-O3", "-static"), QEMU_ARM32, signed=True),
+    Build("neon32", ("clang", "--target=arm-linux-gnueabihf", "-march=armv7-a", "-mfpu=neon"), ("-O2", "-static"), QEMU_ARM32, signed=True),
+)

@@ -1,0 +1,202 @@
+"""Runs template kernels outside of any package: cases go to a small C program in one file, the bytes of `y` come back in another.
+
+The same program serves every vocabulary, compiler and emulator. Each pointer argument is an allocation of exactly its own size, so that
+AddressSanitizer sees one element too many.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgec.emit.kernels import render_kernel_header, render_kernels
+from edgec.emit.vocabularies import VOCABULARIES
+from edgec.program.expr import bound
+from edgec.program.kernels import TEMPLATES, Window
+from edgec.program.work import scratch_bytes, work_items
+from edgec.targets import Target
+
+KINDS = list(TEMPLATES)
+QEMU_ARM64 = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-cpu", "max")
+QEMU_ARM32 = ("qemu-arm", "-L", "/usr/arm-linux-gnueabihf")
+PACKAGES = {"aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu", "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf"}
+
+
+@dataclass(frozen=True)
+class Build:
+    """One compilation of one vocabulary's kernels."""
+
+    vocabulary: str
+    compiler: tuple[str, ...] = ("gcc",)
+    flags: tuple[str, ...] = ("-O1",)
+    emulator: tuple[str, ...] = ()
+    signed: bool = False
+
+    def __str__(self) -> str:
+        return "-".join((self.vocabulary, Path(self.compiler[0]).name, *(flag.lstrip("-") for flag in (*self.compiler[1:], *self.flags))))
+
+    @property
+    def target(self) -> Target:
+        return Target("test", "", "", "", (self.vocabulary,), self.signed, 8 if self.signed else 4)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Arguments of one call: a dataclass of program/kernels.py with arrays for its pointers; `y` holds what lies there before."""
+
+    arguments: object
+    splits: tuple[int, ...] = ()  # borders between the item ranges of successive calls
+
+
+def require(build: Build) -> None:
+    """Skips where a tool or an instruction set is missing, and says which."""
+    for tool in (build.compiler[0], *build.emulator[:1]):
+        if shutil.which(tool) is None:
+            pytest.skip(f"needs {tool} (package {PACKAGES.get(tool, 'qemu-user' if tool.startswith('qemu') else tool)})")
+    words = VOCABULARIES[build.vocabulary]
+    if not build.emulator and words.archs:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+        missing = [feature for feature in words.features if feature not in flags]
+        if missing:
+            pytest.skip(f"this processor lacks {', '.join(missing)}")
+
+
+def run(build: Build, kinds: frozenset[type], cases: Sequence[Case]) -> list[np.ndarray]:
+    """What lies in each case's `y` after its call."""
+    require(build)
+    program = compile_driver(build, kinds)
+    with tempfile.TemporaryDirectory() as folder:
+        source, result = Path(folder, "cases"), Path(folder, "results")
+        source.write_bytes(b"".join(map(_encode, cases)) + struct.pack("<i", -1))
+        subprocess.run([*build.emulator, str(program), str(source), str(result)], check=True, timeout=300)
+        content = result.read_bytes()
+    outputs, at = [], 0
+    for case in cases:
+        y: np.ndarray = case.arguments.y  # type: ignore[attr-defined]
+        outputs.append(np.frombuffer(content, y.dtype, y.size, at).reshape(y.shape))
+        at += y.nbytes
+    assert at == len(content)
+    return outputs
+
+
+@functools.cache
+def compile_driver(build: Build, kinds: frozenset[type]) -> Path:
+    """The driver with the kernels of `kinds` in it; compiled once in a test session."""
+    folder = Path(tempfile.mkdtemp(prefix="edgec-kernels-"))
+    suffix = "cpp" if "c++" in build.compiler else "c"
+    (folder / "t_kernels.h").write_text(render_kernel_header("t", kinds, build.target), encoding="utf-8")
+    (folder / f"kernels.{suffix}").write_text(render_kernels("t", build.vocabulary, kinds, build.target), encoding="utf-8")
+    (folder / f"driver.{suffix}").write_text(_driver(build, kinds), encoding="utf-8")
+    standard = "-std=c++17" if suffix == "cpp" else "-std=c99"
+    strict = [standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    command = [*build.compiler, *strict, *build.flags, "-o", "driver", f"driver.{suffix}", f"kernels.{suffix}"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(command)} in {folder}\n{done.stderr[:4000]}"
+    return folder / "driver"
+
+
+def digest(arrays: Sequence[np.ndarray]) -> str:
+    """One hash over all bytes."""
+    return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
+
+
+def _encode(case: Case) -> bytes:
+    arguments = case.arguments
+    items = bound(work_items(arguments))
+    borders = (0, *sorted(border % (items + 1) for border in case.splits), items)
+    parts = [struct.pack("<i", KINDS.index(type(arguments)))]
+    for field in fields(arguments):  # type: ignore[arg-type]
+        value = getattr(arguments, field.name)
+        if isinstance(value, Window):
+            parts += [struct.pack("<i", getattr(value, inner.name)) for inner in fields(Window)]
+        elif field.metadata["c"].endswith("*"):
+            content = b"" if value is None else np.ascontiguousarray(value).tobytes()
+            parts += [struct.pack("<i", -1 if value is None else len(content)), content]
+        else:
+            parts.append(struct.pack("<f" if field.metadata["c"] == "float" else "<i", value))
+    parts.append(struct.pack(f"<ii{len(borders)}i", scratch_bytes(arguments), len(borders), *borders))
+    return b"".join(parts)
+
+
+def _driver(build: Build, kinds: frozenset[type]) -> str:
+    bodies, cases = [], []
+    for kind in KINDS:
+        if kind not in kinds:
+            continue
+        name = TEMPLATES[kind]
+        lines = [f"static void run_{name}(FILE *in, FILE *out) {{", f"    struct t_{name} a;", "    int32_t size = 0, y_size = 0;"]
+        for field in fields(kind):
+            if field.name == "window":
+                lines.append("    get(in, &a.window, sizeof a.window);")
+            elif field.metadata["c"].endswith("*"):
+                lines.append(f"    a.{field.name} = ({field.metadata['c']})get_array(in, &size);")
+                lines += ["    y_size = size;"] if field.name == "y" else []
+            else:
+                lines.append(f"    get(in, &a.{field.name}, 4);")
+        lines += [f"    RUN_ITEMS({name})", "    if (fwrite(a.y, 1, (size_t)y_size, out) != (size_t)y_size) exit(3);"]
+        lines += [f"    free((void *)a.{f.name});" for f in fields(kind) if f.name != "window" and f.metadata["c"].endswith("*")]
+        bodies.append("\n".join([*lines, "}"]))
+        cases.append(f"        case {KINDS.index(kind)}: run_{name}(in, out); break;")
+    text = _DRIVER.replace("@VOCABULARY@", build.vocabulary)
+    return text.replace("@BODIES@", "\n\n".join(bodies)).replace("@CASES@", "\n".join(cases))
+
+
+_DRIVER = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "t_kernels.h"
+
+static void get(FILE *in, void *to, size_t size) {
+    if (fread(to, 1, size, in) != size) exit(2);
+}
+
+static void *get_array(FILE *in, int32_t *size) {
+    void *p;
+    get(in, size, 4);
+    if (*size < 0) return 0;
+    p = malloc((size_t)*size);
+    get(in, p, (size_t)*size);
+    return p;
+}
+
+#define RUN_ITEMS(kernel) \\
+    int32_t bytes, count, from, to, i; \\
+    char *memory, *scratch; \\
+    (void)size; \\
+    get(in, &bytes, 4); \\
+    get(in, &count, 4); \\
+    get(in, &from, 4); \\
+    memory = (char *)malloc((size_t)bytes + 64); \\
+    scratch = memory + 64 - (uintptr_t)memory % 64; \\
+    memset(memory, 0xA5, (size_t)bytes + 64); \\
+    for (i = 1; i < count; i++, from = to) { \\
+        get(in, &to, 4); \\
+        t_kernels_@VOCABULARY@.kernel(&a, from, to, scratch); \\
+    } \\
+    free(memory);
+
+@BODIES@
+
+int main(int argc, char **argv) {
+    FILE *const in = fopen(argv[argc - 2], "rb"), *const out = fopen(argv[argc - 1], "wb");
+    int32_t kind;
+    if (!in || !out) return 4;
+    for (get(in, &kind, 4); kind >= 0; get(in, &kind, 4)) {
+        switch (kind) {
+@CASES@
+        }
+    }
+    return fclose(in) | fclose(out);
+}
+"""

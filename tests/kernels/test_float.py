@@ -1,0 +1,138 @@
+"""conv_float and depthwise_float against float64 numpy, in every vocabulary."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from edgec.emit.vocabularies import VOCABULARIES
+from edgec.program.kernels import LANES, PIXEL_BLOCK, ConvFloat, DepthwiseFloat
+from tests.kernels import reference
+from tests.kernels.builds import BUILDS
+from tests.kernels.driver import Build, Case, run
+from tests.kernels.windows import in_count, out_count, pixels, splits, stride_of, window
+
+KINDS = frozenset({ConvFloat, DepthwiseFloat})
+LIMITS = ((-np.inf, np.inf), (0.0, np.inf), (0.0, 6.0), (-0.5, 0.25))
+
+
+def limits(rng: np.random.Generator) -> tuple[float, float]:
+    low, high = LIMITS[rng.integers(len(LIMITS))]
+    return float(low), float(high)
+
+
+def random_conv(seed: int) -> Case:
+    rng = np.random.default_rng(seed)
+    groups = int(rng.choice((1, 1, 1, 2, 3)))
+    inputs, outputs = (int(n) for n in rng.integers(1, 71 if groups == 1 else 24, 2))
+    if seed % 16 == 0:
+        groups, inputs, outputs = 1, 7, int(rng.integers(100, 300))  # more than one chunk of panels
+    in_stride, out_stride, r_stride = (stride_of(rng, n * groups) for n in (inputs, outputs, outputs))
+    w = window(rng, in_stride, out_stride, pointwise=rng.random() < 0.3)
+    if seed % 16 == 1:
+        w = dataclasses.replace(w, batch=1, in_height=1, in_width=1, out_height=1, out_width=1)
+    x = pixels(rng, in_count(w), inputs * groups, in_stride)
+    panels, taps = -(-outputs // LANES), w.kernel_height * w.kernel_width
+    weights = np.zeros((groups, panels, taps, inputs, LANES), np.float32)
+    bias = np.zeros((groups, panels * LANES), np.float32)
+    for channel in range(outputs):
+        weights[:, channel // LANES, :, :, channel % LANES] = rng.standard_normal((groups, taps, inputs))
+        bias[:, channel] = rng.standard_normal(groups)
+    y = pixels(rng, out_count(w), outputs * groups, out_stride)
+    residual = pixels(rng, out_count(w), outputs * groups, r_stride) if rng.random() < 0.4 else None
+    return Case(ConvFloat(w, x, weights, bias, y, residual, r_stride, groups, inputs, outputs, *limits(rng)), splits(rng))  # type: ignore[arg-type]
+
+
+def random_depthwise(seed: int) -> Case:
+    rng = np.random.default_rng(seed)
+    channels = int(rng.integers(1, 71))
+    in_stride, out_stride = stride_of(rng, channels), stride_of(rng, channels)
+    w = window(rng, in_stride, out_stride)
+    padded = -(-channels // LANES) * LANES
+    weights = np.zeros((w.kernel_height * w.kernel_width, padded), np.float32)
+    bias = np.zeros(padded, np.float32)
+    weights[:, :channels] = rng.standard_normal((len(weights), channels))
+    bias[:channels] = rng.standard_normal(channels)
+    x, y = pixels(rng, in_count(w), channels, in_stride), pixels(rng, out_count(w), channels, out_stride)
+    return Case(DepthwiseFloat(w, x, weights, bias, y, channels, *limits(rng)), splits(rng))  # type: ignore[arg-type]
+
+
+def expected(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """y in float64, and the bound of its rounding errors; both with what lay in y between the pixels."""
+    a = case.arguments
+    total, size = (conv_sums if isinstance(a, ConvFloat) else depthwise_sums)(a)  # type: ignore[operator]
+    y = a.y.astype(np.float64)  # type: ignore[attr-defined]
+    value = reference.place(a.window, y, np.clip(total, a.low, a.high))  # type: ignore[attr-defined]
+    return value, reference.place(a.window, np.zeros_like(y), size * 1e-6)  # type: ignore[attr-defined]
+
+
+def conv_sums(a: ConvFloat) -> tuple[np.ndarray, np.ndarray]:
+    """bias + sum x * w + residual, and the same of absolute values."""
+    w, groups = a.window, a.groups
+    x = reference.image(w, a.x, groups * a.in_channels).astype(np.float64)  # type: ignore[arg-type]
+    weights, biases = np.asarray(a.weights, np.float64), np.asarray(a.bias, np.float64)
+    parts, sizes = [], []
+    for group in range(groups):
+        filters = np.moveaxis(weights[group], 0, 2).reshape(*weights.shape[2:4], -1)[..., : a.out_channels]  # [tap][in][out]
+        bias = biases[group, : a.out_channels]
+        shape = (w.batch, w.out_height, w.out_width, a.out_channels)
+        total, size = np.broadcast_to(bias, shape).copy(), np.broadcast_to(abs(bias), shape).copy()
+        for tap, at, inside in reference.taps(w, x[..., group * a.in_channels : (group + 1) * a.in_channels]):
+            total += np.where(inside, at, 0) @ filters[tap]
+            size += np.where(inside, abs(at), 0) @ abs(filters[tap])
+        parts.append(total)
+        sizes.append(size)
+    total, size = np.concatenate(parts, -1), np.concatenate(sizes, -1)
+    if a.residual is not None:
+        residual = reference.image(dataclasses.replace(w, in_height=w.out_height, in_width=w.out_width, in_pixel_stride=a.residual_pixel_stride),
+                                   a.residual, total.shape[-1])  # type: ignore[arg-type]  # fmt: skip
+        total, size = total + residual, size + abs(residual)
+    return total, size
+
+
+def depthwise_sums(a: DepthwiseFloat) -> tuple[np.ndarray, np.ndarray]:
+    x = reference.image(a.window, a.x, a.channels).astype(np.float64)  # type: ignore[arg-type]
+    weights, bias = np.asarray(a.weights, np.float64)[:, : a.channels], np.asarray(a.bias, np.float64)[: a.channels]
+    total: np.ndarray = bias
+    size: np.ndarray = abs(bias)
+    for tap, at, inside in reference.taps(a.window, x):
+        total = total + np.where(inside, at, 0) * weights[tap]
+        size = size + np.where(inside, abs(at), 0) * abs(weights[tap])
+    return total, size
+
+
+CASES = [random_conv(seed) for seed in range(96)] + [random_depthwise(seed) for seed in range(96)]
+EXPECTED = [expected(case) for case in CASES]
+
+
+@pytest.mark.parametrize("build", BUILDS, ids=str)
+def test_random_cases(build: Build) -> None:
+    for case, got, (want, error) in zip(CASES, run(build, KINDS, CASES), EXPECTED, strict=True):
+        between = np.isnan(want)
+        assert np.array_equal(np.isnan(got), between), case.arguments
+        assert (abs(got - want)[~between] <= error[~between]).all(), (case.arguments, np.nanmax(abs(got - want) / error))
+
+
+def test_not_a_number_passes_the_clamp_of_a_convolution() -> None:
+    case = random_conv(2)
+    a = case.arguments
+    case = Case(dataclasses.replace(a, x=np.full_like(a.x, np.nan), low=0.0, high=6.0))  # type: ignore[attr-defined, type-var]
+    for vocabulary in ("portable", "sse41", "avx2", "avx512vnni"):
+        got = run(Build(vocabulary), KINDS, [case])[0]
+        stored = reference.image(dataclasses.replace(a.window, in_height=a.window.out_height, in_width=a.window.out_width,  # type: ignore[attr-defined]
+                                                     in_pixel_stride=a.window.out_pixel_stride), got, a.groups * a.out_channels)  # type: ignore[attr-defined]  # fmt: skip
+        inside = sum(inside for _, _, inside in reference.taps(a.window, np.zeros((1, a.window.in_height, a.window.in_width, 1))))  # type: ignore[attr-defined]
+        assert np.isnan(stored[:, inside[..., 0] > 0]).all()
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_tiles_stay_within_the_pointers_of_a_block(name: str) -> None:
+    steps = VOCABULARIES[name].float.steps(PIXEL_BLOCK)
+    for count in range(1, PIXEL_BLOCK + 1):
+        first = 0
+        while first < count:
+            height = steps[count - first]
+            assert 0 < height <= PIXEL_BLOCK - first
+            first += height
