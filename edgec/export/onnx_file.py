@@ -16,8 +16,8 @@ from edgec.ops.proto import IR_VERSION, OPSET, node_proto, schema, tensor_code
 def to_onnx(graph: Graph) -> onnx.ModelProto:
     """`graph` as a model in operator set OPSET; names are kept, operators that are younger are expanded."""
     proto = onnx.GraphProto(name=graph.name)
-    for node in graph.nodes:
-        proto.node.extend(node_proto(item) for item in _expanded(graph, node))
+    proto.node.extend(node_proto(item) for node in graph.nodes for item in _expanded(graph, node))
+    _name_uniquely(proto)
     proto.input.extend(_value(name, graph.types[name]) for name in graph.inputs)
     proto.output.extend(_value(name, graph.types[name]) for name in graph.outputs)
     scalars = {name: np.array(value, graph.types[like].dtype.numpy) for name, value, like in _alphas(graph)}
@@ -32,6 +32,17 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
 def save(graph: Graph, path: str | Path) -> None:
     """Write `graph` as an ONNX file; OSError when that fails."""
     Path(path).write_bytes(to_onnx(graph).SerializeToString(deterministic=True))
+
+
+def _name_uniquely(graph: onnx.GraphProto) -> None:
+    """ONNX Runtime refuses two nodes of one name; later ones take a number."""
+    taken = {""}
+    for node in graph.node:
+        name, serial = node.name, 1
+        while name in taken and node.name:
+            name, serial = f"{node.name}_{serial}", serial + 1
+        node.name = name
+        taken.add(name)
 
 
 def _value(name: str, kind: TensorType) -> onnx.ValueInfoProto:

@@ -33,6 +33,8 @@ class Builder:
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
+    labels: dict[str, int] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
     depth: int = 0
 
     # Questions
@@ -67,6 +69,12 @@ class Builder:
         self.taken.add(name)
         return name
 
+    def label(self, name: str) -> str:
+        """A node name that no other node has."""
+        serial = self.labels.get(name, 0)
+        self.labels[name] = serial + 1
+        return self.label(f"{name}_{serial}") if serial else name
+
     def define(self, name: str, array: np.ndarray) -> str:
         """Let `name` be a constant."""
         try:
@@ -95,7 +103,7 @@ class Builder:
             complete = canonical_attributes(op, dict(attributes or {}))
         except ValueError as error:
             raise ModelError(f"attribute {error} is not supported") from None
-        node = Node(op, operands, names, complete, source.name)
+        node = Node(op, operands, names, complete, self.label(source.name))
         if op not in NEVER_FOLDED and all(name in self.graph.constants for name in operands if name):
             arrays = evaluate(node, [self.graph.constants[name] if name else None for name in operands])
             for name, array in zip(names, arrays, strict=False):

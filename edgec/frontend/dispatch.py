@@ -89,7 +89,7 @@ def expand(b: Builder, source: Source, function: onnx.FunctionProto) -> None:
     names.update(zip(function.input, source.inputs, strict=False))
     formal = dict(zip(function.output, source.outputs, strict=False))
     names.update({name: actual for name, actual in formal.items() if actual})
-    versions = {item.domain: item.version for item in function.opset_import} or {"": source.version}
+    versions = b.versions | {item.domain: item.version for item in function.opset_import}
     defaults = {item.name: item for item in function.attribute_proto}
     given = {name: attribute_proto(name, value) for name, value in source.attributes.items()}
     before = len(b.problems)

@@ -68,7 +68,7 @@ def from_proto(model: onnx.ModelProto, shapes: Shapes | None = None, base_dir: P
     graph.types.update(types)
     graph.metadata.update({item.key: item.value for item in model.metadata_props})
     taken = set(types) | initializers | {name for node in file.node for name in (*node.input, *node.output)}
-    builder = Builder(graph, functions, taken, dispatch, notes=list(notes))
+    builder = Builder(graph, functions, taken, dispatch, notes=list(notes), versions=versions)
     _read_initializers(builder, file)
     names = {name: name for name in taken}
     for index, node in enumerate(nodes):

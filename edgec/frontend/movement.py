@@ -128,6 +128,13 @@ def gather(b: Builder, s: Source) -> None:
     b.emit(s, "Gather", [s.inputs[0], name], s.outputs, {"axis": axis})
 
 
+@rule("SpaceToDepth")
+def space_to_depth(b: Builder, s: Source) -> None:
+    if s.get("mode", "DCR") != "DCR":
+        raise ModelError("mode CRD is not supported", hint="use Reshape and Transpose")
+    b.emit(s, s.op, s.inputs, s.outputs, {"blocksize": s.attributes["blocksize"]})
+
+
 @rule("Trilu")
 def trilu(b: Builder, s: Source) -> None:
     k = b.known(s, 1, "k")[0] if s.input(1) else 0

@@ -12,7 +12,7 @@ def reads(node: onnx.NodeProto) -> list[str]:
     names = [name for name in node.input if name]
     for item in node.attribute:
         for graph in [item.g] if item.HasField("g") else item.graphs:
-            inner = {name for child in graph.node for name in child.output} | {tensor.name for tensor in graph.initializer}
+            inner = {name for child in graph.node for name in child.output} | {item.name for item in (*graph.initializer, *graph.input)}
             names += [name for child in graph.node for name in reads(child) if name not in inner]
             names += [value.name for value in graph.output if value.name not in inner]
     return names
