@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any
+
+import yaml
+
+from edgec.errors import Problem, UsageError, did_you_mean
+from edgec.resources import resource
 
 
 @dataclass(frozen=True)
@@ -20,3 +29,91 @@ class Target:
     zig_triple: str = ""
     flags: tuple[str, ...] = ()
     emulator: tuple[str, ...] = ()  # command that runs a foreign executable here, e.g. qemu-aarch64 -L ...
+
+
+HOST = "host"
+# (system, machine) as Python names them -> the target of that machine
+_HOSTS = {
+    ("Linux", "x86_64"): "x86-64",
+    ("Linux", "aarch64"): "linux-arm64",
+    ("Linux", "armv7l"): "rpi-32bit",
+    ("Linux", "riscv64"): "linux-riscv64",
+    ("Darwin", "arm64"): "macos-arm64",
+    ("Darwin", "x86_64"): "x86-64",
+    ("Windows", "AMD64"): "windows-x64",
+}
+_MACHINES = {"x86_64": ("x86_64", "AMD64"), "aarch64": ("aarch64", "arm64"), "armv7": ("armv7l",), "riscv64": ("riscv64",)}
+
+
+def target_names() -> list[str]:
+    """Every name that load_target takes, `host` first."""
+    return [HOST, *sorted(path.stem for path in resource("targets").glob("*.yaml"))]
+
+
+def all_targets() -> list[Target]:
+    """Every target that a YAML file describes."""
+    return [load_target(name) for name in target_names() if name != HOST]
+
+
+def load_target(name: str) -> Target:
+    """The target called `name`; `host` is the target of this machine. UsageError for an unknown name or a wrong file."""
+    if name == HOST:
+        return load_target(host_name())
+    if name not in target_names():
+        raise UsageError(f"unknown target {name!r}", hint=did_you_mean(name, target_names()))
+    facts = _facts(name, ())
+    target = _target(name, facts)
+    return replace(target, emulator=()) if runs_here(target) else target
+
+
+def host_name() -> str:
+    """The name of this machine's target."""
+    return _HOSTS.get((platform.system(), platform.machine()), "portable")
+
+
+def runs_here(target: Target) -> bool:
+    """Whether this machine executes the target's programs without an emulator."""
+    return target.arch == "portable" or platform.machine() in _MACHINES.get(target.arch, ())
+
+
+@cache
+def _facts(name: str, chain: tuple[str, ...]) -> Mapping[str, Any]:
+    """The file's keys over those of the file it extends. A key that is null returns to its default."""
+    path = resource("targets", f"{name}.yaml")
+    if name in chain:
+        raise UsageError("targets extend each other in a circle", where=" -> ".join((*chain, name)))
+    try:
+        facts = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"no target {name!r}", where=chain[-1] if chain else name, hint=did_you_mean(name, target_names())) from error
+    except yaml.YAMLError as error:
+        raise UsageError(f"not YAML: {error}", where=str(path)) from error
+    if not isinstance(facts, dict):
+        raise UsageError("must hold keys and values", where=str(path))
+    known = {field.name for field in fields(Target)} - {"name"} | {"extends"}
+    problems = [Problem(f"unknown key {key!r}", path.name, did_you_mean(str(key), known)) for key in facts if key not in known]
+    if problems:
+        raise UsageError(f"the target {name} is not understood", problems)
+    base = facts.pop("extends", None)
+    return {**(_facts(base, (*chain, name)) if base else {}), **facts}
+
+
+def _target(name: str, facts: Mapping[str, Any]) -> Target:
+    values: dict[str, Any] = {"name": name}
+    problems = []
+    for field in fields(Target):
+        value = facts.get(field.name)
+        wanted = {"tuple[str, ...]": list, "bool": bool, "int": int, "str": str}[str(field.type)]
+        if field.name == "name" or (value is None and field.name not in _required()):
+            continue
+        if type(value) is not wanted:
+            problems.append(Problem(f"must be {wanted.__name__}, is {type(value).__name__}", f"{name}.yaml: {field.name}"))
+        else:
+            values[field.name] = tuple(map(str, value)) if wanted is list else value
+    if problems:
+        raise UsageError(f"the target {name} is not understood", problems)
+    return Target(**values)
+
+
+def _required() -> tuple[str, ...]:
+    return ("description", "arch", "os", "vocabularies", "signed_activations", "k_multiple")

@@ -20,6 +20,8 @@ class Tile:
     units: int
     k_step: int = 1
     row_step: int = 1
+    taps: int = 2  # taps that a step of the depthwise kernel takes
+    strip: int = 4  # pixels of a row that share the weights of a depthwise step
     hold: str = "weights"  # the operand that stays in registers while the other one passes: "weights" or "pixels"
 
 
@@ -46,7 +48,7 @@ def _x86(name: str, target: str, int8_headers: tuple[str, ...], int8: Tile, real
 
 
 def _arm64(name: str, gcc: str, clang: str, int8_header: str, int8: Tile, features: str) -> Vocabulary:
-    headers = ("int8_lanes_neon.h", int8_header)
+    headers = ("int8_lanes_neon.h", int8_header, "int8_taps_neon.h")
     words = tuple(features.split())
     return Vocabulary(name, ("aarch64",), "defined(__aarch64__)", gcc, clang, "arm_neon.h", headers, int8, NEON, words)
 
@@ -58,24 +60,24 @@ VOCABULARIES: dict[str, Vocabulary] = {
     vocabulary.name: vocabulary
     for vocabulary in (
         Vocabulary(
-            "portable", (), "1", "", "", "", ("int8_portable.h",),
-            int8=Tile((4, 1), 1, 1), float=PORTABLE, features=(),
+            "portable", (), "1", "", "", "", ("int8_portable.h", "int8_taps_portable.h"),
+            int8=Tile((4, 1), 1, 1, taps=1), float=PORTABLE, features=(),
         ),
         _x86(
-            "sse41", "sse4.1", ("int8_lanes_sse41.h", "int8_sse41.h"),
-            Tile((1,), 1, 8, hold="pixels"), SSE41, "sse4_1",
+            "sse41", "sse4.1", ("int8_lanes_sse41.h", "int8_sse41.h", "int8_taps_sse41.h"),
+            Tile((1,), 1, 8, strip=2, hold="pixels"), SSE41, "sse4_1",
         ),
         _x86(
-            "avx2", _AVX2, ("int8_lanes_avx2.h", "int8_avx2.h"),
+            "avx2", _AVX2, ("int8_lanes_avx2.h", "int8_avx2.h", "int8_taps_avx2.h"),
             Tile((2, 1), 1, 4, hold="pixels"), AVX2, "avx2 fma",
         ),
         _x86(
-            "avxvnni", _AVX2 + ",avxvnni", ("int8_lanes_avx2.h", "int8_avxvnni.h"),
-            Tile((7, 1), 1, 2), AVX2, "avx2 fma avx_vnni",
+            "avxvnni", _AVX2 + ",avxvnni", ("int8_lanes_avx2.h", "int8_avxvnni.h", "int8_taps_avxvnni.h"),
+            Tile((7, 1), 1, 2, taps=4), AVX2, "avx2 fma avx_vnni",
         ),
         _x86(
-            "avx512vnni", _AVX512, ("int8_lanes_avx512.h", "int8_avx512vnni.h"),
-            Tile((7, 1), 2, 1), AVX512, "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni",
+            "avx512vnni", _AVX512, ("int8_lanes_avx512.h", "int8_avx512vnni.h", "int8_taps_avx512.h"),
+            Tile((7, 1), 2, 1, taps=4, strip=7), AVX512, "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni",
         ),
         _arm64("neon", "", "", "int8_neon.h", Tile((2, 1), 1, 4, k_step=2, hold="pixels"), "asimd"),
         _arm64("dotprod", f"{_ARM82}+dotprod", "dotprod", "int8_dotprod.h", Tile((4, 1), 1, 4, k_step=2, hold="pixels"), "asimddp"),
@@ -84,8 +86,9 @@ VOCABULARIES: dict[str, Vocabulary] = {
             Tile((4, 2), 1, 4, k_step=2, row_step=2, hold="pixels"), "asimddp i8mm",
         ),
         Vocabulary(
-            "neon32", ("armv7",), "defined(__arm__)", "fpu=neon", "", "arm_neon.h", ("int8_lanes_neon32.h", "int8_neon32.h"),
-            int8=Tile((1,), 1, 4, k_step=2, hold="pixels"), float=NEON32, features=("neon",),
+            "neon32", ("armv7",), "defined(__arm__)", "fpu=neon", "", "arm_neon.h",
+            ("int8_lanes_neon32.h", "int8_neon32.h", "int8_taps_neon.h"),
+            int8=Tile((1,), 1, 4, k_step=2, strip=2, hold="pixels"), float=NEON32, features=("neon",),
         ),
     )
 }  # fmt: skip

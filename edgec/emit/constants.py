@@ -1,0 +1,130 @@
+"""Constant data in a package: the layout of the weights blob, and the three forms in which bytes travel with C sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from edgec.program.expr import bound
+from edgec.program.program import Buffer, Kind, Program
+
+ALIGNMENT = 64
+PIECE = 4000  # bytes of one string literal; a pedantic compiler accepts 4095
+
+
+def layout_constants(program: Program) -> bytes:
+    """Give every CONSTANT buffer its address in the weights blob and return the blob.
+
+    Buffers begin at multiples of 64 bytes in the order of the Program, equal ones share their bytes, and at least 64
+    bytes follow the last one, so that vector loads may run over its end.
+    """
+    blob, known = bytearray(), {}
+    constants = [buffer for buffer in program.buffers.values() if buffer.kind is Kind.CONSTANT]
+    for buffer in constants:
+        if buffer.parent is None:
+            data = _bytes_of(buffer)
+            if data not in known:
+                known[data] = len(blob)
+                blob += data + bytes(-len(data) % ALIGNMENT)
+            program.place(buffer.name, known[data])
+    for buffer in constants:
+        if buffer.parent is not None:
+            program.place(buffer.name, _view_address(program, buffer))
+    return bytes(blob) + bytes(ALIGNMENT)
+
+
+def _bytes_of(buffer: Buffer) -> bytes:
+    if buffer.data is None:
+        raise ValueError(f"constant buffer {buffer.name!r} has no data")
+    data = np.ascontiguousarray(buffer.data)
+    return data.astype(data.dtype.newbyteorder("<")).tobytes()
+
+
+def _view_address(program: Program, buffer: Buffer) -> int:
+    if buffer.parent is None:
+        assert buffer.address is not None
+        return buffer.address
+    offset = 0 if buffer.offset is None else bound(buffer.offset) * buffer.dtype.bytes
+    return _view_address(program, program.buffers[buffer.parent]) + offset
+
+
+_ASSEMBLY = """\
+/* {bytes} bytes of {what}, as the assembler includes them from {file}. */
+#if defined(__APPLE__)
+    .section __TEXT,__const
+    .globl _{symbol}
+    .private_extern _{symbol}
+    .p2align 6
+_{symbol}:
+#elif defined(_WIN32)
+    .section .rdata,"dr"
+    .globl {symbol}
+    .p2align 6
+{symbol}:
+#else
+    .section .rodata,"a",%progbits
+    .globl {symbol}
+    .hidden {symbol}
+    .type {symbol}, %object
+    .size {symbol}, {bytes}
+    .p2align 6
+{symbol}:
+#endif
+    .incbin "{file}"
+#if defined(__linux__) && defined(__ELF__)
+    .section .note.GNU-stack,"",%progbits
+#endif
+"""
+
+
+def assembly(symbol: str, file: str, data: bytes, what: str) -> bytes:
+    """An assembler source that holds `file` (which contains `data`) under the name `symbol`."""
+    return _ASSEMBLY.format(symbol=symbol, file=file, bytes=len(data), what=what).encode()
+
+
+def c_source(symbol: str, data: bytes, what: str) -> bytes:
+    """`const struct SYMBOL SYMBOL` made of string literals: C99 and C++, for compilers without .incbin.
+
+    A literal brings its own terminating zero, which C++ insists on storing: each piece ends at a zero byte of the data,
+    or is written as numbers where there is none.
+    """
+    pieces = list(_pieces(data))
+    parts = [
+        f"/* {len(data)} bytes of {what}. Every piece ends with a zero byte of its own data. */\n",
+        "#if defined(_MSC_VER)\n#define ALIGNED_64 __declspec(align(64))\n#else\n#define ALIGNED_64 __attribute__((aligned(64)))\n#endif\n\n",
+        f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\nstruct {symbol} {{\n',
+        *(f"    unsigned char piece{index}[{len(piece)}];\n" for index, piece in enumerate(pieces)),
+        f"}};\n\nextern const struct {symbol} {symbol};\n\nALIGNED_64 const struct {symbol} {symbol} = {{\n",
+    ]
+    encoded = "".join(parts).encode()
+    body = b",\n".join(_literal(piece) if piece[-1] == 0 else _numbers(piece) for piece in pieces)
+    return encoded + body + b"\n};\n\n#ifdef __cplusplus\n}\n#endif\n"
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    start = 0
+    while start < len(data):
+        zero = data.rfind(b"\0", start, start + PIECE)
+        end = zero + 1 if zero >= 0 else min(start + PIECE, len(data))
+        yield data[start:end]
+        start = end
+
+
+# A byte as it stands in a string literal. Octal escapes are always three digits, so no digit after one joins it.
+_SPELLED = [b"\\%03o" % value for value in range(256)]
+for _value in range(32, 127):
+    _SPELLED[_value] = bytes([_value])
+_SPELLED[ord("\\")], _SPELLED[ord('"')] = b"\\\\", b'\\"'
+_SPELLED[ord("?")] = b"\\?"  # no trigraph
+
+
+def _literal(piece: bytes) -> bytes:
+    """The piece without its last byte, which is the literal's own zero, in lines of 64 bytes."""
+    content = piece[:-1]
+    lines = [content[start : start + 64] for start in range(0, len(content), 64)] or [b""]
+    return b"\n".join(b'    "' + b"".join([_SPELLED[value] for value in line]) + b'"' for line in lines)
+
+
+def _numbers(piece: bytes) -> bytes:
+    return b"    {" + b",".join(b"%d" % value for value in piece) + b"}"

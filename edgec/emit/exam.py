@@ -1,0 +1,112 @@
+"""The exam that travels with a package: questions, expected answers, and the program that asks them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgec.emit.c_text import C_TYPES, float_literal
+from edgec.emit.constants import ALIGNMENT, c_source, layout_constants
+from edgec.emit.manifest import sha256
+from edgec.emit.render_c import Scope, render
+from edgec.emit.text import edgec_version, render_template, runtime
+from edgec.errors import Problem, UsageError
+from edgec.ir.types import DType
+from edgec.program.expr import Const, Size, bound, product
+from edgec.program.program import Port, Program
+from edgec.targets import Target
+
+_TYPES = {DType.FLOAT32: "EXAM_FLOAT", DType.FLOAT64: "EXAM_DOUBLE"}
+
+
+@dataclass(frozen=True)
+class ExamData:
+    """Questions and answers, by ONNX name: inputs[i] must give outputs[i]. An output is `exact` (equal bytes; integers
+    always are) or within `tolerance`, the largest difference divided by the largest magnitude expected."""
+
+    inputs: Sequence[Mapping[str, np.ndarray]]
+    outputs: Sequence[Mapping[str, np.ndarray]]
+    exact: Mapping[str, bool]
+    tolerance: float = 1e-4
+
+
+def emit_exam(program: Program, target: Target, data: ExamData, weights: str = "incbin") -> dict[str, bytes]:
+    """Path -> content of the exam's files; `weights` as in emit_sources."""
+    _check(program, data)
+    blob = bytearray()
+    vectors = [_vector(program, inputs, outputs, blob) for inputs, outputs in zip(data.inputs, data.outputs, strict=True)]
+    name = program.name
+    ports = [*program.inputs, *program.outputs]
+    context: dict[str, object] = {
+        "name": name,
+        "NAME": name.upper(),
+        "version": edgec_version(),
+        "weights": weights,
+        "inputs": program.inputs,
+        "outputs": program.outputs,
+        "sizes": program.sizes,
+        "exam_ports": [_port(program, port, data.exact.get(port.name, False)) for port in ports],
+        "vectors": vectors,
+        "full": [bound(product(port.shape)) * port.dtype.bytes for port in ports],
+        "tolerance": float_literal(data.tolerance, ""),
+        "weights_sha256": sha256(layout_constants(program)),
+    }
+    return {
+        f"exam/{name}_exam.h": render_template("exam.h.j2", context),
+        f"exam/{name}_exam.c": runtime("exam/exam.c", name),
+        f"exam/{name}_sha256.h": runtime("exam/sha256.h", name),
+        f"exam/{name}_vectors.c": c_source(f"{name}_vectors", bytes(blob) or bytes(ALIGNMENT), "inputs and expected outputs"),
+    }
+
+
+def _check(program: Program, data: ExamData) -> None:
+    """Every tensor of every vector must be there, with the package's type and a shape that its sizes allow."""
+    problems = []
+    if len(data.inputs) != len(data.outputs):
+        problems.append(Problem(f"{len(data.inputs)} sets of inputs, {len(data.outputs)} of outputs"))
+    for ports, sets in ((program.inputs, data.inputs), (program.outputs, data.outputs)):
+        for index, values in enumerate(sets):
+            for port in ports:
+                where = f"vector {index}, {port.name}"
+                value = values.get(port.name)
+                if value is None:
+                    problems.append(Problem("is missing", where))
+                elif value.dtype != port.dtype.numpy or value.ndim != len(port.shape) or not _fits(port, value):
+                    expected = f"{port.dtype.value}[{','.join(str(bound(extent)) for extent in port.shape)}]"
+                    problems.append(Problem(f"is {value.dtype}{list(value.shape)}, must be {expected}", where))
+    if problems:
+        raise UsageError("the exam's data do not fit the package", problems)
+
+
+def _fits(port: Port, value: np.ndarray) -> bool:
+    pairs = zip(value.shape, port.shape, strict=True)
+    return all(size == bound(extent) if isinstance(extent, Const) else size <= bound(extent) for size, extent in pairs)
+
+
+def _vector(program: Program, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray], blob: bytearray) -> dict[str, object]:
+    """Append a vector's tensors to `blob`; its sizes, and each tensor's place."""
+    tensors, sizes = [], {size.name: size.bound for size in program.sizes}
+    for ports, values in ((program.inputs, inputs), (program.outputs, outputs)):
+        for port in ports:
+            array = np.ascontiguousarray(values[port.name])
+            sizes |= {extent.name: count for extent, count in zip(port.shape, array.shape, strict=True) if isinstance(extent, Size)}
+            content = array.astype(array.dtype.newbyteorder("<")).tobytes()
+            tensors.append({"offset": len(blob), "bytes": len(content)})
+            blob += content + bytes(-len(content) % ALIGNMENT)
+    return {"sizes": [sizes[size.name] for size in program.sizes], "tensors": tensors}
+
+
+def _port(program: Program, port: Port, exact: bool) -> dict[str, object]:
+    return {
+        "name": json.dumps(port.name),
+        "bytes": bound(product(port.shape)) * port.dtype.bytes,
+        "elements": render(product(port.shape), Scope({})),
+        "element_bytes": port.dtype.bytes,
+        "type": _TYPES.get(port.dtype, "EXAM_BYTES"),
+        "exact": int(exact),
+        "qualifier": "const " if port in program.inputs else "",
+        "c_type": C_TYPES[port.dtype],
+    }

@@ -1,0 +1,169 @@
+"""A package: every file that a planned Program and a target decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edgec.emit.c_text import C_TYPES, float_literal, identifier
+from edgec.emit.calls import functions, port_field
+from edgec.emit.constants import ALIGNMENT, assembly, c_source, layout_constants
+from edgec.emit.kernels import render_kernel_header, render_kernels
+from edgec.emit.manifest import SCHEMA_VERSION, describe, finish_manifest, sha256, to_json
+from edgec.emit.render_c import Scope, render
+from edgec.emit.text import edgec_version, render_template, runtime
+from edgec.errors import Problem, UsageError, did_you_mean
+from edgec.program.expr import bound, product
+from edgec.program.program import Port, Program, TemplateCall
+from edgec.targets import Target
+
+ABI_VERSION = 1
+INT8_CONTRACT = 1
+STACK_BYTES = 16384
+WEIGHTS = ("incbin", "c", "bin")
+STATUSES = (
+    ("OK", "done"),
+    ("BAD_ARGUMENT", "a pointer is NULL or a number is out of its range"),
+    ("NOT_INITIALIZED", "the instance was not initialized"),
+    ("ARENA_TOO_SMALL", "the arena is too small"),
+    ("ARENA_MISALIGNED", "the memory is not aligned to 64 bytes"),
+    ("BAD_SIZE", "a size is below 1 or above its maximum"),
+    ("NO_SUCH_ISA", "this package or this processor does not have that set of instructions"),
+    ("NO_WEIGHTS", "the package was built without weights: set them first"),
+)
+
+
+def emit_sources(program: Program, target: Target, weights: str = "incbin") -> dict[str, bytes]:
+    """Path -> content of the package's files, without the exam; `program` must be planned.
+
+    weights: how they are linked: "incbin" (assembler), "c" (string literals) or "bin" (not at all: set_weights).
+    """
+    _check(program, weights)
+    blob = layout_constants(program)
+    context = _context(program, target, weights, len(blob))
+    name = program.name
+    used = frozenset(type(call.arguments) for call in program.calls if isinstance(call, TemplateCall))
+    files = {
+        f"include/{name}.h": render_template("header.h.j2", context),
+        f"include/{name}_pool.h": runtime("c/pool.h", name),
+        f"src/{name}.c": render_template("model.c.j2", context),
+        f"src/{name}_internal.h": render_template("internal.h.j2", context),
+        f"src/{name}_dispatch.c": render_template("instance.c.j2", context),
+        f"src/{name}_dispatch.h": runtime("c/dispatch.h", name),
+        f"src/{name}_scalar.h": runtime("c/scalar.h", name),
+        f"src/{name}_math.h": runtime("c/math.h", name),
+        f"src/{name}_pool.c": runtime("c/pool.c", name),
+        f"src/{name}_kernels.h": render_kernel_header(name, used, target).encode(),
+        **{f"src/{name}_kernels_{isa}.c": render_kernels(name, isa, used, target).encode() for isa in target.vocabularies},
+        f"src/{name}_weights.bin": blob,
+        f"src/{name}_weights.S": assembly(f"{name}_weights", f"{name}_weights.bin", blob, "weights and tables"),
+        f"src/{name}_weights.c": c_source(f"{name}_weights", blob, "weights and tables"),
+        "CMakeLists.txt": render_template("CMakeLists.txt.j2", context),
+        "Makefile": render_template("Makefile.j2", context),
+    }
+    files["manifest.json"] = to_json(_manifest(program, target, weights, blob))
+    finish_manifest(files)
+    return files
+
+
+def _check(program: Program, weights: str) -> None:
+    if weights not in WEIGHTS:
+        raise UsageError(f"unknown form of weights {weights!r}", hint=did_you_mean(weights, WEIGHTS))
+    problems = []
+    if identifier(program.name) != program.name:
+        problems.append(Problem(f"{program.name!r} is no C identifier", "package name", f"try {identifier(program.name)!r}"))
+    ports = [port.identifier for port in (*program.inputs, *program.outputs)] + [size.name for size in program.sizes]
+    problems += [Problem("two inputs, outputs or sizes have this C name", name) for name in sorted(set(ports)) if ports.count(name) > 1]
+    if problems:
+        raise UsageError("the package's names cannot be used in C", problems)
+    if not program.calls:
+        raise ValueError("a Program without calls computes nothing")
+
+
+def _manifest(program: Program, target: Target, weights: str, blob: bytes) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "name": program.name,
+        "target": target.name,
+        "arch": target.arch,
+        "vocabularies": list(target.vocabularies),
+        "abi_version": ABI_VERSION,
+        "int8_contract": INT8_CONTRACT,
+        "edgec_version": edgec_version(),
+        "weights": {"form": weights, "bytes": len(blob), "sha256": sha256(blob)},
+        "arena": {
+            "bytes": _tensor_bytes(program) + _scratch_bytes(program),
+            "tensor_bytes": _tensor_bytes(program),
+            "scratch_bytes_per_thread": _scratch_bytes(program),
+            "live_bound_bytes": program.live_bound_bytes,
+            "alignment": ALIGNMENT,
+        },
+        "stack_bytes": STACK_BYTES,
+        **describe(program),
+    }
+
+
+def _tensor_bytes(program: Program) -> int:
+    return -(-program.arena_bytes // ALIGNMENT) * ALIGNMENT
+
+
+def _scratch_bytes(program: Program) -> int:
+    """Of one thread."""
+    return -(-program.scratch_bytes // ALIGNMENT) * ALIGNMENT
+
+
+def _context(program: Program, target: Target, weights: str, weights_bytes: int) -> dict[str, object]:
+    """All that the templates of templates/package read."""
+    run = Scope({}, {size.name: size.name for size in program.sizes})
+    inputs = [_port(program, port, "INPUT") for port in program.inputs]
+    outputs = [_port(program, port, "OUTPUT") for port in program.outputs]
+    sizes = [{"name": size.name, "macro": identifier(size.name).upper(), "bound": size.bound} for size in program.sizes]
+    parameters = [f"int32_t {size['name']}" for size in sizes]
+    parameters += [f"{port['qualifier']}{port['c_type']} *{port['identifier']}" for port in (*inputs, *outputs)]
+    return {
+        "name": program.name,
+        "NAME": program.name.upper(),
+        "summary": f"{_plural(len(inputs), 'input')}, {_plural(len(outputs), 'output')}, for {target.name}.",
+        "version": edgec_version(),
+        "abi_version": ABI_VERSION,
+        "int8_contract": INT8_CONTRACT,
+        "alignment": ALIGNMENT,
+        "tensor_bytes": _tensor_bytes(program),
+        "scratch_bytes": _scratch_bytes(program),
+        "weights_bytes": weights_bytes,
+        "stack_bytes": STACK_BYTES,
+        "weights": weights,
+        "sizes": sizes,
+        "ports": [*inputs, *outputs],
+        "inputs": inputs,
+        "outputs": outputs,
+        "run_parameters": "".join(f", {parameter}" for parameter in parameters),
+        "statuses": [{"name": name, "words": words} for name, words in STATUSES],
+        "vocabularies": target.vocabularies,
+        "arch": target.arch,
+        "os": target.os,
+        "flags": list(target.flags),
+        "prologue": runtime("c/prologue.h", program.name).decode().strip(),
+        "functions": [{"name": item.name, "text": item.text, "extent": render(item.items, run)} for item in functions(program)],
+    }
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}{'s' if count != 1 else ''}"
+
+
+def _port(program: Program, port: Port, role: str) -> dict[str, object]:
+    elements = bound(product(port.shape))
+    shape = ",".join(render(extent, Scope({})) for extent in port.shape)
+    return {
+        "name": port.name,
+        "identifier": port.identifier,
+        "macro": f"{program.name}_{role}_{port.identifier}".upper(),
+        "comment": f"{role.capitalize()} {port.name}: {port.dtype.value}[{shape}]".replace("*/", "* /"),
+        "field": port_field(program, port.buffer),
+        "qualifier": "const " if role == "INPUT" else "",
+        "c_type": C_TYPES[port.dtype],
+        "elements": elements,
+        "bytes": elements * port.dtype.bytes,
+        "scale": None if port.scale is None else float_literal(port.scale),
+        "zero_point": port.zero_point,
+    }

@@ -1,0 +1,237 @@
+"""Scalar expressions and loop nests as C99 text.
+
+Indices are int32_t. Arithmetic on 8- and 16-bit integers wraps at its own width, as in numpy. min and max give their
+second operand when one is NaN. `edgec_*f` functions come from runtimes/c/math.h, `edgec_min_*` from runtimes/c/scalar.h.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from edgec.emit.c_text import C_TYPES, identifier, literal, scalar_type
+from edgec.ir.types import DType
+from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var
+from edgec.program.program import Assign, Declare, For, Statement, Store
+
+INDENT = "    "
+_ATOM, _UNARY, _SELECT = 20, 16, 2
+# operator -> (C operator, precedence)
+_INFIX = {
+    "mul": ("*", 14), "div": ("/", 14), "floordiv": ("/", 14), "mod": ("%", 14), "add": ("+", 13), "sub": ("-", 13),
+    "shl": ("<<", 12), "shr": (">>", 12), "lt": ("<", 10), "le": ("<=", 10), "eq": ("==", 9),
+    "and": ("&", 8), "xor": ("^", 7), "or": ("|", 6),
+}  # fmt: skip
+_LOGICAL = {"and": ("&&", 4), "or": ("||", 3), "xor": ("!=", 9)}
+_MIXED = {"<<", ">>", "&", "^", "|", "&&", "||"}  # compilers warn where these meet others without parentheses
+_SMALL = {DType.INT8, DType.UINT8, DType.INT16, DType.UINT16}
+_KIND = {
+    DType.FLOAT32: "f", DType.FLOAT16: "f", DType.FLOAT64: "d", DType.INT64: "i64", DType.UINT64: "u64", DType.UINT32: "u32",
+}  # fmt: skip
+_FLOAT_FUNCTIONS = {"exp", "log", "sqrt", "tanh", "erf", "sigmoid", "sin", "cos", "floor", "ceil", "rint"}
+
+
+class NoCForm(ValueError):
+    """An expression that this renderer cannot write: a bug of the lowering."""
+
+
+@dataclass
+class Scope:
+    """How names of the Program are spelled in one C function; `shared` holds subexpressions that have a name already."""
+
+    buffers: Mapping[str, str]  # buffer -> pointer
+    sizes: Mapping[str, str] = field(default_factory=dict)
+    taken: frozenset[str] = frozenset()  # names that a new one must not hide
+    mutable: frozenset[str] = frozenset()  # variables that an Assign changes
+    halves: frozenset[str] = frozenset()  # buffers of float16 elements
+    shared: dict[Expr, str] = field(default_factory=dict)
+
+    def block(self) -> Scope:
+        """The scope of an inner block: names given there end with it."""
+        return replace(self, shared=dict(self.shared))
+
+    def name(self, item: Expr) -> str:
+        """A new name for a subexpression, used from here on in this block."""
+        self.shared[item] = identifier("index", self.taken | set(self.shared.values()))
+        return self.shared[item]
+
+
+def render(expression: Expr, scope: Scope) -> str:
+    """The expression as C, with no parentheses around it."""
+    return _render(expression, scope)[0]
+
+
+def _render(item: Expr, scope: Scope) -> tuple[str, int]:
+    if item in scope.shared:
+        return scope.shared[item], _ATOM
+    return _WRITERS[type(item)](item, scope)
+
+
+def _at(item: Expr, scope: Scope, precedence: int) -> str:
+    """`item` as an operand of an operator of that precedence."""
+    text, own = _render(item, scope)
+    return text if own >= precedence else f"({text})"
+
+
+def _const(item: Const, scope: Scope) -> tuple[str, int]:
+    text = literal(item.value, item.dtype)
+    return text, _UNARY if text.startswith("-") else _ATOM
+
+
+def _var(item: Var, scope: Scope) -> tuple[str, int]:
+    return item.name, _ATOM
+
+
+def _size(item: Size, scope: Scope) -> tuple[str, int]:
+    return scope.sizes.get(item.name, item.name), _ATOM
+
+
+def _load(item: Load, scope: Scope) -> tuple[str, int]:
+    text = f"{scope.buffers[item.buffer]}[{render(item.index, scope)}]"
+    return (f"edgec_half_to_float({text})" if item.buffer in scope.halves else text), _ATOM
+
+
+def _unary(item: Unary, scope: Scope) -> tuple[str, int]:
+    if item.op == "neg":
+        return _narrow(item.dtype, f"-{_at(item.a, scope, _UNARY + 1)}", _UNARY)
+    if item.op == "not":
+        return f"!{_at(item.a, scope, _UNARY)}", _UNARY
+    if item.op == "abs":
+        return f"edgec_abs_{_KIND.get(item.dtype, 'i32')}({render(item.a, scope)})", _ATOM
+    if item.dtype is DType.FLOAT64:
+        raise NoCForm(f"{item.op} of float64 has no C form")
+    if item.op in _FLOAT_FUNCTIONS:
+        return f"edgec_{item.op}f({render(item.a, scope)})", _ATOM
+    raise NoCForm(f"unary operator {item.op!r} has no C form")
+
+
+def _binary(item: Binary, scope: Scope) -> tuple[str, int]:
+    operand = item.a.dtype
+    if item.op in ("min", "max"):
+        return f"edgec_{item.op}_{_KIND.get(operand, 'i32')}({render(item.a, scope)}, {render(item.b, scope)})", _ATOM
+    if item.op == "pow":
+        return f"edgec_powf({render(item.a, scope)}, {render(item.b, scope)})", _ATOM
+    if operand.is_float and item.op in ("mod", "floordiv", "and", "or", "xor", "shl", "shr"):
+        raise NoCForm(f"{item.op} of {operand.value} has no C form")
+    if item.op in ("shl", "shr"):
+        return _shift(item, scope)
+    sign, level = _LOGICAL[item.op] if operand is DType.BOOL and item.op in _LOGICAL else _INFIX[item.op]
+    if operand is DType.FLOAT32 and item.op == "div":
+        return f"{_at(item.a, scope, level)} / {_at(item.b, scope, level + 1)}", level
+    low = _UNARY if sign in _MIXED else level
+    text = f"{_at(item.a, scope, low)} {sign} {_at(item.b, scope, max(low, level + 1))}"
+    return _narrow(item.dtype, text, level)
+
+
+def _shift(item: Binary, scope: Scope) -> tuple[str, int]:
+    """Shifts happen on unsigned values: a signed left shift may overflow, a signed right shift is the compiler's choice."""
+    unsigned = "uint64_t" if item.dtype.bytes == 8 else "uint32_t"
+    text = f"({unsigned}){_at(item.a, scope, _UNARY)} {_INFIX[item.op][0]} {_at(item.b, scope, _UNARY)}"
+    return (text, _INFIX[item.op][1]) if C_TYPES[item.dtype] == unsigned else (f"({C_TYPES[item.dtype]})({text})", _UNARY)
+
+
+def _narrow(dtype: DType, text: str, level: int) -> tuple[str, int]:
+    """C computes small integers as int: wrap the result to its own width."""
+    return (f"({C_TYPES[dtype]})({text})", _UNARY) if dtype in _SMALL else (text, level)
+
+
+def _select(item: Select, scope: Scope) -> tuple[str, int]:
+    condition, first = _at(item.condition, scope, _SELECT + 1), _at(item.a, scope, _SELECT + 1)
+    return f"{condition} ? {first} : {_at(item.b, scope, _SELECT)}", _SELECT
+
+
+def _cast(item: Cast, scope: Scope) -> tuple[str, int]:
+    if item.dtype is DType.BOOL:
+        return f"{_at(item.a, scope, 10)} != 0", 9
+    return f"({scalar_type(item.dtype)}){_at(item.a, scope, _UNARY)}", _UNARY
+
+
+_WRITERS: dict[type, Callable[..., tuple[str, int]]] = {
+    Const: _const, Var: _var, Size: _size, Load: _load, Unary: _unary, Binary: _binary, Select: _select, Cast: _cast,
+}  # fmt: skip
+
+
+def render_statements(body: tuple[Statement, ...], scope: Scope, depth: int = 1) -> Iterator[str]:
+    """Lines of C for a statement list."""
+    pad = INDENT * depth
+    for item in body:
+        if isinstance(item, For):
+            start = render(item.start, scope) if item.start is not None else "0"
+            end = render(item.extent if item.start is None else item.start + item.extent, scope)
+            yield from render_loop(item, start, end, scope, depth)
+            continue
+        for part in _common(item, scope):
+            text = render(part, scope)
+            yield f"{pad}const int32_t {scope.name(part)} = {text};"
+        yield pad + _simple(item, scope)
+
+
+def render_loop(loop: For, start: str, end: str, scope: Scope, depth: int) -> Iterator[str]:
+    """One For with its bounds given as text."""
+    pad, name = INDENT * depth, loop.var.name
+    yield f"{pad}for (int32_t {name} = {start}; {name} < {end}; {name}++) {{"
+    yield from render_statements(loop.body, scope.block(), depth + 1)
+    yield f"{pad}}}"
+
+
+def _simple(item: Statement, scope: Scope) -> str:
+    if isinstance(item, Declare):
+        qualifier = "" if item.mutable else "const "
+        return f"{qualifier}{scalar_type(item.var.dtype)} {item.var.name} = {render(item.value, scope)};"
+    if isinstance(item, Assign):
+        return f"{item.var.name} = {render(item.value, scope)};"
+    assert isinstance(item, Store)
+    value = render(item.value, scope)
+    if item.buffer in scope.halves:
+        value = f"edgec_float_to_half({value})"
+    return f"{scope.buffers[item.buffer]}[{render(item.index, scope)}] = {value};"
+
+
+def children(item: Expr) -> tuple[Expr, ...]:
+    """The operands of an expression."""
+    if isinstance(item, (Unary, Cast)):
+        return (item.a,)
+    if isinstance(item, Binary):
+        return (item.a, item.b)
+    if isinstance(item, Select):
+        return (item.condition, item.a, item.b)
+    return (item.index,) if isinstance(item, Load) else ()
+
+
+def expressions(item: Statement) -> tuple[Expr, ...]:
+    """The expressions directly in a statement."""
+    if isinstance(item, For):
+        return (item.extent,) if item.start is None else (item.start, item.extent)
+    return (item.index, item.value) if isinstance(item, Store) else (item.value,)
+
+
+def walk(item: Expr) -> Iterator[Expr]:
+    """An expression and everything below it, operands first."""
+    for child in children(item):
+        yield from walk(child)
+    yield item
+
+
+def _is_index(item: Expr, mutable: frozenset[str]) -> bool:
+    """Integer arithmetic on names and constants alone, which is cheap and safe to compute early, guards or not."""
+    if item.dtype is not DType.INT32 or not isinstance(item, (Binary, Const, Var, Size)):
+        return False
+    if isinstance(item, Var) and item.name in mutable:
+        return False
+    if isinstance(item, Binary) and item.op in ("div", "floordiv", "mod") and not isinstance(item.b, Const):
+        return False
+    return all(_is_index(child, mutable) for child in children(item))
+
+
+def _weight(item: Expr) -> int:
+    return sum(isinstance(part, Binary) for part in walk(item))
+
+
+def _common(item: Statement, scope: Scope) -> list[Expr]:
+    """Index arithmetic (two operations or more) that a statement uses twice and that has no name yet, smallest first."""
+    parts = [part for root in expressions(item) for part in walk(root) if isinstance(part, Binary) and part not in scope.shared]
+    counts = Counter(part for part in parts if _is_index(part, scope.mutable))
+    found = [part for part, count in counts.items() if count > 1 and _weight(part) > 1]
+    inner = {child for part in found for child in walk(part) if child != part and counts[child] <= counts[part]}
+    return sorted((part for part in found if part not in inner), key=_weight)

@@ -1,0 +1,124 @@
+"""Compiling a package directory into objects, libraries and the exam program, under DIRECTORY/build."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgec.errors import Problem, ToolchainError, UsageError
+from edgec.targets import Target, runs_here
+from edgec.toolchain.find import Compiler, find_compiler
+
+SHOWN_LINES = 12  # of a compiler's words
+
+
+@dataclass(frozen=True)
+class Built:
+    """What compile_package made. `objects` are the core's (no pool, no exam)."""
+
+    exam: Path | None
+    library: Path | None  # shared where the target can have one, else static
+    objects: tuple[Path, ...]
+    compiler: Compiler
+
+
+def compile_package(
+    directory: Path, target: Target, cc: str | None = None, optimize: str = "-O3", extra_flags: Sequence[str] = ()
+) -> Built:
+    """Compile the package in `directory`. ToolchainError with the compiler's own words when it refuses."""
+    compiler = find_compiler(target, cc)
+    facts = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+    name, form = facts["name"], facts["weights"]["form"]
+    out = directory / "build"
+    try:
+        out.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write: {error.strerror}", where=str(out)) from error
+    flags = [
+        "-std=c99",
+        *_optimization(compiler, optimize),
+        *_position(target),
+        *target.flags,
+        "-Iinclude",
+        "-Isrc",
+        "-Iexam",
+        *extra_flags,
+    ]
+    core = [f"src/{name}.c", f"src/{name}_dispatch.c", *(f"src/{name}_kernels_{isa}.c" for isa in facts["vocabularies"])]
+    core += {"incbin": [f"src/{name}_weights.S"], "c": [f"src/{name}_weights.c"], "bin": []}[form]
+    pool = [] if target.os == "windows" else [f"src/{name}_pool.c"]
+    exam = [f"exam/{name}_exam.c", f"exam/{name}_vectors.c"] if (directory / f"exam/{name}_exam.c").exists() else []
+    sources = [*core, *pool, *exam]
+    with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as workers:
+        objects = list(workers.map(lambda source: _compile(compiler, directory, source, flags), sources))
+    inner, linked = objects[: len(core)], objects[: len(core) + len(pool)]
+    library = _archive(compiler, directory, linked, out / f"lib{name}.a")
+    if target.os in ("linux", "any", "macos"):
+        library = _link(compiler, directory, linked, out / f"lib{name}.so", [*target.flags, "-shared", *extra_flags])
+    program = None
+    if exam and target.os not in ("ios", "windows"):
+        static = ["-static"] if not runs_here(target) and target.os in ("linux", "android") and "android" not in compiler.command[0] else []
+        program = _link(compiler, directory, objects, out / f"{name}_exam", [*target.flags, *static, *extra_flags])
+    return Built(program, library, tuple(inner), compiler)
+
+
+def run_exam(built: Built, target: Target, args: Sequence[str] = (), stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    """Run the exam program, through the target's emulator where this machine needs one."""
+    if built.exam is None:
+        raise ToolchainError("the exam was not compiled", hint=f"target {target.name} cannot be linked here")
+    try:
+        return subprocess.run([*target.emulator, str(built.exam), *args], input=stdin, capture_output=True, check=False)
+    except OSError as error:
+        raise ToolchainError(str(error), where=target.emulator[0] if target.emulator else str(built.exam)) from error
+
+
+def _optimization(compiler: Compiler, optimize: str) -> list[str]:
+    """zig calls UBSan's runtime at -O0 unless it is told not to."""
+    return [optimize, "-fno-sanitize=undefined"] if compiler.is_zig else [optimize]
+
+
+def _position(target: Target) -> list[str]:
+    return [] if target.os == "windows" else ["-fPIC", "-fvisibility=hidden"]
+
+
+def _compile(compiler: Compiler, directory: Path, source: str, flags: Sequence[str]) -> Path:
+    result = directory / "build" / f"{Path(source).stem}.o"
+    _call([*compiler.command, *flags, "-c", source, "-o", f"build/{result.name}"], compiler, directory, source)
+    return result
+
+
+def _archive(compiler: Compiler, directory: Path, objects: Sequence[Path], result: Path) -> Path:
+    result.unlink(missing_ok=True)
+    _call([*compiler.archiver, "rcs", *_names([result, *objects])], compiler, directory, result.name)
+    return result
+
+
+def _link(compiler: Compiler, directory: Path, objects: Sequence[Path], result: Path, flags: Sequence[str]) -> Path:
+    _call([*compiler.command, *flags, "-o", f"build/{result.name}", *_names(objects), "-pthread"], compiler, directory, result.name)
+    return result
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    return [f"build/{path.name}" for path in paths]
+
+
+def _call(command: Sequence[str], compiler: Compiler, directory: Path, what: str) -> None:
+    """Run one command in the package directory; ToolchainError with its first lines when it fails."""
+    environment = dict(os.environ)
+    if compiler.is_zig:
+        cache = Path(tempfile.gettempdir()) / "edgec-zig-cache"
+        environment = {"ZIG_GLOBAL_CACHE_DIR": str(cache), "ZIG_LOCAL_CACHE_DIR": str(cache)} | environment
+    try:
+        done = subprocess.run(list(command), cwd=directory, env=environment, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise ToolchainError(str(error), where=command[0]) from error
+    if done.returncode != 0:
+        words = [Problem(line) for line in (done.stderr or done.stdout).splitlines()[:SHOWN_LINES]]
+        hint = "try another compiler with --cc, or --no-compile to leave the sources"
+        raise ToolchainError(f"{' '.join(compiler.command)} failed", words, where=what, hint=hint)

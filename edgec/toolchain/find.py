@@ -1,0 +1,98 @@
+"""Which C compiler builds for a target: --cc, $CC, the target's own, the Android NDK, then ziglang."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from edgec.errors import Problem, ToolchainError
+from edgec.targets import Target
+
+# What `cc -dumpmachine` begins with
+_PREFIXES = {"x86_64": ("x86_64", "amd64"), "aarch64": ("aarch64", "arm64"), "armv7": ("arm", "thumb"), "riscv64": ("riscv64",)}
+_PACKAGES = {"aarch64": "gcc-aarch64-linux-gnu", "armv7": "gcc-arm-linux-gnueabihf", "riscv64": "gcc-riscv64-linux-gnu"}
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A command that compiles C for the target, and the archiver beside it."""
+
+    command: tuple[str, ...]
+    archiver: tuple[str, ...]
+    origin: str  # how it was found, in words
+    is_zig: bool = False
+
+
+def find_compiler(target: Target, cc: str | None = None) -> Compiler:
+    """The first compiler that makes code for `target`; ToolchainError when there is none, or when `cc` is not one."""
+    if cc:
+        return _named(cc, target, "--cc", required=True)
+    tried = []
+    for name, origin in _candidates(target):
+        found = _named(name, target, origin, required=False)
+        if found is not None:
+            return found
+        tried.append(Problem("not found, or for another processor", f"{name} ({origin})"))
+    if target.zig_triple and find_spec("ziglang") is not None:
+        zig = (sys.executable, "-m", "ziglang")
+        return Compiler((*zig, "cc", "-target", target.zig_triple), (*zig, "ar"), "ziglang", is_zig=True)
+    raise ToolchainError(f"no C compiler for target {target.name}", tried, hint=_hint(target))
+
+
+def _hint(target: Target) -> str:
+    ways = [f"apt install {_PACKAGES.get(target.arch, 'gcc')}"]
+    if target.os == "android":
+        ways = ["set ANDROID_NDK_HOME"]
+    if target.os in ("macos", "ios"):
+        ways = []
+    ways += ["pip install 'edgec[zig]'"] if target.zig_triple else []
+    return " or ".join([*ways, "--cc COMMAND", "--no-compile to leave the sources"])
+
+
+def _candidates(target: Target) -> Iterator[tuple[str, str]]:
+    if os.environ.get("CC"):
+        yield os.environ["CC"], "$CC"
+    ndk = os.environ.get("ANDROID_NDK_HOME") or os.environ.get("ANDROID_NDK_ROOT")
+    if target.os == "android" and ndk:
+        for folder in sorted(Path(ndk).glob("toolchains/llvm/prebuilt/*/bin")):
+            yield from ((str(folder / name), "Android NDK") for name in target.compilers if "android" in name)
+    yield from ((name, "target") for name in target.compilers)
+
+
+def _named(command: str, target: Target, origin: str, *, required: bool) -> Compiler | None:
+    """`command` as a Compiler, when it runs and makes code for the target's processor."""
+    words = tuple(shlex.split(command, posix=os.name != "nt"))
+    program = shutil.which(words[0]) if words else None
+    if program is None:
+        if required:
+            raise ToolchainError(f"no such compiler: {command}", where=origin)
+        return None
+    machine = _machine(words)
+    if target.arch != "portable" and not machine.startswith(_PREFIXES[target.arch]):
+        if required:
+            raise ToolchainError(f"{command} makes code for {machine or 'an unknown processor'}, not {target.arch}", where=origin)
+        return None
+    return Compiler(words, (_archiver(program),), origin)
+
+
+def _machine(words: tuple[str, ...]) -> str:
+    """What the compiler says it compiles for; a `-target` given to it decides in clang and zig."""
+    done = subprocess.run([*words, "-dumpmachine"], capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _archiver(program: str) -> str:
+    """`ar` of the same family: aarch64-linux-gnu-gcc -> aarch64-linux-gnu-ar; llvm-ar beside an NDK's clang."""
+    path = Path(program)
+    prefix = path.name.rpartition("-")[0]
+    for candidate in (f"{prefix}-ar" if prefix else "ar", str(path.parent / "llvm-ar"), "ar", "llvm-ar"):
+        if shutil.which(candidate):
+            return candidate
+    return "ar"

@@ -1,0 +1,101 @@
+/* Which sets of instructions this processor, and its operating system, can run: one bit each, found without any library. */
+#ifndef EDGEC_DISPATCH_H
+#define EDGEC_DISPATCH_H
+
+#include <stdint.h>
+
+#define EDGEC_CPU_PORTABLE 0u
+#define EDGEC_CPU_SSE41 1u
+#define EDGEC_CPU_AVX2 2u
+#define EDGEC_CPU_AVXVNNI 4u
+#define EDGEC_CPU_AVX512VNNI 8u
+#define EDGEC_CPU_NEON 0u /* part of every aarch64 */
+#define EDGEC_CPU_DOTPROD 16u
+#define EDGEC_CPU_I8MM 32u
+#define EDGEC_CPU_NEON32 0u /* what the armv7 targets are built for */
+
+#if defined(__x86_64__) || defined(__i386__) || defined(_M_X64)
+#if defined(_MSC_VER) && !defined(__clang__)
+#include <intrin.h>
+#else
+#include <cpuid.h>
+#endif
+
+struct edgec_cpuid {
+    unsigned int a, b, c, d;
+};
+
+static inline struct edgec_cpuid edgec_cpuid(unsigned int leaf, unsigned int subleaf) {
+    struct edgec_cpuid r = {0, 0, 0, 0};
+#if defined(_MSC_VER) && !defined(__clang__)
+    int words[4];
+    __cpuid(words, 0);
+    if ((unsigned int)words[0] < leaf) return r;
+    __cpuidex(words, (int)leaf, (int)subleaf);
+    r.a = (unsigned int)words[0], r.b = (unsigned int)words[1], r.c = (unsigned int)words[2], r.d = (unsigned int)words[3];
+#else
+    __get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d);
+#endif
+    return r;
+}
+
+/* The register states that the operating system saves. */
+static inline unsigned int edgec_xcr0(void) {
+#if defined(_MSC_VER) && !defined(__clang__)
+    return (unsigned int)_xgetbv(0);
+#else
+    unsigned int low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    (void)high;
+    return low;
+#endif
+}
+
+static inline uint32_t edgec_cpu(uint64_t features) {
+    const struct edgec_cpuid one = edgec_cpuid(1, 0), seven = edgec_cpuid(7, 0);
+    const unsigned int states = one.c >> 27 & 1u ? edgec_xcr0() : 0;
+    const int ymm = (states & 0x6u) == 0x6u, zmm = (states & 0xe6u) == 0xe6u;
+    const int avx2 = ymm && (one.c >> 28 & 1u) && (one.c >> 12 & 1u) && (seven.b >> 5 & 1u);
+    const unsigned int avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31; /* F, DQ, BW, VL */
+    uint32_t found = (uint32_t)features;
+    if (one.c >> 19 & 1u) found |= EDGEC_CPU_SSE41;
+    if (avx2) found |= EDGEC_CPU_AVX2;
+    if (avx2 && seven.a >= 1 && (edgec_cpuid(7, 1).a >> 4 & 1u)) found |= EDGEC_CPU_AVXVNNI;
+    if (avx2 && zmm && (seven.b & avx512) == avx512 && (seven.c >> 11 & 1u)) found |= EDGEC_CPU_AVX512VNNI;
+    return found;
+}
+
+#elif defined(__aarch64__) || defined(_M_ARM64)
+
+/* The same from Linux's AT_HWCAP (bit 20: dot products) and AT_HWCAP2 (bit 13: matrix products). */
+static inline uint32_t edgec_cpu_from_hwcap(uint64_t hwcap, uint64_t hwcap2) {
+    const uint32_t dotprod = hwcap >> 20 & 1u ? EDGEC_CPU_DOTPROD : 0;
+    return dotprod && (hwcap2 >> 13 & 1u) ? dotprod | EDGEC_CPU_I8MM : dotprod;
+}
+
+/* Linux from 4.11 on lets programs read the identification registers. Android may be older: there the caller tells. */
+static inline uint32_t edgec_cpu(uint64_t features) {
+    uint32_t found = (uint32_t)features;
+#if defined(__linux__) && !defined(__ANDROID__)
+    uint64_t isar0, isar1;
+    __asm__("mrs %0, s3_0_c0_c6_0" : "=r"(isar0));
+    __asm__("mrs %0, s3_0_c0_c6_1" : "=r"(isar1));
+    if (isar0 >> 44 & 15u) found |= EDGEC_CPU_DOTPROD;
+    if ((isar0 >> 44 & 15u) && (isar1 >> 52 & 15u)) found |= EDGEC_CPU_I8MM;
+#endif
+#if defined(__ARM_FEATURE_DOTPROD)
+    found |= EDGEC_CPU_DOTPROD;
+#endif
+#if defined(__ARM_FEATURE_DOTPROD) && defined(__ARM_FEATURE_MATMUL_INT8)
+    found |= EDGEC_CPU_I8MM;
+#endif
+    return found;
+}
+
+#else
+
+static inline uint32_t edgec_cpu(uint64_t features) { return (uint32_t)features; }
+
+#endif
+
+#endif

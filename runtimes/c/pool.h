@@ -1,0 +1,53 @@
+/* A pool of POSIX threads for NAME_set_parallel. All of its state lies in memory that the caller gives. */
+#ifndef MACRO_POOL_H
+#define MACRO_POOL_H
+
+#include "NAME.h"
+
+#include <pthread.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct NAME_pool;
+
+/* One thread of the pool; the thread that calls NAME_run is the pool's first. */
+struct NAME_worker {
+    struct NAME_pool *pool;
+    pthread_t thread;
+    int32_t index;
+};
+
+/* Members are private. */
+struct NAME_pool {
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;
+    NAME_task task;
+    void *argument;
+    int32_t parts;
+    int32_t threads;
+    int32_t sleeping;
+    uint32_t round; /* counts the calls; a worker waits until it changes */
+    int32_t busy;   /* workers that have not finished this round */
+    int32_t stop;
+    struct NAME_worker workers[1]; /* threads - 1 of them */
+};
+
+/* Bytes of memory that a pool needs. */
+#define MACRO_POOL_BYTES(threads) (sizeof(struct NAME_pool) + (size_t)(threads) * sizeof(struct NAME_worker))
+
+/* Starts `threads` - 1 threads in `memory`; NULL when the memory is too small or the system has no more threads. */
+MACRO_API struct NAME_pool *NAME_pool_start(void *memory, size_t bytes, int32_t threads);
+
+/* The hook for NAME_set_parallel; `pool` is what NAME_pool_start gave. */
+MACRO_API void NAME_pool_parallel_for(void *pool, NAME_task task, void *argument, int32_t parts);
+
+/* Ends the threads; the memory is the caller's again. */
+MACRO_API void NAME_pool_stop(struct NAME_pool *pool);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

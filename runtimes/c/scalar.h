@@ -1,0 +1,98 @@
+/* Scalar words of the loops. min and max give their second operand where one is NaN. */
+#ifndef EDGEC_SCALAR_H
+#define EDGEC_SCALAR_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__GNUC__)
+#define EDGEC_INFINITY __builtin_inff()
+#define EDGEC_NAN __builtin_nanf("")
+#define EDGEC_MAY_ALIAS __attribute__((may_alias))
+#define EDGEC_RESTRICT __restrict__
+#else
+#include <math.h>
+#define EDGEC_INFINITY INFINITY
+#define EDGEC_NAN NAN
+#define EDGEC_MAY_ALIAS
+#define EDGEC_RESTRICT
+#endif
+
+/* For loops that compute in place between types of one size: without it, compilers may assume that they are apart. */
+typedef float EDGEC_MAY_ALIAS float_alias;
+typedef double EDGEC_MAY_ALIAS double_alias;
+typedef int8_t EDGEC_MAY_ALIAS int8_t_alias;
+typedef uint8_t EDGEC_MAY_ALIAS uint8_t_alias;
+typedef int16_t EDGEC_MAY_ALIAS int16_t_alias;
+typedef uint16_t EDGEC_MAY_ALIAS uint16_t_alias;
+typedef int32_t EDGEC_MAY_ALIAS int32_t_alias;
+typedef uint32_t EDGEC_MAY_ALIAS uint32_t_alias;
+typedef int64_t EDGEC_MAY_ALIAS int64_t_alias;
+typedef uint64_t EDGEC_MAY_ALIAS uint64_t_alias;
+
+static inline float edgec_min_f(float a, float b) { return a < b ? a : b; }
+static inline float edgec_max_f(float a, float b) { return a > b ? a : b; }
+static inline double edgec_min_d(double a, double b) { return a < b ? a : b; }
+static inline double edgec_max_d(double a, double b) { return a > b ? a : b; }
+static inline int32_t edgec_min_i32(int32_t a, int32_t b) { return a < b ? a : b; }
+static inline int32_t edgec_max_i32(int32_t a, int32_t b) { return a > b ? a : b; }
+static inline uint32_t edgec_min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static inline uint32_t edgec_max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
+static inline int64_t edgec_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t edgec_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline uint64_t edgec_min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static inline uint64_t edgec_max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* The sign bit alone changes, so that -0 and NaN behave as in IEEE 754. */
+static inline float edgec_abs_f(float a) {
+    uint32_t bits;
+    memcpy(&bits, &a, sizeof bits);
+    bits &= 0x7fffffffu;
+    memcpy(&a, &bits, sizeof bits);
+    return a;
+}
+
+static inline double edgec_abs_d(double a) { return a > 0.0 ? a : 0.0 - a; }
+static inline int32_t edgec_abs_i32(int32_t a) { return a < 0 ? -a : a; }
+static inline int64_t edgec_abs_i64(int64_t a) { return a < 0 ? -a : a; }
+static inline uint32_t edgec_abs_u32(uint32_t a) { return a; }
+static inline uint64_t edgec_abs_u64(uint64_t a) { return a; }
+
+/* binary16, held as its bits. To binary32 exactly; back with one rounding to nearest even. */
+static inline float edgec_half_to_float(uint16_t half) {
+    const uint32_t sign = (uint32_t)(half & 0x8000u) << 16, exponent = (half >> 10) & 31u, fraction = half & 0x3ffu;
+    uint32_t bits;
+    float value;
+    if (exponent == 0) {
+        value = (float)fraction * (1.0f / 16777216.0f);
+        memcpy(&bits, &value, sizeof bits);
+    } else {
+        bits = (exponent == 31 ? 255u << 23 : (exponent + 112u) << 23) | fraction << 13;
+    }
+    bits |= sign;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline uint16_t edgec_float_to_half(float value) {
+    uint32_t bits, magnitude, fraction, shift, kept, lost, middle;
+    memcpy(&bits, &value, sizeof bits);
+    magnitude = bits & 0x7fffffffu;
+    const uint32_t sign = bits >> 16 & 0x8000u;
+    if (magnitude > 0x7f800000u) return (uint16_t)(sign | 0x7e00u);
+    if (magnitude >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u);
+    if (magnitude < 0x33000000u) return (uint16_t)sign;
+    if (magnitude >= 0x38800000u) { /* normal: rebias, keep 10 bits */
+        fraction = magnitude - (112u << 23);
+        shift = 13;
+    } else {
+        fraction = (magnitude & 0x7fffffu) | 0x800000u;
+        shift = 126u - (magnitude >> 23);
+    }
+    kept = fraction >> shift;
+    lost = fraction & ((1u << shift) - 1u);
+    middle = 1u << (shift - 1u);
+    return (uint16_t)(sign | (kept + (lost > middle || (lost == middle && (kept & 1u)))));
+}
+
+#endif

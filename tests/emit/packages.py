@@ -1,0 +1,19 @@
+"""Writing a hand-made package to a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
+from edgec.program.program import Program
+from edgec.targets import Target
+
+
+def write_package(folder: Path, program: Program, target: Target, data: ExamData, weights: str = "incbin") -> Path:
+    files = emit_sources(program, target, weights)
+    files |= emit_exam(program, target, data, weights)
+    finish_manifest(files)
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    return folder

@@ -1,0 +1,164 @@
+"""Hand-made Programs, and the evaluation of loop calls in plain Python over numpy scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from edgec.emit.exam import ExamData
+from edgec.ir.types import DType
+from edgec.lower.plan import plan
+from edgec.program.expr import FLOAT, INT, Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var, cast, clamp, const, extent, load
+from edgec.program.expr import bound, expr, product, real, select, unary, var
+from edgec.ir.types import Symbol
+from edgec.program.program import Assign, Buffer, Call, Declare, For, Kind, LoopCall, Port, Program, Statement, Store
+
+Memory = dict[str, np.ndarray]
+
+_UNARY = {"neg": lambda a: -a, "abs": abs, "not": lambda a: not a, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "rint": np.rint}
+_BINARY = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
+    "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b, "min": lambda a, b: a if a < b else b,
+    "max": lambda a, b: a if a > b else b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "eq": lambda a, b: a == b,
+    "and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b, "shl": lambda a, b: a << b, "shr": lambda a, b: a >> b,
+}  # fmt: skip
+
+
+def value(item: Expr, names: Mapping[str, np.generic], memory: Memory) -> np.generic:
+    """One expression, each operation in its own type."""
+    kind = item.dtype.numpy.type
+    if isinstance(item, Const):
+        return kind(item.value)
+    if isinstance(item, (Var, Size)):
+        return names[item.name]
+    if isinstance(item, Load):
+        return memory[item.buffer][value(item.index, names, memory)]
+    if isinstance(item, Cast):
+        return kind(value(item.a, names, memory))
+    if isinstance(item, Select):
+        return value(item.a if value(item.condition, names, memory) else item.b, names, memory)
+    if isinstance(item, Unary):
+        return kind(_UNARY[item.op](value(item.a, names, memory)))
+    assert isinstance(item, Binary)
+    return kind(_BINARY[item.op](value(item.a, names, memory), value(item.b, names, memory)))
+
+
+def execute(body: tuple[Statement, ...], names: dict[str, np.generic], memory: Memory) -> None:
+    for item in body:
+        if isinstance(item, For):
+            start = 0 if item.start is None else int(value(item.start, names, memory))
+            for index in range(start, start + int(value(item.extent, names, memory))):
+                names[item.var.name] = np.int32(index)
+                execute(item.body, names, memory)
+        elif isinstance(item, Store):
+            memory[item.buffer][value(item.index, names, memory)] = value(item.value, names, memory)
+        else:
+            names[item.var.name] = value(item.value, names, memory)
+
+
+def evaluate(program: Program, inputs: Mapping[str, np.ndarray], sizes: Mapping[str, int] | None = None) -> dict[str, np.ndarray]:
+    """The outputs of a Program of loop calls without views; `inputs` by port name."""
+    names: dict[str, np.generic] = {name: np.int32(size) for name, size in (sizes or {}).items()}
+    memory = {
+        buffer.name: np.array(buffer.data) if buffer.data is not None else np.zeros(bound(buffer.size), buffer.dtype.numpy)
+        for buffer in program.buffers.values()
+    }
+    for port in program.inputs:
+        memory[port.buffer][: inputs[port.name].size] = inputs[port.name].ravel()
+    with np.errstate(all="ignore"):
+        for call in program.calls:
+            assert isinstance(call, LoopCall)
+            execute(call.body, dict(names), memory)
+    results = {}
+    for port in program.outputs:
+        shape = [int(value(size, names, memory)) for size in port.shape]
+        results[port.name] = memory[port.buffer][: int(np.prod(shape))].reshape(shape)
+    return results
+
+
+def buffer(program: Program, name: str, dtype: DType, size: Expr | int, kind: Kind, data: np.ndarray | None = None) -> None:
+    program.buffers[name] = Buffer(name, dtype, expr(size), kind, data)
+
+
+def port(
+    program: Program, name: str, dtype: DType, shape: tuple[Expr | int, ...], kind: Kind, scale: float | None = None, zero: int = 0
+) -> None:
+    extents = tuple(expr(size) for size in shape)
+    buffer(program, name, dtype, product(extents), kind)
+    ports = program.inputs if kind is Kind.INPUT else program.outputs
+    ports.append(Port(name, name, name, dtype, extents, scale, zero))
+
+
+def loop(
+    program: Program, name: str, body: tuple[Statement, ...], reads: tuple[str, ...], writes: tuple[str, ...], parallel: bool = True
+) -> None:
+    program.calls.append(LoopCall(Call(name, (name,), (f"{name}: a loop", "of a hand-made program"), reads, writes, 0), body, parallel))
+
+
+i, j, x = var("i"), var("j"), var("value", FLOAT)
+
+
+def small_program(weights: int = 40) -> Program:
+    """Affine with constants, a quantized table look-up, a reduction with a guarded load: every kind of statement."""
+    generator = np.random.default_rng(5)
+    program = Program("small", "host")
+    rows, columns = 6, 7
+    port(program, "x", DType.FLOAT32, (rows, columns), Kind.INPUT)
+    port(program, "y", DType.FLOAT32, (rows, columns), Kind.OUTPUT)
+    port(program, "q", DType.UINT8, (rows, columns), Kind.OUTPUT, 0.05, 128)
+    port(program, "sums", DType.FLOAT32, (rows,), Kind.OUTPUT)
+    buffer(program, "scale", DType.FLOAT32, weights, Kind.CONSTANT, generator.standard_normal(weights).astype(np.float32))
+    buffer(program, "table", DType.UINT8, 256, Kind.CONSTANT, generator.integers(0, 256, 256).astype(np.uint8))
+    buffer(program, "scaled", DType.FLOAT32, rows * columns, Kind.ARENA)
+    buffer(program, "bytes", DType.UINT8, rows * columns, Kind.ARENA)
+    at = i * columns + j
+    affine = Store("scaled", at, load("x", at, FLOAT) * load("scale", j, FLOAT) + 0.1)
+    loop(program, "affine", (For(i, const(rows), (For(j, const(columns), (affine,)),)),), ("x", "scale"), ("scaled",))
+    rounded = clamp(unary("rint", load("scaled", i, FLOAT) * 20.0), -128.0, 127.0) + 128.0
+    loop(program, "quantize", (For(i, const(rows * columns), (Store("bytes", i, cast(rounded, DType.UINT8)),)),), ("scaled",), ("bytes",))
+    lookup = Store("q", i, load("table", cast(load("bytes", i, DType.UINT8), INT), DType.UINT8))
+    loop(program, "look_up", (For(i, const(rows * columns), (lookup,)),), ("bytes", "table"), ("q",))
+    neighbour = select(Binary(DType.BOOL, "lt", const(0), j), load("scaled", at - 1, FLOAT), real(float("-inf")))
+    loop(program, "neighbour_maximum", (For(i, const(rows), (For(j, const(columns), (
+        Declare(x, neighbour), Store("y", at, clamp(x, load("scaled", at, FLOAT), 1e30)),
+    )),)),), ("scaled",), ("y",))  # fmt: skip
+    total = Assign(x, x + load("scaled", at, FLOAT))
+    loop(program, "row_sum", (For(i, const(rows), (
+        Declare(x, real(0.0), mutable=True), For(j, const(columns), (total,)), Store("sums", i, x),
+    )),), ("scaled",), ("sums",))  # fmt: skip
+    plan(program)
+    return program
+
+
+def symbolic_program() -> Program:
+    """y = reversed x * 2, over a batch that is known only when the package runs."""
+    batch = extent(Symbol("batch", 5))
+    program = Program("anysize", "host")
+    assert isinstance(batch, Size)
+    program.sizes.append(batch)
+    port(program, "x", DType.FLOAT32, (batch, 4), Kind.INPUT)
+    port(program, "y", DType.FLOAT32, (batch, 4), Kind.OUTPUT)
+    buffer(program, "doubled", DType.FLOAT32, batch * 4, Kind.ARENA)
+    loop(program, "double", (For(i, batch * 4, (Store("doubled", i, load("x", i, FLOAT) * 2.0),)),), ("x",), ("doubled",))
+    mirrored = load("doubled", (batch - 1 - i) * 4 + j, FLOAT)
+    loop(program, "mirror", (For(i, batch, (For(j, const(4), (Store("y", i * 4 + j, mirrored),)),)),), ("doubled",), ("y",))
+    plan(program)
+    return program
+
+
+def random_inputs(program: Program, seed: int, sizes: Mapping[str, int] | None = None) -> dict[str, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    names = {name: np.int32(size) for name, size in (sizes or {}).items()}
+    return {
+        item.name: generator.standard_normal([int(value(size, names, {})) for size in item.shape]).astype(item.dtype.numpy)
+        for item in program.inputs
+    }
+
+
+def exam_of(program: Program, *sizes: Mapping[str, int], vectors: int = 2) -> ExamData:
+    """Random questions with the answers of `evaluate`; every output exact."""
+    chosen = sizes or ({},) * vectors
+    inputs = [random_inputs(program, seed, choice) for seed, choice in enumerate(chosen)]
+    outputs = [evaluate(program, given, choice) for given, choice in zip(inputs, chosen, strict=True)]
+    return ExamData(inputs, outputs, {item.name: True for item in program.outputs})
