@@ -30,7 +30,7 @@ X86 = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avx
 ARM64 = Target("linux-arm64", "", "aarch64", "linux", ("portable", "neon", "dotprod", "i8mm"), True, 8)
 ARMV7 = Target("rpi-32bit", "", "armv7", "linux", ("portable", "neon32"), True, 8)
 
-USED = frozenset({ConvInt8, ConvInt8Any})
+USED = frozenset({ConvInt8, ConvInt8Any, DepthwiseInt8})
 
 _DRIVER = r"""
 #define _GNU_SOURCE
@@ -157,7 +157,7 @@ _FOREIGN = {
     "aarch64": ("aarch64-linux-gnu-gcc", "qemu-aarch64", "/usr/aarch64-linux-gnu", (), "aarch64-linux-gnu"),
     "armv7": ("arm-linux-gnueabihf-gcc", "qemu-arm", "/usr/arm-linux-gnueabihf", ("-march=armv7-a", "-mfpu=neon"), "arm-linux-gnueabihf"),
 }
-_CPUS = {"portable": "cortex-a53", "neon": "cortex-a53", "dotprod": "cortex-a76", "i8mm": "max", "neon32": "cortex-a7"}
+_CPUS = {"portable": "max", "neon": "cortex-a53", "dotprod": "cortex-a76", "i8mm": "max", "neon32": "cortex-a7"}
 
 
 @cache

@@ -1,38 +1,34 @@
 /* Shared by all kernels: where the pixels under a window lie. */
 
+HELPER int32_t smaller(int32_t a, int32_t b) { return a < b ? a : b; }
+
 /* taps[tap * PIXEL_BLOCK + i] = the address of the input pixel under `tap` of output pixel first + i, or `outside` where the
    window leaves the image. `x` is the first pixel's address, `element` the bytes of an element; pixels from `count` to `padded`
    repeat the last one. */
 HELPER void find_taps(const window_t *w, const void *x, int32_t element, int32_t first, int32_t count, int32_t padded,
                              const void *outside, const void **taps) {
-    const char *const base = (const char *)x;
-    const ptrdiff_t pixel = (ptrdiff_t)w->in_pixel_stride * element;
-    const int32_t kernel = w->kernel_height * w->kernel_width;
-    int32_t i, ky, kx, tap;
-    int32_t column = first % w->out_width, row = first / w->out_width % w->out_height;
-    ptrdiff_t image = (ptrdiff_t)(first / w->out_width / w->out_height) * w->in_height * w->in_width;
-    for (i = 0; i < count; i++) {
-        const int32_t top = row * w->stride_height - w->pad_top, left = column * w->stride_width - w->pad_left;
+    const ptrdiff_t pixel = (ptrdiff_t)w->in_pixel_stride * element, step = pixel * w->stride_width;
+    int32_t row = first / w->out_width, column = first % w->out_width, i, j, ky, kx, run;
+    for (i = 0; i < count; i += run, row++, column = 0) { /* a run of pixels in one row */
+        const int32_t top = row % w->out_height * w->stride_height - w->pad_top, left = column * w->stride_width - w->pad_left;
+        const ptrdiff_t image = (ptrdiff_t)(row / w->out_height) * w->in_height;
         const void **slot = taps + i;
+        run = smaller(count - i, w->out_width - column);
         for (ky = 0; ky < w->kernel_height; ky++) {
             const int32_t iy = top + ky * w->dilation_height;
-            const int inside = iy >= 0 && iy < w->in_height;
-            const ptrdiff_t line = image + (ptrdiff_t)(inside ? iy : 0) * w->in_width;
+            const int32_t width = iy >= 0 && iy < w->in_height ? w->in_width : 0;
             for (kx = 0; kx < w->kernel_width; kx++, slot += PIXEL_BLOCK) {
-                const int32_t ix = left + kx * w->dilation_width;
-                *slot = inside && ix >= 0 && ix < w->in_width ? base + (line + ix) * pixel : (const char *)outside;
-            }
-        }
-        if (++column == w->out_width) {
-            column = 0;
-            if (++row == w->out_height) {
-                row = 0;
-                image += (ptrdiff_t)w->in_height * w->in_width;
+                int32_t ix = left + kx * w->dilation_width;
+                const char *at;
+                for (j = 0; j < run && ix < 0; j++, ix += w->stride_width) slot[j] = outside;
+                at = ix < width ? (const char *)x + ((image + iy) * w->in_width + ix) * pixel : (const char *)outside;
+                for (; j < run && ix < width; j++, ix += w->stride_width, at += step) slot[j] = at;
+                for (; j < run; j++) slot[j] = outside;
             }
         }
     }
-    for (tap = 0; tap < kernel; tap++)
-        for (i = count; i < padded; i++) taps[tap * PIXEL_BLOCK + i] = taps[tap * PIXEL_BLOCK + count - 1];
+    for (ky = 0; ky < w->kernel_height * w->kernel_width; ky++)
+        for (i = count; i < padded; i++) taps[ky * PIXEL_BLOCK + i] = taps[ky * PIXEL_BLOCK + count - 1];
 }
 
 /* True where every output pixel reads just the input pixel of the same index: the window of a matrix product. */
@@ -48,5 +44,3 @@ HELPER void find_pointwise(const window_t *w, const void *x, int32_t element, in
     int32_t i;
     for (i = 0; i < padded; i++) taps[i] = (const char *)x + (first + (i < count ? i : count - 1)) * pixel;
 }
-
-HELPER int32_t smaller(int32_t a, int32_t b) { return a < b ? a : b; }

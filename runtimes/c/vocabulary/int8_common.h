@@ -1,20 +1,38 @@
 /* Words that follow from an int8 vocabulary's own: partial panels never touch a byte past a pixel's channels. */
 
+/* Copies the `count` < 16 first of 16 bytes. */
+INLINE void copy_some(activation *to, const activation *from, int32_t count) {
+    if (count & 8) {
+        memcpy(to, from, 8);
+        to += 8;
+        from += 8;
+    }
+    if (count & 4) {
+        memcpy(to, from, 4);
+        to += 4;
+        from += 4;
+    }
+    if (count & 2) {
+        memcpy(to, from, 2);
+        to += 2;
+        from += 2;
+    }
+    if (count & 1) *to = *from;
+}
+
 INLINE void store_some(activation *y, lanes_t v, int32_t zero, int32_t count) {
     if (count >= LANES) {
         store_lanes(y, v, zero);
     } else {
         activation part[LANES];
-        int32_t i;
         store_lanes(part, v, zero);
-        for (i = 0; i < count; i++) y[i] = part[i];
+        copy_some(y, part, count);
     }
 }
 
 INLINE lanes_t load_some(const activation *x, int32_t count) {
     activation part[LANES] = {0};
-    int32_t i;
     if (count >= LANES) return load_lanes(x);
-    for (i = 0; i < count; i++) part[i] = x[i];
+    copy_some(part, x, count);
     return load_lanes(part);
 }

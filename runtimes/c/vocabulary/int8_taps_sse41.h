@@ -1,0 +1,41 @@
+/* Depthwise words: two taps of a channel are a pair of 16-bit numbers for pmaddwd. */
+
+typedef struct { __m128i a, b, c, d; } filters_t;
+typedef struct { __m128i low, high; } taps_t; /* pairs of bytes */
+
+INLINE lanes_t load_sums(const int32_t *bias) {
+    lanes_t sums;
+    sums.a = _mm_loadu_si128((const __m128i *)bias);
+    sums.b = _mm_loadu_si128((const __m128i *)(bias + 4));
+    sums.c = _mm_loadu_si128((const __m128i *)(bias + 8));
+    sums.d = _mm_loadu_si128((const __m128i *)(bias + 12));
+    return sums;
+}
+
+INLINE filters_t load_filters(const int8_t *w0, const int8_t *w1) {
+    const __m128i first = _mm_loadu_si128((const __m128i *)w0), second = _mm_loadu_si128((const __m128i *)w1);
+    const __m128i low = _mm_unpacklo_epi8(first, second), high = _mm_unpackhi_epi8(first, second);
+    filters_t filters;
+    filters.a = _mm_cvtepi8_epi16(low);
+    filters.b = _mm_cvtepi8_epi16(_mm_srli_si128(low, 8));
+    filters.c = _mm_cvtepi8_epi16(high);
+    filters.d = _mm_cvtepi8_epi16(_mm_srli_si128(high, 8));
+    return filters;
+}
+
+INLINE taps_t load_taps(const activation *x0, const activation *x1) {
+    const __m128i first = _mm_loadu_si128((const __m128i *)x0), second = _mm_loadu_si128((const __m128i *)x1);
+    taps_t taps;
+    taps.low = _mm_unpacklo_epi8(first, second);
+    taps.high = _mm_unpackhi_epi8(first, second);
+    return taps;
+}
+
+INLINE lanes_t add_taps(lanes_t sums, filters_t w, taps_t x) {
+    const __m128i zero = _mm_setzero_si128();
+    sums.a = _mm_add_epi32(sums.a, _mm_madd_epi16(w.a, _mm_unpacklo_epi8(x.low, zero)));
+    sums.b = _mm_add_epi32(sums.b, _mm_madd_epi16(w.b, _mm_unpackhi_epi8(x.low, zero)));
+    sums.c = _mm_add_epi32(sums.c, _mm_madd_epi16(w.c, _mm_unpacklo_epi8(x.high, zero)));
+    sums.d = _mm_add_epi32(sums.d, _mm_madd_epi16(w.d, _mm_unpackhi_epi8(x.high, zero)));
+    return sums;
+}
