@@ -1,6 +1,8 @@
 /* Words for pooling in binary32, four lanes: every operation is one IEEE operation, denormals included, so that pools give
    the same bits on every processor (ARMv7 takes this header too: its NEON flushes denormals). */
 #define REALS 4
+
+SCALAR_BEGIN
 typedef struct {
     float a, b, c, d;
 } reals;
@@ -52,3 +54,4 @@ INLINE reals reals_max(reals v, reals w) {
     v.d = v.d > w.d ? v.d : w.d;
     return v;
 }
+SCALAR_END
