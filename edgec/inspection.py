@@ -70,10 +70,14 @@ def inspect_model(path: Path, config: BuildConfig) -> Inspection:
 def inspect_package(package: Package) -> Inspection:
     """What the manifest says."""
     facts = package.manifest
-    layers = [Layer(item["name"], tuple(item["nodes"]), item["macs"], item["bytes"]) for item in facts["calls"]]
+    size = {item["name"]: item["bytes"] for item in facts["memory"]}
+    layers = [
+        Layer(item["name"], tuple(item["nodes"]), item["macs"], sum(size[name] for name in dict.fromkeys(item["reads"] + item["writes"])))
+        for item in facts["calls"]
+    ]
     return Inspection(
         facts["name"], "package", facts["inputs"], facts["outputs"],
-        macs=facts["macs"], arena_bytes=facts["arena_bytes"], weights_bytes=facts["weights_bytes"], layers=layers,
+        macs=facts["macs"], arena_bytes=facts["arena"]["bytes"], weights_bytes=facts["weights"]["bytes"], layers=layers,
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from edgec.devices.local import Session, exam_program, run
-from edgec.errors import GateError, Problem, UsageError
+from edgec.errors import DeviceError, GateError, Problem, UsageError
 from edgec.targets import Target, load_target
 
 
@@ -54,6 +55,15 @@ class Package:
     @property
     def outputs(self) -> list[Tensor]:
         return _tensors(self.manifest["outputs"])
+
+    @property
+    def can_run(self) -> bool:
+        """Whether the package was compiled and this machine, or an installed emulator, can run it."""
+        try:
+            command = exam_program(self.directory, self.target)
+        except DeviceError:
+            return False
+        return shutil.which(command[0]) is not None
 
     def examine(self, *, isa: str | None = None, threads: int = 1) -> dict[str, Any]:
         """Run the exam and return its findings; GateError when an answer is not the expected one."""

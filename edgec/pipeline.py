@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from edgec.config import BuildConfig
-from edgec.emit import emit_exam, emit_sources
+from edgec.emit import emit_exam, emit_sources, finish_manifest
 from edgec.errors import UsageError
 from edgec.exam import write_exam
 from edgec.export import to_onnx
@@ -28,6 +30,7 @@ from edgec.quant.data import open_samples
 from edgec.quant.preprocess import Preprocess, fuse
 from edgec.targets import load_target
 from edgec.toolchain import compile_package
+from edgec.version import __version__
 
 Progress = Callable[[str, int, int], None]
 
@@ -51,15 +54,11 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
     program = lower(graph, target, loaded.name, LowerOptions(io=config.io, io_layout=config.io_layout))
     plan(program)
     exam = write_exam(loaded.original, graph, program, samples_of(loaded.graph, config), config.seed)
-    files = emit_sources(program, target, weights=config.weights, facts=_facts(loaded, quantized, config)) | emit_exam(
-        program, target, exam
-    )
+    files = emit_sources(program, target, config.weights) | emit_exam(program, target, exam, config.weights)
     if quantized is not None:
-        files |= {
-            "model.int8.onnx": to_onnx(quantized.graph).SerializeToString(deterministic=True),
-            "calibration.json": _json(quantized.calibration),
-        }
-    _dump(config.dump, {"program.eir": dump_program(program)})
+        files |= {"model.int8.onnx": int8_model(quantized), "calibration.json": json_bytes(quantized.calibration)}
+    finish_manifest(files, _facts(model, loaded, quantized, config))
+    _dump(config.dump, {"4-program.eir": dump_program(program)})
     out = config.out or Path(f"{loaded.name}-{target.name}-{config.precision}")
     with complete_directory(out, files) as directory:
         if config.compile:
@@ -105,18 +104,31 @@ def identifier(stem: str) -> str:
     return word if word and not word[0].isdigit() else f"model_{word}".rstrip("_")
 
 
-def _facts(loaded: Model, quantized: Quantized | None, config: BuildConfig) -> dict[str, Any]:
+def int8_model(quantized: Quantized) -> bytes:
+    """The quantized graph as a standard ONNX file."""
+    return to_onnx(quantized.graph).SerializeToString(deterministic=True)
+
+
+def json_bytes(value: object) -> bytes:
+    return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _facts(path: Path, loaded: Model, quantized: Quantized | None, config: BuildConfig) -> dict[str, Any]:
     """What the manifest says of where the package came from."""
     return {
         "precision": config.precision,
         "notes": list(loaded.notes),
-        "options": {"observer": config.observer, "exclude": list(config.exclude), "io": config.io, "io_layout": config.io_layout},
-        "report": [] if quantized is None else quantized.report.layers,
+        "model_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "options": {
+            "observer": config.observer,
+            "exclude": list(config.exclude),
+            "io": config.io,
+            "io_layout": config.io_layout,
+            "seed": config.seed,
+        },
+        "versions": {"edgec": __version__, "onnx": version("onnx"), "onnxruntime": version("onnxruntime"), "numpy": version("numpy")},
+        "quantization": [] if quantized is None else quantized.report.layers,
     }
-
-
-def _json(value: object) -> bytes:
-    return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()
 
 
 def _dump(folder: Path | None, files: Mapping[str, str]) -> None:

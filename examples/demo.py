@@ -36,7 +36,7 @@ def main() -> int:
     rows: list[tuple[object, ...]] = [("ONNX Runtime fp32", f"{reference:.2%}", "", "", "", "")]
     for precision, (package, scores, latency) in results.items():
         facts = package.manifest
-        sizes = (f"{facts['weights_bytes'] / 1024:.1f} KiB", f"{facts['arena_bytes'] / 1024:.1f} KiB")
+        sizes = (f"{facts['weights']['bytes'] / 1024:.1f} KiB", f"{facts['arena']['bytes'] / 1024:.1f} KiB")
         rows.append(
             (f"edgec {precision}", f"{scores.accuracy['package'][0]:.2%}", f"{scores.outputs[0].agreement:.2%}", f"{latency:.1f}", *sizes)
         )

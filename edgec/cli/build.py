@@ -45,8 +45,8 @@ def _facts(package: Package, *, examined: bool) -> dict[str, object]:
         "package": str(package.directory),
         "target": manifest["target"],
         "precision": manifest["precision"],
-        "arena_bytes": manifest["arena_bytes"],
-        "weights_bytes": manifest["weights_bytes"],
+        "arena_bytes": manifest["arena"]["bytes"],
+        "weights_bytes": manifest["weights"]["bytes"],
         "macs": manifest["macs"],
     }
     if examined and package.can_run:

@@ -12,12 +12,13 @@ from edgec.emit.c_text import C_TYPES, float_literal
 from edgec.emit.constants import ALIGNMENT, c_source, layout_constants
 from edgec.emit.manifest import sha256
 from edgec.emit.render_c import Scope, render
-from edgec.emit.text import edgec_version, render_template, runtime
+from edgec.emit.text import render_template, runtime
 from edgec.errors import Problem, UsageError
 from edgec.ir.types import DType
 from edgec.program.expr import Const, Size, bound, product
 from edgec.program.program import Port, Program
 from edgec.targets import Target
+from edgec.version import __version__
 
 _TYPES = {DType.FLOAT32: "EXAM_FLOAT", DType.FLOAT64: "EXAM_DOUBLE"}
 
@@ -33,8 +34,8 @@ class ExamData:
     tolerance: float = 1e-4
 
 
-def emit_exam(program: Program, target: Target, data: ExamData, weights: str = "incbin") -> dict[str, bytes]:
-    """Path -> content of the exam's files; `weights` as in emit_sources."""
+def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, bytes]:
+    """Path -> content of the exam's files."""
     _check(program, data)
     blob = bytearray()
     vectors = [_vector(program, inputs, outputs, blob) for inputs, outputs in zip(data.inputs, data.outputs, strict=True)]
@@ -43,8 +44,7 @@ def emit_exam(program: Program, target: Target, data: ExamData, weights: str = "
     context: dict[str, object] = {
         "name": name,
         "NAME": name.upper(),
-        "version": edgec_version(),
-        "weights": weights,
+        "version": __version__,
         "inputs": program.inputs,
         "outputs": program.outputs,
         "sizes": program.sizes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from edgec.emit.c_text import C_TYPES, float_literal, identifier
@@ -10,11 +11,12 @@ from edgec.emit.constants import ALIGNMENT, assembly, c_source, layout_constants
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.emit.manifest import SCHEMA_VERSION, describe, finish_manifest, sha256, to_json
 from edgec.emit.render_c import Scope, render
-from edgec.emit.text import edgec_version, render_template, runtime
+from edgec.emit.text import render_template, runtime
 from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.program.expr import bound, product
 from edgec.program.program import Port, Program, TemplateCall
 from edgec.targets import Target
+from edgec.version import __version__
 
 ABI_VERSION = 1
 INT8_CONTRACT = 1
@@ -32,10 +34,11 @@ STATUSES = (
 )
 
 
-def emit_sources(program: Program, target: Target, weights: str = "incbin") -> dict[str, bytes]:
+def emit_sources(program: Program, target: Target, weights: str = "incbin", facts: Mapping[str, Any] | None = None) -> dict[str, bytes]:
     """Path -> content of the package's files, without the exam; `program` must be planned.
 
     weights: how they are linked: "incbin" (assembler), "c" (string literals) or "bin" (not at all: set_weights).
+    facts: more entries of the manifest (options, hashes of the model and the calibration).
     """
     _check(program, weights)
     blob = layout_constants(program)
@@ -61,7 +64,7 @@ def emit_sources(program: Program, target: Target, weights: str = "incbin") -> d
         "Makefile": render_template("Makefile.j2", context),
     }
     files["manifest.json"] = to_json(_manifest(program, target, weights, blob))
-    finish_manifest(files)
+    finish_manifest(files, facts)
     return files
 
 
@@ -88,7 +91,9 @@ def _manifest(program: Program, target: Target, weights: str, blob: bytes) -> di
         "vocabularies": list(target.vocabularies),
         "abi_version": ABI_VERSION,
         "int8_contract": INT8_CONTRACT,
-        "edgec_version": edgec_version(),
+        "edgec_version": __version__,
+        "arena_bytes": _tensor_bytes(program) + _scratch_bytes(program),
+        "weights_bytes": len(blob),
         "weights": {"form": weights, "bytes": len(blob), "sha256": sha256(blob)},
         "arena": {
             "bytes": _tensor_bytes(program) + _scratch_bytes(program),
@@ -123,7 +128,7 @@ def _context(program: Program, target: Target, weights: str, weights_bytes: int)
         "name": program.name,
         "NAME": program.name.upper(),
         "summary": f"{_plural(len(inputs), 'input')}, {_plural(len(outputs), 'output')}, for {target.name}.",
-        "version": edgec_version(),
+        "version": __version__,
         "abi_version": ABI_VERSION,
         "int8_contract": INT8_CONTRACT,
         "alignment": ALIGNMENT,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 
 import jinja2
 
@@ -32,11 +31,3 @@ def runtime(path: str, name: str) -> bytes:
     """A source of runtimes/ with `NAME_` and `MACRO_` made the package's own prefixes."""
     text = resource("runtimes", path).read_text(encoding="utf-8")
     return re.sub(r"\bMACRO(?=_)", name.upper(), re.sub(r"\bNAME(?=_|\b)", name, text)).encode()
-
-
-def edgec_version() -> str:
-    """The version of edgec, as packages and manifests state it."""
-    try:
-        return version("edgec")
-    except PackageNotFoundError:
-        return "0.1.0"
