@@ -42,12 +42,12 @@ def _horner64(x: Doubles, coefficients: tuple[float, ...]) -> Doubles:
     return p
 
 
-def fmax(a: Floats, b: Floats) -> Floats:
+def fmax(a: Floats | f32, b: Floats | f32) -> Floats:
     """a > b ? a : b."""
     return np.where(a > b, a, b)
 
 
-def fmin(a: Floats, b: Floats) -> Floats:
+def fmin(a: Floats | f32, b: Floats | f32) -> Floats:
     """a < b ? a : b."""
     return np.where(a < b, a, b)
 

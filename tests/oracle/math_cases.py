@@ -64,8 +64,8 @@ def run_program(command: list[str], x: np.ndarray, y: np.ndarray) -> dict[str, n
 def arguments(seed: int = 0, count: int = 60_000) -> tuple[np.ndarray, np.ndarray]:
     """Edge values against each other, then random bit patterns, then numbers of everyday size."""
     tiny, top = np.float32(2.0**-126), np.finfo(np.float32).max
-    positive = [0, 1, 2, 3, 0.5, 1.5, 2.5, 0.6, 0.9, 4, 10, 87.33, 88, 88.72284, 89, 104, 255, 8388607.5, 4194303.5, 4194304.5, 8388608, 16777216,
-                1e-45, 1e-40, tiny, 1e30, top, np.inf, np.nan, np.pi, np.pi / 2, np.pi / 4]  # fmt: skip
+    positive = [0, 1, 2, 3, 0.5, 1.5, 2.5, 0.6, 0.9, 4, 10, 87.33, 88, 88.72284, 89, 104, 255, 8388607.5, 4194303.5, 4194304.5, 8388608,
+                16777216, 1e-45, 1e-40, tiny, 1e30, top, np.inf, np.nan, np.pi, np.pi / 2, np.pi / 4]  # fmt: skip
     edge = np.array([*positive, *(-v for v in positive)], np.float32)
     with np.errstate(over="ignore"):
         edge = np.concatenate([edge, np.nextafter(edge, np.float32(np.inf)), np.nextafter(edge, np.float32(-np.inf))])
