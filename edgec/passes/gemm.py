@@ -8,7 +8,18 @@ from math import prod
 import numpy as np
 
 from edgec.ir.graph import Graph, Node
-from edgec.passes.rewrite import become, constant_operand, emit, fixed_shape, integers, per_channel, rewrites, sole_producer, why_not
+from edgec.passes.rewrite import (
+    become,
+    constant_operand,
+    derived,
+    emit,
+    fixed_shape,
+    integers,
+    per_channel,
+    rewrites,
+    sole_producer,
+    why_not,
+)
 
 NORMAL = {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 1}
 
@@ -31,7 +42,8 @@ def matmul_add_to_gemm(graph: Graph, node: Node) -> bool:
     vector = graph.add_constant(node.inputs[operand[2]], bias.astype(weight.dtype))
     if len(shape) == 2:
         return become(graph, node, "Gemm", [x, transposed, vector], NORMAL, name=name)
-    rows = emit(graph, node, "Reshape", [x, integers(graph, f"{x}_shape", [prod(shape[:-1]), shape[-1]])], hint=f"{x}_rows", name=name)
+    flat = integers(graph, f"{x}_shape", [prod(shape[:-1]), shape[-1]])
+    rows = emit(graph, node, "Reshape", [x, flat], hint=f"{x}_rows", name=derived(name, "Reshape"))
     result = emit(graph, node, "Gemm", [rows, transposed, vector], NORMAL, hint=f"{output}_rows", name=name)
     return become(graph, node, "Reshape", [result, integers(graph, f"{output}_shape", [*shape[:-1], len(bias)])])
 
@@ -53,7 +65,8 @@ def normalize_gemm(graph: Graph, node: Node) -> bool:
         return False
     inputs = node.inputs[:2]
     if trans_a:
-        inputs[0] = emit(graph, node, "Transpose", inputs[:1], {"perm": [1, 0]}, hint=f"{inputs[0]}_transposed", name=node.name)
+        name = derived(node.name, "Transpose")
+        inputs[0] = emit(graph, node, "Transpose", inputs[:1], {"perm": [1, 0]}, hint=f"{inputs[0]}_transposed", name=name)
     if alpha != 1 or not trans_b:
         scaled = weight if alpha == 1 else (weight.astype(np.float64) * alpha).astype(weight.dtype)
         inputs[1] = graph.add_constant(inputs[1], scaled if trans_b else scaled.T)

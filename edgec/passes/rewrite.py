@@ -74,6 +74,11 @@ def emit(
     return node.outputs[0]
 
 
+def derived(name: str, op: str) -> str:
+    """The name of a helper node beside the main node of that name."""
+    return f"{name}/{op}" if name else ""
+
+
 def bypass(graph: Graph, node: Node, value: str) -> bool:
     """Let the readers of `node`'s only used output read `value`, which equals it, and drop the node.
 
