@@ -73,7 +73,7 @@ VOCABULARIES: dict[str, Vocabulary] = {
         ),
         _x86(
             "avxvnni", _AVX2 + ",avxvnni", ("int8_lanes_avx2.h", "int8_avxvnni.h", "int8_taps_avxvnni.h"),
-            Tile((7, 1), 1, 2, taps=4), AVX2, "avx2 fma avx_vnni",
+            Tile((4, 1), 1, 2, taps=4), AVX2, "avx2 fma avx_vnni",
         ),
         _x86(
             "avx512vnni", _AVX512, ("int8_lanes_avx512.h", "int8_avx512vnni.h", "int8_taps_avx512.h"),

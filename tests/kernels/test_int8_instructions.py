@@ -1,0 +1,76 @@
+"""The hot int8 kernels are made of the instructions that their vocabulary is named for, and nothing is contracted or spilled."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from edgec.emit.kernels import render_kernel_header, render_kernels
+from edgec.targets import Target
+from tests.kernels.int8_harness import ARM64, ARMV7, USED, X86, call, compiler_command, need
+
+OBJDUMP = {"x86_64": "objdump", "aarch64": "aarch64-linux-gnu-objdump", "armv7": "arm-linux-gnueabihf-objdump"}
+HOT = [
+    (X86, "sse41", r"66 0f f5 .*\tpmaddwd"),
+    (X86, "avx2", r"vpmaddwd"),
+    (X86, "avxvnni", r"\tc4 .*vpdpbusd"),
+    (X86, "avx512vnni", r"\t62 .*vpdpbusd .*zmm"),
+    (ARM64, "neon", r"\tsmlal2?\s.*8h"),
+    (ARM64, "dotprod", r"\tsdot\s"),
+    (ARM64, "i8mm", r"\tsmmla\s"),
+    (ARMV7, "neon32", r"\tvmlal\.s8\s"),
+]
+FORBIDDEN = r"vpmaddubsw|pmaddubsw|vfn?m(add|sub)|\tfn?m(add|sub|la|ls)\b|\tvfma"
+
+
+@cache
+def listing(folder: Path, target: Target, vocabulary: str, compiler: str) -> str:
+    """Disassembly of the kernels, built as an app would that enables everything its processor has."""
+    (folder / "t_kernels.h").write_text(render_kernel_header("t", USED, target))
+    source = folder / f"t_kernels_{vocabulary}.c"
+    source.write_text(render_kernels("t", vocabulary, USED, target))
+    fma = ("-mfma",) if target.arch == "x86_64" and vocabulary != "sse41" else ()
+    binary = source.with_suffix(".o")
+    call([*compiler_command(target, compiler), "-std=c99", "-O2", *fma, "-c", str(source), "-o", str(binary)])
+    return call([need(OBJDUMP[target.arch]), "-d", str(binary)])
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize(("target", "vocabulary", "pattern"), HOT, ids=lambda item: item if isinstance(item, str) and item.isalnum() else "")
+def test_hot_instruction(target: Target, vocabulary: str, pattern: str, compiler: str, tmp_path: Path) -> None:
+    text = listing(tmp_path, target, vocabulary, compiler)
+    assert len(re.findall(pattern, text)) >= 8, f"{vocabulary} has too few {pattern}"
+    assert not re.findall(FORBIDDEN, text)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("vocabulary", ["avxvnni", "avx512vnni"])
+def test_no_spill_in_the_inner_loop(vocabulary: str, compiler: str, tmp_path: Path) -> None:
+    """The straight run of instructions with the most vpdpbusd stores nothing on the stack."""
+    text = listing(tmp_path, X86, vocabulary, compiler)
+    runs = re.split(r"\n.*\tj[a-z]+ .*\n", text)
+    inner = max(runs, key=lambda run: run.count("vpdpbusd") if "broadcastd" in run else 0)
+    assert inner.count("vpdpbusd") >= 8
+    assert not re.findall(r"mov\w+\s+%[yz]mm\d+,\S*\(%[er][sb]p", inner), inner
+
+
+def test_fast_math_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t_kernels.h").write_text(render_kernel_header("t", USED, X86))
+    source = tmp_path / "t_kernels_portable.c"
+    source.write_text(render_kernels("t", "portable", USED, X86))
+    with pytest.raises(AssertionError, match="ffast-math"):
+        call([need("gcc"), "-std=c99", "-ffast-math", "-c", str(source), "-o", str(tmp_path / "o.o")])
+
+
+@pytest.mark.parametrize(("target", "vocabulary"), [(target, vocabulary) for target in (X86, ARM64, ARMV7) for vocabulary in target.vocabularies])
+def test_compiles_as_cpp(target: Target, vocabulary: str, tmp_path: Path) -> None:
+    (tmp_path / "t_kernels.h").write_text(render_kernel_header("t", USED, target))
+    source = tmp_path / f"t_kernels_{vocabulary}.cc"
+    source.write_text(render_kernels("t", vocabulary, USED, target))
+    for compiler in ("gcc", "clang"):
+        command = compiler_command(target, compiler)
+        flags = ("-std=c++17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+        call([*command, *flags, "-x", "c++", "-c", str(source), "-o", str(tmp_path / "o.o")])
