@@ -95,12 +95,13 @@ def optimize(graph: Graph) -> None:
     for number in range(ROUNDS):
         changed = [rewrite.name for rewrite in PIPELINE if apply(rewrite, graph)]
         duplicates.remove_unread_constants(graph)
-        name_uniquely(graph)
         verify(graph)
         log.debug("round %d: %s", number + 1, ", ".join(changed) or "nothing left to do")
         if not changed:
-            return
-    log.warning("%s: rewrites did not settle within %d rounds", graph.name, ROUNDS)
+            break
+    else:
+        log.warning("%s: rewrites did not settle within %d rounds", graph.name, ROUNDS)
+    name_uniquely(graph)
 
 
 def apply(rewrite: Rewrite, graph: Graph) -> bool:
