@@ -10,7 +10,7 @@ from onnx import defs, helper
 from edgec.errors import ModelError, Problem, did_you_mean
 from edgec.frontend import arithmetic, movement, qlinear, window  # noqa: F401  (they fill RULES)
 from edgec.frontend.builder import HINTS, Builder, unsupported
-from edgec.frontend.rules import RULES
+from edgec.frontend.rules import RULES, rule
 from edgec.frontend.source import Source, complete, find_schema, read_attributes
 from edgec.ops import OPERATORS
 from edgec.ops.proto import attribute_proto, tensor_code
@@ -28,27 +28,36 @@ def dispatch(b: Builder, source: Source) -> None:
             b.broken.update(source.outputs)
         return
     schema = find_schema(source.op, source.domain, source.version)
-    rule = RULES.get((source.domain, source.op))
+    translate = RULES.get((source.domain, source.op))
     if source.op == "If" and not source.domain:
         branch(b, source)
         return
-    if rule is None and schema is None:
+    if translate is None and schema is None:
         raise ModelError("is no operator that ONNX knows in this version", hint=unknown_hint(source))
     native = not source.domain and source.op in OPERATORS
     foldable = all(name in b.graph.constants for name in source.inputs if name) and source.op not in HINTS
     composite = schema is not None and (schema.has_function or schema.has_context_dependent_function)
-    if rule is None and not native and not composite and not foldable:
+    if translate is None and not native and not composite and not foldable:
         raise unsupported(source.op)
     if b.is_broken(source.inputs):
         b.broken.update(source.outputs)
         return
     source = complete(source)
-    if rule is not None:
-        rule(b, source)
+    if translate is not None:
+        translate(b, source)
     elif native or (foldable and not source.domain and not composite):
         b.emit(source, source.op, source.inputs, source.outputs, source.attributes)
     else:
         expand(b, source, body_of(b, source, schema))
+
+
+@rule("LayerNormalization")
+def layer_normalization(b: Builder, source: Source) -> None:
+    """Fused, except where mean and deviation are outputs as well."""
+    if any(source.outputs[1:]):
+        expand(b, source, body_of(b, source, find_schema(source.op, "", source.version)))
+    else:
+        arithmetic.layer_normalization(b, source)
 
 
 def unknown_hint(source: Source) -> str:

@@ -15,7 +15,7 @@ from edgec.frontend.builder import Builder
 from edgec.frontend.dispatch import dispatch, read_node
 from edgec.frontend.external import load_external
 from edgec.frontend.pinning import Shapes, pin_inputs
-from edgec.frontend.structure import ordered
+from edgec.frontend.structure import drop_unread, ordered, reads
 from edgec.ir.graph import Graph
 from edgec.ops import OPERATORS
 from edgec.ops.registry import Role
@@ -46,7 +46,7 @@ def load_model(path: str | Path, shapes: Shapes | None = None) -> Imported:
     if not model.HasField("graph") or not model.opset_import:
         hint = "compare its size with the original's"
         raise ModelError("not an ONNX model: it has no graph or no operator set", where=str(path), hint=hint)
-    return from_proto(model, shapes, path.parent)
+    return _read(model, shapes, path.parent)
 
 
 def from_proto(model: onnx.ModelProto, shapes: Shapes | None = None, base_dir: Path | None = None) -> Imported:
@@ -54,7 +54,15 @@ def from_proto(model: onnx.ModelProto, shapes: Shapes | None = None, base_dir: P
 
     shapes: extents (or Symbols) of inputs whose dimensions the file leaves open; a batch dimension that nobody decides is 1.
     base_dir: folder of external data. UsageError for shapes, ModelError for the model; each lists all problems at once.
+    `model` is not changed.
     """
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    return _read(copy, shapes, base_dir)
+
+
+def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) -> Imported:
+    """Translate a model that is ours to change."""
     versions = _versions(model)
     problems = load_external(model, base_dir)
     if problems:
@@ -71,9 +79,11 @@ def from_proto(model: onnx.ModelProto, shapes: Shapes | None = None, base_dir: P
     builder = Builder(graph, functions, taken, dispatch, notes=list(notes), versions=versions)
     _read_initializers(builder, file)
     names = {name: name for name in taken}
+    read = {name for node in nodes for name in reads(node)} | set(graph.outputs)
     for index, node in enumerate(nodes):
         if not node.name:
             node.name = f"{node.op_type}_{index}"
+        drop_unread(node, read)
         builder.add(read_node(builder, node, versions, names, ""))
     if builder.problems:
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)

@@ -18,6 +18,12 @@ def reads(node: onnx.NodeProto) -> list[str]:
     return names
 
 
+def drop_unread(node: onnx.NodeProto, read: set[str]) -> None:
+    """Take away trailing optional outputs that nobody reads, such as the mask of a Dropout or the indices of a MaxPool."""
+    while len(node.output) > 1 and node.output[-1] not in read and node.op_type != "Split":
+        del node.output[-1]
+
+
 def label(node: onnx.NodeProto) -> str:
     return f"{node.name or next(iter(node.output), '?')} ({node.op_type})"
 

@@ -1,0 +1,184 @@
+"""Each kind of bad input gives one clear error of the right family that lists everything at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from edgec.errors import ModelError, UsageError
+from edgec.frontend import from_proto, load_model
+from edgec.ir.types import Symbol
+
+from .models import ints, model, node, weights
+
+
+def relu() -> onnx.ModelProto:
+    return model([node("Relu", "x", "y")], {"x": [1, 3]}, ["y"])
+
+
+def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"nothing\.onnx.*cannot read"):
+        load_model(tmp_path / "nothing.onnx")
+
+
+@pytest.mark.parametrize("content", [b"", b"GIF89a, not a model at all", b"\x00" * 64, "modèle".encode() * 9])
+def test_not_a_protobuf(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match="not an ONNX"):
+        load_model(path)
+
+
+def test_every_truncation_is_noticed(tmp_path: Path) -> None:
+    content = model([node("Conv", "x w", "y")], {"x": [1, 2, 8, 8]}, ["y"], {"w": weights(4, 2, 3, 3)}).SerializeToString()
+    path = tmp_path / "model.onnx"
+    for length in range(0, len(content), 7):
+        path.write_bytes(content[:length])
+        with pytest.raises(ModelError, match="not an ONNX"):
+            load_model(path)
+
+
+def test_a_cycle() -> None:
+    cyclic = model([node("Add", "x b", "a", "first"), node("Relu", "a", "b", "second")], {"x": [1]}, ["b"])
+    with pytest.raises(ModelError, match=r"cycle through (first|second)"):
+        from_proto(cyclic)
+
+
+def test_broken_references_are_all_listed() -> None:
+    broken = model([node("Add", "x nowhere", "a", "first"), node("Add", "a lost", "b", "second")], {"x": [1]}, ["b", "absent"])
+    with pytest.raises(ModelError) as caught:
+        from_proto(broken)
+    assert [problem.where for problem in caught.value.problems] == ["first (Add)", "second (Add)", "output absent"]
+
+
+def test_a_value_defined_twice() -> None:
+    twice = model([node("Relu", "x", "y", "first"), node("Neg", "x", "y", "second")], {"x": [1]}, ["y"])
+    with pytest.raises(ModelError, match="second.*'y' a second time"):
+        from_proto(twice)
+
+
+def test_unknown_operators_are_all_listed_with_name_opset_and_hint() -> None:
+    nodes = [
+        node("Relu6", "x", "a", "act"),
+        node("NonMaxSuppression", "a b c", "d", "nms"),
+        node("Fancy", "x", "e", "mine", domain="acme"),
+        node("Loop", "n c x", "f", "again", body=helper.make_graph([], "body", [], [])),
+    ]
+    unknown = model(nodes, {"x": [1, 2, 4], "b": [1, 1, 2], "c": (TensorProto.BOOL, []), "n": (TensorProto.INT64, [])}, ["d", "e", "f"],
+                    domains={"acme": 3})  # fmt: skip
+    with pytest.raises(ModelError) as caught:
+        from_proto(unknown)
+    found = {problem.where: problem for problem in caught.value.problems}
+    assert list(found) == [
+        "act (Relu6, opset 17)",
+        "nms (NonMaxSuppression, opset 17)",
+        "mine (acme.Fancy, opset 3)",
+        "again (Loop, opset 17)",
+    ]
+    assert "did you mean 'Relu'" in found["act (Relu6, opset 17)"].hint
+    assert "in the application" in found["nms (NonMaxSuppression, opset 17)"].hint
+    assert "domain acme" in found["mine (acme.Fancy, opset 3)"].hint
+
+
+@pytest.mark.parametrize("opset", [6, 99])
+def test_unknown_opset(opset: int) -> None:
+    proto = relu()
+    proto.opset_import[0].version = opset
+    with pytest.raises(ModelError, match=f"operator set {opset} is not supported, 7 to"):
+        from_proto(proto)
+
+
+def test_an_operator_of_another_opset() -> None:
+    with pytest.raises(ModelError, match="other operator sets, not in 10"):
+        from_proto(model([node("Gelu", "x", "y")], {"x": [1]}, ["y"], opset=10))
+
+
+def test_open_dimensions_are_all_listed_with_the_flag() -> None:
+    proto = model([node("Relu", "a", "y"), node("Neg", "b", "z")], {"a": ["N", 3, "H", "W"], "b": ["N", "T"]}, ["y", "z"])
+    with pytest.raises(UsageError) as caught:
+        from_proto(proto)
+    text = str(caught.value)
+    assert "input a: its shape is [N,3,H,W]    hint: --shape a=1,3,...,..." in text
+    assert "input b: its shape is [N,T]    hint: --shape b=1,..." in text
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({"a": [1, 3]}, "has 2 dimensions, the model's input 4"),
+        ({"a": [1, 4, 8, 8]}, "contradicts the model's own shape"),
+        ({"a": [0, 3, 8, 8]}, "at least 1"),
+        ({"input": [1, 3, 8, 8]}, "no input 'input'"),
+    ],
+)
+def test_shapes_that_do_not_fit(shapes: dict[str, list[int]], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        from_proto(model([node("Relu", "a", "y")], {"a": ["N", 3, "H", "W"]}, ["y"]), shapes)
+
+
+def test_the_batch_is_one_by_default_and_said_aloud() -> None:
+    imported = from_proto(model([node("Add", "a b", "y")], {"a": ["N", 3], "b": [4, "N", 3]}, ["y"]))
+    assert imported.graph.shape("b") == (4, 1, 3)
+    assert imported.notes == ("input a: batch dimension N is set to 1 (--shape a=... changes it)",)
+
+
+def test_shape_mismatches_name_their_node() -> None:
+    nodes = [node("Conv", "x w", "a", "conv"), node("MatMul", "x v", "b", "product"), node("Relu", "a", "c", "after")]
+    proto = model(nodes, {"x": [1, 3, 8, 8]}, ["b", "c"], {"w": weights(4, 2, 3, 3), "v": weights(5, 5)})
+    with pytest.raises(ModelError) as caught:
+        from_proto(proto)
+    assert [problem.where for problem in caught.value.problems] == ["conv (Conv, opset 17)", "product (MatMul, opset 17)"]
+    assert "3 channels of data" in caught.value.problems[0].what
+
+
+@pytest.mark.parametrize(("value", "message"), [(np.nan, "holds NaN"), (np.inf, "holds infinities"), (-np.inf, "holds infinities")])
+def test_weights_that_are_not_finite(value: float, message: str) -> None:
+    w = weights(4, 3, 1, 1)
+    w[2, 1] = value
+    with pytest.raises(ModelError, match=f"tensor w: {message}    hint: read by conv"):
+        from_proto(model([node("Conv", "x w", "y", "conv")], {"x": [1, 3, 8, 8]}, ["y"], {"w": w}))
+
+
+def test_infinite_masks_are_fine() -> None:
+    from_proto(model([node("Add", "x mask", "y")], {"x": [1, 4]}, ["y"], {"mask": np.array([0, -np.inf, 0, 0], np.float32)}))
+
+
+def test_attributes_that_no_operator_has() -> None:
+    with pytest.raises(ModelError, match="unknown attributes: colour"):
+        from_proto(model([node("Relu", "x", "y", colour=3)], {"x": [1]}, ["y"]))
+
+
+def test_shape_operands_that_are_computed() -> None:
+    proto = model([node("Reshape", "x s", "y")], {"x": [2, 3], "s": (TensorProto.INT64, [1])}, ["y"])
+    with pytest.raises(ModelError, match=r"the new shape is computed while the model runs.*static shapes"):
+        from_proto(proto)
+
+
+def test_element_types_that_are_not_supported() -> None:
+    with pytest.raises(ModelError, match="input x: element type string"):
+        from_proto(model([node("Identity", "x", "y")], {"x": (TensorProto.STRING, [1])}, ["y"]))
+
+
+def test_a_function_that_calls_itself() -> None:
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
+    endless = helper.make_function("my", "Endless", ["a"], ["b"], [node("Endless", "a", "b", domain="my")], opsets)
+    proto = model([node("Endless", "x", "y", domain="my")], {"x": [1]}, ["y"], functions=[endless], domains={"my": 1})
+    with pytest.raises(ModelError, match="calls itself"):
+        from_proto(proto)
+
+
+def test_an_undecided_branch() -> None:
+    body = helper.make_graph([node("Relu", "x", "z")], "b", [], [helper.make_empty_tensor_value_info("z")])
+    proto = model([node("If", "c", "y", then_branch=body, else_branch=body)], {"x": [1], "c": (TensorProto.BOOL, [])}, ["y"])
+    with pytest.raises(ModelError, match="chooses its branch while the model runs"):
+        from_proto(proto)
+
+
+def test_symbols_only_where_they_can_stay() -> None:
+    proto = model([node("Slice", "x s e", "y")], {"x": ["N", 4]}, ["y"], {"s": ints(1), "e": ints(2)})
+    with pytest.raises(ModelError, match="cuts the symbolic axis 0"):
+        from_proto(proto, {"x": [Symbol("N", 4), 4]})

@@ -1,0 +1,80 @@
+"""External data is read from the model's folder and from nowhere else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+from edgec.errors import ModelError
+from edgec.frontend import from_proto, load_model
+
+from .models import model, node, weights
+
+
+def with_external(folder: Path, **entries: str) -> Path:
+    """A model whose weights `w`, 4x3 floats, lie where `entries` say."""
+    proto = model([node("MatMul", "x w", "y")], {"x": [1, 4]}, ["y"])
+    tensor = TensorProto(name="w", dims=[4, 3], data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL)
+    for key, value in entries.items():
+        tensor.external_data.add(key=key, value=value)
+    proto.graph.initializer.append(tensor)
+    folder.mkdir(exist_ok=True)
+    path = folder / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("location", ["weights.bin", "sub/weights.bin", "./weights.bin"])
+def test_files_inside_of_the_folder(tmp_path: Path, location: str) -> None:
+    w = weights(4, 3)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / location).write_bytes(b"\0" * 64 + w.tobytes())
+    graph = load_model(with_external(tmp_path, location=location, offset="64", length="48")).graph
+    np.testing.assert_array_equal(graph.constants["w"], w)
+
+
+def test_paths_that_lead_out(tmp_path: Path) -> None:
+    (tmp_path / "secret.bin").write_bytes(weights(4, 3).tobytes())
+    for location in ("../secret.bin", str(tmp_path / "secret.bin"), "a/../../secret.bin", "", "C:\\secret.bin", "..\\secret.bin"):
+        with pytest.raises(ModelError, match=r"leads out of the model's folder|goes through"):
+            load_model(with_external(tmp_path / "model", location=location))
+
+
+@pytest.mark.parametrize("linked", ["file", "folder"])
+def test_links_that_lead_out(tmp_path: Path, linked: str) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret.bin").write_bytes(weights(4, 3).tobytes())
+    (tmp_path / "model").mkdir()
+    if linked == "file":
+        os.symlink(tmp_path / "outside" / "secret.bin", tmp_path / "model" / "w.bin")
+    else:
+        os.symlink(tmp_path / "outside", tmp_path / "model" / "sub")
+    location = "w.bin" if linked == "file" else "sub/secret.bin"
+    with pytest.raises(ModelError, match="symbolic link"):
+        load_model(with_external(tmp_path / "model", location=location))
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({"location": "absent.bin"}, "does not exist"),
+        ({"location": "w.bin"}, "has 40 bytes, 48 are needed"),
+        ({"location": "w.bin", "length": "40"}, "40 bytes are declared"),
+        ({"location": "w.bin", "offset": "-8"}, "is no number"),
+        ({"location": "w.bin", "offset": "9999999999"}, "are needed"),
+    ],
+)
+def test_missing_and_wrong_bytes(tmp_path: Path, entries: dict[str, str], message: str) -> None:
+    (tmp_path / "w.bin").write_bytes(b"\0" * 40)
+    with pytest.raises(ModelError, match=rf"tensor w: .*{message}"):
+        load_model(with_external(tmp_path, **entries))
+
+
+def test_a_model_without_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="came without a folder"):
+        from_proto(onnx.load(with_external(tmp_path, location="w.bin"), load_external_data=False))
