@@ -85,7 +85,8 @@ class Net:
     def model(self, *outputs: str) -> onnx.ModelProto:
         """The finished model, checked; the outputs' shapes are inferred."""
         values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
-        graph = helper.make_graph(self.nodes, self.name, [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)], values, self.constants)
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)
+        graph = helper.make_graph(self.nodes, self.name, [x], values, self.constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8, producer_name="edgec tests")
         model = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
         onnx.checker.check_model(model, full_check=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edgec.emit.vocabularies import VOCABULARIES
-from edgec.program.kernels import LANES, PIXEL_BLOCK, ConvFloat, DepthwiseFloat
+from edgec.program.kernels import LANES, PIXEL_BLOCK, ConvFloat, DepthwiseFloat, Window
 from tests.kernels import reference
 from tests.kernels.builds import BUILDS
 from tests.kernels.driver import Build, Case, run
@@ -86,10 +86,14 @@ def conv_sums(a: ConvFloat) -> tuple[np.ndarray, np.ndarray]:
         sizes.append(size)
     total, size = np.concatenate(parts, -1), np.concatenate(sizes, -1)
     if a.residual is not None:
-        residual = reference.image(dataclasses.replace(w, in_height=w.out_height, in_width=w.out_width, in_pixel_stride=a.residual_pixel_stride),
-                                   a.residual, total.shape[-1])  # type: ignore[arg-type]  # fmt: skip
+        residual = stored(w, a.residual, a.residual_pixel_stride, total.shape[-1])  # type: ignore[arg-type]
         total, size = total + residual, size + abs(residual)
     return total, size
+
+
+def stored(w: Window, y: np.ndarray, stride: int, channels: int) -> np.ndarray:
+    """An output-shaped image."""
+    return reference.image(dataclasses.replace(w, in_height=w.out_height, in_width=w.out_width, in_pixel_stride=stride), y, channels)
 
 
 def depthwise_sums(a: DepthwiseFloat) -> tuple[np.ndarray, np.ndarray]:
@@ -116,15 +120,14 @@ def test_random_cases(build: Build) -> None:
 
 
 def test_not_a_number_passes_the_clamp_of_a_convolution() -> None:
-    case = random_conv(2)
-    a = case.arguments
-    case = Case(dataclasses.replace(a, x=np.full_like(a.x, np.nan), low=0.0, high=6.0))  # type: ignore[attr-defined, type-var]
+    a = random_conv(2).arguments
+    assert isinstance(a, ConvFloat)
+    a = dataclasses.replace(a, x=np.full_like(a.x, np.nan), low=0.0, high=6.0)  # type: ignore[call-overload]
+    seen = sum(inside for _, _, inside in reference.taps(a.window, np.zeros((1, a.window.in_height, a.window.in_width, 1))))
     for vocabulary in ("portable", "sse41", "avx2", "avx512vnni"):
-        got = run(Build(vocabulary), KINDS, [case])[0]
-        stored = reference.image(dataclasses.replace(a.window, in_height=a.window.out_height, in_width=a.window.out_width,  # type: ignore[attr-defined]
-                                                     in_pixel_stride=a.window.out_pixel_stride), got, a.groups * a.out_channels)  # type: ignore[attr-defined]  # fmt: skip
-        inside = sum(inside for _, _, inside in reference.taps(a.window, np.zeros((1, a.window.in_height, a.window.in_width, 1))))  # type: ignore[attr-defined]
-        assert np.isnan(stored[:, inside[..., 0] > 0]).all()
+        y = run(Build(vocabulary), KINDS, [Case(a)])[0]
+        value = stored(a.window, y, a.window.out_pixel_stride, a.groups * a.out_channels)
+        assert np.array_equal(np.isnan(value), np.broadcast_to(seen > 0, value.shape))
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
