@@ -7,13 +7,13 @@ import numpy as np
 from edgec.errors import ModelError
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
+from edgec.ops import OPERATORS, Role
 from edgec.ops.evaluate import evaluate
 from edgec.passes.rewrite import become, rewrites, why_not
 
 ALWAYS_FOLDED_BYTES = 1 << 16
 GROWTH = 4  # int8 weights behind a DequantizeLinear grow by four
 RANDOM = frozenset({"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"})
-MOVES = frozenset({"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"})
 
 
 @rewrites("Shape", "Size")
@@ -54,13 +54,23 @@ def fold_constants(graph: Graph, node: Node) -> bool:
 def feeds_quantized(graph: Graph, value: str) -> bool:
     """Whether a reader of `value`, perhaps behind data movement, also reads a computed value that was dequantized."""
     for reader in graph.readers(value):
-        if reader.op in MOVES and feeds_quantized(graph, reader.outputs[0]):
+        if _moves(reader) and feeds_quantized(graph, reader.outputs[0]):
             return True
-        for name in reader.inputs:
-            source = graph.producer(name, "DequantizeLinear")
-            if source is not None and source.inputs[0] not in graph.constants:
-                return True
+        if any(_is_dequantized(graph, name) for name in reader.inputs):
+            return True
     return False
+
+
+def _is_dequantized(graph: Graph, value: str) -> bool:
+    """Whether `value` is computed, and comes from a DequantizeLinear, perhaps behind data movement."""
+    source = graph.producer(value)
+    while source is not None and _moves(source):
+        source = graph.producer(source.inputs[0])
+    return source is not None and source.op == "DequantizeLinear" and source.inputs[0] not in graph.constants
+
+
+def _moves(node: Node) -> bool:
+    return node.op in OPERATORS and OPERATORS[node.op].role is Role.MOVE
 
 
 def _define(graph: Graph, node: Node, arrays: list[np.ndarray]) -> bool:
