@@ -109,7 +109,7 @@ def _target(name: str, facts: Mapping[str, Any]) -> Target:
         if type(value) is not wanted:
             problems.append(Problem(f"must be {wanted.__name__}, is {type(value).__name__}", f"{name}.yaml: {field.name}"))
         else:
-            values[field.name] = tuple(map(str, value)) if wanted is list else value
+            values[field.name] = tuple(str(item) for item in value) if isinstance(value, list) else value
     if problems:
         raise UsageError(f"the target {name} is not understood", problems)
     return Target(**values)

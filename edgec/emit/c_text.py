@@ -28,9 +28,12 @@ C_TYPES: dict[DType, str] = {
 }
 
 _KEYWORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return "
-    "short signed sizeof static struct switch typedef union unsigned void volatile while and or not xor bool class delete new this "
-    "template true false try catch throw private public protected operator namespace using virtual typename friend export".split()
+    """
+    auto break case char const continue default do double else enum extern float for goto if inline int long register
+    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while and or not xor bool
+    class delete new this template true false try catch throw private public protected operator namespace using virtual
+    typename friend export main NULL
+    """.split()  # noqa: SIM905 - a list of words reads better so
 )
 
 
@@ -41,14 +44,15 @@ def scalar_type(dtype: DType) -> str:
 
 def float_literal(value: float, suffix: str = "f") -> str:
     """A binary32 (or, without a suffix, binary64) value: decimal where a short one is exact, else hexadecimal."""
+    value = float(np.float32(value)) if suffix else float(value)
     if math.isnan(value):
         return "EDGEC_NAN"
     if math.isinf(value):
         return "EDGEC_INFINITY" if value > 0 else "-EDGEC_INFINITY"
-    short = repr(float(np.float32(value))) if suffix else repr(float(value))
-    if len(short) <= 12 and Decimal(short) == Decimal(float(value)):
+    short = repr(value)
+    if len(short) <= 12 and Decimal(short) == Decimal(value):
         return short + suffix
-    mantissa, exponent = float(value).hex().split("p")
+    mantissa, exponent = value.hex().split("p")
     return f"{mantissa.rstrip('0')}p{exponent}{suffix}"
 
 

@@ -27,10 +27,10 @@ class Function:
 
 def functions(program: Program) -> list[Function]:
     """The calls of the Program in order; names are made unique."""
-    taken = {"run", "step", "steps", "task", "job"} | {port.identifier for port in (*program.inputs, *program.outputs)}
+    taken = {port.identifier for port in (*program.inputs, *program.outputs)} | {size.name for size in program.sizes}
     result = []
     for call in program.calls:
-        name = identifier(call.call.name, taken)
+        name = identifier(f"step_{call.call.name}", taken)
         taken.add(name)
         lines = _loop_call(program, call) if isinstance(call, LoopCall) else _template_call(program, call)
         head = f"static void {name}(const struct run *run, int32_t begin, int32_t end, void *scratch) {{"

@@ -83,6 +83,16 @@ def assembly(symbol: str, file: str, data: bytes, what: str) -> bytes:
     return _ASSEMBLY.format(symbol=symbol, file=file, bytes=len(data), what=what).encode()
 
 
+_ALIGNED = """\
+#if defined(_MSC_VER)
+#define ALIGNED_64 __declspec(align(64))
+#else
+#define ALIGNED_64 __attribute__((aligned(64)))
+#endif
+
+"""
+
+
 def c_source(symbol: str, data: bytes, what: str) -> bytes:
     """`const struct SYMBOL SYMBOL` made of string literals: C99 and C++, for compilers without .incbin.
 
@@ -92,7 +102,7 @@ def c_source(symbol: str, data: bytes, what: str) -> bytes:
     pieces = list(_pieces(data))
     parts = [
         f"/* {len(data)} bytes of {what}. Every piece ends with a zero byte of its own data. */\n",
-        "#if defined(_MSC_VER)\n#define ALIGNED_64 __declspec(align(64))\n#else\n#define ALIGNED_64 __attribute__((aligned(64)))\n#endif\n\n",
+        _ALIGNED,
         f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\nstruct {symbol} {{\n',
         *(f"    unsigned char piece{index}[{len(piece)}];\n" for index, piece in enumerate(pieces)),
         f"}};\n\nextern const struct {symbol} {symbol};\n\nALIGNED_64 const struct {symbol} {symbol} = {{\n",

@@ -231,7 +231,7 @@ def _weight(item: Expr) -> int:
 def _common(item: Statement, scope: Scope) -> list[Expr]:
     """Index arithmetic (two operations or more) that a statement uses twice and that has no name yet, smallest first."""
     parts = [part for root in expressions(item) for part in walk(root) if isinstance(part, Binary) and part not in scope.shared]
-    counts = Counter(part for part in parts if _is_index(part, scope.mutable))
+    counts: Counter[Expr] = Counter(part for part in parts if _is_index(part, scope.mutable))
     found = [part for part, count in counts.items() if count > 1 and _weight(part) > 1]
     inner = {child for part in found for child in walk(part) if child != part and counts[child] <= counts[part]}
     return sorted((part for part in found if part not in inner), key=_weight)

@@ -33,10 +33,10 @@ class Compiler:
 def find_compiler(target: Target, cc: str | None = None) -> Compiler:
     """The first compiler that makes code for `target`; ToolchainError when there is none, or when `cc` is not one."""
     if cc:
-        return _named(cc, target, "--cc", required=True)
+        return _required(cc, target)
     tried = []
     for name, origin in _candidates(target):
-        found = _named(name, target, origin, required=False)
+        found = _named(name, target, origin)
         if found is not None:
             return found
         tried.append(Problem("not found, or for another processor", f"{name} ({origin})"))
@@ -66,18 +66,23 @@ def _candidates(target: Target) -> Iterator[tuple[str, str]]:
     yield from ((name, "target") for name in target.compilers)
 
 
-def _named(command: str, target: Target, origin: str, *, required: bool) -> Compiler | None:
-    """`command` as a Compiler, when it runs and makes code for the target's processor."""
+def _required(command: str, target: Target) -> Compiler:
+    """What the user named, or an error that says why it cannot be used."""
+    found = _named(command, target, "--cc")
+    if found is not None:
+        return found
+    words = shlex.split(command)
+    if not words or shutil.which(words[0]) is None:
+        raise ToolchainError(f"no such compiler: {command}", where="--cc")
+    machine = _machine(tuple(words)) or "an unknown processor"
+    raise ToolchainError(f"{command} makes code for {machine}, not {target.arch}", where="--cc", hint=_hint(target))
+
+
+def _named(command: str, target: Target, origin: str) -> Compiler | None:
+    """`command` as a Compiler, when it is there and makes code for the target's processor."""
     words = tuple(shlex.split(command, posix=os.name != "nt"))
     program = shutil.which(words[0]) if words else None
-    if program is None:
-        if required:
-            raise ToolchainError(f"no such compiler: {command}", where=origin)
-        return None
-    machine = _machine(words)
-    if target.arch != "portable" and not machine.startswith(_PREFIXES[target.arch]):
-        if required:
-            raise ToolchainError(f"{command} makes code for {machine or 'an unknown processor'}, not {target.arch}", where=origin)
+    if program is None or (target.arch != "portable" and not _machine(words).startswith(_PREFIXES[target.arch])):
         return None
     return Compiler(words, (_archiver(program),), origin)
 

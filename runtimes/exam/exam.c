@@ -19,7 +19,7 @@
 enum { TENSORS = INPUTS + OUTPUTS, MAX_SAMPLES = 1000000, WARM_UP = 3 };
 
 struct options {
-    const char *isa, *weights, *sizes;
+    const char *program, *isa, *weights, *sizes;
     int threads, json, run;
     double bench;
 };
@@ -51,7 +51,7 @@ static unsigned char *allocate(size_t bytes) {
 }
 
 static struct options parse(int argc, char **argv) {
-    struct options options = {NULL, NULL, NULL, 1, 0, 0, 0.0};
+    struct options options = {argv[0], NULL, NULL, NULL, 1, 0, 0, 0.0};
     for (int i = 1; i < argc; i++) {
         const char *const word = argv[i], *const value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(word, "--json") == 0) {
@@ -72,6 +72,14 @@ static struct options parse(int argc, char **argv) {
     }
     if (options.threads < 1 || options.threads > 1024) fail("--threads takes a number from 1 to 1024", "");
     return options;
+}
+
+/* `file` as seen from the folder of `program`. */
+static const char *beside(const char *program, const char *file) {
+    static char path[4096];
+    const char *const slash = strrchr(program, '/');
+    snprintf(path, sizeof path, "%.*s%s", slash == NULL ? 0 : (int)(slash - program) + 1, program, file);
+    return path;
 }
 
 static void load_weights(struct exam *exam, const char *path) {
@@ -104,7 +112,8 @@ static void open_exam(struct exam *exam) {
         if (exam->pool == NULL) fail("the thread pool does not start", "");
         check(NAME_set_parallel(&exam->instance, NAME_pool_parallel_for, exam->pool, exam->options.threads), "set_parallel");
     }
-    if (exam->options.weights != NULL || !WEIGHTS_BUILT_IN) load_weights(exam, exam->options.weights != NULL ? exam->options.weights : WEIGHTS_FILE);
+    if (exam->options.weights != NULL) load_weights(exam, exam->options.weights);
+    else if (NAME_weights_in_use(&exam->instance) == NULL) load_weights(exam, beside(exam->options.program, "../src/" WEIGHTS_FILE));
     for (int i = 0; i < TENSORS; i++) exam->tensors[i] = allocate(exam_ports[i].bytes);
     use_sizes(exam, &exam_vectors[VECTORS]);
 }

@@ -11,7 +11,7 @@ from edgec.targets import Target
 
 def write_package(folder: Path, program: Program, target: Target, data: ExamData, weights: str = "incbin") -> Path:
     files = emit_sources(program, target, weights)
-    files |= emit_exam(program, target, data, weights)
+    files |= emit_exam(program, target, data)
     finish_manifest(files)
     for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -7,12 +7,27 @@ from collections.abc import Mapping
 import numpy as np
 
 from edgec.emit.exam import ExamData
-from edgec.ir.types import DType
+from edgec.ir.types import DType, Symbol
 from edgec.lower.plan import plan
-from edgec.program.expr import FLOAT, INT, Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var, cast, clamp, const, extent, load
-from edgec.program.expr import bound, expr, product, real, select, unary, var
-from edgec.ir.types import Symbol
-from edgec.program.program import Assign, Buffer, Call, Declare, For, Kind, LoopCall, Port, Program, Statement, Store
+from edgec.program import expr as ex
+from edgec.program.expr import FLOAT, INT, Expr, const, load, var
+from edgec.program.kernels import PoolMaxFloat, Window
+from edgec.program.program import (
+    Assign,
+    Buffer,
+    Call,
+    Declare,
+    For,
+    Kind,
+    LoopCall,
+    Pointer,
+    Port,
+    Program,
+    Statement,
+    Store,
+    TemplateCall,
+)
+from edgec.program.work import scratch_bytes, work_items
 
 Memory = dict[str, np.ndarray]
 
@@ -28,19 +43,19 @@ _BINARY = {
 def value(item: Expr, names: Mapping[str, np.generic], memory: Memory) -> np.generic:
     """One expression, each operation in its own type."""
     kind = item.dtype.numpy.type
-    if isinstance(item, Const):
+    if isinstance(item, ex.Const):
         return kind(item.value)
-    if isinstance(item, (Var, Size)):
+    if isinstance(item, (ex.Var, ex.Size)):
         return names[item.name]
-    if isinstance(item, Load):
+    if isinstance(item, ex.Load):
         return memory[item.buffer][value(item.index, names, memory)]
-    if isinstance(item, Cast):
+    if isinstance(item, ex.Cast):
         return kind(value(item.a, names, memory))
-    if isinstance(item, Select):
+    if isinstance(item, ex.Select):
         return value(item.a if value(item.condition, names, memory) else item.b, names, memory)
-    if isinstance(item, Unary):
+    if isinstance(item, ex.Unary):
         return kind(_UNARY[item.op](value(item.a, names, memory)))
-    assert isinstance(item, Binary)
+    assert isinstance(item, ex.Binary)
     return kind(_BINARY[item.op](value(item.a, names, memory), value(item.b, names, memory)))
 
 
@@ -61,7 +76,7 @@ def evaluate(program: Program, inputs: Mapping[str, np.ndarray], sizes: Mapping[
     """The outputs of a Program of loop calls without views; `inputs` by port name."""
     names: dict[str, np.generic] = {name: np.int32(size) for name, size in (sizes or {}).items()}
     memory = {
-        buffer.name: np.array(buffer.data) if buffer.data is not None else np.zeros(bound(buffer.size), buffer.dtype.numpy)
+        buffer.name: np.array(buffer.data) if buffer.data is not None else np.zeros(ex.bound(buffer.size), buffer.dtype.numpy)
         for buffer in program.buffers.values()
     }
     for port in program.inputs:
@@ -78,14 +93,14 @@ def evaluate(program: Program, inputs: Mapping[str, np.ndarray], sizes: Mapping[
 
 
 def buffer(program: Program, name: str, dtype: DType, size: Expr | int, kind: Kind, data: np.ndarray | None = None) -> None:
-    program.buffers[name] = Buffer(name, dtype, expr(size), kind, data)
+    program.buffers[name] = Buffer(name, dtype, ex.expr(size), kind, data)
 
 
 def port(
     program: Program, name: str, dtype: DType, shape: tuple[Expr | int, ...], kind: Kind, scale: float | None = None, zero: int = 0
 ) -> None:
-    extents = tuple(expr(size) for size in shape)
-    buffer(program, name, dtype, product(extents), kind)
+    extents = tuple(ex.expr(size) for size in shape)
+    buffer(program, name, dtype, ex.product(extents), kind)
     ports = program.inputs if kind is Kind.INPUT else program.outputs
     ports.append(Port(name, name, name, dtype, extents, scale, zero))
 
@@ -115,17 +130,19 @@ def small_program(weights: int = 40) -> Program:
     at = i * columns + j
     affine = Store("scaled", at, load("x", at, FLOAT) * load("scale", j, FLOAT) + 0.1)
     loop(program, "affine", (For(i, const(rows), (For(j, const(columns), (affine,)),)),), ("x", "scale"), ("scaled",))
-    rounded = clamp(unary("rint", load("scaled", i, FLOAT) * 20.0), -128.0, 127.0) + 128.0
-    loop(program, "quantize", (For(i, const(rows * columns), (Store("bytes", i, cast(rounded, DType.UINT8)),)),), ("scaled",), ("bytes",))
-    lookup = Store("q", i, load("table", cast(load("bytes", i, DType.UINT8), INT), DType.UINT8))
+    rounded = ex.clamp(ex.unary("rint", load("scaled", i, FLOAT) * 20.0), -128.0, 127.0) + 128.0
+    loop(
+        program, "quantize", (For(i, const(rows * columns), (Store("bytes", i, ex.cast(rounded, DType.UINT8)),)),), ("scaled",), ("bytes",)
+    )
+    lookup = Store("q", i, load("table", ex.cast(load("bytes", i, DType.UINT8), INT), DType.UINT8))
     loop(program, "look_up", (For(i, const(rows * columns), (lookup,)),), ("bytes", "table"), ("q",))
-    neighbour = select(Binary(DType.BOOL, "lt", const(0), j), load("scaled", at - 1, FLOAT), real(float("-inf")))
+    neighbour = ex.select(ex.Binary(DType.BOOL, "lt", const(0), j), load("scaled", at - 1, FLOAT), ex.real(float("-inf")))
     loop(program, "neighbour_maximum", (For(i, const(rows), (For(j, const(columns), (
-        Declare(x, neighbour), Store("y", at, clamp(x, load("scaled", at, FLOAT), 1e30)),
+        Declare(x, neighbour), Store("y", at, ex.clamp(x, load("scaled", at, FLOAT), 1e30)),
     )),)),), ("scaled",), ("y",))  # fmt: skip
     total = Assign(x, x + load("scaled", at, FLOAT))
     loop(program, "row_sum", (For(i, const(rows), (
-        Declare(x, real(0.0), mutable=True), For(j, const(columns), (total,)), Store("sums", i, x),
+        Declare(x, ex.real(0.0), mutable=True), For(j, const(columns), (total,)), Store("sums", i, x),
     )),), ("scaled",), ("sums",))  # fmt: skip
     plan(program)
     return program
@@ -133,9 +150,9 @@ def small_program(weights: int = 40) -> Program:
 
 def symbolic_program() -> Program:
     """y = reversed x * 2, over a batch that is known only when the package runs."""
-    batch = extent(Symbol("batch", 5))
+    batch = ex.extent(Symbol("batch", 5))
     program = Program("anysize", "host")
-    assert isinstance(batch, Size)
+    assert isinstance(batch, ex.Size)
     program.sizes.append(batch)
     port(program, "x", DType.FLOAT32, (batch, 4), Kind.INPUT)
     port(program, "y", DType.FLOAT32, (batch, 4), Kind.OUTPUT)
@@ -144,6 +161,50 @@ def symbolic_program() -> Program:
     mirrored = load("doubled", (batch - 1 - i) * 4 + j, FLOAT)
     loop(program, "mirror", (For(i, batch, (For(j, const(4), (Store("y", i * 4 + j, mirrored),)),)),), ("doubled",), ("y",))
     plan(program)
+    return program
+
+
+def pool_program() -> Program:
+    """A template kernel between two loops, with a symbolic batch: y = 2 * maxpool2x2(x + 1)."""
+    batch = ex.extent(Symbol("batch", 3))
+    program = Program("pooled", "host")
+    assert isinstance(batch, ex.Size)
+    program.sizes.append(batch)
+    height, width, channels = 4, 6, 5
+    port(program, "x", DType.FLOAT32, (batch, height, width, channels), Kind.INPUT)
+    port(program, "y", DType.FLOAT32, (batch, height // 2, width // 2, channels), Kind.OUTPUT)
+    whole, halved = batch * (height * width * channels), batch * (height * width * channels // 4)
+    buffer(program, "shifted", DType.FLOAT32, whole, Kind.ARENA)
+    buffer(program, "maxima", DType.FLOAT32, halved, Kind.ARENA)
+    loop(program, "shift", (For(i, whole, (Store("shifted", i, load("x", i, FLOAT) + 1.0),)),), ("x",), ("shifted",))
+    window = Window(batch, height, width, channels, height // 2, width // 2, channels, 2, 2, 2, 2, 1, 1, 0, 0)
+    pool = PoolMaxFloat(window, Pointer("shifted", const(0)), Pointer("maxima", const(0)), channels)
+    call = Call("pool", ("pool",), ("pool: MaxPool",), ("shifted",), ("maxima",), 0)
+    program.calls.append(TemplateCall(call, pool, work_items(pool), scratch_bytes(pool)))
+    loop(program, "double", (For(i, halved, (Store("y", i, load("maxima", i, FLOAT) * 2.0),)),), ("maxima",), ("y",))
+    plan(program)
+    return program
+
+
+def pool_answer(x: np.ndarray) -> np.ndarray:
+    batch, height, width, channels = x.shape
+    return 2 * (x + np.float32(1)).reshape(batch, height // 2, 2, width // 2, 2, channels).max(axis=(2, 4))
+
+
+def in_place_program(count: int = 1000) -> Program:
+    """int32 values are rewritten as floats in the same bytes, as the plan does for elementwise loops."""
+    program = Program("inplace", "host")
+    port(program, "x", DType.FLOAT32, (count,), Kind.INPUT)
+    port(program, "y", DType.FLOAT32, (count,), Kind.OUTPUT)
+    buffer(program, "whole", DType.INT32, count, Kind.ARENA)
+    buffer(program, "real", DType.FLOAT32, count, Kind.ARENA)
+    every = const(count)
+    rounded = ex.cast(ex.unary("rint", load("x", i, FLOAT) * 100.0), INT)
+    loop(program, "round", (For(i, every, (Store("whole", i, rounded),)),), ("x",), ("whole",))
+    loop(program, "convert", (For(i, every, (Store("real", i, ex.cast(load("whole", i, INT), FLOAT) * 0.5),)),), ("whole",), ("real",))
+    loop(program, "reverse", (For(i, every, (Store("y", i, load("real", count - 1 - i, FLOAT)),)),), ("real",), ("y",))
+    plan(program)
+    assert program.buffers["whole"].address == program.buffers["real"].address
     return program
 
 

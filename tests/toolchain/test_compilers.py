@@ -1,0 +1,68 @@
+"""Finding a compiler, and passing on what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edgec.errors import ToolchainError
+from edgec.targets import load_target
+from edgec.toolchain import compile_package, find_compiler
+from edgec.toolchain import find as finding
+from tests.emit.packages import write_package
+from tests.emit.programs import exam_of, small_program
+
+
+def test_a_named_compiler_must_exist_and_fit(needs) -> None:
+    needs("gcc")
+    with pytest.raises(ToolchainError, match="no such compiler"):
+        find_compiler(load_target("host"), "no-such-cc")
+    with pytest.raises(ToolchainError, match="not riscv64"):
+        find_compiler(load_target("linux-riscv64"), "gcc")
+
+
+def test_a_compiler_for_another_processor_is_passed_over(needs, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs("gcc", "aarch64-linux-gnu-gcc")
+    monkeypatch.setenv("CC", "gcc")
+    assert find_compiler(load_target("rpi4")).command == ("aarch64-linux-gnu-gcc",)
+    assert find_compiler(load_target("portable")).command == ("gcc",)
+
+
+def test_the_ndk_comes_before_a_cross_gcc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "toolchains/llvm/prebuilt/linux-x86_64/bin"
+    folder.mkdir(parents=True)
+    clang = folder / "aarch64-linux-android24-clang"
+    clang.write_text("#!/bin/sh\necho aarch64-unknown-linux-android24\n")
+    clang.chmod(0o755)
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("ANDROID_NDK_HOME", str(tmp_path))
+    found = find_compiler(load_target("android-arm64"))
+    assert found.command == (str(clang),) and found.origin == "Android NDK"
+
+
+def test_without_any_compiler_the_hint_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr(finding, "find_spec", lambda name: None)
+    with pytest.raises(ToolchainError, match="apt install gcc-aarch64-linux-gnu or pip install"):
+        find_compiler(load_target("rpi4"))
+
+
+def test_zig_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr(finding, "find_spec", lambda name: object())
+    found = find_compiler(load_target("rpi4"))
+    assert found.is_zig and found.command[-2:] == ("-target", "aarch64-linux-musl")
+
+
+def test_a_failing_compiler_is_quoted(tmp_path: Path) -> None:
+    target = load_target("host")
+    program = small_program()
+    folder = write_package(tmp_path, program, target, exam_of(program, vectors=1))
+    source = folder / "src/small.c"
+    source.write_text(source.read_text() + "this is no C;\n")
+    with pytest.raises(ToolchainError) as caught:
+        compile_package(folder, target, optimize="-O0")
+    assert caught.value.where == "src/small.c" and any("error" in problem.what for problem in caught.value.problems)
