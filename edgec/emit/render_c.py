@@ -98,7 +98,7 @@ def _unary(item: Unary, scope: Scope) -> tuple[str, int]:
     if item.op == "not":
         return f"!{_at(item.a, scope, _UNARY)}", _UNARY
     if item.op == "abs":
-        return f"edgec_abs_{_KIND.get(item.dtype, 'i32')}({render(item.a, scope)})", _ATOM
+        return _narrow(item.dtype, f"edgec_abs_{_KIND.get(item.dtype, 'i32')}({render(item.a, scope)})", _ATOM)
     if item.dtype is DType.FLOAT64:
         raise NoCForm(f"{item.op} of float64 has no C form")
     if item.op in _FLOAT_FUNCTIONS:

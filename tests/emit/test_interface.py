@@ -77,7 +77,7 @@ def test_the_build_files_build_and_check(tmp_path: Path, needs) -> None:
     needs("make", "cmake")
     program = symbolic_program()
     folder = write_package(tmp_path, program, HOST, exam_of(program, {"batch": 2}))
-    subprocess.run(["make", "-s", "check", "CFLAGS=-O1"], cwd=folder, check=True, capture_output=True)
+    subprocess.run(["make", "-s", "all", "check", "CFLAGS=-O1"], cwd=folder, check=True, capture_output=True)
     assert (folder / "build/libanysize.so").exists()
     subprocess.run(["cmake", "-S", ".", "-B", "cmake", "-DCMAKE_BUILD_TYPE=Debug"], cwd=folder, check=True, capture_output=True)
     subprocess.run(["cmake", "--build", "cmake"], cwd=folder, check=True, capture_output=True)
