@@ -1,0 +1,78 @@
+"""Post-training quantization: a float graph and samples in, a graph with QuantizeLinear/DequantizeLinear out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from edgec.errors import ModelError, UsageError, did_you_mean
+from edgec.ir.graph import Graph
+from edgec.quant.calibrate import calibrate
+from edgec.quant.calibration import Calibration
+from edgec.quant.equalize import apply_factors
+from edgec.quant.layers import rebuild
+from edgec.quant.options import OBSERVERS, Progress, QuantizeOptions, Sample, Samples
+from edgec.quant.report import LayerReport, QuantizationReport, measure, untouched
+from edgec.quant.rewrite import insert_quantization
+from edgec.quant.selection import select
+
+__all__ = ["LayerReport", "Progress", "QuantizationReport", "Quantized", "QuantizeOptions", "Sample", "Samples", "apply_calibration", "quantize"]
+
+REPORT_SAMPLES = 16
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """The graph with Q/DQ, the decisions that led to it (JSON-able; `apply_calibration` repeats them) and the report."""
+
+    graph: Graph
+    calibration: dict[str, Any]
+    report: QuantizationReport
+
+
+def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = None, *, progress: Progress | None = None) -> Quantized:
+    """Quantize an optimized float graph with the statistics of `samples`, which is called once per pass.
+
+    A graph that has parameters already is left as it is. Raises UsageError when the options or the data cannot be used, ModelError
+    when nothing in the model can be quantized.
+    """
+    options = options or QuantizeOptions()
+    options = replace(options, progress=progress) if progress else options
+    if options.observer not in OBSERVERS:
+        raise UsageError(f"unknown observer {options.observer!r}", hint=did_you_mean(options.observer, OBSERVERS))
+    if is_quantized(graph):
+        return Quantized(graph.copy(), {}, untouched(["the model came with its own parameters; nothing was calibrated"]))
+    selection = select(graph, options.exclude)
+    if not selection.layers:
+        raise ModelError("nothing in this model can be quantized", hint="use precision fp32")
+    calibration = calibrate(graph, selection, samples, options)
+    content = calibration.to_json()
+    equalized = graph.copy()
+    apply_factors(equalized, calibration.factors)
+    quantized = apply_calibration(graph, content)
+    checked = min(calibration.samples, REPORT_SAMPLES)
+    report = measure(equalized, quantized, select(equalized, options.exclude), calibration.parameters, samples, checked, options.progress)
+    return Quantized(quantized, content, report)
+
+
+def apply_calibration(graph: Graph, content: Mapping[str, Any]) -> Graph:
+    """The quantized graph that follows from a float graph and a calibration; the same bytes on every machine."""
+    if not content:
+        return graph.copy()
+    calibration = Calibration.from_json(content)
+    quantized = graph.copy()
+    apply_factors(quantized, calibration.factors)
+    selection = select(quantized, calibration.exclude)
+    if missing := [value for value in selection.values if value not in calibration.parameters]:
+        raise UsageError("the calibration belongs to another model", hint=f"it knows nothing of {missing[0]}; calibrate anew")
+    weights = {
+        layer.node.outputs[0]: rebuild(quantized, layer, calibration.parameters, calibration.weights[layer.node.outputs[0]]) for layer in selection.matrices
+    }
+    insert_quantization(quantized, selection, calibration.parameters, weights)
+    return quantized
+
+
+def is_quantized(graph: Graph) -> bool:
+    """Whether any activation has parameters already."""
+    return any(node.op == "QuantizeLinear" or (node.op == "DequantizeLinear" and node.inputs[0] not in graph.constants) for node in graph.nodes)

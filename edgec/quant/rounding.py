@@ -1,9 +1,9 @@
 """Least-squares rounding: choose integer weights and a bias so that the layer's output, not each weight, is near the float one.
 
-With float rows x, the rows x' that the quantized network really feeds, weights W and integer weights V (in units of the
-scale), minimize E|W x + b - (V x' + b')|^2. The best b' follows from the means; the best real V is W + W (C - H) (H + damping)^-1 with H = cov(x', x'),
-C = cov(x, x'); rounding goes column by column and lets the columns not yet rounded make up for each error, by the Cholesky
-factor of the inverse (optimal brain quantization in a fixed order: Frantar et al., GPTQ, 2022).
+With float weights W, the rows x' that the layer is fed (its float input, quantized) and integer weights V in units of the
+scale, minimize E|W x' - V x'|^2: rounding goes column by column and lets the columns not yet rounded make up for each error, along the
+Cholesky factor of the inverse of cov(x', x') (optimal brain quantization in a fixed order: Frantar et al., GPTQ, 2022).
+The bias takes what is left of the mean: b' = b + W E[x] - V E[x'].
 """
 
 from __future__ import annotations
@@ -18,58 +18,48 @@ BLOCK = 64
 
 @dataclass
 class Moments:
-    """Sums over positions of a layer: per group the second moments of x' and of x against x', and both means."""
+    """Sums over positions of a layer, per group: of the float rows x, of the quantized rows x', and of x' x'^T."""
 
     count: int = 0
-    fed: np.ndarray = field(default_factory=lambda: np.zeros(0))  # sum x', [groups, terms]
-    exact: np.ndarray = field(default_factory=lambda: np.zeros(0))  # sum x
-    square: np.ndarray = field(default_factory=lambda: np.zeros(0))  # sum x' x'^T, [groups, terms, terms]
-    cross: np.ndarray = field(default_factory=lambda: np.zeros(0))  # sum x x'^T
+    exact: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [groups, terms]
+    fed: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    square: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [groups, terms, terms]
 
     def add(self, exact: np.ndarray, fed: np.ndarray) -> None:
-        """Add rows [groups, positions, terms] of the float and of the quantized network."""
-        exact, fed = exact.astype(np.float32), fed.astype(np.float32)
+        """Add float32 rows [groups, positions, terms]."""
         if not self.count:
             groups, _, terms = fed.shape
-            self.fed, self.exact = np.zeros((groups, terms)), np.zeros((groups, terms))
-            self.square, self.cross = np.zeros((groups, terms, terms)), np.zeros((groups, terms, terms))
+            self.exact, self.fed = np.zeros((groups, terms)), np.zeros((groups, terms))
+            self.square = np.zeros((groups, terms, terms))
         self.count += fed.shape[1]
-        self.fed += fed.sum(axis=1, dtype=np.float64)
         self.exact += exact.sum(axis=1, dtype=np.float64)
-        columns = fed.transpose(0, 2, 1)
-        self.square += columns @ fed
-        self.cross += exact.transpose(0, 2, 1) @ fed
+        self.fed += fed.sum(axis=1, dtype=np.float64)
+        self.square += fed.transpose(0, 2, 1) @ fed
 
-    def centred(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """mean x, mean x', cov(x, x'), cov(x', x'), rounded to 24 bits so that the order of sums does not show."""
-        fed, exact = self.fed / self.count, self.exact / self.count
-        square = self.square / self.count - fed[:, :, None] * fed[:, None, :]
-        cross = self.cross / self.count - exact[:, :, None] * fed[:, None, :]
-        return exact, fed, cross, square
+    def covariance(self) -> np.ndarray:
+        mean = self.fed / self.count
+        return self.square / self.count - mean[:, :, None] * mean[:, None, :]
 
 
-def best_rounding(rows: np.ndarray, scales: np.ndarray, moments: Moments, damping: float = DAMPING) -> tuple[np.ndarray, np.ndarray]:
-    """Integer weights [groups, channels, terms] in [-127, 127], and what to add to the bias [groups, channels].
+def mean_shift(rows: np.ndarray, stored: np.ndarray, scales: np.ndarray, moments: Moments) -> np.ndarray:
+    """[groups, channels]: what the integer weights `stored` lose of the mean output, to be added to the bias."""
+    lost = np.einsum("gnk,gk->gn", rows, moments.exact) - np.einsum("gnk,gk->gn", stored * scales[:, :, None], moments.fed)
+    return lost / moments.count
 
-    rows: float64 weights [groups, channels, terms]; scales: [groups, channels].
-    """
-    exact_mean, fed_mean, cross, square = moments.centred()
+
+def least_squares_rounding(rows: np.ndarray, scales: np.ndarray, moments: Moments) -> np.ndarray:
+    """Integer weights [groups, channels, terms] in [-127, 127] for float64 `rows` of that shape and `scales` [groups, channels]."""
     terms = rows.shape[2]
-    level = np.einsum("gii->gi", square).mean(axis=1)
-    amount = np.maximum(level * damping * (1 + terms / moments.count * 10), 1e-20)
-    damped = square + amount[:, None, None] * np.eye(terms)
-    inverse = np.linalg.inv(damped)
-    wanted = rows + rows @ (cross - square) @ inverse
-    stored = feedback_rounding(wanted, scales, inverse)
-    used = stored * scales[:, :, None]
-    shift = np.einsum("gnk,gk->gn", rows, exact_mean) - np.einsum("gnk,gk->gn", used, fed_mean)
-    return stored.astype(np.int8), shift
-
-
-def feedback_rounding(wanted: np.ndarray, scales: np.ndarray, inverse: np.ndarray) -> np.ndarray:
-    """Round column by column; the rest of the row absorbs each error along the Cholesky factor of `inverse`."""
+    covariance = moments.covariance()
+    level = np.einsum("gii->gi", covariance).mean(axis=1)
+    damping = np.maximum(level * DAMPING * (1 + 10 * terms / moments.count), 1e-20)
+    inverse = np.linalg.inv(covariance + damping[:, None, None] * np.eye(terms))
     upper = np.linalg.cholesky((inverse + inverse.transpose(0, 2, 1)) / 2).transpose(0, 2, 1)
-    rest = wanted / scales[:, :, None]
+    return feedback_rounding(rows / scales[:, :, None], upper)
+
+
+def feedback_rounding(rest: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Round column by column; the columns after it absorb each error along `upper` [groups, terms, terms]."""
     stored = np.zeros_like(rest)
     terms = rest.shape[2]
     for begin in range(0, terms, BLOCK):

@@ -1,0 +1,83 @@
+"""What calibration decides, as plain data: with it and the model the quantized graph follows, bit by bit, on any machine."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from edgec.errors import UsageError
+from edgec.quant.parameters import Parameters
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class LayerWeights:
+    """Decisions for one matrix operator: the scale of each output channel (float32), how far each integer weight lies from the
+
+    nearest one (int8, in the model's layout), and what the bias gains per output channel (float32; None: nothing).
+    """
+
+    scales: np.ndarray
+    steps: np.ndarray
+    shift: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """factors: equalization per value and channel; parameters: per value; weights: by the matrix operator's output."""
+
+    samples: int
+    observer: str
+    exclude: tuple[str, ...] = ()
+    factors: Mapping[str, np.ndarray] = field(default_factory=dict)
+    parameters: Mapping[str, Parameters] = field(default_factory=dict)
+    weights: Mapping[str, LayerWeights] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "version": VERSION,
+            "samples": self.samples,
+            "observer": self.observer,
+            "exclude": list(self.exclude),
+            "factors": {value: packed(array) for value, array in self.factors.items()},
+            "parameters": {value: {"scale": kept.scale, "zero_point": kept.zero_point} for value, kept in self.parameters.items()},
+            "weights": {
+                output: {"scales": packed(kept.scales), "steps": packed(kept.steps), "shift": None if kept.shift is None else packed(kept.shift)}
+                for output, kept in self.weights.items()
+            },
+        }
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> Calibration:
+        if content.get("version") != VERSION:
+            raise UsageError(f"calibration of version {content.get('version')}", hint=f"this edgec reads version {VERSION}; calibrate anew")
+        return Calibration(
+            content["samples"],
+            content["observer"],
+            tuple(content["exclude"]),
+            {value: unpacked(text) for value, text in content["factors"].items()},
+            {value: Parameters(kept["scale"], kept["zero_point"]) for value, kept in content["parameters"].items()},
+            {
+                output: LayerWeights(unpacked(kept["scales"]), unpacked(kept["steps"]), None if kept["shift"] is None else unpacked(kept["shift"]))
+                for output, kept in content["weights"].items()
+            },
+        )
+
+
+def packed(array: np.ndarray) -> str:
+    """`dtype shape base64(zlib(little-endian bytes))`."""
+    little = array.astype(array.dtype.newbyteorder("<"))
+    text = base64.b64encode(zlib.compress(little.tobytes(), 6)).decode()
+    return f"{array.dtype.name} {','.join(map(str, array.shape))} {text}"
+
+
+def unpacked(text: str) -> np.ndarray:
+    name, shape, content = text.split(" ")
+    flat = np.frombuffer(zlib.decompress(base64.b64decode(content)), np.dtype(name).newbyteorder("<")).astype(name)
+    return flat.reshape([int(extent) for extent in shape.split(",") if extent])

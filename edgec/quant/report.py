@@ -1,0 +1,94 @@
+"""How well each quantized value follows the float one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from math import log10
+from typing import Any
+
+import numpy as np
+
+from edgec.ir.graph import Graph
+from edgec.quant.options import Progress, Samples
+from edgec.quant.parameters import Parameters
+from edgec.quant.run import Probe, watched
+from edgec.quant.selection import Selection
+
+BEST = 200.0  # dB, stands for no error at all
+
+
+@dataclass(frozen=True)
+class LayerReport:
+    """One quantized value: who computes it, its range and parameters, and its SQNR in dB against fp32 with all errors before it."""
+
+    node: str
+    operator: str
+    value: str
+    low: float
+    high: float
+    scale: float
+    zero_point: int
+    sqnr: float
+
+
+@dataclass(frozen=True)
+class QuantizationReport:
+    """The layers, worst first, as plain dicts; which nodes stay in float and why; remarks."""
+
+    layers: list[dict[str, Any]] = field(default_factory=list)
+    kept_in_float: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, float] = field(default_factory=dict)  # SQNR of each graph output, dB
+    notes: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Noise:
+    """Energy of a stream of numbers and of its error."""
+
+    def __init__(self) -> None:
+        self.signal = self.error = 0.0
+
+    def add(self, exact: np.ndarray, stored: np.ndarray) -> None:
+        one, two = exact.ravel(), (exact - stored).ravel()
+        self.signal += float(np.dot(one, one))
+        self.error += float(np.dot(two, two))
+
+    @property
+    def sqnr(self) -> float:
+        """10 log10(signal / error) in dB, rounded to 1/100."""
+        if self.error <= 0:
+            return BEST
+        return round(10 * log10(max(self.signal, 1e-300) / self.error), 2)
+
+
+def measure(
+    graph: Graph, quantized: Graph, selection: Selection, parameters: Mapping[str, Parameters], samples: Samples, count: int, progress: Progress | None
+) -> QuantizationReport:
+    """Run the float and the quantized graph side by side over `count` samples, one after the other."""
+    names = [value for value in selection.values if value not in graph.constants]
+    twin = {value: value if value in selection.produced else f"{value}_rounded" for value in names}
+    seen = [*names, *(output for output in graph.outputs if output not in names)]
+    exact, stored = Probe(graph, seen), Probe(quantized, [twin.get(value, value) for value in seen])
+    noise = {value: Noise() for value in seen}
+    for index, sample in enumerate(watched(samples, "report", progress, count)):
+        if index >= count:
+            break
+        one, two = exact(sample), stored(sample)
+        for value in seen:
+            noise[value].add(one[value].astype(np.float64), two[twin.get(value, value)].astype(np.float64))
+    rows = [row(graph, value, parameters[value], noise[value].sqnr) for value in names]
+    rows.sort(key=lambda layer: (layer.sqnr, layer.value))
+    return QuantizationReport([asdict(layer) for layer in rows], dict(selection.refused), {output: noise[output].sqnr for output in graph.outputs})
+
+
+def row(graph: Graph, value: str, parameters: Parameters, sqnr: float) -> LayerReport:
+    producer = graph.producer(value)
+    node, operator = (producer.name or value, producer.op) if producer else (value, "input")
+    return LayerReport(node, operator, value, *parameters.range, parameters.scale, parameters.zero_point, sqnr)
+
+
+def untouched(notes: Sequence[str]) -> QuantizationReport:
+    return QuantizationReport(notes=list(notes))
