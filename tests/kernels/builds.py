@@ -16,6 +16,7 @@ BUILDS = (
     Build("avx512vnni", flags=("-O3",)),
     Build("portable", flags=("-O3", "-march=haswell")),
     Build("avx2", ("g++", "-x", "c++")),
+    *(Build(vocabulary, simde=True) for vocabulary in ("avx2", "avx512vnni")),
     *(Build(vocabulary, flags=SANITIZE) for vocabulary in X86),
     Build("portable", ARM64, ("-O2", "-static"), QEMU_ARM64, signed=True),
     Build("neon", ARM64, ("-O1", "-static"), QEMU_ARM64, signed=True),

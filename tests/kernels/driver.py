@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import shutil
 import struct
 import subprocess
 import tempfile
@@ -17,19 +16,17 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
-from edgec.emit.vocabularies import VOCABULARIES
 from edgec.program.expr import bound
 from edgec.program.kernels import TEMPLATES, Window
 from edgec.program.work import scratch_bytes, work_items
 from edgec.targets import Target
+from tests.kernels.int8_harness import cpu_has, need, simde_command
 
 KINDS = list(TEMPLATES)
 QEMU_ARM64 = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-cpu", "max")
 QEMU_ARM32 = ("qemu-arm", "-L", "/usr/arm-linux-gnueabihf")
-PACKAGES = {"aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu", "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf"}
 
 
 @dataclass(frozen=True)
@@ -41,9 +38,10 @@ class Build:
     flags: tuple[str, ...] = ("-O1",)
     emulator: tuple[str, ...] = ()
     signed: bool = False
+    simde: bool = False  # intrinsics by SIMDe, as for a vocabulary that the processor lacks
 
     def __str__(self) -> str:
-        return "-".join((self.vocabulary, Path(self.compiler[0]).name, *(flag.lstrip("-") for flag in (*self.compiler[1:], *self.flags))))
+        return "-".join((self.vocabulary, *(["simde"] if self.simde else []), Path(self.compiler[0]).name, *(flag.lstrip("-") for flag in (*self.compiler[1:], *self.flags))))
 
     @property
     def target(self) -> Target:
@@ -58,22 +56,8 @@ class Case:
     splits: tuple[int, ...] = ()  # borders between the item ranges of successive calls
 
 
-def require(build: Build) -> None:
-    """Skips where a tool or an instruction set is missing, and says which."""
-    for tool in (build.compiler[0], *build.emulator[:1]):
-        if shutil.which(tool) is None:
-            pytest.skip(f"needs {tool} (package {PACKAGES.get(tool, 'qemu-user' if tool.startswith('qemu') else tool)})")
-    words = VOCABULARIES[build.vocabulary]
-    if not build.emulator and words.archs:
-        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
-        missing = [feature for feature in words.features if feature not in flags]
-        if missing:
-            pytest.skip(f"this processor lacks {', '.join(missing)}")
-
-
 def run(build: Build, kinds: frozenset[type], cases: Sequence[Case]) -> list[np.ndarray]:
     """What lies in each case's `y` after its call."""
-    require(build)
     program = compile_driver(build, kinds)
     with tempfile.TemporaryDirectory() as folder:
         source, result = Path(folder, "cases"), Path(folder, "results")
@@ -82,7 +66,7 @@ def run(build: Build, kinds: frozenset[type], cases: Sequence[Case]) -> list[np.
         content = result.read_bytes()
     outputs, at = [], 0
     for case in cases:
-        y: np.ndarray = case.arguments.y  # type: ignore[attr-defined]
+        y: np.ndarray = case.arguments.y
         outputs.append(np.frombuffer(content, y.dtype, y.size, at).reshape(y.shape))
         at += y.nbytes
     assert at == len(content)
@@ -99,7 +83,12 @@ def compile_driver(build: Build, kinds: frozenset[type]) -> Path:
     (folder / f"driver.{suffix}").write_text(_driver(build, kinds), encoding="utf-8")
     standard = "-std=c++17" if suffix == "cpp" else "-std=c99"
     strict = [standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    command = [*build.compiler, *strict, *build.flags, "-o", "driver", f"driver.{suffix}", f"kernels.{suffix}"]
+    for tool in (build.compiler[0], *build.emulator[:1]):
+        need(tool)
+    compiler = build.compiler
+    if build.simde or not (build.emulator or cpu_has(build.vocabulary)):
+        compiler = (*simde_command(folder, compiler[0]), *compiler[1:])
+    command = [*compiler, *strict, *build.flags, "-o", "driver", f"driver.{suffix}", f"kernels.{suffix}", "-lm"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(command)} in {folder}\n{done.stderr[:4000]}"
     return folder / "driver"
@@ -115,7 +104,7 @@ def _encode(case: Case) -> bytes:
     items = bound(work_items(arguments))
     borders = (0, *sorted(border % (items + 1) for border in case.splits), items)
     parts = [struct.pack("<i", KINDS.index(type(arguments)))]
-    for field in fields(arguments):  # type: ignore[arg-type]
+    for field in fields(arguments):
         value = getattr(arguments, field.name)
         if isinstance(value, Window):
             parts += [struct.pack("<i", getattr(value, inner.name)) for inner in fields(Window)]

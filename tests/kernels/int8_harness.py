@@ -181,7 +181,7 @@ def compile_driver(folder: Path, vocabulary: str, target: Target, compiler: str,
         objects.append(str(source.with_suffix(".o")))
         checked = warnings if source is kernels else ()
         call([*command, "-std=gnu99" if source is driver else "-std=c99", *flags, *checked, "-c", str(source), "-o", objects[-1]])
-    call([*command, *objects, "-o", str(program)])
+    call([*command, *objects, "-o", str(program), "-lm"])
     return Program(run)
 
 
@@ -198,15 +198,8 @@ def simde_command(folder: Path, compiler: str) -> tuple[str, ...]:
     """A compiler call in which immintrin.h is SIMDe's: for vocabularies that this machine's CPU lacks."""
     if not Path("/usr/include/simde/x86/avx512.h").exists():
         pytest.skip("the CPU lacks the instructions, and SIMDe (Debian: libsimde-dev) is missing")
-    (folder / "immintrin.h").write_text(SIMDE)
+    shutil.copy(Path(__file__).with_name("simde_immintrin.h"), folder / "immintrin.h")
     return (need(compiler), "-DKERNEL_TARGET=", f"-I{folder}", "-fno-strict-aliasing", "-Wno-psabi")
-
-
-SIMDE = """#define SIMDE_ENABLE_NATIVE_ALIASES
-#include <simde/x86/avx512.h>
-#include <simde/x86/fma.h>
-#define _mm256_dpbusd_avx_epi32 simde_mm256_dpbusd_epi32
-"""
 
 
 def cpu_has(vocabulary: str) -> bool:

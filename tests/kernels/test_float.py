@@ -42,7 +42,7 @@ def random_conv(seed: int) -> Case:
         bias[:, channel] = rng.standard_normal(groups)
     y = pixels(rng, out_count(w), outputs * groups, out_stride)
     residual = pixels(rng, out_count(w), outputs * groups, r_stride) if rng.random() < 0.4 else None
-    return Case(ConvFloat(w, x, weights, bias, y, residual, r_stride, groups, inputs, outputs, *limits(rng)), splits(rng))  # type: ignore[arg-type]
+    return Case(ConvFloat(w, x, weights, bias, y, residual, r_stride, groups, inputs, outputs, *limits(rng)), splits(rng))
 
 
 def random_depthwise(seed: int) -> Case:
@@ -56,22 +56,22 @@ def random_depthwise(seed: int) -> Case:
     weights[:, :channels] = rng.standard_normal((len(weights), channels))
     bias[:channels] = rng.standard_normal(channels)
     x, y = pixels(rng, in_count(w), channels, in_stride), pixels(rng, out_count(w), channels, out_stride)
-    return Case(DepthwiseFloat(w, x, weights, bias, y, channels, *limits(rng)), splits(rng))  # type: ignore[arg-type]
+    return Case(DepthwiseFloat(w, x, weights, bias, y, channels, *limits(rng)), splits(rng))
 
 
 def expected(case: Case) -> tuple[np.ndarray, np.ndarray]:
     """y in float64, and the bound of its rounding errors; both with what lay in y between the pixels."""
     a = case.arguments
-    total, size = (conv_sums if isinstance(a, ConvFloat) else depthwise_sums)(a)  # type: ignore[operator]
-    y = a.y.astype(np.float64)  # type: ignore[attr-defined]
-    value = reference.place(a.window, y, np.clip(total, a.low, a.high))  # type: ignore[attr-defined]
-    return value, reference.place(a.window, np.zeros_like(y), size * 1e-6)  # type: ignore[attr-defined]
+    total, size = (conv_sums if isinstance(a, ConvFloat) else depthwise_sums)(a)
+    y = a.y.astype(np.float64)
+    value = reference.place(a.window, y, np.clip(total, a.low, a.high))
+    return value, reference.place(a.window, np.zeros_like(y), size * 1e-6)
 
 
 def conv_sums(a: ConvFloat) -> tuple[np.ndarray, np.ndarray]:
     """bias + sum x * w + residual, and the same of absolute values."""
     w, groups = a.window, a.groups
-    x = reference.image(w, a.x, groups * a.in_channels).astype(np.float64)  # type: ignore[arg-type]
+    x = reference.image(w, a.x, groups * a.in_channels).astype(np.float64)
     weights, biases = np.asarray(a.weights, np.float64), np.asarray(a.bias, np.float64)
     parts, sizes = [], []
     for group in range(groups):
@@ -86,7 +86,7 @@ def conv_sums(a: ConvFloat) -> tuple[np.ndarray, np.ndarray]:
         sizes.append(size)
     total, size = np.concatenate(parts, -1), np.concatenate(sizes, -1)
     if a.residual is not None:
-        residual = stored(w, a.residual, a.residual_pixel_stride, total.shape[-1])  # type: ignore[arg-type]
+        residual = stored(w, a.residual, a.residual_pixel_stride, total.shape[-1])
         total, size = total + residual, size + abs(residual)
     return total, size
 
@@ -97,7 +97,7 @@ def stored(w: Window, y: np.ndarray, stride: int, channels: int) -> np.ndarray:
 
 
 def depthwise_sums(a: DepthwiseFloat) -> tuple[np.ndarray, np.ndarray]:
-    x = reference.image(a.window, a.x, a.channels).astype(np.float64)  # type: ignore[arg-type]
+    x = reference.image(a.window, a.x, a.channels).astype(np.float64)
     weights, bias = np.asarray(a.weights, np.float64)[:, : a.channels], np.asarray(a.bias, np.float64)[: a.channels]
     total: np.ndarray = bias
     size: np.ndarray = abs(bias)
@@ -122,7 +122,7 @@ def test_random_cases(build: Build) -> None:
 def test_not_a_number_passes_the_clamp_of_a_convolution() -> None:
     a = random_conv(2).arguments
     assert isinstance(a, ConvFloat)
-    a = dataclasses.replace(a, x=np.full_like(a.x, np.nan), low=0.0, high=6.0)  # type: ignore[call-overload]
+    a = dataclasses.replace(a, x=np.full_like(a.x, np.nan), low=0.0, high=6.0)
     seen = sum(inside for _, _, inside in reference.taps(a.window, np.zeros((1, a.window.in_height, a.window.in_width, 1))))
     for vocabulary in ("portable", "sse41", "avx2", "avx512vnni"):
         y = run(Build(vocabulary), KINDS, [Case(a)])[0]

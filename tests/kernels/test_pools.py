@@ -34,19 +34,19 @@ def random_pool(kind: type, seed: int, signed: bool) -> Case:
     x, y = (rng.integers(least, most + 1, array.shape).astype(dtype) for array in (x, y))
     low, high = sorted(int(n) for n in rng.integers(least, most + 1, 2)) if rng.random() < 0.5 else (least, most)
     if kind is PoolMaxInt8:
-        return Case(PoolMaxInt8(w, x, y, channels, low, high), splits(rng))  # type: ignore[arg-type]
+        return Case(PoolMaxInt8(w, x, y, channels, low, high), splits(rng))
     zero_x, zero_y = (int(n) for n in rng.integers(least, most + 1, 2))
     n = np.arange(w.kernel_height * w.kernel_width + 1, dtype=np.float32)
     scale = np.float32(rng.choice((1.0, 0.5, rng.random() * 2))) / np.maximum(n, np.float32(1))  # 1 / n has ties
-    return Case(PoolAverageInt8(w, x, scale, y, channels, *around, zero_x, zero_y, low, high), splits(rng))  # type: ignore[arg-type]
+    return Case(PoolAverageInt8(w, x, scale, y, channels, *around, zero_x, zero_y, low, high), splits(rng))
 
 
 def expected(a: object) -> np.ndarray:
     """What the call leaves in y."""
-    window, x, channels = a.window, a.x, a.channels  # type: ignore[attr-defined]
+    window, x, channels = a.window, a.x, a.channels
     with np.errstate(all="ignore"):
         value = MEANINGS[type(a)](a, list(reference.taps(window, reference.image(window, x, channels))))
-    return reference.place(window, a.y, value)  # type: ignore[attr-defined]
+    return reference.place(window, a.y, value)
 
 
 def max_float(a: PoolMaxFloat, taps: list[tuple[int, np.ndarray, np.ndarray]]) -> np.ndarray:
@@ -76,7 +76,7 @@ def average_int8(a: PoolAverageInt8, taps: list[tuple[int, np.ndarray, np.ndarra
         total += np.where(inside, x.astype(np.int32) - a.zero_x, 0)
     scale = np.asarray(a.scale)[reference.counts(a.window, a.pad_bottom, a.pad_right, bool(a.count_include_pad))]
     value = np.rint(total.astype(np.float32) * scale).clip(a.low - a.zero_y, a.high - a.zero_y) + a.zero_y
-    return value.astype(a.y.dtype)  # type: ignore[attr-defined]
+    return value.astype(a.y.dtype)
 
 
 MEANINGS = {PoolMaxFloat: max_float, PoolMaxInt8: max_int8, PoolAverageFloat: average_float, PoolAverageInt8: average_int8}
