@@ -174,13 +174,19 @@ def branch(b: Builder, source: Source) -> None:
     names = dict(outer)
     for tensor in graph.initializer:
         names[tensor.name] = b.define(b.fresh(f"{source.name}/{tensor.name}"), onnx.numpy_helper.to_array(tensor))
-    for node in graph.node:
-        for name in node.output:
-            names.pop(name, None)
-        b.add(read_node(b, node, versions, names, f"{source.name}/"))
+    inner = {name for node in graph.node for name in node.output}
+    for name in inner:
+        names.pop(name, None)
+    passed = []
     for value, output in zip(graph.output, source.outputs, strict=True):
-        origin = names.get(value.name, value.name)
-        if origin in b.broken:
+        if value.name in inner and value.name not in names:
+            names[value.name] = output
+        else:
+            passed.append((names.get(value.name, value.name), output))
+    for node in graph.node:
+        b.add(read_node(b, node, versions, names, f"{source.name}/"))
+    for origin, output in passed:
+        if b.is_broken([origin]):
             b.broken.add(output)
         else:
             b.emit(source, "Identity", [origin], [output])

@@ -14,8 +14,8 @@ place. Names outside of [A-Za-z0-9_./:-] are quoted. A symbolic extent is `N<=4`
 
 from __future__ import annotations
 
-import ast
 import hashlib
+import json
 import re
 from typing import Any
 
@@ -27,10 +27,13 @@ from edgec.ir.types import Dim, DType, Symbol, TensorType
 
 INLINE = 32  # elements; longer arrays are written as a pattern
 _PLAIN = re.compile(r"[A-Za-z0-9_./:\-]+")
-_NAME = r'%(?:"(?:[^"\\]|\\.)*"|[A-Za-z0-9_./:\-]+)|_'
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+# Patterns of a line whose strings are in hexadecimal (see `_hidden`): they hold nothing that could be taken for syntax.
+_NAME = r'%(?:"[0-9a-f]*"|[A-Za-z0-9_./:\-]+)|\b_\b'
 _TYPE = r"[a-z0-9]+\[[^\]]*\]"
 _VALUE = re.compile(rf"({_NAME})\s*:\s*({_TYPE})")
-_NODE = re.compile(r"(?P<outputs>.*?)\s=\s(?P<op>\w+)\((?P<inputs>.*?)\)(?:\s\{(?P<attributes>.*)\})?(?:\s(?P<name>\"(?:[^\"\\]|\\.)*\"))?")
+_NODE = re.compile(r'(?P<outputs>.*?)\s=\s(?P<op>\w+)\((?P<inputs>[^)]*)\)(?:\s\{(?P<attributes>.*)\})?(?:\s(?P<name>"[0-9a-f]*"))?')
+_ATTRIBUTE = re.compile(rf'(\w+)=(?:({_TYPE})=)?("[0-9a-f]*"|\[[^\]]*\]|[^,]+)(?:,\s*|$)')
 
 
 # Writing
@@ -38,7 +41,7 @@ _NODE = re.compile(r"(?P<outputs>.*?)\s=\s(?P<op>\w+)\((?P<inputs>.*?)\)(?:\s\{(
 
 def dumps(graph: Graph) -> str:
     """`graph` as text; the same graph gives the same text."""
-    lines = [f"graph {graph.name}"]
+    lines = [f"graph {graph.name if _PLAIN.fullmatch(graph.name) else _quoted(graph.name)}"]
     lines += [f"input {_typed(graph, name)}" for name in graph.inputs]
     lines += [f"const {_typed(graph, name)} = {_array(array)}" for name, array in graph.constants.items()]
     lines += [_node(graph, node) for node in graph.nodes]
@@ -53,8 +56,7 @@ def _name(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+    return json.dumps(text)
 
 
 def _typed(graph: Graph, name: str) -> str:
@@ -73,6 +75,8 @@ def _node(graph: Graph, node: Node) -> str:
 def _attribute(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype.name}[{','.join(map(str, value.shape))}]={_literal(value)}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_attribute, value))}]"
     return _quoted(value) if isinstance(value, str) else repr(value)
 
 
@@ -125,16 +129,26 @@ def loads(text: str) -> Graph:
             continue
         try:
             _read_line(graph, line)
-        except (ValueError, KeyError, SyntaxError, AttributeError, TypeError) as error:
+        except (ValueError, KeyError) as error:
             raise UsageError(f"does not parse: {line} ({error})", where=f"line {number}") from None
     graph.touched()
     return graph
 
 
+def _hidden(line: str) -> str:
+    """`line` with the text of every string in hexadecimal."""
+    return _STRING.sub(lambda found: f'"{json.loads(found.group(0)).encode("utf-8", "surrogatepass").hex()}"', line)
+
+
+def _shown(text: str) -> str:
+    """The text of a hidden string, or of a plain word."""
+    return bytes.fromhex(text[1:-1]).decode("utf-8", "surrogatepass") if text.startswith('"') else text
+
+
 def _read_line(graph: Graph, line: str) -> None:
-    word, _, rest = line.partition(" ")
+    word, _, rest = _hidden(line).partition(" ")
     if word == "graph":
-        graph.name = rest.strip()
+        graph.name = _shown(rest.strip())
     elif word == "input":
         graph.inputs.append(_declare(graph, rest))
     elif word == "output":
@@ -144,7 +158,7 @@ def _read_line(graph: Graph, line: str) -> None:
         name = _declare(graph, declared.group(0))
         graph.constants[name] = _read_array(rest[declared.end() :].strip().removeprefix("=").strip(), graph.types[name])
     else:
-        graph.nodes.append(_read_node(graph, line))
+        graph.nodes.append(_read_node(graph, _hidden(line)))
 
 
 def _matched(found: re.Match[str] | None, what: str) -> re.Match[str]:
@@ -158,7 +172,7 @@ def _unname(text: str) -> str:
         return ""
     if not text.startswith("%"):
         raise ValueError(f"{text!r} is no value, values start with %")
-    return str(ast.literal_eval(text[1:])) if text.startswith('%"') else text[1:]
+    return _shown(text[1:])
 
 
 def _declare(graph: Graph, text: str) -> str:
@@ -182,22 +196,27 @@ def _extent(text: str) -> Dim:
 
 def _read_node(graph: Graph, line: str) -> Node:
     found = _matched(_NODE.fullmatch(line), '%y: type = Op(%x) {attributes} "name"')
-    declared = found.group("outputs")
-    outputs = [_declare(graph, match.group(0)) for match in _VALUE.finditer(declared)]
-    if _VALUE.sub("", declared).replace(",", "").strip():
-        raise ValueError(f"expected typed outputs, not {declared!r}")
-    inputs = [_unname(match) for match in re.findall(_NAME, found.group("inputs"))]
-    name = ast.literal_eval(found.group("name") or '""')
-    return Node(found.group("op"), inputs, outputs, _read_attributes(found.group("attributes") or ""), name)
+    outputs = [_output(graph, item) for item in re.findall(rf"(?:{_NAME})\s*:\s*{_TYPE}|[^,\s]+", found.group("outputs"))]
+    inputs = [_unname(item.strip()) for item in found.group("inputs").split(",") if item.strip()]
+    return Node(found.group("op"), inputs, outputs, _read_attributes(found.group("attributes") or ""), _shown(found.group("name") or ""))
+
+
+def _output(graph: Graph, text: str) -> str:
+    return "" if text == "_" else _declare(graph, text)
 
 
 def _read_attributes(text: str) -> dict[str, Any]:
-    """key=value, ... where a value is a Python literal, or dtype[shape]=literal for an array."""
+    """key=value, ... where a value is a number, a string, a list of them, or dtype[shape]=literal for an array."""
     result: dict[str, Any] = {}
-    for match in re.finditer(r"(\w+)=(?:(" + _TYPE + r")=)?(\"(?:[^\"\\]|\\.)*\"|\[[^\]]*\]|[^,]+)(?:,\s*|$)", text):
-        key, kind, value = match.groups()
-        result[key] = ast.literal_eval(value.strip()) if kind is None else _read_array(value.strip(), _read_type(kind))
+    for key, kind, value in _ATTRIBUTE.findall(text):
+        result[key] = _read_array(value.strip(), _read_type(kind)) if kind else _read_value(value.strip())
     return result
+
+
+def _read_value(text: str) -> Any:
+    if text.startswith("["):
+        return [_read_value(item.strip()) for item in text[1:-1].split(",") if item.strip()]
+    return _shown(text) if text.startswith('"') else _numbers(text)
 
 
 def _read_array(text: str, kind: TensorType) -> np.ndarray:

@@ -37,7 +37,7 @@ def model(
 def node(op: str, inputs: str, outputs: str, name: str = "", domain: str = "", **attributes: Any) -> onnx.NodeProto:
     """A node; `_` is an absent input."""
     names = ["" if item == "_" else item for item in inputs.split()]
-    return helper.make_node(op, names, outputs.split(), name=name or f"my_{op}", domain=domain, **attributes)
+    return helper.make_node(op, names, outputs.split(), name=name or f"{op}_{outputs.split()[0]}", domain=domain, **attributes)
 
 
 def weights(*shape: int, seed: int = 0) -> np.ndarray:

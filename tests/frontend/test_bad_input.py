@@ -57,7 +57,7 @@ def test_broken_references_are_all_listed() -> None:
 
 def test_a_value_defined_twice() -> None:
     twice = model([node("Relu", "x", "y", "first"), node("Neg", "x", "y", "second")], {"x": [1]}, ["y"])
-    with pytest.raises(ModelError, match="second.*'y' a second time"):
+    with pytest.raises(ModelError, match=r"second.*'y' a second time"):
         from_proto(twice)
 
 

@@ -33,13 +33,29 @@ EXCUSES = (
 )  # fmt: skip
 # why a case of a supported operator may be refused: every other reason is a fault of the import
 REASONS = re.compile(
-    r"element type \S+ is not supported|a tensor of \S+ is not supported|is in training mode|is not a tensor|edgec needs static shapes|nothing is left of"
-    r"|Mod of float operands|tf_crop_and_resize|antialias is|blocked quantization"
+    r"element type \S+ is not supported|a tensor of \S+ is not supported|is in training mode|is not a tensor"
+    r"|edgec needs static shapes|nothing is left of|Mod of float operands|tf_crop_and_resize|antialias is|blocked quantization"
     r"|operator set \d+ is not supported|its shape is \[.*\?|does not split into \[0|does not reshape to \[3, 4, 0\]|mode CRD is not"
     r"|GatherElements|Loop|indices as an output|computed while the model runs|reads .*, which nothing defines"
 )
-EXPANDED = ("Celu", "CastLike", "GroupNormalization", "MeanVarianceNormalization", "ThresholdedRelu", "Shrink", "RMSNormalization",
-            "RotaryEmbedding", "QLinearConv", "QLinearMatMul", "Upsample", "Sum", "Mean", "Dropout", "ReduceLogSumExp", *COMPOSITE)  # fmt: skip
+EXPANDED = (
+    "Celu",
+    "CastLike",
+    "GroupNormalization",
+    "MeanVarianceNormalization",
+    "ThresholdedRelu",
+    "Shrink",
+    "RMSNormalization",
+    "RotaryEmbedding",
+    "QLinearConv",
+    "QLinearMatMul",
+    "Upsample",
+    "Sum",
+    "Mean",
+    "Dropout",
+    "ReduceLogSumExp",
+    *COMPOSITE,
+)
 
 
 @functools.cache
