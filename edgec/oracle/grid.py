@@ -52,7 +52,7 @@ def centred(q: Array, grid: Grid, dtype: Any = np.float32) -> Array:
 
 def settle(v: Array, grid: Grid, low: int, high: int) -> Array:
     """clamp(rint(v), low - zero, high - zero) + zero."""
-    v = np.rint(v)
+    v = np.asarray(np.rint(v))
     np.clip(v, f32(low - grid.zero), f32(high - grid.zero), out=v)
     v += f32(grid.zero)
     return v.astype(grid.dtype)
