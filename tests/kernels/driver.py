@@ -41,7 +41,8 @@ class Build:
     simde: bool = False  # intrinsics by SIMDe, as for a vocabulary that the processor lacks
 
     def __str__(self) -> str:
-        return "-".join((self.vocabulary, *(["simde"] if self.simde else []), Path(self.compiler[0]).name, *(flag.lstrip("-") for flag in (*self.compiler[1:], *self.flags))))
+        words = [self.vocabulary, *(["simde"] if self.simde else []), Path(self.compiler[0]).name, *self.compiler[1:], *self.flags]
+        return "-".join(word.lstrip("-") for word in words)
 
     @property
     def target(self) -> Target:
