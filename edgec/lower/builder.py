@@ -1,0 +1,215 @@
+"""The state of one lowering: values by name, the Program that grows, and how a deferred value becomes memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edgec.errors import Problem
+from edgec.ir.graph import Graph, Node
+from edgec.ir.types import DType
+from edgec.lower.coding import decoded
+from edgec.lower.comment import describe
+from edgec.lower.destination import destination
+from edgec.lower.layout import wants_channels_last
+from edgec.lower.nest import Axis, expressions, loads, nest, stores, walk
+from edgec.lower.values import (
+    Coded, Extents, Order, Value, View, channels_last, extents, is_one, order_of, packed_strides, row_major, viewed,
+)
+from edgec.program.expr import Expr, Size, const, product, var
+from edgec.program.program import Buffer, Call, Declare, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
+from edgec.program.work import scratch_bytes, work_items
+from edgec.targets import Target
+
+
+@dataclass(frozen=True)
+class LowerOptions:
+    """How the package's interface looks: `io` is the element type (of the model, or raw int8 / uint8), io_layout the order."""
+
+    io: str = "model"
+    io_layout: str = "model"
+
+
+class Unsupported(Exception):
+    """A node that cannot be lowered: what is missing, and a hint."""
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(what)
+        self.what, self.hint = what, hint
+
+
+class Lowering:
+    """Everything that operator rules share. `values` holds the lowered tensors by ONNX name."""
+
+    def __init__(self, graph: Graph, target: Target, name: str, options: LowerOptions) -> None:
+        self.graph, self.target, self.options = graph, target, options
+        self.program = Program(name, target.name)
+        self.activation = DType.INT8 if target.signed_activations else DType.UINT8
+        self.values: dict[str, Value] = {}
+        self.done: set[int] = set()  # ids of nodes that another node's rule has computed
+        self.destinations: dict[str, View] = {}  # where a value is wanted: its slice of a concatenation
+        self.reserved: dict[str, Value] = {}  # concatenations whose buffer exists before they are reached
+        self.problems: list[Problem] = []
+        self._identifiers: set[str] = set()
+        self._constants: dict[tuple[str, bytes], str] = {}
+
+    # Names and buffers
+
+    def identifier(self, hint: str) -> str:
+        """A C identifier, not yet taken, near to an ONNX name."""
+        word = re.sub(r"[^0-9A-Za-z]+", "_", hint).strip("_") or "value"
+        word = f"n{word}" if word[0].isdigit() else word
+        name, serial = word, 1
+        while name.lower() in self._identifiers:
+            serial += 1
+            name = f"{word}_{serial}"
+        self._identifiers.add(name.lower())
+        return name
+
+    def buffer(self, hint: str, dtype: DType, size: Expr, kind: Kind = Kind.ARENA) -> str:
+        name = self.identifier(hint)
+        self.program.buffers[name] = Buffer(name, dtype, size, kind)
+        return name
+
+    def constant(self, hint: str, array: np.ndarray) -> str:
+        """A buffer of the weights blob; equal contents share one."""
+        data = np.ascontiguousarray(array).reshape(-1)
+        key = (data.dtype.name, data.tobytes())
+        if key not in self._constants:
+            name = self.identifier(hint)
+            self.program.buffers[name] = Buffer(name, DType.of(data), const(data.size), Kind.CONSTANT, data=data)
+            self._constants[key] = name
+        return self._constants[key]
+
+    def pointer(self, hint: str, array: np.ndarray) -> Pointer:
+        return Pointer(self.constant(hint, array), const(0))
+
+    def literal(self, array: np.ndarray, hint: str = "constant") -> Value:
+        """A known tensor; one that holds a single value becomes a literal, others a buffer once they are read."""
+        shape = tuple(const(int(size)) for size in array.shape)
+        dtype = DType.of(array)
+        if array.size and bool((array == array.flat[0]).all()):
+            single = const(array.flat[0].item(), dtype)
+            return Value(dtype, shape, lambda index: single, free=True, constant=array)
+        strides = packed_strides(shape, row_major(array.ndim))
+        return Value(dtype, shape, lambda index: View(self.constant(hint, array), dtype, const(0), strides).at(index), free=True, constant=array)
+
+    # Values
+
+    def value(self, name: str) -> Value:
+        """The tensor called `name`; constants are made on first use."""
+        if name not in self.values:
+            self.values[name] = self.literal(self.graph.constants[name], name)
+        return self.values[name]
+
+    def shape(self, name: str) -> Extents:
+        return extents(self.graph.shape(name))
+
+    def define(self, name: str, value: Value) -> None:
+        """Let `name` be `value`; what several readers would compute anew each is put into memory now."""
+        if self.graph.reader_count(name) > 1:
+            value = self.shared(value, name)
+        self.values[name] = value
+
+    def shared(self, value: Value, name: str) -> Value:
+        """`value` in a form that any number of readers may evaluate."""
+        if value.coded is not None:
+            coded = value.coded
+            return value if coded.value.free else self.recoded(value, self.materialize(coded.value, name, self.preferred(coded.value, name)))
+        return value if value.free else self.materialize(value, name, self.preferred(value, name))
+
+    def recoded(self, value: Value, stored: Value) -> Value:
+        """`value` again, its 8-bit form now being `stored`."""
+        assert value.coded is not None
+        return decoded(Coded(stored, value.coded.zero, value.coded.scale), value.dtype)
+
+    def preferred(self, value: Value, name: str) -> Order | None:
+        """Channels-last when a convolution or pool reads `name`, perhaps through elementwise operators; else no wish."""
+        return channels_last(value.rank) if value.rank >= 3 and wants_channels_last(self.graph, name) else None
+
+    def dense(self, hint: str, dtype: DType, shape: Extents, order: Order) -> Value:
+        """A new arena buffer for a tensor in the given memory order."""
+        view = View(self.buffer(hint, dtype, product(shape)), dtype, const(0), packed_strides(shape, order))
+        return replace(viewed(view, shape), order=order)
+
+    def place(self, name: str, dtype: DType, shape: Extents, order: Order) -> Value:
+        """Where the value `name` shall be written: its slice of a concatenation if one waits for it, else a new buffer."""
+        view = destination(self.destinations.get(name), dtype, shape, order)
+        return self.dense(name, dtype, shape, order) if view is None else viewed(view, shape)
+
+    def materialize(self, value: Value, hint: str, order: Order | None = None, into: View | None = None) -> Value:
+        """Compute `value` into memory (a new buffer unless `into` is given) by one loop nest."""
+        order = order or value.order or row_major(value.rank)
+        target = viewed(into, value.shape) if into is not None else self.dense(hint, value.dtype, value.shape, order)
+        assert target.view is not None
+        if into is not None:
+            order = order_of(into, value.shape)
+        axes, index = split_axes(value, order)
+        body = Store(target.view.buffer, target.view.position(index), value.at(index))
+        self.loops(axes, [body], hint, value)
+        return target
+
+    def in_memory(self, value: Value, hint: str, order: Order | None = None) -> Value:
+        """`value` itself when it lies in memory anyhow, else computed into it."""
+        return value if value.view is not None else self.materialize(value, hint, order)
+
+    def keep(self, name: str, value: Value, stored: Value) -> None:
+        """`stored` now holds `value` (or its 8-bit form), for later readers of `name` too."""
+        known = self.values.get(name)
+        if known is value:
+            self.values[name] = stored
+        elif known is not None and known.coded is not None and known.coded.value is value:
+            self.values[name] = self.recoded(known, stored)
+
+    # Calls
+
+    def loops(self, axes: Sequence[Axis], body: Sequence[Statement], hint: str, about: Value, macs: int = 0, parallel: bool = True) -> None:
+        """Append a loop nest that computes `about`."""
+        statements = nest(axes, body)
+        reads, writes = loads(statements), stores(statements)
+        self._sizes(list(expressions(statements)))
+        title = (describe(len(self.program.calls), about, macs),)
+        call = Call(self.identifier(_call_name(about.nodes, hint)), about.nodes, title, reads, writes, macs)
+        self.program.calls.append(LoopCall(call, statements, parallel and len(statements) == 1 and not isinstance(statements[0], (Store, Declare))))
+
+    def template(self, arguments: object, hint: str, about: Value, macs: int, operands: str, lines: Sequence[str] = ()) -> None:
+        """Append a call of a template kernel."""
+        pointers = {key: item for key, item in vars(arguments).items() if isinstance(item, Pointer)}
+        reads = tuple(dict.fromkeys(item.buffer for key, item in pointers.items() if key != "y"))
+        title = (describe(len(self.program.calls), about, macs, operands), *lines)
+        call = Call(self.identifier(_call_name(about.nodes, hint)), about.nodes, title, reads, (pointers["y"].buffer,), macs)
+        items = work_items(arguments)
+        self._sizes([items])
+        self.program.calls.append(TemplateCall(call, arguments, items, scratch_bytes(arguments)))
+
+    def _sizes(self, roots: Sequence[Expr]) -> None:
+        for e in walk(roots):
+            if isinstance(e, Size) and e not in self.program.sizes:
+                self.program.sizes.append(e)
+
+    def absorb(self, node: Node) -> None:
+        """`node` is computed by another node's kernel."""
+        self.done.add(id(node))
+
+
+def _call_name(nodes: Sequence[str], hint: str) -> str:
+    return f"{nodes[-1]}_call" if nodes and nodes[-1] else f"{hint}_call"
+
+
+def split_axes(value: Value, order: Order) -> tuple[list[Axis], tuple[Expr, ...]]:
+    """Loop variables for every element of `value`, outermost first by `order`, and the index they form."""
+    axes: list[Axis] = []
+    index: list[Expr] = [const(0)] * value.rank
+    for dim in order:
+        factors = value.splits[dim] if value.splits else (value.shape[dim],)
+        position: Expr = const(0)
+        for size in factors:
+            axis = var(f"i{len(axes)}")
+            axes.append((axis, size))
+            position = position * size + (const(0) if is_one(size) else axis)
+        index[dim] = position
+    return axes, tuple(index)
+

@@ -1,0 +1,113 @@
+"""Codes and the numbers they stand for: docs/int8.md clauses 2, 3 and 7 as scalar expressions.
+
+Everything inside a Program uses the target's activation type; a tensor whose ONNX type is the other 8-bit type is shifted by 128.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edgec.ir.types import DType
+from edgec.lower.values import Coded, Value
+from edgec.program.expr import FLOAT, INT, Expr, binary, cast, clamp, const, real, select, unary
+
+
+@dataclass(frozen=True)
+class Params:
+    """Scale and zero point of one tensor, in the target's own signedness."""
+
+    scale: np.float32
+    zero: int
+
+
+def limits(activation: DType) -> tuple[int, int]:
+    return (-128, 127) if activation == DType.INT8 else (0, 255)
+
+
+def shift_to(activation: DType, dtype: DType) -> int:
+    """What to add to a code of type `dtype` to get the target's code for the same number."""
+    return 0 if activation == dtype else (128 if activation == DType.UINT8 else -128)
+
+
+def shifted(value: Value, dtype: DType) -> Value:
+    """An 8-bit tensor as the other 8-bit type, each code standing for the same number."""
+    if value.dtype == dtype:
+        return value
+    offset = shift_to(dtype, value.dtype)
+    return replace(
+        value, dtype=dtype, view=None, constant=None, coded=None,
+        at=lambda index: cast(cast(value.at(index), INT) + offset, dtype),
+    )  # fmt: skip
+
+
+def coded_form(value: Value, activation: DType) -> Value:
+    """The 8-bit tensor `value`, of either ONNX type, as the target's activations."""
+    if value.coded is not None:
+        return value.coded.value
+    if value.constant is not None:
+        return replace(value, dtype=activation, **_shifted_constant(value, activation))
+    return shifted(value, activation)
+
+
+def _shifted_constant(value: Value, activation: DType) -> dict[str, object]:
+    offset = shift_to(activation, value.dtype)
+    return {"at": lambda index: cast(cast(value.at(index), INT) + offset, activation)} if offset else {}
+
+
+def decoded(coded: Coded, dtype: DType) -> Value:
+    """The value that `coded` stands for: fl32(fl32(q - zero) * scale), or, without a scale, the ONNX 8-bit tensor itself."""
+    inner = coded.value
+    if coded.scale is None:
+        return replace(shifted(inner, dtype), coded=coded)
+    return Value(
+        dtype, inner.shape, lambda index: dequantize(inner.at(index), Params(coded.scale or np.float32(0), coded.zero)),
+        free=inner.free, order=inner.order, splits=inner.splits, coded=coded, nodes=inner.nodes, ops=inner.ops,
+    )  # fmt: skip
+
+
+def dequantize(code: Expr, params: Params) -> Expr:
+    """Clause 3."""
+    return cast(difference(code, params.zero), FLOAT) * real(float(params.scale))
+
+
+def difference(code: Expr, zero: int) -> Expr:
+    """q - z as int32."""
+    return cast(code, INT) - zero
+
+
+def quantize(x: Expr, params: Params, activation: DType) -> Expr:
+    """Clause 2: clamp(rint(fl32(x * (1/s)))), NaN giving the zero point."""
+    low, high = limits(activation)
+    inverse = np.float32(1) / np.float32(params.scale)
+    steps = unary("rint", x * real(float(inverse)))
+    safe = select(binary("eq", x, x), clamp(steps, float(low - params.zero), float(high - params.zero)), 0.0)
+    return cast(cast(safe, INT) + params.zero, activation)
+
+
+def settle(steps: Expr, low: int, high: int, zero: int, activation: DType) -> Expr:
+    """clamp(rint(steps), low - zero, high - zero) + zero: how every integer clause ends."""
+    bounded = clamp(unary("rint", steps), float(low - zero), float(high - zero))
+    return cast(cast(bounded, INT) + zero, activation)
+
+
+def requantize(code: Expr, source: Params, result: Params, low: int, high: int, activation: DType) -> Expr:
+    """Clause 7."""
+    full = (low, high) == limits(activation)
+    if source == result:
+        bounded = code if full else cast(clamp(cast(code, INT), const(low), const(high)), activation)
+        return bounded
+    factor = np.float32(source.scale) / np.float32(result.scale)
+    return settle(cast(difference(code, source.zero), FLOAT) * real(float(factor)), low, high, result.zero, activation)
+
+
+def number_code(number: float, params: Params, activation: DType) -> int:
+    """Clause 2 for a constant, in binary32."""
+    low, high = limits(activation)
+    if np.isnan(number):
+        return params.zero
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = np.rint(np.float32(number) * (np.float32(1) / np.float32(params.scale)))
+    steps = np.float32(0) if np.isnan(steps) else steps
+    return int(np.clip(steps, low - params.zero, high - params.zero)) + params.zero

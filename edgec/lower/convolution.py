@@ -1,0 +1,97 @@
+"""Float convolutions and matrix products with constant weights: the ConvFloat and DepthwiseFloat kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from edgec.ir.graph import Node
+from edgec.ir.types import DType
+from edgec.lower import pack
+from edgec.lower.builder import Lowering
+from edgec.lower.comment import tensor
+from edgec.lower.layout import Pixels
+from edgec.lower.product import Product
+from edgec.lower.tail import Tail, float_tail
+from edgec.lower.values import Value
+from edgec.program.expr import const
+from edgec.program.kernels import ConvFloat, DepthwiseFloat
+from edgec.program.program import Kind
+
+
+def float_product(lowering: Lowering, node: Node, product: Product, weights: np.ndarray, bias: np.ndarray) -> None:
+    """y = clamp(bias + sum x * w + residual); weights and bias as the ONNX node has them."""
+    tail = float_tail(lowering, node, product)
+    x, source = pixel_input(lowering, product, node.inputs[0], lowering.value(node.inputs[0]))
+    y, target = pixel_output(lowering, product, tail.name, DType.FLOAT32)
+    about = labelled(y, [node, *tail.nodes])
+    matrix, offsets = product.arrange(weights.astype(np.float32)), product.vector(bias.astype(np.float32))
+    arguments = _arguments(lowering, node, product, tail, (x, source), (y, target), matrix, offsets)
+    shape = (matrix.shape[0] * matrix.shape[1], *product.kernel, matrix.shape[3])
+    operands = f"{tensor(x.dtype, x.shape)} * {tensor(DType.FLOAT32, tuple(const(size) for size in shape))}"
+    lowering.template(arguments, tail.name, about, product.macs(), operands)
+    lowering.define(tail.name, product.finish(y) if product.finish else y)
+
+
+def _arguments(
+    lowering: Lowering, node: Node, product: Product, tail: Tail,
+    source: tuple[Value, Pixels], target: tuple[Value, Pixels], weights: np.ndarray, bias: np.ndarray,
+) -> ConvFloat | DepthwiseFloat:  # fmt: skip
+    (x, pixels), (_, result) = source, target
+    window = product.window(x.shape, pixels.stride, result.stride)
+    names = node.inputs[1], node.inputs[2] if len(node.inputs) > 2 and node.inputs[2] else f"{node.outputs[0]}_bias"
+    if product.depthwise and tail.residual is None:
+        return DepthwiseFloat(
+            window, pixels.view.pointer, lowering.pointer(names[0], pack.pack_depthwise(weights)), lowering.pointer(names[1], pack.pack_channels(bias)),
+            result.view.pointer, product.groups, tail.low, tail.high,
+        )  # fmt: skip
+    other = product.pixels(tail.residual, product.shape) if tail.residual is not None else None
+    return ConvFloat(
+        window, pixels.view.pointer, lowering.pointer(names[0], pack.pack_float(weights)), lowering.pointer(names[1], pack.pack_panels(bias)),
+        result.view.pointer, other.view.pointer if other else None, other.stride if other else 0,
+        product.groups, product.in_channels, product.out_channels, tail.low, tail.high,
+    )  # fmt: skip
+
+
+def labelled(value: Value, nodes: Sequence[Node]) -> Value:
+    """`value` as the subject of a comment: computed by `nodes`."""
+    about = value
+    for node in nodes:
+        if node.op not in ("QuantizeLinear", "DequantizeLinear"):
+            about = about.by(about, node=node.name, op=node.op)
+    return about
+
+
+def pixel_input(lowering: Lowering, product: Product, name: str, value: Value) -> tuple[Value, Pixels]:
+    """`value` as pixels in memory, copied there when it lies otherwise; `name` then keeps the copy."""
+    found = product.pixels(value, value.shape)
+    if found is not None and _readable(lowering, product, value, found):
+        return value, found
+    stored = lowering.materialize(value, name, product.order if value.rank == len(product.shape) else None)
+    lowering.keep(name, value, stored)
+    again = product.pixels(stored, stored.shape)
+    assert again is not None
+    return stored, again
+
+
+def _readable(lowering: Lowering, product: Product, value: Value, found: Pixels) -> bool:
+    """8-bit kernels read past a pixel's last channel, which only the arena tolerates."""
+    if value.dtype != lowering.activation or product.depthwise:
+        return True
+    whole = product.in_channels % lowering.target.k_multiple == 0
+    return whole or lowering.program.buffers[found.view.buffer].kind == Kind.ARENA
+
+
+def pixel_output(lowering: Lowering, product: Product, name: str, dtype: DType) -> tuple[Value, Pixels]:
+    """Memory for the result."""
+    if product.finish is not None:
+        y = lowering.dense(f"{name}_blocks", dtype, product.shape, product.order)
+    else:
+        y = lowering.place(name, dtype, product.shape, product.order)
+    found = product.pixels(y, product.shape)
+    if found is None:
+        y = lowering.dense(name, dtype, product.shape, product.order)
+        found = product.pixels(y, product.shape)
+    assert found is not None
+    return y, found

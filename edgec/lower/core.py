@@ -1,0 +1,155 @@
+"""lower(): Graph -> Program. Nodes in order, each by its rule; then the outputs that no kernel has written yet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import edgec.ops  # noqa: F401  (fills OPERATORS)
+from edgec.errors import ModelError, Problem
+from edgec.ir.graph import Graph, Node
+from edgec.ir.types import DType
+from edgec.lower.builder import Lowering, LowerOptions, Unsupported
+from edgec.lower.coding import Params, coded_form, decoded, shift_to
+from edgec.lower.operators import lower_node, rule_of
+from edgec.lower.quantized import coded_params, parameters
+from edgec.lower.values import Coded, Extents, Value, View, channels_last, extents, packed_strides, row_major, viewed
+from edgec.program.expr import Size, const, product
+from edgec.program.program import Kind, Port, Program
+from edgec.targets import Target
+
+_IO = {"int8": DType.INT8, "uint8": DType.UINT8}
+
+
+def lower(graph: Graph, target: Target, name: str, options: LowerOptions = LowerOptions()) -> Program:  # noqa: B008
+    """The Program of `graph` for `target`; ModelError names every node that cannot be lowered."""
+    lowering = Lowering(graph, target, name, options)
+    _check(graph)
+    _inputs(lowering)
+    _output_buffers(lowering)
+    for node in graph:
+        if id(node) in lowering.done:
+            continue
+        try:
+            lower_node(lowering, node)
+        except Unsupported as problem:
+            lowering.problems.append(Problem(f"{node.op}: {problem.what}", node.name or node.outputs[0], problem.hint))
+            _placeholder(lowering, node)
+    _raise(lowering.problems, target)
+    _outputs(lowering)
+    return lowering.program
+
+
+def _check(graph: Graph) -> None:
+    problems = [
+        Problem(f"{node.op} has no implementation", node.name or node.outputs[0], "cut the graph before it, or replace the operator in the exporter")
+        for node in graph
+        if rule_of(node.op) is None
+    ]
+    for node in graph:
+        wide = [graph.types[output] for output in node.outputs if output and graph.dtype(output) in (DType.FLOAT16, DType.FLOAT64)]
+        problems += [Problem(f"{node.op} gives {item.dtype.value}", node.name, "convert the model to float32") for item in wide]
+    if problems:
+        raise ModelError(f"{len(problems)} operators cannot be lowered", problems)
+
+
+def _raise(problems: list[Problem], target: Target) -> None:
+    if problems:
+        raise ModelError(f"{len(problems)} operators have no implementation for target {target.name}", problems)
+
+
+def _placeholder(lowering: Lowering, node: Node) -> None:
+    """Zeros in place of a node that failed, so that the nodes behind it can be checked too."""
+    for output in node.outputs:
+        if output:
+            kind = lowering.graph.types[output]
+            zeros = Value(kind.dtype, extents(kind.shape), lambda index, d=kind.dtype: const(0, d), free=True)  # type: ignore[misc]
+            lowering.values[output] = zeros
+
+
+# Ports
+
+
+def _interface(lowering: Lowering, name: str) -> tuple[Extents, View, tuple[int, ...]]:
+    """(shape as the caller sees it, strides by the model's dimensions as a view without buffer, memory order)."""
+    shape = lowering.shape(name)
+    nhwc = lowering.options.io_layout == "nhwc" and len(shape) == 4
+    order = channels_last(4) if nhwc else row_major(len(shape))
+    view = View("", lowering.graph.dtype(name), const(0), packed_strides(shape, order))
+    return tuple(shape[d] for d in order), view, order
+
+
+def _port(lowering: Lowering, name: str, kind: Kind, dtype: DType, params: Params | None) -> tuple[Port, View]:
+    seen, view, _ = _interface(lowering, name)
+    identifier = lowering.identifier(name)
+    buffer = lowering.buffer(f"{kind.value}_{name}", dtype, product(seen), kind)
+    for size in seen:
+        if isinstance(size, Size) and size not in lowering.program.sizes:
+            lowering.program.sizes.append(size)
+    scale = float(params.scale) if params else None
+    return Port(name, identifier, buffer, dtype, seen, scale, params.zero if params else 0), replace(view, buffer=buffer, dtype=dtype)
+
+
+def _inputs(lowering: Lowering) -> None:
+    for name in lowering.graph.inputs:
+        raw = _raw_input(lowering, name)
+        dtype = _IO[lowering.options.io] if raw else lowering.graph.dtype(name)
+        shown = Params(raw.scale, raw.zero - shift_to(lowering.activation, dtype)) if raw else _known_params(lowering, name)
+        port, view = _port(lowering, name, Kind.INPUT, dtype, shown)
+        lowering.program.inputs.append(port)
+        value = viewed(view, lowering.shape(name))
+        if raw:
+            value = decoded(Coded(coded_form(value, lowering.activation), raw.zero, raw.scale), DType.FLOAT32)
+        lowering.values[name] = value
+
+
+def _raw_input(lowering: Lowering, name: str) -> Params | None:
+    """With --io int8 / uint8: the parameters with which every reader quantizes the input."""
+    readers = lowering.graph.readers(name)
+    if lowering.options.io not in _IO or not readers or any(reader.op != "QuantizeLinear" for reader in readers):
+        return None
+    found = [parameters(lowering, reader) for reader in readers]
+    kinds = {item[0] for item in found if item is not None}
+    return kinds.pop() if len(kinds) == 1 and None not in found else None
+
+
+def _known_params(lowering: Lowering, name: str) -> Params | None:
+    """The parameters of an input that the model itself takes as 8-bit codes."""
+    reader = next((reader for reader in lowering.graph.readers(name) if reader.op == "DequantizeLinear"), None)
+    found = parameters(lowering, reader) if reader is not None else None
+    return Params(found[0].scale, found[0].zero - shift_to(lowering.activation, found[1])) if found else None
+
+
+def _output_buffers(lowering: Lowering) -> None:
+    """Kernels may write an output of the model's own type straight into the caller's memory, when nobody else reads it."""
+    for name in lowering.graph.outputs:
+        if lowering.options.io == "model" and lowering.graph.reader_count(name) == 1 and lowering.graph.producer(name) is not None:
+            port, view = _port(lowering, name, Kind.OUTPUT, lowering.graph.dtype(name), _output_params(lowering, name))
+            lowering.program.outputs.append(port)
+            lowering.destinations[name] = view
+
+
+def _output_params(lowering: Lowering, name: str) -> Params | None:
+    """The parameters of an output that the model itself gives as 8-bit codes."""
+    producer = lowering.graph.producer(name, "QuantizeLinear")
+    found = parameters(lowering, producer) if producer is not None else None
+    return Params(found[0].scale, found[0].zero - shift_to(lowering.activation, found[1])) if found else None
+
+
+def _outputs(lowering: Lowering) -> None:
+    """Write what is not yet in the caller's memory; ports in the model's order."""
+    ports = {port.name: port for port in lowering.program.outputs}
+    for name in lowering.graph.outputs:
+        value = lowering.value(name)
+        if name not in ports:
+            raw = coded_params(value) if lowering.options.io in _IO else None
+            dtype = _IO[lowering.options.io] if raw else lowering.graph.dtype(name)
+            shown = Params(raw.scale, raw.zero - shift_to(lowering.activation, dtype)) if raw else _output_params(lowering, name)
+            ports[name], view = _port(lowering, name, Kind.OUTPUT, dtype, shown)
+            if raw and value.coded is not None:
+                value = decoded(Coded(value.coded.value, shift_to(lowering.activation, dtype), None), dtype)
+        else:
+            view = lowering.destinations[name]
+        if value.view is None or value.view.buffer != view.buffer:
+            lowering.materialize(value, name, into=view)
+    lowering.program.outputs = [ports[name] for name in lowering.graph.outputs]
+

@@ -1,0 +1,43 @@
+"""Elementwise operators: the registry's scalar rules, composed over deferred values with broadcasting."""
+
+from __future__ import annotations
+
+from edgec.ir.graph import Node
+from edgec.lower.builder import Lowering, Unsupported
+from edgec.lower.movement import broadcast_index
+from edgec.lower.values import Extents, Index, Order, Value, elements
+from edgec.ops.registry import OPERATORS
+from edgec.program.expr import Expr
+
+_FREE = frozenset({"Cast", "Identity"})
+
+
+def elementwise(lowering: Lowering, node: Node) -> None:
+    """The node's scalar rule over its operands."""
+    rule = OPERATORS[node.op].scalar
+    if rule is None:
+        raise Unsupported(f"{node.op} has no scalar rule")
+    shape = lowering.shape(node.outputs[0])
+    operands = [once(lowering, lowering.value(name), shape, name) if name else None for name in node.inputs]
+    known = [operand for operand in operands if operand is not None]
+
+    def at(index: Index) -> Expr:
+        arguments = [operand.at(broadcast_index(index, operand.shape)) if operand is not None else None for operand in operands]
+        return rule(*arguments, **node.attributes)
+
+    dtype = lowering.graph.dtype(node.outputs[0])
+    order, splits = layout_of(known, shape)
+    result = Value(dtype, shape, at, free=node.op in _FREE and all(operand.free for operand in known), order=order, splits=splits)
+    lowering.define(node.outputs[0], result.by(*known, node=node.name, op=node.op))
+
+
+def once(lowering: Lowering, value: Value, shape: Extents, name: str) -> Value:
+    """`value`, computed into memory first when broadcasting to `shape` would compute an element again and again."""
+    return value if value.free or elements(value.shape) >= elements(shape) else lowering.materialize(value, name)
+
+
+def layout_of(operands: list[Value], shape: Extents) -> tuple[Order | None, tuple[Extents, ...] | None]:
+    """Memory order and splits of an elementwise result: those of the first operand of full shape that has any."""
+    full = [operand for operand in operands if operand.shape == shape and operand.constant is None]
+    order = next((operand.order for operand in full if operand.order), None)
+    return order, next((operand.splits for operand in full if operand.splits), None)

@@ -1,0 +1,114 @@
+"""Matrix products: with a constant matrix they are products of product.py, else plain loop nests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgec.ir.graph import Node
+from edgec.lower import movement
+from edgec.lower.builder import Lowering, Unsupported
+from edgec.lower.convolution import float_product
+from edgec.lower.convolution_int8 import int8_product
+from edgec.lower.movement import broadcast_index
+from edgec.lower.product import describe_product
+from edgec.lower.reduction import Reduction, reduce_to
+from edgec.lower.values import Extents, Index, Value, is_one
+from edgec.program.expr import Expr, const, real
+
+
+def product_node(lowering: Lowering, node: Node) -> None:
+    """Conv, ConvTranspose, Gemm, MatMul: integer kernels by clause 4, else float kernels, else loops."""
+    form = describe_product(lowering.graph, node)
+    weights = lowering.value(node.inputs[1]).constant
+    bias = lowering.value(node.inputs[2]).constant if node.input(2) else None
+    if form is not None and weights is not None and int8_product(lowering, node, form):
+        return
+    if lowering.graph.dtype(node.inputs[0]).value != "float32":
+        raise Unsupported(f"{node.op} of {lowering.graph.dtype(node.inputs[0]).value}", "float32 and 8-bit codes are supported")
+    if form is not None and weights is not None and (bias is not None or not node.input(2)):
+        channels = weights.shape[1] * node.attributes["group"] if node.op == "ConvTranspose" else form.groups * form.out_channels
+        offsets = _vector(bias, channels)
+        if offsets is not None and not (node.op == "Gemm" and node.attributes["transA"]):
+            alpha, beta = (node.attributes["alpha"], node.attributes["beta"]) if node.op == "Gemm" else (1.0, 1.0)
+            float_product(lowering, node, form, weights * np.float32(alpha), offsets * np.float32(beta))
+            return
+    if node.op in ("Conv", "ConvTranspose"):
+        raise Unsupported(f"{node.op} with computed weights or over three spatial axes", "make the weights constants; use one or two spatial axes")
+    _loops(lowering, node)
+
+
+def _vector(bias: np.ndarray | None, channels: int) -> np.ndarray | None:
+    """A bias with one value per output channel, None when it is a matrix."""
+    if bias is None:
+        return np.zeros(channels, np.float32)
+    if bias.size not in (1, channels) or (bias.ndim and bias.shape[-1] != bias.size):
+        return None
+    return np.broadcast_to(bias.reshape(-1), (channels,)).astype(np.float32)
+
+
+def _loops(lowering: Lowering, node: Node) -> None:
+    """sum over k of a[..., m, k] * b[..., k, n] with running totals in memory, then Gemm's alpha and beta * c."""
+    a, b = (_stored(lowering, name) for name in node.inputs[:2])
+    gemm = node.op == "Gemm"
+    if gemm and node.attributes["transA"]:
+        a = movement.transpose(a, (1, 0))
+    if gemm and node.attributes["transB"]:
+        b = movement.transpose(b, (1, 0))
+    left = a if a.rank > 1 else movement.reshape(a, (const(1), *a.shape))
+    right = b if b.rank > 1 else movement.reshape(b, (*b.shape, const(1)))
+    result = _multiply(lowering, node, left, right)
+    shape = lowering.shape(node.outputs[0])
+    final = movement.reshape(result, shape)
+    if gemm and (node.attributes["alpha"] != 1 or node.input(2)):
+        final = _affine(lowering, node, final)
+    lowering.define(node.outputs[0], final)
+
+
+def _stored(lowering: Lowering, name: str) -> Value:
+    value = lowering.value(name)
+    if value.free:
+        return value
+    stored = lowering.materialize(value, name)
+    lowering.keep(name, value, stored)
+    return stored
+
+
+def _multiply(lowering: Lowering, node: Node, a: Value, b: Value) -> Value:
+    """As a reduction over axis k of the (never built) tensor [..., m, k, n] of products."""
+    lead = _broadcast(a.shape[:-2], b.shape[:-2])
+    shape = (*lead, a.shape[-2], a.shape[-1], b.shape[-1])
+    rank = len(shape)
+
+    def at(index: Index) -> Expr:
+        batch, (m, k, n) = index[:-3], index[-3:]
+        first = a.at((*broadcast_index(batch, a.shape[:-2]), m, k))
+        return first * b.at((*broadcast_index(batch, b.shape[:-2]), k, n))
+
+    products = Value(a.dtype, shape, at)
+    rule = Reduction(const(0, a.dtype), lambda total, x: total + x)
+    about = products.by(node=node.name, op=node.op)
+    summed = reduce_to(lowering, products, [rank - 2], rule, a.dtype, f"{node.outputs[0]}_sums", about)
+    return movement.reshape(summed, (*shape[:-2], shape[-1]))
+
+
+def _broadcast(a: Extents, b: Extents) -> Extents:
+    rank = max(len(a), len(b))
+    left, right = (const(1),) * (rank - len(a)) + a, (const(1),) * (rank - len(b)) + b
+    return tuple(y if is_one(x) else x for x, y in zip(left, right, strict=True))
+
+
+def _affine(lowering: Lowering, node: Node, value: Value) -> Value:
+    """alpha * value + beta * c."""
+    alpha, beta = real(node.attributes["alpha"]), real(node.attributes["beta"])
+    c = lowering.value(node.inputs[2]) if node.input(2) else None
+
+    def at(index: Index) -> Expr:
+        scaled = value.at(index) if node.attributes["alpha"] == 1 else alpha * value.at(index)
+        if c is None:
+            return scaled
+        offset = c.at(broadcast_index(index, c.shape))
+        return scaled + (offset if node.attributes["beta"] == 1 else beta * offset)
+
+    return Value(value.dtype, value.shape, at, order=value.order).by(value, node=node.name, op=node.op)
+
+

@@ -1,0 +1,61 @@
+"""Weights in the order that the kernels of program/kernels.py read them. Canonical form: [group][out channel][tap][in channel]."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgec.program.kernels import CHANNEL_BLOCK, LANES
+
+
+def round_up(count: int, multiple: int) -> int:
+    return -(-count // multiple) * multiple
+
+
+def pack_float(weights: np.ndarray) -> np.ndarray:
+    """[group][panel][tap][in][16] float32, missing output channels zero."""
+    groups, outputs, taps, inputs = weights.shape
+    padded = np.zeros((groups, round_up(outputs, LANES), taps, inputs), np.float32)
+    padded[:, :outputs] = weights
+    return np.ascontiguousarray(padded.reshape(groups, -1, LANES, taps, inputs).transpose(0, 1, 3, 4, 2)).reshape(-1)
+
+
+def pack_int8(weights: np.ndarray, k_multiple: int) -> np.ndarray:
+    """[group][panel][tap][in / 4][16][4] int8, in channels padded to k_multiple with zeros."""
+    groups, outputs, taps, inputs = weights.shape
+    padded = np.zeros((groups, round_up(outputs, LANES), taps, round_up(inputs, k_multiple)), np.int8)
+    padded[:, :outputs, :, :inputs] = weights
+    blocks = padded.reshape(groups, -1, LANES, taps, padded.shape[3] // 4, 4)
+    return np.ascontiguousarray(blocks.transpose(0, 1, 3, 4, 2, 5)).reshape(-1)
+
+
+def pack_any(weights: np.ndarray) -> np.ndarray:
+    """[out channel of all groups][tap][in] int16."""
+    return np.ascontiguousarray(weights, dtype=np.int16).reshape(-1)
+
+
+def pack_panels(values: np.ndarray) -> np.ndarray:
+    """[group][out channel] -> [group][panels * 16], zero padded; for biases and scales."""
+    groups, outputs = values.shape
+    padded = np.zeros((groups, round_up(outputs, LANES)), values.dtype)
+    padded[:, :outputs] = values
+    return padded.reshape(-1)
+
+
+def pack_depthwise(weights: np.ndarray) -> np.ndarray:
+    """[channel][1][tap][1] -> [tap][channels rounded up to 16]."""
+    channels, _, taps, _ = weights.shape
+    padded = np.zeros((taps, round_up(channels, CHANNEL_BLOCK)), weights.dtype)
+    padded[:, :channels] = weights[:, 0, :, 0].T
+    return padded.reshape(-1)
+
+
+def pack_channels(values: np.ndarray) -> np.ndarray:
+    """[channel] -> [channels rounded up to 16], zero padded."""
+    padded = np.zeros(round_up(values.size, CHANNEL_BLOCK), values.dtype)
+    padded[: values.size] = values.reshape(-1)
+    return padded
+
+
+def fits_int8_kernels(weights: np.ndarray) -> bool:
+    """The precondition of ConvInt8 and DepthwiseInt8: w - z_w in [-127, 127], so that two products fit an int16 sum."""
+    return bool(weights.size == 0 or np.abs(weights.astype(np.int32)).max() <= 127)

@@ -1,0 +1,150 @@
+"""Pools: the pool kernels; windows over whole images are reductions, see reduction.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgec.ir.graph import Node
+from edgec.ir.types import DType
+from edgec.lower.builder import Lowering, Unsupported
+from edgec.lower.coding import Params, decoded, limits
+from edgec.lower.comment import quantization, tensor
+from edgec.lower.convolution import labelled
+from edgec.lower.layout import Pixels, pixels
+from edgec.lower.product import image, pair
+from edgec.lower.quantized import coded_params, ending, finish, ratio, usable
+from edgec.lower.reduction import average_codes, mean, reduce_node
+from edgec.lower.values import Coded, Value, channels_last, elements, fixed
+from edgec.program.kernels import PoolAverageFloat, PoolAverageInt8, PoolMaxFloat, PoolMaxInt8, Window
+
+WHOLE_IMAGE_TAPS = 64  # a window of more taps that gives one pixel is a reduction: pool kernels keep a pointer per tap
+
+
+@dataclass(frozen=True)
+class Pool:
+    """One pool's geometry; rank 1 is a window of height 1."""
+
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    begins: tuple[int, int]
+    ends: tuple[int, int]
+    count_include_pad: int
+
+    @property
+    def taps(self) -> int:
+        return self.kernel[0] * self.kernel[1]
+
+
+def describe_pool(lowering: Lowering, node: Node) -> Pool:
+    attributes = node.attributes
+    rank = len(attributes["kernel_shape"])
+    if rank > 2:
+        raise Unsupported(f"{node.op} over {rank} spatial axes", "one or two are supported")
+    pads = attributes["pads"]
+    return Pool(
+        pair(attributes["kernel_shape"], 1), pair(attributes["strides"], 1), pair(attributes.get("dilations", [1] * rank), 1),
+        pair(pads[:rank], 0), pair(pads[rank:], 0), int(attributes.get("count_include_pad", 0)),
+    )  # fmt: skip
+
+
+def max_pool(lowering: Lowering, node: Node) -> None:
+    """The largest pixel of each window; of codes it is the largest code."""
+    if len([name for name in node.outputs if name]) > 1:
+        raise Unsupported("MaxPool with indices", "drop the second output")
+    pool, value = describe_pool(lowering, node), lowering.value(node.inputs[0])
+    if coded_params(value) is not None and value.coded is not None:
+        x, y, window = _frame(lowering, node, pool, value.coded.value, node.outputs[0])
+        low, high = limits(lowering.activation)
+        lowering.template(
+            PoolMaxInt8(window, x[1].view.pointer, y[1].view.pointer, fixed(x[0].shape[1]), low, high),
+            node.outputs[0], labelled(y[0], [node]), 0, tensor(x[0].dtype, x[0].shape),
+        )  # fmt: skip
+        result = decoded(Coded(y[0], value.coded.zero, value.coded.scale), DType.FLOAT32)
+        lowering.define(node.outputs[0], result)
+        return
+    if value.dtype != DType.FLOAT32:
+        raise Unsupported(f"MaxPool of {value.dtype.value}", "put DequantizeLinear before it")
+    x, y, window = _frame(lowering, node, pool, value, node.outputs[0])
+    lowering.template(
+        PoolMaxFloat(window, x[1].view.pointer, y[1].view.pointer, fixed(x[0].shape[1])),
+        node.outputs[0], labelled(y[0], [node]), 0, tensor(x[0].dtype, x[0].shape),
+    )  # fmt: skip
+    lowering.define(node.outputs[0], y[0])
+
+
+def average_pool(lowering: Lowering, node: Node) -> None:
+    """Clause 8 for codes, else the float mean."""
+    pool, value = describe_pool(lowering, node), lowering.value(node.inputs[0])
+    whole = elements(lowering.shape(node.outputs[0])[2:]) == 1 and pool.taps > WHOLE_IMAGE_TAPS and not any(pool.begins + pool.ends)
+    if whole and pool.taps == elements(value.shape[2:]):
+        global_average(lowering, node)
+        return
+    if _average_codes(lowering, node, pool, value):
+        return
+    x, y, window = _frame(lowering, node, pool, value, node.outputs[0])
+    arguments = PoolAverageFloat(window, x[1].view.pointer, y[1].view.pointer, fixed(x[0].shape[1]), pool.count_include_pad, *pool.ends)
+    lowering.template(arguments, node.outputs[0], labelled(y[0], [node]), 0, tensor(x[0].dtype, x[0].shape))
+    lowering.define(node.outputs[0], y[0])
+
+
+def global_average(lowering: Lowering, node: Node) -> None:
+    """The mean over the spatial axes."""
+    value = lowering.value(node.inputs[0])
+    axes = tuple(range(2, value.rank))
+    if not average_codes(lowering, node, axes):
+        mean(lowering, node, axes)
+
+
+def global_max(lowering: Lowering, node: Node) -> None:
+    value = lowering.value(node.inputs[0])
+    reduce_node(lowering, node, "ReduceMax", tuple(range(2, value.rank)))
+
+
+def _average_codes(lowering: Lowering, node: Node, pool: Pool, value: Value) -> bool:
+    source, end = coded_params(value), ending(lowering, node.outputs[0])
+    if source is None or value.coded is None or end is None:
+        return False
+    factor = ratio(source.scale, end.params.scale)
+    if not usable(factor) or pool.taps * 255 >= 2**31:
+        return False
+    x, y, window = _frame(lowering, node, pool, value.coded.value, end.name)
+    scale = lowering.pointer(f"{end.name}_scale", _scales(factor, pool.taps))
+    arguments = PoolAverageInt8(
+        window, x[1].view.pointer, scale, y[1].view.pointer, fixed(x[0].shape[1]), pool.count_include_pad, *pool.ends,
+        source.zero, end.params.zero, end.low, end.high,
+    )  # fmt: skip
+    lowering.template(arguments, end.name, labelled(y[0], [node, *end.nodes[:-1]]), 0, tensor(x[0].dtype, x[0].shape), (_line(source, end.params),))
+    finish(lowering, end, y[0])
+    return True
+
+
+def _line(source: Params, result: Params) -> str:
+    return f"{quantization('x', float(source.scale), source.zero)}   {quantization('y', float(result.scale), result.zero)}"
+
+
+def _scales(factor: np.float32, taps: int) -> np.ndarray:
+    """fl32(factor / n) by the number of pixels counted; no window counts none, so entry 0 is a filler."""
+    counts = np.maximum(np.arange(taps + 1), 1).astype(np.float32)
+    return (np.float32(factor) / counts).astype(np.float32)
+
+
+def _frame(lowering: Lowering, node: Node, pool: Pool, value: Value, name: str) -> tuple[tuple[Value, Pixels], tuple[Value, Pixels], Window]:
+    """Operand and result as channels-last pixels, and the window between them."""
+    shape = lowering.shape(node.outputs[0])
+    found = pixels(value.view, value.shape) if value.view is not None else None
+    if found is None:
+        stored = lowering.materialize(value, node.inputs[0], channels_last(value.rank))
+        lowering.keep(node.inputs[0], value, stored)
+        value, found = stored, pixels(stored.view, stored.shape) if stored.view is not None else None
+    y = lowering.place(name, value.dtype, shape, channels_last(len(shape)))
+    target = pixels(y.view, shape) if y.view is not None else None
+    if target is None:
+        y = lowering.dense(name, value.dtype, shape, channels_last(len(shape)))
+        target = pixels(y.view, shape) if y.view is not None else None
+    assert found is not None and target is not None
+    window = Window(value.shape[0], *image(value.shape), found.stride, *image(shape), target.stride,
+                    *pool.kernel, *pool.strides, *pool.dilations, *pool.begins)  # fmt: skip
+    return (value, found), (y, target), window

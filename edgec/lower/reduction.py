@@ -1,0 +1,201 @@
+"""Reductions over axes as loop nests: sums from +0 and extremes from infinity, by ascending index (docs/int8.md, clause 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edgec.ir.graph import Node
+from edgec.ir.types import DType
+from edgec.lower import movement
+from edgec.lower.builder import Lowering
+from edgec.lower.coding import difference, settle
+from edgec.lower.moves import integers
+from edgec.lower.nest import Axis
+from edgec.lower.quantized import coded_params, ending, finish, ratio, usable
+from edgec.lower.values import Index, Value, elements, is_one, row_major
+from edgec.program.expr import FLOAT, INT, Expr, binary, cast, const, load, maximum, minimum, product, real, select, unary, var
+from edgec.program.program import Assign, Declare, For, Statement, Store
+
+Combine = Callable[[Expr, Expr], Expr]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """start, then accumulated = combine(accumulated, element) for each element, then finish(accumulated)."""
+
+    start: Expr
+    combine: Combine
+    finish: Callable[[Expr], Expr] = lambda total: total
+
+
+def reduce_to(lowering: Lowering, source: Value, axes: Sequence[int], rule: Reduction, dtype: DType, name: str, about: Value) -> Value:
+    """`source` reduced over `axes`, which stay as extents of 1, in a new buffer.
+
+    With reduced axes outside of kept ones in memory, the running totals stay in memory, so that inner loops are contiguous.
+    """
+    order = source.order or row_major(source.rank)
+    shape = tuple(const(1) if d in axes else size for d, size in enumerate(source.shape))
+    result = lowering.place(name, dtype, shape, order)
+    assert result.view is not None
+    loops = {d: (var(f"i{d}" if d not in axes else f"k{d}"), size) for d, size in enumerate(source.shape)}
+    index = tuple(const(0) if is_one(size) else loops[d][0] for d, size in enumerate(source.shape))
+    target = tuple(const(0) if d in axes else i for d, i in enumerate(index))
+    kept = [d for d in order if d not in axes and not is_one(source.shape[d])]
+    first = min((order.index(d) for d in axes if not is_one(source.shape[d])), default=len(order))
+    inner = [d for d in kept if order.index(d) > first]
+    outer = [loops[d] for d in kept if d not in inner]
+    reduced = [loops[d] for d in sorted(axes) if not is_one(source.shape[d])]
+    position = result.view.position(target)
+    if inner and rule.start.dtype == dtype:
+        body = _in_memory(result.view.buffer, position, [loops[d] for d in inner], reduced, rule, source.at(index), dtype)
+    else:
+        outer += [loops[d] for d in inner]
+        body = _in_register(result.view.buffer, position, reduced, rule, source.at(index))
+    lowering.loops(outer, body, name, replace(about, shape=shape, dtype=dtype))
+    return result
+
+
+def _in_register(buffer: str, position: Expr, reduced: Sequence[Axis], rule: Reduction, element: Expr) -> list[Statement]:
+    total = var("total", rule.start.dtype)
+    step = Assign(total, rule.combine(total, element))
+    return [Declare(total, rule.start, mutable=True), *loop(reduced, [step]), Store(buffer, position, rule.finish(total))]
+
+
+def _in_memory(
+    buffer: str, position: Expr, inner: Sequence[Axis], reduced: Sequence[Axis], rule: Reduction, element: Expr, dtype: DType
+) -> list[Statement]:
+    total = load(buffer, position, dtype)
+    begin = Store(buffer, position, rule.start)
+    step = Store(buffer, position, rule.combine(total, element))
+    end = Store(buffer, position, rule.finish(total))
+    return [*loop(inner, [begin]), *loop([*reduced, *inner], [step]), *loop(inner, [end])]
+
+
+def loop(axes: Sequence[Axis], body: Sequence[Statement]) -> list[Statement]:
+    """`body` inside loops, outermost first; no loop for an extent of 1."""
+    statements = list(body)
+    for axis, size in reversed(axes):
+        if not is_one(size):
+            statements = [For(axis, size, tuple(statements))]
+    return statements
+
+
+# Nodes
+
+
+def _sum(dtype: DType) -> Reduction:
+    return Reduction(const(0, dtype), lambda total, x: total + x)
+
+
+def _rules(dtype: DType) -> dict[str, Reduction]:
+    lowest, highest = (float("-inf"), float("inf")) if dtype.is_float else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
+    return {
+        "ReduceSum": _sum(dtype),
+        "ReduceProd": Reduction(const(1, dtype), lambda total, x: total * x),
+        "ReduceMax": Reduction(const(lowest, dtype), maximum),
+        "ReduceMin": Reduction(const(highest, dtype), minimum),
+        "ReduceL1": Reduction(const(0, dtype), lambda total, x: total + unary("abs", x)),
+        "ReduceL2": Reduction(const(0, dtype), lambda total, x: total + x * x, lambda total: unary("sqrt", total)),
+        "ReduceSumSquare": Reduction(const(0, dtype), lambda total, x: total + x * x),
+        "ReduceLogSum": Reduction(const(0, dtype), lambda total, x: total + x, lambda total: unary("log", total)),
+    }
+
+
+def reduce_(lowering: Lowering, node: Node) -> None:
+    """Reduce*: the axes are a constant operand."""
+    axes = tuple(integers(lowering, node, 1))
+    if node.op == "ReduceMean":
+        if not (_spatial(lowering, node, axes) and average_codes(lowering, node, axes)):
+            mean(lowering, node, axes)
+    else:
+        reduce_node(lowering, node, node.op, axes)
+
+
+def _spatial(lowering: Lowering, node: Node, axes: Sequence[int]) -> bool:
+    rank = len(lowering.graph.shape(node.inputs[0]))
+    return rank >= 3 and sorted(axes) == list(range(2, rank))
+
+
+def reduce_node(lowering: Lowering, node: Node, op: str, axes: Sequence[int]) -> None:
+    value = lowering.value(node.inputs[0])
+    _finish_reduction(lowering, node, value, axes, _rules(value.dtype)[op])
+
+
+def mean(lowering: Lowering, node: Node, axes: Sequence[int]) -> None:
+    """s = sum(x), then s / n."""
+    value = lowering.value(node.inputs[0])
+    n = product(tuple(value.shape[d] for d in axes))
+    divisor = cast(n, value.dtype)
+    rule = replace(_sum(value.dtype), finish=lambda total: total / divisor)
+    _finish_reduction(lowering, node, value, axes, rule)
+
+
+def _finish_reduction(lowering: Lowering, node: Node, value: Value, axes: Sequence[int], rule: Reduction) -> None:
+    about = value.by(value, node=node.name, op=node.op)
+    shape = lowering.shape(node.outputs[0])
+    name = node.outputs[0] if len(shape) == value.rank else f"{node.outputs[0]}_kept"
+    result = reduce_to(lowering, value, axes, rule, value.dtype, name, about)
+    lowering.define(node.outputs[0], movement.reshape(result, shape))
+
+
+def average_codes(lowering: Lowering, node: Node, axes: Sequence[int]) -> bool:
+    """Clause 8 over whole images: exact sums in int32, then one multiplication."""
+    value = lowering.value(node.inputs[0])
+    source, end = coded_params(value), ending(lowering, node.outputs[0])
+    if source is None or value.coded is None or end is None:
+        return False
+    factor, n = ratio(source.scale, end.params.scale), elements(tuple(value.shape[d] for d in axes))
+    if not usable(factor) or n * 255 >= 2**31:
+        return False
+    codes, m = value.coded.value, np.float32(factor) / np.float32(n)
+    terms = replace(codes, dtype=INT, at=lambda index: difference(codes.at(index), source.zero), view=None)
+    rule = Reduction(const(0), lambda total, x: total + x)
+    sums = reduce_to(lowering, terms, axes, rule, INT, f"{end.name}_sums", codes.by(codes, node=node.name, op=node.op))
+
+    def at(index: Index) -> Expr:
+        return settle(cast(sums.at(index), FLOAT) * real(float(m)), end.low, end.high, end.params.zero, lowering.activation)
+
+    result = Value(lowering.activation, sums.shape, at, order=sums.order).by(node=node.name, op="Requantize")
+    finish(lowering, end, movement.reshape(result, lowering.shape(node.outputs[0])))
+    return True
+
+
+def arg_extreme(lowering: Lowering, node: Node) -> None:
+    """ArgMax and ArgMin: the position of the first (or last) extreme along one axis."""
+    value, axis = lowering.value(node.inputs[0]), node.attributes["axis"]
+    axis %= value.rank
+    shape = tuple(const(1) if d == axis else size for d, size in enumerate(value.shape))
+    order = value.order or row_major(value.rank)
+    result = lowering.dense(node.outputs[0], DType.INT64, shape, order)
+    view = result.view
+    assert view is not None
+    best, place, k, seen = var("best", value.dtype), var("place"), var("k"), var("seen", value.dtype)
+    loops = {d: (var(f"i{d}"), size) for d, size in enumerate(shape)}
+    index = tuple(loops[d][0] for d in range(value.rank))
+    better = _better(node, seen, best)
+    start = value.at(_at(index, axis, const(0)))
+    body: list[Statement] = [
+        Declare(best, start, mutable=True), Declare(place, const(0), mutable=True),
+        For(k, value.shape[axis], (
+            Declare(seen, value.at(_at(index, axis, k))),
+            Assign(place, select(better, k, place)), Assign(best, select(better, seen, best)),
+        )),
+        Store(view.buffer, view.position(_at(index, axis, const(0))), cast(place, DType.INT64)),
+    ]  # fmt: skip
+    lowering.loops([loops[d] for d in order if d != axis], body, node.outputs[0], result.by(value, node=node.name, op=node.op))
+    lowering.define(node.outputs[0], movement.reshape(result, lowering.shape(node.outputs[0])))
+
+
+def _better(node: Node, seen: Expr, best: Expr) -> Expr:
+    last = bool(node.attributes.get("select_last_index", 0))
+    if node.op == "ArgMax":
+        return binary("le", best, seen) if last else binary("lt", best, seen)
+    return binary("le", seen, best) if last else binary("lt", seen, best)
+
+
+def _at(index: Index, axis: int, position: Expr) -> Index:
+    return (*index[:axis], position, *index[axis + 1 :])
+

@@ -1,0 +1,74 @@
+"""What follows a node and can be computed by its kernel: one activation, one residual addition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from edgec.ir.graph import Graph, Node
+from edgec.lower.builder import Lowering
+from edgec.lower.product import Product
+from edgec.lower.values import Value
+
+
+@dataclass
+class Tail:
+    """The nodes behind a kernel that it absorbs: `name` is the value it now computes."""
+
+    name: str
+    low: float = float("-inf")
+    high: float = float("inf")
+    residual: Value | None = None
+    nodes: list[Node] = field(default_factory=list)
+
+
+def sole_reader(graph: Graph, name: str) -> Node | None:
+    """The only reader of `name`, None when there are several or it is a graph output."""
+    readers = graph.readers(name)
+    return readers[0] if len(readers) == 1 and name not in graph.outputs else None
+
+
+def activation_bounds(graph: Graph, node: Node) -> tuple[float, float] | None:
+    """The bounds of a Relu or of a Clip with constant bounds."""
+    if node.op == "Relu":
+        return 0.0, float("inf")
+    if node.op != "Clip":
+        return None
+    bounds = [float("-inf"), float("inf")]
+    for index in (1, 2):
+        if node.input(index):
+            array = graph.constant(node.input(index))
+            if array is None:
+                return None
+            bounds[index - 1] = float(array.reshape(()).item())
+    return bounds[0], bounds[1]
+
+
+def float_tail(lowering: Lowering, node: Node, product: Product) -> Tail:
+    """The residual Add and the activation behind a float product, absorbed."""
+    graph, tail = lowering.graph, Tail(node.outputs[0])
+    reader = sole_reader(graph, tail.name)
+    if reader is not None and reader.op == "Add" and product.finish is None:
+        tail.residual = _residual(lowering, reader, tail.name, product)
+        if tail.residual is not None:
+            _extend(lowering, tail, reader)
+            reader = sole_reader(graph, tail.name)
+    bounds = activation_bounds(graph, reader) if reader is not None and reader.inputs[0] == tail.name else None
+    if reader is not None and bounds is not None:
+        tail.low, tail.high = bounds
+        _extend(lowering, tail, reader)
+    return tail
+
+
+def _extend(lowering: Lowering, tail: Tail, node: Node) -> None:
+    lowering.absorb(node)
+    tail.nodes.append(node)
+    tail.name = node.outputs[0]
+
+
+def _residual(lowering: Lowering, add: Node, name: str, product: Product) -> Value | None:
+    """The other operand of `add`, when it is in memory, of the same shape and the same pixel order."""
+    other = add.inputs[1] if add.inputs[0] == name else add.inputs[0]
+    value = lowering.values.get(other)
+    if other == name or value is None or value.shape != product.shape or product.pixels(value, product.shape) is None:
+        return None
+    return value

@@ -1,0 +1,207 @@
+"""The template kernels in numpy, by the docstrings of program/kernels.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from edgec.program import kernels
+from edgec.program.kernels import CHANNEL_BLOCK, LANES
+
+
+class Frame:
+    """The window of one call with every size as an integer."""
+
+    def __init__(self, machine: Any, arguments: Any) -> None:
+        self.machine, self.a = machine, arguments
+        self.w = {key: machine.integer(value) for key, value in vars(arguments.window).items()}
+        self.rows = np.arange(self.w["batch"] * self.w["out_height"] * self.w["out_width"])
+
+    def pixels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(batch, y, x) of every output pixel."""
+        x, rest = self.rows % self.w["out_width"], self.rows // self.w["out_width"]
+        return rest // self.w["out_height"], rest % self.w["out_height"], x
+
+    def taps(self) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
+        """(tap, input pixel of every output pixel, whether it lies inside the image, its (y, x))."""
+        w = self.w
+        n, y, x = self.pixels()
+        for tap in range(w["kernel_height"] * w["kernel_width"]):
+            i = y * w["stride_height"] - w["pad_top"] + (tap // w["kernel_width"]) * w["dilation_height"]
+            j = x * w["stride_width"] - w["pad_left"] + (tap % w["kernel_width"]) * w["dilation_width"]
+            inside = (i >= 0) & (i < w["in_height"]) & (j >= 0) & (j < w["in_width"])
+            yield tap, np.where(inside, (n * w["in_height"] + i) * w["in_width"] + j, 0), inside, np.stack([i, j])
+
+    def read(self, pointer: Any, pixel: np.ndarray, stride: Any, channels: int) -> np.ndarray:
+        """[pixel, channel] of a channels-last tensor."""
+        start = self.machine.integer(pointer.offset)
+        index = start + pixel[:, None] * self.machine.integer(stride) + np.arange(channels)[None, :]
+        memory = self.machine.memory[pointer.buffer]
+        assert index.max(initial=0) < memory.size and index.min(initial=0) >= 0, f"{pointer.buffer} is read outside"
+        return memory[index]
+
+    def constant(self, pointer: Any, count: int) -> np.ndarray:
+        start = self.machine.integer(pointer.offset)
+        data = self.machine.memory[pointer.buffer][start : start + count]
+        assert data.size == count, f"{pointer.buffer} is too small"
+        return data
+
+    def write(self, values: np.ndarray) -> None:
+        y = self.a.y
+        start = self.machine.integer(y.offset)
+        index = start + self.rows[:, None] * self.w["out_pixel_stride"] + np.arange(values.shape[1])[None, :]
+        memory = self.machine.memory[y.buffer]
+        assert index.max(initial=0) < memory.size, f"{y.buffer} is written outside"
+        memory[index] = values.astype(memory.dtype)
+
+    @property
+    def count(self) -> int:
+        return self.w["kernel_height"] * self.w["kernel_width"]
+
+
+def up(count: int, multiple: int) -> int:
+    return -(-count // multiple) * multiple
+
+
+def run_template(machine: Any, arguments: Any) -> None:
+    with np.errstate(all="ignore"):
+        RUN[type(arguments)](Frame(machine, arguments))
+
+
+def _settle(total: np.ndarray, low: int, high: int, zero: int) -> np.ndarray:
+    return np.clip(np.rint(total), np.float32(low - zero), np.float32(high - zero)).astype(np.int64) + zero
+
+
+def _products(f: Frame, weights: np.ndarray, zero: int) -> np.ndarray:
+    """sum over taps of x * w, [pixel, group, out]; a pixel outside of the image is `zero`. weights: [group][tap][out][in]."""
+    a = f.a
+    groups, _, outs, inputs = weights.shape
+    total = np.zeros((f.rows.size, groups, outs), np.float64)
+    for tap, pixel, inside, _ in f.taps():
+        x = f.read(a.x, pixel, f.w["in_pixel_stride"], groups * inputs).astype(np.float64)
+        x = np.where(inside[:, None], x, zero).reshape(-1, groups, inputs)
+        total += np.einsum("pgi,goi->pgo", x, weights[:, tap].astype(np.float64), optimize=True)
+    return total
+
+
+def _panels(f: Frame, pointer: Any, dtype_inputs: int, inner: int) -> np.ndarray:
+    """Packed weights as [group][tap][out][in]. `inner`: 4 for int8 (packed by fours), 1 for float."""
+    a = f.a
+    panels = up(a.out_channels, LANES) // LANES
+    data = f.constant(pointer, a.groups * panels * f.count * dtype_inputs * LANES)
+    blocks = data.reshape(a.groups, panels, f.count, dtype_inputs // inner, LANES, inner)
+    full = blocks.transpose(0, 2, 1, 4, 3, 5).reshape(a.groups, f.count, panels * LANES, dtype_inputs)
+    return full[:, :, : a.out_channels, : a.in_channels]
+
+
+def _per_channel(f: Frame, pointer: Any) -> np.ndarray:
+    a = f.a
+    width = up(a.out_channels, LANES)
+    return f.constant(pointer, a.groups * width).reshape(a.groups, width)[:, : a.out_channels]
+
+
+def conv_int8(f: Frame) -> None:
+    a = f.a
+    weights = _panels(f, a.weights, up(a.in_channels, f.machine.k_multiple), 4)
+    total = _products(f, weights, a.zero_x).astype(np.int64) + _per_channel(f, a.bias)
+    v = _settle(total.astype(np.float32) * _per_channel(f, a.scale), a.low, a.high, a.zero_y).reshape(f.rows.size, -1)
+    if a.residual is not None:
+        r = f.read(a.residual, f.rows, a.residual_pixel_stride, v.shape[1]).astype(np.int64)
+        own = (v - a.zero_y).astype(np.float32) * np.float32(a.add_scale)
+        other = (r - a.residual_zero).astype(np.float32) * np.float32(a.residual_scale)
+        v = _settle(own + other, a.add_low, a.add_high, a.add_zero)
+    f.write(v)
+
+
+def conv_int8_any(f: Frame) -> None:
+    a = f.a
+    size = a.groups * a.out_channels
+    data = f.constant(a.weights, size * f.count * a.in_channels).reshape(a.groups, a.out_channels, f.count, a.in_channels)
+    weights = data.transpose(0, 2, 1, 3).astype(np.int64)
+    correction = a.zero_x * weights.sum(axis=(1, 3))
+    total = _products(f, weights, a.zero_x).astype(np.int64) - correction + f.constant(a.bias, size).reshape(a.groups, -1)
+    scale = f.constant(a.scale, size).reshape(a.groups, -1)
+    f.write(_settle(total.astype(np.float32) * scale, a.low, a.high, a.zero_y).reshape(f.rows.size, -1))
+
+
+def _depthwise(f: Frame, zero: int) -> tuple[np.ndarray, int]:
+    """sum over taps of x * w by channel, [pixel, channel]."""
+    a = f.a
+    width = up(a.channels, CHANNEL_BLOCK)
+    weights = f.constant(a.weights, f.count * width).reshape(f.count, width)[:, : a.channels].astype(np.float64)
+    total = np.zeros((f.rows.size, a.channels))
+    for tap, pixel, inside, _ in f.taps():
+        x = f.read(a.x, pixel, f.w["in_pixel_stride"], a.channels).astype(np.float64)
+        total += np.where(inside[:, None], x, zero) * weights[tap]
+    return total, width
+
+
+def depthwise_int8(f: Frame) -> None:
+    a = f.a
+    sums, width = _depthwise(f, a.zero_x)
+    total = sums.astype(np.int64) + f.constant(a.bias, width)[: a.channels]
+    f.write(_settle(total.astype(np.float32) * f.constant(a.scale, width)[: a.channels], a.low, a.high, a.zero_y))
+
+
+def conv_float(f: Frame) -> None:
+    a = f.a
+    total = (_products(f, _panels(f, a.weights, a.in_channels, 1), 0) + _per_channel(f, a.bias)).reshape(f.rows.size, -1)
+    if a.residual is not None:
+        total = total + f.read(a.residual, f.rows, a.residual_pixel_stride, total.shape[1])
+    f.write(np.clip(total, a.low, a.high))
+
+
+def depthwise_float(f: Frame) -> None:
+    a = f.a
+    total, width = _depthwise(f, 0)
+    f.write(np.clip(total + f.constant(a.bias, width)[: a.channels], a.low, a.high))
+
+
+def _maximum(f: Frame, least: float) -> np.ndarray:
+    best = np.full((f.rows.size, f.a.channels), least)
+    for _, pixel, inside, _ in f.taps():
+        x = f.read(f.a.x, pixel, f.w["in_pixel_stride"], f.a.channels).astype(np.float64)
+        best = np.where(inside[:, None] & (x > best), x, best)
+    return best
+
+
+def pool_max_int8(f: Frame) -> None:
+    f.write(np.clip(_maximum(f, -1000), f.a.low, f.a.high))
+
+
+def pool_max_float(f: Frame) -> None:
+    f.write(_maximum(f, -np.inf))
+
+
+def _sums(f: Frame, zero: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(sum of x - zero, number of pixels counted) of every window."""
+    a, w = f.a, f.w
+    total = np.zeros((f.rows.size, a.channels), dtype)
+    count = np.zeros(f.rows.size, np.int64)
+    for _, pixel, inside, place in f.taps():
+        x = f.read(a.x, pixel, w["in_pixel_stride"], a.channels).astype(dtype) - dtype(zero)
+        total = total + np.where(inside[:, None], x, dtype(0))
+        padded = (place[0] < w["in_height"] + a.pad_bottom) & (place[1] < w["in_width"] + a.pad_right)
+        count += padded if a.count_include_pad else inside
+    return total, count
+
+
+def pool_average_int8(f: Frame) -> None:
+    a = f.a
+    total, count = _sums(f, a.zero_x, np.int64)
+    scale = f.constant(a.scale, f.count + 1)[count][:, None]
+    f.write(_settle(total.astype(np.float32) * scale, a.low, a.high, a.zero_y))
+
+
+def pool_average_float(f: Frame) -> None:
+    total, count = _sums(f, 0, np.float32)
+    f.write(total / count[:, None].astype(np.float32))
+
+
+RUN: dict[type, Callable[[Frame], None]] = {
+    kernels.ConvInt8: conv_int8, kernels.ConvInt8Any: conv_int8_any, kernels.DepthwiseInt8: depthwise_int8,
+    kernels.ConvFloat: conv_float, kernels.DepthwiseFloat: depthwise_float, kernels.PoolMaxInt8: pool_max_int8,
+    kernels.PoolMaxFloat: pool_max_float, kernels.PoolAverageInt8: pool_average_int8, kernels.PoolAverageFloat: pool_average_float,
+}  # fmt: skip
