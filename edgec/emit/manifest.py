@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from edgec.emit.calls import root_of, work_items
+from edgec.emit.addresses import root_of
+from edgec.emit.calls import work_items
 from edgec.program.expr import Const, Expr, Size, bound
 from edgec.program.kernels import TEMPLATES
 from edgec.program.program import AnyCall, Buffer, Kind, Port, Program, TemplateCall

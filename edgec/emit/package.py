@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from edgec.emit.addresses import port_field
 from edgec.emit.c_text import C_TYPES, float_literal, identifier
-from edgec.emit.calls import functions, port_field
+from edgec.emit.calls import functions
 from edgec.emit.constants import ALIGNMENT, assembly, c_source, layout_constants
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.emit.manifest import SCHEMA_VERSION, describe, finish_manifest, sha256, to_json

@@ -188,3 +188,17 @@ def test_names_that_are_no_c_identifiers_are_refused() -> None:
     program.name = "two words"
     with pytest.raises(UsageError, match="cannot be used in C"):
         emit_sources(program, HOST)
+
+
+def test_the_stack_bound_holds(tmp_path: Path, needs) -> None:
+    needs("gcc")
+    folder = write_package(tmp_path, pool_program(), HOST, pool_exam(1))
+    compile_package(folder, HOST, "gcc", "-O2", ["-fstack-usage"])
+    frames = [
+        int(line.split("\t")[1])
+        for path in folder.rglob("pooled*.su")
+        for line in path.read_text().splitlines()
+        if "_exam" not in path.name
+    ]
+    deepest = sum(sorted(frames)[-6:])  # no chain of calls in the core is longer: run, pool, part, step, kernel, its tail
+    assert 0 < deepest <= json.loads((folder / "manifest.json").read_text())["stack_bytes"]
