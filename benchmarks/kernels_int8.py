@@ -51,6 +51,11 @@ static void *filled(size_t size) {
     for (i = 0; i < size; i++) memory[i] = (char)(i * 7919 % 127);
     return memory;
 }
+static float *scales(int32_t count) {
+    float *memory = (float *)filled((size_t)count * 4);
+    while (count--) memory[count] = 0.001f;
+    return memory;
+}
 #define BEST(call, macs) do { \
     double best = 1e9; \
     int round, i; \
@@ -83,7 +88,7 @@ def layer_source(layer: tuple[str, int, int, int, int, int], vocabulary: str) ->
     name, items = f"{kind}_int8", bound(work_items(arguments))
     return f"""    {{
         const struct b_{name} a = {{{{{values}}}, (activation *)filled({before * before * ci}), (int8_t *)filled({weights}),
-            (int32_t *)filled({rounded * 4}), (float *)filled({rounded * 4}), (activation *)filled({size * size * co}), {rest}}};
+            (int32_t *)filled({rounded * 4}), scales({rounded}), (activation *)filled({size * size * co}), {rest}}};
         void *scratch = filled({scratch_bytes(arguments)});
         BEST(b_kernels_{vocabulary}.{name}(&a, 0, {items}, scratch), {macs}.0);
     }}

@@ -22,6 +22,7 @@ class Tile:
     row_step: int = 1
     taps: int = 2  # taps that a step of the depthwise kernel takes
     strip: int = 4  # pixels of a row that share the weights of a depthwise step
+    runs: tuple[int, ...] = (16,)  # channels that a depthwise register can hold, the most first; of fewer, more pixels
     hold: str = "weights"  # the operand that stays in registers while the other one passes: "weights" or "pixels"
 
 
@@ -68,16 +69,16 @@ VOCABULARIES: dict[str, Vocabulary] = {
             Tile((1,), 1, 8, strip=2, hold="pixels"), SSE41, "sse4_1",
         ),
         _x86(
-            "avx2", _AVX2, ("int8_lanes_avx2.h", "int8_avx2.h", "int8_taps_avx2.h"),
-            Tile((2, 1), 1, 4, hold="pixels"), AVX2, "avx2 fma",
+            "avx2", _AVX2, ("int8_lanes_avx2.h", "int8_avx2.h", "int8_rows_avx2.h", "int8_taps_avx2.h"),
+            Tile((2, 1), 1, 4, strip=2, runs=(32, 16), hold="pixels"), AVX2, "avx2 fma",
         ),
         _x86(
-            "avxvnni", _AVX2 + ",avxvnni", ("int8_lanes_avx2.h", "int8_avxvnni.h", "int8_taps_avxvnni.h"),
-            Tile((4, 1), 1, 2, taps=4), AVX2, "avx2 fma avx_vnni",
+            "avxvnni", _AVX2 + ",avxvnni", ("int8_lanes_avx2.h", "int8_avxvnni.h", "int8_rows_avx2.h", "int8_taps_avxvnni.h"),
+            Tile((4, 1), 1, 2, taps=4, strip=2, runs=(32, 16)), AVX2, "avx2 fma avx_vnni",
         ),
         _x86(
-            "avx512vnni", _AVX512, ("int8_lanes_avx512.h", "int8_avx512vnni.h", "int8_taps_avx512.h"),
-            Tile((7, 1), 2, 1, taps=4, strip=7), AVX512, "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni",
+            "avx512vnni", _AVX512, ("int8_lanes_avx512.h", "int8_avx512vnni.h", "int8_rows_avx512.h", "int8_taps_avx512.h"),
+            Tile((7, 1), 2, 1, taps=4, runs=(64, 32, 16)), AVX512, "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni",
         ),
         _arm64("neon", "", "", "int8_neon.h", Tile((2, 1), 1, 4, k_step=2, hold="pixels"), "asimd"),
         _arm64("dotprod", f"{_ARM82}+dotprod", "dotprod", "int8_dotprod.h", Tile((4, 1), 1, 4, k_step=2, hold="pixels"), "asimddp"),

@@ -1,32 +1,42 @@
 /* Depthwise words: two taps of a channel are a pair of 16-bit numbers for vpmaddwd. */
 
-typedef struct { __m256i a, b; } filters_t, taps_t;
+typedef sums_t filters_t;
+typedef struct { __m256i low, high; } taps_t; /* pairs of bytes */
 
-INLINE lanes_t load_sums(const int32_t *bias) {
-    lanes_t sums;
-    sums.a = _mm256_loadu_si256((const __m256i *)bias);
-    sums.b = _mm256_loadu_si256((const __m256i *)(bias + 8));
-    return sums;
-}
+INLINE __m256i widen_low(__m256i bytes) { return _mm256_srai_epi16(_mm256_unpacklo_epi8(bytes, bytes), 8); }
+INLINE __m256i widen_high(__m256i bytes) { return _mm256_srai_epi16(_mm256_unpackhi_epi8(bytes, bytes), 8); }
 
-INLINE filters_t load_filters(const int8_t *w0, const int8_t *w1) {
-    const __m128i first = _mm_loadu_si128((const __m128i *)w0), second = _mm_loadu_si128((const __m128i *)w1);
+INLINE filters_t widen_filters(__m256i w0, __m256i w1) {
+    const __m256i low = _mm256_unpacklo_epi8(w0, w1), high = _mm256_unpackhi_epi8(w0, w1);
     filters_t filters;
-    filters.a = _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(first, second));
-    filters.b = _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(first, second));
+    filters.q0 = widen_low(low);
+    filters.q1 = widen_high(low);
+    filters.q2 = widen_low(high);
+    filters.q3 = widen_high(high);
     return filters;
 }
 
-INLINE taps_t load_taps(const activation *x0, const activation *x1) {
-    const __m128i first = _mm_loadu_si128((const __m128i *)x0), second = _mm_loadu_si128((const __m128i *)x1);
+INLINE filters_t load_filters_32(const int8_t *w0, const int8_t *w1) { return widen_filters(load_row(w0), load_row(w1)); }
+INLINE filters_t load_filters_16(const int8_t *w0, const int8_t *w1) { return widen_filters(join_rows(w0, w0), join_rows(w1, w1)); }
+
+INLINE taps_t interleave(__m256i first, __m256i second) {
     taps_t taps;
-    taps.a = _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(first, second));
-    taps.b = _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(first, second));
+    taps.low = _mm256_unpacklo_epi8(first, second);
+    taps.high = _mm256_unpackhi_epi8(first, second);
     return taps;
 }
 
-INLINE lanes_t add_taps(lanes_t sums, filters_t w, taps_t x) {
-    sums.a = _mm256_add_epi32(sums.a, _mm256_madd_epi16(w.a, x.a));
-    sums.b = _mm256_add_epi32(sums.b, _mm256_madd_epi16(w.b, x.b));
+INLINE taps_t load_taps_32(const activation *x0, const activation *x1) { return interleave(load_row(x0), load_row(x1)); }
+
+INLINE taps_t load_taps_16(const activation *x0, const activation *y0, const activation *x1, const activation *y1) {
+    return interleave(join_rows(x0, y0), join_rows(x1, y1));
+}
+
+INLINE sums_t add_taps(sums_t sums, filters_t w, taps_t x) {
+    const __m256i zero = _mm256_setzero_si256();
+    sums.q0 = _mm256_add_epi32(sums.q0, _mm256_madd_epi16(w.q0, _mm256_unpacklo_epi8(x.low, zero)));
+    sums.q1 = _mm256_add_epi32(sums.q1, _mm256_madd_epi16(w.q1, _mm256_unpackhi_epi8(x.low, zero)));
+    sums.q2 = _mm256_add_epi32(sums.q2, _mm256_madd_epi16(w.q2, _mm256_unpacklo_epi8(x.high, zero)));
+    sums.q3 = _mm256_add_epi32(sums.q3, _mm256_madd_epi16(w.q3, _mm256_unpackhi_epi8(x.high, zero)));
     return sums;
 }

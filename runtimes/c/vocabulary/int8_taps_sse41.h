@@ -1,10 +1,11 @@
 /* Depthwise words: two taps of a channel are a pair of 16-bit numbers for pmaddwd. */
 
+typedef lanes_t sums_t;
 typedef struct { __m128i a, b, c, d; } filters_t;
 typedef struct { __m128i low, high; } taps_t; /* pairs of bytes */
 
-INLINE lanes_t load_sums(const int32_t *bias) {
-    lanes_t sums;
+INLINE sums_t load_sums_16(const int32_t *bias) {
+    sums_t sums;
     sums.a = _mm_loadu_si128((const __m128i *)bias);
     sums.b = _mm_loadu_si128((const __m128i *)(bias + 4));
     sums.c = _mm_loadu_si128((const __m128i *)(bias + 8));
@@ -12,7 +13,7 @@ INLINE lanes_t load_sums(const int32_t *bias) {
     return sums;
 }
 
-INLINE filters_t load_filters(const int8_t *w0, const int8_t *w1) {
+INLINE filters_t load_filters_16(const int8_t *w0, const int8_t *w1) {
     const __m128i first = _mm_loadu_si128((const __m128i *)w0), second = _mm_loadu_si128((const __m128i *)w1);
     const __m128i low = _mm_unpacklo_epi8(first, second), high = _mm_unpackhi_epi8(first, second);
     filters_t filters;
@@ -23,7 +24,7 @@ INLINE filters_t load_filters(const int8_t *w0, const int8_t *w1) {
     return filters;
 }
 
-INLINE taps_t load_taps(const activation *x0, const activation *x1) {
+INLINE taps_t load_taps_16(const activation *x0, const activation *x1) {
     const __m128i first = _mm_loadu_si128((const __m128i *)x0), second = _mm_loadu_si128((const __m128i *)x1);
     taps_t taps;
     taps.low = _mm_unpacklo_epi8(first, second);
@@ -31,11 +32,15 @@ INLINE taps_t load_taps(const activation *x0, const activation *x1) {
     return taps;
 }
 
-INLINE lanes_t add_taps(lanes_t sums, filters_t w, taps_t x) {
+INLINE sums_t add_taps(sums_t sums, filters_t w, taps_t x) {
     const __m128i zero = _mm_setzero_si128();
     sums.a = _mm_add_epi32(sums.a, _mm_madd_epi16(w.a, _mm_unpacklo_epi8(x.low, zero)));
     sums.b = _mm_add_epi32(sums.b, _mm_madd_epi16(w.b, _mm_unpackhi_epi8(x.low, zero)));
     sums.c = _mm_add_epi32(sums.c, _mm_madd_epi16(w.c, _mm_unpacklo_epi8(x.high, zero)));
     sums.d = _mm_add_epi32(sums.d, _mm_madd_epi16(w.d, _mm_unpackhi_epi8(x.high, zero)));
     return sums;
+}
+
+INLINE void store_sums_16(activation *y, sums_t sums, const float *scale, float low, float high, int32_t zero) {
+    store_lanes(y, requantize(sums, scale, low, high), zero);
 }
