@@ -17,7 +17,17 @@ from edgec.quant.report import LayerReport, QuantizationReport, measure, untouch
 from edgec.quant.rewrite import insert_quantization
 from edgec.quant.selection import select
 
-__all__ = ["LayerReport", "Progress", "QuantizationReport", "Quantized", "QuantizeOptions", "Sample", "Samples", "apply_calibration", "quantize"]
+__all__ = [
+    "LayerReport",
+    "Progress",
+    "QuantizationReport",
+    "Quantized",
+    "QuantizeOptions",
+    "Sample",
+    "Samples",
+    "apply_calibration",
+    "quantize",
+]
 
 REPORT_SAMPLES = 16
 
@@ -67,7 +77,8 @@ def apply_calibration(graph: Graph, content: Mapping[str, Any]) -> Graph:
     if missing := [value for value in selection.values if value not in calibration.parameters]:
         raise UsageError("the calibration belongs to another model", hint=f"it knows nothing of {missing[0]}; calibrate anew")
     weights = {
-        layer.node.outputs[0]: rebuild(quantized, layer, calibration.parameters, calibration.weights[layer.node.outputs[0]]) for layer in selection.matrices
+        layer.node.outputs[0]: rebuild(quantized, layer, calibration.parameters, calibration.weights[layer.node.outputs[0]])
+        for layer in selection.matrices
     }
     insert_quantization(quantized, selection, calibration.parameters, weights)
     return quantized
@@ -75,4 +86,6 @@ def apply_calibration(graph: Graph, content: Mapping[str, Any]) -> Graph:
 
 def is_quantized(graph: Graph) -> bool:
     """Whether any activation has parameters already."""
-    return any(node.op == "QuantizeLinear" or (node.op == "DequantizeLinear" and node.inputs[0] not in graph.constants) for node in graph.nodes)
+    return any(
+        node.op == "QuantizeLinear" or (node.op == "DequantizeLinear" and node.inputs[0] not in graph.constants) for node in graph.nodes
+    )

@@ -48,7 +48,11 @@ class Calibration:
             "factors": {value: packed(array) for value, array in self.factors.items()},
             "parameters": {value: {"scale": kept.scale, "zero_point": kept.zero_point} for value, kept in self.parameters.items()},
             "weights": {
-                output: {"scales": packed(kept.scales), "steps": packed(kept.steps), "shift": None if kept.shift is None else packed(kept.shift)}
+                output: {
+                    "scales": packed(kept.scales),
+                    "steps": packed(kept.steps),
+                    "shift": None if kept.shift is None else packed(kept.shift),
+                }
                 for output, kept in self.weights.items()
             },
         }
@@ -64,7 +68,9 @@ class Calibration:
             {value: unpacked(text) for value, text in content["factors"].items()},
             {value: Parameters(kept["scale"], kept["zero_point"]) for value, kept in content["parameters"].items()},
             {
-                output: LayerWeights(unpacked(kept["scales"]), unpacked(kept["steps"]), None if kept["shift"] is None else unpacked(kept["shift"]))
+                output: LayerWeights(
+                    unpacked(kept["scales"]), unpacked(kept["steps"]), None if kept["shift"] is None else unpacked(kept["shift"])
+                )
                 for output, kept in content["weights"].items()
             },
         )

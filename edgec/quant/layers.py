@@ -41,7 +41,9 @@ def rounded(values: np.ndarray, parameters: Parameters) -> np.ndarray:
     return stored
 
 
-def decide(graph: Graph, layer: Layer, parameters: Mapping[str, Parameters], moments: Moments | None, options: QuantizeOptions) -> LayerWeights:
+def decide(
+    graph: Graph, layer: Layer, parameters: Mapping[str, Parameters], moments: Moments | None, options: QuantizeOptions
+) -> LayerWeights:
     """Scales by least squares, then rounding to the nearest or, with statistics, against the covariance of the input."""
     weights = graph.constants[layer.node.inputs[1]]
     axis = layer_axis(layer)

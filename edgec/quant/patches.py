@@ -7,7 +7,7 @@ import numpy as np
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import static
 
-POSITIONS = 256  # of one sample; neighbours tell little new
+FEWEST, MOST = 64, 256  # positions of one sample that are looked at; neighbours tell little new
 
 
 def supported(graph: Graph, node: Node) -> bool:
@@ -33,17 +33,18 @@ def ungrouped(rows: np.ndarray, graph: Graph, node: Node) -> np.ndarray:
 
 
 def patches(graph: Graph, node: Node, data: np.ndarray, fill: float = 0.0) -> np.ndarray:
-    """[groups, positions, terms]: at most POSITIONS rows per sample, evenly spread, the same for every call."""
+    """[groups, positions, terms]: some rows of a sample, evenly spread, the same for every call; more where there are more terms."""
     if node.op != "Conv":
         flat = data.reshape(-1, data.shape[-1])
-        return flat[spread(len(flat))][None]
+        return flat[spread(len(flat), flat.shape[1])][None]
     kernel = graph.constants[node.inputs[1]].shape[2:]
     image, window = (data, kernel) if len(kernel) == 2 else (data[:, :, None], (1, *kernel))
     strides, dilations, pads = geometry(graph, node, len(kernel))
     out = static(graph.shape(node.outputs[0]))[2:]
     height, width = out if len(kernel) == 2 else (1, *out)
     image = np.pad(image, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])), constant_values=fill)
-    batch, rest = np.divmod(spread(data.shape[0] * height * width), height * width)
+    terms = graph.constants[node.inputs[1]][0].size
+    batch, rest = np.divmod(spread(data.shape[0] * height * width, terms), height * width)
     row, column = np.divmod(rest, width)
     rows = row[:, None, None] * strides[0] + np.arange(window[0])[None, :, None] * dilations[0]
     columns = column[:, None, None] * strides[1] + np.arange(window[1])[None, None, :] * dilations[1]
@@ -53,11 +54,12 @@ def patches(graph: Graph, node: Node, data: np.ndarray, fill: float = 0.0) -> np
     return taken.reshape(groups, len(batch), -1)
 
 
-def spread(count: int) -> np.ndarray:
-    """Up to POSITIONS of 0..count-1, by the golden ratio: even, and in step with no row length."""
-    if count <= POSITIONS:
+def spread(count: int, terms: int) -> np.ndarray:
+    """Some of 0..count-1, by the golden ratio: even, and in step with no row length."""
+    chosen = min(MOST, max(FEWEST, terms))
+    if count <= chosen:
         return np.arange(count)
-    return np.sort((np.arange(POSITIONS) * 0.6180339887498949 % 1.0 * count).astype(np.int64))
+    return np.sort((np.arange(chosen) * 0.6180339887498949 % 1.0 * count).astype(np.int64))
 
 
 def geometry(graph: Graph, node: Node, rank: int) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int, int, int]]:

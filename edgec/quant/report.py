@@ -52,9 +52,8 @@ class Noise:
         self.signal = self.error = 0.0
 
     def add(self, exact: np.ndarray, stored: np.ndarray) -> None:
-        one, two = exact.ravel(), (exact - stored).ravel()
-        self.signal += float(np.dot(one, one))
-        self.error += float(np.dot(two, two))
+        self.signal += float(np.square(exact, dtype=np.float64).sum())
+        self.error += float(np.square(exact - stored, dtype=np.float64).sum())
 
     @property
     def sqnr(self) -> float:
@@ -65,7 +64,13 @@ class Noise:
 
 
 def measure(
-    graph: Graph, quantized: Graph, selection: Selection, parameters: Mapping[str, Parameters], samples: Samples, count: int, progress: Progress | None
+    graph: Graph,
+    quantized: Graph,
+    selection: Selection,
+    parameters: Mapping[str, Parameters],
+    samples: Samples,
+    count: int,
+    progress: Progress | None,
 ) -> QuantizationReport:
     """Run the float and the quantized graph side by side over `count` samples, one after the other."""
     names = [value for value in selection.values if value not in graph.constants]
@@ -78,10 +83,12 @@ def measure(
             break
         one, two = exact(sample), stored(sample)
         for value in seen:
-            noise[value].add(one[value].astype(np.float64), two[twin.get(value, value)].astype(np.float64))
+            noise[value].add(one[value], two[twin.get(value, value)])
     rows = [row(graph, value, parameters[value], noise[value].sqnr) for value in names]
     rows.sort(key=lambda layer: (layer.sqnr, layer.value))
-    return QuantizationReport([asdict(layer) for layer in rows], dict(selection.refused), {output: noise[output].sqnr for output in graph.outputs})
+    return QuantizationReport(
+        [asdict(layer) for layer in rows], dict(selection.refused), {output: noise[output].sqnr for output in graph.outputs}
+    )
 
 
 def row(graph: Graph, value: str, parameters: Parameters, sqnr: float) -> LayerReport:

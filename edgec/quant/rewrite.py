@@ -64,7 +64,9 @@ def quantize_constant(graph: Graph, value: str, parameters: Parameters, selectio
 def redirect(graph: Graph, value: str, rounded: str, selection: Selection) -> None:
     for layer in selection.layers:
         if value in layer.operands:
-            layer.node.inputs = [rounded if name == value and place < data_inputs(layer) else name for place, name in enumerate(layer.node.inputs)]
+            layer.node.inputs = [
+                rounded if name == value and place < data_inputs(layer) else name for place, name in enumerate(layer.node.inputs)
+            ]
     graph.touched()
 
 

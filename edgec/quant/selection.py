@@ -84,7 +84,9 @@ def excluded_nodes(graph: Graph, patterns: tuple[str, ...]) -> frozenset[str]:
     """The node names that match; a pattern that matches nothing is a mistake."""
     names = [node.name for node in graph.nodes]
     matches = {pattern: [name for name in names if fnmatchcase(name, pattern)] for pattern in patterns}
-    problems = [Problem(f"no node is named {pattern!r}", "exclude", did_you_mean(pattern, names)) for pattern in patterns if not matches[pattern]]
+    problems = [
+        Problem(f"no node is named {pattern!r}", "exclude", did_you_mean(pattern, names)) for pattern in patterns if not matches[pattern]
+    ]
     if problems:
         raise UsageError("layers to exclude were not found", problems)
     return frozenset(name for found in matches.values() for name in found)

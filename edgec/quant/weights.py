@@ -37,7 +37,10 @@ def weight_scales(rows: np.ndarray) -> np.ndarray:
     for share in SHARES:
         scale = np.maximum(peak * share, SMALLEST_SCALE)
         stored = np.clip(np.rint(rows / scale[:, None]), -127, 127) * scale[:, None]
-        error = np.round(np.sum((rows - stored) ** 2, axis=1) / np.maximum(scale, SMALLEST_SCALE) ** 2, 6) * (scale / np.maximum(peak, SMALLEST_SCALE)) ** 2
+        error = (
+            np.round(np.sum((rows - stored) ** 2, axis=1) / np.maximum(scale, SMALLEST_SCALE) ** 2, 6)
+            * (scale / np.maximum(peak, SMALLEST_SCALE)) ** 2
+        )
         best, least = np.where(error < least, scale, best), np.minimum(error, least)
     return np.maximum(best, SMALLEST_SCALE).astype(np.float32)
 
@@ -47,7 +50,11 @@ def fit_bias(scales: np.ndarray, bias: np.ndarray | None, input_scale: float) ->
     if bias is None:
         return scales
     channels = len(scales)
-    largest = np.abs(bias.astype(np.float64)).reshape(-1, channels).max(axis=0) if bias.size >= channels else np.full(channels, np.abs(bias).max())
+    largest = (
+        np.abs(bias.astype(np.float64)).reshape(-1, channels).max(axis=0)
+        if bias.size >= channels
+        else np.full(channels, np.abs(bias).max())
+    )
     return np.maximum(scales, (largest / (input_scale * LARGEST_BIAS)).astype(np.float32))
 
 
