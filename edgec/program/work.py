@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgec.program.expr import Expr, Number, expr
-from edgec.program.kernels import LANES, PIXEL_BLOCK, ConvFloat, ConvInt8, ConvInt8Any, Window
+from edgec.program.kernels import LANES, PIXEL_BLOCK, ConvFloat, ConvInt8, DepthwiseInt8, Window
 
 PANELS_PER_ITEM = 8  # weight panels that share one set of tap pointers
 POINTER_BYTES = 8
@@ -37,17 +37,16 @@ def work_items(arguments: object) -> Expr:
 
 
 def scratch_bytes(arguments: object) -> int:
-    """Scratch of one thread, a multiple of 64: tap pointers for one pixel block (8 bytes each) and one row of padding."""
-    window: Window = arguments.window  # type: ignore[attr-defined]
-    taps = window.kernel_height * window.kernel_width
-    if isinstance(arguments, ConvInt8Any):
+    """Scratch of one thread, a multiple of 64: tap pointers for one pixel block (8 bytes each) and rows of padding, if it uses them."""
+    if not isinstance(arguments, (ConvInt8, ConvFloat, DepthwiseInt8)):
         return 0
-    if isinstance(arguments, (ConvInt8, ConvFloat)):
-        row = arguments.in_channels * (4 if isinstance(arguments, ConvFloat) else 1) + LANES
-        return _lines(taps * PIXEL_BLOCK * POINTER_BYTES) + _lines(row)
-    channels: int = getattr(arguments, "channels")  # noqa: B009
-    element = 4 if "Float" in type(arguments).__name__ else 1
-    return _lines(taps * PIXEL_BLOCK * POINTER_BYTES) + _lines((channels + LANES) * element) + _lines((channels + LANES) * 4)
+    window: Window = arguments.window
+    taps = window.kernel_height * window.kernel_width
+    if isinstance(arguments, DepthwiseInt8):
+        row = arguments.channels + LANES
+        return _lines(taps * PIXEL_BLOCK * POINTER_BYTES) + _lines(row) + _lines(row * 4)
+    row = arguments.in_channels * (4 if isinstance(arguments, ConvFloat) else 1) + LANES
+    return _lines(taps * PIXEL_BLOCK * POINTER_BYTES) + _lines(row)
 
 
 def _lines(count: int) -> int:
