@@ -24,7 +24,9 @@ Function = Callable[[Fraction], Real]
 
 DIGITS = 50
 HUGE = 10_000  # e^HUGE exceeds every product of binary32 numbers
-_work = Context(prec=160, Emax=99_999_999, Emin=-99_999_999)
+TINY = Fraction(1, 10**20)  # below it, two terms of a series are right to 60 digits
+_work = Context(prec=75, Emax=99_999_999, Emin=-99_999_999)
+_wide = Context(prec=200, Emax=99_999_999, Emin=-99_999_999)  # holds every product of 8 bits and a binary32 number exactly
 _result = Context(prec=DIGITS, Emax=99_999_999, Emin=-99_999_999)
 
 
@@ -45,6 +47,8 @@ def _sigmoid(x: Fraction) -> Decimal:
 
 
 def _tanh(x: Fraction) -> Decimal:
+    if abs(x) < TINY:
+        return _decimal(x - x**3 / 3)
     return _work.subtract(Decimal(1), _work.divide(Decimal(2), _work.add(_exp(2 * x), Decimal(1))))
 
 
@@ -72,7 +76,7 @@ def _erf(x: Decimal) -> Decimal:
     square = _work.multiply(x, x)
     term = total = Decimal(1)
     n = 0
-    while term > total.scaleb(-150, _work):
+    while term > total.scaleb(-70, _work):
         n += 1
         term = _work.divide(_work.multiply(term, _work.multiply(Decimal(2), square)), Decimal(2 * n + 1))
         total = _work.add(total, term)
@@ -103,7 +107,12 @@ def _log(x: Fraction) -> Real:
 
 
 def _sqrt(x: Fraction) -> Real:
-    return UNDEFINED if x < 0 else _rounded(_work.sqrt(_decimal(x)))
+    return UNDEFINED if x < 0 else _rounded(_root(x))
+
+
+def _root(x: Fraction) -> Decimal:
+    """Exact for squares."""
+    return _wide.sqrt(_wide.divide(Decimal(x.numerator), Decimal(x.denominator)))
 
 
 def clip(x: Fraction, low: Fraction | None, high: Fraction | None) -> Fraction:
@@ -128,7 +137,8 @@ def elu(x: Fraction, alpha: Fraction, gamma: Fraction = Fraction(1)) -> Fraction
     """gamma x, or gamma alpha (e^x - 1) below 0."""
     if x >= 0:
         return gamma * x
-    return gamma * alpha * Fraction(_work.subtract(_exp(x), Decimal(1)))
+    less = x + x**2 / 2 if -x < TINY else Fraction(_work.subtract(_exp(x), Decimal(1)))
+    return gamma * alpha * less
 
 
 def divide(a: Fraction, b: Fraction) -> Real:
@@ -145,7 +155,7 @@ def power(a: Fraction, b: Fraction) -> Real:
     if a < 0 and b.denominator != 1:
         return UNDEFINED
     if b.denominator == 2 and abs(b) <= 64:
-        return _rounded(_work.power(_work.sqrt(_decimal(a)), Decimal(b.numerator)))
+        return _rounded(_wide.power(_root(a), Decimal(b.numerator)))
     exponent = Fraction(_work.multiply(_decimal(b), _work.ln(_decimal(abs(a)))))
     return sign * _rounded(_exp(exponent))
 

@@ -123,3 +123,11 @@ def test_independent_of_numpy_features() -> None:
 def test_log_of_one_is_zero() -> None:
     assert entries("Log", 0.25, 0, 0.01, 128)[4] == 128
     assert entries("Log", 0.25, 0, 0.01, 128)[8] == 128 + round(log(2) / float(f32(0.01)))
+
+
+def test_tiny_scales_keep_their_digits() -> None:
+    """Near 0, tanh(x) and e^x - 1 are x, also at 2^-100; the square root of a square is exact there."""
+    tiny = 2.0**-100
+    assert entries("Tanh", tiny, 100, tiny, 100).tolist() == ALL.tolist()
+    assert entries("Elu", tiny, 100, tiny, 100).tolist() == ALL.tolist()
+    assert entries("Sqrt", tiny, 0, 2.0**-49, 0)[[0, 1, 9, 25, 81]].tolist() == [0, 0, 2, 2, 4]
