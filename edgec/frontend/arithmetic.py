@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from edgec.frontend.rules import rule
 from edgec.frontend.source import Source
 from edgec.ir.types import DType
 from edgec.ops.rules import axis_of
+
+LARGEST = 2**31  # elements of a tensor that a model makes
 
 
 def chain(b: Builder, s: Source, op: str, inputs: tuple[str, ...], output: str) -> None:
@@ -101,7 +104,10 @@ def constant(b: Builder, s: Source) -> None:
 @rule("ConstantOfShape")
 def constant_of_shape(b: Builder, s: Source) -> None:
     value = s.get("value", np.zeros(1, np.float32))
-    b.define(s.outputs[0], np.full(b.known(s, 0, "the shape"), value.reshape(-1)[0], value.dtype))
+    wanted = b.known(s, 0, "the shape")
+    if min(wanted, default=0) < 0 or prod(wanted) > LARGEST:
+        raise ModelError(f"the shape {wanted} is not possible")
+    b.define(s.outputs[0], np.full(wanted, value.reshape(-1)[0], value.dtype))
 
 
 @rule("Shape")

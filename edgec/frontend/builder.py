@@ -121,12 +121,14 @@ class Builder:
         try:
             self.dispatch(self, source)
         except ModelError as error:
-            hint = error.hint
-            self.problem(source, error.summary, hint)
-            self.broken.update(source.outputs)
+            self.problem(source, error.summary, error.hint)
+        except (ArithmeticError, IndexError, KeyError, MemoryError, TypeError, ValueError) as error:
+            # damaged files put nonsense into operands and attributes, in more ways than the rules test for
+            self.problem(source, f"is malformed ({type(error).__name__}: {error})", "export the model again")
 
     def problem(self, source: Source, what: str, hint: str = "") -> None:
         self.problems.append(Problem(what, source.where, hint))
+        self.broken.update(source.outputs)
 
     def is_broken(self, names: Iterable[str]) -> bool:
         return any(name in self.broken for name in names)
@@ -136,6 +138,8 @@ HINTS = {
     "NonMaxSuppression": "cut the graph before it and run the suppression in the application",
     "Loop": "unroll the loop in the exporter",
     "Scan": "unroll the loop in the exporter",
+    "ConvInteger": "use QLinearConv, or QuantizeLinear and DequantizeLinear around Conv",
+    "MatMulInteger": "use QLinearMatMul, or QuantizeLinear and DequantizeLinear around MatMul",
     "NonZero": "its output has no static shape; cut the graph before it",
     "LSTM": "recurrent cells are not supported yet",
     "GRU": "recurrent cells are not supported yet",

@@ -15,7 +15,7 @@ from edgec.frontend.builder import Builder
 from edgec.frontend.dispatch import dispatch, read_node
 from edgec.frontend.external import load_external
 from edgec.frontend.pinning import Shapes, pin_inputs
-from edgec.frontend.structure import drop_unread, ordered, reads
+from edgec.frontend.structure import check_text, drop_unread, label, ordered, reads
 from edgec.ir.graph import Graph
 from edgec.ops import OPERATORS
 from edgec.ops.registry import Role
@@ -63,6 +63,7 @@ def from_proto(model: onnx.ModelProto, shapes: Shapes | None = None, base_dir: P
 
 def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) -> Imported:
     """Translate a model that is ours to change."""
+    check_text(model)
     versions = _versions(model)
     problems = load_external(model, base_dir)
     if problems:
@@ -84,7 +85,11 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
         if not node.name:
             node.name = f"{node.op_type}_{index}"
         drop_unread(node, read)
-        builder.add(read_node(builder, node, versions, names, ""))
+        try:
+            builder.add(read_node(builder, node, versions, names, ""))
+        except ModelError as error:
+            builder.problems.append(Problem(error.summary, label(node), error.hint))
+            builder.broken.update(node.output)
     if builder.problems:
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
     _prune(graph)

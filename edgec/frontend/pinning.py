@@ -52,8 +52,9 @@ def _dtype(value: onnx.ValueInfoProto) -> DType:
     try:
         return DType(np.dtype(helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)).name)
     except (ValueError, KeyError, TypeError):
-        name = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type)
-        raise ModelError(f"element type {name.lower()} is not supported", where=where) from None
+        code = value.type.tensor_type.elem_type
+        name = {number: word.lower() for word, number in onnx.TensorProto.DataType.items()}.get(code, code)
+        raise ModelError(f"element type {name} is not supported", where=where) from None
 
 
 def _dims(value: onnx.ValueInfoProto) -> list[int | str]:

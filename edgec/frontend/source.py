@@ -39,7 +39,10 @@ class Source:
 
 def read_attributes(proto: onnx.NodeProto) -> dict[str, Any]:
     """Attributes as Python values; references to a function's own attributes must have been replaced before."""
-    return {item.name: plain(helper.get_attribute_value(item)) for item in proto.attribute if not item.ref_attr_name}
+    try:
+        return {item.name: plain(helper.get_attribute_value(item)) for item in proto.attribute if not item.ref_attr_name}
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"has a damaged attribute ({error})", where=proto.name, hint="export the model again") from None
 
 
 def find_schema(op: str, domain: str, version: int) -> Any:

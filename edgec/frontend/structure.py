@@ -18,6 +18,19 @@ def reads(node: onnx.NodeProto) -> list[str]:
     return names
 
 
+def check_text(model: onnx.ModelProto) -> None:
+    """ModelError when a name is not UTF-8: protobuf hands such names on as bytes."""
+    graph = model.graph
+    texts = [graph.name, *(item.domain for item in model.opset_import)]
+    texts += [item.name for item in (*graph.input, *graph.output, *graph.initializer)]
+    texts += [dim.dim_param for value in graph.input for dim in value.type.tensor_type.shape.dim]
+    for node in [*graph.node, *(node for function in model.functions for node in function.node)]:
+        texts += [node.name, node.op_type, node.domain, *node.input, *node.output, *(item.name for item in node.attribute)]
+    damaged = [text for text in texts if isinstance(text, bytes)]
+    if damaged:
+        raise ModelError(f"a name is not UTF-8: {damaged[0]!r}", hint="the file is damaged: copy or export it again")
+
+
 def drop_unread(node: onnx.NodeProto, read: set[str]) -> None:
     """Take away trailing optional outputs that nobody reads, such as the mask of a Dropout or the indices of a MaxPool."""
     while len(node.output) > 1 and node.output[-1] not in read and node.op_type != "Split":

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgec.errors import ModelError, UsageError
+from edgec.errors import EdgecError, ModelError, UsageError
 from edgec.frontend import from_proto, load_model
 from edgec.ir.types import Symbol
 
@@ -182,3 +182,27 @@ def test_symbols_only_where_they_can_stay() -> None:
     proto = model([node("Slice", "x s e", "y")], {"x": ["N", 4]}, ["y"], {"s": ints(1), "e": ints(2)})
     with pytest.raises(ModelError, match="cuts the symbolic axis 0"):
         from_proto(proto, {"x": [Symbol("N", 4), 4]})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_damaged_bytes_never_end_in_a_traceback(tmp_path: Path, seed: int) -> None:
+    nodes = [
+        node("Conv", "x w", "a", pads=[1, 1, 1, 1]), node("Clip", "a", "b", min=0.0, max=6.0), node("Shape", "b", "s"),
+        node("Slice", "s", "t", starts=[0], ends=[1]),
+        node("Concat", "t rest", "u", axis=0), node("Reshape", "b u", "c"), node("Gemm", "c m", "d", transB=1), node("Softmax", "d", "y"),
+    ]  # fmt: skip
+    constants = {"w": weights(2, 1, 3, 3), "rest": ints(-1), "m": weights(3, 32)}
+    content = model(nodes, {"x": ["N", 1, 4, 4]}, ["y"], constants, opset=9).SerializeToString()
+    generator = np.random.default_rng(seed)
+    path = tmp_path / "model.onnx"
+    refused = 0
+    for _ in range(150):
+        damaged = bytearray(content)
+        for place in generator.integers(0, len(damaged), generator.integers(1, 4)):
+            damaged[place] = generator.integers(0, 256)
+        path.write_bytes(damaged)
+        try:
+            load_model(path)
+        except EdgecError:
+            refused += 1
+    assert refused > 50
