@@ -121,7 +121,7 @@ def _repeats(value: Value, shape: Extents, sources: dict[int, list[int]]) -> tup
 def _linear(lowering: Lowering, source: Value, axis: Axis) -> Value:
     """a + (b - a) * f between the two neighbours; positions outside are clamped to the edge."""
     clamped = [min(max(p, Fraction(0)), Fraction(axis.size - 1)) for p in axis.positions]
-    low = [min(floor(p), axis.size - 1) for p in clamped]
+    low = [min(floor(p), max(axis.size - 2, 0)) for p in clamped]
     high = [min(entry + 1, axis.size - 1) for entry in low]
     weights = np.array([np.float32(float(p - entry)) for p, entry in zip(clamped, low, strict=True)], np.float32)
     fractions = lowering.literal(weights, f"resize_f{axis.dim}")
