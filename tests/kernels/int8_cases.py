@@ -11,6 +11,11 @@ from edgec.targets import Target
 
 SENTINEL = 0x5A
 
+NO_RESIDUAL: dict[str, Any] = {
+    "residual": None, "residual_pixel_stride": 0, "add_scale": 0.0, "residual_scale": 0.0, "residual_zero": 0,
+    "add_zero": 0, "add_low": 0, "add_high": 0,
+}  # fmt: skip
+
 
 def dtype_of(target: Target) -> type:
     return np.int8 if target.signed_activations else np.uint8
@@ -96,7 +101,9 @@ def padded(array: np.ndarray, multiple: int, axis: int) -> np.ndarray:
     return np.pad(array, width)
 
 
-def conv_case(random: np.random.Generator, target: Target, groups: int, ci: int, co: int, simple: bool, residual: bool) -> tuple[Any, np.ndarray]:
+def conv_case(
+    random: np.random.Generator, target: Target, groups: int, ci: int, co: int, simple: bool, residual: bool
+) -> tuple[Any, np.ndarray]:
     """A ConvInt8 and the output buffer that it must leave. ci and co are channels of one group."""
     dtype = dtype_of(target)
     window = geometry(random, groups * ci, groups * co, simple)
@@ -112,7 +119,7 @@ def conv_case(random: np.random.Generator, target: Target, groups: int, ci: int,
     scale = scales(random, acc.reshape(-1, groups * co)).reshape(groups, co)
     zero_y, low, high = bounds(random, dtype)
     y = requantized(acc, scale, low, high, zero_y).reshape(-1, groups * co)
-    add: dict[str, Any] = dict(residual=None, residual_pixel_stride=0, add_scale=0.0, residual_scale=0.0, residual_zero=0, add_zero=0, add_low=0, add_high=0)
+    add = NO_RESIDUAL
     if residual:
         y, add = _with_residual(random, dtype, y, zero_y)
     empty, full = stored(y.astype(dtype), window, groups * co)
@@ -120,8 +127,9 @@ def conv_case(random: np.random.Generator, target: Target, groups: int, ci: int,
     packed = packed.reshape(groups, -1, 16, taps, packed.shape[3] // 4, 4).transpose(0, 1, 3, 4, 2, 5)
     folded = bias - zero_x * w.astype(np.int64).sum(axis=(2, 3))
     arguments = ConvInt8(
-        window=window, x=x, weights=np.ascontiguousarray(packed), bias=padded(folded, 16, 1).astype(np.int32), scale=padded(scale, 16, 1), y=empty,
-        groups=groups, in_channels=ci, out_channels=co, zero_x=zero_x, zero_y=zero_y, low=low, high=high, **add,
+        window=window, x=x, weights=np.ascontiguousarray(packed), bias=padded(folded, 16, 1).astype(np.int32),
+        scale=padded(scale, 16, 1), y=empty, groups=groups, in_channels=ci, out_channels=co, zero_x=zero_x, zero_y=zero_y,
+        low=low, high=high, **add,
     )  # fmt: skip
     return arguments, full
 
@@ -136,10 +144,10 @@ def _with_residual(random: np.random.Generator, dtype: type, y: np.ndarray, zero
     real = (y - zero_y).astype(np.float32) * first + (r[:, :channels].astype(np.int64) - zero_r).astype(np.float32) * second
     added = np.clip(np.rint(real), low - zero, high - zero).astype(np.int64) + zero
     flat = r.reshape(-1)[: r.size - (stride - channels)]
-    return added, dict(
-        residual=flat, residual_pixel_stride=stride, add_scale=float(first), residual_scale=float(second), residual_zero=zero_r, add_zero=zero,
-        add_low=low, add_high=high,
-    )  # fmt: skip
+    return added, {
+        "residual": flat, "residual_pixel_stride": stride, "add_scale": float(first), "residual_scale": float(second),
+        "residual_zero": zero_r, "add_zero": zero, "add_low": low, "add_high": high,
+    }  # fmt: skip
 
 
 def any_case(random: np.random.Generator, target: Target, groups: int, ci: int, co: int) -> tuple[Any, np.ndarray]:

@@ -161,8 +161,13 @@ _CPUS = {"portable": "max", "neon": "cortex-a53", "dotprod": "cortex-a76", "i8mm
 
 
 @cache
-def compile_driver(folder: Path, vocabulary: str, target: Target, compiler: str, flags: tuple[str, ...]) -> Program:
-    """Builds the driver of one vocabulary; skips the test when a tool of the machine is missing, naming it."""
+def compile_driver(
+    folder: Path, vocabulary: str, target: Target, compiler: str, flags: tuple[str, ...], simulated: bool = False
+) -> Program:
+    """Builds the driver of one vocabulary; skips the test when a tool of the machine is missing, naming it.
+
+    What the CPU lacks (or all when `simulated`) is computed by SIMDe.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "t_kernels.h").write_text(render_kernel_header("t", USED, target))
     kernels, driver, program = folder / f"t_kernels_{vocabulary}.c", folder / "driver.c", folder / "driver"
@@ -173,9 +178,9 @@ def compile_driver(folder: Path, vocabulary: str, target: Target, compiler: str,
     if foreign:
         _, emulator, root, _, _ = _FOREIGN[target.arch]
         run = (need(emulator), "-L", root, "-cpu", _CPUS[vocabulary], *run)
-    elif not cpu_has(vocabulary):
-        command, run = simde_command(folder, compiler), run
-    warnings = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+    simulated = simulated or (not foreign and not cpu_has(vocabulary))
+    command = simde_command(compiler) if simulated else command
+    warnings = () if simulated else ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
     objects = []
     for source in (kernels, driver):
         objects.append(str(source.with_suffix(".o")))
@@ -194,12 +199,12 @@ def compiler_command(target: Target, compiler: str) -> tuple[str, ...]:
     return (need(gcc), *flags) if compiler == "gcc" else (need(compiler), f"--target={triple}", *flags)
 
 
-def simde_command(folder: Path, compiler: str) -> tuple[str, ...]:
+def simde_command(compiler: str) -> tuple[str, ...]:
     """A compiler call in which immintrin.h is SIMDe's: for vocabularies that this machine's CPU lacks."""
     if not Path("/usr/include/simde/x86/avx512.h").exists():
         pytest.skip("the CPU lacks the instructions, and SIMDe (Debian: libsimde-dev) is missing")
-    shutil.copy(Path(__file__).with_name("simde_immintrin.h"), folder / "immintrin.h")
-    return (need(compiler), "-DKERNEL_TARGET=", f"-I{folder}", "-fno-strict-aliasing", "-Wno-psabi")
+    shim = Path(__file__).parent / "simde"
+    return (need(compiler), "-DKERNEL_TARGET=", f"-I{shim}", "-fno-strict-aliasing", "-Wno-psabi")
 
 
 def cpu_has(vocabulary: str) -> bool:

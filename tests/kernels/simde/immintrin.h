@@ -1,0 +1,58 @@
+/* Intel intrinsics by SIMDe, for processors that lack the instructions: compile with -DKERNEL_TARGET= and this folder first. */
+#ifndef EDGEC_TESTS_IMMINTRIN_H
+#define EDGEC_TESTS_IMMINTRIN_H
+
+#define SIMDE_ENABLE_NATIVE_ALIASES
+#include <simde/x86/avx512.h>
+#include <simde/x86/fma.h>
+
+#define _mm256_dpbusd_avx_epi32 simde_mm256_dpbusd_epi32
+
+/* What SIMDe 0.7.4 lacks. */
+#define EDGEC_SIMDE static inline __attribute__((unused))
+
+#ifndef _mm512_cvtepi32_ps
+EDGEC_SIMDE simde__m512 _mm512_cvtepi32_ps(simde__m512i v) {
+    int32_t from[16];
+    float to[16];
+    int i;
+    simde_mm512_storeu_si512(from, v);
+    for (i = 0; i < 16; i++) to[i] = (float)from[i];
+    return simde_mm512_loadu_ps(to);
+}
+#endif
+
+#ifndef _mm512_cvtps_epi32
+EDGEC_SIMDE simde__m512i _mm512_cvtps_epi32(simde__m512 v) {
+    float from[16];
+    simde__m256i to[2];
+    simde_mm512_storeu_ps(from, v);
+    to[0] = simde_mm256_cvtps_epi32(simde_mm256_loadu_ps(from));
+    to[1] = simde_mm256_cvtps_epi32(simde_mm256_loadu_ps(from + 8));
+    return simde_mm512_loadu_si512(to);
+}
+#endif
+
+#ifndef _mm512_cvtepu8_epi32
+EDGEC_SIMDE simde__m512i _mm512_cvtepu8_epi32(simde__m128i v) {
+    uint8_t from[16];
+    int32_t to[16];
+    int i;
+    simde_mm_storeu_si128((simde__m128i *)from, v);
+    for (i = 0; i < 16; i++) to[i] = from[i];
+    return simde_mm512_loadu_si512(to);
+}
+#endif
+
+#ifndef _mm512_cvtepi32_epi8
+EDGEC_SIMDE simde__m128i _mm512_cvtepi32_epi8(simde__m512i v) {
+    int32_t from[16];
+    uint8_t to[16];
+    int i;
+    simde_mm512_storeu_si512(from, v);
+    for (i = 0; i < 16; i++) to[i] = (uint8_t)from[i];
+    return simde_mm_loadu_si128((const simde__m128i *)to);
+}
+#endif
+
+#endif
