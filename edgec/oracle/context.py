@@ -124,9 +124,7 @@ class Context:
         if grid is None:
             return None
         low, high = (None if v is None else int(quantize(np.asarray(v), grid)) for v in limits)
-        return Ending(
-            reader.outputs[0], grid, grid.low if low is None else low, grid.high if high is None else high, (*swallowed, reader)
-        )
+        return Ending(reader.outputs[0], grid, grid.low if low is None else low, grid.high if high is None else high, (*swallowed, reader))
 
     def _limits(self, node: Node) -> Limits | None:
         if node.op == "Relu":

@@ -25,7 +25,7 @@ PATTERNS = (matrix, move_step, integer_step, table_step)
 EXACT_BY_REFERENCE = (
     *MOVES, "Concat", "Cast", "Where", "Not", "And", "Or", "Xor", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "IsNaN",
     "IsInf", "Sign", "Constant", "ConstantOfShape", "Shape", "Size", "Range", "ArgMax", "ArgMin", "TopK", "Trilu", "GatherElements",
-    "GatherND", "ScatterND", "ScatterElements", "OneHot", "NonZero", "ReverseSequence",
+    "GatherND", "ScatterND", "ScatterElements", "OneHot", "NonZero", "ReverseSequence", "CumSum",
 )  # fmt: skip
 WHOLE = {onnx.helper.np_dtype_to_tensor_dtype(np.dtype(name)) for name in "?bBhHiIqQ"}
 

@@ -92,12 +92,6 @@ def _max_pool(context: Context, node: Node) -> Step | None:
     return Step(node, node.inputs, node.outputs, lambda q: (maximum_of_windows(node, q),), raw=True, grids=(grid,))
 
 
-def _global_max(context: Context, node: Node) -> Step | None:
-    grid = context.grid(node.inputs[0])
-    run: Run = lambda q: (q.max(axis=tuple(range(2, q.ndim)), keepdims=True),)  # noqa: E731
-    return Step(node, node.inputs, node.outputs, run, raw=True, grids=(grid,)) if grid else None
-
-
 def _average(context: Context, node: Node) -> Step | None:
     """Clause 8."""
     source, end = context.grid(node.inputs[0]), context.ending(node.outputs[0])
@@ -146,5 +140,5 @@ def _reduce_sums(context: Context, node: Node) -> Sums | None:
 
 RULES: dict[str, Callable[[Context, Node], Step | None]] = {
     "Add": _binary, "Sub": _binary, "Mul": _binary, "Concat": _concat, "QuantizeLinear": _requantize, "MaxPool": _max_pool,
-    "GlobalMaxPool": _global_max, "AveragePool": _average, "GlobalAveragePool": _average, "ReduceMean": _average,
+    "AveragePool": _average, "GlobalAveragePool": _average, "ReduceMean": _average,
 }  # fmt: skip

@@ -98,42 +98,42 @@ def clip(context: Context, node: Node) -> Run:
     return run
 
 
-def total(x: Array, axes: Sequence[int], keep: bool = True) -> Array:
-    """The sum from +0 by ascending index, row-major over `axes`."""
+def reduce(x: Array, axes: Sequence[int], start: float, combine: Callable[[Array, Array], Array]) -> Array:
+    """start, then result = combine(result, x) by ascending index, row-major over `axes`, which stay as extents of 1."""
     axes = sorted(axis % x.ndim for axis in axes)
     others = [axis for axis in range(x.ndim) if axis not in axes]
     rows = x.transpose(*axes, *others).reshape(prod(x.shape[a] for a in axes), -1)
-    result = np.zeros(rows.shape[1], np.float32)
+    result: Array = np.full(rows.shape[1], start, np.float32)
     for row in rows:
-        result = result + row
-    shape = [1 if d in axes else extent for d, extent in enumerate(x.shape)]
-    return result.reshape(shape if keep else [x.shape[d] for d in others])
+        result = combine(result, row)
+    return result.reshape([1 if d in axes else extent for d, extent in enumerate(x.shape)])
+
+
+def total(x: Array, axes: Sequence[int]) -> Array:
+    """The sum from +0."""
+    return reduce(x, axes, 0.0, np.add)
 
 
 def largest(x: Array, axes: Sequence[int]) -> Array:
-    """m = max(m, x) from -inf, by ascending index, the axes kept."""
-    axes = sorted(axis % x.ndim for axis in axes)
-    others = [axis for axis in range(x.ndim) if axis not in axes]
-    rows = x.transpose(*axes, *others).reshape(prod(x.shape[a] for a in axes), -1)
-    result = np.full(rows.shape[1], -np.inf, np.float32)
-    for row in rows:
-        result = np.where(result > row, result, row)
-    return result.reshape([1 if d in axes else extent for d, extent in enumerate(x.shape)])
+    """The running maximum from -inf."""
+    return reduce(x, axes, -np.inf, mathlib.fmax)
 
 
 REDUCTIONS: dict[str, Callable[[Array, Sequence[int]], Array]] = {
     "ReduceSum": total, "ReduceMean": lambda x, axes: total(x, axes) / f32(prod(x.shape[a] for a in axes)), "ReduceMax": largest,
-    "ReduceMin": lambda x, axes: -largest(-x, axes), "ReduceL1": lambda x, axes: total(np.abs(x), axes),
+    "ReduceMin": lambda x, axes: reduce(x, axes, np.inf, mathlib.fmin), "ReduceProd": lambda x, axes: reduce(x, axes, 1.0, np.multiply),
+    "ReduceL1": lambda x, axes: total(np.abs(x), axes),
     "ReduceL2": lambda x, axes: mathlib.sqrt(total(x * x, axes)), "ReduceSumSquare": lambda x, axes: total(x * x, axes),
     "ReduceLogSum": lambda x, axes: mathlib.log(total(x, axes)),
     "ReduceLogSumExp": lambda x, axes: mathlib.log(total(mathlib.exp(x - largest(x, axes)), axes)) + largest(x, axes),
 }  # fmt: skip
 
 
-def reduction(context: Context, node: Node) -> Run | None:
+def reduction(context: Context, node: Node) -> Run:
     function = REDUCTIONS.get(node.op)
-    if node.op == "GlobalAveragePool" or function is None:
-        return (lambda x: (REDUCTIONS["ReduceMean"](x, range(2, x.ndim)),)) if node.op == "GlobalAveragePool" else None
+    if function is None:
+        whole = REDUCTIONS["ReduceMean" if node.op == "GlobalAveragePool" else "ReduceMax"]
+        return lambda x: (whole(x, range(2, x.ndim)),)
 
     def run(x: Array, given: Array | None = None) -> tuple[Array]:
         axes = sorted(a % x.ndim for a in (integers(given) or list(node.get("axes") or [])))
@@ -231,7 +231,7 @@ RULES: dict[str, Rule] = {
     "Softmax": _softmax, "LogSoftmax": _softmax, "LayerNormalization": _layer_normalization, "BatchNormalization": _batch_normalization,
     "InstanceNormalization": _instance_normalization, "RMSNormalization": _rms_normalization, "LRN": _lrn, "AveragePool": average_pool,
     "Clip": clip,
-    **dict.fromkeys(("GlobalAveragePool", *REDUCTIONS), reduction),
+    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool", *REDUCTIONS), reduction),
 }  # fmt: skip
 
 

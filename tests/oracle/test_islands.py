@@ -15,6 +15,7 @@ IMAGE = np.random.default_rng(0).standard_normal((2, 5, 6, 7)).astype(np.float32
 REAL: dict[str, tuple[dict[str, Any], list[Any]]] = {  # operator: attributes, further inputs, all of them float
     "Softmax": ({"axis": 1}, []), "LogSoftmax": ({"axis": -1}, []), "InstanceNormalization": ({}, [np.arange(5), np.ones(5)]),
     "LayerNormalization": ({"axis": -2}, [np.full((6, 7), 1.5), np.ones((6, 7))]), "GlobalAveragePool": ({}, []),
+    "GlobalMaxPool": ({}, []),
     "BatchNormalization": ({}, [np.arange(5), np.ones(5), np.ones(5), np.arange(1, 6)]), "Clip": ({}, [-0.5, 0.5]),
     "LRN": ({"size": 3, "alpha": 0.1, "beta": 0.7, "bias": 2.0}, []), "Gelu": ({"approximate": "tanh"}, []), "Elu": ({"alpha": 0.5}, []),
     "AveragePool": ({"kernel_shape": [3, 2], "pads": [1, 0, 1, 1]}, []), "PRelu": ({}, [np.full((5, 1, 1), 0.3)]), "Pow": ({}, [2.0]),
@@ -25,6 +26,7 @@ REAL: dict[str, tuple[dict[str, Any], list[Any]]] = {  # operator: attributes, f
 REDUCED: dict[str, tuple[dict[str, Any], list[int]]] = {  # reduction: attributes, axes
     "ReduceMean": ({"keepdims": 0}, [1, 3]), "ReduceSum": ({}, [2]), "ReduceMax": ({}, [-1]), "ReduceMin": ({}, [0, 1]),
     "ReduceL2": ({}, [1]), "ReduceLogSumExp": ({}, [1]), "ReduceSumSquare": ({"keepdims": 0}, []), "ReduceL1": ({}, [2, 0]),
+    "ReduceProd": ({}, [2]),
 }  # fmt: skip
 
 
