@@ -25,6 +25,9 @@ from edgec.program.work import scratch_bytes, work_items
 from edgec.targets import Target
 
 
+LONGEST_NAME = 40  # characters of an ONNX name that its C identifier keeps
+
+
 @dataclass(frozen=True)
 class LowerOptions:
     """How the package's interface looks: `io` is the element type (of the model, or raw int8 / uint8), io_layout the order."""
@@ -60,7 +63,7 @@ class Lowering:
 
     def identifier(self, hint: str) -> str:
         """A C identifier, not yet taken, near to an ONNX name."""
-        word = re.sub(r"[^0-9A-Za-z]+", "_", hint).strip("_") or "value"
+        word = re.sub(r"[^0-9A-Za-z]+", "_", hint).strip("_")[:LONGEST_NAME].strip("_") or "value"
         word = f"n{word}" if word[0].isdigit() else word
         name, serial = word, 1
         while name.lower() in self._identifiers:

@@ -10,6 +10,7 @@ from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
 from edgec.lower.builder import Lowering, LowerOptions, Unsupported
 from edgec.lower.coding import Params, coded_form, decoded, shift_to
+from edgec.lower.concatenation import reserve
 from edgec.lower.operators import lower_node, rule_of
 from edgec.lower.quantized import coded_params, parameters
 from edgec.lower.values import Coded, Extents, Value, View, channels_last, extents, packed_strides, row_major, viewed
@@ -26,6 +27,7 @@ def lower(graph: Graph, target: Target, name: str, options: LowerOptions = Lower
     _check(graph)
     _inputs(lowering)
     _output_buffers(lowering)
+    reserve(lowering)
     for node in graph:
         if id(node) in lowering.done:
             continue

@@ -153,7 +153,7 @@ def concatenated(lowering: Lowering, node: Node, name: str, parts: Sequence[Valu
     """The parts side by side in one buffer, each written by its producer or copied by a loop nest of its own."""
     shape, axis = lowering.shape(name), node.attributes["axis"] % parts[0].rank
     whole = lowering.reserved.get(name)
-    if whole is None:
+    if whole is None or whole.dtype != parts[0].dtype:
         order = lowering.preferred(parts[0], name) or next((p.order for p in parts if p.order and p.constant is None), row_major(len(shape)))
         whole = lowering.place(name, parts[0].dtype, shape, order)
     assert whole.view is not None

@@ -70,8 +70,9 @@ def _in_memory(
     total = load(buffer, position, dtype)
     begin = Store(buffer, position, rule.start)
     step = Store(buffer, position, rule.combine(total, element))
-    end = Store(buffer, position, rule.finish(total))
-    return [*loop(inner, [begin]), *loop([*reduced, *inner], [step]), *loop(inner, [end])]
+    last = rule.finish(total)
+    end = [] if last is total else loop(inner, [Store(buffer, position, last)])
+    return [*loop(inner, [begin]), *loop([*reduced, *inner], [step]), *end]
 
 
 def loop(axes: Sequence[Axis], body: Sequence[Statement]) -> list[Statement]:

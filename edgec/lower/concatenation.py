@@ -1,0 +1,86 @@
+"""Concatenations without copies: their buffers are reserved first, so that kernels write their parts in place.
+
+A part is written in place when nobody but the concatenation reads it, or when it is a concatenation itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgec.ir.graph import Graph, Node
+from edgec.lower.builder import Lowering
+from edgec.lower.coding import Params
+from edgec.lower.destination import destination, slices
+from edgec.lower.layout import IMAGE_READERS
+from edgec.lower.quantized import ending, parameters
+from edgec.lower.values import channels_last, viewed
+
+_PASSED = frozenset({"Relu", "Clip", "QuantizeLinear", "DequantizeLinear", "Add"})
+
+
+@dataclass(frozen=True)
+class Part:
+    """One operand: the value that a kernel would write, and its parameters when that is 8-bit codes."""
+
+    name: str
+    alone: bool
+    params: Params | None
+
+
+def reserve(lowering: Lowering) -> None:
+    """Reserve the buffers of all concatenations, the last first, so that one inside of another becomes its slice."""
+    for node in reversed(lowering.graph.nodes):
+        rank = len(lowering.graph.shape(node.outputs[0])) if node.outputs and node.outputs[0] else 0
+        if node.op == "Concat" and rank >= 3 and any(_from_kernel(lowering.graph, name) for name in node.inputs):
+            _reserve(lowering, node, rank)
+
+
+def _reserve(lowering: Lowering, node: Node, rank: int) -> None:
+    parts = [_part(lowering, name) for name in node.inputs]
+    coded = [part.params for part in parts if part.params is not None]
+    if coded and len(coded) < len(parts):
+        return
+    name, wanted = node.outputs[0], coded[0] if coded else None
+    end = ending(lowering, name, activation=False)
+    if coded and end is not None and (len(set(coded)) > 1 or end.params == wanted):
+        name, wanted = end.name, end.params
+    elif len(set(coded)) > 1:
+        return
+    dtype = lowering.activation if coded else lowering.graph.dtype(node.outputs[0])
+    shape, order = lowering.shape(node.outputs[0]), channels_last(rank)
+    view = destination(lowering.destinations.get(name), dtype, shape, order)
+    whole = viewed(view, shape) if view is not None else lowering.dense(name, dtype, shape, order)
+    lowering.reserved[name] = whole
+    places = slices(whole, node.attributes["axis"] % rank, [lowering.shape(operand) for operand in node.inputs])
+    for part, place in zip(parts, places, strict=True):
+        if part.alone and part.params == wanted:
+            lowering.destinations[part.name] = place
+
+
+def _part(lowering: Lowering, name: str) -> Part:
+    graph = lowering.graph
+    producer = graph.producer(name)
+    alone = graph.reader_count(name) == 1 or (producer is not None and producer.op == "Concat")
+    alone &= sum(reader.inputs.count(name) for reader in graph.readers(name)) == graph.reader_count(name)
+    found = _grid(lowering, name)
+    if found is None or producer is None or producer.op != "DequantizeLinear":
+        return Part(name, alone, found)
+    return Part(producer.inputs[0], alone and graph.reader_count(producer.inputs[0]) == 1, found)
+
+
+def _grid(lowering: Lowering, name: str) -> Params | None:
+    """The parameters of a float value that holds codes: from DequantizeLinear, perhaps through MaxPool."""
+    producer = lowering.graph.producer(name)
+    while producer is not None and producer.op == "MaxPool":
+        producer = lowering.graph.producer(producer.inputs[0])
+    found = parameters(lowering, producer) if producer is not None and producer.op == "DequantizeLinear" else None
+    return found[0] if found else None
+
+
+def _from_kernel(graph: Graph, name: str) -> bool:
+    """Whether a convolution or pool computes `name`, perhaps with an activation behind it."""
+    producer = graph.producer(name)
+    while producer is not None and producer.op in _PASSED:
+        producer = graph.producer(producer.inputs[0])
+    return producer is not None and producer.op in IMAGE_READERS
+
