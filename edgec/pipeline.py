@@ -54,7 +54,7 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
     program = lower(graph, target, loaded.name, LowerOptions(io=config.io, io_layout=config.io_layout))
     plan(program)
     exam = write_exam(loaded.original, graph, program, samples_of(loaded.graph, config), config.seed)
-    files = emit_sources(program, target, config.weights) | emit_exam(program, target, exam, config.weights)
+    files = emit_sources(program, target, config.weights) | emit_exam(program, target, exam)
     if quantized is not None:
         files |= {"model.int8.onnx": int8_model(quantized), "calibration.json": json_bytes(quantized.calibration)}
     finish_manifest(files, _facts(model, loaded, quantized, config))

@@ -1,0 +1,77 @@
+"""Every way a package is compiled and run in the contract tests: processor, compiler, flags, vocabulary, threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+X86 = ("sse41", "avx2", "avxvnni", "avx512vnni")
+ARM = "qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu"
+CLANG_ARM = "clang --target=aarch64-linux-gnu"
+CLANG_ARM32 = "clang --target=arm-linux-gnueabihf -mfpu=neon -mcpu=cortex-a7"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the exam: the vocabulary that must be the one that ran, whether it is forced, on how many threads, and how."""
+
+    isa: str
+    threads: int = 1
+    forced: bool = True
+    emulator: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One compilation of a package, and the runs of its exam. `needs` are the programs it takes."""
+
+    name: str
+    target: str
+    cc: str
+    optimize: str
+    flags: tuple[str, ...] = ()
+    runs: tuple[Run, ...] = field(default=())
+    needs: tuple[str, ...] = ()
+
+
+def _x86(name: str, cc: str, optimize: str, *flags: str, threads: tuple[int, ...] = (1,)) -> Variant:
+    runs = tuple(Run(isa, count) for isa in X86 for count in threads) + (Run("avx512vnni", forced=False),)
+    return Variant(name, "x86-64", cc, optimize, flags, runs, (cc,))
+
+
+def _emulated(*pairs: tuple[str, str]) -> tuple[Run, ...]:
+    """(qemu processor, the vocabulary that init must choose there): the choice itself is under test."""
+    return tuple(Run(isa, forced=False, emulator=(*ARM.split(), cpu)) for cpu, isa in pairs)
+
+
+CORES = _emulated(("cortex-a53", "neon"), ("cortex-a72", "neon"), ("cortex-a76", "dotprod"), ("max", "i8mm"))
+NEON32 = (Run("neon32", emulator=("qemu-arm", "-L", "/usr/arm-linux-gnueabihf")),)
+RISCV = (Run("portable", emulator=("qemu-riscv64", "-L", "/usr/riscv64-linux-gnu")),)
+AARCH64 = ("aarch64-linux-gnu-gcc", "qemu-aarch64")
+ARMV7 = ("arm-linux-gnueabihf-gcc", "qemu-arm")
+
+# One of each processor, our own flags: every net goes through these.
+USUAL = (
+    _x86("x86-gcc", "gcc", "-O3", threads=(1, 3)),
+    Variant("portable-gcc", "portable", "gcc", "-O3", (), (Run("portable"),), ("gcc",)),
+    Variant("arm64-gcc", "linux-arm64", "aarch64-linux-gnu-gcc", "-O3", (), CORES, AARCH64),
+    Variant("armv7-gcc", "rpi-32bit", "arm-linux-gnueabihf-gcc", "-O3", (), NEON32, ARMV7),
+    Variant("riscv64-gcc", "linux-riscv64", "riscv64-linux-gnu-gcc", "-O3", (), RISCV, ("riscv64-linux-gnu-gcc", "qemu-riscv64")),
+)
+# Compilers, optimization and flags that users have: bare -O2 with fused multiply-add allowed by the command line.
+UNUSUAL = (
+    _x86("x86-gcc-threads", "gcc", "-O3", threads=(1, 2, 3, 8)),
+    _x86("x86-gcc-O0", "gcc", "-O0"),
+    _x86("x86-gcc-bare-fma", "gcc", "-O2", "-mfma", "-mavx2", "-ffp-contract=fast"),
+    _x86("x86-clang", "clang", "-O3", threads=(1, 2)),
+    _x86("x86-clang-O0", "clang", "-O0"),
+    _x86("x86-clang-bare-fma", "clang", "-O2", "-mfma", "-mavx2"),
+    Variant("portable-clang-fma", "portable", "clang", "-O2", ("-march=x86-64-v3",), (Run("portable"),), ("clang",)),
+    Variant("portable-gcc-fma", "portable", "gcc", "-O2", ("-march=x86-64-v3", "-ffp-contract=fast"), (Run("portable"),), ("gcc",)),
+    Variant("portable-gcc-O0", "portable", "gcc", "-O0", (), (Run("portable"),), ("gcc",)),
+    Variant("arm64-gcc-bare", "linux-arm64", "aarch64-linux-gnu-gcc", "-O2", ("-ffp-contract=fast",), CORES, AARCH64),
+    Variant("arm64-gcc-O0", "linux-arm64", "aarch64-linux-gnu-gcc", "-O0", (), CORES, AARCH64),
+    Variant("arm64-clang", "linux-arm64", CLANG_ARM, "-O2", (), CORES, ("clang", *AARCH64)),
+    Variant("armv7-gcc-O0", "rpi-32bit", "arm-linux-gnueabihf-gcc", "-O0", (), NEON32, ARMV7),
+    Variant("armv7-clang", "rpi-32bit", CLANG_ARM32, "-O2", (), NEON32, ("clang", *ARMV7)),
+    Variant("riscv64-gcc-O0", "linux-riscv64", "riscv64-linux-gnu-gcc", "-O0", (), RISCV, ("riscv64-linux-gnu-gcc", "qemu-riscv64")),
+)
