@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,26 +10,6 @@ from edgec.quant.options import QuantizeOptions
 
 BINS = 2048
 Range = tuple[float, float]
-
-
-@dataclass
-class Extent:
-    """The smallest and the largest number seen, and how many were not finite."""
-
-    low: float = np.inf
-    high: float = -np.inf
-    bad: int = 0
-
-    def add(self, values: np.ndarray) -> None:
-        if not values.size:
-            return
-        low, high = float(values.min()), float(values.max())
-        if not (np.isfinite(low) and np.isfinite(high)):
-            finite = values[np.isfinite(values)]
-            self.bad += values.size - finite.size
-            self.add(finite)
-            return
-        self.low, self.high = min(self.low, low), max(self.high, high)
 
 
 class Histogram:
@@ -92,7 +71,9 @@ def quantization_error(centers: np.ndarray, counts: np.ndarray, low: float, high
 
 
 def by_minmax(histogram: Histogram, options: QuantizeOptions) -> Range:
-    return histogram.low, histogram.high
+    """The range of all numbers seen, to the width of a bin."""
+    seen = np.flatnonzero(histogram.counts)
+    return (float(histogram.edges[seen[0]]), float(histogram.edges[seen[-1] + 1])) if seen.size else (histogram.low, histogram.high)
 
 
 def by_percentile(histogram: Histogram, options: QuantizeOptions) -> Range:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from edgec.ir.graph import Graph
+from edgec.ir.types import DType
 from edgec.ops.registry import Role
 from edgec.quant.observers import Histogram, Range, merged
 from edgec.quant.selection import Selection
@@ -70,6 +71,8 @@ def choose_parameters(
                 families.unite(layer.operands[0], output)
 
     def limits(root: str) -> Range:
+        if any(holds_bytes(graph, value) for value in graph.types if families.root(value) == root):
+            return 0.0, 255.0
         parts = [histograms[value] for value in selection.values if families.root(value) == root and value not in copies]
         return choose(merged(parts))
 
@@ -84,6 +87,12 @@ def choose_parameters(
             families.unite(whole, mine)
             chosen[whole] = limits(whole)
     return {value: parameters_of(chosen[families.root(value)]) for value in selection.values}
+
+
+def holds_bytes(graph: Graph, value: str) -> bool:
+    """Pixels: a cast of uint8 numbers needs no rounding at scale 1."""
+    cast = graph.producer(value, "Cast")
+    return cast is not None and graph.dtype(cast.inputs[0]) is DType.UINT8
 
 
 def moved_values(selection: Selection) -> frozenset[str]:

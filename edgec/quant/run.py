@@ -26,6 +26,7 @@ class Probe:
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = 3
         settings.enable_mem_pattern = False
+        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
         levels = onnxruntime.GraphOptimizationLevel
         settings.graph_optimization_level = levels.ORT_DISABLE_ALL if exact else levels.ORT_ENABLE_EXTENDED
         self.session = onnxruntime.InferenceSession(to_onnx(seen).SerializeToString(), settings, providers=["CPUExecutionProvider"])

@@ -1,44 +1,91 @@
-"""Two passes over the samples: the extent of every value, then its histogram. Memory does not grow with the samples."""
+"""Passes over the samples: the extent of every value, then its histogram. Memory does not grow with the samples."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from edgec.errors import Problem, UsageError
 from edgec.ir.graph import Graph
-from edgec.quant.observers import Extent, Histogram
+from edgec.quant.observers import Histogram
 from edgec.quant.options import Progress, Samples
 from edgec.quant.run import Probe, watched
 
 
-def observe(graph: Graph, values: Sequence[str], samples: Samples, progress: Progress | None = None) -> tuple[dict[str, Histogram], int]:
-    """The histograms of `values` over all samples, and how many samples there were."""
+@dataclass
+class Extent:
+    """Per channel (axis 1; one for all where a value has no channels): the least and the largest number seen, and
+
+    the sum over samples of the largest magnitude in each; `bad` counts what was not finite.
+    """
+
+    channels: int
+    low: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    high: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    magnitude: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    bad: int = 0
+
+    def __post_init__(self) -> None:
+        self.low, self.high = np.full(self.channels, np.inf), np.full(self.channels, -np.inf)
+        self.magnitude = np.zeros(self.channels)
+
+    def add(self, values: np.ndarray) -> None:
+        """Add the numbers of one sample; with channels: of shape [1, channels, ...]."""
+        rows = values.reshape(self.channels, -1)
+        if not rows.size:
+            return
+        low, high = rows.min(axis=1).astype(np.float64), rows.max(axis=1).astype(np.float64)
+        if not (np.isfinite(low).all() and np.isfinite(high).all()):
+            self.bad += int(values.size - np.isfinite(values).sum())
+            return
+        np.minimum(self.low, low, out=self.low)
+        np.maximum(self.high, high, out=self.high)
+        self.magnitude += np.maximum(high, -low)
+
+    def ends(self, factors: np.ndarray | None) -> tuple[float, float]:
+        """The range of the whole value when each channel is divided by its factor."""
+        low, high = (self.low, self.high) if factors is None else (self.low / factors, self.high / factors)
+        return float(low.min()), float(high.max())
+
+
+def measure_extents(
+    graph: Graph, values: Sequence[str], channels: Mapping[str, int], samples: Samples, progress: Progress | None
+) -> tuple[dict[str, Extent], int]:
+    """The extents of `values` over all samples, and how many samples there were; `channels` tells where axis 1 counts them."""
     probe = Probe(graph, values)
-    extents = {value: Extent() for value in values}
+    extents = {value: Extent(channels.get(value, 1)) for value in values}
     count = 0
     for sample in watched(samples, "ranges", progress, 0):
         count += 1
         for value, array in probe(sample).items():
             extents[value].add(array)
     check(graph, extents, count)
-    histograms = {value: Histogram(extent.low, extent.high) for value, extent in extents.items()}
+    return extents, count
+
+
+def measure_histograms(
+    graph: Graph, ends: Mapping[str, tuple[float, float]], samples: Samples, count: int, progress: Progress | None
+) -> dict[str, Histogram]:
+    """The histograms of the values of `ends` between those ends."""
+    probe = Probe(graph, list(ends))
+    histograms = {value: Histogram(*limits) for value, limits in ends.items()}
     for sample in watched(samples, "histograms", progress, count):
         for value, array in probe(sample).items():
             histograms[value].add(array)
-    return histograms, count
+    return histograms
 
 
-def check(graph: Graph, extents: dict[str, Extent], count: int) -> None:
+def check(graph: Graph, extents: Mapping[str, Extent], count: int) -> None:
     """Refuse what no parameters can be chosen from: no samples, values that are not finite, an input that never changes."""
     if not count:
         raise UsageError("the calibration data is empty", hint="give at least one sample; about 100 are usual")
     problems = []
     for value, extent in extents.items():
-        if extent.bad or not np.isfinite(extent.low):
+        if extent.bad:
             problems.append(Problem(f"{extent.bad} numbers are NaN or infinite", value, "check the calibration data and its preprocessing"))
-        elif value in graph.inputs and extent.low == extent.high:
-            problems.append(Problem(f"every number is {extent.low:g}", value, "calibrate with real data"))
+        elif value in graph.inputs and extent.low.min() == extent.high.max():
+            problems.append(Problem(f"every number is {extent.low.min():g}", value, "calibrate with real data"))
     if problems:
         raise UsageError("the calibration data cannot be used", problems)
