@@ -73,10 +73,11 @@ def _shared_roots(program: Program) -> dict[str, str]:
             name = merged[name]
         return name
 
-    last_use = _last_uses(program, roots)
+    last_use, first_use = _last_uses(program, roots), _first_uses(program, roots)
     for index, written, read in in_place_pairs(program):
-        source, result = final(roots[read]), final(roots[written])
-        if source != result and last_use[source] == index and _same_size(program, source, result):
+        source, result = final(roots[read]), roots[written]
+        fresh = result not in merged and first_use[result] == index  # no bytes of its own yet: not even another operand's
+        if fresh and source != result and last_use[source] == index and _same_size(program, source, result):
             merged[result] = source
             last_use[source] = max(last_use[source], last_use[result])
     return {name: final(root) for name, root in roots.items()}
@@ -93,6 +94,14 @@ def _last_uses(program: Program, roots: dict[str, str]) -> dict[str, int]:
         for name in _touched(call):
             last[roots[name]] = index
     return last
+
+
+def _first_uses(program: Program, roots: dict[str, str]) -> dict[str, int]:
+    first: dict[str, int] = {}
+    for index, call in enumerate(program.calls):
+        for name in _touched(call):
+            first.setdefault(roots[name], index)
+    return first
 
 
 def _touched(call: AnyCall) -> Iterator[str]:

@@ -77,6 +77,17 @@ def test_a_buffer_that_is_still_needed_is_not_overwritten() -> None:
     assert program.buffers["a"].address != program.buffers["b"].address
 
 
+def test_only_one_operand_lends_its_bytes() -> None:
+    """d = b + c, computed over b or over c, but b and c are alive together."""
+    value = load("b", var("i"), DType.UINT8) + load("c", var("i"), DType.UINT8)
+    add = (For(var("i"), const(64), (Store("d", var("i"), value),)),)
+    calls = [call("b", (), ("b",)), call("c", ("b",), ("c",)), call("d", ("b", "c"), ("d",), add), call("e", ("d",), ("e",))]
+    program = program_of(dict.fromkeys("bcde", 64), calls)
+    plan(program)
+    addresses = {name: program.buffers[name].address for name in "bcd"}
+    assert addresses["b"] != addresses["c"] and addresses["d"] in (addresses["b"], addresses["c"])
+
+
 def test_views_lie_inside_their_parent() -> None:
     program = program_of({"whole": 256}, [call("first", (), ("part",)), call("second", ("whole",), ())])
     program.buffers["part"] = Buffer("part", DType.UINT8, const(64), Kind.ARENA, parent="whole", offset=const(128))
