@@ -14,6 +14,7 @@ from edgec.program.expr import Expr, Load, Size, Var, const, expr
 from edgec.program.kernels import TEMPLATES, Window
 from edgec.program.program import AnyCall, Assign, Declare, For, LoopCall, Pointer, Program, Statement, Store, TemplateCall
 
+LONGEST_NAME = 56  # of a function; C99 tells 63 characters apart
 NAMES_OF_THE_FUNCTION = frozenset({"run", "begin", "end", "scratch", "a", "activation"})
 
 
@@ -31,7 +32,7 @@ def functions(program: Program) -> list[Function]:
     taken = {port.identifier for port in (*program.inputs, *program.outputs)} | {size.name for size in program.sizes}
     result = []
     for call in program.calls:
-        name = identifier(f"step_{call.call.name}", taken)
+        name = identifier(f"step_{call.call.name}"[:LONGEST_NAME], taken)
         taken.add(name)
         lines = _loop_call(program, call) if isinstance(call, LoopCall) else _template_call(program, call)
         head = f"static void {name}(const struct run *run, int32_t begin, int32_t end, void *scratch) {{"
