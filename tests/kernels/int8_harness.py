@@ -186,7 +186,7 @@ def compile_driver(
         objects.append(str(source.with_suffix(".o")))
         checked = warnings if source is kernels else ()
         call([*command, "-std=gnu99" if source is driver else "-std=c99", *flags, *checked, "-c", str(source), "-o", objects[-1]])
-    call([*command, *objects, "-o", str(program), "-lm"])
+    call([*command, *flags, *objects, "-o", str(program), "-lm"])
     return Program(run)
 
 

@@ -97,3 +97,12 @@ def test_simde_serves_where_the_cpu_lacks_instructions(vocabulary: str, folder: 
     program = compile_driver(folder / f"simde-{vocabulary}", vocabulary, X86, "gcc", ("-O1",), simulated=True)
     agree(program, conv_cases(X86)[:30])
     agree(program, depthwise_cases(X86))
+
+
+@pytest.mark.parametrize("vocabulary", ["portable", "avx2", "avx512vnni"])
+def test_no_undefined_behaviour(vocabulary: str, folder: Path) -> None:
+    flags = ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all")
+    program = compile_driver(folder / f"ubsan-{vocabulary}", vocabulary, X86, "gcc", flags)
+    agree(program, conv_cases(X86)[:40])
+    agree(program, depthwise_cases(X86))
+    agree(program, any_cases(X86))
