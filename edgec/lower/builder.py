@@ -17,13 +17,24 @@ from edgec.lower.destination import destination
 from edgec.lower.layout import wants_channels_last
 from edgec.lower.nest import Axis, expressions, loads, nest, stores, walk
 from edgec.lower.values import (
-    Coded, Extents, Order, Value, View, channels_last, extents, is_one, order_of, packed_strides, row_major, viewed,
+    Coded,
+    Extents,
+    Index,
+    Order,
+    Value,
+    View,
+    channels_last,
+    extents,
+    is_one,
+    order_of,
+    packed_strides,
+    row_major,
+    viewed,
 )
 from edgec.program.expr import Expr, Size, const, product, var
-from edgec.program.program import Buffer, Call, Declare, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
+from edgec.program.program import Buffer, Call, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
 from edgec.program.work import scratch_bytes, work_items
 from edgec.targets import Target
-
 
 LONGEST_NAME = 40  # characters of an ONNX name that its C identifier keeps
 
@@ -98,7 +109,11 @@ class Lowering:
             single = const(array.flat[0].item(), dtype)
             return Value(dtype, shape, lambda index: single, free=True, constant=array)
         strides = packed_strides(shape, row_major(array.ndim))
-        return Value(dtype, shape, lambda index: View(self.constant(hint, array), dtype, const(0), strides).at(index), free=True, constant=array)
+
+        def at(index: Index) -> Expr:
+            return View(self.constant(hint, array), dtype, const(0), strides).at(index)
+
+        return Value(dtype, shape, at, free=True, constant=array)
 
     # Values
 
@@ -120,8 +135,8 @@ class Lowering:
     def shared(self, value: Value, name: str) -> Value:
         """`value` in a form that any number of readers may evaluate."""
         if value.coded is not None:
-            coded = value.coded
-            return value if coded.value.free else self.recoded(value, self.materialize(coded.value, name, self.preferred(coded.value, name)))
+            codes = value.coded.value
+            return value if codes.free else self.recoded(value, self.materialize(codes, name, self.preferred(codes, name)))
         return value if value.free else self.materialize(value, name, self.preferred(value, name))
 
     def recoded(self, value: Value, stored: Value) -> Value:
@@ -176,7 +191,8 @@ class Lowering:
         self._sizes(list(expressions(statements)))
         title = (describe(len(self.program.calls), about, macs),)
         call = Call(self.identifier(_call_name(about.nodes, hint)), about.nodes, title, reads, writes, macs)
-        self.program.calls.append(LoopCall(call, statements, parallel and len(statements) == 1 and not isinstance(statements[0], (Store, Declare))))
+        one_loop = len(statements) == 1 and isinstance(statements[0], For)
+        self.program.calls.append(LoopCall(call, statements, parallel and one_loop))
 
     def template(self, arguments: object, hint: str, about: Value, macs: int, operands: str, lines: Sequence[str] = ()) -> None:
         """Append a call of a template kernel."""

@@ -46,14 +46,7 @@ def coded_form(value: Value, activation: DType) -> Value:
     """The 8-bit tensor `value`, of either ONNX type, as the target's activations."""
     if value.coded is not None:
         return value.coded.value
-    if value.constant is not None:
-        return replace(value, dtype=activation, **_shifted_constant(value, activation))
     return shifted(value, activation)
-
-
-def _shifted_constant(value: Value, activation: DType) -> dict[str, object]:
-    offset = shift_to(activation, value.dtype)
-    return {"at": lambda index: cast(cast(value.at(index), INT) + offset, activation)} if offset else {}
 
 
 def decoded(coded: Coded, dtype: DType) -> Value:
@@ -94,10 +87,9 @@ def settle(steps: Expr, low: int, high: int, zero: int, activation: DType) -> Ex
 
 def requantize(code: Expr, source: Params, result: Params, low: int, high: int, activation: DType) -> Expr:
     """Clause 7."""
-    full = (low, high) == limits(activation)
     if source == result:
-        bounded = code if full else cast(clamp(cast(code, INT), const(low), const(high)), activation)
-        return bounded
+        full = (low, high) == limits(activation)
+        return code if full else cast(clamp(cast(code, INT), const(low), const(high)), activation)
     factor = np.float32(source.scale) / np.float32(result.scale)
     return settle(cast(difference(code, source.zero), FLOAT) * real(float(factor)), low, high, result.zero, activation)
 

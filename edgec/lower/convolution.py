@@ -43,13 +43,14 @@ def _arguments(
     names = node.inputs[1], node.inputs[2] if len(node.inputs) > 2 and node.inputs[2] else f"{node.outputs[0]}_bias"
     if product.depthwise and tail.residual is None:
         return DepthwiseFloat(
-            window, pixels.view.pointer, lowering.pointer(names[0], pack.pack_depthwise(weights)), lowering.pointer(names[1], pack.pack_channels(bias)),
-            result.view.pointer, product.groups, tail.low, tail.high,
+            window, pixels.view.pointer, lowering.pointer(names[0], pack.pack_depthwise(weights)),
+            lowering.pointer(names[1], pack.pack_channels(bias)), result.view.pointer, product.groups, tail.low, tail.high,
         )  # fmt: skip
     other = product.pixels(tail.residual, product.shape) if tail.residual is not None else None
     return ConvFloat(
-        window, pixels.view.pointer, lowering.pointer(names[0], pack.pack_float(weights)), lowering.pointer(names[1], pack.pack_panels(bias)),
-        result.view.pointer, other.view.pointer if other else None, other.stride if other else 0,
+        window, pixels.view.pointer, lowering.pointer(names[0], pack.pack_float(weights)),
+        lowering.pointer(names[1], pack.pack_panels(bias)), result.view.pointer,
+        other.view.pointer if other else None, other.stride if other else 0,
         product.groups, product.in_channels, product.out_channels, tail.low, tail.high,
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from edgec.ir.graph import Node
+from edgec.ir.types import DType
 from edgec.lower import pack
 from edgec.lower.builder import Lowering
 from edgec.lower.coding import Params, limits
@@ -18,7 +19,6 @@ from edgec.lower.product import Product
 from edgec.lower.quantized import Ending, along, coded_params, ending, finish, parameters, ratio, usable
 from edgec.lower.tail import sole_reader
 from edgec.lower.values import Value
-from edgec.ir.types import DType
 from edgec.program.expr import const
 from edgec.program.kernels import ConvInt8, ConvInt8Any, DepthwiseInt8
 
@@ -82,27 +82,27 @@ def _arguments(
     base = node.inputs[1]
     if not pack.fits_int8_kernels(layer.weights):
         return ConvInt8Any(
-            window, places[0], lowering.pointer(base, pack.pack_any(layer.weights)), lowering.pointer(f"{base}_bias", layer.bias.astype(np.int32)),
-            lowering.pointer(f"{base}_scale", layer.scale), places[1], product.groups, product.in_channels, product.out_channels, *bounds,
+            window, places[0], lowering.pointer(base, pack.pack_any(layer.weights)),
+            lowering.pointer(f"{base}_bias", layer.bias.astype(np.int32)), lowering.pointer(f"{base}_scale", layer.scale),
+            places[1], product.groups, product.in_channels, product.out_channels, *bounds,
         )  # fmt: skip
     # the kernels multiply x, not x - zero: the difference is in the bias; int32 wraps, as the kernels' sums do
     bias = (layer.bias - source.zero * layer.weights.sum(axis=(2, 3), dtype=np.int64)).astype(np.int32)
     if product.depthwise:
         return DepthwiseInt8(
             window, places[0], lowering.pointer(base, pack.pack_depthwise(layer.weights.astype(np.int8))),
-            lowering.pointer(f"{base}_bias", pack.pack_channels(bias)), lowering.pointer(f"{base}_scale", pack.pack_channels(layer.scale)),
+            lowering.pointer(f"{base}_bias", pack.pack_channels(bias)),
+            lowering.pointer(f"{base}_scale", pack.pack_channels(layer.scale)),
             places[1], product.groups, *bounds,
         )  # fmt: skip
     low, high = limits(lowering.activation)
     other = (residual.pixels.view.pointer, residual.pixels.stride) if residual else (None, 0)
-    addition = (
-        (float(residual.own_scale), float(residual.scale), residual.zero, residual.end.params.zero, residual.end.low, residual.end.high)
-        if residual else (0.0, 0.0, 0, 0, low, high)
-    )  # fmt: skip
+    scales = (float(residual.own_scale), float(residual.scale)) if residual else (0.0, 0.0)
+    sums = (residual.zero, residual.end.params.zero, residual.end.low, residual.end.high) if residual else (0, 0, low, high)
     return ConvInt8(
         window, places[0], lowering.pointer(base, pack.pack_int8(layer.weights, lowering.target.k_multiple)),
         lowering.pointer(f"{base}_bias", pack.pack_panels(bias)), lowering.pointer(f"{base}_scale", pack.pack_panels(layer.scale)),
-        places[1], other[0], other[1], product.groups, product.in_channels, product.out_channels, *bounds, *addition,
+        places[1], other[0], other[1], product.groups, product.in_channels, product.out_channels, *bounds, *scales, *sums,
     )  # fmt: skip
 
 
@@ -156,24 +156,32 @@ def _bias(lowering: Lowering, node: Node, source: Params, scales: np.ndarray) ->
     graph, name = lowering.graph, node.input(2)
     if not name:
         return np.zeros(scales.size, np.int64)
-    coded = graph.producer(name, "DequantizeLinear")
-    codes = graph.constant(coded.inputs[0]) if coded is not None else None
-    if coded is not None and codes is not None and codes.dtype == np.int32 and codes.size == scales.size and _is_sum_scale(lowering, coded, source, scales):
-        return codes.astype(np.int64).reshape(-1)
+    codes = _sum_codes(lowering, name, source, scales)
+    if codes is not None:
+        return codes
     value = lowering.value(name).constant
-    if value is None or value.size not in (1, scales.size) or (value.ndim and value.shape[-1] != value.size) or not np.isfinite(value).all():
+    if value is None or value.size not in (1, scales.size) or (value.ndim and value.shape[-1] != value.size):
+        return None
+    if not np.isfinite(value).all():
         return None
     step = Fraction(float(source.scale))
     numbers = np.broadcast_to(value.reshape(-1), (scales.size,))
-    return np.array([round(Fraction(float(b)) / (step * Fraction(float(s)))) for b, s in zip(numbers, scales, strict=True)], object).astype(np.int64)
+    whole = [round(Fraction(float(b)) / (step * Fraction(float(s)))) for b, s in zip(numbers, scales, strict=True)]
+    return np.array(whole, object).astype(np.int64)
 
 
-def _is_sum_scale(lowering: Lowering, node: Node, source: Params, scales: np.ndarray) -> bool:
-    """Whether the bias's own scale is fl32(s_x * s_w) and its zero point 0, so that its codes are the integers."""
-    scale = lowering.graph.constants[node.inputs[1]]
-    zero = lowering.graph.constants[node.inputs[2]] if node.input(2) else np.zeros(1)
+def _sum_codes(lowering: Lowering, name: str, source: Params, scales: np.ndarray) -> np.ndarray | None:
+    """The codes of a bias whose own scale is fl32(s_x * s_w) and whose zero point is 0: they are the integers themselves."""
+    graph = lowering.graph
+    node = graph.producer(name, "DequantizeLinear")
+    codes = graph.constant(node.inputs[0]) if node is not None else None
+    if node is None or codes is None or codes.dtype != np.int32 or codes.size != scales.size:
+        return None
+    scale = graph.constants[node.inputs[1]]
+    zero = graph.constants[node.inputs[2]] if node.input(2) else np.zeros(1)
     wanted = (np.float32(source.scale) * scales).astype(np.float32)
-    return not zero.any() and scale.size in (1, scales.size) and bool(np.array_equal(np.broadcast_to(scale.reshape(-1), wanted.shape), wanted))
+    same = scale.size in (1, scales.size) and bool(np.array_equal(np.broadcast_to(scale.reshape(-1), wanted.shape), wanted))
+    return codes.astype(np.int64).reshape(-1) if same and not zero.any() else None
 
 
 # The residual
@@ -183,7 +191,9 @@ def _residual(lowering: Lowering, end: Ending, product: Product) -> Residual | N
     """The Add that alone reads the layer's result, when its other operand lies ready in the same pixels."""
     graph = lowering.graph
     decode = sole_reader(graph, end.name)
-    if product.finish is not None or decode is None or decode.op != "DequantizeLinear" or not coded_equal(lowering, decode, end):
+    if product.finish is not None or decode is None or decode.op != "DequantizeLinear":
+        return None
+    if not _decodes(lowering, decode, end):
         return None
     add = sole_reader(graph, decode.outputs[0])
     if add is None or add.op not in ("Add", "Sub") or len(add.inputs) != 2:
@@ -203,7 +213,7 @@ def _residual(lowering: Lowering, end: Ending, product: Product) -> Residual | N
     return Residual(other.coded.value, found, scales[0], scales[1], params.zero, final, (decode, add, *final.nodes))
 
 
-def coded_equal(lowering: Lowering, decode: Node, end: Ending) -> bool:
+def _decodes(lowering: Lowering, decode: Node, end: Ending) -> bool:
     """Whether a DequantizeLinear has the parameters of the QuantizeLinear before it."""
     found = parameters(lowering, decode)
     return found is not None and found[0] == end.params

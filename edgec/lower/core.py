@@ -43,7 +43,7 @@ def lower(graph: Graph, target: Target, name: str, options: LowerOptions = Lower
 
 def _check(graph: Graph) -> None:
     problems = [
-        Problem(f"{node.op} has no implementation", node.name or node.outputs[0], "cut the graph before it, or replace the operator in the exporter")
+        Problem(f"{node.op} has no implementation", node.name or node.outputs[0], "cut the graph before it, or export another operator")
         for node in graph
         if rule_of(node.op) is None
     ]

@@ -33,7 +33,7 @@ def product_node(lowering: Lowering, node: Node) -> None:
             float_product(lowering, node, form, weights * np.float32(alpha), offsets * np.float32(beta))
             return
     if node.op in ("Conv", "ConvTranspose"):
-        raise Unsupported(f"{node.op} with computed weights or over three spatial axes", "make the weights constants; use one or two spatial axes")
+        raise Unsupported(f"{node.op} with computed weights or over three spatial axes", "make weights constants; use up to two axes")
     _loops(lowering, node)
 
 

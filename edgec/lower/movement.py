@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from edgec.lower.coding import decoded
 from edgec.lower.values import Extents, Index, Order, Value, View, fixed, is_one, viewed
@@ -175,7 +176,7 @@ def _regrouped(view: View, old: Extents, new: Extents, pairs: Sequence[Pair]) ->
     """Strides of the reshaped view, None when a run of old dimensions is not evenly spaced in memory."""
     strides: list[Expr] = [const(0)] * len(new)
     for a, b in pairs:
-        if any(view.strides[i] != view.strides[j] * old[j] for i, j in zip(a, a[1:], strict=False)):
+        if any(view.strides[i] != view.strides[j] * old[j] for i, j in pairwise(a)):
             return None
         step = view.strides[a[-1]] if a else const(0)
         for d in reversed(b):

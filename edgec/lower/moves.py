@@ -12,7 +12,7 @@ from edgec.lower import movement
 from edgec.lower.builder import Lowering, Unsupported
 from edgec.lower.coding import Params, decoded, number_code
 from edgec.lower.destination import slices
-from edgec.lower.values import Extents, Index, Value, View, elements, fixed, row_major, same_strides
+from edgec.lower.values import Coded, Extents, Index, Value, View, elements, fixed, row_major, same_strides
 from edgec.program.expr import Expr, binary, const, select
 
 
@@ -83,7 +83,11 @@ def gather(lowering: Lowering, node: Node) -> None:
         one = (*source.shape[:axis], const(1), *source.shape[axis + 1 :])
         starts = [at if d == axis else 0 for d in range(source.rank)]
         steps = [1] * source.rank
-        lowering.define(node.outputs[0], movement.lift(source, lambda v: movement.reshape(movement.sliced(v, starts, steps, one), shape)))
+
+        def pick(value: Value) -> Value:
+            return movement.reshape(movement.sliced(value, starts, steps, one), shape)
+
+        lowering.define(node.outputs[0], movement.lift(source, pick))
         return
     source = repeated(lowering, node, shape)
     if not indices.free:
@@ -103,13 +107,19 @@ def pad(lowering: Lowering, node: Node) -> None:
     fill = given.reshape(()).item()
     result = movement.pad(source, before, shape, mode, const(fill, source.dtype))
     if source.coded is not None:
-        coded = source.coded
-        code = number_code(fill, Params(coded.scale, coded.zero), lowering.activation) if coded.scale is not None else int(fill) + coded.zero
-        moved = movement.pad(coded.value, before, shape, mode, const(code, lowering.activation))
-        exact = replace(coded, value=moved)
-        # the float form pads with the constant itself, which the 8-bit form may only approximate
-        result = replace(result, coded=exact) if mode == "constant" else decoded(exact, source.dtype)
+        code = _fill_code(lowering, fill, source.coded) if mode == "constant" else 0
+        if code is not None:
+            moved = movement.pad(source.coded.value, before, shape, mode, const(code, lowering.activation))
+            result = decoded(replace(source.coded, value=moved), source.dtype)
     lowering.define(node.outputs[0], result)
+
+
+def _fill_code(lowering: Lowering, fill: float, coded: Coded) -> int | None:
+    """The code that stands for `fill` exactly, None when there is none."""
+    if coded.scale is None:
+        return int(fill) + coded.zero
+    code = number_code(fill, Params(coded.scale, coded.zero), lowering.activation)
+    return code if np.float32(code - coded.zero) * coded.scale == np.float32(fill) else None
 
 
 def depth_to_space(lowering: Lowering, node: Node) -> None:
@@ -154,7 +164,8 @@ def concatenated(lowering: Lowering, node: Node, name: str, parts: Sequence[Valu
     shape, axis = lowering.shape(name), node.attributes["axis"] % parts[0].rank
     whole = lowering.reserved.get(name)
     if whole is None or whole.dtype != parts[0].dtype:
-        order = lowering.preferred(parts[0], name) or next((p.order for p in parts if p.order and p.constant is None), row_major(len(shape)))
+        natural = next((part.order for part in parts if part.order and part.constant is None), row_major(len(shape)))
+        order = lowering.preferred(parts[0], name) or natural
         whole = lowering.place(name, parts[0].dtype, shape, order)
     assert whole.view is not None
     for part, view, source in zip(parts, slices(whole, axis, [part.shape for part in parts]), names, strict=True):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from edgec.ir.types import DType
 from edgec.lower.index import Simplifier, parts, rebuild
 from edgec.program.expr import INT, Cast, Const, Expr, Load, Select, Size, Unary, Var, const, var
-from edgec.program.program import Assign, Declare, For, Statement, Store
+from edgec.program.program import Declare, For, Statement, Store
 
 Axis = tuple[Var, Expr]  # a loop variable and its extent
 
@@ -22,7 +22,7 @@ def nest(axes: Sequence[Axis], body: Sequence[Statement]) -> tuple[Statement, ..
     single = {axis.name: const(0) for axis, size in axes if _is_one(size)}
     loops = [(axis, size) for axis, size in axes if not _is_one(size)]
     statements = tuple(substitute(statement, single) for statement in body) if single else tuple(body)
-    statements = simplify(statements, dict((axis.name, size) for axis, size in loops))
+    statements = simplify(statements, {axis.name: size for axis, size in loops})
     if all(isinstance(statement, Store) for statement in statements):
         loops, statements = _merge(loops, statements)
         statements = _name_shared(statements)
@@ -126,14 +126,14 @@ def _merge(loops: list[Axis], statements: tuple[Statement, ...]) -> tuple[list[A
         if isinstance(inner_size, Const) and _addresses_as_one(statements, loops, level, int(inner_size.value)):
             loops[level : level + 2] = [(inner, outer_size * inner_size)]
             statements = tuple(substitute(statement, {outer.name: const(0)}) for statement in statements)
-            statements = simplify(statements, dict((axis.name, size) for axis, size in loops))
+            statements = simplify(statements, {axis.name: size for axis, size in loops})
         level -= 1
     return loops, statements
 
 
 def _addresses_as_one(statements: Sequence[Statement], loops: Sequence[Axis], level: int, inner_size: int) -> bool:
     outer, inner = loops[level][0].name, loops[level + 1][0].name
-    simple = Simplifier(dict((axis.name, size) for axis, size in loops))
+    simple = Simplifier({axis.name: size for axis, size in loops})
     seen: set[int] = set()
 
     def fits(e: Expr) -> bool:
@@ -204,4 +204,4 @@ def _worth_a_name(e: Expr) -> bool:
     """Loads and arithmetic on values; not indices, which compilers share by themselves."""
     if isinstance(e, (Const, Var, Size)):
         return False
-    return isinstance(e, Load) or e.dtype != INT and e.dtype != DType.BOOL or any(isinstance(part, Load) for part in walk([e]))
+    return isinstance(e, Load) or e.dtype not in (INT, DType.BOOL) or any(isinstance(part, Load) for part in walk([e]))

@@ -63,7 +63,7 @@ def softmax(lowering: Lowering, node: Node) -> None:
         body = [*find, *add, *loop(inner, last)]
     else:
         power = var("power", FLOAT)
-        step = [Declare(power, unary("exp", x - largest)), _store(result, index, power), Assign(total, total + power)]
+        step: list[Statement] = [Declare(power, unary("exp", x - largest)), _store(result, index, power), Assign(total, total + power)]
         last = [_store(result, index, result.at(index) / total)]
         body = [*find, Declare(total, real(0.0), mutable=True), *loop(inner, step), *loop(inner, last)]
     lowering.loops(outer, body, node.outputs[0], result.by(node=node.name, op=node.op))
@@ -89,18 +89,19 @@ def instance_normalization(lowering: Lowering, node: Node) -> None:
 
 
 def _normalize(
-    lowering: Lowering, node: Node, value: Value, axes: list[int], parameter: Callable[[Value, Index], Expr], scale: Value, bias: Value | None
-) -> None:
+    lowering: Lowering, node: Node, value: Value, axes: list[int],
+    parameter: Callable[[Value, Index], Expr], scale: Value, bias: Value | None,
+) -> None:  # fmt: skip
     """mean = sum(x) / n, d = x - mean, v = sum(d * d) / n, r = 1 / sqrt(v + epsilon): ((d * r) * scale) + bias."""
     result, outer, inner, index = _frame(lowering, node, value, axes)
     x, n = value.at(index), convert(product(tuple(value.shape[d] for d in axes)), FLOAT)
     total, add = _running("total", 0.0, lambda s: s + x, inner)
     mean, inverse, d = var("mean", FLOAT), var("inverse", FLOAT), var("d", FLOAT)
     squares = var("squares", FLOAT)
-    square = [Declare(d, x - mean), Assign(squares, squares + d * d)]
+    square: list[Statement] = [Declare(d, x - mean), Assign(squares, squares + d * d)]
     epsilon = real(node.attributes["epsilon"])
     scaled = (d * inverse) * parameter(scale, index)
-    last = [Declare(d, x - mean), _store(result, index, scaled if bias is None else scaled + parameter(bias, index))]
+    last: list[Statement] = [Declare(d, x - mean), _store(result, index, scaled if bias is None else scaled + parameter(bias, index))]
     body = [
         *add, Declare(mean, total / n), Declare(squares, real(0.0), mutable=True), *loop(inner, square),
         Declare(inverse, real(1.0) / unary("sqrt", squares / n + epsilon)), *loop(inner, last),

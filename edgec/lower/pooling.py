@@ -116,7 +116,8 @@ def _average_codes(lowering: Lowering, node: Node, pool: Pool, value: Value) -> 
         window, x[1].view.pointer, scale, y[1].view.pointer, fixed(x[0].shape[1]), pool.count_include_pad, *pool.ends,
         source.zero, end.params.zero, end.low, end.high,
     )  # fmt: skip
-    lowering.template(arguments, end.name, labelled(y[0], [node, *end.nodes[:-1]]), 0, tensor(x[0].dtype, x[0].shape), (_line(source, end.params),))
+    about, operand = labelled(y[0], [node, *end.nodes[:-1]]), tensor(x[0].dtype, x[0].shape)
+    lowering.template(arguments, end.name, about, 0, operand, (_line(source, end.params),))
     finish(lowering, end, y[0])
     return True
 
@@ -131,7 +132,10 @@ def _scales(factor: np.float32, taps: int) -> np.ndarray:
     return (np.float32(factor) / counts).astype(np.float32)
 
 
-def _frame(lowering: Lowering, node: Node, pool: Pool, value: Value, name: str) -> tuple[tuple[Value, Pixels], tuple[Value, Pixels], Window]:
+Placed = tuple[Value, Pixels]
+
+
+def _frame(lowering: Lowering, node: Node, pool: Pool, value: Value, name: str) -> tuple[Placed, Placed, Window]:
     """Operand and result as channels-last pixels, and the window between them."""
     shape = lowering.shape(node.outputs[0])
     found = pixels(value.view, value.shape) if value.view is not None else None

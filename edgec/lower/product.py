@@ -52,7 +52,8 @@ class Product:
 
     def window(self, x: Extents, x_stride: Expr, y_stride: Expr) -> Window:
         batch, (in_height, in_width), (out_height, out_width) = self._extents(x)
-        return Window(batch, in_height, in_width, x_stride, out_height, out_width, y_stride, *self.kernel, *self.strides, *self.dilations, *self.pads)
+        return Window(batch, in_height, in_width, x_stride, out_height, out_width, y_stride,
+                      *self.kernel, *self.strides, *self.dilations, *self.pads)  # fmt: skip
 
     def _extents(self, x: Extents) -> tuple[Expr, tuple[Expr, Expr], tuple[Expr, Expr]]:
         if self.is_rows:
@@ -99,10 +100,7 @@ def _conv(graph: Graph, node: Node) -> Product | None:
 
 
 def _gemm(graph: Graph, node: Node) -> Product | None:
-    if node.op == "Gemm":
-        transposed = bool(node.attributes["transB"])
-    else:
-        transposed = False
+    transposed = node.op == "Gemm" and bool(node.attributes["transB"])
     shape = graph.types[node.inputs[1]].static_shape
     if len(shape) != 2 or len(graph.shape(node.inputs[0])) < 1:
         return None
@@ -110,7 +108,8 @@ def _gemm(graph: Graph, node: Node) -> Product | None:
     whole = extents(graph.shape(node.outputs[0]))
     return Product(
         1, inner, outputs, (1, 1), (1, 1), (1, 1), (0, 0), whole, True,
-        arrange=lambda w: (w if transposed else w.T).reshape(1, outputs, 1, inner), vector=lambda v: np.broadcast_to(v, (outputs,)).reshape(1, outputs),
+        arrange=lambda w: (w if transposed else w.T).reshape(1, outputs, 1, inner),
+        vector=lambda v: np.broadcast_to(v, (outputs,)).reshape(1, outputs),
     )  # fmt: skip
 
 

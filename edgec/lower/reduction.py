@@ -92,7 +92,7 @@ def _sum(dtype: DType) -> Reduction:
 
 
 def _rules(dtype: DType) -> dict[str, Reduction]:
-    lowest, highest = (float("-inf"), float("inf")) if dtype.is_float else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
+    lowest, highest = (float("-inf"), float("inf")) if dtype.is_float else (np.iinfo(dtype.value).min, np.iinfo(dtype.value).max)
     return {
         "ReduceSum": _sum(dtype),
         "ReduceProd": Reduction(const(1, dtype), lambda total, x: total * x),

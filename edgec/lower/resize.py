@@ -54,7 +54,8 @@ def resize(lowering: Lowering, node: Node) -> None:
     attributes = node.attributes
     mode, transform = attributes["mode"], attributes["coordinate_transformation_mode"]
     if attributes.get("antialias") or transform not in _POSITIONS:
-        raise Unsupported("antialias" if attributes.get("antialias") else f"coordinate_transformation_mode {transform}", "use half_pixel without antialias")
+        what = "antialias" if attributes.get("antialias") else f"coordinate_transformation_mode {transform}"
+        raise Unsupported(what, "use half_pixel without antialias")
     source, shape = lowering.value(node.inputs[0]), lowering.shape(node.outputs[0])
     axes = _axes(lowering, node, source, shape)
     inner = source.coded.value if source.coded else source
@@ -103,8 +104,7 @@ def _nearest(lowering: Lowering, node: Node, value: Value, shape: Extents, axes:
             _table(lowering, f"{node.outputs[0]}_from{d}", sources[d], i) if d in sources else i for d, i in enumerate(index)
         )
 
-    moved = movement.remapped(value, shape, remap, value.order, _repeats(value, shape, sources))
-    return moved
+    return movement.remapped(value, shape, remap, value.order, _repeats(value, shape, sources))
 
 
 def _repeats(value: Value, shape: Extents, sources: dict[int, list[int]]) -> tuple[Extents, ...]:
@@ -145,8 +145,7 @@ def _cubic(lowering: Lowering, node: Node, source: Value, axis: Axis) -> Value:
     base = [floor(p) for p in axis.positions]
     taps = [[_keys(abs(p - (b + k)), a) for k in range(-1, 3)] for p, b in zip(axis.positions, base, strict=True)]
     if node.attributes.get("exclude_outside"):
-        taps = [[w if 0 <= b + k < axis.size else Fraction(0) for w, k in zip(row, range(-1, 3), strict=True)] for row, b in zip(taps, base, strict=True)]
-        taps = [[w / sum(row) for w in row] for row in taps]
+        taps = [_inside_only(row, first - 1, axis.size) for row, first in zip(taps, base, strict=True)]
     tables = [lowering.literal(np.array([float(row[k]) for row in taps], np.float32), f"resize_w{axis.dim}_{k}") for k in range(4)]
     places = [[min(max(b + k, 0), axis.size - 1) for b in base] for k in range(-1, 3)]
 
@@ -158,6 +157,12 @@ def _cubic(lowering: Lowering, node: Node, source: Value, axis: Axis) -> Value:
         return total
 
     return _resized(source, axis, at)
+
+
+def _inside_only(row: Sequence[Fraction], first: int, size: int) -> list[Fraction]:
+    """The weights of positions first, first + 1, ... with those outside left out and the rest scaled to sum 1."""
+    kept = [w if 0 <= first + k < size else Fraction(0) for k, w in enumerate(row)]
+    return [w / sum(kept) for w in kept]
 
 
 def _keys(x: Fraction, a: Fraction) -> Fraction:

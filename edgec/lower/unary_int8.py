@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -106,12 +108,13 @@ def _scalar(lowering: Lowering, name: str) -> float | None:
     return float(array.item()) if array is not None and array.size == 1 and array.dtype == np.float32 else None
 
 
-_FORWARD = {
+_FORWARD: dict[str, Callable[[Fraction], Function]] = {
     "Add": lambda c: lambda v: v + c, "Sub": lambda c: lambda v: v - c, "Mul": lambda c: lambda v: v * c,
     "Div": lambda c: lambda v: tables.divide(v, c), "Pow": lambda c: lambda v: tables.power(v, c),
 }  # fmt: skip
-_BACKWARD = {
-    **_FORWARD, "Sub": lambda c: lambda v: c - v, "Div": lambda c: lambda v: tables.divide(c, v), "Pow": lambda c: lambda v: tables.power(c, v),
+_BACKWARD: dict[str, Callable[[Fraction], Function]] = {
+    **_FORWARD, "Sub": lambda c: lambda v: c - v,
+    "Div": lambda c: lambda v: tables.divide(c, v), "Pow": lambda c: lambda v: tables.power(c, v),
 }  # fmt: skip
 
 
@@ -146,7 +149,7 @@ def _product_with_itself(lowering: Lowering, node: Node) -> tuple[Found, tuple[N
         if inner.op == "Sigmoid":
             alpha = _multiple(lowering, inner.inputs[0], x)
             if alpha is not None:
-                return (x, lambda v, a=alpha: tables.swish(v, a)), (inner,)  # type: ignore[misc]
+                return (x, partial(tables.swish, alpha=alpha)), (inner,)
         sixth, half = np.float32(1 / 6), np.float32(0.5)
         if inner.op == "HardSigmoid" and inner.inputs[0] == x:
             given = np.float32(inner.attributes["alpha"]), np.float32(inner.attributes["beta"])
