@@ -1,77 +1,31 @@
-"""Builds packages of a net for any variant from one quantization, and asks each run for its answers."""
+"""Builds packages of a net for any variant and asks every run of them for its answers."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import subprocess
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import onnx
-
-from edgec.emit import ExamData, emit_exam, emit_sources
-from edgec.exam import write_exam
-from edgec.frontend import from_proto
-from edgec.ir.graph import Graph
-from edgec.lower import LowerOptions, lower
-from edgec.lower.plan import plan
-from edgec.passes import optimize
-from edgec.program.program import Program
-from edgec.quant import QuantizeOptions, quantize
+from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
+from edgec.emit.vocabularies import VOCABULARIES
 from edgec.targets import Target, load_target
 from edgec.toolchain import Built, compile_package, run_exam
 from tests.conftest import require
+from tests.contract.subjects import Net, program_of
 from tests.contract.variants import Run, Variant
-from tests.nets import MODELS
 
-SAMPLES = 4
-
-
-@dataclass(frozen=True)
-class Net:
-    """A random net: as imported, and quantized on random samples."""
-
-    name: str
-    original: Graph
-    quantized: Graph
+STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+WHOLE = bool(os.environ.get("EDGEC_TEST_ALL"))  # every combination, instead of a selection that touches every law
 
 
-def samples_of(graph: Graph, seed: int = 7, count: int = SAMPLES) -> list[dict[str, np.ndarray]]:
-    """Standard normal inputs."""
-    generator = np.random.default_rng(seed)
-    return [{name: generator.standard_normal(graph.types[name].static_shape).astype(np.float32) for name in graph.inputs} for _ in range(count)]
-
-
-def quantized_net(model: onnx.ModelProto, name: str, **choices: Any) -> Net:
-    original = from_proto(model).graph
-    graph = original.copy()
-    optimize(graph)
-    options = QuantizeOptions(**{"observer": "minmax", "round_weights": False, **choices})
-    return Net(name, original, quantize(graph, lambda: samples_of(original), options).graph)
-
-
-@cache
-def random_net(family: str, seed: int) -> Net:
-    return quantized_net(MODELS[family](seed), f"{family}_{seed}")
-
-
-def program_of(net: Net, target: Target, **options: Any) -> Program:
-    program = lower(net.quantized, target, net.name, LowerOptions(**options))
-    plan(program)
-    return program
-
-
-@cache
-def exam_of(net_name: str, family: str, seed: int) -> ExamData:
-    net = random_net(family, seed)
-    return write_exam(net.original, net.quantized, program_of(net, load_target("portable")), lambda: samples_of(net.original), seed)
-
-
-def write_package(folder: Path, files: dict[str, bytes]) -> Path:
+def write_package(folder: Path, net: Net, target: Target, data: ExamData, weights: str = "incbin", **options: Any) -> Path:
+    """The package of `net` with its exam, in `folder`."""
+    program = program_of(net, target, **options)
+    files = emit_sources(program, target, weights) | emit_exam(program, target, data)
+    finish_manifest(files)
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,16 +34,14 @@ def write_package(folder: Path, files: dict[str, bytes]) -> Path:
 
 
 def build_variant(net: Net, data: ExamData, variant: Variant, folder: Path, weights: str = "incbin") -> tuple[Built, Target]:
+    """Compile the package with every warning an error."""
     target = load_target(variant.target)
-    program = program_of(net, target)
-    files = emit_sources(program, target, weights) | emit_exam(program, target, data)
-    return compile_package(write_package(folder, files), target, variant.cc, variant.optimize, variant.flags), target
+    write_package(folder, net, target, data, weights)
+    return compile_package(folder, target, variant.cc, variant.optimize, (*STRICT, *variant.flags)), target
 
 
 def available(isa: str) -> bool:
     """Whether this processor can run an x86 vocabulary; those it cannot go through SIMDe in tests/kernels."""
-    from edgec.emit.vocabularies import VOCABULARIES
-
     words = VOCABULARIES[isa]
     if words.archs != ("x86_64",):
         return True
@@ -97,27 +49,30 @@ def available(isa: str) -> bool:
     return set(words.features) <= set(flags)
 
 
-def answers(built: Built, target: Target, run: Run) -> list[str]:
-    """The sha256 of every output of every vector, after checking that the exam passed on the vocabulary that was meant."""
-    from dataclasses import replace
-
+def examine(built: Built, target: Target, run: Run) -> dict[str, Any]:
+    """The exam's findings, after checking that it passed on the vocabulary that was meant."""
     arguments = ["--json", "--threads", str(run.threads), *(["--isa", run.isa] if run.forced else [])]
     done = run_exam(built, replace(target, emulator=run.emulator or target.emulator), arguments)
-    assert done.returncode == 0, f"{run}: {done.stdout.decode()[-1500:]}{done.stderr.decode()[-500:]}"
-    found = json.loads(done.stdout)
+    assert done.returncode == 0, f"{run}: {done.stdout.decode()[-1500:]}{done.stderr.decode()[-1500:]}"
+    found: dict[str, Any] = json.loads(done.stdout)
     assert found["passed"] and found["isa"] == run.isa and found["threads"] == run.threads
-    return [output["sha256"] for vector in found["vectors"] for output in vector["outputs"]]
+    return found
 
 
 def answers_of_all_runs(net: Net, data: ExamData, variant: Variant, folder: Path) -> set[tuple[str, ...]]:
-    require(*(name.split()[0] for name in variant.needs))
+    """The sha256 of every output of every vector, one tuple for each run that differs from the others."""
+    require(*variant.needs)
     built, target = build_variant(net, data, variant, folder)
-    return {tuple(answers(built, target, run)) for run in variant.runs if available(run.isa)}
+    runs = [run for run in variant.runs if available(run.isa)]
+    assert runs, "no run of this variant is possible here"
+    return {tuple(hashes(examine(built, target, run))) for run in runs}
 
 
-def whole_suite() -> bool:
-    return bool(os.environ.get("EDGEC_TEST_ALL"))
+def hashes(found: dict[str, Any]) -> list[str]:
+    return [output["sha256"] for vector in found["vectors"] for output in vector["outputs"]]
 
 
-def shell(*command: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+def expected_hashes(data: ExamData, outputs: list[str]) -> set[tuple[str, ...]]:
+    """What answers_of_all_runs must give for an exam whose outputs are all exact."""
+    assert all(data.exact[name] for name in outputs), data.exact
+    return {tuple(hashlib.sha256(answer[name].tobytes()).hexdigest() for answer in data.outputs for name in outputs)}
