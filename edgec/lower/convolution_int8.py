@@ -153,7 +153,7 @@ def _weights(lowering: Lowering, node: Node) -> tuple[np.ndarray, np.ndarray] | 
 
 def _bias(lowering: Lowering, node: Node, source: Params, scales: np.ndarray) -> np.ndarray | None:
     """Integers at the scales source * scales."""
-    graph, name = lowering.graph, node.input(2)
+    name = node.input(2)
     if not name:
         return np.zeros(scales.size, np.int64)
     codes = _sum_codes(lowering, name, source, scales)

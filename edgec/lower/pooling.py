@@ -9,17 +9,20 @@ import numpy as np
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.lower.builder import Lowering, Unsupported
-from edgec.lower.coding import Params, decoded, limits
+from edgec.lower.coding import Params, coded_form, decoded, limits
 from edgec.lower.comment import quantization, tensor
 from edgec.lower.convolution import labelled
 from edgec.lower.layout import Pixels, pixels
 from edgec.lower.product import image, pair
-from edgec.lower.quantized import coded_params, ending, finish, ratio, usable
+from edgec.lower.quantized import EIGHT_BIT, as_onnx, coded_params, ending, finish, ratio, usable
 from edgec.lower.reduction import average_codes, mean, reduce_node
 from edgec.lower.values import Coded, Value, channels_last, elements, fixed
 from edgec.program.kernels import PoolAverageFloat, PoolAverageInt8, PoolMaxFloat, PoolMaxInt8, Window
 
 WHOLE_IMAGE_TAPS = 64  # a window of more taps that gives one pixel is a reduction: pool kernels keep a pointer per tap
+
+
+Placed = tuple[Value, Pixels]
 
 
 @dataclass(frozen=True)
@@ -55,18 +58,16 @@ def max_pool(lowering: Lowering, node: Node) -> None:
     if len([name for name in node.outputs if name]) > 1:
         raise Unsupported("MaxPool with indices", "drop the second output")
     pool, value = describe_pool(lowering, node), lowering.value(node.inputs[0])
-    if coded_params(value) is not None and value.coded is not None:
-        x, y, window = _frame(lowering, node, pool, value.coded.value, node.outputs[0])
-        low, high = limits(lowering.activation)
-        lowering.template(
-            PoolMaxInt8(window, x[1].view.pointer, y[1].view.pointer, fixed(x[0].shape[1]), low, high),
-            node.outputs[0], labelled(y[0], [node]), 0, tensor(x[0].dtype, x[0].shape),
-        )  # fmt: skip
-        result = decoded(Coded(y[0], value.coded.zero, value.coded.scale), DType.FLOAT32)
-        lowering.define(node.outputs[0], result)
+    source, name = coded_params(value), node.outputs[0]
+    if source is not None or value.dtype in EIGHT_BIT:
+        x, y, window = _frame(lowering, node, pool, coded_form(value, lowering.activation), name)
+        arguments = PoolMaxInt8(window, x[1].view.pointer, y[1].view.pointer, fixed(x[0].shape[1]), *limits(lowering.activation))
+        lowering.template(arguments, name, labelled(y[0], [node]), 0, tensor(x[0].dtype, x[0].shape))
+        coded = Coded(y[0], source.zero, source.scale) if source else None
+        lowering.define(name, decoded(coded, value.dtype) if coded else as_onnx(lowering, y[0], value.dtype))
         return
     if value.dtype != DType.FLOAT32:
-        raise Unsupported(f"MaxPool of {value.dtype.value}", "put DequantizeLinear before it")
+        raise Unsupported(f"MaxPool of {value.dtype.value}", "float32 and 8-bit types are supported")
     x, y, window = _frame(lowering, node, pool, value, node.outputs[0])
     lowering.template(
         PoolMaxFloat(window, x[1].view.pointer, y[1].view.pointer, fixed(x[0].shape[1])),
@@ -130,9 +131,6 @@ def _scales(factor: np.float32, taps: int) -> np.ndarray:
     """fl32(factor / n) by the number of pixels counted; no window counts none, so entry 0 is a filler."""
     counts = np.maximum(np.arange(taps + 1), 1).astype(np.float32)
     return (np.float32(factor) / counts).astype(np.float32)
-
-
-Placed = tuple[Value, Pixels]
 
 
 def _frame(lowering: Lowering, node: Node, pool: Pool, value: Value, name: str) -> tuple[Placed, Placed, Window]:

@@ -10,7 +10,7 @@ import numpy as np
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.lower import movement
-from edgec.lower.builder import Lowering
+from edgec.lower.builder import Lowering, Unsupported
 from edgec.lower.coding import difference, settle
 from edgec.lower.moves import integers
 from edgec.lower.nest import Axis
@@ -122,6 +122,8 @@ def _spatial(lowering: Lowering, node: Node, axes: Sequence[int]) -> bool:
 
 def reduce_node(lowering: Lowering, node: Node, op: str, axes: Sequence[int]) -> None:
     value = lowering.value(node.inputs[0])
+    if value.dtype == DType.BOOL:
+        raise Unsupported(f"{node.op} of bool", "cast to int32 before it")
     _finish_reduction(lowering, node, value, axes, _rules(value.dtype)[op])
 
 

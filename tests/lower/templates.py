@@ -163,7 +163,7 @@ def _maximum(f: Frame, least: float) -> np.ndarray:
     best = np.full((f.rows.size, f.a.channels), least)
     for _, pixel, inside, _ in f.taps():
         x = f.read(f.a.x, pixel, f.w["in_pixel_stride"], f.a.channels).astype(np.float64)
-        best = np.where(inside[:, None] & (x > best), x, best)
+        best = np.where(inside[:, None] & ~(best > x), x, best)  # max(m, x) = m > x ? m : x
     return best
 
 
