@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from edgec.errors import ModelError
-from edgec.frontend.arithmetic import scalar
+from edgec.frontend.arithmetic import scalar, softmax
 from edgec.frontend.builder import Builder
 from edgec.frontend.rules import rule
 from edgec.frontend.source import Source
@@ -90,6 +90,23 @@ def qlinear_unary(b: Builder, s: Source) -> None:
     attributes = {"alpha": s.get("alpha", 0.01)} if s.op == "QLinearLeakyRelu" else {}
     result = b.emit(s, s.op.removeprefix("QLinear"), [dequantize(b, s, 0)], attributes=attributes)
     quantize(b, s, result[0], 3, 0)
+
+
+@rule("QLinearSoftmax", domain=MICROSOFT)
+def qlinear_softmax(b: Builder, s: Source) -> None:
+    """inputs: x, x_scale, x_zero, y_scale, y_zero; the attribute `opset` says which version of Softmax is meant"""
+    version = s.get("opset", 1)
+    attributes = {"axis": s.get("axis", -1 if version >= 13 else 1)}
+    result = b.fresh(f"{s.outputs[0]}_softmax")
+    softmax(b, Source("Softmax", "", version, (dequantize(b, s, 0),), (result,), s.name, attributes))
+    quantize(b, s, result, 3, 0)
+
+
+@rule("QLinearWhere", domain=MICROSOFT)
+def qlinear_where(b: Builder, s: Source) -> None:
+    """inputs: condition, x, x_scale, x_zero, y, y_scale, y_zero, z_scale, z_zero"""
+    operands = [s.inputs[0], dequantize(b, s, 1), dequantize(b, s, 4)]
+    quantize(b, s, b.emit(s, "Where", operands)[0], 7, 1)
 
 
 @rule("QLinearGlobalAveragePool", "QLinearAveragePool", domain=MICROSOFT)

@@ -138,12 +138,13 @@ def test_quantized_operators_become_patterns() -> None:
     [
         ("QLinearAdd", "x s z x s z t z", "Add"), ("QLinearMul", "x s z x s z t z", "Mul"), ("QLinearSigmoid", "x s z t z", "Sigmoid"),
         ("QLinearLeakyRelu", "x s z t z", "LeakyRelu"), ("QLinearGlobalAveragePool", "x s z t z", "GlobalAveragePool"),
-        ("QLinearConcat", "t z x s z x s z", "Concat"),
+        ("QLinearConcat", "t z x s z x s z", "Concat"), ("QLinearSoftmax", "x s z u z", "Softmax"),
+        ("QLinearWhere", "c x s z x t z t z", "Where"),
     ],
 )  # fmt: skip
 def test_quantized_operators_of_onnx_runtime(op: str, inputs: str, expected: str) -> None:
-    attributes = {"QLinearConcat": {"axis": 1}}.get(op, {})
-    constants = {"s": np.asarray(np.float32(0.02)), "t": np.asarray(np.float32(0.03)), "z": np.asarray(np.uint8(100))}
+    attributes = {"QLinearConcat": {"axis": 1}, "QLinearSoftmax": {"axis": 3, "opset": 13}}.get(op, {})
+    constants = {"c": np.arange(4) % 2 == 0, "u": np.asarray(np.float32(1 / 128)), "s": np.asarray(np.float32(0.02)), "t": np.asarray(np.float32(0.03)), "z": np.asarray(np.uint8(100))}
     proto = model([node(op, inputs, "y", domain="com.microsoft", **attributes)], {"x": (TensorProto.UINT8, [1, 3, 4, 4])}, ["y"], constants,
                   domains={"com.microsoft": 1})  # fmt: skip
     graph = from_proto(proto).graph
