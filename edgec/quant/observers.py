@@ -9,28 +9,42 @@ import numpy as np
 from edgec.quant.options import QuantizeOptions
 
 BINS = 2048
+ENOUGH = 1 << 16  # numbers of one value and sample that are counted
 Range = tuple[float, float]
 
 
 class Histogram:
-    """Counts of a stream of numbers in BINS equal bins over [low, high]; exact zeros, which quantize without error, apart."""
+    """Counts of a stream of numbers in BINS equal bins over [low, high].
 
-    def __init__(self, low: float, high: float) -> None:
+    `weights` says how much each channel (axis 1) matters. `seen_as`: f(centers) where the numbers are only read through a function f.
+    """
+
+    def __init__(self, low: float, high: float, weights: np.ndarray | None = None) -> None:
         self.low, self.high = low, high
+        self.weights = np.ones(1) if weights is None else weights
         self.counts = np.zeros(BINS, np.int64)
-        self.zeros = 0
+        self.inexact = np.zeros(BINS)  # weighted, and without the exact zeros, which quantize without error
+        self.seen_as: np.ndarray | None = None
 
     def add(self, values: np.ndarray) -> None:
-        flat = values.ravel()
+        """Count the numbers of one sample, or evenly spread ones where there are very many."""
+        step = values.size // ENOUGH + 1
+        step += step % 2 == 0  # rows are often of even length
+        flat = values.ravel()[::step]
         span = self.high - self.low
         if span <= 0:
             self.counts[0] += flat.size
             return
-        places = flat - np.float32(self.low)
-        places *= np.float32(BINS / span)
-        np.clip(places, 0, BINS - 1, out=places)
-        self.counts += np.bincount(places.astype(np.int32), minlength=BINS)
-        self.zeros += flat.size - int(np.count_nonzero(flat))
+        scaled = (flat - np.float32(self.low)) * np.float32(BINS / span)
+        places = np.clip(scaled, 0, BINS - 1).astype(np.int32)
+        self.counts += np.bincount(places, minlength=BINS)
+        weights = (flat != 0).astype(np.float64)
+        if len(self.weights) > 1:
+            channel = np.arange(0, values.size, step) // (values.size // len(self.weights))
+            weights *= self.weights[channel]
+        else:
+            weights *= self.weights[0]
+        self.inexact += np.bincount(places, weights, BINS)
 
     @property
     def centers(self) -> np.ndarray:
@@ -40,15 +54,6 @@ class Histogram:
     def edges(self) -> np.ndarray:
         return self.low + np.arange(BINS + 1) * ((self.high - self.low) / BINS)
 
-    @property
-    def inexact(self) -> np.ndarray:
-        """The counts without the exact zeros."""
-        counts = self.counts.astype(np.float64)
-        if self.zeros and self.high > self.low:
-            place = min(BINS - 1, max(0, int((0.0 - self.low) * BINS / (self.high - self.low))))
-            counts[place] = max(0.0, counts[place] - self.zeros)
-        return counts
-
 
 def merged(parts: list[Histogram]) -> Histogram:
     """One histogram of all the parts' numbers, each bin counted at its centre."""
@@ -57,23 +62,24 @@ def merged(parts: list[Histogram]) -> Histogram:
     whole = Histogram(min(part.low for part in parts), max(part.high for part in parts))
     for part in parts:
         places = (part.centers - whole.low) * (BINS / max(whole.high - whole.low, np.finfo(float).tiny))
-        whole.counts += np.bincount(np.clip(places, 0, BINS - 1).astype(np.int64), part.counts, BINS).astype(np.int64)
-        whole.zeros += part.zeros
+        bins = np.clip(places, 0, BINS - 1).astype(np.int64)
+        whole.counts += np.bincount(bins, part.counts, BINS).astype(np.int64)
+        whole.inexact += np.bincount(bins, part.inexact, BINS)
     return whole
 
 
-def quantization_error(centers: np.ndarray, counts: np.ndarray, low: float, high: float) -> float:
-    """Sum of squared errors when the numbers are stored with 8 bits over [low, high]."""
+def quantization_error(centers: np.ndarray, counts: np.ndarray, low: float, high: float, seen_as: np.ndarray | None = None) -> float:
+    """Sum of squared errors when the numbers are stored with 8 bits over [low, high]; of f(number) when `seen_as` is f(centers)."""
     step = (high - low) / 255
     offset = np.rint(-low / step)
-    stored = np.clip(np.rint(centers / step) + offset, 0, 255) - offset
-    return float(np.sum(counts * (centers - stored * step) ** 2))
+    stored = (np.clip(np.rint(centers / step) + offset, 0, 255) - offset) * step
+    if seen_as is None:
+        return float(np.sum(counts * (centers - stored) ** 2))
+    return float(np.sum(counts * (seen_as - np.interp(stored, centers, seen_as)) ** 2))
 
 
 def by_minmax(histogram: Histogram, options: QuantizeOptions) -> Range:
-    """The range of all numbers seen, to the width of a bin."""
-    seen = np.flatnonzero(histogram.counts)
-    return (float(histogram.edges[seen[0]]), float(histogram.edges[seen[-1] + 1])) if seen.size else (histogram.low, histogram.high)
+    return histogram.low, histogram.high
 
 
 def by_percentile(histogram: Histogram, options: QuantizeOptions) -> Range:
@@ -94,9 +100,9 @@ def by_mse(histogram: Histogram, options: QuantizeOptions) -> Range:
     centers, counts = histogram.centers, histogram.inexact
 
     def error(ends: Range) -> float:
-        return quantization_error(centers, counts, *ends) * (1 + 1e-9 * (low - ends[0] + ends[1] - high))
+        return quantization_error(centers, counts, *ends, histogram.seen_as) * (1 + 1e-9 * (low - ends[0] + ends[1] - high))
 
-    grid = np.linspace(1.0, 0.2, 81)
+    grid = np.linspace(1.0, 0.05, 96)
     best = min(((low * share, high * share) for share in grid), key=error)
     for _ in range(2):
         best = min(((low * share, best[1]) for share in grid if low * share < best[1]), key=error) if low < 0 else best

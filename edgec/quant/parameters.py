@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from edgec.ir.graph import Graph
-from edgec.ir.types import DType
 from edgec.ops.registry import Role
 from edgec.quant.observers import Histogram, Range, merged
 from edgec.quant.selection import Selection
@@ -57,12 +56,12 @@ class Families:
 
 
 def choose_parameters(
-    graph: Graph, selection: Selection, histograms: Mapping[str, Histogram], choose: Callable[[Histogram], Range]
+    graph: Graph, selection: Selection, histograms: Mapping[str, Histogram], choose: Callable[[Histogram], Range], pixels: Iterable[str] = ()
 ) -> dict[str, Parameters]:
     """Parameters of every value of the selection.
 
     Moved data keeps those of its source, so a family of values has one histogram: that of the members which are not copies.
-    A Concat's operands join the family of its result when nobody else reads them, or when the others lose less than a second rounding costs.
+    `pixels` hold 0, 1... 255 and need no rounding at scale 1. A Concat's operands join the family of its result when nobody else reads them, or when the others lose less than a second rounding costs.
     """
     families, copies = Families(), moved_values(selection)
     for layer in selection.layers:
@@ -71,7 +70,7 @@ def choose_parameters(
                 families.unite(layer.operands[0], output)
 
     def limits(root: str) -> Range:
-        if any(holds_bytes(graph, value) for value in graph.types if families.root(value) == root):
+        if any(families.root(value) == root for value in pixels):
             return 0.0, 255.0
         parts = [histograms[value] for value in selection.values if families.root(value) == root and value not in copies]
         return choose(merged(parts))
@@ -87,12 +86,6 @@ def choose_parameters(
             families.unite(whole, mine)
             chosen[whole] = limits(whole)
     return {value: parameters_of(chosen[families.root(value)]) for value in selection.values}
-
-
-def holds_bytes(graph: Graph, value: str) -> bool:
-    """Pixels: a cast of uint8 numbers needs no rounding at scale 1."""
-    cast = graph.producer(value, "Cast")
-    return cast is not None and graph.dtype(cast.inputs[0]) is DType.UINT8
 
 
 def moved_values(selection: Selection) -> frozenset[str]:

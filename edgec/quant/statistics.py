@@ -18,7 +18,7 @@ from edgec.quant.run import Probe, watched
 class Extent:
     """Per channel (axis 1; one for all where a value has no channels): the least and the largest number seen, and
 
-    the sum over samples of the largest magnitude in each; `bad` counts what was not finite.
+    the sum over samples of the largest magnitude in each; `bad` counts what was not finite, `pixels` says that only 0, 1... 255 were seen.
     """
 
     channels: int
@@ -26,6 +26,7 @@ class Extent:
     high: np.ndarray = field(default_factory=lambda: np.zeros(0))
     magnitude: np.ndarray = field(default_factory=lambda: np.zeros(0))
     bad: int = 0
+    pixels: bool = True
 
     def __post_init__(self) -> None:
         self.low, self.high = np.full(self.channels, np.inf), np.full(self.channels, -np.inf)
@@ -43,6 +44,7 @@ class Extent:
         np.minimum(self.low, low, out=self.low)
         np.maximum(self.high, high, out=self.high)
         self.magnitude += np.maximum(high, -low)
+        self.pixels = bool(self.pixels and low.min() >= 0 and high.max() <= 255 and high.max() > 1 and (rows == np.rint(rows)).all())
 
     def ends(self, factors: np.ndarray | None) -> tuple[float, float]:
         """The range of the whole value when each channel is divided by its factor."""
@@ -66,11 +68,16 @@ def measure_extents(
 
 
 def measure_histograms(
-    graph: Graph, ends: Mapping[str, tuple[float, float]], samples: Samples, count: int, progress: Progress | None
+    graph: Graph,
+    ends: Mapping[str, tuple[float, float]],
+    weights: Mapping[str, np.ndarray],
+    samples: Samples,
+    count: int,
+    progress: Progress | None,
 ) -> dict[str, Histogram]:
-    """The histograms of the values of `ends` between those ends."""
+    """The histograms of the values of `ends` between those ends, each channel weighted."""
     probe = Probe(graph, list(ends))
-    histograms = {value: Histogram(*limits) for value, limits in ends.items()}
+    histograms = {value: Histogram(*limits, weights.get(value)) for value, limits in ends.items()}
     for sample in watched(samples, "histograms", progress, count):
         for value, array in probe(sample).items():
             histograms[value].add(array)
