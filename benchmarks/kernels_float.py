@@ -1,6 +1,6 @@
 """GMAC/s of the float convolutions on MobileNetV2's layers, one thread.
 
-    python benchmarks/kernels_float.py [--vocabulary avx2 ...] [--compiler gcc] [--seconds 0.1]
+python benchmarks/kernels_float.py [--vocabulary avx2 ...] [--compiler gcc] [--seconds 0.1]
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def make(layer: Layer) -> ConvFloat | DepthwiseFloat:
     sizes = layer.size**2 * layer.inputs, out**2 * layer.outputs, padded, depth * padded
     x, y, bias, weights = (aligned(rng.standard_normal(n, np.float32)) for n in sizes)
     if layer.depthwise:
-        return DepthwiseFloat(window, x, weights, bias, y, layer.outputs, 0.0, 6.0)  # type: ignore[arg-type]
-    return ConvFloat(window, x, weights, bias, y, None, 0, 1, layer.inputs, layer.outputs, 0.0, 6.0)  # type: ignore[arg-type]
+        return DepthwiseFloat(window, x, weights, bias, y, layer.outputs, 0.0, 6.0)
+    return ConvFloat(window, x, weights, bias, y, None, 0, 1, layer.inputs, layer.outputs, 0.0, 6.0)
 
 
 def aligned(values: np.ndarray) -> np.ndarray:
@@ -130,7 +130,7 @@ def rate(library: ctypes.CDLL, arguments: ConvFloat | DepthwiseFloat, work: int,
 def pack(arguments: object) -> ctypes.Structure:
     """The kernel's argument struct."""
     members: list[tuple[str, type, object]] = []
-    for field in fields(arguments):  # type: ignore[arg-type]
+    for field in fields(arguments):
         value = getattr(arguments, field.name)
         if isinstance(value, Window):
             members += [(f"window_{inner.name}", ctypes.c_int32, getattr(value, inner.name)) for inner in fields(Window)]

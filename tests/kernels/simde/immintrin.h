@@ -55,4 +55,27 @@ EDGEC_SIMDE simde__m128i _mm512_cvtepi32_epi8(simde__m512i v) {
 }
 #endif
 
+#ifndef _mm512_maskz_loadu_ps
+EDGEC_SIMDE simde__m512 _mm512_maskz_loadu_ps(simde__mmask16 mask, const float *p) {
+    float v[16];
+    int i;
+    for (i = 0; i < 16; i++) v[i] = mask >> i & 1 ? p[i] : 0.0f;
+    return simde_mm512_loadu_ps(v);
+}
+#endif
+
+#ifndef _mm512_mask_storeu_ps
+EDGEC_SIMDE void _mm512_mask_storeu_ps(float *p, simde__mmask16 mask, simde__m512 x) {
+    float v[16];
+    int i;
+    simde_mm512_storeu_ps(v, x);
+    for (i = 0; i < 16; i++)
+        if (mask >> i & 1) p[i] = v[i];
+}
+#endif
+
+#ifndef __mmask16
+#define __mmask16 simde__mmask16
+#endif
+
 #endif
