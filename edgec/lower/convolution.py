@@ -14,7 +14,7 @@ from edgec.lower.comment import tensor
 from edgec.lower.layout import Pixels
 from edgec.lower.product import Product
 from edgec.lower.tail import Tail, float_tail
-from edgec.lower.values import Value
+from edgec.lower.values import Value, channels_last, row_major
 from edgec.program.expr import const
 from edgec.program.kernels import ConvFloat, DepthwiseFloat
 from edgec.program.program import Kind
@@ -69,7 +69,7 @@ def pixel_input(lowering: Lowering, product: Product, name: str, value: Value) -
     found = product.pixels(value, value.shape)
     if found is not None and _readable(lowering, product, value, found):
         return value, found
-    stored = lowering.materialize(value, name, product.order if value.rank == len(product.shape) else None)
+    stored = lowering.materialize(value, name, row_major(value.rank) if product.is_rows else channels_last(value.rank))
     lowering.keep(name, value, stored)
     again = product.pixels(stored, stored.shape)
     assert again is not None

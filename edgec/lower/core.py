@@ -24,7 +24,6 @@ _IO = {"int8": DType.INT8, "uint8": DType.UINT8}
 def lower(graph: Graph, target: Target, name: str, options: LowerOptions = LowerOptions()) -> Program:  # noqa: B008
     """The Program of `graph` for `target`; ModelError names every node that cannot be lowered."""
     lowering = Lowering(graph, target, name, options)
-    _check(graph)
     _inputs(lowering)
     _output_buffers(lowering)
     reserve(lowering)
@@ -32,6 +31,7 @@ def lower(graph: Graph, target: Target, name: str, options: LowerOptions = Lower
         if id(node) in lowering.done:
             continue
         try:
+            _check(graph, node)
             lower_node(lowering, node)
         except Unsupported as problem:
             lowering.problems.append(Problem(f"{node.op}: {problem.what}", node.name or node.outputs[0], problem.hint))
@@ -41,17 +41,13 @@ def lower(graph: Graph, target: Target, name: str, options: LowerOptions = Lower
     return lowering.program
 
 
-def _check(graph: Graph) -> None:
-    problems = [
-        Problem(f"{node.op} has no implementation", node.name or node.outputs[0], "cut the graph before it, or export another operator")
-        for node in graph
-        if rule_of(node.op) is None
-    ]
-    for node in graph:
-        wide = [graph.types[output] for output in node.outputs if output and graph.dtype(output) in (DType.FLOAT16, DType.FLOAT64)]
-        problems += [Problem(f"{node.op} gives {item.dtype.value}", node.name, "convert the model to float32") for item in wide]
-    if problems:
-        raise ModelError(f"{len(problems)} operators cannot be lowered", problems)
+def _check(graph: Graph, node: Node) -> None:
+    """Unsupported when no rule covers the node."""
+    if rule_of(node.op) is None:
+        raise Unsupported("there is no implementation", "cut the graph before it, or export another operator")
+    for name in node.outputs:
+        if name and graph.dtype(name) in (DType.FLOAT16, DType.FLOAT64):
+            raise Unsupported(f"the result is {graph.dtype(name).value}", "convert the model to float32")
 
 
 def _raise(problems: list[Problem], target: Target) -> None:

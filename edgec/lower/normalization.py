@@ -132,7 +132,7 @@ def local_response(lowering: Lowering, node: Node) -> None:
 def batch_normalization(lowering: Lowering, node: Node) -> None:
     """((x - mean) * (1 / sqrt(var + epsilon)) * scale) + bias, by channel."""
     value = lowering.value(node.inputs[0])
-    arrays = [lowering.graph.constant(name) for name in node.inputs[1:5]]
+    arrays = [lowering.value(name).constant for name in node.inputs[1:5]]
     known = [array.astype(np.float32) for array in arrays if array is not None]
     if len(known) < 4:
         raise Unsupported("BatchNormalization with computed parameters", "export the model in inference mode")

@@ -1,0 +1,183 @@
+"""Quantized graphs: every output bit against the evaluator, for both signs of activations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgec.errors import EdgecError
+from edgec.export import to_onnx
+from edgec.frontend import from_proto
+from edgec.ir.graph import Graph
+from edgec.ir.types import DType
+from edgec.lower import LowerOptions, lower
+from edgec.lower.coding import Params
+from edgec.lower.tables import FUNCTIONS, table
+from edgec.oracle import Evaluator
+from edgec.passes import optimize
+from edgec.program.kernels import ConvInt8, ConvInt8Any, DepthwiseInt8, PoolMaxInt8
+from edgec.program.program import LoopCall, Program, TemplateCall
+from edgec.quant import quantize
+from edgec.targets import load_target
+from tests import nets
+from tests.lower.interpreter import run
+from tests.oracle.models import Builder, random_q
+from tests.passes import compare
+
+TARGETS = [load_target("x86-64"), load_target("linux-arm64")]
+f32 = np.float32
+
+
+def check(graph: Graph, inputs: dict[str, np.ndarray], target: Any) -> Program:
+    """The Program's outputs are the evaluator's, bit by bit where the contract promises that."""
+    evaluator = Evaluator(to_onnx(graph))
+    wanted = evaluator.run(inputs)
+    program = lower(graph, target, "net")
+    found = run(program, inputs, k_multiple=target.k_multiple)
+    for name in graph.outputs:
+        assert found[name].shape == wanted[name].shape and found[name].dtype == wanted[name].dtype
+        if name in evaluator.exact_outputs:
+            np.testing.assert_array_equal(found[name], wanted[name], err_msg=name)
+        else:
+            np.testing.assert_allclose(found[name], wanted[name], rtol=1e-4, atol=1e-4 * np.abs(wanted[name]).max(initial=0))
+    return program
+
+
+def quantized(graph: Graph) -> Graph:
+    kind = graph.types["x"]
+    samples = [{"x": compare.random_array(kind, np.random.default_rng(seed))} for seed in range(2)]
+    return quantize(graph, lambda: samples).graph
+
+
+def kernels(program: Program) -> list[type]:
+    return [type(call.arguments) for call in program.calls if isinstance(call, TemplateCall)]
+
+
+def built(b: Builder, out: str, inputs: dict[str, np.ndarray], dtype: Any = np.uint8) -> Graph:
+    return from_proto(b.model(inputs, {out: dtype})).graph
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+@pytest.mark.parametrize("family", sorted(nets.MODELS))
+def test_families_of_nets(family: str, target: Any) -> None:
+    graph = from_proto(nets.MODELS[family](7)).graph
+    optimize(graph)
+    inputs = {"x": compare.random_array(graph.types["x"], np.random.default_rng(9))}
+    inputs["x"].reshape(-1)[:4] = [np.nan, np.inf, -np.inf, -0.0]
+    program = check(quantized(graph), inputs, target)
+    assert ConvInt8 in kernels(program)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+@pytest.mark.parametrize("x_dtype", [np.uint8, np.int8])
+def test_weights_that_the_fast_kernels_cannot_take(target: Any, x_dtype: Any) -> None:
+    """-128 in the weights, and a zero point of weights that leaves [-127, 127]; both against activations at their least."""
+    generator = np.random.default_rng(0)
+    x = np.full((1, 4, 5, 5), np.iinfo(x_dtype).min, x_dtype)
+    x[0, 1:] = random_q(generator, (3, 5, 5), x_dtype)
+    for zero, expected in ((np.int8(0), ConvInt8Any), (np.uint8(3), ConvInt8Any), (np.uint8(128), ConvInt8)):
+        b = Builder()
+        w = random_q(generator, (6, 4, 3, 3), zero.dtype)
+        w[0] = np.iinfo(zero.dtype).min if expected is ConvInt8Any else 1
+        w = np.maximum(w, 1) if zero == 128 else w
+        product = b.op("Conv", b.dequantize("x", 0.02, x_dtype(5)), b.dequantize(b.const(w), 0.01, zero), pads=[1, 1, 0, 1])
+        out = b.quantize(product, 0.5, x_dtype(10))
+        program = check(built(b, out, {"x": x}, x_dtype), {"x": x}, target)
+        assert kernels(program) == [expected]
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub"])
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_residual_joins_the_convolution(op: str, swapped: bool, target: Any) -> None:
+    generator = np.random.default_rng(1)
+    x = random_q(generator, (1, 4, 5, 6), np.uint8)
+    b = Builder()
+    real = b.dequantize("x", 0.02, np.uint8(100))
+    first = b.op("Conv", real, b.dequantize(b.const(random_q(generator, (6, 4, 1, 1), np.int8).clip(-127)), 0.01, np.int8(0)))
+    a = b.dequantize(b.quantize(first, 0.03, np.uint8(90)), 0.03, np.uint8(90))
+    second = b.op("Conv", a, b.dequantize(b.const(random_q(generator, (6, 6, 1, 1), np.int8).clip(-127)), 0.004, np.int8(0)))
+    c = b.dequantize(b.quantize(b.op("Relu", second), 0.02, np.uint8(30)), 0.02, np.uint8(30))
+    total = b.op("Relu", b.op(op, c, a) if swapped else b.op(op, a, c))
+    out = b.quantize(total, 0.05, np.uint8(20))
+    program = check(built(b, out, {"x": x}), {"x": x}, target)
+    last = [call.arguments for call in program.calls if isinstance(call, TemplateCall)][-1]
+    assert kernels(program) == [ConvInt8, ConvInt8] and isinstance(last, ConvInt8) and last.residual is not None
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_movement_between_parameters(target: Any) -> None:
+    """MaxPool, Pad, Concat, Transpose and DepthToSpace move codes; only different parameters cost arithmetic."""
+    x = random_q(np.random.default_rng(2), (1, 4, 6, 6), np.uint8)
+    b = Builder()
+    real = b.dequantize("x", 0.02, np.uint8(100))
+    pooled = b.op("MaxPool", real, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    padded = b.op("Pad", b.op("Slice", real, b.const([1, 1]), b.const([5, 5]), b.const([2, 3])), b.const([0, 0, 1, 1, 0, 0, 1, 1]))
+    other = b.dequantize(b.quantize(padded, 0.05, np.uint8(7)), 0.05, np.uint8(7))
+    joined = b.quantize(b.op("Concat", pooled, other, axis=1), 0.03, np.uint8(50))
+    space = b.op("DepthToSpace", b.dequantize(joined, 0.03, np.uint8(50)), blocksize=2)
+    out = b.op("Transpose", space, perm=[0, 2, 3, 1])
+    program = check(built(b, out, {"x": x}, np.float32), {"x": x}, target)
+    assert PoolMaxInt8 in kernels(program)
+
+
+@pytest.mark.parametrize("io", ["int8", "uint8"])
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_raw_interface(io: str, target: Any) -> None:
+    """--io: the caller gives and takes codes, and they are the codes that the model itself would use."""
+    graph = from_proto(nets.MODELS["resnet"](2)).graph
+    optimize(graph)
+    graph = quantized(graph)
+    x = compare.random_array(graph.types["x"], np.random.default_rng(4))
+    program = lower(graph, target, "net", LowerOptions(io=io))
+    port = program.inputs[0]
+    assert port.dtype.value == io and port.scale is not None
+    limits = np.iinfo(io)
+    steps = np.rint(x * (f32(1) / f32(port.scale)))
+    codes = (np.clip(steps, limits.min - port.zero_point, limits.max - port.zero_point) + port.zero_point).astype(io)
+    raw = run(program, {"x": codes}, k_multiple=target.k_multiple)
+    whole = run(lower(graph, target, "net"), {"x": x}, k_multiple=target.k_multiple)
+    for result in program.outputs:
+        found = raw[result.name]
+        if result.scale is not None:
+            found = (found.astype(np.float32) - f32(result.zero_point)) * f32(result.scale)
+        np.testing.assert_array_equal(found, whole[result.name])
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_tables_agree_with_the_evaluator(name: str) -> None:
+    """Two programs that share no code compute the same 256 entries."""
+    op, _, form = name.partition(" ")
+    generator = np.random.default_rng(3)
+    for dtype, activation in ((np.uint8, DType.UINT8), (np.int8, DType.INT8)):
+        scale, step = (f32(2.0 ** generator.uniform(-8, 1)) for _ in range(2))
+        zero, result = (dtype(generator.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1)) for _ in range(2))
+        x = np.arange(np.iinfo(dtype).min, np.iinfo(dtype).max + 1).astype(dtype)
+        b = Builder(opset=22)
+        out = b.quantize(b.op(op, b.dequantize("x", scale, zero), **({"approximate": form} if form else {})), step, result)
+        wanted = Evaluator(b.model({"x": x}, {out: dtype})).run({"x": x})[out]
+        found = table(FUNCTIONS[name], Params(scale, int(zero)), Params(step, int(result)), activation)
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_what_cannot_be_integer_stays_in_float() -> None:
+    """Per-channel scales along the wrong axis: a float island, not a wrong answer."""
+    x, b = random_q(np.random.default_rng(5), (3, 8), np.uint8), Builder()
+    w = b.dequantize(b.const(random_q(np.random.default_rng(6), (8, 4), np.int8)), np.full(8, 0.01), np.zeros(8, np.int8), axis=0)
+    out = b.quantize(b.op("MatMul", b.dequantize("x", 0.02, np.uint8(3)), w), 0.01, np.uint8(100))
+    graph = built(b, out, {"x": x})
+    program = lower(graph, TARGETS[0], "net")
+    assert not {ConvInt8, ConvInt8Any, DepthwiseInt8} & set(kernels(program))
+    found = run(program, {"x": x})[out].astype(int)
+    assert np.abs(found - Evaluator(to_onnx(graph)).run({"x": x})[out].astype(int)).max() <= 1
+    assert any(isinstance(call, LoopCall) for call in program.calls)
+
+
+def test_refusals_are_errors_of_the_model() -> None:
+    b = Builder()
+    x = np.zeros((2, 4), np.float32)
+    out = b.op("QuantizeLinear", "x", b.const(np.full(4, 0.1, np.float32)), b.const(np.zeros(4, np.uint8)), axis=1)
+    with pytest.raises(EdgecError, match="per-tensor"):
+        lower(built(b, out, {"x": x}), TARGETS[0], "net")
