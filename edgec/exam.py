@@ -1,20 +1,22 @@
 """The exam of a package: inputs and the outputs expected of it. They never come from emitted code: int8 answers come from
-the integer evaluator, float answers from ONNX Runtime on the model as it was imported."""
+the integer evaluator, float answers from ONNX Runtime on the model file."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 
 import numpy as np
-import onnxruntime
 
 from edgec.emit import ExamData
 from edgec.export import to_onnx
+from edgec.interface import Face
 from edgec.ir.graph import Graph
 from edgec.ir.types import DType
 from edgec.oracle import Evaluator
 from edgec.program.program import Port, Program
 from edgec.quant import Samples
+from edgec.reference import FloatModel
 
 FLOAT_TOLERANCE = 1e-4  # of the largest magnitude of an output
 SAMPLE_VECTORS, RANDOM_VECTORS = 1, 2
@@ -22,15 +24,31 @@ SAMPLE_VECTORS, RANDOM_VECTORS = 1, 2
 Arrays = dict[str, np.ndarray]
 
 
-def write_exam(original: Graph, graph: Graph, program: Program, samples: Samples | None, seed: int) -> ExamData:
-    """Vectors for `program`, which was lowered from `graph`; `original` is the imported float model."""
+def write_exam(
+    original: Graph, graph: Graph, program: Program, samples: Samples | None, seed: int, *,
+    channels_last: bool = False, reference: FloatModel | None = None,
+) -> ExamData:  # fmt: skip
+    """Vectors for `program`, which was lowered from `graph`; `original` is the imported float model.
+
+    channels_last: whether the package's interface is NHWC. reference: gives the answers of a float package, by default `original` does.
+    """
     vectors = exam_inputs(original, samples, seed)
+    faces = {port.name: face(port, channels_last) for port in (*program.inputs, *program.outputs)}
     if any(node.op == "QuantizeLinear" for node in graph.nodes):
-        return _exact_exam(graph, program, vectors)
-    session = onnxruntime.InferenceSession(to_onnx(original).SerializeToString(), providers=["CPUExecutionProvider"])
-    answers = [dict(zip(original.outputs, session.run(original.outputs, vector), strict=True)) for vector in vectors]
+        return _exact_exam(graph, program, vectors, faces)
+    run = reference or FloatModel(original)
+    answers = [dict(zip(original.outputs, run(vector), strict=True)) for vector in vectors]
     exact = {name: not original.dtype(name).is_float for name in original.outputs}
-    return ExamData(vectors, answers, exact, FLOAT_TOLERANCE)
+    return ExamData([_shown(vector, faces) for vector in vectors], [_shown(answer, faces) for answer in answers], exact, FLOAT_TOLERANCE)
+
+
+def face(port: Port, channels_last: bool) -> Face:
+    return Face(port.name, np.dtype(port.dtype.numpy), port.scale, port.zero_point, channels_last)
+
+
+def _shown(arrays: Arrays, faces: Mapping[str, Face]) -> Arrays:
+    """Tensors of the model as the package shows them."""
+    return {name: faces[name].of_model(array) for name, array in arrays.items()}
 
 
 def exam_inputs(graph: Graph, samples: Samples | None, seed: int) -> list[Arrays]:
@@ -51,32 +69,11 @@ def _random(graph: Graph, name: str, known: list[Arrays], generator: np.random.G
     return generator.integers(min(int(low), 0), top + 1, shape).astype(kind.numpy)
 
 
-def _exact_exam(graph: Graph, program: Program, vectors: list[Arrays]) -> ExamData:
+def _exact_exam(graph: Graph, program: Program, vectors: list[Arrays], faces: Mapping[str, Face]) -> ExamData:
+    """Answers of the integer evaluator. It is asked with what the package can be given, codes for instance."""
     evaluator = Evaluator(to_onnx(graph))
-    inputs, answers = [], []
-    for vector in vectors:
-        given = {port.name: _as_given(port, vector[port.name]) for port in program.inputs}
-        inputs.append(given)
-        expected = evaluator.run({port.name: _as_model(port, given[port.name], graph) for port in program.inputs})
-        answers.append({port.name: _as_given(port, expected[port.name]) for port in program.outputs})
+    inputs = [_shown(vector, faces) for vector in vectors]
+    asked = [{name: faces[name].to_model(array, graph.dtype(name).numpy) for name, array in given.items()} for given in inputs]
+    answers = [_shown({port.name: found[port.name] for port in program.outputs}, faces) for found in map(evaluator.run, asked)]
     exact = {name: name in evaluator.exact_outputs for name in graph.outputs}
     return ExamData(inputs, answers, exact, FLOAT_TOLERANCE)
-
-
-def _as_given(port: Port, array: np.ndarray) -> np.ndarray:
-    """An array in the model's type as the package's port takes it: quantized by clause 2 of docs/int8.md where the port is 8-bit."""
-    if port.scale is None:
-        return array
-    limits = np.iinfo(port.dtype.numpy)
-    inverse = np.float32(1) / np.float32(port.scale)
-    steps = np.rint(np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf) * inverse)
-    clamped = np.clip(steps, limits.min - port.zero_point, limits.max - port.zero_point)
-    return (clamped + port.zero_point).astype(port.dtype.numpy)
-
-
-def _as_model(port: Port, array: np.ndarray, graph: Graph) -> np.ndarray:
-    """The inverse of _as_given, by clause 3."""
-    if port.scale is None:
-        return array
-    real = (array.astype(np.int32) - port.zero_point).astype(np.float32) * np.float32(port.scale)
-    return real.astype(graph.dtype(port.name).numpy)

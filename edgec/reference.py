@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnxruntime
 
@@ -10,12 +12,31 @@ from edgec.ir.graph import Graph
 
 
 class FloatModel:
-    """Calls the graph: {input name: array} in, outputs in order out."""
+    """Calls the model: {input name: array} in, outputs in order out.
 
-    def __init__(self, graph: Graph) -> None:
-        content = to_onnx(graph).SerializeToString()
-        self._session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-        self._outputs = list(graph.outputs)
+    file: the file that `graph` was imported from; it is what runs, so that a fault of the import shows. Where there is none, or ONNX
+    Runtime does not take it (an operator it lacks), the graph runs; `from_file` tells.
+    """
+
+    def __init__(self, graph: Graph, file: Path | None = None) -> None:
+        self._inputs, self._outputs = list(graph.inputs), list(graph.outputs)
+        session = _open(str(file)) if file is not None else None
+        self.from_file = session is not None
+        self._session = session or _session(to_onnx(graph).SerializeToString())
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
-        return [np.asarray(output) for output in self._session.run(self._outputs, inputs)]
+        feed = {name: inputs[name] for name in self._inputs}
+        return [np.asarray(output) for output in self._session.run(self._outputs, feed)]
+
+
+def _session(model: str | bytes) -> onnxruntime.InferenceSession:
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 3
+    return onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+
+
+def _open(path: str) -> onnxruntime.InferenceSession | None:
+    try:
+        return _session(path)
+    except Exception:  # its error classes have no common base of their own
+        return None
