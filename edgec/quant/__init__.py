@@ -16,6 +16,7 @@ from edgec.quant.options import OBSERVERS, Progress, QuantizeOptions, Sample, Sa
 from edgec.quant.report import LayerReport, QuantizationReport, measure, untouched
 from edgec.quant.rewrite import insert_quantization
 from edgec.quant.selection import select
+from edgec.quant.split import apply_splits
 
 __all__ = [
     "LayerReport",
@@ -59,6 +60,7 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     calibration = calibrate(graph, selection, samples, options)
     content = calibration.to_json()
     equalized = graph.copy()
+    apply_splits(equalized, calibration.splits)
     apply_factors(equalized, calibration.factors)
     quantized = apply_calibration(graph, content)
     checked = min(calibration.samples, REPORT_SAMPLES)
@@ -72,6 +74,7 @@ def apply_calibration(graph: Graph, content: Mapping[str, Any]) -> Graph:
         return graph.copy()
     calibration = Calibration.from_json(content)
     quantized = graph.copy()
+    apply_splits(quantized, calibration.splits)
     apply_factors(quantized, calibration.factors)
     selection = select(quantized, calibration.exclude)
     if missing := [value for value in selection.values if value not in calibration.parameters]:

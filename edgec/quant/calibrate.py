@@ -17,7 +17,8 @@ from edgec.quant.options import QuantizeOptions, Samples
 from edgec.quant.parameters import choose_parameters
 from edgec.quant.selection import Selection, select
 from edgec.quant.sensitivity import sensitivities
-from edgec.quant.statistics import measure_extents, measure_histograms
+from edgec.quant.split import apply_splits, choose_splits
+from edgec.quant.statistics import Extent, measure_extents, measure_histograms
 
 SMOOTH = frozenset({"Sigmoid", "Swish", "Tanh", "HardSigmoid", "HardSwish", "Gelu"})  # may also follow the last quantized layer in float
 STRENGTH = 0.5  # of equalization: half the unevenness stays in the activations, half goes to the weights
@@ -26,13 +27,15 @@ STRENGTH = 0.5  # of equalization: half the unevenness stays in the activations,
 def calibrate(graph: Graph, selection: Selection, samples: Samples, options: QuantizeOptions) -> Calibration:
     """Decide everything that `apply_calibration` needs, in three passes over the samples."""
     extents, count = measure_extents(graph, selection.values, channel_values(graph), samples, options.progress)
+    equalized = graph.copy()
+    splits: dict[str, list[list[int]]] = {}
     factors: dict[str, np.ndarray] = {}
     if options.equalize:
-        # The mean over samples of each sample's largest magnitude: one outlier does not decide.
-        widths = {value: np.round(extent.magnitude / count, 9) for value, extent in extents.items()}
-        factors = choose_factors(graph, selection, widths, STRENGTH)
-    equalized = graph.copy()
-    apply_factors(equalized, factors)
+        splits = choose_splits(graph, widths_of(extents, count), sensitivities(graph))
+        extents |= {new: extents[old].of(channels) for new, (old, channels) in apply_splits(equalized, splits).items() if old in extents}
+        selection = select(equalized, options.exclude)
+        factors = choose_factors(equalized, selection, widths_of(extents, count), STRENGTH)
+        apply_factors(equalized, factors)
     selection = select(equalized, options.exclude)
     ends = {value: bounded(equalized, value, extents[value].ends(factors.get(value))) for value in selection.values}
     histograms = measure_histograms(equalized, ends, sensitivities(equalized), samples, count, options.progress)
@@ -47,7 +50,12 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         weights[output] = decide(equalized, layer, parameters, moments.pop(output, None), options)
         if options.progress:
             options.progress("rounding", step + 1, len(selection.matrices))
-    return Calibration(count, options.observer, options.exclude, factors, parameters, weights)
+    return Calibration(count, options.observer, options.exclude, splits, factors, parameters, weights)
+
+
+def widths_of(extents: Mapping[str, Extent], count: int) -> dict[str, np.ndarray]:
+    """Per channel the mean over samples of each sample's largest magnitude: one outlier does not decide."""
+    return {value: np.round(extent.magnitude / count, 9) for value, extent in extents.items()}
 
 
 def bounded(graph: Graph, value: str, ends: tuple[float, float]) -> tuple[float, float]:

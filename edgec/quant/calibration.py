@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,11 +30,12 @@ class LayerWeights:
 
 @dataclass(frozen=True)
 class Calibration:
-    """factors: equalization per value and channel; parameters: per value; weights: by the matrix operator's output."""
+    """splits: groups of channels per value; factors: equalization per value and channel; parameters: per value; weights: by the matrix operator's output."""
 
     samples: int
     observer: str
     exclude: tuple[str, ...] = ()
+    splits: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)
     factors: Mapping[str, np.ndarray] = field(default_factory=dict)
     parameters: Mapping[str, Parameters] = field(default_factory=dict)
     weights: Mapping[str, LayerWeights] = field(default_factory=dict)
@@ -45,6 +46,7 @@ class Calibration:
             "samples": self.samples,
             "observer": self.observer,
             "exclude": list(self.exclude),
+            "splits": {value: [list(group) for group in groups] for value, groups in self.splits.items()},
             "factors": {value: packed(array) for value, array in self.factors.items()},
             "parameters": {value: {"scale": kept.scale, "zero_point": kept.zero_point} for value, kept in self.parameters.items()},
             "weights": {
@@ -65,6 +67,7 @@ class Calibration:
             content["samples"],
             content["observer"],
             tuple(content["exclude"]),
+            content["splits"],
             {value: unpacked(text) for value, text in content["factors"].items()},
             {value: Parameters(kept["scale"], kept["zero_point"]) for value, kept in content["parameters"].items()},
             {

@@ -46,6 +46,12 @@ class Extent:
         self.magnitude += np.maximum(high, -low)
         self.pixels = bool(self.pixels and low.min() >= 0 and high.max() <= 255 and high.max() > 1 and (rows == np.rint(rows)).all())
 
+    def of(self, channels: list[int]) -> Extent:
+        """The extent of some of the channels."""
+        part = Extent(len(channels), bad=self.bad, pixels=self.pixels)
+        part.low, part.high, part.magnitude = self.low[channels], self.high[channels], self.magnitude[channels]
+        return part
+
     def ends(self, factors: np.ndarray | None) -> tuple[float, float]:
         """The range of the whole value when each channel is divided by its factor."""
         low, high = (self.low, self.high) if factors is None else (self.low / factors, self.high / factors)
