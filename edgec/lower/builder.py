@@ -231,4 +231,3 @@ def split_axes(value: Value, order: Order) -> tuple[list[Axis], tuple[Expr, ...]
             position = position * size + (const(0) if is_one(size) else axis)
         index[dim] = position
     return axes, tuple(index)
-

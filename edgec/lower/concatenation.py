@@ -83,4 +83,3 @@ def _from_kernel(graph: Graph, name: str) -> bool:
     while producer is not None and producer.op in _PASSED:
         producer = graph.producer(producer.inputs[0])
     return producer is not None and producer.op in IMAGE_READERS
-

@@ -217,4 +217,3 @@ def _decodes(lowering: Lowering, decode: Node, end: Ending) -> bool:
     """Whether a DequantizeLinear has the parameters of the QuantizeLinear before it."""
     found = parameters(lowering, decode)
     return found is not None and found[0] == end.params
-

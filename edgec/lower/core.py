@@ -150,4 +150,3 @@ def _outputs(lowering: Lowering) -> None:
         if value.view is None or value.view.buffer != view.buffer:
             lowering.materialize(value, name, into=view)
     lowering.program.outputs = [ports[name] for name in lowering.graph.outputs]
-

@@ -32,4 +32,3 @@ def slices(whole: Value, axis: int, shapes: Sequence[Extents]) -> list[View]:
         views.append(replace(whole.view, offset=whole.view.offset + offset * whole.view.strides[axis]))
         offset = offset + shape[axis]
     return views
-

@@ -110,5 +110,3 @@ def _affine(lowering: Lowering, node: Node, value: Value) -> Value:
         return scaled + (offset if node.attributes["beta"] == 1 else beta * offset)
 
     return Value(value.dtype, value.shape, at, order=value.order).by(value, node=node.name, op=node.op)
-
-

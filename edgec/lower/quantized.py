@@ -266,5 +266,3 @@ def _requantized(lowering: Lowering, codes: Value, source: Params, result: Param
     low, high = limits(lowering.activation)
     value = deferred(lowering, codes, lambda index: requantize(codes.at(index), source, result, low, high, lowering.activation))
     return value.by(codes, op="Requantize")
-
-

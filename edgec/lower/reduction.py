@@ -201,4 +201,3 @@ def _better(node: Node, seen: Expr, best: Expr) -> Expr:
 
 def _at(index: Index, axis: int, position: Expr) -> Index:
     return (*index[:axis], position, *index[axis + 1 :])
-

@@ -100,9 +100,7 @@ def _nearest(lowering: Lowering, node: Node, value: Value, shape: Extents, axes:
     sources = {axis.dim: [min(max(rule(p), 0), axis.size - 1) for p in axis.positions] for axis in axes}
 
     def remap(index: Index) -> Index:
-        return tuple(
-            _table(lowering, f"{node.outputs[0]}_from{d}", sources[d], i) if d in sources else i for d, i in enumerate(index)
-        )
+        return tuple(_table(lowering, f"{node.outputs[0]}_from{d}", sources[d], i) if d in sources else i for d, i in enumerate(index))
 
     return movement.remapped(value, shape, remap, value.order, _repeats(value, shape, sources))
 
