@@ -6,15 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from edgec.api import build, compare, inspect, quantize, run
-    from edgec.config import BuildConfig
+    from edgec.api import build, compare, inspect, plan, quantize, run
+    from edgec.config import BuildConfig, configure
     from edgec.errors import EdgecError
     from edgec.package import Package
     from edgec.version import __version__
 
-__all__ = ["BuildConfig", "EdgecError", "Package", "__version__", "build", "compare", "inspect", "quantize", "run"]
+__all__ = ["BuildConfig", "EdgecError", "Package", "__version__", "build", "compare", "configure", "inspect", "plan", "quantize", "run"]
 
-_HOMES = {"BuildConfig": "config", "EdgecError": "errors", "Package": "package", "__version__": "version"}
+_HOMES = {"BuildConfig": "config", "configure": "config", "EdgecError": "errors", "Package": "package", "__version__": "version"}
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from edgec.errors import UsageError
+
 Arrays = dict[str, np.ndarray]
+Answers = Callable[[Arrays], list[np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,12 @@ class _Sums:
         self.agreeing = 0
 
     def add(self, reference: np.ndarray, answer: np.ndarray) -> None:
+        """Rows: one for each sample of the batch."""
         difference = reference.astype(np.float64) - answer.astype(np.float64)
         self.signal += float(np.sum(reference.astype(np.float64) ** 2))
         self.noise += float(np.sum(difference**2))
         self.largest = max(self.largest, float(np.max(np.abs(difference), initial=0.0)))
-        self.agreeing += int(np.argmax(reference) == np.argmax(answer))
+        self.agreeing += int(np.sum(reference.argmax(1) == answer.argmax(1))) if reference.size else len(reference)
 
     def score(self, output: str, samples: int) -> OutputScore:
         ratio = self.signal / self.noise if self.noise else np.inf
@@ -54,27 +58,38 @@ class _Sums:
 
 
 def compare_answers(
-    names: list[str], samples: Iterable[Arrays], reference: Callable[[Arrays], list[np.ndarray]], package: Callable[[Arrays], list[np.ndarray]],
-    labels: np.ndarray | None = None,
-) -> Comparison:  # fmt: skip
-    """Run both over every sample. labels: class index of each sample, judged against the first output."""
+    names: list[str], samples: Iterable[Arrays], reference: Answers, package: Answers, labels: np.ndarray | None = None
+) -> Comparison:
+    """Run both over every sample. labels: class index of each sample, judged against the first output. UsageError: too few."""
     sums = [_Sums() for _ in names]
     hits = {"fp32": np.zeros(2), "package": np.zeros(2)}
     count = 0
     for sample in samples:
-        expected, answer = reference(sample), package(sample)
+        batch = next((len(array) for array in sample.values() if array.ndim), 1)
+        expected = [_rows(output, batch) for output in reference(sample)]
+        answer = [_rows(output, batch) for output in package(sample)]
         for total, one, other in zip(sums, expected, answer, strict=True):
             total.add(one, other)
+        rows = len(expected[0])
         if labels is not None:
-            hits["fp32"] += _hits(expected[0], int(labels[count]))
-            hits["package"] += _hits(answer[0], int(labels[count]))
-        count += 1
+            if len(labels) < count + rows:
+                raise UsageError(f"{len(labels)} labels for more samples than that", hint="give one label for each sample")
+            for name, given in (("fp32", expected[0]), ("package", answer[0])):
+                hits[name] += sum(_hits(row, int(label)) for row, label in zip(given, labels[count : count + rows], strict=True))
+        count += rows
+    if not count:
+        raise UsageError("there are no samples to compare", hint="give at least one")
     scores = [total.score(name, count) for name, total in zip(names, sums, strict=True)]
     accuracy = {} if labels is None else {name: (float(hit[0] / count), float(hit[1] / count)) for name, hit in hits.items()}
     return Comparison(count, scores, accuracy)
 
 
+def _rows(output: np.ndarray, batch: int) -> np.ndarray:
+    """One row for each sample of the batch; an output without a batch axis is one row."""
+    return output.reshape(batch if output.ndim > 1 and len(output) == batch else 1, -1)
+
+
 def _hits(scores: np.ndarray, label: int) -> np.ndarray:
     """[is the best class right, is the right class among the best five]; ties go to the lower index, as arg-max does."""
-    order = np.argsort(-scores.reshape(-1).astype(np.float64), kind="stable")[:5]
+    order = np.argsort(-scores.astype(np.float64), kind="stable")[:5]
     return np.array([order[0] == label, label in order], dtype=np.float64)

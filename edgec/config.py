@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from edgec.errors import Problem, UsageError, did_you_mean
+from edgec.quant.options import OBSERVERS
 
 Shapes = Mapping[str, Sequence[int]]
+Calibration = str | Callable[[], Iterable[Any]]
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class BuildConfig:
 
     target: str = "host"
     precision: str = "int8"
-    calib: str | None = None
+    calib: Calibration | None = None
     out: Path | None = None
     name: str | None = None
     shape: Shapes = field(default_factory=dict)
@@ -45,14 +48,30 @@ def _shapes(text: object) -> Shapes:
     found: dict[str, tuple[int, ...]] = {}
     for item in items:
         name, _, extents = str(item).rpartition("=")
-        if not name:
+        if not name or not re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", extents):
             raise ValueError("write it as NAME=1,3,224,224")
         found[name] = tuple(int(extent) for extent in extents.split(","))
     return found
 
 
 def _names(text: object) -> tuple[str, ...]:
-    return tuple(text) if isinstance(text, (list, tuple)) else tuple(str(text).split(","))
+    """Node names: a list, each possibly several separated by commas."""
+    items = text if isinstance(text, (list, tuple)) else [text]
+    return tuple(name for item in items for name in str(item).split(",") if name)
+
+
+def _path(value: object) -> Path:
+    return value if isinstance(value, Path) else Path(str(value))
+
+
+def _source(value: object) -> Calibration:
+    return value if callable(value) else str(value)
+
+
+def _identifier(text: object) -> str:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", str(text)):
+        raise ValueError("write a C identifier: letters, digits and _, a letter first")
+    return str(text)
 
 
 def _flag(text: object) -> bool:
@@ -72,9 +91,21 @@ def _one_of(*choices: str) -> Callable[[object], str]:
 
 
 def _count(text: object) -> int:
-    if int(str(text)) < 1:
+    if not re.fullmatch(r"0*[1-9][0-9]*", str(text)):
         raise ValueError("write a positive whole number")
     return int(str(text))
+
+
+def _seed(text: object) -> int:
+    if not re.fullmatch(r"[0-9]+", str(text)):
+        raise ValueError("write a whole number, 0 or more")
+    return int(str(text))
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError("write it as a table of keys and values")
+    return value
 
 
 @dataclass(frozen=True)
@@ -85,55 +116,81 @@ class Setting:
     help: str
     many: bool = False  # the flag may be repeated
     switch: bool = False  # the flag takes no value
+    path: bool = False  # in edgec.toml relative to that file
+    flag: bool = True  # whether the command line and the environment can give it
 
 
 SETTINGS: dict[str, Setting] = {
     "target": Setting(str, "processor family or board, see `edgec targets` (host)"),
     "precision": Setting(_one_of("int8", "fp32"), "int8 or fp32 (int8)"),
-    "calib": Setting(str, "calibration data: .npz, .npy, a folder of images, or FILE.py:FUNCTION"),
-    "out": Setting(Path, "package directory to write (NAME-TARGET-PRECISION)"),
-    "name": Setting(str, "C identifier of the package (from the model's file name)"),
+    "calib": Setting(_source, "calibration data: .npz, .npy, a folder of images, or FILE.py:FUNCTION", path=True),
+    "out": Setting(_path, "package directory to write (NAME-TARGET-PRECISION)", path=True),
+    "name": Setting(_identifier, "C identifier of the package (from the model's file name)"),
     "shape": Setting(_shapes, "pin an input's shape, NAME=1,3,224,224; may be repeated", many=True),
-    "observer": Setting(str, "how ranges are chosen: minmax, percentile, mse, entropy"),
-    "exclude": Setting(_names, "node that stays in float; may be repeated", many=True),
+    "observer": Setting(_one_of(*OBSERVERS), f"how ranges are chosen: {', '.join(OBSERVERS)} (mse)"),
+    "exclude": Setting(_names, "node that stays in float, * and ? are wildcards; may be repeated", many=True),
     "io": Setting(_one_of("model", "int8", "uint8"), "type of inputs and outputs: model, int8 or uint8 (model)"),
     "io_layout": Setting(_one_of("model", "nhwc"), "layout of inputs and outputs: model or nhwc (model)"),
     "weights": Setting(_one_of("incbin", "c", "bin"), "how weights travel: incbin, c (pure C99) or bin (a file to load) (incbin)"),
-    "cc": Setting(str, "C compiler to use ($CC, then the target's own)"),
+    "cc": Setting(str, "C compiler to use ($CC, then the target's own, then ziglang)"),
     "compile": Setting(_flag, "leave sources only", switch=True),
     "fuse_preprocess": Setting(_flag, "compile [preprocess] in, so that the package takes raw uint8 pixels", switch=True),
     "samples": Setting(_count, "use at most this many calibration samples (all)"),
-    "seed": Setting(int, "seed of the exam's random inputs (0)"),
-    "dump": Setting(Path, "write every stage into this folder, numbered"),
+    "seed": Setting(_seed, "seed of the exam's random inputs (0)"),
+    "dump": Setting(_path, "write every stage into this folder, numbered", path=True),
+    "preprocess": Setting(_table, "from pictures to inputs, see [preprocess] of edgec.toml", flag=False),
 }
+FLAGS = {name: setting for name, setting in SETTINGS.items() if setting.flag}
+
+
+def configure(**values: object) -> BuildConfig:
+    """The settings of a build from Python values; a value of None is a setting not given. UsageError lists all that cannot be used."""
+    problems: list[Problem] = []
+    parsed = _parsed({key: value for key, value in values.items() if value is not None}, SETTINGS, str, problems)
+    if problems:
+        raise UsageError("the settings cannot be used", problems)
+    return BuildConfig(**parsed)
 
 
 def resolve(flags: Mapping[str, object], environment: Mapping[str, str], folder: Path) -> BuildConfig:
     """Merge the four sources; unknown keys and unreadable values of any of them are reported together.
 
-    flags: values given on the command line (None when not given). folder: where edgec.toml is looked for.
+    flags: values given on the command line (None when not given). folder: where edgec.toml is looked for; paths in that file are
+    relative to it.
     """
     problems: list[Problem] = []
-    table, preprocess = _read_toml(folder / "edgec.toml", problems)
-    sources = [
-        ("edgec.toml", table),
-        ("environment", {key[6:].lower(): value for key, value in environment.items() if key.startswith("EDGEC_")}),
-        ("flag", {key: value for key, value in flags.items() if value is not None}),
-    ]
-    values: dict[str, Any] = {}
-    for source, entries in sources:
-        for key, value in entries.items():
-            setting = SETTINGS.get(key)
-            if setting is None:
-                problems.append(Problem(f"unknown setting {key!r}", source, did_you_mean(key, SETTINGS)))
-                continue
-            try:
-                values[key] = setting.parse(value)
-            except (ValueError, TypeError) as error:
-                problems.append(Problem(f"cannot use {value!r} for {key}", source, str(error)))
+    file = folder / "edgec.toml"
+    table, preprocess = _read_toml(file, problems)
+    variables = {key[6:].lower(): value for key, value in environment.items() if key.startswith("EDGEC_")}
+    given = {key: value for key, value in flags.items() if value is not None}
+    values: dict[str, Any] = {"preprocess": preprocess}
+    values |= _placed(_parsed(table, FLAGS, lambda key: f"{file} [build] {key}", problems), folder)
+    values |= _parsed(variables, FLAGS, lambda key: f"EDGEC_{key.upper()}", problems)
+    values |= _parsed(given, FLAGS, lambda key: f"--{key.replace('_', '-')}", problems)
     if problems:
         raise UsageError("the settings cannot be used", problems)
-    return BuildConfig(preprocess=preprocess, **values)
+    return BuildConfig(**values)
+
+
+def _parsed(
+    entries: Mapping[str, object], known: Mapping[str, Setting], place: Callable[[str], str], problems: list[Problem]
+) -> dict[str, Any]:
+    """The values of one source; what cannot be used becomes a problem. place: how an error calls a key of this source."""
+    values: dict[str, Any] = {}
+    for key, value in entries.items():
+        if key not in known:
+            problems.append(Problem("unknown setting", place(key), did_you_mean(key, known)))
+            continue
+        try:
+            values[key] = known[key].parse(value)
+        except (ValueError, TypeError) as error:
+            problems.append(Problem(f"cannot use {value!r}", place(key), str(error)))
+    return values
+
+
+def _placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Paths as seen from the folder of edgec.toml."""
+    return {key: type(value)(folder / value) if SETTINGS[key].path else value for key, value in values.items()}
 
 
 def _read_toml(path: Path, problems: list[Problem]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -142,10 +199,13 @@ def _read_toml(path: Path, problems: list[Problem]) -> tuple[dict[str, Any], dic
         return {}, {}
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         problems.append(Problem(str(error), str(path), "see https://toml.io"))
         return {}, {}
-    for key in content:
-        if key not in ("build", "preprocess"):
-            problems.append(Problem(f"unknown table [{key}]", str(path), did_you_mean(key, ("build", "preprocess"))))
-    return content.get("build", {}), content.get("preprocess", {})
+    tables = {key: content.pop(key, {}) for key in ("build", "preprocess")}
+    problems += [Problem(f"unknown table [{key}]", str(path), did_you_mean(key, tables)) for key in content]
+    for key, table in tables.items():
+        if not isinstance(table, dict):
+            problems.append(Problem(f"{key} must be a table", str(path), f"write [{key}] on a line of its own"))
+            tables[key] = {}
+    return tables["build"], tables["preprocess"]

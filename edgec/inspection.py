@@ -3,46 +3,58 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from edgec.config import BuildConfig
-from edgec.errors import ModelError
+from edgec.emit.manifest import describe
+from edgec.errors import ModelError, Problem
+from edgec.frontend.outline import outline
 from edgec.ir.graph import Graph
-from edgec.lower import LowerOptions, lower
+from edgec.ir.types import Dim
+from edgec.lower import lower
 from edgec.lower.plan import plan
 from edgec.package import Package
-from edgec.pipeline import read_model
-from edgec.program.program import Program
+from edgec.pipeline import Model, read_model
+from edgec.preparation import identifier
+from edgec.program.program import Kind, Program
+from edgec.quant.selection import select
 from edgec.targets import load_target
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One kernel call: the ONNX nodes it computes, its MACs, and the arena bytes it reads and writes."""
+    """One kernel call: the ONNX nodes it computes, its MACs, and the bytes of tensors and of weights it reads and writes."""
 
     name: str
     nodes: tuple[str, ...]
     macs: int
     bytes: int
+    weights_bytes: int
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """arena_bytes, weights_bytes and layers are those of the float build for a model, and the package's own for a package."""
+    """arena_bytes, weights_bytes and layers are those of the float build for a model, and the package's own for a package.
+
+    unsupported: every blocker, as what, where and hint. kept_in_float: the nodes that int8 would leave in float, and why.
+    """
 
     name: str
     kind: str  # model or package
     inputs: list[dict[str, Any]]
     outputs: list[dict[str, Any]]
-    macs: int
-    arena_bytes: int
-    weights_bytes: int
+    macs: int = 0
+    arena_bytes: int = 0
+    weights_bytes: int = 0
     parameters: int = 0
     operators: dict[str, int] = field(default_factory=dict)
     layers: list[Layer] = field(default_factory=list)
     unsupported: list[dict[str, str]] = field(default_factory=list)
+    kept_in_float: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -50,43 +62,75 @@ class Inspection:
 
 
 def inspect_model(path: Path, config: BuildConfig) -> Inspection:
-    """Import, optimize and lower the model in float; what cannot be lowered is listed, not raised."""
-    loaded = read_model(path, config)
-    program, unsupported = Program(loaded.name, config.target), list[dict[str, str]]()
+    """Import, optimize and lower the model in float; what cannot be imported or lowered is listed, not raised.
+
+    ModelError only for a file that holds no ONNX graph, UsageError for a shape that is missing or does not fit.
+    """
+    target = load_target(config.target)
     try:
-        program = lower(loaded.graph, load_target(config.target), loaded.name, LowerOptions())
+        loaded = read_model(path, config)
+    except ModelError as error:
+        if not error.problems:
+            raise
+        return _blocked(path, error)
+    try:
+        program = lower(loaded.graph, target, loaded.name)
         plan(program)
     except ModelError as error:
-        unsupported = [{"what": item.what, "where": item.where, "hint": item.hint} for item in error.problems]
-    constants = loaded.graph.constants.values()
-    return Inspection(
-        loaded.name, "model", _values(loaded.graph, loaded.graph.inputs), _values(loaded.graph, loaded.graph.outputs),
-        macs=sum(call.call.macs for call in program.calls), arena_bytes=program.arena_bytes + program.scratch_bytes,
-        weights_bytes=sum(array.nbytes for array in constants), parameters=sum(array.size for array in constants),
-        operators=dict(sorted(Counter(node.op for node in loaded.graph.nodes).items())), layers=_layers(program), unsupported=unsupported,
-    )  # fmt: skip
+        return _of_model(loaded, Program(loaded.name, target.name), _blockers(error.problems))
+    return _of_model(loaded, program, [])
 
 
 def inspect_package(package: Package) -> Inspection:
     """What the manifest says."""
     facts = package.manifest
-    size = {item["name"]: item["bytes"] for item in facts["memory"]}
-    layers = [
-        Layer(item["name"], tuple(item["nodes"]), item["macs"], sum(size[name] for name in dict.fromkeys(item["reads"] + item["writes"])))
-        for item in facts["calls"]
-    ]
+    ports = {which: [{key: item[key] for key in item if key != "identifier"} for item in facts[which]] for which in ("inputs", "outputs")}
     return Inspection(
-        facts["name"], "package", facts["inputs"], facts["outputs"],
-        macs=facts["macs"], arena_bytes=facts["arena"]["bytes"], weights_bytes=facts["weights"]["bytes"], layers=layers,
+        facts["name"], "package", ports["inputs"], ports["outputs"], macs=facts["macs"], arena_bytes=facts["arena"]["bytes"],
+        weights_bytes=facts["weights"]["bytes"], layers=_layers(facts), notes=facts.get("notes", []),
     )  # fmt: skip
 
 
+def _of_model(loaded: Model, program: Program, unsupported: list[dict[str, str]]) -> Inspection:
+    constants = loaded.graph.constants.values()
+    facts = describe(program)
+    return Inspection(
+        loaded.name, "model", _values(loaded.graph, loaded.graph.inputs), _values(loaded.graph, loaded.graph.outputs),
+        macs=facts["macs"], arena_bytes=program.arena_bytes + program.scratch_bytes,
+        weights_bytes=sum(array.nbytes for array in constants), parameters=sum(array.size for array in constants),
+        operators=dict(sorted(Counter(node.op for node in loaded.graph.nodes).items())), layers=_layers(facts),
+        unsupported=unsupported, kept_in_float=select(loaded.graph).refused, notes=list(loaded.notes),
+    )  # fmt: skip
+
+
+def _blocked(path: Path, error: ModelError) -> Inspection:
+    """A model that cannot be imported: what its file says, and every reason."""
+    found = outline(path)
+    inputs, outputs = (
+        [{"name": name, "dtype": kind, "shape": shape} for name, kind, shape in part] for part in (found.inputs, found.outputs)
+    )
+    return Inspection(identifier(path.stem), "model", inputs, outputs, operators=found.operators, unsupported=_blockers(error.problems))
+
+
+def _blockers(problems: Iterable[Problem]) -> list[dict[str, str]]:
+    return [{"what": item.what, "where": item.where, "hint": item.hint} for item in problems]
+
+
 def _values(graph: Graph, names: list[str]) -> list[dict[str, Any]]:
-    return [{"name": name, "dtype": graph.dtype(name).value, "shape": list(map(str, graph.shape(name)))} for name in names]
+    return [{"name": name, "dtype": graph.dtype(name).value, "shape": [_extent(dim) for dim in graph.shape(name)]} for name in names]
 
 
-def _layers(program: Program) -> list[Layer]:
-    def touched(names: tuple[str, ...]) -> int:
-        return sum(program.buffers[name].max_bytes for name in dict.fromkeys(names))
+def _extent(dim: Dim) -> int | str:
+    return dim if isinstance(dim, int) else str(dim)
 
-    return [Layer(item.call.name, item.call.nodes, item.call.macs, touched(item.call.reads + item.call.writes)) for item in program.calls]
+
+def _layers(facts: Mapping[str, Any]) -> list[Layer]:
+    """From the calls and the memory of a manifest."""
+    buffers = {item["name"]: item for item in facts["memory"]}
+
+    def touched(call: Mapping[str, Any], constant: bool) -> int:
+        names = dict.fromkeys(call["reads"] + call["writes"])
+        return sum(buffers[name]["bytes"] for name in names if (buffers[name]["kind"] == Kind.CONSTANT.value) is constant)
+
+    calls = facts["calls"]
+    return [Layer(call["name"], tuple(call["nodes"]), call["macs"], touched(call, False), touched(call, True)) for call in calls]

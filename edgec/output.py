@@ -2,41 +2,83 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from edgec.errors import UsageError
+from edgec.errors import EdgecError, UsageError
 
 MARKER = "manifest.json"
+SIGNATURE = "edgec_version"  # the key by which a manifest is known to be ours
+MADE = "build"  # what compilers leave in a package
+FULL = 64 * 1024  # a disk with fewer free bytes is the reason why a compiler failed
+
+
+def check_destination(destination: Path) -> None:
+    """UsageError when a package cannot be put there: something else is there already, or nobody may write there."""
+    if os.path.lexists(destination) and not _is_package(destination) and (not destination.is_dir() or any(destination.iterdir())):
+        raise UsageError("exists and is not an edgec package", where=str(destination), hint="choose another --out")
+    parent = next(folder for folder in destination.absolute().parents if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise UsageError("cannot write: no folder that you may write to", where=str(parent), hint="choose another --out")
+
+
+def _is_package(folder: Path) -> bool:
+    return SIGNATURE in _manifest(folder)
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    try:
+        content = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 @contextmanager
 def complete_directory(destination: Path, files: Mapping[str, bytes]) -> Iterator[Path]:
     """Write `files` into a temporary neighbour, let the caller finish it, then move it to `destination`.
 
-    A package that is already there is replaced; anything else that is there is left alone (UsageError).
+    A package that is already there is replaced, but files in it that edgec did not write are kept; anything else that is there is left
+    alone (UsageError).
     """
-    if destination.exists() and not (destination / MARKER).is_file() and (not destination.is_dir() or any(destination.iterdir())):
-        raise UsageError("exists and is not an edgec package", where=str(destination), hint="choose another --out")
+    check_destination(destination)
+    destination = destination.resolve()
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{destination.name}.", dir=destination.parent))
     except OSError as error:
-        raise UsageError(f"cannot write: {error.strerror}", where=str(destination), hint="choose another --out") from error
+        raise _cannot_write(error, destination) from error
     try:
         _write_all(temporary, files)
         yield temporary
-        temporary.chmod(0o755)
+        temporary.chmod(0o777 & ~_umask())
+        _keep_foreign(destination, temporary)
         _swap(temporary, destination)
     except OSError as error:
-        raise UsageError(
-            f"cannot write: {error.strerror}", where=str(destination), hint="free some space or choose another --out"
-        ) from error
+        raise _cannot_write(error, destination) from error
+    except EdgecError as error:
+        if shutil.disk_usage(destination.parent).free < FULL:
+            hint = "free some, or choose another --out"
+            raise UsageError("no space left on the disk", error.problems, where=str(destination), hint=hint) from error
+        raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _cannot_write(error: OSError, destination: Path) -> UsageError:
+    return UsageError(f"cannot write: {error.strerror or error}", where=str(destination), hint="free some space, or write elsewhere")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -46,19 +88,30 @@ def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:
         path.write_bytes(content)
 
 
+def _keep_foreign(old: Path, new: Path) -> None:
+    """Copy what others put into the old package to the new one."""
+    if not old.is_dir():
+        return
+    ours = {MARKER, *_manifest(old).get("files", ())}
+    for path in sorted(old.rglob("*")):
+        name = path.relative_to(old)
+        if not path.is_dir() and name.parts[0] != MADE and name.as_posix() not in ours and not (new / name).exists():
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, new / name, follow_symlinks=False)
+
+
 def _swap(new: Path, destination: Path) -> None:
-    """Put `new` in the place of `destination`; the old one comes back when that fails."""
+    """Put `new` in the place of `destination`; the old one comes back when that fails or is interrupted."""
     if not destination.exists():
         new.rename(destination)
         return
     old = Path(tempfile.mkdtemp(prefix=f".{destination.name}.old.", dir=destination.parent))
-    destination.rename(old / "package")
     try:
+        destination.rename(old / "package")
         new.rename(destination)
-    except OSError:
-        (old / "package").rename(destination)
-        raise
     finally:
+        if not destination.exists():
+            (old / "package").rename(destination)
         shutil.rmtree(old, ignore_errors=True)
 
 
@@ -66,9 +119,16 @@ def write_file(destination: Path, content: bytes) -> None:
     """Write a file through a temporary neighbour."""
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=destination.parent, delete=False) as stream:
-            stream.write(content)
-        Path(stream.name).chmod(0o644)
-        Path(stream.name).replace(destination)
+        stream = tempfile.NamedTemporaryFile(prefix=f".{destination.name}.", dir=destination.parent, delete=False)  # noqa: SIM115
     except OSError as error:
-        raise UsageError(f"cannot write: {error.strerror}", where=str(destination), hint="choose another path") from error
+        raise _cannot_write(error, destination) from error
+    temporary = Path(stream.name)
+    try:
+        with stream:
+            stream.write(content)
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(destination)
+    except OSError as error:
+        raise _cannot_write(error, destination) from error
+    finally:
+        temporary.unlink(missing_ok=True)

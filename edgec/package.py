@@ -9,21 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 
 from edgec.devices.local import Session, exam_program, run
-from edgec.errors import DeviceError, GateError, Problem, UsageError
+from edgec.errors import DeviceError, GateError, Problem, UsageError, did_you_mean
+from edgec.interface import Face
 from edgec.targets import Target, load_target
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or output of the package as callers see it."""
+    """An input or output of the package as callers see it; `face` leads from the model's tensors to it and back."""
 
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
+    face: Face
 
     @property
     def bytes(self) -> int:
@@ -40,9 +43,12 @@ class Package:
     def manifest(self) -> dict[str, Any]:
         path = self.directory / "manifest.json"
         try:
-            return dict(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError) as error:
-            raise UsageError("not an edgec package", where=str(self.directory), hint="give the directory that edgec build wrote") from error
+            facts = dict(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            facts = {}
+        if "edgec_version" not in facts:
+            raise UsageError("not an edgec package", where=str(self.directory), hint="give the directory that edgec build wrote")
+        return facts
 
     @property
     def target(self) -> Target:
@@ -50,11 +56,11 @@ class Package:
 
     @property
     def inputs(self) -> list[Tensor]:
-        return _tensors(self.manifest["inputs"])
+        return _tensors(self.manifest, "inputs")
 
     @property
     def outputs(self) -> list[Tensor]:
-        return _tensors(self.manifest["outputs"])
+        return _tensors(self.manifest, "outputs")
 
     @property
     def can_run(self) -> bool:
@@ -74,7 +80,7 @@ class Package:
         return self._ask("benchmark", ["--bench", str(seconds)], isa, threads)
 
     def load(self, *, isa: str | None = None, threads: int = 1) -> Runner:
-        """A callable over numpy arrays, which keeps one process of the exam program open; use it in a `with` block."""
+        """A callable over numpy arrays, which keeps one process of the exam program open until it is closed or forgotten."""
         command = [*exam_program(self.directory, self.target), "--run", *_choices(isa, threads)]
         return Runner(self.inputs, self.outputs, Session(command))
 
@@ -91,8 +97,10 @@ class Runner:
 
     def __init__(self, inputs: list[Tensor], outputs: list[Tensor], session: Session) -> None:
         self._inputs, self._outputs, self._session = inputs, outputs, session
+        finalize(self, session.close)
 
     def __call__(self, *arrays: np.ndarray | Mapping[str, np.ndarray], **named: np.ndarray) -> list[np.ndarray]:
+        """One run. UsageError lists every array that is missing, unknown, or of another type or shape."""
         data = b"".join(array.tobytes() for array in self._ordered(arrays, named))
         answer = self._session.exchange(data, sum(output.bytes for output in self._outputs))
         results, start = [], 0
@@ -103,18 +111,14 @@ class Runner:
         return results
 
     def _ordered(self, arrays: Sequence[np.ndarray | Mapping[str, np.ndarray]], named: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        given: dict[str, np.ndarray] = dict(named)
-        for tensor, array in zip(self._inputs, arrays, strict=False):
-            given.update(array if isinstance(array, Mapping) else {tensor.name: array})
-        problems = [Problem("missing", tensor.name) for tensor in self._inputs if tensor.name not in given]
-        problems += [Problem("not an input of this package", name) for name in given if name not in {t.name for t in self._inputs}]
-        for tensor in self._inputs:
-            array = given.get(tensor.name)
-            if array is not None and (array.shape != tensor.shape or array.dtype != tensor.dtype):
-                problems.append(Problem(f"is {array.dtype}{list(array.shape)}, must be {tensor.dtype}{list(tensor.shape)}", tensor.name))
-        if problems:
-            raise UsageError("the inputs do not fit the package", problems)
-        return [np.ascontiguousarray(given[tensor.name]) for tensor in self._inputs]
+        given: dict[str, np.ndarray] = {}
+        if len(arrays) == 1 and isinstance(arrays[0], Mapping):
+            given.update(arrays[0])
+        elif len(arrays) > len(self._inputs):
+            raise UsageError(f"{len(arrays)} arrays given, the package has {len(self._inputs)} input(s)")
+        else:
+            given.update((tensor.name, np.asarray(array)) for tensor, array in zip(self._inputs, arrays, strict=False))
+        return fitting(self._inputs, {**given, **named})
 
     def close(self) -> None:
         self._session.close()
@@ -126,9 +130,31 @@ class Runner:
         self.close()
 
 
+def fitting(tensors: Sequence[Tensor], given: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """The arrays in the order of `tensors`; UsageError when their names, types or shapes are not those of the package."""
+    names = [tensor.name for tensor in tensors]
+    problems = [Problem("missing", f"input {name}", did_you_mean(name, given) if given else "") for name in names if name not in given]
+    problems += [Problem("not an input of this package", name, did_you_mean(name, names)) for name in given if name not in names]
+    arrays = {name: np.asarray(given[name]) for name in names if name in given}
+    for tensor in tensors:
+        array = arrays.get(tensor.name)
+        if array is not None and (array.shape != tensor.shape or array.dtype != tensor.dtype):
+            what = f"is {array.dtype}{list(array.shape)}, must be {tensor.dtype}{list(tensor.shape)}"
+            problems.append(Problem(what, f"input {tensor.name}"))
+    if problems:
+        raise UsageError("the inputs do not fit the package", problems)
+    return [np.ascontiguousarray(arrays[name]) for name in names]
+
+
 def _choices(isa: str | None, threads: int) -> list[str]:
     return ["--threads", str(threads), *(["--isa", isa] if isa else [])]
 
 
-def _tensors(items: Sequence[Mapping[str, Any]]) -> list[Tensor]:
-    return [Tensor(item["name"], np.dtype(item["dtype"]), tuple(item["shape"])) for item in items]
+def _tensors(facts: Mapping[str, Any], which: str) -> list[Tensor]:
+    channels_last = facts.get("options", {}).get("io_layout") == "nhwc"
+    found = []
+    for item in facts[which]:
+        kind = np.dtype(item["dtype"])
+        face = Face(item["name"], kind, item.get("scale"), item.get("zero_point", 0), channels_last)
+        found.append(Tensor(item["name"], kind, tuple(item["shape"]), face))
+    return found

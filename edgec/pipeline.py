@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from edgec.config import BuildConfig
-from edgec.emit import emit_exam, emit_sources, finish_manifest
+from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
 from edgec.errors import UsageError
 from edgec.exam import write_exam
 from edgec.export import to_onnx
@@ -21,18 +21,21 @@ from edgec.ir.graph import Graph
 from edgec.ir.text import dumps
 from edgec.lower import LowerOptions, lower
 from edgec.lower.plan import plan
-from edgec.output import complete_directory
+from edgec.output import complete_directory, write_file
 from edgec.package import Package
 from edgec.passes import optimize
+from edgec.preparation import identifier, prepare
+from edgec.program.program import Program
 from edgec.program.text import dumps as dump_program
 from edgec.quant import Quantized, QuantizeOptions, Samples, quantize
 from edgec.quant.data import open_samples
 from edgec.quant.preprocess import Preprocess, fuse
-from edgec.targets import load_target
+from edgec.reference import FloatModel
+from edgec.targets import Target
 from edgec.toolchain import compile_package
 from edgec.version import __version__
 
-Progress = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]  # stage, steps done, steps in all (0: not known)
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Model:
     """A model on its way: the graph as imported (the reference of every check) and as optimized."""
 
     name: str
+    file: Path
     original: Graph
     graph: Graph
     notes: tuple[str, ...]
@@ -47,23 +51,29 @@ class Model:
 
 def build(model: Path, config: BuildConfig, progress: Progress | None = None) -> Package:
     """Turn an ONNX file into a compiled package; the directory appears complete or not at all."""
-    target = load_target(config.target)
-    loaded = read_model(model, config)
-    quantized = quantize_model(loaded, config, progress) if config.precision == "int8" else None
+    planned = prepare(model, config)
+    target, tell = planned.target, progress or (lambda stage, done, total: None)
+    with _stage(tell, "reading the model"):
+        loaded = read_model(model, config)
+    quantized = None
+    if config.precision == "int8":
+        lower(loaded.graph, target, loaded.name)  # what cannot be lowered is said before the calibration, not after it
+        quantized = quantize_model(loaded, config, tell)
     graph = quantized.graph if quantized else loaded.graph
-    program = lower(graph, target, loaded.name, LowerOptions(io=config.io, io_layout=config.io_layout))
-    plan(program)
-    exam = write_exam(loaded.original, graph, program, samples_of(loaded.graph, config), config.seed)
-    files = emit_sources(program, target, config.weights) | emit_exam(program, target, exam)
-    if quantized is not None:
-        files |= {"model.int8.onnx": int8_model(quantized), "calibration.json": json_bytes(quantized.calibration)}
-    finish_manifest(files, _facts(model, loaded, quantized, config))
-    _dump(config.dump, {"4-program.eir": dump_program(program)})
-    out = config.out or Path(f"{loaded.name}-{target.name}-{config.precision}")
-    with complete_directory(out, files) as directory:
+    with _stage(tell, "lowering"):
+        program = _program(graph, target, loaded, config)
+    with _stage(tell, "writing the exam"):
+        exam = _exam(loaded, graph, program, config)
+    with _stage(tell, "emitting"):
+        files = emit_sources(program, target, config.weights) | emit_exam(program, target, exam)
+        if quantized is not None:
+            files |= {"model.int8.onnx": int8_model(quantized), "calibration.json": json_bytes(quantized.calibration)}
+        finish_manifest(files, _facts(model, loaded, program, quantized, config))
+    with complete_directory(planned.out, files) as directory:
         if config.compile:
-            compile_package(directory, target, cc=config.cc)
-    return Package(out)
+            with _stage(tell, "compiling"):
+                compile_package(directory, target, cc=config.cc)
+    return Package(planned.out)
 
 
 def read_model(model: Path, config: BuildConfig) -> Model:
@@ -72,11 +82,11 @@ def read_model(model: Path, config: BuildConfig) -> Model:
     original = imported.graph
     if config.fuse_preprocess:
         original = fuse(original.copy(), Preprocess.parse(config.preprocess))
+    _dump(config.dump, "1-imported", original)
     graph = original.copy()
-    _dump(config.dump, {"1-imported.eir": dumps(graph)})
     optimize(graph)
-    _dump(config.dump, {"2-optimized.eir": dumps(graph)})
-    return Model(config.name or identifier(Path(model).stem), original, graph, imported.notes)
+    _dump(config.dump, "2-optimized", graph)
+    return Model(config.name or identifier(model.stem), model, original, graph, imported.notes)
 
 
 def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None = None) -> Quantized:
@@ -84,9 +94,9 @@ def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None
     samples = samples_of(loaded.graph, config)
     if samples is None and not any(node.op == "DequantizeLinear" for node in loaded.graph.nodes):
         raise UsageError("int8 needs calibration data", hint="give --calib DATA, or --precision fp32")
-    options = QuantizeOptions(exclude=config.exclude, **({"observer": config.observer} if config.observer else {}))
+    options = QuantizeOptions(config.observer or QuantizeOptions.observer, exclude=config.exclude)
     quantized = quantize(loaded.graph, samples or (lambda: iter(())), options, progress=progress)
-    _dump(config.dump, {"3-quantized.eir": dumps(quantized.graph)})
+    _dump(config.dump, "3-quantized", quantized.graph)
     return quantized
 
 
@@ -94,36 +104,57 @@ def samples_of(graph: Graph, config: BuildConfig) -> Samples | None:
     """The calibration samples that the configuration names, opened anew at each call; None when it names none."""
     if config.calib is None:
         return None
-    preprocess = None if config.fuse_preprocess or not config.preprocess else Preprocess.parse(config.preprocess)
+    preprocess = Preprocess.parse(config.preprocess) if config.preprocess else None
+    if preprocess is not None and config.fuse_preprocess:  # the graph does the rest
+        preprocess = replace(preprocess, layout="nhwc", color="gray" if preprocess.color == "gray" else "rgb")
     return open_samples(config.calib, graph, preprocess, limit=config.samples)
 
 
-def identifier(stem: str) -> str:
-    """A C identifier from a file name: `mobilenetv2-1.0` -> `mobilenetv2_1_0`."""
-    word = re.sub(r"[^0-9A-Za-z]+", "_", stem).strip("_").lower()
-    return word if word and not word[0].isdigit() else f"model_{word}".rstrip("_")
+def reference_of(loaded: Model, config: BuildConfig) -> FloatModel:
+    """The model file in ONNX Runtime; with fused preprocessing the imported graph, which has it too."""
+    return FloatModel(loaded.original, None if config.fuse_preprocess else loaded.file)
 
 
 def int8_model(quantized: Quantized) -> bytes:
     """The quantized graph as a standard ONNX file."""
-    return to_onnx(quantized.graph).SerializeToString(deterministic=True)
+    return bytes(to_onnx(quantized.graph).SerializeToString(deterministic=True))
 
 
 def json_bytes(value: object) -> bytes:
     return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _facts(path: Path, loaded: Model, quantized: Quantized | None, config: BuildConfig) -> dict[str, Any]:
+def _program(graph: Graph, target: Target, loaded: Model, config: BuildConfig) -> Program:
+    program = lower(graph, target, loaded.name, LowerOptions(io=config.io, io_layout=config.io_layout))
+    plan(program)
+    if config.dump is not None:
+        write_file(config.dump / "4-program.eir", dump_program(program).encode())
+    return program
+
+
+def _exam(loaded: Model, graph: Graph, program: Program, config: BuildConfig) -> ExamData:
+    samples = samples_of(loaded.graph, config)
+    reference = reference_of(loaded, config) if config.precision == "fp32" else None
+    return write_exam(loaded.original, graph, program, samples, config.seed, channels_last=config.io_layout == "nhwc", reference=reference)
+
+
+def _facts(path: Path, loaded: Model, program: Program, quantized: Quantized | None, config: BuildConfig) -> dict[str, Any]:
     """What the manifest says of where the package came from."""
+    kept = [port.name for port in (*program.inputs, *program.outputs) if config.io != "model" and port.dtype.value != config.io]
+    notes = [*loaded.notes, *(f"{name} stays as the model has it: nothing quantizes it (--io {config.io})" for name in kept)]
     return {
         "precision": config.precision,
-        "notes": list(loaded.notes),
+        "notes": notes + (quantized.report.notes if quantized else []),
         "model_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
         "options": {
             "observer": config.observer,
             "exclude": list(config.exclude),
             "io": config.io,
             "io_layout": config.io_layout,
+            "shape": {name: list(extents) for name, extents in config.shape.items()},
+            "fuse_preprocess": config.fuse_preprocess,
+            "preprocess": dict(config.preprocess),
+            "samples": config.samples,
             "seed": config.seed,
         },
         "versions": {"edgec": __version__, "onnx": version("onnx"), "onnxruntime": version("onnxruntime"), "numpy": version("numpy")},
@@ -131,9 +162,16 @@ def _facts(path: Path, loaded: Model, quantized: Quantized | None, config: Build
     }
 
 
-def _dump(folder: Path | None, files: Mapping[str, str]) -> None:
-    if folder is None:
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
+def _dump(folder: Path | None, stage: str, graph: Graph) -> None:
+    """The graph as text, and as ONNX for other viewers."""
+    if folder is not None:
+        write_file(folder / f"{stage}.eir", dumps(graph).encode())
+        write_file(folder / f"{stage}.onnx", to_onnx(graph).SerializeToString(deterministic=True))
+
+
+@contextmanager
+def _stage(tell: Progress, name: str) -> Iterator[None]:
+    """A step without steps of its own."""
+    tell(name, 0, 1)
+    yield
+    tell(name, 1, 1)

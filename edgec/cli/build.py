@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import rich.table
+
 import edgec
-from edgec.cli.console import Console, table
+from edgec.cli.console import Console, bytes_text, table
 from edgec.cli.inspect import tables
 from edgec.cli.settings import declare_settings, resolve_settings
-from edgec.config import BuildConfig
+from edgec.errors import ModelError, Problem
+from edgec.inspection import Inspection
 from edgec.package import Package
+from edgec.preparation import Plan
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -21,34 +25,50 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def act(options: argparse.Namespace, console: Console) -> None:
     config = resolve_settings(options)
-    console.note(_plan(options.model, config))
+    plan = edgec.plan(options.model, config=config)
     if options.dry_run:
-        found = edgec.inspect(options.model, config=config)
-        console.result({"plan": _plan(options.model, config), **found.facts}, tables(found))
+        _dry_run(plan, edgec.inspect(options.model, config=config), console)
         return
+    console.remark(_plan(plan))
     with console.progress() as progress:
         package = edgec.build(options.model, config=config, progress=progress)
-    facts = _facts(package, examined=config.compile)
+        examined = config.compile and package.can_run
+        if examined:
+            progress("examining", 0, 1)
+            package.examine()
+            progress("examining", 1, 1)
     for note in package.manifest["notes"]:
         console.note(f"note: {note}")
-    console.result(facts, [table("", ["", ""], [(key, value) for key, value in facts.items() if not isinstance(value, (list, dict))])])
+    facts = _facts(package, examined=examined)
+    console.result(facts, [table("", ["", ""], _rows(facts))])
 
 
-def _plan(model: Path, config: BuildConfig) -> str:
-    calibration = f", calibrated on {config.calib}" if config.calib and config.precision == "int8" else ""
-    return f"{model} -> {config.precision} for {config.target}{calibration}"
+def _plan(plan: Plan) -> rich.table.Table:
+    return table("", ["", ""], [(key, value) for key, value in plan.facts.items() if value is not None])
+
+
+def _dry_run(plan: Plan, found: Inspection, console: Console) -> None:
+    """The plan and the inspection; the error that the build would end with, where that is known already."""
+    console.result({"plan": plan.facts, **found.facts}, [_plan(plan), *tables(found)])
+    if found.unsupported:
+        problems = [Problem(item["what"], item["where"], item["hint"]) for item in found.unsupported]
+        raise ModelError(f"{len(problems)} things in the model are not supported", problems, where=str(plan.model))
 
 
 def _facts(package: Package, *, examined: bool) -> dict[str, object]:
     manifest = package.manifest
-    facts: dict[str, object] = {
+    return {
         "package": str(package.directory),
         "target": manifest["target"],
         "precision": manifest["precision"],
         "arena_bytes": manifest["arena"]["bytes"],
         "weights_bytes": manifest["weights"]["bytes"],
         "macs": manifest["macs"],
+        "exam": "passed" if examined else "not run here",
+        "notes": manifest["notes"],
     }
-    if examined and package.can_run:
-        facts["exam"] = "passed" if package.examine() else "failed"
-    return facts
+
+
+def _rows(facts: dict[str, object]) -> list[tuple[str, object]]:
+    shown = {key.removesuffix("_bytes"): bytes_text(int(str(value))) if key.endswith("_bytes") else value for key, value in facts.items()}
+    return [(key, f"{value:,}" if isinstance(value, int) else value) for key, value in shown.items() if key != "notes"]

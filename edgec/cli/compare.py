@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import rich.table
+
 import edgec
 from edgec.cli.console import Console, table
 from edgec.errors import GateError
-from edgec.package import Package
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +17,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("package", type=Path, help="a package directory that edgec build wrote")
     parser.add_argument("--data", required=True, help="like --calib of edgec build: .npz, .npy, a folder of images, FILE.py:FUNCTION")
     parser.add_argument("--labels", default=None, help="class indices: the name of an array in the .npz, or an .npy file")
+    parser.add_argument("--samples", type=int, default=None, help="use at most this many samples (all)")
     parser.add_argument("--min-agreement", type=float, default=None, help="fail (exit code 1) below this share of equal arg-max, e.g. 0.95")
     parser.add_argument("--isa", default=None, help="force a vocabulary, e.g. avx2")
 
@@ -23,12 +25,15 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def act(options: argparse.Namespace, console: Console) -> None:
     with console.progress() as progress:
         found = edgec.compare(
-            options.model, Package(options.package), options.data, labels=options.labels, isa=options.isa, progress=progress
-        )
-    rows = [(score.output, score.sqnr_db, score.largest_error, score.agreement) for score in found.outputs]
-    shown = [table(f"{found.samples} samples", ["output", "SQNR dB", "largest error", "agreement"], rows)]
+            options.model, options.package, options.data,
+            labels=options.labels, samples=options.samples, isa=options.isa, progress=progress,
+        )  # fmt: skip
+    rows = [(score.output, score.sqnr_db, score.largest_error, f"{score.agreement:.2%}") for score in found.outputs]
+    shown: list[rich.table.Table | str] = [table(f"{found.samples} samples", ["output", "SQNR dB", "largest error", "agreement"], rows)]
     if found.accuracy:
-        shown.append(table("", ["", "top-1", "top-5"], [(name, top1, top5) for name, (top1, top5) in found.accuracy.items()]))
+        scores = [(name, f"{top1:.2%}", f"{top5:.2%}") for name, (top1, top5) in found.accuracy.items()]
+        shown += ["", table("accuracy", ["", "top-1", "top-5"], scores)]
     console.result(found.facts, shown)
-    if options.min_agreement is not None and found.outputs[0].agreement < options.min_agreement:
-        raise GateError(f"agreement {found.outputs[0].agreement:.4f} is below {options.min_agreement}", where=str(options.package))
+    worst = min(found.outputs, key=lambda score: score.agreement)
+    if options.min_agreement is not None and worst.agreement < options.min_agreement:
+        raise GateError(f"agreement of {worst.output} is {worst.agreement:.4f}, below {options.min_agreement}", where=str(options.package))

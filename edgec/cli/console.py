@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,11 +12,12 @@ from typing import Any
 import rich.console
 import rich.table
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from edgec.errors import EdgecError
 
 SCHEMA_VERSION = 1
+WIDE = 1000  # columns of an output that is no terminal: nothing is folded
 
 
 class Console:
@@ -23,13 +25,18 @@ class Console:
 
     def __init__(self, *, json: bool = False, quiet: bool = False, verbose: bool = False) -> None:
         self.as_json, self.quiet, self.verbose = json, quiet, verbose
-        self._results = rich.console.Console(highlight=False)
-        self._notes = rich.console.Console(stderr=True, highlight=False)
+        self._results = rich.console.Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
+        self._notes = rich.console.Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else WIDE)
 
     def note(self, text: str) -> None:
         """A remark on standard error, unless --quiet."""
         if not self.quiet:
             self._notes.print(escape(text), soft_wrap=True)
+
+    def remark(self, table: rich.table.Table) -> None:
+        """A table on standard error, unless --quiet."""
+        if not self.quiet:
+            self._notes.print(table)
 
     def detail(self, text: str) -> None:
         """A remark that only --verbose shows."""
@@ -39,44 +46,69 @@ class Console:
     def error(self, error: EdgecError) -> None:
         if self.as_json:
             problems = [{"what": item.what, "where": item.where, "hint": item.hint} for item in error.problems]
-            facts = {"error": error.summary, "where": error.where, "hint": error.hint, "problems": problems, "exit_code": error.exit_code}
-            print(json.dumps({"schema_version": SCHEMA_VERSION, **facts}, indent=1))
+            self._json(
+                {"error": error.summary, "where": error.where, "hint": error.hint, "problems": problems, "exit_code": error.exit_code}
+            )
         self._notes.print(f"[bold red]error:[/] {escape(error.render())}", soft_wrap=True)
 
     def result(self, facts: Mapping[str, Any], show: Sequence[rich.table.Table | str] = ()) -> None:
         """The answer of the verb: `facts` with --json, else the tables and lines of `show`."""
         if self.as_json:
-            print(json.dumps({"schema_version": SCHEMA_VERSION, **facts}, indent=1))
+            self._json(facts)
             return
         for item in show:
-            self._results.print(escape(item) if isinstance(item, str) else item, soft_wrap=True)
+            self._results.print(escape(item) if isinstance(item, str) else item, soft_wrap=isinstance(item, str))
+
+    def _json(self, facts: Mapping[str, Any]) -> None:
+        print(json.dumps(_plain({"schema_version": SCHEMA_VERSION, **facts}), indent=1, allow_nan=False))
 
     def progress(self) -> ProgressDisplay:
         return ProgressDisplay(self._notes, enabled=not self.quiet)
 
 
+def _plain(value: Any) -> Any:
+    """`value` for JSON, which has no infinities: they become null."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> rich.table.Table:
-    """A plain table; numbers to the right."""
-    rows = [[_text(cell) for cell in row] for row in rows]
+    """A plain table; numbers to the right, no header where all columns are nameless."""
+    texts = [[_text(cell) for cell in row] for row in rows]
     result = rich.table.Table(title=escape(title) if title else None, title_justify="left", box=None, pad_edge=False)
+    result.show_header = any(columns)
     for index, column in enumerate(columns):
-        numeric = bool(rows) and all(row[index][:1] in "0123456789-." for row in rows)
+        numeric = bool(texts) and bool(column) and all(row[index][:1] in "0123456789-." for row in texts)
         result.add_column(column, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
-        result.add_row(*map(escape, row))
+    for row in texts:
+        result.add_row(*[escape(cell) for cell in row])
     return result
 
 
+def bytes_text(count: int) -> str:
+    """A size as people read it, and exactly where that differs."""
+    for unit, size in (("MiB", 2**20), ("KiB", 2**10)):
+        if count >= size:
+            return f"{count / size:.1f} {unit} ({count:,} bytes)"
+    return f"{count} bytes"
+
+
 def _text(cell: object) -> str:
-    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+    if isinstance(cell, float):
+        return f"{cell:.4g}"
+    return " ".join(map(str, cell)) if isinstance(cell, (list, tuple)) else str(cell)
 
 
 class ProgressDisplay:
-    """A bar with an estimate for each stage on a terminal; a line for each stage where there is none."""
+    """A bar with an estimate for each stage on a terminal; a line when each stage begins and ends where there is none."""
 
     def __init__(self, console: rich.console.Console, *, enabled: bool) -> None:
-        self._console, self._enabled, self._stages = console, enabled, dict[str, Any]()
-        columns = [TextColumn("{task.description:<28}"), BarColumn(), TextColumn("{task.completed:.0f}/{task.total:.0f}")]
+        self._console, self._enabled = console, enabled
+        self._stages: dict[str, TaskID] = {}
+        columns = [TextColumn("{task.description:<20}"), BarColumn(), TextColumn("{task.completed:.0f}/{task.total}")]
         self._bars = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, disable=not self._live)
         self._started = time.monotonic()
 
@@ -85,14 +117,14 @@ class ProgressDisplay:
         return self._enabled and self._console.is_terminal
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """`done` of `total` steps of `stage` are finished."""
+        """`done` of `total` steps of `stage` are finished; a total of 0 is not known."""
         if not self._enabled:
             return
         if stage not in self._stages:
-            self._stages[stage] = self._bars.add_task(stage, total=total)
+            self._stages[stage] = self._bars.add_task(stage, total=total or None)
             if not self._live:
-                print(f"[{time.monotonic() - self._started:6.1f} s] {stage}", file=sys.stderr, flush=True)
-        self._bars.update(self._stages[stage], completed=done, total=total)
+                self._console.print(f"[{time.monotonic() - self._started:6.1f} s] {stage}", markup=False)
+        self._bars.update(self._stages[stage], completed=done, total=total or None)
 
     def __enter__(self) -> ProgressDisplay:
         self._bars.__enter__()

@@ -8,8 +8,9 @@ from pathlib import Path
 import rich.table
 
 import edgec
-from edgec.cli.console import Console, table
+from edgec.cli.console import Console, bytes_text, table
 from edgec.cli.settings import declare_settings, resolve_settings
+from edgec.errors import ModelError
 from edgec.inspection import Inspection
 
 
@@ -18,21 +19,36 @@ def declare(parser: argparse.ArgumentParser) -> None:
     declare_settings(parser, ("shape", "target"))
 
 
-def act(options: argparse.Namespace, console: Console) -> None:
+def act(options: argparse.Namespace, console: Console) -> int:
+    """Exit code 3 when something is not supported, so that scripts see it too."""
     found = edgec.inspect(options.model, config=resolve_settings(options))
     console.result(found.facts, tables(found))
+    return ModelError.exit_code if found.unsupported else 0
 
 
 def tables(found: Inspection) -> list[rich.table.Table | str]:
     """The inspection as a person reads it."""
-    ports = [(kind, item["name"], item["dtype"], item["shape"]) for kind in ("inputs", "outputs") for item in getattr(found, kind)]
-    totals = [("MACs", found.macs), ("arena bytes", found.arena_bytes), ("weight bytes", found.weights_bytes)]
-    totals += [("parameters", found.parameters)] if found.kind == "model" else []
-    shown: list[rich.table.Table | str] = [table(found.name, ["", "name", "type", "shape"], ports), table("", ["", ""], totals)]
+    ports = [(kind, item["name"], item["dtype"], str(item["shape"])) for kind in ("inputs", "outputs") for item in getattr(found, kind)]
+    shown: list[rich.table.Table | str] = [table(found.name, ["", "name", "type", "shape"], ports)]
     if found.operators:
-        shown.append(table("operators", ["operator", "count"], found.operators.items()))
-    shown.append(table("layers", ["layer", "MACs", "bytes"], [(layer.name, layer.macs, layer.bytes) for layer in found.layers]))
+        shown += ["", table("operators", ["operator", "count"], found.operators.items())]
+    if found.layers:
+        shown += ["", table("layers", ["layer", "MACs", "tensor bytes", "weight bytes"], _layers(found)), "", _totals(found)]
+    if found.kept_in_float:
+        shown += ["", table("int8 leaves in float", ["node", "why"], found.kept_in_float.items())]
     if found.unsupported:
         rows = [(item["where"], item["what"], item["hint"]) for item in found.unsupported]
-        shown.append(table("not supported", ["node", "why", "what to do"], rows))
-    return shown
+        shown += ["", table("not supported", ["node", "why", "what to do"], rows)]
+    return [*shown, *(f"note: {note}" for note in found.notes)]
+
+
+def _layers(found: Inspection) -> list[tuple[object, ...]]:
+    return [(layer.name, f"{layer.macs:,}", f"{layer.bytes:,}", f"{layer.weights_bytes:,}") for layer in found.layers]
+
+
+def _totals(found: Inspection) -> rich.table.Table:
+    which = "float " if found.kind == "model" else ""
+    rows: list[tuple[str, str]] = [("MACs", f"{found.macs:,}")]
+    rows += [("parameters", f"{found.parameters:,}")] if found.kind == "model" else []
+    rows += [(f"{which}arena", bytes_text(found.arena_bytes)), (f"{which}weights", bytes_text(found.weights_bytes))]
+    return table("", ["", ""], rows)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
+
+import rich.table
 
 import edgec
 from edgec.cli.console import Console, table
@@ -11,23 +14,47 @@ from edgec.cli.settings import declare_settings, resolve_settings
 
 SETTINGS = ("calib", "shape", "observer", "exclude", "samples", "fuse_preprocess", "dump")
 WORST = 20
+COLUMNS = {
+    "node": "node",
+    "operator": "operator",
+    "low": "low",
+    "high": "high",
+    "scale": "scale",
+    "zero_point": "zero point",
+    "sqnr": "SQNR dB",
+}
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="the ONNX file")
-    parser.add_argument("-o", "--output", type=Path, default=None, help="the INT8 ONNX file to write (MODEL.int8.onnx)")
+    parser.add_argument("-o", "--output", type=Path, default=None, help="the INT8 ONNX file to write (MODEL.int8.onnx in this folder)")
     parser.add_argument("--report", type=Path, default=None, help="write the report of every layer as JSON")
     declare_settings(parser, SETTINGS)
 
 
 def act(options: argparse.Namespace, console: Console) -> None:
     config = resolve_settings(options)
-    output = options.output or options.model.with_suffix(".int8.onnx").name
+    output = options.output or Path(options.model.with_suffix(".int8.onnx").name)
+    console.note(f"{options.model} -> {output}, calibrated on {config.calib}, observer {config.observer or 'mse'}")
     with console.progress() as progress:
         quantized = edgec.quantize(options.model, out=output, report=options.report, config=config, progress=progress)
-    layers = quantized.report.layers
-    rows = [[layer.get(key, "") for key in ("node", "op", "low", "high", "scale", "zero_point", "sqnr_db")] for layer in layers[:WORST]]
-    shown = table(
-        f"the {min(WORST, len(rows))} layers that lose most", ["node", "op", "low", "high", "scale", "zero point", "SQNR dB"], rows
+    report = quantized.report.to_json()
+    console.result({"model": str(output), **report}, [*_tables(report), f"wrote {output}"])
+
+
+def _tables(report: dict[str, Any]) -> list[rich.table.Table | str]:
+    """The layers that lose most, what stays in float, and remarks."""
+    layers = report["layers"][:WORST]
+    title = (
+        f"the {len(layers)} of {len(report['layers'])} layers that lose most"
+        if len(layers) < len(report["layers"])
+        else "layers, worst first"
     )
-    console.result({"model": str(output), "layers": layers}, [shown, f"wrote {output}"])
+    shown: list[rich.table.Table | str] = []
+    if layers:
+        shown.append(table(title, list(COLUMNS.values()), [[layer[key] for key in COLUMNS] for layer in layers]))
+    if report["outputs"]:
+        shown += ["", table("outputs", ["output", "SQNR dB"], report["outputs"].items())]
+    if report["kept_in_float"]:
+        shown += ["", table("left in float", ["node", "why"], report["kept_in_float"].items())]
+    return [*shown, *(f"note: {note}" for note in report["notes"])]

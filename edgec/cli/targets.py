@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from edgec.cli.console import Console, table
-from edgec.targets import all_targets
+from edgec.targets import all_targets, host_name
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -13,7 +13,16 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def act(options: argparse.Namespace, console: Console) -> None:
-    found = all_targets()
-    rows = [(target.name, target.arch, target.os, " ".join(target.vocabularies), target.description) for target in found]
-    facts = [dict(zip(("name", "arch", "os", "vocabularies", "description"), row, strict=True)) for row in rows]
+    facts = [
+        {
+            "name": target.name,
+            "host": target.name == host_name(),
+            "arch": target.arch,
+            "os": target.os,
+            "vocabularies": list(target.vocabularies),
+            "description": target.description,
+        }
+        for target in all_targets()
+    ]
+    rows = [[f"{item['name']} (host)" if item["host"] else item["name"], *list(item.values())[2:]] for item in facts]
     console.result({"targets": facts}, [table("", ["target", "processor", "system", "vocabularies", ""], rows)])

@@ -1,0 +1,73 @@
+"""The command line's grammar: one module per verb, and the flags that all of them take."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from edgec.cli import build, compare, inspect, quantize, run, targets
+from edgec.cli.console import Console
+from edgec.errors import EdgecError, UsageError, did_you_mean
+from edgec.version import __version__
+
+VERBS = {"build": build, "quantize": quantize, "run": run, "compare": compare, "inspect": inspect, "targets": targets}
+EXIT_CODES = (
+    "exit codes: 0 ok, 1 a gate failed, 2 usage, 3 model not supported, 4 toolchain, 5 device, 70 a bug of edgec's own, 130 interrupted"
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints look like all other errors."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=self._hint(message))
+
+    def _hint(self, message: str) -> str:
+        """The nearest flag to an unknown one, else how to see what there is."""
+        word = next((word for word in message.split() if word.startswith("--")), "").partition("=")[0]
+        if message.startswith("unrecognized") and word:
+            hint = did_you_mean(word, self._option_string_actions)
+            return hint if hint.startswith("did") else f"see {self.prog} --help"
+        return f"see {self.prog} --help"
+
+
+def act(arguments: Sequence[str] | None) -> int:
+    """Parse and run one verb; its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    console = Console(json="--json" in words)
+    try:
+        options = parse(words)
+        console = Console(json=options.json, quiet=options.quiet, verbose=options.verbose)
+        if options.verbose:
+            logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s", stream=sys.stderr)
+            logging.getLogger("edgec").setLevel(logging.DEBUG)
+        return int(options.act(options, console) or 0)
+    except EdgecError as error:
+        console.error(error)
+        return error.exit_code
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """The options of the verb; UsageError for what is not understood."""
+    parser = Parser(prog="edgec", description="Turns a trained ONNX model into code that a device runs by itself.", epilog=EXIT_CODES)
+    parser.add_argument("--version", action="version", version=f"edgec {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
+    for name, module in VERBS.items():
+        summary = (module.__doc__ or "").split("\n")[0]
+        verb = verbs.add_parser(name, help=summary, description=summary, epilog=EXIT_CODES, allow_abbrev=False)
+        verb.add_argument("--json", action="store_true", help="print JSON alone on standard output")
+        verb.add_argument("-v", "--verbose", action="store_true", help="say more, such as which rewrites were applied")
+        verb.add_argument("-q", "--quiet", action="store_true", help="say nothing but results and errors")
+        module.declare(verb)
+        verb.set_defaults(act=module.act)
+    first = words[0] if words else ""
+    if not first or (not first.startswith("-") and first not in VERBS):
+        what = f"unknown verb {first!r}" if first else "a verb is needed"
+        raise UsageError(what, hint=did_you_mean(first, VERBS) if first else f"one of {', '.join(VERBS)}; see edgec --help")
+    options, rest = parser.parse_known_args(words)
+    if rest:
+        verbs.choices[first].error(f"unrecognized arguments: {' '.join(rest)}")
+    return options

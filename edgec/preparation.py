@@ -1,0 +1,120 @@
+"""The resolved plan of a build, and every reason to refuse it that can be known before the long work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgec.config import BuildConfig
+from edgec.errors import EdgecError, Problem, UsageError
+from edgec.output import check_destination
+from edgec.quant.options import QuantizeOptions
+from edgec.quant.preprocess import Preprocess
+from edgec.targets import Target, load_target
+from edgec.toolchain import Compiler, find_compiler
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a build will do. compiler is None where only sources are wanted; `out` is the package directory."""
+
+    model: Path
+    config: BuildConfig
+    name: str
+    target: Target
+    compiler: Compiler | None
+    out: Path
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """For people and for JSON, in the order of the work."""
+        config, target = self.config, self.target
+        facts: dict[str, Any] = {
+            "model": str(self.model),
+            "precision": config.precision,
+            "target": target.name,
+            "processor": target.arch,
+            "vocabularies": list(target.vocabularies),
+            "compiler": " ".join(self.compiler.command) if self.compiler else None,
+            "package": str(self.out),
+        }
+        if config.precision == "int8":
+            facts["calibration"] = getattr(config.calib, "__name__", None) if callable(config.calib) else config.calib
+            facts["observer"] = config.observer or QuantizeOptions.observer
+        given = {key: getattr(config, key) for key in ("shape", "exclude", "preprocess", "samples", "dump")}
+        facts |= {key: str(value) if isinstance(value, Path) else value for key, value in given.items() if value}
+        facts |= {key: getattr(config, key) for key in ("io", "io_layout") if getattr(config, key) != "model"}
+        return facts | ({"weights": config.weights} if config.weights != "incbin" else {})
+
+
+def prepare(model: Path, config: BuildConfig) -> Plan:
+    """Resolve a build. Raises everything that is wrong at once, as an error of the family with the lowest exit code."""
+    errors: list[EdgecError] = []
+    name = config.name or identifier(model.stem)
+    target, compiler, out = None, None, config.out
+    with _collecting(errors):
+        check_file(model)
+    with _collecting(errors):
+        target = load_target(config.target)
+        out = out or Path(f"{name}-{target.name}-{config.precision}")
+    with _collecting(errors):
+        check_data(config)
+    with _collecting(errors):
+        _check_interface(config)
+    if out is not None:
+        with _collecting(errors):
+            check_destination(out)
+    if target is not None and config.compile:
+        with _collecting(errors):
+            compiler = find_compiler(target, config.cc)
+    _raise_together(errors)
+    assert target is not None and out is not None
+    return Plan(model, config, name, target, compiler, out)
+
+
+def check_file(model: Path) -> None:
+    if not model.is_file():
+        what = "is a folder, not a model" if model.is_dir() else "no such file"
+        raise UsageError(what, where=str(model), hint="give an ONNX file")
+
+
+def check_data(config: BuildConfig) -> None:
+    """What can be said of the calibration data without reading it."""
+    if config.precision == "int8" and isinstance(config.calib, str) and ".py:" not in config.calib and not Path(config.calib).exists():
+        raise UsageError("no such file or folder", where=config.calib, hint="give calibration data: .npz, .npy, a folder of images")
+    if config.preprocess:
+        Preprocess.parse(config.preprocess)
+    elif config.fuse_preprocess:
+        raise UsageError("there is no preprocessing to compile in", hint="declare it in [preprocess] of an edgec.toml beside the model")
+
+
+def _check_interface(config: BuildConfig) -> None:
+    if config.io != "model" and config.precision != "int8":
+        raise UsageError(f"io {config.io} needs precision int8", hint="leave --io out, or build with --precision int8")
+
+
+def identifier(stem: str) -> str:
+    """A C identifier from a file name: `mobilenetv2-1.0` -> `mobilenetv2_1_0`."""
+    word = re.sub(r"[^0-9A-Za-z]+", "_", stem).strip("_").lower()
+    return word if word and not word[0].isdigit() else f"model_{word}".rstrip("_")
+
+
+@contextmanager
+def _collecting(errors: list[EdgecError]) -> Iterator[None]:
+    try:
+        yield
+    except EdgecError as error:
+        errors.append(error)
+
+
+def _raise_together(errors: Sequence[EdgecError]) -> None:
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        problems = [item for error in errors for item in (Problem(error.summary, error.where, error.hint), *error.problems)]
+        family = type(min(errors, key=lambda error: error.exit_code))
+        raise family(f"{len(errors)} things stand in the way", problems)
