@@ -13,7 +13,9 @@ from tests.contract.variants import UNUSUAL, USUAL, Variant
 
 SEEDS = (SEED, 2, 3) if WHOLE else (SEED,)
 # Without EDGEC_TEST_ALL every unusual variant has one net, and the nets take turns.
-STRANGE = [(variant, family) for n, variant in enumerate(UNUSUAL) for m, family in enumerate(FAMILIES) if WHOLE or (n + m) % len(FAMILIES) == 0]
+STRANGE = [
+    (variant, family) for n, variant in enumerate(UNUSUAL) for m, family in enumerate(FAMILIES) if WHOLE or (n + m) % len(FAMILIES) == 0
+]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

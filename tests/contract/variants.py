@@ -34,7 +34,7 @@ class Variant:
 
 
 def _x86(name: str, cc: str, optimize: str, *flags: str, threads: tuple[int, ...] = (1,)) -> Variant:
-    runs = tuple(Run(isa, count) for isa in X86 for count in threads) + (Run("avx512vnni", forced=False),)
+    runs = (*(Run(isa, count) for isa in X86 for count in threads), Run("avx512vnni", forced=False))
     return Variant(name, "x86-64", cc, optimize, flags, runs, (cc,))
 
 
