@@ -50,7 +50,10 @@ class Selection:
 
 
 def select(graph: Graph, exclude: Iterable[str] = ()) -> Selection:
-    """The operators of clause 11 that a matrix operator needs: all matrix operators, and what leads from data to one of them."""
+    """The operators of clause 11 that a matrix operator needs: all matrix operators, and what leads from data to one of them.
+
+    A mean right behind a matrix operator ends in integers too: summed in float, each engine would give it another last bit.
+    """
     excluded = excluded_nodes(graph, tuple(exclude))
     refused: dict[str, str] = {}
     chosen: list[Layer] = []
@@ -64,12 +67,20 @@ def select(graph: Graph, exclude: Iterable[str] = ()) -> Selection:
         activation = fused_activation(graph, node, excluded) if role in ACTIVATED else None
         ends = (activation or node).outputs
         wanted = any(id(reader) in inside and end in operands_of(graph, reader) for end in ends if end for reader in graph.readers(end))
-        if role is Role.MATRIX or wanted:
+        if role is Role.MATRIX or wanted or (role is Role.AVERAGE and behind_matrix(graph, node, excluded)):
             inside.add(id(node))
             chosen.append(Layer(node, role, activation, operands_of(graph, node)))
     fused = {id(layer.activation) for layer in chosen if layer.activation}
     layers = tuple(layer for layer in reversed(chosen) if id(layer.node) not in fused)
     return Selection(layers, values_of(graph, layers), dict(reversed(refused.items())))
+
+
+def behind_matrix(graph: Graph, node: Node, excluded: frozenset[str]) -> bool:
+    """Whether `node` reads the result of a matrix operator, directly or through its Relu or Clip."""
+    source = graph.producer(node.inputs[0])
+    if source is not None and source.op in ("Relu", "Clip"):
+        source = graph.producer(source.inputs[0])
+    return source is not None and source.name not in excluded and role_of(graph, source)[0] is Role.MATRIX
 
 
 def values_of(graph: Graph, layers: Iterable[Layer]) -> tuple[str, ...]:
