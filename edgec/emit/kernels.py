@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import cache
-from pathlib import Path
 
 import jinja2
 
 from edgec.emit.vocabularies import VOCABULARIES, Vocabulary
 from edgec.program.kernels import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, TEMPLATES, Window
 from edgec.program.work import PANELS_PER_ITEM
+from edgec.resources import resource
 from edgec.targets import Target
-
-
-@cache
-def data_root() -> Path:
-    """The folder that holds templates/ and runtimes/: inside an installed wheel, or the checkout."""
-    package = Path(__file__).resolve().parents[1]
-    return package / "_data" if (package / "_data").is_dir() else package.parent
 
 
 @cache
 def environment() -> jinja2.Environment:
     """Templates of C sources; an unknown name is an error, never an empty string."""
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(data_root() / "templates" / "c"),
+        loader=jinja2.FileSystemLoader(resource("templates", "c")),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -36,7 +29,7 @@ def environment() -> jinja2.Environment:
 
 def runtime_text(path: str) -> str:
     """A hand-written C source of runtimes/c."""
-    return (data_root() / "runtimes" / "c" / path).read_text(encoding="utf-8")
+    return resource("runtimes", f"c/{path}").read_text(encoding="utf-8")
 
 
 def render_kernel_header(name: str, used: frozenset[type], target: Target) -> str:
