@@ -9,6 +9,7 @@ import numpy as np
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
 from edgec.ops.registry import Role
+from edgec.passes.duplicates import remove_unread_constants
 from edgec.quant.parameters import Parameters
 from edgec.quant.selection import Layer, Selection
 from edgec.quant.weights import Weights
@@ -31,6 +32,7 @@ def insert_quantization(graph: Graph, selection: Selection, parameters: Mapping[
             quantize_constant(graph, value, parameters[value], selection)
         else:
             quantize_source(graph, value, parameters[value], selection)
+    remove_unread_constants(graph)  # the float weights and biases
 
 
 def quantize_result(graph: Graph, value: str, parameters: Parameters) -> None:
