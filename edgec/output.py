@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ from edgec.errors import EdgecError, UsageError
 MARKER = "manifest.json"
 SIGNATURE = "edgec_version"  # the key by which a manifest is known to be ours
 MADE = "build"  # what compilers leave in a package
-FULL = 64 * 1024  # a disk with fewer free bytes is the reason why a compiler failed
+FULL = 1024 * 1024  # a disk with fewer free bytes is the reason why a compiler failed
 
 
 def check_destination(destination: Path) -> None:
@@ -72,7 +73,9 @@ def complete_directory(destination: Path, files: Mapping[str, bytes]) -> Iterato
 
 
 def _cannot_write(error: OSError, destination: Path) -> UsageError:
-    return UsageError(f"cannot write: {error.strerror or error}", where=str(destination), hint="free some space, or write elsewhere")
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    hint = "free some space, or write elsewhere" if full else "write elsewhere"
+    return UsageError(f"cannot write: {error.strerror or error}", where=str(destination), hint=hint)
 
 
 def _umask() -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from edgec.config import BuildConfig
 from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
-from edgec.errors import UsageError
+from edgec.errors import EdgecError, UsageError
 from edgec.exam import write_exam
 from edgec.export import to_onnx
 from edgec.frontend import load_model
@@ -77,8 +77,11 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
 
 
 def read_model(model: Path, config: BuildConfig) -> Model:
-    """Import and optimize."""
-    imported = load_model(model, config.shape)
+    """Import and optimize. Errors name the file."""
+    try:
+        imported = load_model(model, config.shape)
+    except EdgecError as error:
+        raise type(error)(error.summary, error.problems, where=error.where or str(model), hint=error.hint) from error
     original = imported.graph
     if config.fuse_preprocess:
         original = fuse(original.copy(), Preprocess.parse(config.preprocess))

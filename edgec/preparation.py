@@ -84,7 +84,7 @@ def check_file(model: Path) -> None:
 
 def check_data(config: BuildConfig) -> None:
     """What can be said of the calibration data without reading it."""
-    if config.precision == "int8" and isinstance(config.calib, str) and ".py:" not in config.calib and not Path(config.calib).exists():
+    if isinstance(config.calib, str) and ".py:" not in config.calib and not Path(config.calib).exists():
         raise UsageError("no such file or folder", where=config.calib, hint="give calibration data: .npz, .npy, a folder of images")
     if config.preprocess:
         Preprocess.parse(config.preprocess)

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 import time
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -49,6 +50,8 @@ class Console:
             self._json(
                 {"error": error.summary, "where": error.where, "hint": error.hint, "problems": problems, "exit_code": error.exit_code}
             )
+        if self.verbose:
+            self._notes.print("".join(traceback.format_exception(error)), markup=False, soft_wrap=True)
         self._notes.print(f"[bold red]error:[/] {escape(error.render())}", soft_wrap=True)
 
     def result(self, facts: Mapping[str, Any], show: Sequence[rich.table.Table | str] = ()) -> None:

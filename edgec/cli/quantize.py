@@ -35,7 +35,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def act(options: argparse.Namespace, console: Console) -> None:
     config = resolve_settings(options)
     output = options.output or Path(options.model.with_suffix(".int8.onnx").name)
-    console.note(f"{options.model} -> {output}, calibrated on {config.calib}, observer {config.observer or 'mse'}")
+    source = f", calibrated on {config.calib}, observer {config.observer or 'mse'}" if config.calib else ""
+    console.note(f"{options.model} -> {output}{source}")
     with console.progress() as progress:
         quantized = edgec.quantize(options.model, out=output, report=options.report, config=config, progress=progress)
     report = quantized.report.to_json()

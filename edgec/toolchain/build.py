@@ -120,5 +120,6 @@ def _call(command: Sequence[str], compiler: Compiler, directory: Path, what: str
         raise ToolchainError(str(error), where=command[0]) from error
     if done.returncode != 0:
         words = [Problem(line) for line in (done.stderr or done.stdout).splitlines()[:SHOWN_LINES]]
+        tool = compiler.archiver if tuple(command[: len(compiler.archiver)]) == compiler.archiver else compiler.command
         hint = "try another compiler with --cc, or --no-compile to leave the sources"
-        raise ToolchainError(f"{' '.join(compiler.command)} failed", words, where=what, hint=hint)
+        raise ToolchainError(f"{' '.join(tool)} failed", words, where=what, hint=hint)

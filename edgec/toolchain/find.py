@@ -73,7 +73,8 @@ def _required(command: str, target: Target) -> Compiler:
         return found
     words = shlex.split(command)
     if not words or shutil.which(words[0]) is None:
-        raise ToolchainError(f"no such compiler: {command}", where="--cc")
+        hint = "name one that is installed, or --no-compile to leave the sources"
+        raise ToolchainError(f"no such compiler: {command}", where="--cc", hint=hint)
     machine = _machine(tuple(words)) or "an unknown processor"
     raise ToolchainError(f"{command} makes code for {machine}, not {target.arch}", where="--cc", hint=_hint(target))
 
@@ -84,6 +85,8 @@ def _named(command: str, target: Target, origin: str) -> Compiler | None:
     program = shutil.which(words[0]) if words else None
     if program is None or (target.arch != "portable" and not _machine(words).startswith(_PREFIXES[target.arch])):
         return None
+    if Path(words[0]).name != words[0]:  # compilers are started in the package's folder
+        words = (str(Path(program).absolute()), *words[1:])
     return Compiler(words, (_archiver(program),), origin)
 
 
