@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,12 @@ def _alphas(graph: Graph) -> list[tuple[str, float, str]]:
 
 
 def _expanded(graph: Graph, node: Node) -> list[Node]:
-    """Swish (opset 24) as x * Sigmoid(alpha * x); everything else is in OPSET."""
+    """Swish (opset 24) as x * Sigmoid(alpha * x); everything else is in OPSET.
+
+    Dilations of 1 are not written into an AveragePool: ONNX Runtime's quantized form refuses that attribute, whatever it says.
+    """
+    if node.op == "AveragePool" and set(node.attributes.get("dilations", ())) <= {1}:
+        return [replace(node, attributes={name: value for name, value in node.attributes.items() if name != "dilations"})]
     if node.op != "Swish":
         if schema(node.op).since_version > OPSET:
             raise ValueError(f"{node.op} is younger than operator set {OPSET} and has no expansion")
