@@ -1,0 +1,145 @@
+"""Many packages in one executable: compiled in one go, asked one after the other over a pipe, natively or in an emulator."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from edgec.emit import emit_sources
+from edgec.emit.kernels import render_kernel_header, render_kernels
+from edgec.program.expr import bound, product
+from edgec.program.kernels import TEMPLATES
+from edgec.program.program import Port, Program
+from edgec.targets import Target
+from edgec.toolchain.find import find_compiler
+
+RUNNER = Path(__file__).with_name("batch.c")
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+KERNELS = frozenset(TEMPLATES)  # every package of a batch uses the same kernels, compiled once, whichever of them it needs
+KERNEL_OWNER = "all"
+PARTS = ("", "_dispatch", "_weights")
+COMMON_NAMES = ("run", "step", "job", "do_part", "choice", "choices", "same", "activation")  # file scope names of a package's sources
+
+
+@dataclass(frozen=True)
+class Answer:
+    """status is the package's (0: done); None where the process ended before it answered."""
+
+    status: int | None
+    outputs: list[np.ndarray]
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """An executable that holds these Programs."""
+
+    executable: Path
+    programs: tuple[Program, ...]
+    target: Target
+
+    def ask(self, questions: Sequence[tuple[int, Sequence[np.ndarray]]], isa: str = "") -> list[Answer]:
+        """The answers to (number of the Program, its inputs in order). A crash costs only the case that crashed."""
+        answers: list[Answer] = []
+        while len(answers) < len(questions):
+            answers += self._until_crash(questions[len(answers) :], isa)
+        return answers
+
+    def _until_crash(self, questions: Sequence[tuple[int, Sequence[np.ndarray]]], isa: str) -> list[Answer]:
+        data = b"".join(np.uint32(number).tobytes() + b"".join(array.tobytes() for array in arrays) for number, arrays in questions)
+        done = subprocess.run([*self.target.emulator, str(self.executable), isa], input=data, capture_output=True, check=False)
+        answers, start = [], 0
+        for number, _ in questions:
+            ports = self.programs[number].outputs
+            if start + 4 + sum(port_bytes(port) for port in ports) > len(done.stdout):
+                return [*answers, Answer(None, [], f"exit {done.returncode}: {done.stderr.decode(errors='replace')[-2000:]}")]
+            status, start = int(np.frombuffer(done.stdout, np.int32, 1, start)[0]), start + 4
+            outputs = []
+            for port in ports:
+                shape = tuple(bound(extent) for extent in port.shape)
+                outputs.append(np.frombuffer(done.stdout, port.dtype.numpy, int(np.prod(shape)), start).reshape(shape))
+                start += port_bytes(port)
+            answers.append(Answer(status, outputs))
+        return answers
+
+
+def port_bytes(port: Port) -> int:
+    return bound(product(port.shape)) * port.dtype.bytes
+
+
+def build(programs: Sequence[Program], target: Target, folder: Path, optimize: str = "-O0", flags: Sequence[str] = ()) -> Batch:
+    """Compile planned Programs into one executable; each gets a name of its own. Every warning is an error."""
+    renamed = tuple(replace(program, name=f"case{number}") for number, program in enumerate(programs))
+    (folder / "batch_unit.c").write_text(_unit(renamed, target, folder), encoding="utf-8")
+    command = [*find_compiler(target).command, *STRICT, optimize, *target.flags, *flags, "-Iinclude", "batch_unit.c", str(RUNNER), "-o", "batch"]
+    aliases = [
+        f"-Wl,--defsym={program.name}_kernels_{isa}={KERNEL_OWNER}_kernels_{isa}" for program in renamed for isa in target.vocabularies
+    ]
+    static = ["-static"] if target.emulator else []
+    _compile([*command, *map(str, kernel_objects(target, optimize, tuple(flags))), *aliases, *static], folder)
+    return Batch(folder / "batch", renamed, target)
+
+
+def _compile(command: Sequence[str], folder: Path) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(command[:12])} ... in {folder}\n{done.stderr[:6000]}"
+
+
+@cache
+def kernel_objects(target: Target, optimize: str, flags: tuple[str, ...]) -> tuple[Path, ...]:
+    """Objects with every kernel in each of the target's vocabularies; once for each process."""
+    folder = Path(tempfile.mkdtemp(prefix="edgec-kernels-"))
+    (folder / f"{KERNEL_OWNER}_kernels.h").write_text(render_kernel_header(KERNEL_OWNER, KERNELS, target), encoding="utf-8")
+    objects = []
+    for isa in target.vocabularies:
+        source = folder / f"{KERNEL_OWNER}_kernels_{isa}.c"
+        source.write_text(render_kernels(KERNEL_OWNER, isa, KERNELS, target), encoding="utf-8")
+        _compile([*find_compiler(target).command, *STRICT, optimize, *target.flags, *flags, "-c", source.name], folder)
+        objects.append(source.with_suffix(".o"))
+    return tuple(objects)
+
+
+def _unit(programs: Sequence[Program], target: Target, folder: Path) -> str:
+    """One C source that includes those of all packages, with their file scope names made different, and the table of cases."""
+    lines = ["#include <stddef.h>", "#include <stdint.h>", "#include <string.h>"]
+    for program in programs:
+        files = emit_sources(program, target, "c")
+        name = program.name
+        files[f"src/{name}_kernels.h"] = render_kernel_header(name, KERNELS, target).encode()
+        for path, content in files.items():
+            if path.endswith((".h", ".c")):
+                (folder / path).parent.mkdir(exist_ok=True)
+                (folder / path).write_bytes(content)
+        clashing = [*COMMON_NAMES, *re.findall(r"^static .*\bvoid (step_\w+)\(", files[f"src/{name}.c"].decode(), re.MULTILINE)]
+        lines += [f"#define {word} {name}_{word}_" for word in clashing]
+        lines += [f'#include "src/{name}{part}.c"' for part in PARTS]
+        lines += [f"#undef {word}" for word in clashing]
+        lines += _caller(program)
+    lines += ["struct batch_case {", "    int (*run)(const char *isa, void *arena, size_t arena_bytes, unsigned char *const *tensors);"]
+    lines += ["    size_t arena_bytes;", "    int inputs, outputs;", "    const size_t *bytes;", "};"]
+    rows = [f"    {{call_{p.name}, {p.name.upper()}_ARENA_BYTES, {len(p.inputs)}, {len(p.outputs)}, bytes_{p.name}}}," for p in programs]
+    return "\n".join([*lines, "extern const struct batch_case batch_cases[];", "const struct batch_case batch_cases[] = {", *rows, "};", ""])
+
+
+def _caller(program: Program) -> list[str]:
+    """The bytes of its tensors, and a function that runs the package on them."""
+    name = program.name
+    ports = (*program.inputs, *program.outputs)
+    sizes = ", ".join(str(port_bytes(port)) for port in ports)
+    arguments = "".join(f", (void *)tensors[{index}]" for index in range(len(ports)))
+    return [
+        f"static const size_t bytes_{name}[] = {{{sizes}}};",
+        f"static int call_{name}(const char *isa, void *arena, size_t arena_bytes, unsigned char *const *tensors) {{",
+        f"    {name}_t instance;",
+        f"    int status = {name}_init(&instance, arena, arena_bytes);",
+        f"    if (status == 0 && isa[0] != 0) status = {name}_force_isa(&instance, isa);",
+        f"    return status != 0 ? status : {name}_run(&instance{arguments});",
+        "}",
+    ]

@@ -1,0 +1,117 @@
+"""Runs cases through the whole compiler: import, optimize, lower, plan, emit, compile, run, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from edgec.errors import EdgecError
+from edgec.frontend import from_proto
+from edgec.lower import lower
+from edgec.lower.plan import plan
+from edgec.passes import optimize
+from edgec.program.program import Program
+from edgec.targets import Target
+from tests.operators.batch import Answer, Batch, build
+from tests.operators.case import Case, Outcome, difference
+
+BATCH = 60
+SHAPE_ONLY = ("ConstantOfShape", "Range")  # operators without data: all their operands are known when a model is compiled
+OK, REFUSED, WRONG = "ok", "refused", "wrong"
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A case and its Program."""
+
+    case: Case
+    program: Program
+
+    def inputs(self) -> list[np.ndarray]:
+        return [np.asarray(self.case.inputs[port.name]) for port in self.program.inputs]
+
+
+def run_cases(cases: Sequence[Case], target: Target, folder: Path, isas: Sequence[str] = ("",), level: str = "-O0",
+              flags: Sequence[str] = ()) -> list[Outcome]:  # fmt: skip
+    """What became of every case on the target; `wrong` when any of the sets of instructions gives a wrong result."""
+    outcomes, compiled = [], []
+    for case in cases:
+        found = compile_case(case, target)
+        if isinstance(found, Outcome):
+            outcomes.append(found)
+        else:
+            compiled.append(found)
+    for start in range(0, len(compiled), BATCH):
+        block = compiled[start : start + BATCH]
+        place = folder / f"batch{start // BATCH}"
+        place.mkdir()
+        batch = build([item.program for item in block], target, place, level, flags)
+        outcomes += _run(block, batch, isas)
+    return outcomes
+
+
+def compile_case(case: Case, target: Target) -> Compiled | Outcome:
+    """The case's Program, or why there is none: a refusal is an EdgecError that says where; all else is wrong."""
+    refusals = []
+    for fixed in forms(case):
+        try:
+            return Compiled(case, to_program(fixed, target))
+        except EdgecError as error:
+            refusals.append(str(error))
+        except Exception as error:  # whatever it is, it must be reported as the compiler's fault
+            return Outcome(case.name, case.operator, WRONG, f"{type(error).__name__}: {error}")
+    return Outcome(case.name, case.operator, REFUSED, refusals[-1])
+
+
+def to_program(model: onnx.ModelProto, target: Target) -> Program:
+    graph = from_proto(model).graph
+    optimize(graph)
+    program = lower(graph, target, "case")
+    plan(program)
+    return program
+
+
+def forms(case: Case) -> list[onnx.ModelProto]:
+    """The model as it is; then with integer operands known when it is compiled; then with all operands but the first.
+
+    ONNX's cases feed shapes, axes and limits at run time, which exported models hold as constants.
+    """
+    names = list(case.inputs)
+    integers = [name for name in names[1:] if np.asarray(case.inputs[name]).dtype in (np.int64, np.int32)]
+    choices = [[], integers, names[1:]] + ([names] if case.operator in SHAPE_ONLY else [])
+    different = list(dict.fromkeys(map(tuple, choices)))
+    return [with_constants(case.model, {name: case.inputs[name] for name in choice}) for choice in different]
+
+
+def with_constants(model: onnx.ModelProto, values: dict[str, np.ndarray]) -> onnx.ModelProto:
+    """The model with some of its inputs turned into initializers."""
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    kept = [value for value in result.graph.input if value.name not in values]
+    del result.graph.input[:]
+    result.graph.input.extend(kept)
+    result.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in values.items())
+    return result
+
+
+def _run(block: Sequence[Compiled], batch: Batch, isas: Sequence[str]) -> list[Outcome]:
+    problems: list[list[str]] = [[] for _ in block]
+    for isa in isas:
+        answers = batch.ask([(number, item.inputs()) for number, item in enumerate(block)], isa)
+        for number, (item, answer) in enumerate(zip(block, answers, strict=True)):
+            problem = _problem(item.case, answer)
+            if problem:
+                problems[number].append(f"{isa or 'default'}: {problem}")
+    named = [(item.case, "; ".join(found)) for item, found in zip(block, problems, strict=True)]
+    return [Outcome(case.name, case.operator, WRONG if message else OK, message) for case, message in named]
+
+
+def _problem(case: Case, answer: Answer) -> str:
+    if answer.status != 0:
+        return f"status {answer.status} {answer.message}"
+    return difference(case, answer.outputs)
