@@ -69,7 +69,9 @@ def bounded(graph: Graph, value: str, ends: tuple[float, float]) -> tuple[float,
 def see_through_tables(graph: Graph, selection: Selection, histograms: Mapping[str, Histogram]) -> None:
     """Where only one unary function reads a value, its error counts behind the function: what Swish maps to 0 needs no levels."""
     readers = {layer.operands[0]: layer.node for layer in selection.layers if layer.role is Role.TABLE}
-    readers |= {layer.node.outputs[0]: unary for layer in selection.matrices for unary in graph.readers(layer.node.outputs[0]) if unary.op in SMOOTH}
+    readers |= {
+        layer.node.outputs[0]: unary for layer in selection.matrices for unary in graph.readers(layer.node.outputs[0]) if unary.op in SMOOTH
+    }
     for value, node in readers.items():
         if value in histograms and graph.reader_count(value) == 1:
             histogram = histograms[value]

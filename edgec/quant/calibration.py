@@ -18,9 +18,10 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class LayerWeights:
-    """Decisions for one matrix operator: the scale of each output channel (float32), how far each integer weight lies from the
+    """Decisions for one matrix operator.
 
-    nearest one (int8, in the model's layout), and what the bias gains per output channel (float32; None: nothing).
+    scales: of each output channel (float32); steps: how far each integer weight lies from the nearest one (int8, in the model's layout);
+    shift: what the bias gains per output channel (float32; None: nothing).
     """
 
     scales: np.ndarray
@@ -30,7 +31,10 @@ class LayerWeights:
 
 @dataclass(frozen=True)
 class Calibration:
-    """splits: groups of channels per value; factors: equalization per value and channel; parameters: per value; weights: by the matrix operator's output."""
+    """splits: groups of channels per value; factors: equalization per value and channel; parameters: per value;
+
+    weights: by the matrix operator's output.
+    """
 
     samples: int
     observer: str

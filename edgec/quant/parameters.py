@@ -30,7 +30,8 @@ class Parameters:
 
     def store(self, values: np.ndarray) -> np.ndarray:
         """uint8, rounded to nearest even in float64."""
-        return np.clip(np.rint(values.astype(np.float64) / self.scale) + self.zero_point, 0, 255).astype(np.uint8)
+        stored = np.rint(values.astype(np.float64) / self.scale) + self.zero_point
+        return np.asarray(np.clip(stored, 0, 255), np.uint8)
 
 
 def parameters_of(limits: Range) -> Parameters:
@@ -56,12 +57,17 @@ class Families:
 
 
 def choose_parameters(
-    graph: Graph, selection: Selection, histograms: Mapping[str, Histogram], choose: Callable[[Histogram], Range], pixels: Iterable[str] = ()
+    graph: Graph,
+    selection: Selection,
+    histograms: Mapping[str, Histogram],
+    choose: Callable[[Histogram], Range],
+    pixels: Iterable[str] = (),
 ) -> dict[str, Parameters]:
     """Parameters of every value of the selection.
 
     Moved data keeps those of its source, so a family of values has one histogram: that of the members which are not copies.
-    `pixels` hold 0, 1... 255 and need no rounding at scale 1. A Concat's operands join the family of its result when nobody else reads them, or when the others lose less than a second rounding costs.
+    `pixels` hold 0, 1... 255 and need no rounding at scale 1. A Concat's operands join the family of its result when nobody else
+    reads them, or when the others lose less than a second rounding costs.
     """
     families, copies = Families(), moved_values(selection)
     for layer in selection.layers:

@@ -36,7 +36,7 @@ def patches(graph: Graph, node: Node, data: np.ndarray, fill: float = 0.0) -> np
     """[groups, positions, terms]: some rows of a sample, evenly spread, the same for every call; more where there are more terms."""
     if node.op != "Conv":
         flat = data.reshape(-1, data.shape[-1])
-        return flat[spread(len(flat), flat.shape[1])][None]
+        return np.asarray(flat[spread(len(flat), flat.shape[1])])[None]
     kernel = graph.constants[node.inputs[1]].shape[2:]
     image, window = (data, kernel) if len(kernel) == 2 else (data[:, :, None], (1, *kernel))
     strides, dilations, pads = geometry(graph, node, len(kernel))

@@ -33,8 +33,8 @@ CHOICES = {
 class Preprocess:
     """The [preprocess] table. A picture is brought to the model's height and width, then `(pixel * scale - mean) / std` per channel.
 
-    size: [height, width], the model's own when empty. resize: `crop` scales the shorter side to `shorter` (the size when 0) and cuts out the
-    middle; `stretch` ignores the proportions; `letterbox` keeps them and fills the rest with `fill`, the picture lying at `anchor`;
+    size: [height, width], the model's own when empty. resize: `crop` scales the shorter side to `shorter` (the size when 0) and
+    cuts out the middle; `stretch` ignores the proportions; `letterbox` keeps them and fills the rest with `fill`, the picture lying at `anchor`;
     `none` takes pictures that fit already. mean and std hold one number or one per channel, in the order of `color`.
     """
 
@@ -168,8 +168,9 @@ def fit(image: Image.Image, height: int, width: int, how: Preprocess) -> Image.I
 
 
 def fuse(graph: Graph, how: Preprocess) -> Graph:
-    """Let the model take uint8 [1, height, width, channels] in RGB order: colour order, arithmetic and layout become its first nodes, in place.
+    """Let the model take uint8 [1, height, width, channels] in RGB order, in place.
 
+    Colour order, arithmetic and layout become its first nodes.
     The arithmetic is a depthwise convolution of one tap, which quantizes without loss, where the model is in NCHW; else a Mul and an Add.
     """
     pictures = [name for name in graph.inputs if len(graph.shape(name)) == 4 and graph.dtype(name) is DType.FLOAT32]

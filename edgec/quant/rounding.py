@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-DAMPING = 0.01
+DAMPING = 0.03  # of the mean variance, more where samples are few: keeps the rounding from following them too closely
 BLOCK = 64
 
 
@@ -38,7 +38,7 @@ class Moments:
 
     def covariance(self) -> np.ndarray:
         mean = self.fed / self.count
-        return self.square / self.count - mean[:, :, None] * mean[:, None, :]
+        return np.asarray(self.square / self.count - mean[:, :, None] * mean[:, None, :])
 
 
 def mean_shift(rows: np.ndarray, stored: np.ndarray, scales: np.ndarray, moments: Moments) -> np.ndarray:

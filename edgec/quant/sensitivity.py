@@ -62,5 +62,5 @@ def through_matrix(graph: Graph, node: Node, channels: int, after: np.ndarray) -
     sums = np.einsum("gnk,gn->gk", rows, weights.reshape(groups, outputs))
     inner = channels // groups if channels % groups == 0 else 0
     if inner and terms % inner == 0:
-        return sums.reshape(groups, inner, -1).sum(axis=2).ravel()
+        return np.asarray(sums.reshape(groups, inner, -1).sum(axis=2)).ravel()
     return np.full(channels, sums.mean())

@@ -2,15 +2,15 @@
 
 conv -> [unary] -> depthwise conv -> [unary] works channel by channel behind the first convolution. So its channels may be dealt
 into groups, each with nodes and parameters of its own, and joined by a Concat behind the depthwise convolution; the
-convolutions that read on take their columns in the new order. This is exact, and it is the way out where a unary function in between (Swish)
-forbids to equalize by factors.
+convolutions that read on take their columns in the new order. This is exact, and it is the way out where a unary function in between
+(Swish) forbids to equalize by factors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -56,7 +56,9 @@ def find_chain(graph: Graph, node: Node) -> Chain | None:
     nodes += [depthwise, *unary_behind(graph, depthwise.outputs[0])]
     end = nodes[-1].outputs[0]
     readers = graph.readers(end)
-    plain = all(reader.op == "Conv" and reader.attributes.get("group", 1) == 1 and reader.inputs[1] in graph.constants for reader in readers)
+    plain = all(
+        reader.op == "Conv" and reader.attributes.get("group", 1) == 1 and reader.inputs[1] in graph.constants for reader in readers
+    )
     return Chain(tuple(nodes)) if readers and plain and end not in graph.outputs else None
 
 
@@ -101,7 +103,7 @@ def group_channels(widths: np.ndarray, weights: np.ndarray) -> list[list[int]]:
 
     def cost(cuts: tuple[int, ...]) -> float:
         ends = (0, *cuts, len(order))
-        return float(sum(wide[end - 1] * (sums[end] - sums[begin]) for begin, end in zip(ends, ends[1:], strict=False)))
+        return float(sum(wide[end - 1] * (sums[end] - sums[begin]) for begin, end in pairwise(ends)))
 
     best: tuple[int, ...] = ()
     for count in range(1, min(MOST_GROUPS, len(order))):
@@ -111,7 +113,7 @@ def group_channels(widths: np.ndarray, weights: np.ndarray) -> list[list[int]]:
     if cost(best) * WORTH > cost(()):
         return [list(range(len(order)))]
     ends = (0, *best, len(order))
-    return [sorted(int(channel) for channel in order[begin:end]) for begin, end in zip(ends, ends[1:], strict=False)]
+    return [sorted(int(channel) for channel in order[begin:end]) for begin, end in pairwise(ends)]
 
 
 def candidates(wide: np.ndarray) -> list[int]:

@@ -32,34 +32,28 @@ def rows_of(weights: np.ndarray, axis: int) -> np.ndarray:
 
 def weight_scales(rows: np.ndarray) -> np.ndarray:
     """For each row the scale (float32) of the least squared error, between its largest magnitude / 127 and 3/4 of that."""
-    peak = np.abs(rows).max(axis=1, initial=0.0) / 127
+    peak = np.maximum(np.abs(rows).max(axis=1, initial=0.0) / 127, SMALLEST_SCALE)
     best, least = peak.copy(), np.full(len(rows), np.inf)
     for share in SHARES:
-        scale = np.maximum(peak * share, SMALLEST_SCALE)
+        scale = peak * share
         stored = np.clip(np.rint(rows / scale[:, None]), -127, 127) * scale[:, None]
-        error = (
-            np.round(np.sum((rows - stored) ** 2, axis=1) / np.maximum(scale, SMALLEST_SCALE) ** 2, 6)
-            * (scale / np.maximum(peak, SMALLEST_SCALE)) ** 2
-        )
+        # rounded, so that the order in which a processor adds does not decide between two shares
+        error = np.round(np.sum((rows - stored) ** 2, axis=1) / peak**2, 9)
         best, least = np.where(error < least, scale, best), np.minimum(error, least)
-    return np.maximum(best, SMALLEST_SCALE).astype(np.float32)
+    return np.asarray(np.maximum(best, SMALLEST_SCALE), np.float32)
 
 
 def fit_bias(scales: np.ndarray, bias: np.ndarray | None, input_scale: float) -> np.ndarray:
     """The scales, raised where the bias would not fit the accumulator (a channel of tiny or zero weights)."""
     if bias is None:
         return scales
-    channels = len(scales)
-    largest = (
-        np.abs(bias.astype(np.float64)).reshape(-1, channels).max(axis=0)
-        if bias.size >= channels
-        else np.full(channels, np.abs(bias).max())
-    )
+    magnitude = np.abs(bias.astype(np.float64))
+    largest = magnitude.reshape(-1, len(scales)).max(axis=0) if bias.size >= len(scales) else np.full(len(scales), magnitude.max())
     return np.maximum(scales, (largest / (input_scale * LARGEST_BIAS)).astype(np.float32))
 
 
 def round_to_nearest(rows: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    return np.clip(np.rint(rows / scales.astype(np.float64)[:, None]), -127, 127).astype(np.int8)
+    return np.asarray(np.clip(np.rint(rows / scales.astype(np.float64)[:, None]), -127, 127), np.int8)
 
 
 def from_rows(rows: np.ndarray, shape: tuple[int, ...], axis: int) -> np.ndarray:
