@@ -208,6 +208,9 @@ def fitted(parts: Mapping[str, np.ndarray], graph: Graph, preprocess: Preprocess
         if is_picture(array, preprocess) and wanted.dtype is DType.FLOAT32:
             assert preprocess is not None
             array = np.concatenate([preprocess.apply(picture, wanted.static_shape) for picture in array])
+        elif is_picture(array, preprocess) and wanted.dtype is DType.UINT8:
+            assert preprocess is not None
+            array = np.stack([preprocess.pixels(picture, wanted.static_shape) for picture in array])
         if array.dtype != wanted.dtype.numpy and WIDENED.get(array.dtype.name) != wanted.dtype.value:
             hint = (
                 "declare [preprocess] for pictures"

@@ -12,6 +12,7 @@ from PIL import Image
 from edgec.errors import ModelError, Problem, UsageError, did_you_mean
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
+from edgec.ops.proto import canonical_attributes
 
 RESIZE = ("crop", "stretch", "letterbox", "none")
 INTERPOLATION = {
@@ -190,7 +191,8 @@ def fuse(graph: Graph, how: Preprocess) -> Graph:
 
     def step(op: str, inputs: list[str], extents: tuple[int, ...], kind: DType, last: bool = False, **attributes: Any) -> str:
         output = inner if last else graph.fresh(f"{name}_{op.lower()}")
-        graph.insert(Node(op, inputs, [output], attributes, f"{name}_preprocess_{op.lower()}"), [TensorType(kind, extents)], before=first)
+        node = Node(op, inputs, [output], canonical_attributes(op, attributes), f"{name}_preprocess_{op.lower()}")
+        graph.insert(node, [TensorType(kind, extents)], before=first)
         return output
 
     pixels = (shape[0], height, width, how.channels)
@@ -203,7 +205,8 @@ def fuse(graph: Graph, how: Preprocess) -> Graph:
         weights = graph.add_constant(f"{name}_scale", a.reshape(-1, 1, 1, 1))
         bias = graph.add_constant(f"{name}_shift", b)
         current = step("Transpose", [current], shape, DType.FLOAT32, perm=[0, 3, 1, 2])
-        step("Conv", [current, weights, bias], shape, DType.FLOAT32, True, group=how.channels, kernel_shape=[1, 1])
+        window = {"kernel_shape": [1, 1], "strides": [1, 1], "pads": [0, 0, 0, 0], "dilations": [1, 1]}
+        step("Conv", [current, weights, bias], shape, DType.FLOAT32, True, group=how.channels, **window)
         return graph
     current = step("Mul", [current, graph.add_constant(f"{name}_scale", a)], shape, DType.FLOAT32)
     step("Add", [current, graph.add_constant(f"{name}_shift", b)], shape, DType.FLOAT32, True)
