@@ -1,0 +1,111 @@
+"""A package touches no byte that is not its own: sanitizers, forbidden pages around every piece of memory, valgrind."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from edgec.targets import Target, load_target
+from edgec.toolchain import Built, compile_package
+from tests.conftest import require
+from tests.contract.examiner import WHOLE, available, examine, write_package
+from tests.contract.subjects import FAMILIES, Net, exam_of, random_float_net, random_net
+from tests.contract.variants import AARCH64, ARM, ARMV7, X86, Run
+
+X86_64, PORTABLE = load_target("x86-64"), load_target("portable")
+SANITIZE = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+COMPILERS = ("gcc", "clang") if WHOLE else ("gcc",)
+KINDS = {"int8": random_net, "float": random_float_net}
+# Without EDGEC_TEST_ALL the float packages of two nets stand for all
+NETS = [(kind, family) for kind in KINDS for family in FAMILIES if WHOLE or kind == "int8" or family in ("yolox", "resnet")]
+GUARD = Path(__file__).parent / "guard.c"
+
+over_nets = pytest.mark.parametrize(("kind", "family"), NETS)
+
+
+@over_nets
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_sanitizers_find_nothing_in_any_exam(kind: str, family: str, compiler: str, tmp_path: Path) -> None:
+    """The weights are string literals here, because only those have red zones around them."""
+    require(compiler)
+    net = KINDS[kind](family)
+    for target, vocabularies in ((X86_64, X86), (PORTABLE, ("portable",))):
+        folder = write_package(tmp_path / target.name, net, target, exam_of(net), "c")
+        built = compile_package(folder, target, compiler, "-O1", SANITIZE)
+        for isa in filter(available, vocabularies):
+            for threads in (1, 3):
+                examine(built, target, Run(isa, threads))
+
+
+def guarded(net: Net, target: Target, compiler: str, folder: Path) -> Path:
+    """The program of guard.c for `net`."""
+    built = compile_package(write_package(folder, net, target, exam_of(net)), target, compiler, "-O2")
+    (folder / "guard.c").write_text(GUARD.read_text().replace("NAME", net.name).replace("MACRO", net.name.upper()))
+    return link(built, target, folder, net.name)
+
+
+def link(built: Built, target: Target, folder: Path, name: str) -> Path:
+    static = ["-static"] if target.emulator else []
+    sources = ["guard.c", f"exam/{name}_vectors.c", f"build/lib{name}.a"]
+    command = [*built.compiler.command, "-std=gnu99", *target.flags, *static, "-Iinclude", "-Iexam", "-o", "guard", *sources, "-pthread"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return folder / "guard"
+
+
+@over_nets
+def test_pages_around_the_memory_are_never_touched(kind: str, family: str, tmp_path: Path) -> None:
+    """Also: one byte less, or a misaligned arena, fails in init."""
+    require("gcc")
+    net = KINDS[kind](family)
+    for target, vocabularies in ((X86_64, X86), (PORTABLE, ("portable",))):
+        program = guarded(net, target, "gcc", tmp_path / target.name)
+        for isa in filter(available, vocabularies):
+            for threads in ("1", "3"):
+                done = subprocess.run([program, isa, threads], capture_output=True, text=True, check=False)
+                assert done.returncode == 0, f"{isa}, {threads} threads: status {done.returncode} {done.stderr}"
+
+
+def test_a_forbidden_page_stops_the_program(tmp_path: Path) -> None:
+    """The page test has teeth: with a header that asks for too little memory it dies."""
+    require("gcc")
+    net = random_net("squeezenet")
+    guarded(net, PORTABLE, "gcc", tmp_path)
+    header = tmp_path / "include" / f"{net.name}.h"
+    small, changes = re.subn(r"\(\(size_t\)\d+ \+", "((size_t)64 +", header.read_text())
+    assert changes == 1
+    header.write_text(small)
+    built = compile_package(tmp_path, PORTABLE, "gcc", "-O2")
+    assert subprocess.run([link(built, PORTABLE, tmp_path, net.name)], check=False).returncode == -signal.SIGSEGV
+
+
+ELSEWHERE = {
+    "linux-arm64": (AARCH64, [*ARM.split(), "max"], ("neon", "dotprod", "i8mm")),
+    "rpi-32bit": (ARMV7, ["qemu-arm"], ("neon32",)),
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+@over_nets
+def test_nor_on_other_processors(kind: str, family: str, name: str, tmp_path: Path) -> None:
+    programs, emulator, vocabularies = ELSEWHERE[name]
+    require(*programs)
+    program = guarded(KINDS[kind](family), load_target(name), programs[0], tmp_path)
+    for isa in vocabularies:
+        done = subprocess.run([*emulator, str(program), isa, "2"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{isa}: status {done.returncode} {done.stderr}"
+
+
+@pytest.mark.parametrize("isa", ["portable", "sse41", "avx2"])
+def test_valgrind_finds_nothing(isa: str, tmp_path: Path) -> None:
+    require("gcc", "valgrind")
+    target = PORTABLE if isa == "portable" else X86_64
+    net = random_net("squeezenet")
+    built = compile_package(write_package(tmp_path, net, target, exam_of(net)), target, "gcc", "-O1", ("-g",))
+    command = ["valgrind", "-q", "--error-exitcode=9", str(built.exam), "--isa", isa]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
