@@ -1,0 +1,101 @@
+"""A package is plain C: strict compilers, C++, megabytes of weights as text, and nothing undefined but a written list."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from edgec.targets import load_target
+from edgec.toolchain import compile_package
+from tests.conftest import require
+from tests.contract.examiner import STRICT, WHOLE, examine, write_package
+from tests.contract.subjects import FAMILIES, Net, exam_of, quantized_net, random_float_net, random_net
+from tests.contract.variants import AARCH64, ARMV7, CLANG_ARM, CLANG_ARM32, X86, Run
+
+X86_64 = load_target("x86-64")
+KINDS = {"int8": random_net, "float": random_float_net}
+NETS = [(kind, family) for kind in KINDS for family in FAMILIES]
+TARGETS = ("x86-64", "portable", "linux-arm64", "rpi-32bit")
+
+# Symbols that a core object may leave to whoever links it (a compiler's helpers by their prefix)
+LIBRARY = {"memcpy", "memmove", "memset", "_GLOBAL_OFFSET_TABLE_"}
+HELPERS = re.compile(r"__aeabi_\w+|__aarch64_\w+")
+# target -> compilers, and what they need
+CORES = {
+    "x86-64": {"gcc": ("gcc",), "clang": ("clang",)},
+    "linux-arm64": {"aarch64-linux-gnu-gcc": AARCH64, CLANG_ARM: ("clang", *AARCH64)},
+    "rpi-32bit": {"arm-linux-gnueabihf-gcc": ARMV7, CLANG_ARM32: ("clang", *ARMV7)},
+}
+LEVELS = ("-O0", "-O2", "-O3")
+BUILDS = [(target, compiler, level) for target, compilers in CORES.items() for compiler in compilers for level in LEVELS]
+# Without EDGEC_TEST_ALL every build has one net, and the nets take turns.
+SYMBOLS = [(*build, *net) for n, build in enumerate(BUILDS) for m, net in enumerate(NETS) if WHOLE or m == n % len(NETS)]
+
+
+def short(value: object) -> str:
+    return str(value).replace(" ", "_")
+
+
+@pytest.mark.parametrize(("target", "compiler", "level", "kind", "family"), SYMBOLS, ids=short)
+def test_the_core_needs_nothing_and_keeps_to_its_prefix(
+    target: str, compiler: str, level: str, kind: str, family: str, tmp_path: Path
+) -> None:
+    require(*CORES[target][compiler], "nm")
+    net, aim = KINDS[kind](family), load_target(target)
+    built = compile_package(write_package(tmp_path, net, aim, exam_of(net)), aim, compiler, level)
+    done = subprocess.run(["nm", "-g", *map(str, built.objects)], capture_output=True, text=True, check=True)
+    symbols = [line.split()[-2:] for line in done.stdout.splitlines() if line and not line.endswith(":")]
+    defined = {name for kind, name in symbols if kind not in "Uw"}
+    foreign = {name for kind, name in symbols if kind in "Uw"} - defined - LIBRARY
+    assert f"{net.name}_run" in defined
+    assert all(name.startswith(f"{net.name}_") for name in defined), sorted(defined)
+    assert all(HELPERS.fullmatch(name) for name in foreign), sorted(foreign)
+
+
+@pytest.mark.parametrize(("kind", "family"), NETS)
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_source_is_cpp17_too(target: str, kind: str, family: str, tmp_path: Path) -> None:
+    """The exam's sources included. clang++ sees the foreign processors' sources only for the symbols, above."""
+    net, aim = KINDS[kind](family), load_target(target)
+    compilers = {"x86-64": ("g++", "clang++"), "portable": ("g++", "clang++")}.get(target, (aim.compilers[0].replace("gcc", "g++"),))
+    require(*(name.replace("clang++", "clang") for name in compilers))
+    folder = write_package(tmp_path, net, aim, exam_of(net))
+    sources = [str(path.relative_to(folder)) for path in sorted(folder.glob("*/*.c"))]
+    assert len(sources) >= 6
+    for compiler in compilers:
+        flags = ["-x", "c++", "-std=c++17", *STRICT, *aim.flags, "-Iinclude", "-Isrc", "-Iexam", "-fsyntax-only"]
+        done = subprocess.run([compiler, *flags, *sources], cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{compiler}: {done.stderr[:3000]}"
+
+
+@cache
+def large_net() -> Net:
+    """Four megabytes of weights in one product."""
+    generator = np.random.default_rng(3)
+    weights = (generator.standard_normal((2048, 2048)) / 45).astype(np.float32)
+    bias = generator.standard_normal(2048).astype(np.float32)
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2048]) for name in "xy")
+    constants = [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(bias, "b")]
+    graph = helper.make_graph([helper.make_node("Gemm", ["x", "w", "b"], ["y"], "/large", transB=1)], "large", [x], [y], constants)
+    return quantized_net(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "large", correct_bias=False)
+
+
+@pytest.mark.parametrize("weights", ["c", "incbin", "bin"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_megabytes_of_weights(compiler: str, weights: str, tmp_path: Path) -> None:
+    require(compiler, "g++")
+    net = large_net()
+    folder = write_package(tmp_path, net, X86_64, exam_of(net), weights)
+    assert (folder / f"src/{net.name}_weights.bin").stat().st_size > 4_000_000
+    built = compile_package(folder, X86_64, compiler, "-O1", STRICT)
+    assert examine(built, X86_64, Run(X86[0]))["weights_passed"]
+    if weights == "c":
+        command = [compiler.replace("gcc", "g++").replace("clang", "clang++"), "-x", "c++", "-std=c++17", *STRICT, "-fsyntax-only"]
+        done = subprocess.run([*command, f"src/{net.name}_weights.c"], cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[:2000]
