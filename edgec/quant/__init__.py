@@ -9,7 +9,7 @@ from typing import Any
 from edgec.errors import ModelError, UsageError, did_you_mean
 from edgec.ir.graph import Graph
 from edgec.quant.calibrate import calibrate
-from edgec.quant.calibration import Calibration
+from edgec.quant.calibration import Calibration, fingerprint
 from edgec.quant.equalize import apply_factors
 from edgec.quant.layers import rebuild
 from edgec.quant.options import OBSERVERS, Progress, QuantizeOptions, Sample, Samples
@@ -73,18 +73,26 @@ def apply_calibration(graph: Graph, content: Mapping[str, Any]) -> Graph:
     if not content:
         return graph.copy()
     calibration = Calibration.from_json(content)
+    if calibration.model != fingerprint(graph):
+        raise UsageError("the calibration belongs to another model, or to another way of optimizing it", hint="calibrate anew")
     quantized = graph.copy()
     apply_splits(quantized, calibration.splits)
     apply_factors(quantized, calibration.factors)
     selection = select(quantized, calibration.exclude)
-    if missing := [value for value in selection.values if value not in calibration.parameters]:
-        raise UsageError("the calibration belongs to another model", hint=f"it knows nothing of {missing[0]}; calibrate anew")
     weights = {
         layer.node.outputs[0]: rebuild(quantized, layer, calibration.parameters, calibration.weights[layer.node.outputs[0]])
         for layer in selection.matrices
     }
     insert_quantization(quantized, selection, calibration.parameters, weights)
+    drop_unused_constants(quantized)
     return quantized
+
+
+def drop_unused_constants(graph: Graph) -> None:
+    """The float weights that integer ones replaced."""
+    used = {name for node in graph.nodes for name in node.inputs} | set(graph.outputs)
+    for name in [name for name in graph.constants if name not in used]:
+        del graph.constants[name], graph.types[name]
 
 
 def is_quantized(graph: Graph) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from edgec.ir.graph import Graph
 from edgec.ops.evaluate import evaluate
 from edgec.ops.registry import Role
-from edgec.quant.calibration import Calibration
+from edgec.quant.calibration import Calibration, fingerprint
 from edgec.quant.equalize import apply_factors, channel_values, choose_factors
 from edgec.quant.layers import decide, gather_moments
 from edgec.quant.observers import CHOOSE, Histogram
@@ -50,7 +50,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         weights[output] = decide(equalized, layer, parameters, moments.pop(output, None), options)
         if options.progress:
             options.progress("rounding", step + 1, len(selection.matrices))
-    return Calibration(count, options.observer, options.exclude, splits, factors, parameters, weights)
+    return Calibration(fingerprint(graph), count, options.observer, options.exclude, splits, factors, parameters, weights)
 
 
 def widths_of(extents: Mapping[str, Extent], count: int) -> dict[str, np.ndarray]:

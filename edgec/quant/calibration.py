@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from edgec.errors import UsageError
+from edgec.ir.graph import Graph
 from edgec.quant.parameters import Parameters
 
 VERSION = 1
@@ -36,6 +38,7 @@ class Calibration:
     weights: by the matrix operator's output.
     """
 
+    model: str  # fingerprint of the float graph
     samples: int
     observer: str
     exclude: tuple[str, ...] = ()
@@ -47,6 +50,7 @@ class Calibration:
     def to_json(self) -> dict[str, Any]:
         return {
             "version": VERSION,
+            "model": self.model,
             "samples": self.samples,
             "observer": self.observer,
             "exclude": list(self.exclude),
@@ -68,6 +72,7 @@ class Calibration:
         if content.get("version") != VERSION:
             raise UsageError(f"calibration of version {content.get('version')}", hint=f"this edgec reads version {VERSION}; calibrate anew")
         return Calibration(
+            content["model"],
             content["samples"],
             content["observer"],
             tuple(content["exclude"]),
@@ -81,6 +86,19 @@ class Calibration:
                 for output, kept in content["weights"].items()
             },
         )
+
+
+def fingerprint(graph: Graph) -> str:
+    """sha256 over nodes and constants: what a calibration belongs to."""
+    digest = hashlib.sha256()
+    for node in graph.nodes:
+        attributes = sorted((key, np.asarray(value).tolist()) for key, value in node.attributes.items())
+        digest.update(repr((node.op, node.name, node.inputs, node.outputs, attributes)).encode())
+    for name in sorted(graph.constants):
+        array = graph.constants[name]
+        digest.update(repr((name, array.dtype.name, array.shape)).encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def packed(array: np.ndarray) -> str:

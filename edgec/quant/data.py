@@ -26,8 +26,9 @@ def open_samples(source: Source, graph: Graph, preprocess: Preprocess | None = N
     """The samples that `source` names, opened anew at each call of the result.
 
     source: an .npz (arrays by input name; for a model of one input any single fitting array), an .npy, a folder of pictures,
-    `file.py:function`, or a function; a function yields dicts of arrays, or arrays for a model of one input. Arrays have the samples along their first axis;
-    uint8 pictures [N, H, W, C] go through `preprocess` when it is given. Raises UsageError with everything that is wrong.
+    `file.py:function`, or a function; a function yields dicts of arrays, or arrays for a model of one input. Arrays have the samples
+    along their first axis; uint8 pictures [N, H, W, C] go through `preprocess` when it is given.
+    Raises UsageError with everything that is wrong.
     """
     opened = from_function(source, graph, preprocess) if callable(source) else from_path(str(source), graph, preprocess)
 

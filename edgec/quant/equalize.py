@@ -1,8 +1,9 @@
 """Equalize the channels of activations, so that one scale fits them all.
 
 When v = r * v' holds channel by channel (r > 0), a matrix operator that writes v can write v' (its rows divided by r), one that
-reads v can read v' (its columns times r), and operators that commute with a positive factor per channel (Relu, pooling, Add of two such values, Concat) never
-notice. A *stream* is a set of values that such operators tie together; where all its ends are matrix operators, r is ours to choose.
+reads v can read v' (its columns times r), and operators that commute with a positive factor per channel (Relu, pooling, Add of two
+such values, Concat) never notice. A *stream* is a set of values that such operators tie together; where all its ends are matrix
+operators, r is ours to choose.
 With r proportional to each channel's own range the noise of the shared scale is the least that any choice gives:
 it minimizes max(range / r)^2 * sum(r^2 |column|^2).
 

@@ -28,6 +28,7 @@ CHOICES = {
     "color": ("rgb", "bgr", "gray"),
     "anchor": ("center", "top-left"),
 }
+ONE_TAP: dict[str, Any] = {"kernel_shape": [1, 1], "strides": [1, 1], "dilations": [1, 1], "pads": [0, 0, 0, 0]}
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Preprocess:
     """The [preprocess] table. A picture is brought to the model's height and width, then `(pixel * scale - mean) / std` per channel.
 
     size: [height, width], the model's own when empty. resize: `crop` scales the shorter side to `shorter` (the size when 0) and
-    cuts out the middle; `stretch` ignores the proportions; `letterbox` keeps them and fills the rest with `fill`, the picture lying at `anchor`;
-    `none` takes pictures that fit already. mean and std hold one number or one per channel, in the order of `color`.
+    cuts out the middle; `stretch` ignores the proportions; `letterbox` keeps them and fills the rest with `fill`, the picture
+    lying at `anchor`; `none` takes pictures that fit already. mean and std hold one number or one per channel, in the order of `color`.
     """
 
     size: tuple[int, ...] = ()

@@ -44,7 +44,7 @@ class Moments:
 def mean_shift(rows: np.ndarray, stored: np.ndarray, scales: np.ndarray, moments: Moments) -> np.ndarray:
     """[groups, channels]: what the integer weights `stored` lose of the mean output, to be added to the bias."""
     lost = np.einsum("gnk,gk->gn", rows, moments.exact) - np.einsum("gnk,gk->gn", stored * scales[:, :, None], moments.fed)
-    return lost / moments.count
+    return np.asarray(lost / moments.count)
 
 
 def least_squares_rounding(rows: np.ndarray, scales: np.ndarray, moments: Moments) -> np.ndarray:

@@ -49,7 +49,7 @@ def fit_bias(scales: np.ndarray, bias: np.ndarray | None, input_scale: float) ->
         return scales
     magnitude = np.abs(bias.astype(np.float64))
     largest = magnitude.reshape(-1, len(scales)).max(axis=0) if bias.size >= len(scales) else np.full(len(scales), magnitude.max())
-    return np.maximum(scales, (largest / (input_scale * LARGEST_BIAS)).astype(np.float32))
+    return np.asarray(np.maximum(scales, largest / (input_scale * LARGEST_BIAS)), np.float32)
 
 
 def round_to_nearest(rows: np.ndarray, scales: np.ndarray) -> np.ndarray:

@@ -1,0 +1,115 @@
+"""Equalizing and splitting leave the float function as it is; patches are what the operator multiplies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgec.ir.verify import verify
+from edgec.quant import quantize
+from edgec.quant.equalize import apply_factors, choose_factors
+from edgec.quant.patches import grouped_rows, patches, spread, ungrouped
+from edgec.quant.run import Probe
+from edgec.quant.selection import select
+from edgec.quant.split import apply_splits, find_chain, group_channels
+from tests.quant.small import Small, net, samples, sqnr
+
+
+def test_equalizing_is_exact_through_sums_pools_and_concat() -> None:
+    small = Small((1, 3, 12, 12))
+    trunk = small.conv("x", 8, spread=6.0)
+    side = small.conv(small.node("Relu", trunk), 8)
+    added = small.node("Add", trunk, side)
+    joined = small.node("Concat", small.pool("MaxPool", added), small.pool("AveragePool", side), axis=1)
+    graph = small.done(small.conv(joined, 4))
+    selection = select(graph)
+    rng = np.random.default_rng(0)
+    widths = {value: rng.uniform(0.05, 3, graph.types[value].static_shape[1]) for value in selection.values}
+    factors = choose_factors(graph, selection, widths, 1.0)
+    assert trunk in factors and joined in factors
+    assert "x" not in factors and graph.outputs[0] not in factors
+    assert np.array_equal(factors[trunk], factors[added])
+    changed = graph.copy()
+    apply_factors(changed, factors)
+    assert sqnr(graph, changed) > 110
+    values = [trunk, side, joined]
+    one, two = Probe(graph, values), Probe(changed, values)
+    sample = next(samples(graph)())
+    for value in values:
+        np.testing.assert_allclose(two(sample)[value] * factors[value].reshape(1, -1, 1, 1), one(sample)[value], rtol=2e-4, atol=2e-5)
+
+
+def test_a_bounded_rectifier_never_clips_later_than_before() -> None:
+    small = Small((1, 3, 12, 12))
+    bounds = [small.constant(np.asarray(bound, np.float32)) for bound in (0.0, 1.0)]
+    clipped = small.node("Clip", small.conv("x", 8, spread=6.0), *bounds)
+    graph = small.done(small.conv(clipped, 4, group=4))
+    factors = {value: np.linspace(0.2, 1, 8).astype(np.float32) for value in (clipped, "conv_0")}
+    changed = graph.copy()
+    apply_factors(changed, factors)
+    sample = next(samples(graph)())
+    seen = Probe(changed, [clipped])(sample)[clipped] * factors[clipped].reshape(1, -1, 1, 1)
+    assert seen.max() <= 1.0 + 1e-6
+    widest = Probe(graph, [clipped])(sample)[clipped][:, -1]
+    np.testing.assert_allclose(seen[:, -1], widest, rtol=1e-5, atol=1e-6)
+
+
+def test_a_nonlinear_function_forbids_factors() -> None:
+    small = Small((1, 3, 12, 12))
+    graph = small.done(small.conv(small.node("Sigmoid", small.conv("x", 8, spread=6.0)), 4))
+    widths = {value: np.linspace(0.1, 1, graph.types[value].static_shape[1]) for value in select(graph).values}
+    assert choose_factors(graph, select(graph), widths, 1.0) == {}
+
+
+def split_net() -> Small:
+    small = Small((1, 3, 24, 24), seed=4)
+    first = small.conv("x", 12)
+    weights, bias = (small.graph.constants[name] for name in small.graph.nodes[0].inputs[1:])
+    scale = np.where(np.arange(12) % 3 == 0, 60.0, 0.3).astype(np.float32)
+    weights *= scale[:, None, None, None]
+    bias *= scale
+    deep = small.conv(small.node("Swish", first, alpha=1.0), 12, group=12)
+    small.graph.constants[small.graph.producer(deep).inputs[1]] /= scale[:, None, None, None]  # type: ignore[union-attr]
+    small.done(small.conv(small.node("Swish", deep, alpha=1.0), 4, 1))
+    return small
+
+
+def test_splitting_is_exact() -> None:
+    graph = split_net().graph
+    chain = find_chain(graph, graph.nodes[0])
+    assert chain is not None and [node.op for node in chain.nodes] == ["Conv", "Swish", "Conv", "Swish"]
+    changed = graph.copy()
+    origins = apply_splits(changed, {chain.value: [[1, 4, 2], [0, 3], [5, 6, 7, 8, 9, 10, 11]]})
+    verify(changed)
+    assert origins["swish_3_joined"] == ("swish_3", [1, 4, 2, 0, 3, 5, 6, 7, 8, 9, 10, 11])
+    assert sqnr(graph, changed) > 110
+
+
+def test_a_stem_of_very_uneven_channels_is_split() -> None:
+    graph = split_net().graph
+    result = quantize(graph, samples(graph))
+    assert result.calibration["splits"] == {"conv_0": [[1, 2, 4, 5, 7, 8, 10, 11], [0, 3, 6, 9]]}
+    assert sqnr(graph, result.graph) > 25
+
+
+def test_even_channels_stay_together() -> None:
+    assert group_channels(np.linspace(1, 2, 16), np.ones(16)) == [list(range(16))]
+    assert quantize(net("yolox"), samples(net("yolox"), 2)).calibration["splits"] == {}
+
+
+@pytest.mark.parametrize("group", [1, 4])
+def test_patches_times_rows_is_the_convolution(group: int) -> None:
+    small = Small((1, 8, 9, 7))
+    graph = small.done(small.conv("x", 12, group=group))
+    node = graph.nodes[0]
+    node.attributes |= {"strides": [2, 1], "dilations": [1, 2], "pads": [1, 2, 0, 1]}
+    from edgec.ops.infer import infer_graph
+
+    infer_graph(graph)
+    sample = next(samples(graph)())
+    rows = grouped_rows(graph, node)
+    product = np.einsum("gpk,gnk->pgn", patches(graph, node, sample["x"]), rows)
+    product = product.reshape(len(product), -1) + graph.constants[node.inputs[2]]
+    expected = Probe(graph, graph.outputs)(sample)[graph.outputs[0]].reshape(12, -1).T
+    np.testing.assert_allclose(product, expected[spread(len(expected), rows.shape[2])], rtol=1e-4, atol=1e-5)
+    assert np.array_equal(ungrouped(rows, graph, node), graph.constants[node.inputs[1]])

@@ -1,0 +1,138 @@
+"""The whole of quantization on random nets: precision, determinism, memory, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from edgec.errors import UsageError
+from edgec.ir.verify import verify
+from edgec.quant import QuantizeOptions, apply_calibration, quantize
+from edgec.quant.options import OBSERVERS
+from tests.quant.small import Small, content, net, samples, sqnr
+
+FLOORS = {"mobilenet": 25.0, "squeezenet": 30.0, "yolox": 25.0, "unet": 30.0, "resnet": 28.0}
+
+
+@pytest.mark.parametrize("family", FLOORS)
+def test_random_nets_stay_near_float(family: str) -> None:
+    graph = net(family)
+    before = content(graph)
+    result = quantize(graph, samples(graph, 12))
+    verify(result.graph)
+    assert content(graph) == before, "the float graph must not change"
+    assert sqnr(graph, result.graph) > FLOORS[family]
+    assert result.report.layers == sorted(result.report.layers, key=lambda layer: layer["sqnr"])
+    assert min(result.report.outputs.values()) > FLOORS[family]
+    json.dumps(result.report.to_json())
+
+
+@pytest.mark.parametrize("observer", OBSERVERS)
+def test_every_observer_works(observer: str) -> None:
+    graph = net("resnet", 3)
+    assert sqnr(graph, quantize(graph, samples(graph), QuantizeOptions(observer=observer)).graph) > 20
+
+
+def test_the_calibration_file_gives_the_same_bytes() -> None:
+    graph = net("mobilenet", 5)
+    first, second = quantize(graph, samples(graph)), quantize(graph, samples(graph))
+    assert first.calibration == second.calibration
+    reread = json.loads(json.dumps(first.calibration))
+    assert content(apply_calibration(graph, reread)) == content(first.graph) == content(second.graph)
+
+
+def test_a_calibration_of_another_model_is_refused() -> None:
+    graph = net("resnet")
+    calibration = quantize(net("squeezenet"), samples(net("squeezenet"))).calibration
+    with pytest.raises(UsageError, match="another model"):
+        apply_calibration(graph, calibration)
+    with pytest.raises(UsageError, match="version 99"):
+        apply_calibration(graph, calibration | {"version": 99})
+
+
+def test_each_improvement_pays_where_channels_are_uneven() -> None:
+    small = Small((1, 8, 16, 16), seed=3)
+    value = "x"
+    for _ in range(4):
+        value = small.node("Relu", small.conv(value, 16, spread=8.0))
+        value = small.conv(value, 16, group=16)
+        value = small.conv(value, 8, 1, spread=8.0)
+    graph = small.done(value)
+    off = QuantizeOptions(equalize=False, round_weights=False, correct_bias=False)
+    plain = sqnr(graph, quantize(graph, samples(graph, 16), off).graph)
+    rounded = sqnr(graph, quantize(graph, samples(graph, 16), QuantizeOptions(equalize=False)).graph)
+    full = sqnr(graph, quantize(graph, samples(graph, 16)).graph)
+    assert rounded > plain
+    assert full > rounded + 2
+
+
+def test_memory_does_not_grow_with_samples() -> None:
+    small = Small((1, 8, 64, 64))
+    graph = small.done(small.conv(small.node("Relu", small.conv("x", 16)), 4))
+    quantize(graph, samples(graph, 2))  # loads what is loaded once
+
+    def peak(count: int) -> int:
+        tracemalloc.start()
+        quantize(graph, samples(graph, count))
+        highest = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return highest
+
+    assert peak(48) < peak(6) + 300_000  # 42 more samples of the input alone are 5.5 MB
+
+
+def test_progress_tells_every_stage() -> None:
+    graph = net("resnet")
+    seen: list[tuple[str, int, int]] = []
+    quantize(graph, samples(graph, 3), progress=lambda *step: seen.append(step))
+    stages = list(dict.fromkeys(stage for stage, _, _ in seen))
+    assert stages == ["ranges", "histograms", "weights", "rounding", "report"]
+    assert seen[2] == ("ranges", 3, 0)
+    assert ("histograms", 3, 3) in seen
+
+
+def bad(kind: str) -> Iterator[dict[str, np.ndarray]]:
+    value = {"nan": np.nan, "infinite": np.inf, "constant": 1.0}[kind]
+    yield {"x": np.full((1, 3, 8, 8), value, np.float32)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"), [("nan", "192 numbers are NaN"), ("infinite", "192 numbers are NaN"), ("constant", "every number is 1")]
+)
+def test_useless_samples_are_refused(kind: str, message: str) -> None:
+    small = Small((1, 3, 8, 8))
+    graph = small.done(small.conv("x", 2))
+    with pytest.raises(UsageError, match=message):
+        quantize(graph, lambda: bad(kind))
+
+
+def test_no_samples_and_unknown_observers_are_refused() -> None:
+    small = Small((1, 3, 8, 8))
+    graph = small.done(small.conv("x", 2))
+    with pytest.raises(UsageError, match="empty"):
+        quantize(graph, lambda: iter(()))
+    with pytest.raises(UsageError, match="did you mean 'minmax'"):
+        quantize(graph, samples(graph), QuantizeOptions(observer="min-max"))
+
+
+def test_pixels_are_stored_exactly() -> None:
+    small = Small((1, 3, 8, 8))
+    graph = small.done(small.conv("x", 2))
+    rng = np.random.default_rng(0)
+    pictures = [rng.integers(0, 200, (1, 3, 8, 8)).astype(np.float32) for _ in range(4)]
+    result = quantize(graph, lambda: iter([{"x": picture} for picture in pictures]))
+    assert result.calibration["parameters"]["x"] == {"scale": 1.0, "zero_point": 0}
+
+
+def test_tiny_and_dead_values_have_normal_scales() -> None:
+    small = Small((1, 3, 8, 8))
+    dead = small.node("Relu", small.node("Sub", small.node("Abs", "x"), small.node("Abs", "x")))
+    graph = small.done(small.conv(small.conv(dead, 4), 2))
+    result = quantize(graph, samples(graph))
+    for kept in result.calibration["parameters"].values():
+        assert kept["scale"] >= np.finfo(np.float32).tiny
+    assert sqnr(graph, result.graph) > 30
