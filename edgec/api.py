@@ -163,9 +163,11 @@ def _labels(labels: Labels, data: Calibration) -> np.ndarray:
 def _parts(package: Package, arrays: Arrays) -> list[Arrays]:
     """The inputs of each run: one, unless every array holds the same number of samples along its first axis."""
     counts = set()
+    if set(arrays) != {tensor.name for tensor in package.inputs}:
+        return [arrays]
     for tensor in package.inputs:
-        array = arrays.get(tensor.name)
-        if array is None or not tensor.shape or array.ndim != len(tensor.shape) or array.shape[1:] != tensor.shape[1:]:
+        array = arrays[tensor.name]
+        if not tensor.shape or array.ndim != len(tensor.shape) or array.shape[1:] != tensor.shape[1:]:
             return [arrays]
         counts.add(array.shape[0] / tensor.shape[0])
     if len(counts) != 1 or (count := counts.pop()) != int(count) or count < 2:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NoReturn
 
 from edgec.cli import build, compare, inspect, quantize, run, targets
@@ -41,13 +42,24 @@ def act(arguments: Sequence[str] | None) -> int:
     try:
         options = parse(words)
         console = Console(json=options.json, quiet=options.quiet, verbose=options.verbose)
-        if options.verbose:
-            logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s", stream=sys.stderr)
-            logging.getLogger("edgec").setLevel(logging.DEBUG)
-        return int(options.act(options, console) or 0)
+        with _log(logging.DEBUG if options.verbose else logging.WARNING):
+            return int(options.act(options, console) or 0)
     except EdgecError as error:
         console.error(error)
         return error.exit_code
+
+
+@contextmanager
+def _log(level: int) -> Iterator[None]:
+    """Remarks of the compiler's rooms on standard error."""
+    handler, log = logging.StreamHandler(), logging.getLogger("edgec")
+    handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(level)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:

@@ -54,6 +54,8 @@ class Session:
     def exchange(self, data: bytes, answer_bytes: int) -> bytes:
         """Send `data` and read the answer; DeviceError with the program's own words when it ends instead."""
         assert self._process.stdin is not None and self._process.stdout is not None
+        if self._process.stdin.closed:
+            raise DeviceError("the package is not running any more", where=" ".join(self._command), hint="load it again")
         try:
             self._process.stdin.write(data)
             self._process.stdin.flush()
@@ -68,13 +70,14 @@ class Session:
         self._process.kill()
         _, errors = self._process.communicate()
         problems = [Problem(line) for line in errors.decode(errors="replace").splitlines()[-5:]]
-        raise DeviceError(f"the package ended with status {self._process.returncode}", problems, where=self._command[-1])
+        raise DeviceError(f"the package ended with status {self._process.returncode}", problems, where=" ".join(self._command))
 
     def close(self) -> None:
         """End the program; safe to call twice."""
-        if self._process.poll() is None:
+        assert self._process.stdin is not None
+        if not self._process.stdin.closed:
             self._process.kill()
-        self._process.communicate()
+            self._process.communicate()
 
     def __enter__(self) -> Session:
         return self

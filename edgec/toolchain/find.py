@@ -48,6 +48,8 @@ def find_compiler(target: Target, cc: str | None = None) -> Compiler:
 
 def _hint(target: Target) -> str:
     ways = [f"apt install {_PACKAGES.get(target.arch, 'gcc')}"]
+    if target.os == "windows":
+        ways = ["apt install gcc-mingw-w64-x86-64"]
     if target.os == "android":
         ways = ["set ANDROID_NDK_HOME"]
     if target.os in ("macos", "ios"):
