@@ -10,7 +10,7 @@ from edgec.emit.addresses import address, label, pointer_declarations
 from edgec.emit.c_text import comment, float_literal, identifier
 from edgec.emit.render_c import Scope, expressions, render, render_loop, render_statements, walk
 from edgec.ir.types import DType
-from edgec.program.expr import Expr, Load, Size, Var, const, expr
+from edgec.program.expr import Binary, Expr, Load, Size, Unary, Var, const, expr
 from edgec.program.kernels import TEMPLATES, Window
 from edgec.program.program import AnyCall, Assign, Declare, For, LoopCall, Pointer, Program, Statement, Store, TemplateCall
 
@@ -35,7 +35,8 @@ def functions(program: Program) -> list[Function]:
         name = identifier(f"step_{call.call.name}"[:LONGEST_NAME], taken)
         taken.add(name)
         lines = _loop_call(program, call) if isinstance(call, LoopCall) else _template_call(program, call)
-        head = f"static void {name}(const struct run *run, int32_t begin, int32_t end, void *scratch) {{"
+        words = "static SCALAR void" if is_float_island(program, call) else "static void"
+        head = f"{words} {name}(const struct run *run, int32_t begin, int32_t end, void *scratch) {{"
         text = "\n".join(filter(None, [comment(call.call.comment), head, *lines, "}"]))
         result.append(Function(name, text, work_items(call)))
     return result
@@ -72,6 +73,16 @@ def subexpressions(call: AnyCall) -> Iterator[Expr]:
         roots = [call.items, *(value.offset if isinstance(value, Pointer) else expr(value) for value in _values(call.arguments))]
     for root in roots:
         yield from walk(root)
+
+
+def is_float_island(program: Program, call: AnyCall) -> bool:
+    """Whether a loop computes with floats from memory or for memory; those inside of integer formulas are normal numbers."""
+    if not isinstance(call, LoopCall):
+        return False
+    found = list(subexpressions(call))
+    buffers = {item.buffer for item in found if isinstance(item, Load)} | set(call.call.writes)
+    computes = any(isinstance(item, (Unary, Binary)) and item.dtype.is_float for item in found)
+    return computes and any(program.buffers[name].dtype.is_float for name in buffers)
 
 
 def _values(arguments: object) -> Iterator[Expr | int | float | Pointer]:

@@ -10,3 +10,14 @@
 #elif defined(_MSC_VER)
 #pragma fp_contract(off)
 #endif
+/* SCALAR functions, and those between SCALAR_BEGIN and SCALAR_END, compute with floats: clang for ARMv7 may not join these in
+   NEON registers, which flush denormals, nor inline the functions where it may. gcc never does, other processors don't flush. */
+#if defined(__clang__) && defined(__arm__)
+#define SCALAR __attribute__((target("no-neon"), noinline))
+#define SCALAR_BEGIN _Pragma("clang attribute push(__attribute__((target(\"no-neon\"))), apply_to = function)")
+#define SCALAR_END _Pragma("clang attribute pop")
+#else
+#define SCALAR
+#define SCALAR_BEGIN
+#define SCALAR_END
+#endif

@@ -1,12 +1,3 @@
-/* Between SCALAR_BEGIN and SCALAR_END clang for ARMv7 may not join scalars in NEON registers, which flush denormals. Others never do. */
-#if defined(__clang__) && defined(__arm__)
-#define SCALAR_BEGIN _Pragma("clang attribute push(__attribute__((target(\"no-neon\"))), apply_to = function)")
-#define SCALAR_END _Pragma("clang attribute pop")
-#else
-#define SCALAR_BEGIN
-#define SCALAR_END
-#endif
-
 SCALAR_BEGIN
 /* Taps [begin, end) of a sliding window, along one axis, whose positions lie in [first, last). */
 struct span {
