@@ -189,7 +189,8 @@ def _read_arrays(path: Path, names: Sequence[str]) -> Arrays:
             with content:
                 return {name: content[name] for name in content.files}
     except (OSError, ValueError, EOFError, BadZipFile) as error:
-        raise UsageError(f"cannot read: {error}", where=str(path), hint="give an .npz or .npy file that numpy wrote") from error
+        what = "it holds no plain arrays" if "pickle" in str(error) else str(error)
+        raise UsageError(f"cannot read: {what}", where=str(path), hint="give an .npz or .npy file that numpy wrote") from error
     if len(names) != 1:
         problems = [Problem("missing", f"input {name}") for name in names]
         raise UsageError(f"one array for {len(names)} inputs", problems, where=str(path), hint="give an .npz with one array an input")

@@ -18,6 +18,8 @@ from edgec.errors import DeviceError, GateError, Problem, UsageError, did_you_me
 from edgec.interface import Face
 from edgec.targets import Target, load_target
 
+MOST_THREADS = 1024
+
 
 @dataclass(frozen=True)
 class Tensor:
@@ -81,15 +83,24 @@ class Package:
 
     def load(self, *, isa: str | None = None, threads: int = 1) -> Runner:
         """A callable over numpy arrays, which keeps one process of the exam program open until it is closed or forgotten."""
-        command = [*exam_program(self.directory, self.target), "--run", *_choices(isa, threads)]
+        command = [*exam_program(self.directory, self.target), "--run", *self._choices(isa, threads)]
         return Runner(self.inputs, self.outputs, Session(command))
 
     def _ask(self, what: str, arguments: Sequence[str], isa: str | None, threads: int) -> dict[str, Any]:
-        done = run([*exam_program(self.directory, self.target), "--json", *arguments, *_choices(isa, threads)])
+        done = run([*exam_program(self.directory, self.target), "--json", *arguments, *self._choices(isa, threads)])
         if done.status != 0:
             problems = [Problem(line) for line in (done.errors or done.output.decode(errors="replace")).splitlines()[-8:]]
             raise GateError(f"the {what} failed with status {done.status}", problems, where=str(self.directory))
         return dict(json.loads(done.output))
+
+    def _choices(self, isa: str | None, threads: int) -> list[str]:
+        """Arguments of the exam program; UsageError for what this package cannot do on any machine."""
+        known = self.manifest["vocabularies"]
+        if isa is not None and isa not in known:
+            raise UsageError(f"no vocabulary {isa!r} in this package", where=str(self.directory), hint=did_you_mean(isa, known))
+        if not 1 <= threads <= MOST_THREADS:
+            raise UsageError(f"{threads} threads asked for", hint=f"give a number from 1 to {MOST_THREADS}")
+        return ["--threads", str(threads), *(["--isa", isa] if isa else [])]
 
 
 class Runner:
@@ -144,10 +155,6 @@ def fitting(tensors: Sequence[Tensor], given: Mapping[str, np.ndarray]) -> list[
     if problems:
         raise UsageError("the inputs do not fit the package", problems)
     return [np.ascontiguousarray(arrays[name]) for name in names]
-
-
-def _choices(isa: str | None, threads: int) -> list[str]:
-    return ["--threads", str(threads), *(["--isa", isa] if isa else [])]
 
 
 def _tensors(facts: Mapping[str, Any], which: str) -> list[Tensor]:

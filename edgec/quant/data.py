@@ -58,8 +58,9 @@ def read_arrays(path: Path, graph: Graph) -> dict[str, np.ndarray]:
         with content:
             return {name: content[name] for name in content.files}
     except (OSError, ValueError, EOFError) as error:
+        what = "it holds no plain arrays" if "pickle" in str(error) else str(error)
         raise UsageError(
-            f"cannot read: {error}", where=str(path), hint="give an .npz or .npy file that numpy wrote, or a folder of pictures"
+            f"cannot read: {what}", where=str(path), hint="give an .npz or .npy file that numpy wrote, or a folder of pictures"
         ) from error
 
 

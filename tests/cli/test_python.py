@@ -55,9 +55,9 @@ def test_what_does_not_fit_is_said(package: Path, positional: tuple, named: dict
     assert words in str(caught.value)
 
 
-def test_an_unknown_vocabulary_is_a_device_error(package: Path, image: np.ndarray) -> None:
-    with Package(package).load(isa="avx9000") as classify, pytest.raises(DeviceError, match="avx9000"):
-        classify(image)
+def test_an_unknown_vocabulary_is_refused(package: Path) -> None:
+    with pytest.raises(UsageError, match="avx9000"):
+        Package(package).load(isa="avx9000")
 
 
 def test_run_takes_arrays_and_joins_samples(package: Path, work: Path) -> None:
