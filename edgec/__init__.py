@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+# ONNX Runtime's wheels report to their maker from their import on, unless they are told not to.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
     from edgec.api import build, compare, inspect, plan, quantize, run
