@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.operators.summary import lines
+
 # program -> the Debian package that has it
 PROGRAMS = {
     "gcc": "gcc",
@@ -46,3 +48,13 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if os.environ.get("EDGEC_NO_SKIP") and reporter is not None and reporter.stats.get("skipped") and exitstatus == 0:
         reporter.write_line("EDGEC_NO_SKIP is set and tests were skipped", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The tables of tests/operators, which workers send along with their reports."""
+    reports = [report for key in ("passed", "failed") for report in terminalreporter.stats.get(key, [])]
+    found = list(lines(item for report in reports for item in report.user_properties))
+    if found:
+        terminalreporter.section("operator cases")
+        for line in found:
+            terminalreporter.write_line(line)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from edgec.emit.c_text import C_TYPES, identifier, literal, scalar_type
+from edgec.emit.look_ups import LookUpNest, look_ups
 from edgec.ir.types import DType
-from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var
+from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var, var
 from edgec.program.program import Assign, Declare, For, Statement, Store
 
 INDENT = "    "
@@ -25,6 +26,7 @@ _INFIX = {
 }  # fmt: skip
 _LOGICAL = {"and": ("&&", 4), "or": ("||", 3), "xor": ("!=", 9)}
 _MIXED = {"<<", ">>", "&", "^", "|", "&&", "||"}  # compilers warn where these meet others without parentheses
+_COMPARISONS = {"<", "<=", "==", "!="}  # nor do they like a comparison of comparisons
 _SMALL = {DType.INT8, DType.UINT8, DType.INT16, DType.UINT16}
 _KIND = {
     DType.FLOAT32: "f", DType.FLOAT16: "f", DType.FLOAT64: "d", DType.INT64: "i64", DType.UINT64: "u64", DType.UINT32: "u32",
@@ -45,6 +47,7 @@ class Scope:
     taken: frozenset[str] = frozenset()  # names that a new one must not hide
     mutable: frozenset[str] = frozenset()  # variables that an Assign changes
     halves: frozenset[str] = frozenset()  # buffers of float16 elements
+    tables: frozenset[str] = frozenset()  # constants with an entry for every code
     shared: dict[Expr, str] = field(default_factory=dict)
 
     def block(self) -> Scope:
@@ -119,7 +122,7 @@ def _binary(item: Binary, scope: Scope) -> tuple[str, int]:
     sign, level = _LOGICAL[item.op] if operand is DType.BOOL and item.op in _LOGICAL else _INFIX[item.op]
     if operand is DType.FLOAT32 and item.op == "div":
         return f"{_at(item.a, scope, level)} / {_at(item.b, scope, level + 1)}", level
-    low = _UNARY if sign in _MIXED else level
+    low = _UNARY if sign in _MIXED else 11 if sign in _COMPARISONS else level
     text = f"{_at(item.a, scope, low)} {sign} {_at(item.b, scope, max(low, level + 1))}"
     return _narrow(item.dtype, text, level)
 
@@ -170,9 +173,50 @@ def render_statements(body: tuple[Statement, ...], scope: Scope, depth: int = 1)
 def render_loop(loop: For, start: str, end: str, scope: Scope, depth: int) -> Iterator[str]:
     """One For with its bounds given as text."""
     pad, name = INDENT * depth, loop.var.name
+    nest = look_ups(loop, scope.tables) if scope.tables else None
+    if nest is not None:
+        yield from _look_ups(nest, start, end, scope, depth)
+        return
     yield f"{pad}for (int32_t {name} = {start}; {name} < {end}; {name}++) {{"
     yield from render_statements(loop.body, scope.block(), depth + 1)
     yield f"{pad}}}"
+
+
+def _look_ups(nest: LookUpNest, start: str, end: str, scope: Scope, depth: int) -> Iterator[str]:
+    """A nest whose look-ups the kernel `look_up` does: all at once, or for one block after the other."""
+    pad, inner = INDENT * depth, INDENT * (depth + 1)
+    if nest.whole is not None:
+        item, first, count = nest.found[0], _times(start, nest.row), _times(end if start == "0" else f"{end} - {start}", nest.row)
+        x, y = (
+            _moved(scope.buffers[name], origin, first, scope) for name, origin in ((item.x, item.origin), (nest.store.buffer, nest.whole))
+        )
+        yield f"{pad}run->kernels->look_up({scope.buffers[item.table]}, {x}, {y}, {count});"
+        return
+    yield f"{pad}for (int32_t block = {start}; block < {end}; block += {nest.rows}) {{"
+    yield f"{inner}const int32_t stop = edgec_min_i32(block + {nest.rows}, {end});"
+    block = scope.block()
+    for number, item in enumerate(nest.found):
+        name = f"found{number or ''}"
+        x = _moved(scope.buffers[item.x], item.origin, _times("block", nest.row), scope)
+        yield f"{inner}{C_TYPES[item.load.dtype]} {name}[{nest.rows * nest.row}];"
+        yield f"{inner}run->kernels->look_up({scope.buffers[item.table]}, {x}, {name}, {_times('stop - block', nest.row)});"
+        block.shared[item.load] = f"{name}[{render(nest.number(var('block')), scope)}]"
+    yield from render_loop(nest.loop, "block", "stop", replace(block, tables=frozenset()), depth + 1)
+    yield f"{pad}}}"
+
+
+def _times(text: str, factor: int) -> str:
+    return text if factor == 1 or text == "0" else f"({text}) * {factor}" if " " in text else f"{text} * {factor}"
+
+
+def _moved(pointer: str, origin: Expr, offset: str, scope: Scope) -> str:
+    """pointer + origin + offset."""
+    parts = [
+        pointer,
+        *([] if isinstance(origin, Const) and origin.value == 0 else [render(origin, scope)]),
+        *([] if offset == "0" else [offset]),
+    ]
+    return " + ".join(parts)
 
 
 def _simple(item: Statement, scope: Scope) -> str:
@@ -213,6 +257,14 @@ def walk(item: Expr) -> Iterator[Expr]:
     yield item
 
 
+def _unnamed(item: Expr, scope: Scope) -> Iterator[Expr]:
+    """`walk` without what has a name."""
+    if item not in scope.shared:
+        for child in children(item):
+            yield from _unnamed(child, scope)
+        yield item
+
+
 def _is_index(item: Expr, mutable: frozenset[str]) -> bool:
     """Integer arithmetic on names and constants alone, which is cheap and safe to compute early, guards or not."""
     if item.dtype is not DType.INT32 or not isinstance(item, (Binary, Const, Var, Size)):
@@ -230,7 +282,7 @@ def _weight(item: Expr) -> int:
 
 def _common(item: Statement, scope: Scope) -> list[Expr]:
     """Index arithmetic (two operations or more) that a statement uses twice and that has no name yet, smallest first."""
-    parts = [part for root in expressions(item) for part in walk(root) if isinstance(part, Binary) and part not in scope.shared]
+    parts = [part for root in expressions(item) for part in _unnamed(root, scope) if isinstance(part, Binary)]
     counts: Counter[Expr] = Counter(part for part in parts if _is_index(part, scope.mutable))
     found = [part for part, count in counts.items() if count > 1 and _weight(part) > 1]
     inner = {child for part in found for child in walk(part) if child != part and counts[child] <= counts[part]}

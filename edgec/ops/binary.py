@@ -7,7 +7,7 @@ from typing import Any
 from edgec.ir.types import DType, TensorType
 from edgec.ops.registry import Call, Role, operator
 from edgec.ops.rules import broadcast, refuse
-from edgec.program.expr import BOOL, Expr, binary, cast, logical, maximum, minimum, select, unary
+from edgec.program.expr import BOOL, Expr, binary, cast, const, logical, maximum, minimum, select, unary
 
 
 def _arithmetic(call: Call) -> list[TensorType]:
@@ -52,7 +52,7 @@ def _clip(call: Call) -> list[TensorType]:
 def _mod(a: Expr, b: Expr, fmod: int = 0) -> Expr:
     """The remainder has the divisor's sign; with fmod, the dividend's (C's meaning)."""
     remainder = binary("mod", a, b)
-    if fmod or a.dtype.value.startswith("uint"):
+    if fmod or not _is_signed(a.dtype):
         return remainder
     opposite = logical("and", unary("not", binary("eq", remainder, 0)), binary("xor", binary("lt", remainder, 0), binary("lt", b, 0)))
     return select(opposite, remainder + b, remainder)
@@ -69,6 +69,26 @@ def _clamp(x: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
     return raised if high is None else minimum(raised, high)
 
 
+def _shift(a: Expr, b: Expr, direction: str) -> Expr:
+    """Right shifts copy the sign; an amount that is negative or reaches the width leaves only signs (right) or zeros."""
+    zero, all_ones = const(0, a.dtype), const(-1, a.dtype) if _is_signed(a.dtype) else None
+    inside = binary("lt", b, const(8 * b.dtype.bytes, b.dtype))
+    if all_ones is not None:
+        inside = logical("and", binary("le", const(0, b.dtype), b), inside)
+    if direction == "LEFT":
+        return select(inside, binary("shl", a, b), zero)
+    if all_ones is None:
+        return select(inside, binary("shr", a, b), zero)
+    negative = binary("lt", a, zero)
+    value = select(negative, all_ones - a, a)  # of a negative number the complement is shifted, which is positive
+    shifted = select(inside, binary("shr", value, b), zero)
+    return select(negative, all_ones - shifted, shifted)
+
+
+def _is_signed(dtype: DType) -> bool:
+    return not dtype.value.startswith("uint")
+
+
 operator("Add", _arithmetic, role=Role.ADD, scalar=lambda a, b: a + b)
 operator("Sub", _arithmetic, role=Role.ADD, scalar=lambda a, b: a - b)
 operator("Mul", _arithmetic, role=Role.MUL, scalar=lambda a, b: a * b)
@@ -77,7 +97,7 @@ operator("Pow", _power, scalar=lambda a, b: binary("pow", a, cast(b, a.dtype)))
 operator("Min", _arithmetic, scalar=minimum)
 operator("Max", _arithmetic, scalar=maximum)
 operator("Mod", _integers_only, scalar=_mod)
-operator("BitShift", _arithmetic, scalar=lambda a, b, direction: binary("shl" if direction == "LEFT" else "shr", a, b))
+operator("BitShift", _arithmetic, scalar=_shift)
 operator("PRelu", _prelu, scalar=lambda x, slope: select(binary("lt", x, 0.0), slope * x, x))
 operator("Clip", _clip, role=Role.TABLE, scalar=_clamp)
 operator("Where", _where, scalar=select)

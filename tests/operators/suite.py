@@ -17,11 +17,12 @@ from edgec.lower.plan import plan
 from edgec.passes import optimize
 from edgec.program.program import Program
 from edgec.targets import Target
-from tests.operators.batch import Answer, Batch, build
+from tests.operators.batch import Answer, Batch, DoesNotCompile, build, port_bytes
 from tests.operators.case import Case, Outcome, difference
 
 BATCH = 60
-SHAPE_ONLY = ("ConstantOfShape", "Range")  # operators without data: all their operands are known when a model is compiled
+# operators whose operands say how large the result is: exported models hold all of them as constants
+MAKERS = {"ConstantOfShape", "Range", "BlackmanWindow", "HammingWindow", "HannWindow"}
 OK, REFUSED, WRONG = "ok", "refused", "wrong"
 
 
@@ -35,6 +36,16 @@ class Compiled:
     def inputs(self) -> list[np.ndarray]:
         return [np.asarray(self.case.inputs[port.name]) for port in self.program.inputs]
 
+    def misfit(self) -> str:
+        """An input of the package whose type or size is not that of the case's."""
+        missing = [port.name for port in self.program.inputs if port.name not in self.case.inputs]
+        if missing:
+            return f"the case has no tensors of numbers for {missing}, but the model was accepted"
+        for port, array in zip(self.program.inputs, self.inputs(), strict=True):
+            if (array.dtype, array.nbytes) != (port.dtype.numpy, port_bytes(port)):
+                return f"input {port.name} is {array.dtype}{list(array.shape)}, the package takes {port_bytes(port)} bytes of {port.dtype.value}"
+        return ""
+
 
 def run_cases(cases: Sequence[Case], target: Target, folder: Path, isas: Sequence[str] = ("",), level: str = "-O0",
               flags: Sequence[str] = ()) -> list[Outcome]:  # fmt: skip
@@ -47,25 +58,43 @@ def run_cases(cases: Sequence[Case], target: Target, folder: Path, isas: Sequenc
         else:
             compiled.append(found)
     for start in range(0, len(compiled), BATCH):
-        block = compiled[start : start + BATCH]
         place = folder / f"batch{start // BATCH}"
         place.mkdir()
-        batch = build([item.program for item in block], target, place, level, flags)
-        outcomes += _run(block, batch, isas)
+        outcomes += _run_block(compiled[start : start + BATCH], target, place, isas, level, flags)
     return outcomes
+
+
+def _run_block(block: list[Compiled], target: Target, folder: Path, isas: Sequence[str], level: str,
+               flags: Sequence[str]) -> list[Outcome]:  # fmt: skip
+    """The outcomes of one batch; a package that does not compile is built no second time with the others."""
+    try:
+        batch = build([item.program for item in block], target, folder, level, flags)
+    except DoesNotCompile as error:
+        if not error.guilty:
+            raise
+        named = [block[number].case for number in error.guilty]
+        rest = [item for number, item in enumerate(block) if number not in error.guilty]
+        bad = [Outcome(case.name, case.operator, WRONG, f"does not compile: {error}") for case in named]
+        return bad + (_run_block(rest, target, folder, isas, level, flags) if rest else [])
+    return _run(block, batch, isas)
 
 
 def compile_case(case: Case, target: Target) -> Compiled | Outcome:
     """The case's Program, or why there is none: a refusal is an EdgecError that says where; all else is wrong."""
-    refusals = []
+    outcome = Outcome(case.name, case.operator, WRONG, "no form of the model was tried")
     for fixed in forms(case):
         try:
-            return Compiled(case, to_program(fixed, target))
+            found = Compiled(case, to_program(fixed, target))
         except EdgecError as error:
-            refusals.append(str(error))
+            outcome = Outcome(case.name, case.operator, REFUSED, str(error))
+            continue
         except Exception as error:  # whatever it is, it must be reported as the compiler's fault
             return Outcome(case.name, case.operator, WRONG, f"{type(error).__name__}: {error}")
-    return Outcome(case.name, case.operator, REFUSED, refusals[-1])
+        misfit = found.misfit()
+        if not misfit:
+            return found
+        outcome = Outcome(case.name, case.operator, WRONG, misfit)
+    return outcome
 
 
 def to_program(model: onnx.ModelProto, target: Target) -> Program:
@@ -83,7 +112,7 @@ def forms(case: Case) -> list[onnx.ModelProto]:
     """
     names = list(case.inputs)
     integers = [name for name in names[1:] if np.asarray(case.inputs[name]).dtype in (np.int64, np.int32)]
-    choices = [[], integers, names[1:]] + ([names] if case.operator in SHAPE_ONLY else [])
+    choices = [[], integers, names[1:]] + ([names] if MAKERS & {node.op_type for node in case.model.graph.node} else [])
     different = list(dict.fromkeys(map(tuple, choices)))
     return [with_constants(case.model, {name: case.inputs[name] for name in choice}) for choice in different]
 

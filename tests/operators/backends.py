@@ -1,0 +1,31 @@
+"""The backends that run every case: a target, how its packages are compiled, and the sets of instructions that are tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
+
+
+@dataclass(frozen=True)
+class Backend:
+    """isas: "" is the one that the package chooses. foreign: it runs in an emulator."""
+
+    name: str
+    target: str
+    isas: tuple[str, ...] = ("",)
+    optimize: str = "-O0"
+    flags: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    foreign: bool = False
+
+
+NATIVE = (
+    Backend("portable", "portable"),
+    Backend("x86-64", "x86-64", ("sse41", "avx2", "avxvnni", "avx512vnni"), "-O1"),
+)
+SANITIZED = Backend("sanitized", "portable", optimize="-O1", flags=SANITIZE)
+FOREIGN = (
+    Backend("aarch64", "linux-arm64", ("neon", "dotprod", "i8mm"), "-O1", (), ("aarch64-linux-gnu-gcc", "qemu-aarch64"), True),
+    Backend("armv7", "rpi-32bit", ("neon32",), "-O1", (), ("arm-linux-gnueabihf-gcc", "qemu-arm"), True),
+)

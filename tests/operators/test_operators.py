@@ -1,0 +1,109 @@
+"""Every operator case on every backend: right, or refused by an error that names what is missing. Nothing is ever wrong."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+
+from edgec.targets import load_target
+from tests.conftest import require
+from tests.contract.examiner import WHOLE, available
+from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend
+from tests.operators.case import Case, Outcome
+from tests.operators.onnx_cases import onnx_cases
+from tests.operators.own_cases import own_cases
+from tests.operators.suite import OK, REFUSED, WRONG, run_cases
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the onnx package, while it makes its cases
+SHARDS = 6  # of all cases; a sample is one shard
+ONE_IN = 16  # the sample has a case of every operator, and one in so many of the others
+
+# A case whose result differs, and why: it must differ still.
+EXCUSES = {
+    "test_resize_downsample_scales_linear_align_corners": "ONNX's reference takes the last pixel from the scale (2.4), not from the size (2)",
+    "test_resize_downsample_scales_cubic_align_corners": "the same",
+    "test_triu_zero": "a first dimension of size 0 counts as not known, and becomes 1",
+}
+# Operators that no package can compute yet.
+MISSING = frozenset("""
+    Acos Acosh Asin Asinh Atan Atanh BitCast BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Col2Im Compress ConvInteger Cosh CumProd CumSum
+    DFT DeformConv Det DynamicQuantizeLinear Einsum EyeLike GRU GatherElements GatherND GridSample Hardmax LSTM Loop LpNormalization
+    LpPool MatMulInteger MaxUnpool MelWeightMatrix NonMaxSuppression NonZero OneHot RNN ReverseSequence RoiAlign Scan Scatter
+    ScatterElements ScatterND Sinh Tan TensorScatter TopK Unique
+    Bernoulli ImageDecoder Multinomial NegativeLogLikelihoodLoss RandomUniformLike STFT SequenceMap SoftmaxCrossEntropyLoss
+    OptionalGetElement OptionalHasElement ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert
+    SequenceLength SplitToSequence RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer
+""".split())  # fmt: skip
+# What a package holds is numbers of the usual types, in static shapes without empty tensors; that much may be refused of any operator.
+REASONS = re.compile(
+    r"element type \S+ is not supported|a tensor of \S+ is not supported|the result is float(16|64)|is not a tensor"
+    r"|\((\w+\.)+\w+, opset \d+\): has no implementation|operator set \d+ is not supported"
+    r"|its shape is \[.*\?|nothing is left of axis|does not split into \[0|does not reshape to \[3, 4, 0\]"
+    r"|is in training mode|chooses its branch while the model runs|is computed while the model runs"
+    r"|over (3|three) spatial axes|indices as an output|Mod of float operands|of bool|mode CRD is not supported"
+    r"|antialias is not supported|tf_crop_and_resize|blocked quantization|only constant per-tensor 8-bit parameters"
+)
+NAMED = re.compile(r"(\w+), opset \d+\)[^(]*has no implementation|(\w+): there is no implementation")
+
+
+def all_cases() -> list[Case]:
+    return [*onnx_cases(), *own_cases()]
+
+
+def sample(cases: Sequence[Case]) -> list[Case]:
+    """The case of every operator with the least hash, and a few more; the own cases of most hashes are left out alike."""
+    first: dict[str, Case] = {}
+    for case in sorted(cases, key=lambda case: crc32(case.name.encode())):
+        first.setdefault(case.operator, case)
+    chosen = {case.name for case in first.values()}
+    return [case for case in cases if case.name in chosen or crc32(case.name.encode()) % ONE_IN == 0]
+
+
+def is_sound(message: str) -> bool:
+    """Whether every problem of a refusal is a known lack: an operator in MISSING, or one of REASONS."""
+    lines = [line for line in message.splitlines()[1:] if line.strip()] or [message]
+    return all(REASONS.search(line) or {word for pair in NAMED.findall(line) for word in pair if word} & MISSING for line in lines)
+
+
+def table(outcomes: Sequence[Outcome]) -> dict[str, list[int]]:
+    """operator -> [right, refused]."""
+    counts = Counter((outcome.operator, outcome.verdict) for outcome in outcomes)
+    return {operator: [counts[operator, OK], counts[operator, REFUSED]] for operator in sorted({item.operator for item in outcomes})}
+
+
+def check(cases: Sequence[Case], backend: Backend, folder: Path, record: Callable[[str, object], None]) -> None:
+    isas = [isa for isa in backend.isas if not isa or backend.foreign or available(isa)]
+    assert isas, "this processor has none of the sets of instructions"
+    outcomes = run_cases(cases, load_target(backend.target), folder, isas, backend.optimize, backend.flags)
+    assert len(outcomes) == len(cases)
+    record("operator cases", {"backend": backend.name, "table": table(outcomes)})
+    wrong = {item.case: item.message for item in outcomes if item.verdict == WRONG}
+    assert {name: message for name, message in wrong.items() if name not in EXCUSES} == {}
+    assert {item.case for item in outcomes if item.case in EXCUSES} <= wrong.keys(), "an excuse is no longer needed"
+    assert {item.case: item.message for item in outcomes if item.verdict == REFUSED and not is_sound(item.message)} == {}
+    assert {item.operator for item in outcomes if item.verdict == OK} & MISSING == set()
+
+
+ALL = [(backend, shard) for backend in (*NATIVE, SANITIZED) for shard in range(SHARDS)] + [(backend, None) for backend in FOREIGN]
+USUAL = [(backend, None) for backend in NATIVE]
+
+
+@pytest.mark.parametrize(("backend", "shard"), ALL if WHOLE else USUAL, ids=lambda value: getattr(value, "name", str(value)))
+def test_cases(backend: Backend, shard: int | None, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    """A sample of the cases (shard None) or a part of all."""
+    require(*backend.needs)
+    check(sample(all_cases()) if shard is None else all_cases()[shard::SHARDS], backend, tmp_path, record_property)
+
+
+def test_a_wrong_result_is_noticed(tmp_path: Path) -> None:
+    """The suite itself: a case with a wrong expectation, a crash and a refusal come out as what they are."""
+    right = next(case for case in own_cases() if case.name.startswith("chain_conv"))
+    spoiled = Case("spoiled", "Conv", right.model, right.inputs, [right.expected[0] + 1])
+    refused = next(case for case in onnx_cases() if case.name == "test_nonmaxsuppression_two_classes")
+    outcomes = run_cases([right, spoiled, refused], load_target("portable"), tmp_path)
+    assert {item.case: item.verdict for item in outcomes} == {right.name: OK, "spoiled": WRONG, refused.name: REFUSED}
