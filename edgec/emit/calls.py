@@ -8,14 +8,16 @@ from dataclasses import dataclass, fields
 
 from edgec.emit.addresses import address, label, pointer_declarations
 from edgec.emit.c_text import comment, float_literal, identifier
+from edgec.emit.look_ups import code_tables
 from edgec.emit.render_c import Scope, expressions, render, render_loop, render_statements, walk
 from edgec.ir.types import DType
 from edgec.program.expr import Binary, Expr, Load, Size, Unary, Var, const, expr
 from edgec.program.kernels import TEMPLATES, Window
 from edgec.program.program import AnyCall, Assign, Declare, For, LoopCall, Pointer, Program, Statement, Store, TemplateCall
+from edgec.targets import Target
 
 LONGEST_NAME = 56  # of a function; C99 tells 63 characters apart
-NAMES_OF_THE_FUNCTION = frozenset({"run", "begin", "end", "scratch", "a", "activation"})
+NAMES_OF_THE_FUNCTION = frozenset({"run", "begin", "end", "scratch", "a", "activation", "block", "stop", "found", "found1", "found2"})
 
 
 @dataclass(frozen=True)
@@ -25,20 +27,28 @@ class Function:
     name: str
     text: str
     items: Expr
+    is_loop: bool
 
 
-def functions(program: Program) -> list[Function]:
+def functions(program: Program, target: Target) -> list[Function]:
     """The calls of the Program in order; names are made unique."""
     taken = {port.identifier for port in (*program.inputs, *program.outputs)} | {size.name for size in program.sizes}
+    tables = code_tables(program, DType.INT8 if target.signed_activations else DType.UINT8)
     result = []
     for call in program.calls:
         name = identifier(f"step_{call.call.name}"[:LONGEST_NAME], taken)
         taken.add(name)
-        lines = _loop_call(program, call) if isinstance(call, LoopCall) else _template_call(program, call)
-        words = "static SCALAR void" if is_float_island(program, call) else "static void"
+        lines = _loop_call(program, call, tables) if isinstance(call, LoopCall) else _template_call(program, call)
+        words = (
+            "static void"
+            if isinstance(call, TemplateCall)
+            else "static SCALAR LOOP void"
+            if is_float_island(program, call)
+            else "static LOOP void"
+        )
         head = f"{words} {name}(const struct run *run, int32_t begin, int32_t end, void *scratch) {{"
         text = "\n".join(filter(None, [comment(call.call.comment), head, *lines, "}"]))
-        result.append(Function(name, text, work_items(call)))
+        result.append(Function(name, text, work_items(call), isinstance(call, LoopCall)))
     return result
 
 
@@ -104,7 +114,7 @@ def _with_sizes(lines: list[str], names: dict[str, str]) -> list[str]:
 # Loop calls
 
 
-def _loop_call(program: Program, call: LoopCall) -> list[str]:
+def _loop_call(program: Program, call: LoopCall, tables: frozenset[str]) -> list[str]:
     nest = list(statements(call.body))
     found = list(subexpressions(call))
     variables = {item.var.name for item in nest if isinstance(item, (For, Declare))} | {
@@ -121,6 +131,7 @@ def _loop_call(program: Program, call: LoopCall) -> list[str]:
         frozenset(taken | set(pointers.values())),
         frozenset(item.var.name for item in nest if isinstance(item, Assign)),
         frozenset(name for name in pointers if program.buffers[name].dtype is DType.FLOAT16),
+        tables & set(loaded),
     )
     loop = _split_loop(call)
     if loop is None:

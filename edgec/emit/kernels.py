@@ -34,12 +34,17 @@ def runtime_text(path: str) -> str:
 
 def render_kernel_header(name: str, used: frozenset[type], target: Target) -> str:
     """NAME_kernels.h: the activation type, one argument struct for each kernel of `used`, and every vocabulary's table."""
-    return environment().get_template("kernels.h.j2").render(
-        name=name,
-        activation="int8_t" if target.signed_activations else "uint8_t",
-        structs=[(_struct(name, kind), _members(name, kind)) for kind in (Window, *_ordered(used))],
-        kernels=[TEMPLATES[kind] for kind in _ordered(used)],
-        vocabularies=target.vocabularies,
+    return (
+        environment()
+        .get_template("kernels.h.j2")
+        .render(
+            name=name,
+            activation="int8_t" if target.signed_activations else "uint8_t",
+            structs=[(_struct(name, kind), _members(name, kind)) for kind in (Window, *_ordered(used))],
+            kernels=[TEMPLATES[kind] for kind in _ordered(used)],
+            vocabularies=target.vocabularies,
+            wide_loops=has_wide_loops(target),
+        )
     )
 
 
@@ -56,15 +61,25 @@ def render_kernels(name: str, vocabulary: str, used: frozenset[type], target: Ta
         "pixel_block": PIXEL_BLOCK,
         "channel_block": CHANNEL_BLOCK,
         "panels_per_item": PANELS_PER_ITEM,
+        "wide_loops": has_wide_loops(target),
     }
     bodies = [environment().get_template(f"{kernel}.c.j2").render(context) for kernel in kernels]
-    return environment().get_template("kernels.c.j2").render(
-        context,
-        prologue=runtime_text("prologue.h").strip(),
-        headers=[runtime_text(f"vocabulary/{header}").strip() for header in _headers(words, kernels)],
-        bodies=[body.strip() for body in bodies],
-        kernels=kernels,
+    return (
+        environment()
+        .get_template("kernels.c.j2")
+        .render(
+            context,
+            prologue=runtime_text("prologue.h").strip(),
+            headers=[runtime_text(f"vocabulary/{header}").strip() for header in _headers(words, kernels)],
+            bodies=[body.strip() for body in bodies],
+            kernels=kernels,
+        )
     )
+
+
+def has_wide_loops(target: Target) -> bool:
+    """Whether the package holds its loops twice, for SSE4.1 and for AVX2; on other processors one form serves all."""
+    return "avx2" in target.vocabularies
 
 
 def _ordered(used: frozenset[type]) -> list[type]:
@@ -75,7 +90,12 @@ def _ordered(used: frozenset[type]) -> list[type]:
 def _headers(words: Vocabulary, kernels: list[str]) -> list[str]:
     """The headers that the kernels need: a kernel that works on int8 says so in its name."""
     whole = any("int8" in kernel for kernel in kernels)
-    return ["common.h", *(("int8_scalar.h", *words.int8_headers, "int8_common.h") if whole else ()), *words.float.headers(kernels)]
+    return [
+        "common.h",
+        words.look_up,
+        *(("int8_scalar.h", *words.int8_headers, "int8_common.h") if whole else ()),
+        *words.float.headers(kernels),
+    ]
 
 
 def _struct(name: str, kind: type) -> str:

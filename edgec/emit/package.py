@@ -9,7 +9,7 @@ from edgec.emit.addresses import port_field
 from edgec.emit.c_text import C_TYPES, float_literal, identifier
 from edgec.emit.calls import functions
 from edgec.emit.constants import ALIGNMENT, assembly, c_source, layout_constants
-from edgec.emit.kernels import render_kernel_header, render_kernels
+from edgec.emit.kernels import has_wide_loops, render_kernel_header, render_kernels
 from edgec.emit.manifest import SCHEMA_VERSION, describe, finish_manifest, sha256, to_json
 from edgec.emit.render_c import Scope, render
 from edgec.emit.text import render_template, runtime
@@ -149,7 +149,11 @@ def _context(program: Program, target: Target, weights: str, weights_bytes: int)
         "os": target.os,
         "flags": list(target.flags),
         "prologue": runtime("c/prologue.h", program.name).decode().strip(),
-        "functions": [{"name": item.name, "text": item.text, "extent": render(item.items, run)} for item in functions(program)],
+        "functions": [
+            {"name": item.name, "text": item.text, "extent": render(item.items, run), "is_loop": item.is_loop}
+            for item in functions(program, target)
+        ],
+        "wide_loops": has_wide_loops(target),
     }
 
 

@@ -39,19 +39,20 @@ class Vocabulary:
     int8_headers: tuple[str, ...]
     int8: Tile
     float: FloatWords
+    look_up: str  # the header of the look-up in tables of 256 codes
     features: tuple[str, ...]  # what the processor must have, in /proc/cpuinfo's words
 
 
-def _x86(name: str, target: str, int8_headers: tuple[str, ...], int8: Tile, real: FloatWords, features: str) -> Vocabulary:
+def _x86(name: str, target: str, int8_headers: tuple[str, ...], int8: Tile, real: FloatWords, look_up: str, features: str) -> Vocabulary:
     guard = "defined(__x86_64__) || defined(__i386__)"
     words = tuple(features.split())
-    return Vocabulary(name, ("x86_64",), guard, target, target, "immintrin.h", int8_headers, int8, real, words)
+    return Vocabulary(name, ("x86_64",), guard, target, target, "immintrin.h", int8_headers, int8, real, look_up, words)
 
 
 def _arm64(name: str, gcc: str, clang: str, int8_header: str, int8: Tile, features: str) -> Vocabulary:
     headers = ("int8_lanes_neon.h", int8_header, "int8_taps_neon.h")
     words = tuple(features.split())
-    return Vocabulary(name, ("aarch64",), "defined(__aarch64__)", gcc, clang, "arm_neon.h", headers, int8, NEON, words)
+    return Vocabulary(name, ("aarch64",), "defined(__aarch64__)", gcc, clang, "arm_neon.h", headers, int8, NEON, "look_up_neon.h", words)
 
 
 _AVX2, _AVX512 = "avx2,fma", "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
@@ -62,23 +63,24 @@ VOCABULARIES: dict[str, Vocabulary] = {
     for vocabulary in (
         Vocabulary(
             "portable", (), "1", "", "", "", ("int8_portable.h", "int8_taps_portable.h"),
-            int8=Tile((4, 1), 1, 1, taps=1), float=PORTABLE, features=(),
+            int8=Tile((4, 1), 1, 1, taps=1), float=PORTABLE, look_up="look_up_portable.h", features=(),
         ),
         _x86(
             "sse41", "sse4.1", ("int8_lanes_sse41.h", "int8_sse41.h", "int8_taps_sse41.h"),
-            Tile((1,), 1, 8, strip=2, hold="pixels"), SSE41, "sse4_1",
+            Tile((1,), 1, 8, strip=2, hold="pixels"), SSE41, "look_up_portable.h", "sse4_1",
         ),
         _x86(
             "avx2", _AVX2, ("int8_lanes_avx2.h", "int8_avx2.h", "int8_rows_avx2.h", "int8_taps_avx2.h"),
-            Tile((2, 1), 1, 4, strip=2, runs=(32, 16), hold="pixels"), AVX2, "avx2 fma",
+            Tile((2, 1), 1, 4, strip=2, runs=(32, 16), hold="pixels"), AVX2, "look_up_avx2.h", "avx2 fma",
         ),
         _x86(
             "avxvnni", _AVX2 + ",avxvnni", ("int8_lanes_avx2.h", "int8_avxvnni.h", "int8_rows_avx2.h", "int8_taps_avxvnni.h"),
-            Tile((4, 1), 1, 2, taps=4, strip=2, runs=(32, 16)), AVX2, "avx2 fma avx_vnni",
+            Tile((4, 1), 1, 2, taps=4, strip=2, runs=(32, 16)), AVX2, "look_up_avx2.h", "avx2 fma avx_vnni",
         ),
         _x86(
             "avx512vnni", _AVX512, ("int8_lanes_avx512.h", "int8_avx512vnni.h", "int8_rows_avx512.h", "int8_taps_avx512.h"),
-            Tile((7, 1), 2, 1, taps=4, runs=(64, 32, 16)), AVX512, "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni",
+            Tile((7, 1), 2, 1, taps=4, runs=(64, 32, 16)), AVX512, "look_up_avx512.h",
+            "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni",
         ),
         _arm64("neon", "", "", "int8_neon.h", Tile((2, 1), 1, 4, k_step=2, hold="pixels"), "asimd"),
         _arm64("dotprod", f"{_ARM82}+dotprod", "dotprod", "int8_dotprod.h", Tile((4, 1), 1, 4, k_step=2, hold="pixels"), "asimddp"),
@@ -89,7 +91,7 @@ VOCABULARIES: dict[str, Vocabulary] = {
         Vocabulary(
             "neon32", ("armv7",), "defined(__arm__)", "fpu=neon", "", "arm_neon.h",
             ("int8_lanes_neon32.h", "int8_neon32.h", "int8_taps_neon.h"),
-            int8=Tile((1,), 1, 4, k_step=2, strip=2, hold="pixels"), float=NEON32, features=("neon",),
+            int8=Tile((1,), 1, 4, k_step=2, strip=2, hold="pixels"), float=NEON32, look_up="look_up_portable.h", features=("neon",),
         ),
     )
 }  # fmt: skip
