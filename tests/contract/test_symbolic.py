@@ -61,7 +61,7 @@ def subject(kind: str) -> tuple[Net, ExamData]:
     if kind == "float":
         session = onnxruntime.InferenceSession(model().SerializeToString(), providers=["CPUExecutionProvider"])
         answers = [dict(zip(original.outputs, session.run(None, vector), strict=True)) for vector in vectors]
-        return Net("symbolic_float", original, graph), ExamData(vectors, answers, {name: False for name in original.outputs})
+        return Net("symbolic_float", original, graph), ExamData(vectors, answers, dict.fromkeys(original.outputs, False))
     options = QuantizeOptions(observer="minmax", round_weights=False)
     graph = quantize(graph, lambda: [inputs(LARGEST), inputs(LARGEST)], options).graph
     evaluator = Evaluator(to_onnx(graph))
