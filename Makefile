@@ -3,31 +3,41 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
-.PHONY: demo test test-all setup check clean
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --durations=20 -q
+.PHONY: demo test test-all check setup clean
 
-demo: $(VENV)/.ready
+demo: $(VENV)/.edgec
 	@$(BIN)/python examples/demo.py
 
-test: $(VENV)/.ready
+test: $(VENV)/.tests
 	@sh tests/setup.sh
-	@$(BIN)/python -m pytest -n $(WORKERS) --durations=20 -q tests
+	@$(PYTEST) tests
 
-test-all: $(VENV)/.ready
+test-all: $(VENV)/.tests
 	@sh tests/setup.sh
-	@EDGEC_TEST_ALL=1 $(BIN)/python -m pytest -n $(WORKERS) --durations=20 -q tests
+	@EDGEC_TEST_ALL=1 $(PYTEST) tests
 
-check: $(VENV)/.ready
-	@$(BIN)/ruff check edgec tests examples benchmarks
+check: $(VENV)/.tests
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 
-setup: $(VENV)/.ready
+setup: $(VENV)/.tests
 
-$(VENV)/.ready: pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "edgec needs Python 3.11 or newer; name it with: make PYTHON=python3.12"; exit 1; }
-	@$(PYTHON) -m venv $(VENV) || { echo "python3 -m venv is missing: install it with: sudo apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,devices]'
-	@command -v cc >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null || { echo "no C compiler found: installing ziglang"; $(BIN)/python -m pip install --quiet '.[zig]'; }
+$(VENV)/.edgec: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "edgec needs Python 3.11 or newer; name it with: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Python's venv is missing; install it with: apt-get install python3-venv"; exit 1; }
+	@echo "setting up $(VENV) (once)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) --editable .
+	@for compiler in "$$CC" cc gcc clang; do test -n "$$compiler" && command -v $$compiler >/dev/null && exit 0; done; \
+	  echo "no C compiler found: installing ziglang"; $(PIP) --editable '.[zig]'
+	@touch $@
+
+$(VENV)/.tests: $(VENV)/.edgec
+	@$(PIP) --editable '.[dev]'
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,125 @@
+"""README and docs: every command block is run, in order, in a folder that holds the examples; lists are the code's own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from edgec.cli.verbs import VERBS
+from edgec.config import FLAGS, resolve
+from edgec.emit.vocabularies import VOCABULARIES
+from edgec.errors import DeviceError, EdgecError, GateError, ModelError, ToolchainError, UsageError
+from edgec.quant.preprocess import Preprocess
+from tests.cli.conftest import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# What a line of a README stands for here: `make` sets up an environment, which CI does itself
+STANDS_FOR = {"make demo": f"{sys.executable} examples/demo.py", "make test": "grep -q '^test:' Makefile"}
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return [body for kind, body in BLOCK.findall(text) if kind == language]
+
+
+def section(title: str) -> str:
+    return README.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As a user has it after a clone and `pip install .`"""
+    place = tmp_path_factory.mktemp("clone")
+    shutil.copytree(ROOT / "examples", place / "examples")
+    shutil.copy(ROOT / "Makefile", place)
+    return place
+
+
+def run(command: str, folder: Path) -> str:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-ec", command], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def test_every_block_of_the_readme_works_in_order(folder: Path, needs: Callable[..., None]) -> None:
+    """The foreign board needs its compiler and emulator."""
+    needs("aarch64-linux-gnu-gcc", "qemu-aarch64")
+    outputs: dict[str, str] = {}
+    for language, body in BLOCK.findall(README):
+        if language == "c":
+            (folder / "app.c").write_text(body)
+        elif language == "python":
+            (folder / "snippet.py").write_text(body)
+            predicted, actual = run(f"{sys.executable} snippet.py", folder).split()
+            assert predicted == actual
+        elif language == "sh":
+            for line in body.splitlines():
+                outputs[line] = run(STANDS_FOR.get(line, line), folder)
+    assert "edgec int8" in outputs["make demo"] and "98." in outputs["make demo"] and "latency" in outputs["make demo"]
+    assert re.match(r"done with \w+: logits\[0\] = -?\d", outputs["./app"])
+    assert (folder / "logits.npz").exists() and (folder / "digits-rpi4-int8").is_dir()
+    for line in section("A first package").splitlines():
+        for path in re.findall(r"`([\w./*]+)`", line.split("|")[1]) if line.startswith("| `") else []:
+            assert list((folder / "digits").glob(path.rstrip("/"))), f"{path} is not in the package"
+
+
+def test_the_settings_of_the_readme_are_understood(tmp_path: Path) -> None:
+    (toml,) = blocks(README, "toml")
+    (tmp_path / "edgec.toml").write_text(toml)
+    config = resolve({}, {}, tmp_path)
+    assert config.target == "rpi4" and config.calib == str(tmp_path / "photos")
+    assert Preprocess.parse(config.preprocess).shorter == 256
+
+
+def test_lists_of_the_readme_are_complete() -> None:
+    assert re.findall(r"\| `edgec (\w+)` \|", section("Verbs")) == list(VERBS)
+    families = {1: GateError, 2: UsageError, 3: ModelError, 4: ToolchainError, 5: DeviceError, 70: EdgecError}
+    assert all(family.exit_code == code for code, family in families.items())
+    codes = re.search(r"Exit codes: (.*?)\.\s", section("Verbs").replace("\n", " "))
+    assert codes and set(map(int, re.findall(r"\b(\d+) ", codes[1]))) == {0, 130, *families}
+    assert "edgec[zig]" in README or "'.[zig]'" in README
+    spoken = {
+        "portable": "Portable C",
+        "sse41": "SSE4.1",
+        "avx2": "AVX2",
+        "avxvnni": "AVX-VNNI",
+        "avx512vnni": "AVX-512-VNNI",
+        "neon": "NEON",
+    }
+    spoken |= {"dotprod": "dotprod", "i8mm": "i8mm", "neon32": "32-bit NEON"}
+    assert set(spoken) == set(VOCABULARIES) and all(name in README for name in spoken.values())
+
+
+def test_paths_of_the_readme_exist() -> None:
+    tour = section("A tour of the sources")
+    for path in re.findall(r"`((?:edgec|templates|runtimes|targets)[\w/.]*)`", tour) + re.findall(r"\]\((docs/[\w.]+)\)", README):
+        assert (ROOT / path).exists(), path
+    rooms = {path.name for path in (ROOT / "edgec").iterdir() if (path / "__init__.py").exists()}
+    named = {word.split("/")[1] for word in re.findall(r"`(edgec/\w+)`", tour)}
+    assert rooms - named <= {"cli", "devices", "report"}, "a room that the tour leaves out"
+
+
+def test_the_usage_page_has_every_setting_and_flag() -> None:
+    usage = (ROOT / "docs" / "usage.md").read_text(encoding="utf-8")
+    for name, setting in FLAGS.items():
+        flag = "--no-compile" if name == "compile" else f"--{name.replace('_', '-')}"
+        assert f"`{flag}`" in usage and (f"`{name}`" in usage or setting.switch), name
+    for key in Preprocess.__dataclass_fields__:
+        assert f"`{key}`" in usage, key
+
+
+def test_the_package_page_compiles(package: Path, tmp_path: Path) -> None:
+    """Its C blocks, one after the other, are one program."""
+    page = (ROOT / "docs" / "package.md").read_text(encoding="utf-8")
+    (tmp_path / "app.c").write_text("\n".join(blocks(page, "c")))
+    flags = f"-std=c99 -Wall -Wextra -Werror -D_POSIX_C_SOURCE=200809L -I{package}/include -pthread"
+    run(f"gcc {flags} app.c {package}/build/libdigits.a -o app", tmp_path)
+    assert "done" in run(f"./app {package}/src/digits_weights.bin", tmp_path)

@@ -1,0 +1,73 @@
+"""The wheel works far from the checkout: it carries templates, runtimes and targets, and the program it installs builds packages."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from tests.cli.conftest import DIGITS, ROOT
+
+DATA = ("templates", "runtimes", "targets")
+
+
+def call(*command: object, folder: Path) -> str:
+    done = subprocess.run(
+        list(map(str, command)), cwd=folder, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    flags = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", "--no-cache-dir")
+    call(sys.executable, "-m", "pip", "wheel", *flags, "--wheel-dir", folder, ROOT, folder=folder)
+    (found,) = folder.glob("edgec-*.whl")
+    return found
+
+
+def test_the_wheel_holds_the_package_and_its_data_and_nothing_else(wheel: Path) -> None:
+    names = set(ZipFile(wheel).namelist())
+    wanted = {f"edgec/_data/{path.relative_to(ROOT)}" for kind in DATA for path in (ROOT / kind).rglob("*") if path.is_file()}
+    wanted |= {str(path.relative_to(ROOT)) for path in (ROOT / "edgec").rglob("*") if path.suffix in (".py", ".typed")}
+    rest = {name for name in names - wanted if ".dist-info/" not in name}
+    assert wanted <= names and not rest, (wanted - names, rest)
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+def test_an_installed_wheel_builds_packages(wheel: Path, tmp_path: Path) -> None:
+    """In an environment of its own, which borrows edgec's dependencies, so that nothing is downloaded."""
+    venv.create(tmp_path / "fresh", with_pip=False, symlinks=True)
+    python = tmp_path / "fresh" / "bin" / "python"
+    call(
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--no-index",
+        wheel,
+        folder=tmp_path,
+    )
+    site = Path(call(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", folder=tmp_path).strip())
+    (site / "dependencies.pth").write_text("\n".join({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}))
+    where = call(
+        python, "-c", "import edgec.resources as r; print(r.__file__, r.resource('templates'), r.resource('targets'))", folder=tmp_path
+    )
+    assert all(Path(path).is_relative_to(tmp_path / "fresh") for path in where.split())
+    program = tmp_path / "fresh" / "bin" / "edgec"
+    arguments = ("--calib", DIGITS / "calibration.npz", "--samples", "20", "--target", "portable", "--cc", "gcc -O0", "-o", "out")
+    assert "passed" in call(program, "build", "-q", DIGITS / "digits.onnx", *arguments, folder=tmp_path)
+    assert "rpi4" in call(program, "targets", folder=tmp_path)

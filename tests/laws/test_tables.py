@@ -1,0 +1,107 @@
+"""Every table is whole: operators have lowerings, rewrites have tests, targets and templates can be used, settings are a build's fields."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import jinja2
+import pytest
+
+import edgec
+import edgec.ops
+from edgec import api
+from edgec.cli.verbs import VERBS
+from edgec.config import SETTINGS, BuildConfig, configure
+from edgec.emit.kernels import environment
+from edgec.emit.package import WEIGHTS
+from edgec.emit.text import _environment
+from edgec.emit.vocabularies import VOCABULARIES
+from edgec.lower.operators import rule_of
+from edgec.ops.registry import OPERATORS
+from edgec.passes.pipeline import PIPELINE
+from edgec.program.kernels import TEMPLATES
+from edgec.resources import KINDS, resource
+from edgec.targets import all_targets
+
+ROOT = Path(__file__).parents[2]
+# Operators of the IR that no target computes, and why they are there
+NOT_LOWERED = {
+    "Shape": "folded: shapes are known",
+    "Size": "folded: shapes are known",
+    "ConstantOfShape": "folded: its operand is a shape",
+    "Range": "folded where its operands are constants; else its extent is not known",
+    "TopK": "no kernel; models that need it are refused by name",
+    "CumSum": "no kernel; models that need it are refused by name",
+}
+
+
+def test_every_operator_is_lowered_or_listed() -> None:
+    assert {name for name in OPERATORS if rule_of(name) is None} == set(NOT_LOWERED)
+
+
+def test_every_rewrite_is_in_the_pipeline_once() -> None:
+    import importlib
+
+    from edgec.passes.rewrite import Rewrite
+
+    names = [rewrite.name for rewrite in PIPELINE]
+    assert len(names) == len(set(names))
+    modules = [
+        importlib.import_module(f"edgec.passes.{path.stem}") for path in (ROOT / "edgec/passes").glob("*.py") if path.stem != "__init__"
+    ]
+    assert {value.name for module in modules for value in vars(module).values() if isinstance(value, Rewrite)} == set(names)
+
+
+@pytest.mark.parametrize("name", [rewrite.name for rewrite in PIPELINE])
+def test_every_rewrite_states_its_algebra_and_has_a_text(name: str) -> None:
+    (rewrite,) = (item for item in PIPELINE if item.name == name)
+    assert inspect.getdoc(rewrite.function)
+    assert list((ROOT / "tests/passes/rewrites").glob(f"{name}*.eir"))
+
+
+@pytest.mark.parametrize("make", [environment, _environment], ids=["kernels", "package"])
+def test_templates_know_no_undefined_names(make: object) -> None:
+    found = make()  # type: ignore[operator]
+    assert isinstance(found, jinja2.Environment) and issubclass(found.undefined, jinja2.StrictUndefined)
+    assert found.list_templates()
+    for name in found.list_templates():
+        found.get_template(name)
+
+
+def test_every_kernel_has_its_template_and_the_reverse() -> None:
+    kernels = {path.name.removesuffix(".c.j2") for path in resource("templates", "c").glob("*.c.j2")} - {"kernels"}
+    assert kernels == set(TEMPLATES.values())
+
+
+def test_every_target_names_what_is_there() -> None:
+    for target in all_targets():
+        assert target.description and set(target.vocabularies) <= set(VOCABULARIES), target.name
+        assert all(target.arch in VOCABULARIES[isa].archs or not VOCABULARIES[isa].archs for isa in target.vocabularies), target.name
+
+
+def test_resources_lie_where_they_are_looked_for() -> None:
+    assert all(resource(kind).is_dir() for kind in KINDS)
+    with pytest.raises(ValueError, match="unknown kind"):
+        resource("recipes")
+
+
+def test_settings_are_the_fields_of_a_build() -> None:
+    assert set(SETTINGS) == set(BuildConfig.__dataclass_fields__)
+    assert all(configure(weights=form).weights == form for form in WEIGHTS)
+
+
+def test_every_verb_is_a_typed_function_of_the_same_name() -> None:
+    for verb in set(VERBS) - {"targets"}:
+        function = getattr(edgec, verb)
+        assert function is getattr(api, verb) and inspect.getdoc(function) and inspect.signature(function).return_annotation
+    assert set(edgec.__all__) >= set(VERBS) - {"targets"}
+    with pytest.raises(AttributeError, match="no attribute 'bild'"):
+        edgec.bild  # noqa: B018
+
+
+def test_no_file_of_the_project_is_stray() -> None:
+    """Data folders hold what their readers look for."""
+    assert not [path for path in (ROOT / "targets").iterdir() if path.suffix != ".yaml"]
+    assert not [path for path in (ROOT / "templates").rglob("*") if path.is_file() and path.suffix != ".j2"]
+    assert not [path for path in (ROOT / "runtimes").rglob("*") if path.is_file() and path.suffix not in (".c", ".h")]
