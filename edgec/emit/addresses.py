@@ -87,6 +87,8 @@ def address(program: Program, name: str, offset: Expr, c_type: str, sizes: dict[
     scope = Scope({}, sizes)
     if root.kind in (Kind.INPUT, Kind.OUTPUT):
         base, place = f"run->{port_field(program, root.name)}", start + offset * buffer.dtype.bytes
+        if not (isinstance(place, Const) and place.value == 0):  # these pointers have types, and places are bytes
+            base = f"({'const ' if root.kind is Kind.INPUT else ''}unsigned char *){base}"
     else:
         if buffer.address is None:
             raise ValueError(f"buffer {name!r} has no address: plan the Program first")

@@ -96,12 +96,12 @@ def _normalize(
     result, outer, inner, index = _frame(lowering, node, value, axes)
     x, n = value.at(index), convert(product(tuple(value.shape[d] for d in axes)), FLOAT)
     total, add = _running("total", 0.0, lambda s: s + x, inner)
-    mean, inverse, d = var("mean", FLOAT), var("inverse", FLOAT), var("d", FLOAT)
-    squares = var("squares", FLOAT)
+    mean, inverse, squares = var("mean", FLOAT), var("inverse", FLOAT), var("squares", FLOAT)
+    d, again = var("d", FLOAT), var("d_again", FLOAT)  # one name each: loops of one element vanish, and then share a scope
     square: list[Statement] = [Declare(d, x - mean), Assign(squares, squares + d * d)]
     epsilon = real(node.attributes["epsilon"])
-    scaled = (d * inverse) * parameter(scale, index)
-    last: list[Statement] = [Declare(d, x - mean), _store(result, index, scaled if bias is None else scaled + parameter(bias, index))]
+    scaled = (again * inverse) * parameter(scale, index)
+    last: list[Statement] = [Declare(again, x - mean), _store(result, index, scaled if bias is None else scaled + parameter(bias, index))]
     body = [
         *add, Declare(mean, total / n), Declare(squares, real(0.0), mutable=True), *loop(inner, square),
         Declare(inverse, real(1.0) / unary("sqrt", squares / n + epsilon)), *loop(inner, last),

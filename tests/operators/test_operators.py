@@ -36,7 +36,7 @@ MISSING = frozenset("""
     LpPool MatMulInteger MaxUnpool MelWeightMatrix NonMaxSuppression NonZero OneHot RNN ReverseSequence RoiAlign Scan Scatter
     ScatterElements ScatterND Sinh Tan TensorScatter TopK Unique
     Bernoulli ImageDecoder Multinomial NegativeLogLikelihoodLoss RandomUniformLike STFT SequenceMap SoftmaxCrossEntropyLoss
-    OptionalGetElement OptionalHasElement ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert
+    OptionalGetElement ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert
     SequenceLength SplitToSequence RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer
 """.split())  # fmt: skip
 # What a package holds is numbers of the usual types, in static shapes without empty tensors; that much may be refused of any operator.

@@ -1,0 +1,42 @@
+"""Random graphs on every backend: quantized ones give the evaluator's bytes, float ones ONNX Runtime's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from edgec.targets import load_target
+from tests.conftest import require
+from tests.contract.examiner import WHOLE, available
+from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend
+from tests.operators.case import Case
+from tests.operators.float_cases import float_case
+from tests.operators.int8_cases import KINDS, int8_case
+from tests.operators.suite import OK, run_cases
+
+BLOCK = 60 if not WHOLE else 240
+BLOCKS = range(1) if not WHOLE else range(4)
+BACKENDS = (*NATIVE, *((SANITIZED, *FOREIGN) if WHOLE else ()))
+MAKERS: dict[str, Callable[[int], Case]] = {"int8": int8_case, "float": float_case}
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+def test_random_graphs(backend: Backend, kind: str, block: int, tmp_path: Path) -> None:
+    """Every graph is supported and right; a seed that fails names itself."""
+    require(*backend.needs)
+    isas = [isa for isa in backend.isas if not isa or backend.foreign or available(isa)]
+    cases = [MAKERS[kind](seed) for seed in range(block * BLOCK, (block + 1) * BLOCK)]
+    outcomes = run_cases(cases, load_target(backend.target), tmp_path, isas, backend.optimize, backend.flags)
+    assert len(outcomes) == BLOCK
+    assert {item.case: f"{item.operator}: {item.message}" for item in outcomes if item.verdict != OK} == {}
+
+
+def test_the_quantized_graphs_are_exact_by_contract() -> None:
+    """The evaluator promises every byte of them, so none is compared with a tolerance."""
+    cases = [int8_case(seed) for seed in range(BLOCK)]
+    assert {case.operator for case in cases} == {maker.__name__ for maker in KINDS}
+    assert [case.name for case in cases if case.rtol] == []
