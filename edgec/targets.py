@@ -28,6 +28,7 @@ class Target:
     compilers: tuple[str, ...] = ()  # tried in order after --cc and $CC
     zig_triple: str = ""
     flags: tuple[str, ...] = ()
+    zig_flags: tuple[str, ...] = ()  # in place of `flags` for zig, which knows processors by -mcpu alone
     emulator: tuple[str, ...] = ()  # command that runs a foreign executable here, e.g. qemu-aarch64 -L ...
 
 

@@ -44,7 +44,7 @@ def compile_package(
         "-std=c99",
         *_optimization(compiler, optimize),
         *_position(target),
-        *target.flags,
+        *(target.zig_flags if compiler.is_zig else target.flags),
         "-Iinclude",
         "-Isrc",
         "-Iexam",
@@ -52,19 +52,24 @@ def compile_package(
     ]
     core = [f"src/{name}.c", f"src/{name}_dispatch.c", *(f"src/{name}_kernels_{isa}.c" for isa in facts["vocabularies"])]
     core += {"incbin": [f"src/{name}_weights.S"], "c": [f"src/{name}_weights.c"], "bin": []}[form]
+    linking = () if compiler.is_zig else target.flags  # zig would make its C library anew for the processor
     pool = [] if target.os == "windows" else [f"src/{name}_pool.c"]
-    exam = [f"exam/{name}_exam.c", f"exam/{name}_vectors.c"] if (directory / f"exam/{name}_exam.c").exists() else []
+    exam = (
+        [f"exam/{name}_exam.c", f"exam/{name}_vectors.c"]
+        if (directory / f"exam/{name}_exam.c").exists() and target.os not in ("ios", "windows")
+        else []
+    )
     sources = [*core, *pool, *exam]
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as workers:
         objects = list(workers.map(lambda source: _compile(compiler, directory, source, flags), sources))
     inner, linked = objects[: len(core)], objects[: len(core) + len(pool)]
     library = _archive(compiler, directory, linked, out / f"lib{name}.a")
     if target.os in ("linux", "any", "macos"):
-        library = _link(compiler, directory, linked, out / f"lib{name}.so", [*target.flags, "-shared", *extra_flags])
+        library = _link(compiler, directory, linked, out / f"lib{name}.so", [*linking, "-shared", *extra_flags])
     program = None
-    if exam and target.os not in ("ios", "windows"):
+    if exam:
         static = ["-static"] if not runs_here(target) and target.os in ("linux", "android") and "android" not in compiler.command[0] else []
-        program = _link(compiler, directory, objects, out / f"{name}_exam", [*target.flags, *static, *extra_flags])
+        program = _link(compiler, directory, objects, out / f"{name}_exam", [*linking, *static, *extra_flags])
     return Built(program, library, tuple(inner), compiler)
 
 

@@ -41,9 +41,18 @@ def find_compiler(target: Target, cc: str | None = None) -> Compiler:
             return found
         tried.append(Problem("not found, or for another processor", f"{name} ({origin})"))
     if target.zig_triple and find_spec("ziglang") is not None:
-        zig = (sys.executable, "-m", "ziglang")
-        return Compiler((*zig, "cc", "-target", target.zig_triple), (*zig, "ar"), "ziglang", is_zig=True)
+        return _zig(target)
     raise ToolchainError(f"no C compiler for target {target.name}", tried, hint=_hint(target))
+
+
+def _zig(target: Target) -> Compiler:
+    """zig brings the C libraries of most systems; of iOS it has none, but macOS's declarations are the same."""
+    zig = (sys.executable, "-m", "ziglang")
+    headers: tuple[str, ...] = ()
+    if target.os == "ios":
+        folder = Path(str(find_spec("ziglang").origin)).parent  # type: ignore[union-attr]
+        headers = ("-isystem", str(folder / "lib" / "libc" / "include" / "any-darwin-any"))
+    return Compiler((*zig, "cc", "-target", target.zig_triple, *headers), (*zig, "ar"), "ziglang", is_zig=True)
 
 
 def _hint(target: Target) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from edgec.errors import ToolchainError
-from edgec.targets import load_target
-from edgec.toolchain import compile_package, find_compiler
+from edgec.targets import load_target, runs_here
+from edgec.toolchain import compile_package, find_compiler, run_exam
 from edgec.toolchain import find as finding
 from tests.emit.packages import write_package
 from tests.emit.programs import exam_of, small_program
@@ -55,6 +56,43 @@ def test_zig_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finding, "find_spec", lambda name: object())
     found = find_compiler(load_target("rpi4"))
     assert found.is_zig and found.command[-2:] == ("-target", "aarch64-linux-musl")
+
+
+ZIG = """import os, sys
+words = sys.argv[2:]
+if sys.argv[1] == "cc":
+    at = words.index("-target")
+    assert words[at + 1] == "x86_64-linux-musl" and not any(word.startswith("-march") for word in words)
+    words = [word for word in words[:at] + words[at + 2:] if word != "-fno-sanitize=undefined"]
+os.execvp("gcc" if sys.argv[1] == "cc" else "ar", [sys.argv[1], *words])
+"""
+
+
+def test_a_package_is_compiled_by_ziglang_alone(tmp_path: Path, needs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that stands in for ziglang: called as it wants to be, with its own flags in place of the target's."""
+    needs("gcc")
+    (tmp_path / "ziglang").mkdir()
+    (tmp_path / "ziglang/__init__.py").touch()
+    (tmp_path / "ziglang/__main__.py").write_text(ZIG)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    target = replace(load_target("x86-64"), compilers=(), flags=("-march=wrong",), zig_flags=("-O1",))
+    program = small_program()
+    folder = write_package(tmp_path / "package", program, target, exam_of(program, vectors=1))
+    built = compile_package(folder, target, optimize="-O0")
+    assert built.compiler.is_zig and built.compiler.origin == "ziglang"
+    if runs_here(target):
+        assert run_exam(built, target).returncode == 0
+
+
+def test_zig_gets_apple_headers_for_ios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ziglang").mkdir()
+    (tmp_path / "ziglang/__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    command = find_compiler(load_target("ios-arm64")).command
+    assert command[-2:] == ("-isystem", str(tmp_path / "ziglang/lib/libc/include/any-darwin-any"))
 
 
 def test_a_failing_compiler_is_quoted(tmp_path: Path) -> None:
