@@ -3,50 +3,77 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import edgec
-from edgec.cli.console import Console, ProgressDisplay, table
+from edgec.cli.console import Console, table
 from edgec.comparison import Comparison
 
 HERE = Path(__file__).parent / "digits"
+MODEL, CALIBRATION, EVALUATION = HERE / "digits.onnx", HERE / "calibration.npz", HERE / "evaluation.npz"
 OUT = Path("build/demo")
 SECONDS = 0.5
 
 
-def build(precision: str, progress: ProgressDisplay) -> tuple[edgec.Package, Comparison, float]:
-    """One package, its scores on the held-out images, and its median latency in microseconds."""
-    calib = HERE / "calibration.npz"
-    package = edgec.build(HERE / "digits.onnx", precision=precision, calib=calib, out=OUT / precision, progress=progress)
+@dataclass(frozen=True)
+class Result:
+    """One package that passed its exam, its scores on the held-out images, and what the exam program measured."""
+
+    package: edgec.Package
+    scores: Comparison
+    speed: dict[str, float | str]
+
+
+def build(precision: str, console: Console) -> Result:
+    console.note(f"building {precision}")
+    with console.progress() as progress:
+        package = edgec.build(MODEL, precision=precision, calib=CALIBRATION, out=OUT / precision, progress=progress)
     package.examine()
-    scores = edgec.compare(HERE / "digits.onnx", package, HERE / "evaluation.npz", labels="labels")
-    return package, scores, package.benchmark(SECONDS)["p50_us"]
+    scores = edgec.compare(MODEL, package, EVALUATION, labels="labels")
+    return Result(package, scores, package.benchmark(SECONDS))
+
+
+def row(precision: str, result: Result) -> tuple[object, ...]:
+    facts, scores = result.package.manifest, result.scores
+    sizes = (f"{facts['weights']['bytes'] / 1024:.1f} KiB", f"{facts['arena']['bytes'] / 1024:.1f} KiB")
+    return (
+        f"edgec {precision}",
+        f"{scores.accuracy['package'][0]:.2%}",
+        f"{scores.outputs[0].agreement:.2%}",
+        f"{result.speed['p50_us']:.1f}",
+        result.speed["isa"],
+        *sizes,
+    )
+
+
+def show(results: dict[str, Result], console: Console) -> None:
+    int8 = results["int8"]
+    rows = [("ONNX Runtime fp32", f"{int8.scores.accuracy['fp32'][0]:.2%}", "", "", "", "", "")]
+    columns = ["", "top-1", "agreement with fp32", "latency us (p50)", "instructions", "weights", "arena"]
+    shown = table(
+        f"digits, {int8.scores.samples} held-out images, one thread; both packages passed their exams",
+        columns,
+        [*rows, *(row(precision, result) for precision, result in results.items())],
+    )
+    where = f"The INT8 package lies in {int8.package.directory}/; start with include/digits.h and src/digits.c."
+    program, calibration, model = (os.path.relpath(path) for path in (Path(sys.executable).parent / "edgec", CALIBRATION, MODEL))
+    command = f"{program} build --target rpi4 --calib {calibration} {model}"
+    following = f"Next, for a Raspberry Pi 4 (a cross-compiler, such as Debian's gcc-aarch64-linux-gnu, or --no-compile):\n  {command}"
+    console.result({}, ["", shown, "", where, following])
 
 
 def main() -> int:
     console = Console()
     try:
-        with console.progress() as progress:
-            results = {precision: build(precision, progress) for precision in ("fp32", "int8")}
+        show({precision: build(precision, console) for precision in ("fp32", "int8")}, console)
     except edgec.EdgecError as error:
         console.error(error)
         return error.exit_code
-    reference = results["fp32"][1].accuracy["fp32"][0]
-    rows: list[tuple[object, ...]] = [("ONNX Runtime fp32", f"{reference:.2%}", "", "", "", "")]
-    for precision, (package, scores, latency) in results.items():
-        facts = package.manifest
-        sizes = (f"{facts['weights']['bytes'] / 1024:.1f} KiB", f"{facts['arena']['bytes'] / 1024:.1f} KiB")
-        rows.append(
-            (f"edgec {precision}", f"{scores.accuracy['package'][0]:.2%}", f"{scores.outputs[0].agreement:.2%}", f"{latency:.1f}", *sizes)
-        )
-    columns = ["", "top-1", "agreement with fp32", "latency us (p50)", "weights", "arena"]
-    shown = table(f"digits, {results['int8'][1].samples} held-out images; both exams passed", columns, rows)
-    where = f"\nThe INT8 package: {results['int8'][0].directory}/ (start with include/digits.h and src/digits.c)"
-    following = (
-        "For a Raspberry Pi 4: .venv/bin/edgec build --target rpi4 --calib examples/digits/calibration.npz examples/digits/digits.onnx"
-    )
-    console.result({}, [shown, where, following])
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 
