@@ -94,6 +94,15 @@ def requantize(code: Expr, source: Params, result: Params, low: int, high: int, 
     return settle(cast(difference(code, source.zero), FLOAT) * real(float(factor)), low, high, result.zero, activation)
 
 
+def requantize_table(source: Params, result: Params, activation: DType) -> np.ndarray:
+    """Clause 7 for every code, the lowest one first, in binary32."""
+    low, high = limits(activation)
+    factor = np.float32(source.scale) / np.float32(result.scale)
+    steps = np.rint((np.arange(low, high + 1) - source.zero).astype(np.float32) * factor)
+    codes: np.ndarray = np.clip(steps, low - result.zero, high - result.zero).astype(np.int32) + result.zero
+    return codes.astype(activation.numpy)
+
+
 def number_code(number: float, params: Params, activation: DType) -> int:
     """Clause 2 for a constant, in binary32."""
     low, high = limits(activation)

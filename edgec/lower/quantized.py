@@ -9,14 +9,27 @@ import numpy as np
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.lower.builder import Lowering, Unsupported
-from edgec.lower.coding import Params, coded_form, decoded, difference, limits, number_code, quantize, requantize, settle, shift_to
+from edgec.lower.coding import (
+    Params,
+    coded_form,
+    decoded,
+    difference,
+    limits,
+    number_code,
+    quantize,
+    requantize,
+    requantize_table,
+    settle,
+    shift_to,
+)
 from edgec.lower.elementwise import layout_of, once
 from edgec.lower.movement import broadcast_index
 from edgec.lower.moves import concatenated
 from edgec.lower.tail import activation_bounds, sole_reader
-from edgec.lower.values import Coded, Index, Value
-from edgec.program.expr import FLOAT, INT, Expr, cast, real
+from edgec.lower.values import Coded, Index, Value, elements
+from edgec.program.expr import FLOAT, INT, Expr, cast, load, real
 
+FEW_CODES = 1024  # a tensor of no more is requantized by arithmetic
 LARGEST_MULTIPLIER = np.float32(2.0**64)
 EIGHT_BIT = (DType.INT8, DType.UINT8)
 
@@ -109,9 +122,7 @@ def quantize_node(lowering: Lowering, node: Node) -> None:
         if source == params:
             lowering.define(node.outputs[0], as_onnx(lowering, codes, dtype))
             return
-        low, high = limits(lowering.activation)
-        result = deferred(lowering, codes, lambda index: requantize(codes.at(index), source, params, low, high, lowering.activation))
-        result = result.by(codes, node=node.name, op="Requantize")
+        result = _requantized(lowering, codes, source, params).by(codes, node=node.name, op="Requantize")
     else:
         result = deferred(lowering, value, lambda index: quantize(value.at(index), params, lowering.activation))
         result = result.by(value, node=node.name, op=node.op)
@@ -255,14 +266,21 @@ def concat_pattern(lowering: Lowering, node: Node) -> bool:
     end = ending(lowering, node.outputs[0], activation=False)
     if end is None or not usable(*(ratio(item.scale, end.params.scale) for item in known)):
         return False
-    parts = [_requantized(lowering, value, item, end.params) for value, item in zip(codes, known, strict=True)]
+    parts = [_part(lowering, value, item, end.params) for value, item in zip(codes, known, strict=True)]
     finish(lowering, end, concatenated(lowering, node, end.name, parts, node.inputs))
     return True
 
 
-def _requantized(lowering: Lowering, codes: Value, source: Params, result: Params) -> Value:
+def _part(lowering: Lowering, codes: Value, source: Params, result: Params) -> Value:
     if source == result:
         return codes
+    return _requantized(lowering, codes, source, result).by(codes, op="Requantize")
+
+
+def _requantized(lowering: Lowering, codes: Value, source: Params, result: Params) -> Value:
+    """Clause 7, by a table where there are more codes than it has entries."""
     low, high = limits(lowering.activation)
-    value = deferred(lowering, codes, lambda index: requantize(codes.at(index), source, result, low, high, lowering.activation))
-    return value.by(codes, op="Requantize")
+    if elements(codes.shape) <= FEW_CODES:
+        return deferred(lowering, codes, lambda index: requantize(codes.at(index), source, result, low, high, lowering.activation))
+    buffer = lowering.constant("requantize_table", requantize_table(source, result, lowering.activation))
+    return deferred(lowering, codes, lambda index: load(buffer, cast(codes.at(index), INT) - low, lowering.activation))
