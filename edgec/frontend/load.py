@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import defs, numpy_helper
+from onnx import defs, numpy_helper, version_converter
 
 from edgec.errors import ModelError, Problem, UsageError
 from edgec.frontend.builder import Builder
@@ -64,13 +64,18 @@ def from_proto(model: onnx.ModelProto, shapes: Shapes | None = None, base_dir: P
 def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) -> Imported:
     """Translate a model that is ours to change."""
     check_text(model)
-    versions = _versions(model)
+    versions, found = _versions(model), []
+    if versions.get("", OLDEST) < OLDEST:
+        found = [f"converted from operator set {versions['']} to {OLDEST} by onnx.version_converter"]
+        model = _converted(model, versions[""])
+        versions = _versions(model)
     problems = load_external(model, base_dir)
     if problems:
         raise ModelError(f"{len(problems)} tensor(s) could not be read", problems)
     file = model.graph
     initializers = {tensor.name for tensor in file.initializer}
     types, notes = pin_inputs([value for value in file.input if value.name not in initializers], shapes or {})
+    notes = [*found, *notes]
     nodes = ordered(file, set(types) | initializers | {tensor.values.name for tensor in file.sparse_initializer})
     functions = {(item.domain, item.name, item.overload): item for item in model.functions}
     graph = Graph(file.name or "model", list(types), [value.name for value in file.output])
@@ -101,10 +106,18 @@ def _versions(model: onnx.ModelProto) -> dict[str, int]:
     """Operator set per domain; ModelError outside of what edgec and the installed onnx know."""
     versions = {"" if item.domain == "ai.onnx" else item.domain: item.version for item in model.opset_import}
     newest = defs.onnx_opset_version()
-    if "" in versions and not OLDEST <= versions[""] <= newest:
-        hint = "upgrade the onnx package" if versions[""] > newest else "convert the model with onnx.version_converter"
-        raise ModelError(f"operator set {versions['']} is not supported, {OLDEST} to {newest} are", hint=hint)
+    if not 1 <= versions.get("", OLDEST) <= newest:
+        raise ModelError(f"operator set {versions['']} is not supported, 1 to {newest} are", hint="a newer onnx package may know it")
     return versions
+
+
+def _converted(model: onnx.ModelProto, version: int) -> onnx.ModelProto:
+    """The model in the oldest operator set whose operators broadcast as today's do."""
+    try:
+        return version_converter.convert_version(model, OLDEST)
+    except Exception as error:  # whatever the converter's C++ throws: it is about the model
+        what = f"operator set {version} cannot be converted to {OLDEST}: {str(error).splitlines()[0][:200]}"
+        raise ModelError(what, hint="export the model again, with a newer operator set") from error
 
 
 def _read_initializers(builder: Builder, file: onnx.GraphProto) -> None:

@@ -84,12 +84,23 @@ def test_unknown_operators_are_all_listed_with_name_opset_and_hint() -> None:
     assert "domain acme" in found["mine (acme.Fancy, opset 3)"].hint
 
 
-@pytest.mark.parametrize("opset", [6, 99])
+@pytest.mark.parametrize("opset", [0, 99])
 def test_unknown_opset(opset: int) -> None:
     proto = relu()
     proto.opset_import[0].version = opset
-    with pytest.raises(ModelError, match=f"operator set {opset} is not supported, 7 to"):
+    with pytest.raises(ModelError, match=f"operator set {opset} is not supported, 1 to"):
         from_proto(proto)
+
+
+def test_old_operator_sets_are_converted_or_refused() -> None:
+    """Operator set 6 said along which axis an operand broadcasts; the converter knows only the last ones."""
+    for axis, extent in ((2, 4), (1, 3)):
+        proto = model([node("Add", "x b", "y", broadcast=1, axis=axis)], {"x": [2, 3, 4], "b": [extent]}, ["y"], opset=6)
+        if axis == 2:
+            assert "operator set 6" in from_proto(proto).notes[0]
+        else:
+            with pytest.raises(ModelError, match="operator set 6 cannot be converted to 7"):
+                from_proto(proto)
 
 
 def test_an_operator_of_another_opset() -> None:

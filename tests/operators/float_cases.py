@@ -35,9 +35,14 @@ def _window(graph: Graph, x: str, g: Generator) -> list[str] | None:
 
 
 # Floor and the like are left out: where their operand is rounded otherwise, they differ by one
+FUNCTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("Elu", {"alpha": 0.7}), ("LeakyRelu", {"alpha": 0.2}), ("HardSigmoid", {}), ("Erf", {}), ("Softplus", {}), ("Gelu", {}),
+    ("HardSwish", {}), ("Softsign", {}), ("Mish", {}),
+)  # fmt: skip
+
+
 def _function(graph: Graph, x: str, g: Generator) -> list[str]:
-    op, attributes = (("Elu", {"alpha": 0.7}), ("LeakyRelu", {"alpha": 0.2}), ("HardSigmoid", {}), ("Erf", {}), ("Softplus", {}), ("Gelu", {}),
-                      ("HardSwish", {}), ("Softsign", {}), ("Mish", {}))[int(g.integers(9))]  # fmt: skip
+    op, attributes = FUNCTIONS[int(g.integers(len(FUNCTIONS)))]
     return add(graph, op, [x], **attributes)
 
 

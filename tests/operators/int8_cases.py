@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from edgec.oracle import Evaluator
-from tests.oracle.models import Builder, random_q
 from tests.operators.case import Case
+from tests.oracle.models import Builder, random_q
 
 Shape = tuple[int, ...]
 CODES = (np.uint8, np.int8)

@@ -93,8 +93,9 @@ def _single(name: str, op: str, shapes: Shapes, constants: Sequence[Any] = (), d
 
 
 def _broadcasts() -> Iterator[Case]:
-    pairs = [((), ()), ((), (2, 3)), ((3,), (2, 1)), ((1, 1), (4,)), ((2, 1, 3), (1, 5, 1)), ((7,), (2, 3, 5, 7)), ((2, 3, 1, 7), (3, 5, 1)),
-             ((1, 1, 1, 1, 1), (2, 3)), ((2, 1, 2, 1, 2, 1), (1, 3, 1, 3, 1, 3)), ((1, 17, 1, 1), (1, 17, 5, 3))]  # fmt: skip
+    pairs = [((), ()), ((), (2, 3)), ((3,), (2, 1)), ((1, 1), (4,)), ((2, 1, 3), (1, 5, 1)), ((7,), (2, 3, 5, 7)),
+             ((2, 3, 1, 7), (3, 5, 1)), ((1, 1, 1, 1, 1), (2, 3)),
+             ((2, 1, 2, 1, 2, 1), (1, 3, 1, 3, 1, 3)), ((1, 17, 1, 1), (1, 17, 5, 3))]  # fmt: skip
     for op, (a, b) in product(("Add", "Sub", "Mul", "Div", "Max", "Pow", "Greater"), pairs):
         if op != "Pow":
             yield _single(f"broadcast_{op}_{a}_{b}", op, [a, b])
@@ -212,7 +213,8 @@ def _resizes() -> Iterator[Case]:
 def _slices() -> Iterator[Case]:
     far = 2**62
     rows: list[tuple[list[int], list[int], list[int], list[int]]] = [
-        ([0], [far], [0], [1]), ([-1], [-far], [1], [-1]), ([-1], [-far], [2], [-2]), ([5], [0], [2], [-2]), ([1, -2], [far, -far], [0, 2], [2, -1]),
+        ([0], [far], [0], [1]), ([-1], [-far], [1], [-1]), ([-1], [-far], [2], [-2]), ([5], [0], [2], [-2]),
+        ([1, -2], [far, -far], [0, 2], [2, -1]),
         ([-3], [-1], [-1], [1]), ([0, 0, 0], [1, 2, 3], [2, 1, 0], [1, 1, 1]), ([6], [-far], [2], [-3]), ([100], [-100], [1], [-4]),
     ]  # fmt: skip
     for index, operands in enumerate(rows):
@@ -306,3 +308,12 @@ def _chains() -> Iterator[Case]:
     a = net.node("Relu", "x0")
     b = net.node("Conv", a, net.normal(3, 3, 1, 1))
     yield net.case(a, b, net.node("Add", a, b), net.node("Identity", b))
+    net = Net("chain_convolution_inside_the_input", (1, 5, 3, 4))
+    part = net.node("Slice", "x0", net.constant([3]), net.constant([4]), net.constant([1]))
+    yield net.case(net.node("Conv", part, net.normal(2, 1, 1, 1)))
+    net = Net("chain_convolutions_inside_the_output", (1, 5, 3, 4))
+    planes = [net.node("Conv", "x0", net.normal(1, 5, 1, 1)) for _ in range(3)]
+    yield net.case(net.node("Concat", *planes, axis=1))
+    for shape in ((3, 1), (1, 1), (2, 3, 1)):
+        net = Net(f"layer_normalization_of_one_{shape}", shape)
+        yield net.case(net.node("LayerNormalization", "x0", net.normal(1), net.normal(1), axis=-1))

@@ -43,7 +43,8 @@ class Compiled:
             return f"the case has no tensors of numbers for {missing}, but the model was accepted"
         for port, array in zip(self.program.inputs, self.inputs(), strict=True):
             if (array.dtype, array.nbytes) != (port.dtype.numpy, port_bytes(port)):
-                return f"input {port.name} is {array.dtype}{list(array.shape)}, the package takes {port_bytes(port)} bytes of {port.dtype.value}"
+                wanted = f"{port_bytes(port)} bytes of {port.dtype.value}"
+                return f"input {port.name} is {array.dtype}{list(array.shape)}, the package takes {wanted}"
         return ""
 
 

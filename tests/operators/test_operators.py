@@ -25,25 +25,26 @@ ONE_IN = 16  # the sample has a case of every operator, and one in so many of th
 
 # A case whose result differs, and why: it must differ still.
 EXCUSES = {
-    "test_resize_downsample_scales_linear_align_corners": "ONNX's reference takes the last pixel from the scale (2.4), not from the size (2)",
+    "test_resize_downsample_scales_linear_align_corners": "ONNX's reference computes with a size of 2.4 pixels, where there are 2",
     "test_resize_downsample_scales_cubic_align_corners": "the same",
     "test_triu_zero": "a first dimension of size 0 counts as not known, and becomes 1",
 }
 # Operators that no package can compute yet.
-MISSING = frozenset("""
-    Acos Acosh Asin Asinh Atan Atanh BitCast BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Col2Im Compress ConvInteger Cosh CumProd CumSum
-    DFT DeformConv Det DynamicQuantizeLinear Einsum EyeLike GRU GatherElements GatherND GridSample Hardmax LSTM Loop LpNormalization
-    LpPool MatMulInteger MaxUnpool MelWeightMatrix NonMaxSuppression NonZero OneHot RNN ReverseSequence RoiAlign Scan Scatter
-    ScatterElements ScatterND Sinh Tan TensorScatter TopK Unique
-    Bernoulli ImageDecoder Multinomial NegativeLogLikelihoodLoss RandomUniformLike STFT SequenceMap SoftmaxCrossEntropyLoss
-    OptionalGetElement ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert
-    SequenceLength SplitToSequence RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer
-""".split())  # fmt: skip
+MISSING = {
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitCast", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Col2Im",
+    "Compress", "ConvInteger", "Cosh", "CumProd", "CumSum", "DFT", "DeformConv", "Det", "DynamicQuantizeLinear", "Einsum", "EyeLike",
+    "GRU", "GatherElements", "GatherND", "GridSample", "Hardmax", "LSTM", "Loop", "LpNormalization", "LpPool", "MatMulInteger",
+    "MaxUnpool", "MelWeightMatrix", "NonMaxSuppression", "NonZero", "OneHot", "RNN", "ReverseSequence", "RoiAlign", "Scan", "Scatter",
+    "ScatterElements", "ScatterND", "Sinh", "Tan", "TensorScatter", "TopK", "Unique", "Bernoulli", "ImageDecoder", "Multinomial",
+    "NegativeLogLikelihoodLoss", "RandomUniformLike", "STFT", "SequenceMap", "SoftmaxCrossEntropyLoss", "OptionalGetElement",
+    "ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
+    "SplitToSequence", "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
+}  # fmt: skip
 # What a package holds is numbers of the usual types, in static shapes without empty tensors; that much may be refused of any operator.
 REASONS = re.compile(
     r"element type \S+ is not supported|a tensor of \S+ is not supported|the result is float(16|64)|is not a tensor"
-    r"|\((\w+\.)+\w+, opset \d+\): has no implementation|operator set \d+ is not supported"
-    r"|its shape is \[.*\?|nothing is left of axis|does not split into \[0|does not reshape to \[3, 4, 0\]"
+    r"|\((\w+\.)+\w+, opset \d+\): has no implementation|operator set \d+ (is not supported|cannot be converted)"
+    r"|its shape is \[.*\?|nothing is left of axis|does not split into \[0|does not reshape to \[3, 4, 0\]|PRelu, opset 7\): shapes .* do not broadcast"
     r"|is in training mode|chooses its branch while the model runs|is computed while the model runs"
     r"|over (3|three) spatial axes|indices as an output|Mod of float operands|of bool|mode CRD is not supported"
     r"|antialias is not supported|tf_crop_and_resize|blocked quantization|only constant per-tensor 8-bit parameters"
