@@ -9,6 +9,7 @@ import numpy as np
 
 from edgec.ir.graph import Graph
 from edgec.ops.registry import Role
+from edgec.quant.additions import exact_additions
 from edgec.quant.observers import Histogram, Range, merged
 from edgec.quant.selection import Selection
 
@@ -34,11 +35,14 @@ class Parameters:
         return np.asarray(np.clip(stored, 0, 255), np.uint8)
 
 
-def parameters_of(limits: Range) -> Parameters:
-    """Parameters whose 256 levels span `limits` and zero; the scale is a binary32 number."""
+def parameters_of(limits: Range, scale: float | None = None, multiple: int = 1) -> Parameters:
+    """Parameters whose 256 levels span `limits` and zero; the scale, when it is not given, is the binary32 number that just does.
+
+    multiple: the zero point is a multiple of it.
+    """
     low, high = min(0.0, limits[0]), max(0.0, limits[1])
-    scale = float(np.float32(min(max((high - low) / 255, SMALLEST_SCALE), LARGEST_SCALE)))
-    return Parameters(scale, int(np.clip(np.rint(-low / scale), 0, 255)))
+    scale = scale or float(np.float32(min(max((high - low) / 255, SMALLEST_SCALE), LARGEST_SCALE)))
+    return Parameters(scale, int(np.clip(np.rint(-low / scale / multiple) * multiple, 0, 256 - multiple)))
 
 
 @dataclass
@@ -91,7 +95,9 @@ def choose_parameters(
                 continue
             families.unite(whole, mine)
             chosen[whole] = limits(whole)
-    return {value: parameters_of(chosen[families.root(value)]) for value in selection.values}
+    roots = {value: families.root(value) for value in selection.values}
+    scales, even = exact_additions(selection, roots, {root: parameters_of(chosen[root]).scale for root in roots.values()})
+    return {value: parameters_of(chosen[root], scales[root], 2 if root in even else 1) for value, root in roots.items()}
 
 
 def moved_values(selection: Selection) -> frozenset[str]:
