@@ -85,6 +85,10 @@ def _shift(a: Expr, b: Expr, direction: str) -> Expr:
     return select(negative, all_ones - shifted, shifted)
 
 
+def _complement(a: Expr) -> Expr:
+    return binary("xor", a, const(-1 if _is_signed(a.dtype) else 2 ** (8 * a.dtype.bytes) - 1, a.dtype))
+
+
 def _is_signed(dtype: DType) -> bool:
     return not dtype.value.startswith("uint")
 
@@ -98,6 +102,10 @@ operator("Min", _arithmetic, scalar=minimum)
 operator("Max", _arithmetic, scalar=maximum)
 operator("Mod", _integers_only, scalar=_mod)
 operator("BitShift", _arithmetic, scalar=_shift)
+operator("BitwiseAnd", _arithmetic, scalar=lambda a, b: binary("and", a, b))
+operator("BitwiseOr", _arithmetic, scalar=lambda a, b: binary("or", a, b))
+operator("BitwiseXor", _arithmetic, scalar=lambda a, b: binary("xor", a, b))
+operator("BitwiseNot", _arithmetic, scalar=_complement)
 operator("PRelu", _prelu, scalar=lambda x, slope: select(binary("lt", x, 0.0), slope * x, x))
 operator("Clip", _clip, role=Role.TABLE, scalar=_clamp)
 operator("Where", _where, scalar=select)

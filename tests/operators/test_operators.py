@@ -31,7 +31,7 @@ EXCUSES = {
 }
 # Operators that no package can compute yet.
 MISSING = {
-    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitCast", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Col2Im",
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitCast", "Col2Im",
     "Compress", "ConvInteger", "Cosh", "CumProd", "CumSum", "DFT", "DeformConv", "Det", "DynamicQuantizeLinear", "Einsum", "EyeLike",
     "GRU", "GatherElements", "GatherND", "GridSample", "Hardmax", "LSTM", "Loop", "LpNormalization", "LpPool", "MatMulInteger",
     "MaxUnpool", "MelWeightMatrix", "NonMaxSuppression", "NonZero", "OneHot", "RNN", "ReverseSequence", "RoiAlign", "Scan", "Scatter",
@@ -44,7 +44,8 @@ MISSING = {
 REASONS = re.compile(
     r"element type \S+ is not supported|a tensor of \S+ is not supported|the result is float(16|64)|is not a tensor"
     r"|\((\w+\.)+\w+, opset \d+\): has no implementation|operator set \d+ (is not supported|cannot be converted)"
-    r"|its shape is \[.*\?|nothing is left of axis|does not split into \[0|does not reshape to \[3, 4, 0\]|PRelu, opset 7\): shapes .* do not broadcast"
+    r"|its shape is \[.*\?|nothing is left of axis|does not split into \[0|does not reshape to \[3, 4, 0\]"
+    r"|PRelu, opset 7\): shapes .* do not broadcast"
     r"|is in training mode|chooses its branch while the model runs|is computed while the model runs"
     r"|over (3|three) spatial axes|indices as an output|Mod of float operands|of bool|mode CRD is not supported"
     r"|antialias is not supported|tf_crop_and_resize|blocked quantization|only constant per-tensor 8-bit parameters"

@@ -43,9 +43,9 @@ BINARY: dict[str, Any] = {
     "lt": np.less,
     "le": np.less_equal,
     "eq": np.equal,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "xor": np.not_equal,
+    "and": np.bitwise_and,  # of booleans, the logical ones
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
     "shl": np.left_shift,
     "shr": np.right_shift,
     "div": lambda a, b: a / b if a.dtype.kind == "f" else a.dtype.type(int(a / b)),
@@ -86,6 +86,8 @@ OPERANDS: dict[str, list[np.ndarray]] = {
     "Xor": [BOOLS] * 2,
     "Not": [BOOLS],
     "Mod": [INTS, INTS[INTS != 0]],
+    **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor"), [INTS] * 2),
+    "BitwiseNot": [INTS],
     "Where": [BOOLS, FLOATS[:3], FLOATS[3:5]],
     "BitShift": [np.array([1, 5, 200], np.uint8), np.array([0, 1, 3], np.uint8)],
     "Log": [FLOATS[FLOATS > 0]],
@@ -111,6 +113,7 @@ ARITY = {
     "GreaterOrEqual": 2,
 }
 INTEGER_TOO = ("Add", "Sub", "Mul", "Min", "Max", "Equal", "Less", "GreaterOrEqual", "Neg", "Abs", "Sign", "Relu", "Div", "Cast")
+SHIFTED = [np.array([-128, -5, -1, 0, 1, 5, 127], np.int8), np.array([-1, 0, 1, 3, 7, 8, 100], np.int8)]
 
 
 def compare(op: str, columns: list[np.ndarray], attributes: dict[str, Any]) -> None:
@@ -143,6 +146,12 @@ def test_scalar_rule_of_integers(op: str) -> None:
     columns = [INTS, INTS[INTS != 0]][: ARITY.get(op, 2 if op == "Div" else 1)]
     for attributes in ATTRIBUTES.get(op, [{}]):
         compare(op, columns, attributes)
+
+
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+def test_shifts_of_signed_numbers(direction: str) -> None:
+    """The sign is copied to the right; amounts that are negative or too large leave nothing but it."""
+    compare("BitShift", SHIFTED, {"direction": direction})
 
 
 def test_every_elementwise_operator_has_a_scalar_rule() -> None:
