@@ -102,6 +102,8 @@ def bytes_text(count: int) -> str:
 def _text(cell: object) -> str:
     if isinstance(cell, float):
         return f"{cell:.4g}"
+    if isinstance(cell, Mapping):
+        return ", ".join(f"{key} {value}" for key, value in cell.items())
     return " ".join(map(str, cell)) if isinstance(cell, (list, tuple)) else str(cell)
 
 
@@ -111,7 +113,7 @@ class ProgressDisplay:
     def __init__(self, console: rich.console.Console, *, enabled: bool) -> None:
         self._console, self._enabled = console, enabled
         self._stages: dict[str, TaskID] = {}
-        columns = [TextColumn("{task.description:<20}"), BarColumn(), TextColumn("{task.completed:.0f}/{task.total}")]
+        columns = [TextColumn("{task.description:<20}"), BarColumn(), TextColumn("{task.fields[count]:>9}")]
         self._bars = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, disable=not self._live)
         self._started = time.monotonic()
 
@@ -124,14 +126,23 @@ class ProgressDisplay:
         if not self._enabled:
             return
         if stage not in self._stages:
-            self._stages[stage] = self._bars.add_task(stage, total=total or None)
+            self._end_last()
+            self._stages[stage] = self._bars.add_task(stage, total=total or None, count="")
             if not self._live:
                 self._console.print(f"[{time.monotonic() - self._started:6.1f} s] {stage}", markup=False)
-        self._bars.update(self._stages[stage], completed=done, total=total or None)
+        count = "" if total == 1 else f"{done}/{total}" if total else str(done)
+        self._bars.update(self._stages[stage], completed=done, total=total or None, count=count)
+
+    def _end_last(self) -> None:
+        """A stage of unknown length ends when the next one begins, or the work does."""
+        task = self._bars.tasks[-1] if self._bars.tasks else None
+        if task is not None and task.total is None:
+            self._bars.update(task.id, total=task.completed)
 
     def __enter__(self) -> ProgressDisplay:
         self._bars.__enter__()
         return self
 
     def __exit__(self, *failure: Any) -> None:
+        self._end_last()
         self._bars.__exit__(*failure)

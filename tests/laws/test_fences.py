@@ -28,6 +28,15 @@ MAY_IMPORT = {
     "toolchain": {"errors", "targets", "resources"},
     "devices": {"errors", "targets"},
     "report": {"errors"},
+    "interface": set(),
+    "output": {"errors"},
+    "config": {"errors", "quant"},
+    "comparison": {"errors"},
+    "package": {"errors", "interface", "targets", "devices"},
+    "reference": {"ir", "export"},
+    "exam": {"emit", "export", "interface", "ir", "oracle", "program", "quant", "reference"},
+    "preparation": {"config", "errors", "output", "quant", "targets", "toolchain"},
+    "cli": {"config", "errors", "inspection", "package", "preparation", "targets", "version"},
 }
 # library -> the rooms (or modules) that may import it
 LIBRARIES = {
@@ -53,6 +62,16 @@ def imports(path: Path) -> list[str]:
 
 def room(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def test_every_room_has_its_fence() -> None:
+    """api, pipeline and inspection see everything."""
+    rooms = {room(path) for path in FILES} - {"__init__", "api", "pipeline", "inspection"}
+    assert rooms == set(MAY_IMPORT)
+
+
+def test_the_command_line_prints_and_never_computes() -> None:
+    assert not [path for path in FILES if room(path) == "cli" and {"numpy", "onnx", "onnxruntime"} & set(imports(path))]
 
 
 FILES = sorted(path for path in ROOT.rglob("*.py") if "_data" not in path.parts)

@@ -1,0 +1,54 @@
+"""What the verbs print with."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+import rich.console
+
+from edgec.cli.console import Console, ProgressDisplay, bytes_text, table
+
+
+def test_numbers_that_json_lacks_become_null(capsys: pytest.CaptureFixture[str]) -> None:
+    Console(json=True).result({"sqnr": float("inf"), "list": [float("nan"), 1.5], "nested": {"a": (1, 2)}})
+    text = capsys.readouterr().out
+    assert "Infinity" not in text and json.loads(text) == {"schema_version": 1, "sqnr": None, "list": [None, 1.5], "nested": {"a": [1, 2]}}
+
+
+def test_tables_fold_nothing_where_no_terminal_is(capsys: pytest.CaptureFixture[str]) -> None:
+    Console().result({}, [table("title", ["name", "count"], [("x" * 300, 12), ("[red]y[/]", 3)]), "a line [bold]"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].rstrip() == "title" and lines[2] == "x" * 300 + "     12" and lines[3].startswith("[red]y[/]")
+    assert lines[4] == "a line [bold]"
+
+
+@pytest.mark.parametrize(("count", "text"), [(12, "12 bytes"), (2048, "2.0 KiB (2,048 bytes)"), (3 * 2**20, "3.0 MiB (3,145,728 bytes)")])
+def test_sizes(count: int, text: str) -> None:
+    assert bytes_text(count) == text
+
+
+STAGES = [("reading", 0, 1), ("reading", 1, 1), ("ranges", 1, 0), ("ranges", 7, 0), ("rounding", 3, 5), ("rounding", 5, 5)]
+
+
+def shown(*, terminal: bool, enabled: bool = True) -> str:
+    stream = io.StringIO()
+    console = rich.console.Console(file=stream, force_terminal=terminal, width=120, color_system=None)
+    with ProgressDisplay(console, enabled=enabled) as progress:
+        for stage, done, total in STAGES:
+            progress(stage, done, total)
+    return stream.getvalue()
+
+
+def test_progress_is_one_line_a_stage_without_a_terminal() -> None:
+    assert [line.partition("] ")[2] for line in shown(terminal=False).splitlines() if line] == ["reading", "ranges", "rounding"]
+
+
+def test_progress_is_bars_on_a_terminal() -> None:
+    last = shown(terminal=True).rpartition("reading")[2]
+    assert "5/5" in last and " 7 " in last and "None" not in last and "0:00:00" in last
+
+
+def test_quiet_shows_no_progress() -> None:
+    assert shown(terminal=True, enabled=False) == ""
