@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from functools import cache
 
-import jinja2
-
+from edgec.emit.text import fill
 from edgec.emit.vocabularies import VOCABULARIES, Vocabulary
 from edgec.program.kernels import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, TEMPLATES, Window
 from edgec.program.work import PANELS_PER_ITEM
 from edgec.resources import resource
 from edgec.targets import Target
-
-
-@cache
-def environment() -> jinja2.Environment:
-    """Templates of C sources; an unknown name is an error, never an empty string."""
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(resource("templates", "c")),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # the output is C
-    )
 
 
 def runtime_text(path: str) -> str:
@@ -34,18 +19,15 @@ def runtime_text(path: str) -> str:
 
 def render_kernel_header(name: str, used: frozenset[type], target: Target) -> str:
     """NAME_kernels.h: the activation type, one argument struct for each kernel of `used`, and every vocabulary's table."""
-    return (
-        environment()
-        .get_template("kernels.h.j2")
-        .render(
-            name=name,
-            activation="int8_t" if target.signed_activations else "uint8_t",
-            structs=[(_struct(name, kind), _members(name, kind)) for kind in (Window, *_ordered(used))],
-            kernels=[TEMPLATES[kind] for kind in _ordered(used)],
-            vocabularies=target.vocabularies,
-            wide_loops=has_wide_loops(target),
-        )
-    )
+    context = {
+        "name": name,
+        "activation": "int8_t" if target.signed_activations else "uint8_t",
+        "structs": [(_struct(name, kind), _members(name, kind)) for kind in (Window, *_ordered(used))],
+        "kernels": [TEMPLATES[kind] for kind in _ordered(used)],
+        "vocabularies": target.vocabularies,
+        "wide_loops": has_wide_loops(target),
+    }
+    return fill("c", "kernels.h.j2", context)
 
 
 def render_kernels(name: str, vocabulary: str, used: frozenset[type], target: Target) -> str:
@@ -63,18 +45,13 @@ def render_kernels(name: str, vocabulary: str, used: frozenset[type], target: Ta
         "panels_per_item": PANELS_PER_ITEM,
         "wide_loops": has_wide_loops(target),
     }
-    bodies = [environment().get_template(f"{kernel}.c.j2").render(context) for kernel in kernels]
-    return (
-        environment()
-        .get_template("kernels.c.j2")
-        .render(
-            context,
-            prologue=runtime_text("prologue.h").strip(),
-            headers=[runtime_text(f"vocabulary/{header}").strip() for header in _headers(words, kernels)],
-            bodies=[body.strip() for body in bodies],
-            kernels=kernels,
-        )
-    )
+    whole = context | {
+        "prologue": runtime_text("prologue.h").strip(),
+        "headers": [runtime_text(f"vocabulary/{header}").strip() for header in _headers(words, kernels)],
+        "bodies": [fill("c", f"{kernel}.c.j2", context).strip() for kernel in kernels],
+        "kernels": kernels,
+    }
+    return fill("c", "kernels.c.j2", whole)
 
 
 def has_wide_loops(target: Target) -> bool:

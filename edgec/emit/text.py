@@ -1,8 +1,9 @@
-"""Package texts: templates of templates/package and hand-written sources of runtimes/, with the package's name in them."""
+"""Emitted texts: templates of templates/ filled in, and hand-written sources of runtimes/ with the package's name in them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 
 import jinja2
@@ -11,20 +12,26 @@ from edgec.resources import resource
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _environment(folder: str) -> jinja2.Environment:
+    """The templates of templates/`folder`; an unknown name is an error, never an empty string."""
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(resource("templates", "package")),
+        loader=jinja2.FileSystemLoader(resource("templates", folder)),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,
+        autoescape=False,  # the output is C
     )
 
 
-def render_template(template: str, context: dict[str, object]) -> bytes:
+def fill(folder: str, template: str, context: Mapping[str, object]) -> str:
+    """templates/FOLDER/TEMPLATE, filled in."""
+    return _environment(folder).get_template(template).render(context)
+
+
+def render_template(template: str, context: Mapping[str, object]) -> bytes:
     """A template of templates/package, filled in."""
-    return _environment().get_template(template).render(context).encode()
+    return fill("package", template, context).encode()
 
 
 def runtime(path: str, name: str) -> bytes:
