@@ -48,6 +48,13 @@ TASKS = {
     "mnist": Task("mnist-8.onnx", "mnist_test_5000.npz", None, "nchw"),
     "resnet8": Task("resnet8_cifar10.onnx", "cifar10_test_2000.npz", None, "nhwc"),
 }
+# title, key of the row, width, format
+COLUMNS = (
+    ("images", "images", 8, "d"), ("fp32", "fp32", 8, ".2%"), ("int8", "int8", 8, ".2%"), ("agree", "agreement", 8, ".2%"),
+    ("SQNR dB", "sqnr_db", 9, ".2f"), ("build s", "seconds", 9, ".1f"), ("peak MB", "peak_mb", 9, ".0f"),
+    ("engine =", "engine_equal", 10, ".3%"), ("steps", "engine_steps", 7, ".2f"),
+    ("far", "engine_far", 5, "d"), ("arg-max", "engine_argmax", 9, ".2%"),
+)  # fmt: skip
 ENGINE_IMAGES = 300
 HELD_BACK = 200  # images that calibrate, and do not count, where there is no calibration set
 
@@ -89,13 +96,15 @@ def score(folder: Path, task: Task, **settings: Any) -> dict[str, Any]:
             )
         first = found.outputs[0]
         agreement = engine_agreement(package, (feed(name, image, task.arithmetic) for image in images[:ENGINE_IMAGES]))
-    return {"images": found.samples, "fp32": found.accuracy["fp32"][0], "int8": found.accuracy["package"][0], "agreement": first.agreement,
-            "sqnr_db": first.sqnr_db, "seconds": seconds, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024} | agreement  # fmt: skip
+    facts = {"images": found.samples, "fp32": found.accuracy["fp32"][0], "int8": found.accuracy["package"][0]}
+    facts |= {"agreement": first.agreement, "sqnr_db": first.sqnr_db, "seconds": seconds}
+    return facts | {"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024} | agreement
 
 
 def engine_agreement(package: edgec.Package, feeds: Iterator[Feed]) -> dict[str, float]:
-    """ONNX Runtime on model.int8.onnx against the package: share of equal values, largest difference in steps of the output, how
-    many samples differ by more than one, and the share of equal arg-max among the samples whose own two best values in ONNX Runtime differ by more than one step."""
+    """ONNX Runtime on model.int8.onnx against the package: the share of equal values, the largest difference in steps of the output,
+    how many samples differ by more than one step, and the share of equal arg-max among the samples whose two best values in ONNX Runtime
+    differ by more than one step."""
     session = onnxruntime.InferenceSession(package.directory / "model.int8.onnx", providers=["CPUExecutionProvider"])
     equal, steps, clear, agreeing, far = [], 0.0, 0, 0, 0
     with package.load() as runner:
@@ -138,17 +147,14 @@ def main() -> None:
     parser.add_argument("--target", default="host")
     parser.add_argument("--observer", default=None)
     options = parser.parse_args()
-    print(
-        f"{'':12}{'images':>7}{'fp32':>8}{'int8':>8}{'agree':>8}{'SQNR dB':>9}{'build s':>9}{'peak MB':>9}{'engine =':>10}{'steps':>7}{'arg-max':>9}"
-    )
+    print(f"{'':12}" + "".join(f"{title:>{width}}" for title, _, width, _ in COLUMNS))
     for name in options.only:
         if name == "yolox":
             reference, found = score_detector(options.folder, target=options.target, observer=options.observer)
-            print(f"{name:12}mAP50 fp32 {reference:.3f}, int8 {found:.3f}")
+            print(f"{name:12}mAP50 fp32 {reference:.3f}, int8 {found:.3f}", flush=True)
             continue
         row = score(options.folder, TASKS[name], target=options.target, observer=options.observer)
-        print(f"{name:12}{row['images']:7}{row['fp32']:8.2%}{row['int8']:8.2%}{row['agreement']:8.2%}{row['sqnr_db']:9.2f}{row['seconds']:9.1f}"
-              f"{row['peak_mb']:9.0f}{row['engine_equal']:10.3%}{row['engine_steps']:7.2f}{row['engine_argmax']:9.2%}", flush=True)  # fmt: skip
+        print(f"{name:12}" + "".join(f"{row[key]:{width}{form}}" for _, key, width, form in COLUMNS), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python benchmarks/contract.py FOLDER [--only mobilenet ...]
 
-FOLDER holds models (see benchmarks/models.py). Each is quantized once for the host; its model.int8.onnx is then built for every target below
-and examined there, through qemu where needed; the exams compare with the integer evaluator. Exit code 1 when any bytes differ.
+FOLDER holds models (see benchmarks/models.py). Each is quantized once; its model.int8.onnx is then built for every target below and
+examined there, through qemu where needed; the exams compare with the integer evaluator. Exit code 1 when any bytes differ.
 """
 
 from __future__ import annotations

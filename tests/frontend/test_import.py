@@ -144,7 +144,8 @@ def test_quantized_operators_become_patterns() -> None:
 )  # fmt: skip
 def test_quantized_operators_of_onnx_runtime(op: str, inputs: str, expected: str) -> None:
     attributes = {"QLinearConcat": {"axis": 1}, "QLinearSoftmax": {"axis": 3, "opset": 13}}.get(op, {})
-    constants = {"c": np.arange(4) % 2 == 0, "u": np.asarray(np.float32(1 / 128)), "s": np.asarray(np.float32(0.02)), "t": np.asarray(np.float32(0.03)), "z": np.asarray(np.uint8(100))}
+    scales = {name: np.asarray(np.float32(value)) for name, value in (("s", 0.02), ("t", 0.03), ("u", 1 / 128))}
+    constants = scales | {"c": np.arange(4) % 2 == 0, "z": np.asarray(np.uint8(100))}
     proto = model([node(op, inputs, "y", domain="com.microsoft", **attributes)], {"x": (TensorProto.UINT8, [1, 3, 4, 4])}, ["y"], constants,
                   domains={"com.microsoft": 1})  # fmt: skip
     graph = from_proto(proto).graph
