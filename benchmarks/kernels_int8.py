@@ -1,6 +1,6 @@
 """Speed of the int8 kernels on layers of MobileNetV2: giga-MACs a second, one thread, for each x86 vocabulary.
 
-    python benchmarks/kernels_int8.py [--vocabulary avx2 ...] [--cc gcc] [--flags=-O2]
+python benchmarks/kernels_int8.py [--vocabulary avx2 ...] [--cc gcc] [--flags=-O2]
 """
 
 from __future__ import annotations
