@@ -154,7 +154,7 @@ def fitting(tensors: Sequence[Tensor], given: Mapping[str, np.ndarray]) -> list[
             problems.append(Problem(what, f"input {tensor.name}"))
     if problems:
         raise UsageError("the inputs do not fit the package", problems)
-    return [np.ascontiguousarray(arrays[name]) for name in names]
+    return [np.asarray(arrays[name], order="C") for name in names]
 
 
 def _tensors(facts: Mapping[str, Any], which: str) -> list[Tensor]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from edgec.config import BuildConfig
+from edgec.emit.c_text import identifier as c_identifier
 from edgec.errors import EdgecError, Problem, UsageError
 from edgec.output import check_destination
 from edgec.quant.options import QuantizeOptions
@@ -64,7 +65,7 @@ def prepare(model: Path, config: BuildConfig) -> Plan:
     with _collecting(errors):
         check_data(config)
     with _collecting(errors):
-        _check_interface(config)
+        _check_interface(config, name)
     if out is not None:
         with _collecting(errors):
             check_destination(out)
@@ -92,7 +93,9 @@ def check_data(config: BuildConfig) -> None:
         raise UsageError("there is no preprocessing to compile in", hint="declare it in [preprocess] of an edgec.toml beside the model")
 
 
-def _check_interface(config: BuildConfig) -> None:
+def _check_interface(config: BuildConfig, name: str) -> None:
+    if name != c_identifier(name):
+        raise UsageError(f"{name!r} means something in C", where="--name", hint=f"try {c_identifier(name)!r}")
     if config.io != "model" and config.precision != "int8":
         raise UsageError(f"io {config.io} needs precision int8", hint="leave --io out, or build with --precision int8")
 
@@ -100,7 +103,7 @@ def _check_interface(config: BuildConfig) -> None:
 def identifier(stem: str) -> str:
     """A C identifier from a file name: `mobilenetv2-1.0` -> `mobilenetv2_1_0`."""
     word = re.sub(r"[^0-9A-Za-z]+", "_", stem).strip("_").lower()
-    return word if word and not word[0].isdigit() else f"model_{word}".rstrip("_")
+    return word if word == c_identifier(word) else f"model_{word}".rstrip("_")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from decimal import Decimal
 import numpy as np
 
 from edgec.ir.types import DType
+from edgec.program.names import KEYWORDS
 
 # The type of an element in memory. A bool is one byte, a half its bits.
 C_TYPES: dict[DType, str] = {
@@ -26,15 +27,6 @@ C_TYPES: dict[DType, str] = {
     DType.UINT64: "uint64_t",
     DType.BOOL: "uint8_t",
 }
-
-_KEYWORDS = frozenset(
-    """
-    auto break case char const continue default do double else enum extern float for goto if inline int long register
-    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while and or not xor bool
-    class delete new this template true false try catch throw private public protected operator namespace using virtual
-    typename friend export main NULL
-    """.split()  # noqa: SIM905 - a list of words reads better so
-)
 
 
 def scalar_type(dtype: DType) -> str:
@@ -77,7 +69,7 @@ def identifier(text: str, taken: Container[str] = ()) -> str:
     name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or "value"
     name = f"_{name}"[0 if name[0].isdigit() else 1 :]
     name = f"v{name}" if name[0] == "_" else name
-    candidate, number = (f"{name}_" if name in _KEYWORDS else name), 1
+    candidate, number = (f"{name}_" if name in KEYWORDS else name), 1
     while candidate in taken:
         number += 1
         candidate = f"{name}_{number}"

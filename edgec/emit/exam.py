@@ -91,7 +91,7 @@ def _vector(program: Program, inputs: Mapping[str, np.ndarray], outputs: Mapping
     tensors, sizes = [], {size.name: size.bound for size in program.sizes}
     for ports, values in ((program.inputs, inputs), (program.outputs, outputs)):
         for port in ports:
-            array = np.ascontiguousarray(values[port.name])
+            array = np.asarray(values[port.name], order="C")
             sizes |= {extent.name: count for extent, count in zip(port.shape, array.shape, strict=True) if isinstance(extent, Size)}
             content = array.astype(array.dtype.newbyteorder("<")).tobytes()
             tensors.append({"offset": len(blob), "bytes": len(content)})

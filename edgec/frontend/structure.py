@@ -60,6 +60,11 @@ def ordered(graph: onnx.GraphProto, given: set[str]) -> list[onnx.NodeProto]:
         Problem("is not computed by any node", f"output {value.name}")
         for value in graph.output if value.name not in producers and value.name not in given
     ]  # fmt: skip
+    for kind, values in (("input", graph.input), ("output", graph.output)):
+        names = [value.name for value in values]
+        problems += [Problem("is there twice", f"{kind} {name}") for name in dict.fromkeys(names) if names.count(name) > 1]
+    if not graph.output:
+        problems.append(Problem("it has no outputs"))
     if problems:
         raise ModelError("the graph is broken", problems, hint="export the model again")
     return _sorted([node for node in graph.node if id(node) in live], producers)

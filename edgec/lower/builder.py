@@ -32,6 +32,7 @@ from edgec.lower.values import (
     viewed,
 )
 from edgec.program.expr import Expr, Size, const, product, var
+from edgec.program.names import KEYWORDS, LOCALS
 from edgec.program.program import Buffer, Call, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
 from edgec.program.work import scratch_bytes, work_items
 from edgec.targets import Target
@@ -67,7 +68,7 @@ class Lowering:
         self.destinations: dict[str, View] = {}  # where a value is wanted: its slice of a concatenation
         self.reserved: dict[str, Value] = {}  # concatenations whose buffer exists before they are reached
         self.problems: list[Problem] = []
-        self._identifiers: set[str] = set()
+        self._identifiers = {word.lower() for word in KEYWORDS | LOCALS}
         self._constants: dict[tuple[str, bytes], str] = {}
 
     # Names and buffers

@@ -18,11 +18,13 @@ from edgec.program.expr import Size, const, product
 from edgec.program.program import Kind, Port, Program
 from edgec.targets import Target
 
+LARGEST = 2**31 - 1  # elements of a tensor: C indices are int32_t
 _IO = {"int8": DType.INT8, "uint8": DType.UINT8}
 
 
 def lower(graph: Graph, target: Target, name: str, options: LowerOptions = LowerOptions()) -> Program:  # noqa: B008
     """The Program of `graph` for `target`; ModelError names every node that cannot be lowered."""
+    _check_sizes(graph)
     lowering = Lowering(graph, target, name, options)
     _inputs(lowering)
     _output_buffers(lowering)
@@ -39,6 +41,13 @@ def lower(graph: Graph, target: Target, name: str, options: LowerOptions = Lower
     _raise(lowering.problems, target)
     _outputs(lowering)
     return lowering.program
+
+
+def _check_sizes(graph: Graph) -> None:
+    large = {name: kind for name, kind in graph.types.items() if kind.elements > LARGEST}
+    problems = [Problem(f"{kind} has {kind.elements:,} elements, 2^31 - 1 is the most", f"tensor {name}") for name, kind in large.items()]
+    if problems:
+        raise ModelError(f"{len(problems)} tensors are too large", problems, hint="give smaller shapes")
 
 
 def _check(graph: Graph, node: Node) -> None:

@@ -10,7 +10,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.cli.conftest import DIGITS, Program, names_in
+import edgec
+from tests.cli.conftest import DIGITS, QUICK, Program, names_in
 
 Change = Callable[[onnx.ModelProto], None]
 BLOCKERS = (
@@ -145,3 +146,42 @@ def test_shapes_that_do_not_fit_the_model(program: Program) -> None:
     program("inspect", "digits.onnx", "--shape", "1,3,8,8").failed(2, "NAME=1,3,224,224")
     program("inspect", "digits.onnx", "--shape", "image=1,x,8,8").failed(2, "NAME=1,3,224,224")
     program("inspect", "digits.onnx", "--shape", "image=0,1,8,8").failed(2, "at least 1")
+
+
+def relu(tmp: Path, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]) -> None:
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", inputs, outputs)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp / "odd.onnx")
+
+
+def value(name: str, *shape: int, kind: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "words"),
+    [
+        ([value("x", 2)], [value("y", 2), value("y", 2)], ("output y", "twice")),
+        ([value("x", 2)], [], ("no outputs",)),
+        ([value("x", 10**5, 10**5)], [value("y", 10**5, 10**5)], ("10,000,000,000 elements", "tensor x", "tensor y")),
+        ([value("x", 2, kind=TensorProto.STRING)], [value("y", 2, kind=TensorProto.STRING)], ("input x", "string")),
+        ([value("x", 2, kind=TensorProto.DOUBLE)], [value("y", 2, kind=TensorProto.DOUBLE)], ("float64", "float32")),
+    ],
+    ids=["output twice", "no outputs", "huge", "strings", "doubles"],
+)
+def test_odd_interfaces(
+    program: Program, work: Path, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto], words: tuple[str, ...]
+) -> None:
+    relu(work, inputs, outputs)
+    program("build", "odd.onnx", "--precision", "fp32", "--no-compile", "-o", "out").failed(3, *words)
+    assert not (work / "out").exists()
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2, 1, 1, 1, 1, 3)], ids=str)
+def test_any_rank_is_fine(program: Program, work: Path, shape: tuple[int, ...]) -> None:
+    relu(work, [value("x", *shape), value("unread", 3)], [value("y", *shape)])
+    done = program("build", "-q", "odd.onnx", "--precision", "fp32", "-o", "out", *QUICK)
+    assert done.code == 0 and "passed" in done.out, done.err
+    x = np.full(shape, -1.5, np.float32)
+    with edgec.Package(work / "out").load() as run:
+        (y,) = run(x, np.zeros(3, np.float32))
+    assert y.shape == shape and not y.any()

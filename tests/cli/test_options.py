@@ -154,3 +154,21 @@ def test_settings_of_the_file_and_of_the_environment(program: Program, work: Pat
         "models/calibration.npz",
         "models/made",
     )
+
+
+def test_names_that_mean_something_in_c(program: Program, work: Path) -> None:
+    """Of the model, and of its inputs and outputs."""
+    names = ("int", "instance", "run", "NULL", "3d", "a.b", "a_b", "class", "i")
+    nodes = [onnx.helper.make_node("Sum", names, ["static"], name="*/ while(1);")]
+    float32 = onnx.TensorProto.FLOAT
+    inputs = [onnx.helper.make_tensor_value_info(name, float32, [2]) for name in names]
+    outputs = [onnx.helper.make_tensor_value_info("static", float32, [2])]
+    graph = onnx.helper.make_graph(nodes, "g", inputs, outputs)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), "switch.onnx")
+    done = program(
+        "build", "-q", "switch.onnx", "--precision", "fp32", "--target", "portable", "--cc", "gcc -O0 -Wall -Wextra -Werror", "-o", "out"
+    )
+    assert done.code == 0 and "passed" in done.out, done.err
+    ones = np.ones(2, np.float32)
+    assert np.array_equal(edgec.run("out", dict.fromkeys(names, ones))["static"], len(names) * ones)
+    program("build", "digits.onnx", "--precision", "fp32", "--no-compile", "--name", "while").failed(2, "--name", "'while'")

@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "package": {"errors", "interface", "targets", "devices"},
     "reference": {"ir", "export"},
     "exam": {"emit", "export", "interface", "ir", "oracle", "program", "quant", "reference"},
-    "preparation": {"config", "errors", "output", "quant", "targets", "toolchain"},
+    "preparation": {"config", "emit", "errors", "output", "quant", "targets", "toolchain"},
     "cli": {"config", "errors", "inspection", "package", "preparation", "targets", "version"},
 }
 # library -> the rooms (or modules) that may import it
