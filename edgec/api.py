@@ -22,7 +22,7 @@ from edgec.preparation import Plan, check_data, check_file, prepare
 from edgec.quant import Quantized
 
 Arrays = dict[str, np.ndarray]
-Calibration = str | Path | Callable[[], Iterable[Any]]
+Calibration = str | Path | Callable[[], Iterable[Any]] | Mapping[str, np.ndarray] | np.ndarray
 Labels = str | Path | Sequence[int] | np.ndarray
 
 
@@ -32,7 +32,8 @@ def build(
 ) -> Package:  # fmt: skip
     """Build a package from an ONNX file.
 
-    calib: a data file or folder, or a function that gives an iterable of {input name: array} each time it is called.
+    calib: a data file or folder; arrays by input name (for a model of one input, an array), the samples along their first axis; or a
+    function that gives an iterable of {input name: array} each time it is called.
     settings: any further field of BuildConfig. config: everything at once instead. Raises EdgecError.
     """
     config = config or configure(target=target, precision=precision, calib=calib, out=out, **settings)
@@ -150,14 +151,21 @@ def _labels(labels: Labels, data: Calibration) -> np.ndarray:
     elif str(labels).endswith(".npy"):
         found = _read_arrays(Path(labels), ["labels"])["labels"]
     else:
-        arrays = _read_arrays(Path(str(data)), []) if str(data).endswith(".npz") else {}
+        arrays = _named_arrays(data)
         if labels not in arrays:
             hint = did_you_mean(str(labels), arrays) if arrays else "give an .npy file, or the name of an array in the .npz"
-            raise UsageError(f"no array {labels!r}", where=str(data), hint=hint)
+            raise UsageError(f"no array {labels!r}", where="labels", hint=hint)
         found = arrays[str(labels)]
     if found.dtype.kind not in "iu" or found.ndim != 1:
         raise UsageError(f"labels are {found.dtype}{list(found.shape)}, must be one whole number a sample")
     return found
+
+
+def _named_arrays(data: Calibration) -> Mapping[str, np.ndarray]:
+    """The arrays among which labels can be found by name."""
+    if isinstance(data, Mapping):
+        return data
+    return _read_arrays(Path(data), []) if isinstance(data, (str, Path)) and str(data).endswith(".npz") else {}
 
 
 def _parts(package: Package, arrays: Arrays) -> list[Arrays]:

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.quant.options import OBSERVERS
 
 Shapes = Mapping[str, Sequence[int]]
-Calibration = str | Callable[[], Iterable[Any]]
+Calibration = str | Callable[[], Iterable[Any]] | Mapping[str, np.ndarray] | np.ndarray
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def _path(value: object) -> Path:
 
 
 def _source(value: object) -> Calibration:
-    return value if callable(value) else str(value)
+    return value if callable(value) or isinstance(value, (Mapping, np.ndarray)) else str(value)
 
 
 def _identifier(text: object) -> str:

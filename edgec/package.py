@@ -41,6 +41,9 @@ class Package:
 
     directory: Path
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "directory", Path(self.directory))
+
     @property
     def manifest(self) -> dict[str, Any]:
         path = self.directory / "manifest.json"

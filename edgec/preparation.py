@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgec.config import BuildConfig
+from edgec.config import BuildConfig, Calibration
 from edgec.emit.c_text import identifier as c_identifier
 from edgec.errors import EdgecError, Problem, UsageError
 from edgec.output import check_destination
@@ -44,12 +44,19 @@ class Plan:
             "package": str(self.out),
         }
         if config.precision == "int8":
-            facts["calibration"] = getattr(config.calib, "__name__", None) if callable(config.calib) else config.calib
+            facts["calibration"] = _named(config.calib)
             facts["observer"] = config.observer or QuantizeOptions.observer
         given = {key: getattr(config, key) for key in ("shape", "exclude", "preprocess", "samples", "dump")}
         facts |= {key: str(value) if isinstance(value, Path) else value for key, value in given.items() if value}
         facts |= {key: getattr(config, key) for key in ("io", "io_layout") if getattr(config, key) != "model"}
         return facts | ({"weights": config.weights} if config.weights != "incbin" else {})
+
+
+def _named(calib: Calibration | None) -> str | None:
+    """Calibration data in a word."""
+    if calib is None or isinstance(calib, str):
+        return calib
+    return str(getattr(calib, "__name__", "a function")) if callable(calib) else "arrays"
 
 
 def prepare(model: Path, config: BuildConfig) -> Plan:

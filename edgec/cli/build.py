@@ -9,9 +9,8 @@ import rich.table
 
 import edgec
 from edgec.cli.console import Console, bytes_text, table
-from edgec.cli.inspect import tables
+from edgec.cli.inspect import refuse, tables
 from edgec.cli.settings import declare_settings, resolve_settings
-from edgec.errors import ModelError, Problem
 from edgec.inspection import Inspection
 from edgec.package import Package
 from edgec.preparation import Plan
@@ -50,9 +49,7 @@ def _plan(plan: Plan) -> rich.table.Table:
 def _dry_run(plan: Plan, found: Inspection, console: Console) -> None:
     """The plan and the inspection; the error that the build would end with, where that is known already."""
     console.result({"plan": plan.facts, **found.facts}, [_plan(plan), *tables(found)])
-    if found.unsupported:
-        problems = [Problem(item["what"], item["where"], item["hint"]) for item in found.unsupported]
-        raise ModelError(f"{len(problems)} things in the model are not supported", problems, where=str(plan.model))
+    refuse(found, plan.model)
 
 
 def _facts(package: Package, *, examined: bool) -> dict[str, object]:

@@ -10,7 +10,7 @@ import rich.table
 import edgec
 from edgec.cli.console import Console, bytes_text, table
 from edgec.cli.settings import declare_settings, resolve_settings
-from edgec.errors import ModelError
+from edgec.errors import ModelError, Problem
 from edgec.inspection import Inspection
 
 
@@ -24,6 +24,13 @@ def act(options: argparse.Namespace, console: Console) -> int:
     found = edgec.inspect(options.model, config=resolve_settings(options))
     console.result(found.facts, tables(found))
     return ModelError.exit_code if found.unsupported else 0
+
+
+def refuse(found: Inspection, model: Path) -> None:
+    """The error that a build of this model would end with, where that is known without calibration."""
+    problems = [Problem(item["what"], item["where"], item["hint"]) for item in found.unsupported]
+    if problems:
+        raise ModelError(f"{len(problems)} things in the model are not supported", problems, where=str(model))
 
 
 def tables(found: Inspection) -> list[rich.table.Table | str]:

@@ -10,6 +10,7 @@ import rich.table
 
 import edgec
 from edgec.cli.console import Console, table
+from edgec.cli.inspect import refuse, tables
 from edgec.cli.settings import declare_settings, resolve_settings
 
 SETTINGS = ("calib", "shape", "observer", "exclude", "samples", "fuse_preprocess", "dump")
@@ -30,6 +31,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, default=None, help="the INT8 ONNX file to write (MODEL.int8.onnx in this folder)")
     parser.add_argument("--report", type=Path, default=None, help="write the report of every layer as JSON")
     declare_settings(parser, SETTINGS)
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and what the model holds, and stop")
 
 
 def act(options: argparse.Namespace, console: Console) -> None:
@@ -37,6 +39,11 @@ def act(options: argparse.Namespace, console: Console) -> None:
     output = options.output or Path(options.model.with_suffix(".int8.onnx").name)
     source = f", calibrated on {config.calib}, observer {config.observer or 'mse'}" if config.calib else ""
     console.note(f"{options.model} -> {output}{source}")
+    if options.dry_run:
+        found = edgec.inspect(options.model, config=config)
+        console.result({"model": str(output), **found.facts}, tables(found))
+        refuse(found, options.model)
+        return
     with console.progress() as progress:
         quantized = edgec.quantize(options.model, out=output, report=options.report, config=config, progress=progress)
     report = quantized.report.to_json()

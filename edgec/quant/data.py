@@ -19,18 +19,23 @@ from edgec.quant.preprocess import Preprocess
 
 PICTURES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm", ".pgm", ".gif", ".tif", ".tiff"})
 WIDENED = {"float16": "float32", "float64": "float32", "int32": "int64", "int8": "int64"}  # what becomes a model's type without a word
-Source = str | Path | Callable[[], Iterable[Any]]
+Source = str | Path | Callable[[], Iterable[Any]] | Mapping[str, np.ndarray] | np.ndarray
 
 
 def open_samples(source: Source, graph: Graph, preprocess: Preprocess | None = None, *, limit: int | None = None) -> Samples:
     """The samples that `source` names, opened anew at each call of the result.
 
     source: an .npz (arrays by input name; for a model of one input any single fitting array), an .npy, a folder of pictures,
-    `file.py:function`, or a function; a function yields dicts of arrays, or arrays for a model of one input. Arrays have the samples
-    along their first axis; uint8 pictures [N, H, W, C] go through `preprocess` when it is given.
+    `file.py:function`, a function, or the arrays themselves; a function yields dicts of arrays, or arrays for a model of one input.
+    Arrays have the samples along their first axis; uint8 pictures [N, H, W, C] go through `preprocess` when it is given.
     Raises UsageError with everything that is wrong.
     """
-    opened = from_function(source, graph, preprocess) if callable(source) else from_path(str(source), graph, preprocess)
+    if isinstance(source, np.ndarray):
+        source = {graph.inputs[0]: source}
+    if isinstance(source, Mapping):
+        opened = from_arrays(source, graph, preprocess, "arrays")
+    else:
+        opened = from_function(source, graph, preprocess) if callable(source) else from_path(str(source), graph, preprocess)
 
     def samples() -> Iterator[Sample]:
         return islice(iter(opened()), limit)

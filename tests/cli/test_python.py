@@ -88,6 +88,24 @@ def test_build_with_a_function_as_calibration(work: Path) -> None:
     assert (from_file.directory / "src/digits.c").read_bytes() == (package.directory / "src/digits.c").read_bytes()
 
 
+@pytest.mark.parametrize("form", ["array", "arrays", "iterable of arrays"])
+def test_calibration_takes_arrays_too(work: Path, form: str) -> None:
+    images = np.load("calibration.npz")["image"][:10]
+    calib = {
+        "array": images,
+        "arrays": {"image": images, "names": np.arange(10)},
+        "iterable of arrays": lambda: (image[None] for image in images),
+    }
+    found = edgec.quantize("digits.onnx", calib=calib[form], observer="minmax")  # type: ignore[arg-type]
+    wanted = edgec.quantize("digits.onnx", calib="calibration.npz", observer="minmax", samples=10)
+    assert found.calibration == wanted.calibration
+
+
+def test_compare_takes_arrays_too(work: Path, package: Path) -> None:
+    data = dict(np.load(IMAGES))
+    assert edgec.compare("digits.onnx", package, data, labels="labels") == edgec.compare("digits.onnx", package, IMAGES, labels="labels")
+
+
 def test_quantize_gives_a_model_that_onnx_runtime_runs(work: Path) -> None:
     quantized = edgec.quantize("digits.onnx", calib="calibration.npz", out="small.onnx", report="report.json", samples=30)
     assert quantized.report.outputs["logits"] > 30 and Path("report.json").is_file()
