@@ -75,11 +75,12 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         verb.add_argument("-q", "--quiet", action="store_true", help="say nothing but results and errors")
         module.declare(verb)
         verb.set_defaults(act=module.act)
-    first = words[0] if words else ""
-    if not first or (not first.startswith("-") and first not in VERBS):
-        what = f"unknown verb {first!r}" if first else "a verb is needed"
-        raise UsageError(what, hint=did_you_mean(first, VERBS) if first else f"one of {', '.join(VERBS)}; see edgec --help")
+    first = next((word for word in words if not word.startswith("-")), "")
+    if first and first not in VERBS:
+        raise UsageError(f"unknown verb {first!r}", hint=did_you_mean(first, VERBS))
     options, rest = parser.parse_known_args(words)
+    if options.verb is None:
+        raise UsageError("a verb is needed", hint=f"one of {', '.join(VERBS)}; see edgec --help")
     if rest:
-        verbs.choices[first].error(f"unrecognized arguments: {' '.join(rest)}")
+        verbs.choices[options.verb].error(f"unrecognized arguments: {' '.join(rest)}")
     return options

@@ -113,7 +113,16 @@ def test_int8_needs_data(program: Program) -> None:
         program(*verb, "digits.onnx").failed(2, "calibration data", "--calib")
 
 
-@pytest.mark.parametrize(("arguments", "words"), [(["biuld"], "did you mean 'build'?"), ([], "a verb is needed"), (["build"], "model")])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["biuld"], "did you mean 'build'?"),
+        ([], "a verb is needed"),
+        (["--json"], "a verb is needed"),
+        (["-q", "run"], "see edgec run --help"),
+        (["build"], "model"),
+    ],
+)
 def test_bad_verbs(program: Program, arguments: list[str], words: str) -> None:
     program(*arguments).failed(2, words)
     if arguments:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import edgec
 from tests.cli.conftest import QUICK, Program, names_in
 
 BUILD = ("build", "--calib", "calibration.npz", "digits.onnx", *QUICK)
@@ -141,6 +142,12 @@ def test_help_names_verbs_flags_and_exit_codes(program: Program, capfd: pytest.C
         assert ended.value.code == 0
         text = capfd.readouterr().out
         assert words in text and "3 model not supported" in " ".join(text.split())
+
+
+def test_the_version_is_told(program: Program, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        program("--version")
+    assert ended.value.code == 0 and capfd.readouterr().out == f"edgec {edgec.__version__}\n"
 
 
 def test_no_color_is_honoured(work: Path, needs: Callable[..., None]) -> None:
