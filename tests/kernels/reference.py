@@ -39,6 +39,7 @@ def taps(window: Window, x: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.nd
 
 def counts(window: Window, bottom: int, right: int, include: bool) -> np.ndarray:
     """The divisor of each output pixel's mean, [out height, out width, 1]."""
+
     def along(out: int, size: int, kernel: int, stride: int, dilation: int, before: int, after: int) -> np.ndarray:
         at = (np.arange(out) * stride - before)[:, None] + np.arange(kernel)[None, :] * dilation
         low, high = (-before, size + after) if include else (0, size)
