@@ -15,7 +15,7 @@ from tests.contract.subjects import FAMILIES, SEED, random_net, samples_of
 
 SEEDS = (SEED, 2, 3, 4) if WHOLE else (SEED, 2)
 LEVELS = ("ORT_ENABLE_ALL", "ORT_DISABLE_ALL")
-LEAST_EQUAL = 0.95  # of all values: one tie that falls to the other side spreads through what follows
+LEAST_EQUAL = 0.85  # of some dozen values: one tie that falls to the other side spreads through what follows, by a step at most
 
 
 @cache
