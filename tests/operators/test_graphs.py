@@ -16,8 +16,8 @@ from tests.operators.float_cases import float_case
 from tests.operators.int8_cases import KINDS, int8_case
 from tests.operators.suite import OK, run_cases
 
-BLOCK = 60 if not WHOLE else 240
-BLOCKS = range(1) if not WHOLE else range(4)
+BLOCK = 60
+BLOCKS = range(3) if WHOLE else range(1)
 BACKENDS = (*NATIVE, *((SANITIZED, *FOREIGN) if WHOLE else ()))
 MAKERS: dict[str, Callable[[int], Case]] = {"int8": int8_case, "float": float_case}
 
