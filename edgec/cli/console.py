@@ -39,11 +39,6 @@ class Console:
         if not self.quiet:
             self._notes.print(table)
 
-    def detail(self, text: str) -> None:
-        """A remark that only --verbose shows."""
-        if self.verbose:
-            self.note(text)
-
     def error(self, error: EdgecError) -> None:
         if self.as_json:
             problems = [{"what": item.what, "where": item.where, "hint": item.hint} for item in error.problems]

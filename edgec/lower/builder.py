@@ -171,10 +171,6 @@ class Lowering:
         self.loops(axes, [body], hint, value)
         return target
 
-    def in_memory(self, value: Value, hint: str, order: Order | None = None) -> Value:
-        """`value` itself when it lies in memory anyhow, else computed into it."""
-        return value if value.view is not None else self.materialize(value, hint, order)
-
     def keep(self, name: str, value: Value, stored: Value) -> None:
         """`stored` now holds `value` (or its 8-bit form), for later readers of `name` too."""
         known = self.values.get(name)

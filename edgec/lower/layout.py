@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from edgec.ir.graph import Graph, Node
 from edgec.lower.values import Extents, View, is_one
-from edgec.program.expr import Expr, const, product
+from edgec.program.expr import Expr, const
 
 IMAGE_READERS = frozenset({
     "Conv", "ConvTranspose", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "Resize", "LRN", "InstanceNormalization",
@@ -62,7 +62,3 @@ def _even(view: View, shape: Extents, outer: list[int], inner: Expr) -> Pixels |
             return None
         step = step * shape[d]
     return Pixels(view, stride)
-
-
-def pixel_count(shape: Extents) -> Expr:
-    return product((shape[0], *shape[2:]))
