@@ -1,0 +1,77 @@
+"""What every kind of board can do for us. Connectors (local, ssh, adb) are the only code that touches a process or the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from edgec.devices.device import Device
+
+Sent = Callable[[int], None]  # told how many bytes of a file have been sent
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command on a board left behind. status: its exit status; 128 + N when signal N ended it.
+
+    output and errors are what the board said, untrusted: they go through `text.printable` before anybody sees them.
+    """
+
+    status: int
+    output: bytes
+    errors: bytes
+    seconds: float
+
+
+class Exchange(Protocol):
+    """A program on the board that answers each block of input with a block of output of known size, until it is closed."""
+
+    def exchange(self, data: bytes, answer_bytes: int) -> bytes:
+        """Send `data`, read `answer_bytes` bytes. DeviceError, with the program's last words, when it ends or falls silent."""
+
+    def close(self) -> None:
+        """End the program; safe to call twice."""
+
+
+class Connection(Protocol):
+    """An open line to one board. Every method ends within its time-out and raises DeviceError that names the board and the next step.
+
+    Paths are absolute or relative to the home folder, with `/` between their parts. Commands are lists of words: a connector that
+    needs a shell quotes them, and nobody builds shell text from what a model, an inventory or a board said.
+    A program that is still running on the board when its time is over is killed there.
+    """
+
+    device: Device
+
+    def execute(self, command: Sequence[str], *, seconds: float | None = None, data: bytes = b"") -> Answer:
+        """Run a command to its end, without the device's prefix. Any status is an Answer; no answer in time (by default
+        limits.command), a cut line or more than limits.output bytes is an error."""
+
+    def converse(self, command: Sequence[str]) -> Exchange:
+        """Start a command that takes questions on its standard input; each answer has limits.run seconds."""
+
+    def write(self, path: str, data: bytes, *, mode: int = 0o644, sent: Sent | None = None, resume: bool = False) -> None:
+        """Write a whole file, in an existing folder. resume: bytes that are there already are kept when they begin `data`.
+        DeviceError when nothing moved for limits.transfer seconds, the disk is full or the folder is read-only."""
+
+    def read(self, path: str) -> bytes | None:
+        """The whole file, at most limits.output bytes; None when there is none."""
+
+    def make_folder(self, path: str) -> None:
+        """The folder and its parents; content that exists stays."""
+
+    def move(self, old: str, new: str) -> None:
+        """Rename a file or folder on the same disk, at once; a file `new` is replaced (rename(2))."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file or a whole folder; none there is fine."""
+
+    def sizes(self, path: str) -> dict[str, int]:
+        """Bytes of every regular file below a folder, by path relative to it; {} when there is no folder."""
+
+    def create(self, path: str, data: bytes) -> bool:
+        """Make a new file with this content, at once; False when one is there already (O_EXCL)."""
+
+    def close(self) -> None:
+        """Hang up; safe to call twice."""
