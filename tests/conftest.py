@@ -26,6 +26,16 @@ PROGRAMS = {
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
     "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf",
     "riscv64-linux-gnu-gcc": "gcc-riscv64-linux-gnu",
+    "sshd": "openssh-server",
+    "ssh": "openssh-client",
+    "ssh-keygen": "openssh-client",
+    "ssh-agent": "openssh-client",
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "iptables": "iptables",
+    "adb": "adb",
+    "chromium": "chromium",
+    "faketime": "faketime",
 }
 
 

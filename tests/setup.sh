@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs the compilers and emulators that the tests use, where this user may; elsewhere it says which are missing, and the tests that need them skip.
+# Installs the compilers, emulators and network tools that the tests use, where this user may; elsewhere it says which are missing, and the tests that need them skip.
 set -u
 packages="gcc g++ clang libc6-dev qemu-user libsimde-dev cmake make valgrind binutils
   gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
   gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross
-  gcc-riscv64-linux-gnu g++-riscv64-linux-gnu libc6-dev-riscv64-cross"
+  gcc-riscv64-linux-gnu g++-riscv64-linux-gnu libc6-dev-riscv64-cross
+  openssh-server openssh-client iproute2 iptables adb chromium faketime"
 if ! command -v dpkg-query >/dev/null 2>&1; then
   echo "tests/setup.sh installs nothing here: it knows Debian's packages only"
   exit 0
