@@ -19,6 +19,8 @@ from edgec.interface import Face
 from edgec.targets import Target, load_target
 
 MOST_THREADS = 1024
+MOST_RUNS = 1_000_000
+MOST_SECONDS = 86_400
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,31 @@ class Package:
         """Run the exam and return its findings; GateError when an answer is not the expected one."""
         return self._ask("exam", [], isa, threads)
 
-    def benchmark(self, seconds: float = 1.0, *, isa: str | None = None, threads: int = 1) -> dict[str, Any]:
-        """Latency of one run in microseconds, as the exam program measures it."""
-        return self._ask("benchmark", ["--bench", str(seconds)], isa, threads)
+    def benchmark(
+        self,
+        seconds: float = 1.0,
+        *,
+        isa: str | None = None,
+        threads: int = 1,
+        runs: int = 1,
+        samples: int = 0,
+        cores: Sequence[int] = (),
+    ) -> dict[str, Any]:
+        """Time whole runs, for `seconds` and for `runs` runs at least, on `cores` alone where some are named (Linux).
+
+        What the exam program prints: min_us, mean_us, p50_us, p90_us, p95_us, p99_us and std_us of a run, cold_us (from the start of the
+        program to its first answer), rss_bytes, arena_bytes, frequencies_khz (at the start and the end of the measurement), and samples_us:
+        at most `samples` of the runs, evenly taken in the order of time.
+        """
+        arguments = ["--bench", _seconds(seconds), "--runs", str(_count("runs", runs, 1)), "--samples", str(_count("samples", samples, 0))]
+        if cores:
+            arguments += ["--cores", ",".join(str(_count("cores", core, 0)) for core in cores)]
+        return self._ask("benchmark", arguments, isa, threads)
+
+    def profile(self, seconds: float = 1.0, *, isa: str | None = None, threads: int = 1) -> list[tuple[str, tuple[str, ...], float]]:
+        """(name, ONNX nodes, median microseconds) of every kernel call of a run, in their order."""
+        times = self._ask("profile", ["--profile", _seconds(seconds)], isa, threads)["calls_us"]
+        return [(call["name"], tuple(call["nodes"]), us) for call, us in zip(self.manifest["calls"], times, strict=True)]
 
     def load(self, *, isa: str | None = None, threads: int = 1) -> Runner:
         """A callable over numpy arrays, which keeps one process of the exam program open until it is closed or forgotten."""
@@ -158,6 +182,18 @@ def fitting(tensors: Sequence[Tensor], given: Mapping[str, np.ndarray]) -> list[
     if problems:
         raise UsageError("the inputs do not fit the package", problems)
     return [np.asarray(arrays[name], order="C") for name in names]
+
+
+def _seconds(seconds: float) -> str:
+    if not 0 < seconds <= MOST_SECONDS:
+        raise UsageError(f"{seconds} seconds asked for", hint=f"give more than 0, and at most {MOST_SECONDS}")
+    return str(seconds)
+
+
+def _count(what: str, number: int, least: int) -> int:
+    if not least <= number <= MOST_RUNS:
+        raise UsageError(f"{what}: {number}", hint=f"give a number from {least} to {MOST_RUNS}")
+    return number
 
 
 def _tensors(facts: Mapping[str, Any], which: str) -> list[Tensor]:

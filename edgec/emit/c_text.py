@@ -64,6 +64,14 @@ def literal(value: float | bool, dtype: DType) -> str:
     return "INT32_MIN" if number == -(2**31) else str(number)
 
 
+def text_literal(text: str) -> str:
+    """A string constant of any text, in UTF-8."""
+    safe = "".join(
+        chr(byte) if chr(byte).isalnum() and byte < 128 or chr(byte) in " /._:-[](),;=+" else f"\\{byte:03o}" for byte in text.encode()
+    )
+    return f'"{safe}"'
+
+
 def identifier(text: str, taken: Container[str] = ()) -> str:
     """A C identifier made of `text` that is no keyword and not among `taken`."""
     name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or "value"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from edgec.emit.c_text import C_TYPES, float_literal
+from edgec.emit.c_text import C_TYPES, float_literal, identifier, text_literal
 from edgec.emit.constants import ALIGNMENT, c_source, layout_constants
 from edgec.emit.manifest import sha256
 from edgec.emit.render_c import Scope, render
@@ -20,6 +19,7 @@ from edgec.program.program import Port, Program
 from edgec.targets import Target
 from edgec.version import __version__
 
+_HEADERS = ("machine.h", "process.h", "sha256.h", "timing.h")  # of the exam program, in runtimes/exam
 _TYPES = {DType.FLOAT32: "EXAM_FLOAT", DType.FLOAT64: "EXAM_DOUBLE"}
 
 
@@ -49,6 +49,7 @@ def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, byt
         "outputs": program.outputs,
         "sizes": program.sizes,
         "exam_ports": [_port(program, port, data.exact.get(port.name, False)) for port in ports],
+        "calls": [identifier(call.call.name) for call in program.calls],
         "vectors": vectors,
         "full": [bound(product(port.shape)) * port.dtype.bytes for port in ports],
         "tolerance": float_literal(data.tolerance, ""),
@@ -57,7 +58,7 @@ def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, byt
     return {
         f"exam/{name}_exam.h": render_template("exam.h.j2", context),
         f"exam/{name}_exam.c": runtime("exam/exam.c", name),
-        f"exam/{name}_sha256.h": runtime("exam/sha256.h", name),
+        **{f"exam/{name}_{header}": runtime(f"exam/{header}", name) for header in _HEADERS},
         f"exam/{name}_vectors.c": c_source(f"{name}_vectors", bytes(blob) or bytes(ALIGNMENT), "inputs and expected outputs"),
     }
 
@@ -101,7 +102,7 @@ def _vector(program: Program, inputs: Mapping[str, np.ndarray], outputs: Mapping
 
 def _port(program: Program, port: Port, exact: bool) -> dict[str, object]:
     return {
-        "name": json.dumps(port.name),
+        "name": text_literal(port.name),
         "bytes": bound(product(port.shape)) * port.dtype.bytes,
         "elements": render(product(port.shape), Scope({})),
         "element_bytes": port.dtype.bytes,

@@ -19,7 +19,7 @@ from edgec.program.program import Port, Program, TemplateCall
 from edgec.targets import Target
 from edgec.version import __version__
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 INT8_CONTRACT = 1
 STACK_BYTES = 16384
 WEIGHTS = ("incbin", "c", "bin")
@@ -153,6 +153,7 @@ def _context(program: Program, target: Target, weights: str, weights_bytes: int)
             {"name": item.name, "text": item.text, "extent": render(item.items, run), "is_loop": item.is_loop}
             for item in functions(program, target)
         ],
+        "calls": len(program.calls),
         "wide_loops": has_wide_loops(target),
     }
 
