@@ -1,4 +1,4 @@
-"""Boards for tests: each is a real OpenSSH sshd with keys, a home folder and processes of its own, on loopback or in a network namespace."""
+"""Boards for tests: each is a real OpenSSH sshd with its own keys, home folder and processes, on loopback or in a network namespace."""
 
 from __future__ import annotations
 
