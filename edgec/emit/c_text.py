@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import string
 from collections.abc import Container
 from decimal import Decimal
 
@@ -27,6 +28,8 @@ C_TYPES: dict[DType, str] = {
     DType.UINT64: "uint64_t",
     DType.BOOL: "uint8_t",
 }
+
+PLAIN = frozenset((string.ascii_letters + string.digits + " /._:-[](),;=+").encode())  # stands for itself in a string constant
 
 
 def scalar_type(dtype: DType) -> str:
@@ -66,9 +69,7 @@ def literal(value: float | bool, dtype: DType) -> str:
 
 def text_literal(text: str) -> str:
     """A string constant of any text, in UTF-8."""
-    safe = "".join(
-        chr(byte) if chr(byte).isalnum() and byte < 128 or chr(byte) in " /._:-[](),;=+" else f"\\{byte:03o}" for byte in text.encode()
-    )
+    safe = "".join(chr(byte) if byte in PLAIN else f"\\{byte:03o}" for byte in text.encode())
     return f'"{safe}"'
 
 

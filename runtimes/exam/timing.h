@@ -103,7 +103,7 @@ static int benchmark(struct exam *exam) {
         printf("}\n");
     } else {
         printf("isa %s, %d threads, %d runs in %.3f s\n", isa, options->threads, count, sum * 1e-6);
-        for (size_t i = 0; i < facts_count; i++) printf("%-6s%14.1f us\n", facts[i].name, facts[i].us);
+        for (size_t i = 0; i < facts_count; i++) printf("%-6s%14.3f us\n", facts[i].name, facts[i].us);
         printf("memory%14lld KiB, arena %llu KiB\n", memory / 1024, (unsigned long long)arena / 1024);
         if (first > 0 && last > 0) printf("clock %14lld MHz at first, %lld at last\n", first / 1000, last / 1000);
     }
@@ -129,7 +129,7 @@ static void print_profile(struct exam *exam, const double *medians, int runs) {
     for (int call = 0; call < MACRO_CALLS; call++) sum += medians[call];
     printf("isa %s, %d threads, %d runs\n", NAME_isa(&exam->instance), exam->options.threads, runs);
     for (int call = 0; call < MACRO_CALLS; call++) {
-        printf("%4d  %-40s %12.1f us %5.1f %%\n", call, exam_calls[call], medians[call], sum > 0.0 ? 100.0 * medians[call] / sum : 0.0);
+        printf("%4d  %-40s %12.3f us %5.1f %%\n", call, exam_calls[call], medians[call], sum > 0.0 ? 100.0 * medians[call] / sum : 0.0);
     }
 }
 
