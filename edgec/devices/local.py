@@ -64,15 +64,19 @@ def run_to_end(
 ) -> Answer:
     """Run a command here, with everything that it starts. BoardTimeout after `seconds`; DeviceError beyond `most` bytes; OSError when it
     cannot start. `where` names the board in errors."""
+    return finish(Child(command, folder=folder, most=most), where=where, words=" ".join(command), seconds=seconds, data=data, most=most)
+
+
+def finish(child: Child, *, where: str, words: str, seconds: float | None, data: bytes, most: int) -> Answer:
+    """The end of run_to_end for a program that was started; it is not running any more afterwards. words: its name in errors."""
     start = time.monotonic()
-    child = Child(command, folder=folder, most=most)
+    words = printable(words, 200)
     try:
         child.send(data)
         child.end_input()
         if child.settle(None if seconds is None else start + seconds):
             assert child.status is not None
             return Answer(child.status, child.output.rest(), child.errors.rest(), time.monotonic() - start)
-        words = printable(" ".join(command), 200)
         if child.flooding:
             raise DeviceError(f"answered more than {most} bytes", [Problem(words)], where=where, hint="the program floods its output")
         problems = [Problem(words), *map(Problem, last_lines(child.errors.rest()))]
@@ -84,17 +88,22 @@ def run_to_end(
 class Session:
     """A program that answers each block of input with a block of output of known size, for as long as it is open.
 
-    seconds: for one answer. where: names the program, or the board, in errors.
+    program: one that was started (with last=True), or a command. seconds: for one answer. where: names it, or the board, in errors.
     """
 
-    def __init__(self, command: Sequence[str], *, where: str = "", seconds: float | None = None, folder: Path | None = None) -> None:
-        self._where = where or " ".join(command)
+    def __init__(
+        self, program: Child | Sequence[str], *, where: str = "", seconds: float | None = None, folder: Path | None = None
+    ) -> None:
         self._seconds = seconds
         self._open = True
+        if isinstance(program, Child):
+            self._child, self._where = program, where
+            return
+        self._where = where or " ".join(program)
         try:
-            self._child = Child(command, folder=folder, most=_LAST_WORDS, last=True)
+            self._child = Child(program, folder=folder, most=_LAST_WORDS, last=True)
         except OSError as error:
-            raise DeviceError(str(error), where=where or command[0], hint="is the emulator installed (Debian: qemu-user)?") from error
+            raise DeviceError(str(error), where=where or program[0], hint="is the emulator installed (Debian: qemu-user)?") from error
 
     def exchange(self, data: bytes, answer_bytes: int) -> bytes:
         """Send `data` and read the answer; DeviceError with the program's own words when it ends or falls silent instead."""
@@ -110,13 +119,19 @@ class Session:
     def _fail(self, came: int, wanted: int) -> None:
         """Raise what ended the program, in its own words."""
         ended = self._child.output.ended and self._child.settle(time.monotonic() + 2)
-        words = [Problem(line) for line in last_lines(self._child.errors.rest(), 5)]
-        status = self._child.status
-        self.close()
+        try:
+            status, errors = self._ending() if ended else (None, self._child.errors.rest())
+        finally:
+            self.close()
+        words = [Problem(line) for line in last_lines(errors, 5)]
         if not ended:
             what = f"{came} of {wanted} bytes came within {self._seconds:g} s" if self._seconds else f"{came} of {wanted} bytes came"
             raise BoardTimeout(what, words, where=self._where, hint="the program hangs, or needs a longer limit")
         raise DeviceError(f"the package ended with status {status}", words, where=self._where)
+
+    def _ending(self) -> tuple[int | None, bytes]:
+        """The status of the program that ended and what it said on its error stream."""
+        return self._child.status, self._child.errors.rest()
 
     def close(self) -> None:
         """End the program; safe to call twice."""
