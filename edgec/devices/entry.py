@@ -50,9 +50,13 @@ def read_entry(name: object, entry: object, folder: Path, where: str) -> tuple[D
 
 def entry_text(device: Device) -> str:
     """The entry of a device in an inventory, as YAML: what differs from the defaults."""
-    values = _plain(device, skip=("name",))
-    text: str = yaml.safe_dump({device.name: values}, sort_keys=False, default_flow_style=None, allow_unicode=True, width=10_000)
-    return text
+    lines = [f"  {key}: {_inline(value)}\n" for key, value in _plain(device, skip=("name",)).items()]
+    return f"{_inline(device.name)}:\n{''.join(lines)}"
+
+
+def _inline(value: object) -> str:
+    text: str = yaml.safe_dump(value, sort_keys=False, default_flow_style=True, allow_unicode=True, width=10_000)
+    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def _plain(facts: Device | Limits, skip: tuple[str, ...] = ()) -> dict[str, Any]:
