@@ -36,8 +36,10 @@ MAY_IMPORT = {
     "package": {"errors", "interface", "targets", "devices"},
     "reference": {"ir", "export"},
     "exam": {"emit", "export", "interface", "ir", "oracle", "program", "quant", "reference"},
+    "evaluation": {"comparison", "config", "errors", "package", "pipeline", "preparation", "quant"},
+    "judging": {"comparison", "devices", "errors", "evaluation", "package", "results"},
     "preparation": {"config", "emit", "errors", "output", "quant", "targets", "toolchain"},
-    "cli": {"config", "devices", "errors", "inspection", "package", "preparation", "results", "targets", "version"},
+    "cli": {"config", "devices", "errors", "inspection", "output", "package", "preparation", "results", "targets", "version"},
 }
 # library -> the rooms (or modules) that may import it
 LIBRARIES = {

@@ -1,0 +1,174 @@
+"""list, check, show and add the boards of an inventory"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from edgec.cli.console import Console, table
+from edgec.devices.checks import Check, check_device, check_devices, propose_device
+from edgec.devices.device import KINDS, Device
+from edgec.devices.entry import entry_text
+from edgec.devices.facts import Facts, describe
+from edgec.devices.inventory import FILE, Inventory, choose, inventory_path, load_inventory, with_entry
+from edgec.errors import DeviceError, UsageError
+from edgec.output import write_file
+
+_ONLY_ADD = ("name", "user", "port", "key", "connection", "write")
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=list(_ACTIONS), help="list the inventory; check boards; show one; add a new one")
+    parser.add_argument("board", nargs="?", help="show: its name; add: a host name, IP address, user@host or an adb serial number")
+    declare_choice(parser)
+    parser.add_argument("--name", help="add: the new board's name (else from the address)")
+    parser.add_argument("--user", help="add: who to log in as")
+    parser.add_argument("--port", type=int, help="add: the SSH port")
+    parser.add_argument("--key", help="add: the path of a private key")
+    parser.add_argument("--connection", choices=KINDS, help="add: how to reach it (default ssh)")
+    parser.add_argument("--write", action="store_true", default=None, help="add: append the entry to the inventory")
+
+
+def declare_choice(parser: argparse.ArgumentParser) -> None:
+    """The flags that name boards, for every verb that takes some."""
+    parser.add_argument(
+        "--devices", type=Path, metavar="FILE", help=f"the inventory (default $EDGEC_DEVICES, else ./{FILE}, else this machine)"
+    )
+    parser.add_argument("--device", action="append", default=[], metavar="NAME", help="a board of the inventory; may be repeated")
+    parser.add_argument("--tag", action="append", default=[], help="every board with this tag; may be repeated")
+    parser.add_argument("--all", action="store_true", help="every board")
+
+
+def act(options: argparse.Namespace, console: Console) -> int:
+    if options.action != "add" and (given := [flag for flag in _ONLY_ADD if getattr(options, flag) is not None]):
+        raise UsageError(f"--{given[0]} goes with `add` only", hint="see edgec devices --help")
+    if options.action in ("list", "check") and options.board:
+        raise UsageError(f"`{options.action}` takes no {options.board!r}", hint=f"--device {options.board}")
+    if options.action in ("show", "add") and not options.board:
+        raise UsageError(f"`{options.action}` needs a {'name' if options.action == 'show' else 'host'}", hint="see edgec devices --help")
+    return _ACTIONS[options.action](options, console)
+
+
+def _chosen(options: argparse.Namespace) -> tuple[Inventory, tuple[Device, ...]]:
+    """All boards, unless some are asked for."""
+    inventory = load_inventory(options.devices)
+    everything = options.all or not (options.device or options.tag)
+    return inventory, choose(inventory, options.device, options.tag, everything)
+
+
+def _list(options: argparse.Namespace, console: Console) -> int:
+    inventory, devices = _chosen(options)
+    rows = [(item.name, item.target, item.connection, _place(item), item.tags, item.cores) for item in devices]
+    shown = table("", ["device", "target", "connection", "address", "tags", "cores"], rows)
+    console.result({"inventory": str(inventory.path or ""), "devices": [device_facts(item) for item in devices]}, [shown])
+    return 0
+
+
+def _place(device: Device) -> str:
+    user = f"{device.user}@" if device.user else ""
+    return f"{user}{device.address}" + (f":{device.port}" if device.port else "")
+
+
+def _check(options: argparse.Namespace, console: Console) -> int:
+    """Exit code 5 when a board cannot be reached or used."""
+    _, devices = _chosen(options)
+    console.note(f"asking {len(devices)} board{'s' * (len(devices) != 1)}")
+    checks = check_devices(devices)
+    columns = ["device", "", "target", "processor", "disk free", "governor", "temperature", "throttled", "clock"]
+    shown = table("", columns, [_row(item) for item in checks])
+    console.result({"devices": [_check_facts(item) for item in checks]}, [shown, *_said("problem", checks), *_said("remark", checks)])
+    return DeviceError.exit_code if any(item.verdict != "ok" for item in checks) else 0
+
+
+def _row(check: Check) -> list[object]:
+    facts, state = check.facts, check.state
+    if facts is None or state is None:
+        return [check.device.name, check.verdict, check.device.target, *[""] * 6]
+    return [
+        check.device.name,
+        check.verdict,
+        check.device.target,
+        facts.processor,
+        "?" if facts.disk_free_bytes is None else f"{facts.disk_free_bytes / 2**30:.1f} GiB",
+        state.governor or "?",
+        "?" if state.temperature_c is None else f"{state.temperature_c:.0f} \N{DEGREE SIGN}C",
+        ", ".join(state.throttled) or "no",
+        "?" if facts.clock_offset_s is None else f"{facts.clock_offset_s:+.0f} s",
+    ]
+
+
+def _said(kind: str, checks: list[Check]) -> list[str]:
+    """The problems, or the remarks, of all boards, each with its board's name."""
+    found = [(item.device.name, problem) for item in checks for problem in (item.problems if kind == "problem" else item.remarks)]
+    return [f"{kind}: {problem if name in problem.where else f'{name}: {problem}'}" for name, problem in found]
+
+
+def _check_facts(check: Check) -> dict[str, Any]:
+    return {
+        "name": check.device.name,
+        "verdict": check.verdict,
+        "target": check.device.target,
+        "problems": [asdict(problem) for problem in check.problems],
+        "remarks": [asdict(problem) for problem in check.remarks],
+        "facts": board_facts(check.facts) if check.facts else None,
+        "state": asdict(check.state) if check.state else None,
+    }
+
+
+def _show(options: argparse.Namespace, console: Console) -> int:
+    """The entry is shown even where the board does not answer; exit code 5 then."""
+    (device,) = choose(load_inventory(options.devices), [options.board])
+    check = check_device(device)
+    entry = device_facts(device)
+    rows = [(key, _in_words(value)) for key, value in entry.items() if value]
+    facts = describe(check.facts) if check.facts else {}
+    shown = [table("entry", ["", ""], rows), "", table("board", ["", ""], facts.items())] if facts else [table("entry", ["", ""], rows)]
+    console.result({"entry": entry, **_check_facts(check)}, [*shown, *_said("problem", [check]), *_said("remark", [check])])
+    return 0 if check.verdict == "ok" else DeviceError.exit_code
+
+
+def _add(options: argparse.Namespace, console: Console) -> int:
+    keys = {key: getattr(options, key) for key in ("user", "port", "key")}
+    connection = options.connection or "ssh"
+    path = inventory_path(options.devices) or Path(FILE)
+    text = _text(path) if options.write else None
+    device, facts = propose_device(options.board, name=options.name or "", connection=connection, **keys)
+    entry = entry_text(device)
+    if options.write:
+        write_file(path.resolve(), with_entry(text, device, path).encode())
+    written = str(path) if options.write else ""
+    done = f"written to {path}" if options.write else f"to keep it: the lines above go below `devices:` in {path}, or --write"
+    board = table("board", ["", ""], describe(facts).items())
+    console.result({"entry": device_facts(device), "text": entry, "facts": board_facts(facts), "written": written}, [board, "", entry.rstrip()])
+    console.note(done)
+    return 0
+
+
+def _text(path: Path) -> str | None:
+    """The inventory as it is, or None where there is none yet."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the inventory: {error}", where=str(path), hint="write to another one with --devices") from error
+
+
+def device_facts(device: Device) -> dict[str, Any]:
+    """An entry for JSON."""
+    return {key: str(value) if isinstance(value, Path) else value for key, value in asdict(device).items()}
+
+
+def board_facts(facts: Facts) -> dict[str, Any]:
+    """Facts for JSON."""
+    return {**asdict(facts), "features": sorted(facts.features)}
+
+
+def _in_words(value: object) -> object:
+    return {key: f"{item:,}" if isinstance(item, int) else f"{item:g}" for key, item in value.items()} if isinstance(value, Mapping) else value
+
+
+_ACTIONS = {"list": _list, "check": _check, "show": _show, "add": _add}
