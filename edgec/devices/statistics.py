@@ -13,14 +13,15 @@ CONFIDENCE = 0.95
 
 
 def pooled_moments(rounds: Iterable[tuple[int, float, float]]) -> tuple[int, float, float]:
-    """(count, mean, standard deviation) of all runs from those of each round; deviations are over the count, not the count less 1.
+    """(count, mean, standard deviation) of all runs from those of each round, exactly; deviations are over the count less 1.
 
-    The squares add up exactly: n s^2 = sum n_i (s_i^2 + (m_i - m)^2).
+    The squares add up: (n - 1) s^2 = sum (n_i - 1) s_i^2 + n_i (m_i - m)^2.
     """
-    known = [item for item in rounds if item[0]]
+    known = list(rounds)
     count = sum(n for n, _, _ in known)
     mean = sum(n * m for n, m, _ in known) / count
-    return count, mean, sqrt(sum(n * (s * s + (m - mean) ** 2) for n, m, s in known) / count)
+    squares = sum((n - 1) * s * s + n * (m - mean) ** 2 for n, m, s in known)
+    return count, mean, sqrt(squares / (count - 1)) if count > 1 else 0.0
 
 
 def weighted_percentiles(rounds: Iterable[tuple[int, Sequence[float]]], shares: Sequence[float]) -> list[float]:

@@ -1,0 +1,105 @@
+"""A model and a data set, opened to judge packages by: samples, the float model's answers, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from edgec import pipeline
+from edgec.comparison import Answers
+from edgec.config import Calibration, configure
+from edgec.errors import Problem, UsageError, did_you_mean
+from edgec.package import Package
+from edgec.preparation import check_data, check_file
+from edgec.quant import Samples
+
+Arrays = dict[str, np.ndarray]
+Data = Calibration | Path
+Labels = str | Path | Sequence[int] | np.ndarray
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """samples: opened anew at each call. outputs: the model's, with their element types; reference answers in their order."""
+
+    inputs: tuple[str, ...]
+    outputs: Mapping[str, np.dtype[Any]]
+    samples: Samples
+    reference: Answers
+    labels: np.ndarray | None
+
+
+def open_evaluation(
+    model: Path, package: Package, data: Data, labels: Labels | None = None, samples: int | None = None
+) -> Evaluation:  # fmt: skip
+    """With the shapes and the pre-processing of the package's build. samples: at most that many. UsageError when they do not fit."""
+    check_file(model)
+    config = configure(calib=str(data) if isinstance(data, Path) else data, samples=samples, **kept_options(package))
+    check_data(config)
+    loaded = pipeline.read_model(model, config)
+    graph = loaded.original
+    _check_same(graph.inputs, graph.outputs, package)
+    known = None if labels is None else read_labels(labels, data)
+    source = pipeline.samples_of(graph, config)
+    assert source is not None
+    types = {name: graph.dtype(name).numpy for name in graph.outputs}
+    return Evaluation(tuple(graph.inputs), types, source, pipeline.reference_of(loaded, config), known)
+
+
+def kept_options(package: Package) -> dict[str, object]:
+    """What of a package's build decides the meaning of a sample."""
+    options = package.manifest.get("options", {})
+    return {key: options.get(key) for key in ("shape", "preprocess", "fuse_preprocess")}
+
+
+def read_labels(labels: Labels, data: Data) -> np.ndarray:
+    """Class indices in the order of the samples: themselves, an .npy file, or the name of an array in the .npz `data`."""
+    if not isinstance(labels, (str, Path)):
+        found = np.asarray(labels)
+    elif str(labels).endswith(".npy"):
+        found = read_arrays(Path(labels), ["labels"])["labels"]
+    else:
+        arrays = _named_arrays(data)
+        if labels not in arrays:
+            hint = did_you_mean(str(labels), arrays) if arrays else "give an .npy file, or the name of an array in the .npz"
+            raise UsageError(f"no array {labels!r}", where="labels", hint=hint)
+        found = arrays[str(labels)]
+    if found.dtype.kind not in "iu" or found.ndim != 1:
+        raise UsageError(f"labels are {found.dtype}{list(found.shape)}, must be one whole number a sample")
+    return found
+
+
+def read_arrays(path: Path, names: Sequence[str]) -> Arrays:
+    """Arrays of an .npz, or the single array of an .npy under the only name. Pickled data is refused."""
+    try:
+        content = np.load(path, allow_pickle=False)
+        if not isinstance(content, np.ndarray):
+            with content:
+                return {name: content[name] for name in content.files}
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        what = "it holds no plain arrays" if "pickle" in str(error) else str(error)
+        raise UsageError(f"cannot read: {what}", where=str(path), hint="give an .npz or .npy file that numpy wrote") from error
+    if len(names) != 1:
+        problems = [Problem("missing", f"input {name}") for name in names]
+        raise UsageError(f"one array for {len(names)} inputs", problems, where=str(path), hint="give an .npz with one array an input")
+    return {names[0]: content}
+
+
+def _check_same(inputs: Sequence[str], outputs: Sequence[str], package: Package) -> None:
+    """The names of the interface tell whether a package can come from a model."""
+    ours = {tensor.name for tensor in (*package.inputs, *package.outputs)}
+    if ours != {*inputs, *outputs}:
+        hint = f"it has {', '.join(sorted(ours))}; the model has {', '.join((*inputs, *outputs))}"
+        raise UsageError("the package was built from another model", where=str(package.directory), hint=hint)
+
+
+def _named_arrays(data: Data) -> Mapping[str, np.ndarray]:
+    """The arrays among which labels can be found by name."""
+    if isinstance(data, Mapping):
+        return data
+    return read_arrays(Path(data), []) if isinstance(data, (str, Path)) and str(data).endswith(".npz") else {}
