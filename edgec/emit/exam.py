@@ -45,6 +45,7 @@ def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, byt
         "name": name,
         "NAME": name.upper(),
         "version": __version__,
+        "arch": target.arch,
         "inputs": program.inputs,
         "outputs": program.outputs,
         "sizes": program.sizes,

@@ -6,10 +6,6 @@
 #include "NAME_machine.h"
 #include "NAME_pool.h"
 
-#if defined(__linux__) && defined(__aarch64__)
-#include <sys/auxv.h>
-#endif
-
 enum { TENSORS = INPUTS + OUTPUTS, MAX_SAMPLES = 1000000, MAX_THREADS = 1024, MAX_SECONDS = 86400 };
 
 struct options {
@@ -127,9 +123,7 @@ static void open_exam(struct exam *exam) {
     if (options->bench == 0.0) memset(exam->arena, 0xff, bytes);
     if (MACRO_ARENA_BYTES > 0 && NAME_init(&exam->instance, exam->arena, MACRO_ARENA_BYTES - 1) == MACRO_OK) fail("init accepts an arena that is too small", "");
     check(NAME_init(&exam->instance, exam->arena, bytes), "init");
-#if defined(__linux__) && defined(__aarch64__)
-    check(NAME_set_features(&exam->instance, getauxval(AT_HWCAP), getauxval(AT_HWCAP2)), "set_features");
-#endif
+    check(exam_features(&exam->instance), "set_features");
     if (options->isa != NULL) check(NAME_force_isa(&exam->instance, options->isa), options->isa);
     if (options->threads > 1) {
         exam->pool_memory = allocate(MACRO_POOL_BYTES(options->threads));
