@@ -14,7 +14,7 @@ from dataclasses import fields, replace
 from edgec.devices.adb_shell import HOME, ending, greeting_bytes, group_of, wrapped
 from edgec.devices.connection import Answer, Sent
 from edgec.devices.device import Device
-from edgec.devices.errors import BoardLost
+from edgec.devices.errors import BoardLost, BoardTimeout
 from edgec.devices.local import Session, finish, run_to_end
 from edgec.devices.process import Child
 from edgec.devices.text import last_lines, printable
@@ -49,7 +49,7 @@ _REASONS: tuple[tuple[str, str, str], ...] = (
     ("read-only file system", "the folder is read-only", "give the board a `work` folder that can be written"),
     ("permission denied", "permission denied", f"give the board a `work` folder that its user may write, such as {ANDROID_WORK}"),
     ("no such file", "no such file or directory", "the folder does not exist on the board"),
-    ("nonexistent directory", "no such file or directory", "the folder does not exist on the board"),
+    ("directory nonexistent", "no such file or directory", "the folder does not exist on the board"),
 )
 
 
@@ -155,7 +155,8 @@ class AdbConnection:
         """The serial number of the board, which is there and lets us in."""
         address = self.device.address
         if ":" in address and address not in self._listed():
-            self._adb("connect", address)
+            with suppress(BoardTimeout):  # the list then says what is wrong
+                self._adb("connect", address)
         found = self._listed()
         if not address and len(found) > 1:
             raise self._error(f"{len(found)} devices are connected", hint=f"give one as its address: {', '.join(found)}")
@@ -205,7 +206,7 @@ class AdbConnection:
     def kill(self, group: int) -> None:
         """End what a command started on the board, as far as the board still listens."""
         with suppress(DeviceError):
-            self._adb("-s", self._serial, "shell", "-T", f"kill -9 -- -{group:d}")
+            self._adb("-s", self._serial, "shell", "-T", f"kill -9 -{group:d}")
 
     def _kept(self, place: str, data: bytes) -> int:
         """How many bytes of `data` the file holds already; 0 when it holds anything else."""

@@ -15,10 +15,10 @@ _WRAPPER = """
 marker=$0; seconds=$1; shift
 cd HOME_FOLDER 2>/dev/null || cd
 printf '%s %010d\\n' "$marker" $$ >&2
-if [ "$seconds" -gt 0 ]; then (sleep "$seconds"; kill -9 -- -$$) </dev/null >/dev/null 2>&1 & fi
+if [ "$seconds" -gt 0 ]; then (sleep "$seconds"; kill -9 -$$) </dev/null >/dev/null 2>&1 & fi
 "$@"
 printf '%s %010d\\n' "$marker" $? >&2
-kill -9 -- -$$
+kill -9 -$$ 2>/dev/null
 """.replace("HOME_FOLDER", HOME)
 _DIGITS = 10
 _GRACE = 5.0  # seconds after our own time-out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -196,8 +197,8 @@ class LocalConnection:
 
     def remove(self, path: str) -> None:
         place = self._place(path)
-        if place == self._home or place in self._home.parents:
-            raise DeviceError(f"refuses to remove {place}", where=self.device.name, hint="give a folder below the home folder")
+        if Path(os.path.abspath(place)) in (self._home, *self._home.parents):
+            raise DeviceError(f"refuses to remove {path!r}", where=self.device.name, hint="give a folder below the home folder")
         self._try(path, lambda: files.remove(place))
 
     def sizes(self, path: str) -> dict[str, int]:
