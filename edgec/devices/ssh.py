@@ -1,0 +1,84 @@
+"""Boards over SSH, as the user's own ssh would reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+
+from edgec.devices.connection import Answer, Exchange, Sent
+from edgec.devices.device import Device
+from edgec.devices.errors import BoardTimeout
+from edgec.devices.ssh_files import Files
+from edgec.devices.ssh_line import Line
+from edgec.devices.ssh_session import GRACE, Conversation, Session
+from edgec.devices.text import last_lines, printable
+from edgec.errors import DeviceError, Problem
+
+LONGEST = 86400  # seconds after which a conversation ends on the board, should nobody come to end it
+# What ends a program on the board when its time is over, even with nobody on the line; and what lets all its processes be killed as one.
+_KEEPERS = (("timeout", "-s", "KILL", "{seconds}"), ("setsid",))
+
+
+class SshConnection:
+    """An open line to a board over SSH. It never asks for a password and never takes a host key that the user did not."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._line = Line(device)
+        self._files = Files(self._line, self.execute)
+        self._keeper: tuple[str, ...] | None = None
+
+    def execute(self, command: Sequence[str], *, seconds: float | None = None, data: bytes = b"") -> Answer:
+        limit = ceil(self.device.limits.command if seconds is None else seconds)
+        answer = self._session(command, limit).run(data, limit + GRACE)
+        if answer.status == 137 and answer.seconds >= limit:
+            said = printable(" ".join(command))[:100]
+            hint = "it was killed there; it hangs, the board is too slow, or it needs a longer limit in the inventory"
+            raise BoardTimeout(f"`{said}` takes longer than {limit} s", where=self.device.name, hint=hint)
+        return answer
+
+    def converse(self, command: Sequence[str]) -> Exchange:
+        return Conversation(self._session(command, LONGEST), self.device.name, self.device.limits.run)
+
+    def write(self, path: str, data: bytes, *, mode: int = 0o644, sent: Sent | None = None, resume: bool = False) -> None:
+        self._files.write(path, data, mode, sent, resume)
+
+    def read(self, path: str) -> bytes | None:
+        return self._files.read(path)
+
+    def make_folder(self, path: str) -> None:
+        self._must("make the folder", path, ["mkdir", "-p", "--", path])
+
+    def move(self, old: str, new: str) -> None:
+        self._files.move(old, new)
+
+    def remove(self, path: str) -> None:
+        self._must("remove", path, ["rm", "-rf", "--", path])
+
+    def sizes(self, path: str) -> dict[str, int]:
+        return self._files.sizes(path)
+
+    def create(self, path: str, data: bytes) -> bool:
+        return self._files.create(path, data)
+
+    def close(self) -> None:
+        self._line.close()
+
+    def _session(self, command: Sequence[str], limit: int) -> Session:
+        if self._keeper is None:
+            self._keeper = next((words for words in _KEEPERS if self._has(words)), ())
+        return Session(self._line, command, [word.format(seconds=limit) for word in self._keeper])
+
+    def _has(self, keeper: Sequence[str]) -> bool:
+        words = [*(word.format(seconds=9) for word in keeper), "true"]
+        return Session(self._line, words).run(b"", self.device.limits.command).status == 0
+
+    def _must(self, what: str, path: str, command: Sequence[str]) -> None:
+        """Run a command that changes files; DeviceError with its words when it fails."""
+        if not path.strip("/."):
+            raise DeviceError(f"will not {what} {path!r}", where=self.device.name, hint="give a folder below the home folder")
+        answer = self.execute(["env", "LC_ALL=C", *command], seconds=max(self.device.limits.command, self.device.limits.transfer))
+        if answer.status:
+            problems = [Problem(line) for line in last_lines(answer.errors, 3)]
+            hint = "is the disk full or read-only? Else change `work` in the inventory to a folder that can be written"
+            raise DeviceError(f"cannot {what} {printable(path)}", problems, where=self.device.name, hint=hint)
