@@ -54,7 +54,8 @@ static void run(NAME_t *instance) {
 int main(void) {
     NAME_t first, second;
     first.kernels = NULL;
-    if (NAME_set_observer(&first, show, NULL) != MACRO_NOT_INITIALIZED || NAME_set_observer(NULL, show, NULL) != MACRO_NOT_INITIALIZED) return 1;
+    if (NAME_set_observer(&first, show, NULL) != MACRO_NOT_INITIALIZED) return 1;
+    if (NAME_set_observer(NULL, show, NULL) != MACRO_NOT_INITIALIZED) return 1;
     if (NAME_init(&first, aligned(MACRO_ARENA_BYTES_FOR(3)), MACRO_ARENA_BYTES_FOR(3)) != MACRO_OK) return 1;
     if (NAME_init(&second, aligned(MACRO_ARENA_BYTES), MACRO_ARENA_BYTES) != MACRO_OK) return 1;
     run(&first);
