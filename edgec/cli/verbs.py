@@ -9,12 +9,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
-from edgec.cli import build, compare, devices, inspect, quantize, run, targets
+from edgec.cli import build, compare, devices, inspect, quantize, report, run, targets
 from edgec.cli.console import Console
 from edgec.errors import EdgecError, UsageError, did_you_mean
 from edgec.version import __version__
 
-VERBS = {"build": build, "quantize": quantize, "run": run, "compare": compare, "inspect": inspect, "targets": targets, "devices": devices}
+VERBS = {
+    "build": build,
+    "quantize": quantize,
+    "run": run,
+    "compare": compare,
+    "inspect": inspect,
+    "targets": targets,
+    "devices": devices,
+    "report": report,
+}
 EXIT_CODES = (
     "exit codes: 0 ok, 1 a gate failed, 2 usage, 3 model not supported, 4 toolchain, 5 device, 70 a bug of edgec's own, 130 interrupted"
 )

@@ -73,7 +73,7 @@ def _row(timed: Timed, total: float, most: float, *, bars: bool) -> tuple[Cell, 
     nodes = ", ".join(node for node in layer.nodes[:4] if node != layer.name) if bars else ""
     return cells(
         Cell(layer.name, "name", nodes),
-        layer.kernel,
+        Cell(layer.kernel, "kernel"),
         Cell(layer.precision, f"precision {style}"),
         Cell("", "", "", share_bar(timed.us / most if most > 0 else 0.0, f"bar {style}") if bars else None),
         time_text(timed.us),

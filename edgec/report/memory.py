@@ -55,10 +55,10 @@ def timeline(facts: PackageFacts, who: str) -> Picture:
     up = scale([facts.arena_bytes, *ends], BOTTOM, TOP, zero=True)
     shapes = _axes(across, up, calls)
     largest = sorted(facts.blocks, key=lambda block: (-block.bytes, block.address, block.first))[:MOST_BLOCKS]
-    for block in largest:
-        shapes += _box(block, across, up)
     needed = occupied(facts.blocks, calls)
+    shapes += [_box(block, across, up) for block in largest]
     shapes.append(path(_steps(needed, across, up), "occupied"))
+    shapes += [name for block in largest for name in _name(block, across, up)]
     total = up.at(facts.arena_bytes)
     shapes += [
         line(LEFT, total, RIGHT, total, "limit"),
@@ -73,7 +73,8 @@ def timeline(facts: PackageFacts, who: str) -> Picture:
 
 def _axes(across: Scale, up: Scale, calls: int) -> list[Shape]:
     shapes = []
-    for tick in up.ticks(5):
+    unit = next((size for size in (2**30, 2**20, 2**10) if up.high >= size), 1)
+    for tick in [unit * tick for tick in Scale(up.low / unit, up.high / unit, 0, 1).ticks(5)]:
         shapes += [line(LEFT, up.at(tick), RIGHT, up.at(tick), "grid"), words(LEFT - 6, up.at(tick) + 4, size_text(tick), "label", "end")]
     for tick in [tick for tick in across.ticks(8) if tick == int(tick)]:
         shapes += [line(across.at(tick), BOTTOM, across.at(tick), BOTTOM + 4, "axis")]
@@ -85,13 +86,18 @@ def _axes(across: Scale, up: Scale, calls: int) -> list[Shape]:
     ]
 
 
-def _box(block: Block, across: Scale, up: Scale) -> list[Shape]:
+def _box(block: Block, across: Scale, up: Scale) -> Shape:
+    x, y = across.at(block.first), up.at(block.address + block.bytes)
+    hint = f"{block.name}: {size_text(block.bytes)} at {block.address:,}, calls {block.first:,} to {block.last:,}"
+    return rectangle(x, y, across.at(block.last + 1) - x - 0.5, up.at(block.address) - y - 0.5, "block", hint)
+
+
+def _name(block: Block, across: Scale, up: Scale) -> list[Shape]:
+    """The buffer's name, where its box has room."""
     x, right = across.at(block.first), across.at(block.last + 1)
     y, bottom = up.at(block.address + block.bytes), up.at(block.address)
-    hint = f"{block.name}: {size_text(block.bytes)} at {block.address:,}, calls {block.first:,} to {block.last:,}"
-    shapes = [rectangle(x, y, right - x - 0.5, bottom - y - 0.5, "block", hint)]
     name = fitting(block.name, right - x - 8) if bottom - y >= 14 else ""
-    return [*shapes, words(x + 4, (y + bottom) / 2 + 4, name, "label inside")] if name else shapes
+    return [words(x + 4, (y + bottom) / 2 + 4, name, "label inside")] if name else []
 
 
 def _steps(needed: Sequence[int], across: Scale, up: Scale) -> list[tuple[float, float]]:

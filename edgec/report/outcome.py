@@ -25,19 +25,20 @@ def section(run: Run) -> Section:
 
 
 def _verdicts(run: Run) -> Table:
+    reasons = any(job.reason for job in run.jobs)
     rows = tuple(
         cells(
             status_cell(job.status),
             Cell(job.device, "name", job.target),
             Cell(run.label(job.package), "name"),
+            *([Cell(job.reason, "reason")] if reasons else []),
             _exam(job),
             _median(job),
             _kept(job),
-            Cell(job.reason, "reason"),
         )
         for job in run.jobs[:MOST_JOBS]
     )
-    titles = columns("status", "board", "package", "exam", "#median latency", "gates", "reason")
+    titles = columns("status", "board", "package", *(["reason"] if reasons else []), "exam", "#median latency", "gates")
     return Table("", titles, rows, left_out(len(run.jobs), MOST_JOBS, "job"))
 
 

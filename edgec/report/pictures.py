@@ -14,7 +14,7 @@ LEFT, RIGHT, TOP, BOTTOM = 44, 332, 22, 136
 MOST_SAMPLES = 20_000  # that a histogram looks at
 MOST_BARS = 44
 POINTS = 16  # runs of a history, threads of a sweep
-BAR_WIDTH, BAR_HEIGHT = 130, 14
+BAR_WIDTH, BAR_HEIGHT = 110, 14
 
 
 def ticks_text(ticks: Sequence[float]) -> list[str]:

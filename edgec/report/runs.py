@@ -63,15 +63,22 @@ def gather(records: Iterable[Record]) -> Run:
 
 
 def _labels(packages: Mapping[str, PackageFacts]) -> dict[str, str]:
-    """The name where one package has it, else with target and precision, else with the hash too."""
-    names = Counter(facts.name for facts in packages.values())
-    kinds = Counter((facts.name, facts.target, facts.precision) for facts in packages.values())
+    """The name, and of target, precision and hash what packages of that name need to be told apart."""
     labels = {}
     for sha256, facts in packages.items():
-        kind = f"{facts.name} ({facts.target}, {facts.precision})"
-        alone = kinds[facts.name, facts.target, facts.precision] == 1
-        labels[sha256] = facts.name if names[facts.name] == 1 else kind if alone else f"{kind} {short(sha256)}"
+        alike = [other for other in packages.values() if other.name == facts.name]
+        parts = [
+            part
+            for part, several in ((facts.target, _several(alike, "target")), (facts.precision, _several(alike, "precision")))
+            if several
+        ]
+        twin = sum((other.target, other.precision) == (facts.target, facts.precision) for other in alike) > 1
+        labels[sha256] = " ".join([facts.name, *parts, *([short(sha256)] if twin else [])])
     return labels
+
+
+def _several(packages: Iterable[PackageFacts], fact: str) -> bool:
+    return len({getattr(facts, fact) for facts in packages}) > 1
 
 
 def verdict(run: Run) -> Verdict:

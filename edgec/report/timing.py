@@ -9,7 +9,7 @@ from edgec.report.outcome import left_out
 from edgec.report.page import Cell, Details, Figure, Gallery, Item, Section, Table, cells, columns
 from edgec.report.pictures import POINTS, histogram, history_picture, logarithm, median_bar, ratio_picture, threads_picture
 from edgec.report.runs import Run, fastest, way
-from edgec.report.words import digits, interval_text, percent, plural, size_text, time_text
+from edgec.report.words import digits, interval_text, percent, size_text, time_text
 from edgec.results import Job, Latency, Versus
 
 MOST_ROWS, MOST_FIGURES = 1000, 48
@@ -137,8 +137,19 @@ def history(runs: Sequence[Run]) -> Section | None:
         Figure(f"{name} on {device}", history_picture(found, f"{name} on {device}"), _change(found))
         for (device, name, *_), found in several[:MOST_FIGURES]
     )
-    lead = f"Median latency over the last {plural(min(len(runs), POINTS), 'run')}, with 95 % intervals."
-    return Section("history", "History", lead, (Gallery(figures, left_out(len(several), MOST_FIGURES, "history")),))
+    rows = tuple(
+        cells(Cell(device, "name"), Cell(name, "name"), f"{len(found)}", *_medians(found), _change(found))
+        for (device, name, *_), found in several[:MOST_ROWS]
+    )
+    titles = columns("board", "package", "#runs", "#first median", "#run before", "#last median", "change")
+    table = Table("", titles, rows, left_out(len(several), MOST_ROWS, "row"))
+    lead = f"The fastest median latency of each of the last {min(len(runs), POINTS)} runs, with 95 % intervals."
+    items = (Gallery(figures, left_out(len(several), MOST_FIGURES, "history")), Details("As a table", (table,)))
+    return Section("history", "History", lead, items)
+
+
+def _medians(found: Sequence[tuple[str, Latency]]) -> list[Cell]:
+    return [Cell(time_text(latency.p50_us, 4), "number", day) for day, latency in (found[0], found[-2], found[-1])]
 
 
 def _identity(run: Run, job: Job) -> tuple[str, ...]:
@@ -150,5 +161,9 @@ def _change(found: Sequence[tuple[str, Latency]]) -> str:
     """The last run against the one before; only intervals that are apart say that something changed."""
     (_, before), (_, now) = found[-2:]
     apart = now.low_us > before.high_us or now.high_us < before.low_us
-    change = f"{percent(now.p50_us / before.p50_us - 1)} against the run before" if before.p50_us > 0 else "nothing to compare with"
-    return f"Now {time_text(now.p50_us, 4)}: {change}{'' if apart else ', within the intervals'}"
+    change = (
+        f"{'+' if now.p50_us > before.p50_us else ''}{percent(now.p50_us / before.p50_us - 1)} against the run before"
+        if before.p50_us > 0
+        else "nothing to compare with"
+    )
+    return f"{change}{'' if apart else ', within the intervals'}"
