@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
-    from edgec.api import build, compare, inspect, plan, quantize, run
+    from edgec.api import Bench, Deployed, bench, build, compare, deploy, inspect, plan, quantize, run
     from edgec.config import BuildConfig, configure
     from edgec.errors import EdgecError
     from edgec.package import Package
     from edgec.version import __version__
 
-__all__ = ["BuildConfig", "EdgecError", "Package", "__version__", "build", "compare", "configure", "inspect", "plan", "quantize", "run"]
+__all__ = ["Bench", "BuildConfig", "Deployed", "EdgecError", "Package", "__version__", "bench", "build", "compare", "configure", "deploy", "inspect", "plan", "quantize", "run"]
 
 _HOMES = {"BuildConfig": "config", "configure": "config", "EdgecError": "errors", "Package": "package", "__version__": "version"}
 

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from edgec import pipeline
+from edgec.benching import Bench, bench
 from edgec.comparison import Comparison, compare_answers
 from edgec.config import BuildConfig, configure
+from edgec.deployment import Deployed, deploy
 from edgec.evaluation import Arrays, Data, Labels, open_evaluation, read_arrays
 from edgec.inspection import Inspection, inspect_model, inspect_package
 from edgec.output import write_file
@@ -19,6 +21,8 @@ from edgec.package import Package
 from edgec.pipeline import Progress
 from edgec.preparation import Plan, check_data, check_file, prepare
 from edgec.quant import Quantized
+
+__all__ = ["Bench", "Deployed", "bench", "build", "compare", "deploy", "inspect", "plan", "quantize", "run"]
 
 
 def build(

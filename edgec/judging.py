@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -45,7 +45,7 @@ class AnswerSheet:
         return _received, (self._inputs, self._outputs, self.count, self._path.read_bytes())
 
 
-def write_sheet(opened: Evaluation, package: Package, tell: Any = None) -> AnswerSheet:
+def write_sheet(opened: Evaluation, package: Package, progress: Callable[[str, int, int], None] | None = None) -> AnswerSheet:
     """Run the float model over every sample once. UsageError for samples that do not fit the package, or too few labels."""
     inputs: list[_Port] = []
     outputs: list[_Port] = []
@@ -64,8 +64,8 @@ def write_sheet(opened: Evaluation, package: Package, tell: Any = None) -> Answe
                     file.write(np.ascontiguousarray(array).tobytes())
                 count += 1
                 rows += next((len(array) for array in arrays if array.ndim), 1)
-                if tell is not None:
-                    tell(count)
+                if progress is not None:
+                    progress("reference answers", count, 0)
             if not count:
                 raise UsageError("there are no samples to judge by", where="--data", hint="give at least one")
             if opened.labels is not None and len(opened.labels) < rows:

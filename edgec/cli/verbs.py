@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
-from edgec.cli import build, compare, devices, inspect, quantize, report, run, targets
+from edgec.cli import bench, build, compare, deploy, devices, inspect, quantize, report, run, targets
 from edgec.cli.console import Console
 from edgec.errors import EdgecError, UsageError, did_you_mean
 from edgec.version import __version__
@@ -22,6 +22,7 @@ VERBS = {
     "inspect": inspect,
     "targets": targets,
     "devices": devices,
+    "bench": bench,
     "report": report,
 }
 EXIT_CODES = (

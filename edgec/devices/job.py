@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Protocol
 
-from edgec.devices.connection import Exchange
+from edgec.devices.connect import connect, program_words
+from edgec.devices.connection import Connection, Exchange
+from edgec.devices.deploy import deploy
 from edgec.devices.device import Device
+from edgec.devices.errors import BoardLost, BoardTimeout
+from edgec.devices.exam import examine, verdict
+from edgec.devices.facts import describe, gather, read_state, unfit
 from edgec.devices.gates import Gates
-from edgec.devices.measure import Options
-from edgec.results import Accuracy, Record
+from edgec.devices.lock import BoardBusy, Lock, hold
+from edgec.devices.measure import Options, measure, pinned, profile, sweep
+from edgec.devices.parcel import Parcel
+from edgec.devices.statistics import paired_ratio
+from edgec.devices.text import printable
+from edgec.devices.validity import spoiled
+from edgec.errors import EdgecError, GateError
+from edgec.results import Accuracy, Attempt, ExamResult, Job, Latency, LayerTime, Record, State, Versus
 
-if TYPE_CHECKING:
-    from edgec.devices.parcel import Parcel
+Tell = Callable[[str], None]  # told, in words, what is being done; "" for no news; it may raise to end the job
+
+_STATUS: tuple[tuple[type[EdgecError], str], ...] = ((BoardBusy, "busy"), (BoardLost, "lost"), (BoardTimeout, "lost"))
 
 
 class Judge(Protocol):
@@ -37,5 +56,223 @@ class Task:
     owner: str
 
 
-def run_task(task: Task) -> list[Record]:
-    raise NotImplementedError
+@dataclass
+class _Draft:
+    """What is known so far of one package on the board. status: "" while nothing stands in the way."""
+
+    parcel: Parcel
+    status: str = ""
+    reason: str = ""
+    program: str = ""
+    exam: ExamResult | None = None
+    latencies: tuple[Latency, ...] = ()
+    profile: tuple[LayerTime, ...] = ()
+    accuracy: Accuracy | None = None
+
+    def stop(self, status: str, reason: str) -> None:
+        """The first thing that went wrong is the one that counts."""
+        if not self.status:
+            self.status, self.reason = status, printable(reason)
+
+
+@dataclass
+class _Visit:
+    """What all packages share: the board, and when it was ours (Unix time)."""
+
+    device: Device
+    board: dict[str, str] | None = None
+    before: State | None = None
+    after: State | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+    locked_from: float = 0.0
+    locked_to: float = 0.0
+
+
+def run_task(task: Task, tell: Tell | None = None) -> list[Record]:
+    """PackageFacts and a Job for each package, and a Versus for each after the first. Trouble with the board, a package or its answers
+    becomes the status and reason of a Job, with all that was measured until then; nothing but a bug is raised."""
+    started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
+    visit, drafts = _Visit(task.device), [_Draft(parcel) for parcel in task.parcels]
+    with _failing(visit, drafts):
+        _visit(task, visit, drafts, tell or (lambda words: None))
+    seconds = time.monotonic() - clock
+    jobs = [_verdict(task, visit, draft, started, seconds) for draft in drafts]
+    return [*(draft.parcel.facts for draft in drafts), *jobs, *_versus(task.device, drafts)]
+
+
+def _visit(task: Task, visit: _Visit, drafts: Sequence[_Draft], tell: Tell) -> None:
+    tell("connecting")
+    with closing(connect(task.device)) as connection:
+        facts = gather(connection)
+        visit.board = dict(describe(facts))
+        options = (
+            task.options
+            if task.options.threads
+            else replace(task.options, threads=sweep(len(pinned(task.device, task.options)) or facts.cores or 1))
+        )
+        for draft in drafts:
+            parcel = draft.parcel
+            if problems := unfit(facts, task.device, parcel.arch, parcel.os, parcel.vocabularies):
+                draft.stop("refused", f"{task.device.name}: {'; '.join(map(str, problems))}")
+        if not _open(drafts):
+            return
+        with hold(connection, task.owner, tell) as lock:
+            visit.locked_from = time.time()
+            try:
+                _work(connection, lock, task, options, visit, drafts, tell)
+            finally:
+                visit.locked_to = time.time()
+
+
+def _work(
+    connection: Connection, lock: Lock, task: Task, options: Options, visit: _Visit, drafts: Sequence[_Draft], tell: Tell
+) -> None:  # fmt: skip
+    """While the board is ours."""
+    for draft in _open(drafts):
+        with _failing(visit, [draft]):
+            tell(f"deploying {draft.parcel.facts.name}")
+            judge = partial(_examine, connection, options, draft, tell)
+            draft.program = deploy(connection, draft.parcel, tell, judge=judge, renew=lock.renew).program
+            lock.renew()
+    if not _open(drafts):
+        return
+    _measure(connection, lock, options, visit, _open(drafts), tell)
+    for draft in [draft for draft in drafts if draft.latencies and draft.status in ("", "invalid")]:
+        with _failing(visit, [draft]):
+            if task.judge is not None:
+                tell(f"judging the answers of {draft.parcel.facts.name}")
+                draft.accuracy = _judge(connection, lock, options, task.judge, draft)
+            if options.profile:
+                tell(f"profiling {draft.parcel.facts.name}")
+                times = profile(connection, draft.program, len(draft.parcel.facts.layers), options)
+                draft.profile = tuple(LayerTime(index, us) for index, us in enumerate(times))
+            lock.renew()
+
+
+def _examine(connection: Connection, options: Options, draft: _Draft, tell: Tell, program: str) -> None:
+    """On one thread, and on as many as will be measured. GateError when an answer is wrong."""
+    tell(f"examining {draft.parcel.facts.name}")
+    for threads in sorted({1, max(options.threads)}):
+        draft.exam = examine(connection, program, isa=options.isa, threads=threads)
+        if not draft.exam.passed:
+            hint = "build the package again; if it stays so, try another vocabulary with --isa"
+            raise GateError(f"{verdict(draft.exam)}, on {threads} threads", where=connection.device.name, hint=hint)
+
+
+def _measure(connection: Connection, lock: Lock, options: Options, visit: _Visit, drafts: Sequence[_Draft], tell: Tell) -> None:
+    """Latencies of all packages, interleaved; measured again while the board spoils them, as often as the options allow."""
+    for attempt in range(options.repeats + 1):
+        clock = time.monotonic()
+        tell("measuring" if attempt == 0 else f"measuring again, since {visit.attempts[-1].reason}")
+        visit.before = read_state(connection)
+        found = measure(connection, [draft.program for draft in drafts], options, renew=lock.renew)
+        visit.after = read_state(connection)
+        for draft, latencies in zip(drafts, found, strict=True):
+            draft.latencies = latencies
+        reason = spoiled(visit.before, visit.after, [latency for latencies in found for latency in latencies])
+        if not reason:
+            return
+        visit.attempts.append(Attempt(printable(reason), time.monotonic() - clock))
+        if attempt < options.repeats:
+            _pause(options.pause, tell)
+            lock.renew()
+    advice = "cool it, mend its power supply, or fix its clock (governor performance)"
+    for draft in drafts:
+        draft.stop("invalid", f"{connection.device.name}: {reason}, {options.repeats + 1} times; {advice}")
+
+
+def _pause(seconds: float, tell: Tell) -> None:
+    """Let the board cool down; a `tell` that raises ends the wait."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, 0.2))
+        tell("")
+
+
+def _judge(connection: Connection, lock: Lock, options: Options, judge: Judge, draft: _Draft) -> Accuracy:
+    """On the fastest number of threads."""
+    threads = min(draft.latencies, key=lambda latency: latency.p50_us).threads
+    words = ["--run", "--threads", str(threads), *(["--isa", options.isa] if options.isa else [])]
+    with closing(connection.converse(program_words(connection.device, draft.program, *words))) as exchange:
+        return judge(draft.parcel.facts.sha256, _Renewing(exchange, lock, connection.device.limits.lock / 10))
+
+
+class _Renewing:
+    """An exchange during which the lock stays fresh."""
+
+    def __init__(self, exchange: Exchange, lock: Lock, seconds: float) -> None:
+        self._exchange, self._lock, self._seconds = exchange, lock, seconds
+        self._due = time.monotonic() + seconds
+
+    def exchange(self, data: bytes, answer_bytes: int) -> bytes:
+        if time.monotonic() >= self._due:
+            self._lock.renew()
+            self._due = time.monotonic() + self._seconds
+        return self._exchange.exchange(data, answer_bytes)
+
+    def close(self) -> None:
+        self._exchange.close()
+
+
+@contextmanager
+def _failing(visit: _Visit, drafts: Sequence[_Draft]) -> Iterator[None]:
+    """Trouble stops these packages. A line that broke, or a board that is not ours any more, goes on to the caller: it stops all."""
+    try:
+        yield
+    except EdgecError as error:
+        status = next((status for kind, status in _STATUS if isinstance(error, kind)), "failed")
+        words = error.render() if visit.device.name in error.render() else f"{visit.device.name}: {error.render()}"
+        for draft in drafts:
+            draft.stop(status, words)
+        if isinstance(error, (BoardLost, BoardBusy)) and visit.locked_from and not visit.locked_to:
+            raise
+
+
+def _verdict(task: Task, visit: _Visit, draft: _Draft, started: str, seconds: float) -> Job:
+    """A promise about speed is not judged by a measurement that is not valid, and none at all where the answers were wrong."""
+    latencies = () if draft.status else draft.latencies
+    examined = draft.exam is not None and draft.exam.passed and draft.status in ("", "invalid")
+    gates = task.gates.judge(task.device.name, draft.parcel.facts.name, latencies, draft.accuracy) if examined else ()
+    broken = [gate for gate in gates if not gate.passed]
+    if broken:
+        words = "; ".join(f"{gate.name} is {gate.value}, promised {gate.limit}" for gate in broken)
+        draft.status, draft.reason = "failed", printable(f"{task.device.name}: {words}" + (f"; {draft.reason}" if draft.reason else ""))
+    return Job(
+        device=task.device.name,
+        target=task.device.target,
+        package=draft.parcel.facts.sha256,
+        status=draft.status or "passed",
+        reason=draft.reason,
+        started=started,
+        seconds=seconds,
+        worker=f"{socket.gethostname()}:{os.getpid()}",
+        board=visit.board,
+        before=visit.before,
+        after=visit.after,
+        exam=draft.exam,
+        latencies=draft.latencies,
+        profile=draft.profile,
+        accuracy=draft.accuracy,
+        gates=gates,
+        attempts=tuple(visit.attempts),
+        locked_from=visit.locked_from,
+        locked_to=visit.locked_to,
+    )
+
+
+def _versus(device: Device, drafts: Sequence[_Draft]) -> list[Versus]:
+    """Each package against the first, on the number of threads that suits the first best."""
+    sound = {index: draft for index, draft in enumerate(drafts) if draft.latencies and draft.status != "invalid"}
+    if 0 not in sound:
+        return []
+    base, found = sound.pop(0), []
+    best = min(range(len(base.latencies)), key=lambda index: base.latencies[index].p50_us)
+    for draft in sound.values():
+        one, other = base.latencies[best], draft.latencies[best]
+        ratio, low, high = paired_ratio(one.medians_us, other.medians_us)
+        found.append(Versus(device.name, base.parcel.facts.sha256, draft.parcel.facts.sha256, ratio, low, high, one.rounds))
+    return found
+
+
+def _open(drafts: Sequence[_Draft]) -> list[_Draft]:
+    return [draft for draft in drafts if not draft.status]

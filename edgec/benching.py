@@ -1,0 +1,221 @@
+"""bench() as a paragraph: choose boards, build what is needed, run every board's job, write the results and the report."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from edgec import pipeline
+from edgec.config import BuildConfig, configure
+from edgec.devices.device import Device
+from edgec.devices.farm import run_farm
+from edgec.devices.gates import Gates, make_gates
+from edgec.devices.inventory import choose, load_inventory
+from edgec.devices.job import Judge, Task, run_task
+from edgec.devices.measure import Options
+from edgec.devices.parcel import Parcel, open_parcel
+from edgec.devices.scheduler import run_on_cluster
+from edgec.errors import EdgecError, Problem, UsageError
+from edgec.evaluation import Data, Labels, kept_options, open_evaluation
+from edgec.judging import BoardJudge, paper_of, write_sheet
+from edgec.package import Package
+from edgec.pipeline import Progress
+from edgec.preparation import check_file, prepare
+from edgec.report import write_report
+from edgec.results import Job, PackageFacts, Record, Versus, packages_of
+
+RESULTS, REPORT = "results.jsonl", "report.html"
+Paths = str | Path | Sequence[str | Path]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a bench found. records: of each job the last; results: the JSON lines; report: the page made of them."""
+
+    records: tuple[Record, ...]
+    results: Path
+    report: Path
+    notes: tuple[str, ...] = ()
+
+    @property
+    def jobs(self) -> list[Job]:
+        return [record for record in self.records if isinstance(record, Job)]
+
+    @property
+    def versus(self) -> list[Versus]:
+        return [record for record in self.records if isinstance(record, Versus)]
+
+    @property
+    def packages(self) -> dict[str, PackageFacts]:
+        return packages_of(self.records)
+
+    @property
+    def failures(self) -> list[Job]:
+        return [job for job in self.jobs if job.status != "passed"]
+
+    @property
+    def exit_code(self) -> int:
+        """0; 1 when an answer or a promise was wrong; else 5 when a board told us nothing that counts."""
+        if any(job.status == "failed" for job in self.failures):
+            return 1
+        return 5 if self.failures else 0
+
+
+def bench(
+    what: Paths, *, devices: Sequence[str] = (), tags: Sequence[str] = (), everything: bool = False, inventory: str | Path | None = None,
+    out: str | Path | None = None, seconds: float = 2.0, runs: int = 100, rounds: int = 5, threads: Sequence[int] | None = None,
+    cores: Sequence[int] | None = None, isa: str | None = None, profile: bool = False, repeats: int = 2, pause: float = 5.0,
+    data: Data | None = None, labels: Labels | None = None, samples: int | None = None, model: str | Path | None = None,
+    max_latency: str | float | None = None, percentile: str = "p50", min_agreement: str | float | None = None,
+    min_top1: str | float | None = None, max_rss: str | int | None = None, faster_than: str | Path | None = None,
+    precision: str | None = None, calib: Data | None = None, config: BuildConfig | None = None,
+    resume: bool = False, retries: int = 1, scheduler: str | None = None, progress: Progress | None = None,
+    tell: Callable[[str], None] | None = None, **settings: Any,
+) -> Bench:  # fmt: skip
+    """Measure packages, or what is built from models for each board's target, on boards; several at once are compared with the first.
+
+    devices, tags, everything: which boards of the inventory. threads: each count is measured; none for the powers of two up to the
+    board's cores. data, labels, samples: what answers are judged by on the boards, against the float `model`, which is known when a
+    model is benched. max_latency ("20ms"), min_agreement, ... are promises, see devices.gates. precision: None for int8 where there is
+    calibration data and fp32 where there is none; settings: any further field of BuildConfig, or `config` with all of them.
+    resume: keep what `out`/results.jsonl holds and do the rest. scheduler: the address of a dask scheduler whose workers own the
+    boards. tell: hears in words what each board does.
+
+    UsageError and others for what is wrong before any board is touched; what happens on boards is in the result.
+    """
+    chosen = choose(load_inventory(Path(inventory) if inventory is not None else None), devices, tags, everything)
+    gates = make_gates(
+        max_latency=max_latency, percentile=percentile, min_agreement=min_agreement, min_top1=min_top1,
+        max_rss=max_rss, faster_than=faster_than,
+    )  # fmt: skip
+    pinned = None if cores is None else tuple(cores)
+    options = Options(seconds, runs, rounds, tuple(threads or ()), pinned, isa, profile, repeats, pause)
+    paths = [Path(item) for item in ([what] if isinstance(what, (str, Path)) else what)]
+    _check(paths, chosen, gates, model is not None, data, labels)
+    folder = _folder(None if out is None else Path(out), paths[0], resume)
+    configured = config or configure(calib=str(calib) if isinstance(calib, Path) else calib, precision=precision, **settings)
+    packages, notes = _packages(paths, chosen, configured, precision is not None, folder, progress)
+    parcels = {package.directory: open_parcel(package.directory) for several in packages.values() for package in several}
+    _check_parcels(parcels, packages, isa)
+    floats = {package.directory: Path(model or path) for several in packages.values() for path, package in zip(paths, several, strict=True)}
+    judge = None if data is None else _judge(floats, parcels, data, labels, samples, progress)
+    owner = f"{getpass.getuser()}@{socket.gethostname()} (edgec bench, process {os.getpid()})"
+    tasks = [
+        Task(device, tuple(parcels[one.directory] for one in packages[device.name]), options, gates, judge, owner) for device in chosen
+    ]
+    run = partial(run_on_cluster, scheduler) if scheduler else run_farm
+    records = run(tasks, run_task, results=folder / RESULTS, resume=resume, retries=retries, tell=tell)
+    write_report(records, folder / REPORT)
+    return Bench(tuple(records), folder / RESULTS, folder / REPORT, tuple(notes))
+
+
+def _folder(out: Path | None, first: Path, resume: bool) -> Path:
+    """Where results go: as asked, else a folder called after what is benched that no other bench has used, or the last one to resume."""
+    if out is not None:
+        if not resume and (out / RESULTS).exists():
+            raise UsageError("there are results of another bench already", where=str(out), hint="give --resume, or another folder")
+        return out
+    stem = f"bench-{first.resolve().stem if first.is_file() else first.resolve().name}"
+    names = [stem, *(f"{stem}-{number}" for number in range(2, 10000))]
+    free = next(index for index, name in enumerate(names) if not (Path(name) / RESULTS).exists())
+    return Path(names[max(0, free - 1)] if resume else names[free])
+
+
+def _check(
+    paths: Sequence[Path], devices: Sequence[Device], gates: Gates, has_model: bool, data: Data | None, labels: Labels | None
+) -> None:
+    """UsageError: all that is wrong with the question itself."""
+    if not paths:
+        raise UsageError("nothing to bench", hint="give a package directory or an ONNX file")
+    packages = [path for path in paths if path.is_dir()]
+    for path in paths:
+        if path not in packages:
+            check_file(path)
+    top1 = gates.min_top1 is not None
+    rules: list[tuple[object, str, str, str]] = [
+        (data is None and gates.accuracy, "a promise about answers needs a data set", "--data", "give --data eval.npz"),
+        (data is None and labels is not None, "labels without a data set", "--labels", "give --data eval.npz"),
+        (data is not None and labels is None and top1, "a promise about top-1 needs labels", "--min-top1", "give --labels"),
+        (data is not None and packages and not has_model, "the float model of a package is not known", "--data", "give it with --model"),
+    ]
+    known = {one.device for one in gates.faster_than}
+    for device in devices if gates.baseline else ():
+        rules.append((device.name not in known, f"no measurement of {device.name}", gates.baseline, f"it has {', '.join(sorted(known))}"))
+    if problems := [Problem(what, where, hint) for broken, what, where, hint in rules if broken]:
+        raise UsageError("the bench cannot be judged as asked", problems)
+
+
+def _packages(
+    paths: Sequence[Path], devices: Sequence[Device], config: BuildConfig, asked: bool, folder: Path, progress: Progress | None
+) -> tuple[dict[str, list[Package]], list[str]]:
+    """The packages for each board by its name; models are built once for each target, when all of them can be."""
+    notes: list[str] = []
+    plans: dict[tuple[Path, str], tuple[Path, BuildConfig]] = {}
+    errors: list[EdgecError] = []
+    for path in paths:
+        if path.is_dir():
+            continue
+        fitting, note = _with_precision(path, config, asked)
+        notes += [note] if note else []
+        for target in dict.fromkeys(device.target for device in devices):
+            name = f"{path.stem}-{target}-{fitting.precision}"
+            plans[path, target] = path, replace(fitting, target=target, compile=True, out=folder / "packages" / name)
+            try:
+                prepare(*plans[path, target])
+            except EdgecError as error:
+                errors.append(error)
+    if errors:
+        worst = min(errors, key=lambda error: error.exit_code)
+        if len(errors) == 1:
+            raise worst
+        problems = [item for error in errors for item in (Problem(error.summary, error.where, error.hint), *error.problems)]
+        raise type(worst)("packages cannot be built for all of these boards", problems, hint="bench some of them: --device NAME")
+    built = {key: pipeline.build(model, config, progress) for key, (model, config) in plans.items()}
+    packages = {device.name: [built.get((path, device.target)) or Package(path) for path in paths] for device in devices}
+    return packages, notes
+
+
+def _with_precision(model: Path, config: BuildConfig, asked: bool) -> tuple[BuildConfig, str]:
+    """int8 where it can be had; a note where it cannot and nobody asked for it."""
+    if asked or config.precision != "int8" or config.calib is not None:
+        return config, ""
+    if any(node.op == "DequantizeLinear" for node in pipeline.read_model(model, config).graph.nodes):
+        return config, ""
+    return replace(config, precision="fp32"), f"{model.name} is measured in float: give --calib DATA for int8"
+
+
+def _check_parcels(parcels: Mapping[Path, Parcel], packages: Mapping[str, Sequence[Package]], isa: str | None) -> None:
+    problems = []
+    for directory, parcel in parcels.items():
+        if isa is not None and isa not in parcel.vocabularies:
+            problems.append(Problem(f"no vocabulary {isa!r} in this package", str(directory), f"it has {', '.join(parcel.vocabularies)}"))
+    for several in packages.values():
+        names = [parcels[package.directory].facts.sha256 for package in several]
+        if len(set(names)) < len(names):
+            problems.append(Problem("the same package twice", str(several[0].directory), "give packages that differ"))
+            break
+    if problems:
+        raise UsageError("these packages cannot be benched", problems)
+
+
+def _judge(
+    floats: Mapping[Path, Path], parcels: Mapping[Path, Parcel], data: Data, labels: Labels | None, samples: int | None,
+    progress: Progress | None,
+) -> Judge:  # fmt: skip
+    """Each package against its float model. Reference answers are computed once for each model and way to read the data set, however
+    many packages and boards there are."""
+    papers, sheets = {}, {}
+    for directory, model in floats.items():
+        package = Package(directory)
+        key = model, repr(kept_options(package))
+        if key not in sheets:
+            opened = open_evaluation(model, package, data, labels, samples)
+            sheets[key] = opened, write_sheet(opened, package, progress)
+        papers[parcels[directory].facts.sha256] = paper_of(package, *sheets[key])
+    return BoardJudge(papers)
