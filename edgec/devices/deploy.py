@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from posixpath import dirname
@@ -56,14 +56,16 @@ def deploy(
     *,
     judge: Callable[[str], None] | None = None,
     renew: Callable[[], None] | None = None,
+    keep: Collection[str] = (),
 ) -> Deployment:
     """Make a parcel the version in use. The caller holds the board's lock; `renew` is called before each file that travels.
 
     A cut in the middle leaves the version that was in use, and what has arrived is kept for the next try. judge: gets the path of the
     new exam program before the switch; when it raises GateError, ProgramFailed or BoardTimeout, that version is withdrawn: it is removed
-    and, should it have been in use, the version before it is again. DeviceError: the disk is full or read-only, or files arrive changed.
+    and, should it have been in use, the version before it is again. keep: versions that stay, besides this one and the one that was in
+    use. DeviceError: the disk is full or read-only, or files arrive changed.
     """
-    work = _Work(connection, parcel, tell or (lambda text: None), renew or (lambda: None))
+    work = _Work(connection, parcel, tell or (lambda text: None), renew or (lambda: None), frozenset(keep))
     name, version = parcel.facts.name, parcel.version
     _tidy(work)
     needed = work.unproven()
@@ -97,6 +99,7 @@ class _Work:
     parcel: Parcel
     tell: Callable[[str], None]
     renew: Callable[[], None]
+    keep: frozenset[str] = frozenset()
     sent: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -205,11 +208,11 @@ def _prove(work: _Work, program: str, judge: Callable[[str], None]) -> None:
 
 
 def _tidy(work: _Work) -> None:
-    """Remove versions beyond the present one, the one before and ours, and uploads that nobody goes on with."""
+    """Remove versions beyond the present one, the one before and those to keep, and uploads that nobody goes on with."""
     connection, name = work.connection, work.parcel.facts.name
     parts = [path.split("/") for path in connection.sizes(folder_of(connection, name))]
     found = {(part[0], part[1]) for part in parts if len(part) > 2 and is_version(part[1]) and part[1] != work.parcel.version}
-    used = {pointed(connection, name, CURRENT), pointed(connection, name, PREVIOUS)}
+    used = {pointed(connection, name, CURRENT), pointed(connection, name, PREVIOUS), *work.keep}
     for kind, version in sorted(found):
         if kind == "incoming":
             connection.remove(incoming_folder(connection, name, version))

@@ -53,12 +53,18 @@ def switch(connection: Connection, name: str, version: str) -> None:
     point(connection, name, CURRENT, version)
 
 
-def roll_back(connection: Connection, name: str) -> str:
-    """Switch to the version before the present one, and give its name. DeviceError when there is none."""
+def previous_of(connection: Connection, name: str) -> str:
+    """The version that roll_back switches to; DeviceError when there is none."""
     previous, current = pointed(connection, name, PREVIOUS), pointed(connection, name, CURRENT)
     if previous is None or previous == current or not is_there(connection, name, previous):
         hint = "only one version was ever deployed there" if current else f"deploy {name} first"
         raise DeviceError(f"there is no previous version of {name} to roll back to", where=connection.device.name, hint=hint)
+    return previous
+
+
+def roll_back(connection: Connection, name: str) -> str:
+    """Switch to the version before the present one, and give its name. DeviceError when there is none."""
+    previous = previous_of(connection, name)
     point(connection, name, CURRENT, previous)
     connection.remove(f"{folder_of(connection, name)}/{PREVIOUS}")
     return previous
