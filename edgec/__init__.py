@@ -16,7 +16,23 @@ if TYPE_CHECKING:
     from edgec.package import Package
     from edgec.version import __version__
 
-__all__ = ["Bench", "BuildConfig", "Deployed", "EdgecError", "Package", "__version__", "bench", "build", "compare", "configure", "deploy", "inspect", "plan", "quantize", "run"]
+__all__ = [
+    "Bench",
+    "BuildConfig",
+    "Deployed",
+    "EdgecError",
+    "Package",
+    "__version__",
+    "bench",
+    "build",
+    "compare",
+    "configure",
+    "deploy",
+    "inspect",
+    "plan",
+    "quantize",
+    "run",
+]
 
 _HOMES = {"BuildConfig": "config", "configure": "config", "EdgecError": "errors", "Package": "package", "__version__": "version"}
 

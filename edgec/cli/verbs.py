@@ -22,6 +22,7 @@ VERBS = {
     "inspect": inspect,
     "targets": targets,
     "devices": devices,
+    "deploy": deploy,
     "bench": bench,
     "report": report,
 }

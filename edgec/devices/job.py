@@ -128,11 +128,12 @@ def _work(
     connection: Connection, lock: Lock, task: Task, options: Options, visit: _Visit, drafts: Sequence[_Draft], tell: Tell
 ) -> None:  # fmt: skip
     """While the board is ours."""
+    ours = [parcel.version for parcel in task.parcels]  # they stay on the board together, even when all have one name
     for draft in _open(drafts):
         with _failing(visit, [draft]):
             tell(f"deploying {draft.parcel.facts.name}")
             judge = partial(_examine, connection, options, draft, tell)
-            draft.program = deploy(connection, draft.parcel, tell, judge=judge, renew=lock.renew).program
+            draft.program = deploy(connection, draft.parcel, tell, judge=judge, renew=lock.renew, keep=ours).program
             lock.renew()
     if not _open(drafts):
         return
