@@ -58,7 +58,7 @@ def processor(cpuinfo: str) -> str:
     named = [value for key, value in found if key in ("model name", "uarch", "cpu model") and value]
     arm = _arm_cores(found)
     # 32-bit ARM kernels say "ARMv7 Processor rev 4 (v7l)" in `model name`
-    if arm and (not named or "Processor rev" in named[0]):
+    if arm and (not named or "rocessor rev" in named[0]):
         return line(", ".join(dict.fromkeys(arm)))
     return line(", ".join(dict.fromkeys(named[:_MOST_CORES])))
 

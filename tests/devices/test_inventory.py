@@ -77,9 +77,7 @@ def test_the_example_is_this_machine_and_its_commented_boards_are_good(monkeypat
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh/id_ed25519").write_text("")
     lines = example.read_text().splitlines()
-    commented = [
-        line.replace("  # ", "  ", 1) for line in lines if line.startswith("  # ") and ("  # " * 1 + "  " in line or line.endswith(":"))
-    ]
+    commented = [line.replace("  # ", "  ", 1) for line in lines if re.match(r"  # (  |[a-z0-9-]+:$)", line)]
     devices = read_inventory("devices:\n" + "\n".join(commented), example)
     assert {item.connection for item in devices} == {"ssh", "adb", "emulated"}
 
