@@ -9,17 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING
 
+from edgec.devices.job import Task, Tell
 from edgec.devices.journal import Journal, done, identity, latest
+from edgec.devices.lock import BoardBusy
 from edgec.errors import DeviceError
 from edgec.results import Attempt, Job, Record
 
-if TYPE_CHECKING:
-    from edgec.devices.job import Task
-
-Tell = Callable[[str], None]
-Run = Callable[["Task", Tell], list[Record]]
+Run = Callable[[Task, Tell], list[Record]]
 PAUSE = 2.0  # seconds before a lost board is tried again; twice that before the next time
 GRACE = 30.0  # seconds that boards have to let go when the user interrupts
 
@@ -92,13 +89,13 @@ def attend(task: Task, run: Run, *, retries: int, tell: Tell) -> list[Record]:
     return list(kept.values())
 
 
-def lost(task: Task, reason: str, *, start: float, worker: str = "") -> list[Record]:
+def lost(task: Task, reason: str, *, start: float, status: str = "lost") -> list[Record]:
     """Records that say why a task, begun at time.monotonic() `start`, told us nothing."""
     seconds = time.monotonic() - start
     started = datetime.fromtimestamp(time.time() - seconds, UTC).isoformat(timespec="seconds")
     facts = [parcel.facts for parcel in task.parcels]
     device = task.device
-    jobs = [Job(device.name, device.target, package.sha256, "lost", reason, started, seconds, worker) for package in facts]
+    jobs = [Job(device.name, device.target, package.sha256, status, reason, started, seconds) for package in facts]
     return [*facts, *jobs]
 
 
@@ -111,7 +108,7 @@ def _try(task: Task, run: Run, tell: Tell) -> list[Record]:
     try:
         return run(task, tell)
     except DeviceError as error:
-        return lost(task, str(error), start=start)
+        return lost(task, str(error), start=start, status="busy" if isinstance(error, BoardBusy) else "lost")
 
 
 def _pause(seconds: float, tell: Tell) -> None:

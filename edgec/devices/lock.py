@@ -125,6 +125,25 @@ def hold(connection: Connection, owner: str, tell: Tell | None = None) -> Iterat
             say(f"the lock stays on the board for up to {connection.device.limits.lock:g} s: {error.summary}")
 
 
+def forfeit(connection: Connection, owner: str) -> bool:
+    """Remove the lock that an earlier try of this very owner left when it died; False when the board's lock is another's, or free. An
+    earlier try that is alive after all learns of it at its next renewal. `owner` must be unique to that user, not a mere name."""
+    path = _path(connection)
+    content = connection.read(path)
+    found = _parse(content) if content else None
+    if found is None or found.owner != printable(owner, _OWNER):
+        return False
+    aside = f"{path}.{found.token}"
+    with suppress(DeviceError):
+        connection.move(path, aside)
+    moved = connection.read(aside)
+    connection.remove(aside)
+    if moved is not None and moved != content:
+        connection.create(path, moved)  # somebody took it over between two looks: put it back
+        return False
+    return True
+
+
 def moment(connection: Connection) -> Moment:
     """What time the board has. DeviceError when it does not tell."""
     answer = connection.execute(_UPTIME)

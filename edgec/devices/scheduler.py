@@ -12,22 +12,21 @@ import uuid
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from edgec.devices.farm import GRACE, Outcome, Run, Tell, lost, open_tasks
+from edgec.devices.farm import GRACE, Outcome, Run, lost, open_tasks
+from edgec.devices.job import Task, Tell
 from edgec.devices.journal import Journal, latest
 from edgec.devices.worker import Answer, running, start_command, work
 from edgec.errors import DeviceError, Problem, UsageError
 from edgec.results import Record
 
-if TYPE_CHECKING:
-    from edgec.devices.job import Task
-
 CONNECT = 10.0  # seconds until a scheduler must have answered
 PATIENCE = 60.0  # seconds that a board may be without a worker before its jobs are given up
+_POLL = 0.1  # seconds between two looks at what has ended
 _LOOK = 1.0  # seconds between two looks at who is there
 
 
@@ -121,10 +120,11 @@ class _Cluster:
     def outcomes(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
         """What became of each task, in the order in which they end."""
         for task in tasks:
-            self._submit(_Pending(task, time.monotonic()))
+            own = replace(task, owner=f"{task.owner}, job {uuid.uuid4().hex}")  # so that its next try knows the lock of this one
+            self._submit(_Pending(own, time.monotonic()))
         looked = time.monotonic()
         while self._pending:
-            self._wait()
+            time.sleep(_POLL)
             for future in [future for future in self._pending if future.done()]:
                 if outcome := self._take(future):
                     yield outcome
@@ -151,10 +151,6 @@ class _Cluster:
                 key=f"edgec-{name}-{uuid.uuid4().hex}", resources={name: 1}, pure=False,
             )  # fmt: skip
         self._pending[future] = pending
-
-    def _wait(self) -> None:
-        with suppress(TimeoutError):
-            _dask().wait(list(self._pending), timeout=_LOOK, return_when="FIRST_COMPLETED")
 
     def _take(self, future: Any) -> Outcome | None:
         """The outcome of a future that is done; None when its result went down with its worker and is being made again."""

@@ -5,14 +5,18 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from edgec.devices.connect import connect
 from edgec.devices.farm import Run, attend, bug_reason, lost
-from edgec.results import Record
+from edgec.devices.job import Task
+from edgec.devices.lock import forfeit
+from edgec.errors import DeviceError
+from edgec.results import Job, Record
 
-if TYPE_CHECKING:
-    from edgec.devices.job import Task
+_ENDING = ("closing", "closing_gracefully", "closed", "failed")
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,11 @@ def work(task: Task, run: Run, retries: int, topic: str) -> Answer:
             worker.log_event(topic, f"{task.device.name}: {words}")
 
     try:
-        return Answer(attend(task, run, retries=retries, tell=tell))
+        records = attend(task, run, retries=retries, tell=tell)
+        if any(isinstance(record, Job) and record.status == "busy" for record in records) and _forfeit(task):
+            tell("takes over from a worker that died")
+            records = attend(task, run, retries=retries, tell=tell)
+        return Answer(records)
     except KeyboardInterrupt:
         return Answer([])
     except Exception as error:
@@ -55,9 +63,17 @@ def start_command(address: str, names: Sequence[str]) -> str:
     return f'dask worker {address} --nthreads {len(names)} --resources "{resources}"'
 
 
+def _forfeit(task: Task) -> bool:
+    """Free the board of the lock that a dead worker left. The scheduler runs a task again only when its worker is gone, and its owner
+    is unique to it."""
+    with suppress(DeviceError), closing(connect(task.device)) as connection:
+        return forfeit(connection, task.owner)
+    return False
+
+
 def _wanted(worker: Any, key: str) -> Callable[[], bool]:
     def wanted() -> bool:
         state = worker.state.tasks.get(key)
-        return state is not None and state.state != "cancelled"
+        return worker.status.name not in _ENDING and state is not None and state.state != "cancelled"
 
     return wanted

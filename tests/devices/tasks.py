@@ -8,9 +8,8 @@ from pathlib import Path
 
 from edgec.devices.device import Device
 from edgec.devices.errors import BoardLost
-from edgec.devices.farm import Tell
 from edgec.devices.gates import Gates
-from edgec.devices.job import Task
+from edgec.devices.job import Task, Tell
 from edgec.devices.lock import hold
 from edgec.devices.measure import Options
 from edgec.devices.parcel import Parcel

@@ -13,10 +13,10 @@ from threading import Barrier, Event
 import pytest
 
 from edgec.devices import farm
-from edgec.devices.farm import Tell, run_farm
-from edgec.devices.job import Task
+from edgec.devices.farm import run_farm
+from edgec.devices.job import Task, Tell
 from edgec.errors import UsageError
-from edgec.results import Job, Record, Versus, read_results
+from edgec.results import Job, Record, read_results
 from tests.devices.tasks import PACKAGE, has_a_bug, is_lost, job, passes, task
 
 ROOT = Path(__file__).parents[2]
@@ -131,7 +131,6 @@ def test_a_verdict_is_not_lost_to_a_later_cut(tmp_path: Path) -> None:
             OTHER,
             first,
             job("pi4", "lost", "cut", OTHER.sha256),
-            Versus("pi4", PACKAGE.sha256, OTHER.sha256, 1.0, 0.9, 1.1, 5),
         ]
 
     records = run_farm([task("pi4", tmp_path, PACKAGE, OTHER)], run, results=tmp_path / "results.jsonl", retries=1)

@@ -57,7 +57,7 @@ def test_results_that_are_there_are_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     with Journal(path) as journal:
         journal.add([PACKAGE])
-    with pytest.raises(UsageError, match="exists already.*--resume"):
+    with pytest.raises(UsageError, match=r"exists already.*--resume"):
         Journal(path)
     assert read_results(path) == [PACKAGE]
 
@@ -115,7 +115,7 @@ def test_two_runs_do_not_write_one_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_place_of_the_file_is_an_error_in_words(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="Is a directory.*give another -o"):
+    with pytest.raises(UsageError, match=r"Is a directory.*give another -o"):
         Journal(tmp_path)
 
 
