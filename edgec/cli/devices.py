@@ -14,14 +14,14 @@ from edgec.devices.device import KINDS, Device
 from edgec.devices.entry import entry_text
 from edgec.devices.facts import Facts, describe
 from edgec.devices.inventory import FILE, Inventory, choose, inventory_path, load_inventory, with_entry
-from edgec.errors import DeviceError, UsageError
+from edgec.errors import DeviceError, UsageError, did_you_mean
 from edgec.output import write_file
 
 _ONLY_ADD = ("name", "user", "port", "key", "connection", "write")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=list(_ACTIONS), help="list the inventory; check boards; show one; add a new one")
+    parser.add_argument("action", metavar="|".join(_ACTIONS), help="list the inventory; check boards; show one; add a new one")
     parser.add_argument("board", nargs="?", help="show: its name; add: a host name, IP address, user@host or an adb serial number")
     declare_choice(parser)
     parser.add_argument("--name", help="add: the new board's name (else from the address)")
@@ -43,6 +43,8 @@ def declare_choice(parser: argparse.ArgumentParser) -> None:
 
 
 def act(options: argparse.Namespace, console: Console) -> int:
+    if options.action not in _ACTIONS:
+        raise UsageError(f"unknown action {options.action!r}", hint=did_you_mean(options.action, _ACTIONS))
     if options.action != "add" and (given := [flag for flag in _ONLY_ADD if getattr(options, flag) is not None]):
         raise UsageError(f"--{given[0]} goes with `add` only", hint="see edgec devices --help")
     if options.action in ("list", "check") and options.board:
@@ -138,11 +140,13 @@ def _add(options: argparse.Namespace, console: Console) -> int:
     device, facts = propose_device(options.board, name=options.name or "", connection=connection, **keys)
     entry = entry_text(device)
     if options.write:
-        write_file(path.resolve(), with_entry(text, device, path).encode())
+        _replace(path.resolve(), with_entry(text, device, path))
     written = str(path) if options.write else ""
     done = f"written to {path}" if options.write else f"to keep it: the lines above go below `devices:` in {path}, or --write"
     board = table("board", ["", ""], describe(facts).items())
-    console.result({"entry": device_facts(device), "text": entry, "facts": board_facts(facts), "written": written}, [board, "", entry.rstrip()])
+    console.result(
+        {"entry": device_facts(device), "text": entry, "facts": board_facts(facts), "written": written}, [board, "", entry.rstrip()]
+    )
     console.note(done)
     return 0
 
@@ -157,6 +161,14 @@ def _text(path: Path) -> str | None:
         raise UsageError(f"cannot read the inventory: {error}", where=str(path), hint="write to another one with --devices") from error
 
 
+def _replace(path: Path, text: str) -> None:
+    """Write the inventory; who may read it stays."""
+    mode = path.stat().st_mode if path.exists() else None
+    write_file(path, text.encode())
+    if mode is not None:
+        path.chmod(mode)
+
+
 def device_facts(device: Device) -> dict[str, Any]:
     """An entry for JSON."""
     return {key: str(value) if isinstance(value, Path) else value for key, value in asdict(device).items()}
@@ -168,7 +180,9 @@ def board_facts(facts: Facts) -> dict[str, Any]:
 
 
 def _in_words(value: object) -> object:
-    return {key: f"{item:,}" if isinstance(item, int) else f"{item:g}" for key, item in value.items()} if isinstance(value, Mapping) else value
+    return (
+        {key: f"{item:,}" if isinstance(item, int) else f"{item:g}" for key, item in value.items()} if isinstance(value, Mapping) else value
+    )
 
 
 _ACTIONS = {"list": _list, "check": _check, "show": _show, "add": _add}
