@@ -131,11 +131,12 @@ def _stage(work: _Work, needed: set[str]) -> None:
         connection.make_folder(parent)
     copied = _copy(work, needed - good - set(there))
     good |= work.good(folder, copied, connection.sizes(folder)) if copied else set()
-    for attempt in ("sent", "sent again"):
+    for attempt in (1, 2):
         missing = sorted(needed - good)
         for path in missing:
-            _send(work, path, there.get(path, 0) if attempt == "sent" and path not in copied else 0)
-        good |= work.good(folder, missing, connection.sizes(folder))
+            spoiled = attempt == 2 or path in copied
+            _send(work, path, len(work.wanted[path]) if spoiled else there.get(path, 0))
+        good |= work.good(folder, missing, connection.sizes(folder)) if missing else set()
     if wrong := needed - good:
         problems = [Problem("its checksum on the board is another", path) for path in sorted(wrong)]
         hint = "is the board's disk worn out? try another `work` folder"
@@ -159,16 +160,16 @@ def _copy(work: _Work, paths: set[str]) -> set[str]:
 
 
 def _send(work: _Work, path: str, there: int) -> None:
-    """there: bytes of it that a try before left; they stay, when they are right."""
+    """there: bytes of it that a try before left. The beginning of it is continued; as many bytes as it should have are wrong ones."""
     data = work.wanted[path]
     work.renew()
-    work.tell(f"sending {path}, {len(data) - there:,} bytes")
+    work.tell(f"sending {path}, {len(data):,} bytes")
     place = f"{work.incoming}/{path}"
-    resume = 0 < there < len(data)
-    if not resume:
+    if there >= len(data) > 0:
         work.connection.remove(place)
+        there = 0
     work.connection.write(place, data, mode=work.parcel.mode(path), resume=True)
-    work.sent[path] = work.sent.get(path, 0) + len(data) - (there if resume else 0)
+    work.sent[path] = work.sent.get(path, 0) + len(data) - there
 
 
 def _put_in_place(work: _Work, needed: set[str]) -> None:
