@@ -28,6 +28,7 @@ _WHY = (
     'if [ "${free:-x}" -ge 0 ] 2>/dev/null && [ $((free * 1024)) -lt "$2" ]; then echo "full $free"; '
     'else f="$1/.edgec-$$"; head -c 65536 /dev/zero >"$f"; rm -f "$f"; fi'
 )
+_MAY_BE_MISSING = ("read", "list", "look for")
 Execute = Callable[[list[str]], Answer]
 
 
@@ -41,22 +42,41 @@ class Files:
         self._alone = threading.RLock()  # the client cannot be shared
 
     def write(self, path: str, data: bytes, mode: int, sent: Sent | None, resume: bool) -> None:
-        kept = self._kept(path, data) if resume else 0
-        with self._doing("write", path, len(data) - kept) as (client, dog):
-            with client.open(path, "r+" if kept else "w", bufsize=0) as file:
-                file.MAX_REQUEST_SIZE = BLOCK
-                file.seek(kept)
-                for at in range(kept, len(data), BLOCK):
-                    if sent:
-                        sent(at)
-                    file.write(data[at : at + BLOCK])
-                    dog.calm()
-                file.chmod(mode & 0o777)
-                size = file.stat().st_size
+        """In place when it may be resumed; else written aside and renamed, so that a program that runs can be replaced."""
+        if resume:
+            self._send(path, data, self._kept(path, data), mode, sent)
+            return
+        with self._aside(path, data, mode, sent) as aside:
+            self.move(aside, path)
+
+    def _send(self, path: str, data: bytes, start: int, mode: int, sent: Sent | None) -> None:
+        with self._doing("write", path, len(data) - start) as (client, dog), client.open(path, "r+" if start else "w", bufsize=0) as file:
+            file.MAX_REQUEST_SIZE = BLOCK
+            file.seek(start)
+            for at in range(start, len(data), BLOCK):
+                if sent:
+                    sent(at)
+                file.write(data[at : at + BLOCK])
+                dog.calm()
+            file.chmod(mode & 0o777)
+            size = file.stat().st_size
             if size != len(data):
                 raise OSError(f"{size} of {len(data)} bytes arrived")
         if sent:
             sent(len(data))
+
+    @contextmanager
+    def _aside(self, path: str, data: bytes, mode: int, sent: Sent | None) -> Iterator[str]:
+        """A complete file beside `path`, that does not outlive the with statement."""
+        folder, slash, name = path.rpartition("/")
+        aside = f"{folder}{slash}.{secrets.token_hex(8)}.part" if name else path
+        try:
+            self._send(aside, data, 0, mode, sent)
+            yield aside
+        except BaseException:
+            if self._line.stands:
+                self._execute(["rm", "-f", "--", aside])
+            raise
 
     def read(self, path: str) -> bytes | None:
         most, found = self._limits.output, bytearray()
@@ -79,23 +99,20 @@ class Files:
     def create(self, path: str, data: bytes) -> bool:
         """A complete file at once: written aside and linked, since a link never replaces anything. Where the disk knows no links,
         O_EXCL makes the file, which is then empty for a moment."""
-        aside = f"{path}.{secrets.token_hex(8)}"
-        self.write(aside, data, 0o644, None, False)
+        with self._aside(path, data, 0o644, None) as aside:
+            made = self._execute(["ln", "--", aside, path]).status == 0 or (not self._exists(path) and self._create_plainly(path, data))
+            self._execute(["rm", "-f", "--", aside])
+        return made
+
+    def _create_plainly(self, path: str, data: bytes) -> bool:
         try:
-            if self._execute(["ln", "--", aside, path]).status == 0:
-                return True
-            if self._exists(path):
-                return False
-            with self._doing("create", path) as (client, _), client.open(path, "wx", bufsize=0) as file:
+            with self._doing("create", path, len(data)) as (client, _), client.open(path, "wx", bufsize=0) as file:
                 file.write(data)
-            return True
         except DeviceError:
             if self._line.stands and self._exists(path):  # somebody was faster
                 return False
             raise
-        finally:
-            if self._line.stands:
-                self._execute(["rm", "-f", "--", aside])
+        return True
 
     def sizes(self, path: str) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -147,14 +164,14 @@ class Files:
 
     @contextmanager
     def _doing(self, what: str, path: str, size: int = 0) -> Iterator[tuple[paramiko.SFTPClient, Watchdog]]:
-        """The client and a watchdog to calm; errors get their reason. FileNotFoundError passes when nothing is written."""
+        """The client and a watchdog to calm; errors get their reason. FileNotFoundError passes where a file may be missing."""
         if not path or "\0" in path:
             raise DeviceError(f"{path!r} is not a path", where=self._board, hint="give a file on the board")
         with self._alone, self._line.watch(self._limits.transfer) as dog:
             try:
                 yield self._open(), dog
             except FileNotFoundError as error:
-                if what != "write":
+                if what in _MAY_BE_MISSING:
                     raise
                 raise self._failed(what, path, size, error) from error
             except (paramiko.SSHException, paramiko.SFTPError, EOFError, OSError) as error:

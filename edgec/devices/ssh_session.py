@@ -27,7 +27,7 @@ _SHELL = (
     'sh -c \'printf "%s starts %s\\n" "$0" "$$" >&2; exec "$@"\' "$word" "$@"; '
     'status=$?; printf \'\\n%s ends %s\\n\' "$word" "$status" >&2'
 )
-_KILL = 'kill -9 -- "-$1" 2>/dev/null || kill -9 "$1"'  # the group of processes, where the command leads one
+_KILL = 'kill -9 "-$1" 2>/dev/null || kill -9 "$1"'  # the group of processes, where the command leads one
 GRACE = 2.0  # seconds for what comes after the end: the news that a program was killed, the last bytes of its output
 KILLING = 5.0  # seconds for killing a program
 TURN = 0.005  # seconds between two looks at a send window that is full
