@@ -47,10 +47,15 @@ def act(options: argparse.Namespace, console: Console) -> int:
         raise UsageError(f"unknown action {options.action!r}", hint=did_you_mean(options.action, _ACTIONS))
     if options.action != "add" and (given := [flag for flag in _ONLY_ADD if getattr(options, flag) is not None]):
         raise UsageError(f"--{given[0]} goes with `add` only", hint="see edgec devices --help")
-    if options.action in ("list", "check") and options.board:
+    one = {"show": "name", "add": "host"}.get(options.action)
+    if one and not options.board:
+        raise UsageError(f"`{options.action}` needs a {one}", hint="see edgec devices --help")
+    if one and (options.device or options.tag or options.all):
+        raise UsageError(
+            "--device, --tag and --all go with `list` and `check` only", hint=f"edgec devices {options.action} {options.board}"
+        )
+    if not one and options.board:
         raise UsageError(f"`{options.action}` takes no {options.board!r}", hint=f"--device {options.board}")
-    if options.action in ("show", "add") and not options.board:
-        raise UsageError(f"`{options.action}` needs a {'name' if options.action == 'show' else 'host'}", hint="see edgec devices --help")
     return _ACTIONS[options.action](options, console)
 
 

@@ -22,6 +22,7 @@ from edgec.devices.inventory import load_inventory
 from edgec.errors import UsageError
 from edgec.targets import host_name
 from tests.devices.boards import Board
+from tests.devices.phones import adb_server, phone
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,7 @@ def test_the_entry_of_a_dead_board_is_shown_too(devices: Program) -> None:
         (("show", "hree"), "unknown device 'hree'    hint: did you mean 'here'?"),
         (("check", "here"), "hint: --device here"),
         (("check", "--tag", "naer"), "did you mean 'near'?"),
+        (("show", "here", "--all"), "--device, --tag and --all go with `list` and `check` only"),
         (("list", "--write"), "--write goes with `add` only"),
         (("list", "--devices", "no.yaml"), "no.yaml: cannot read the inventory"),
         (("add", "-oProxyCommand=x"), "error: "),
@@ -218,6 +220,20 @@ def test_a_board_behind_ssh_is_added_checked_and_shown(devices: Program, board: 
     ended = devices("check")
     assert ended.code == 0 and "kitchen  ok" in ended.out and "remark: kitchen: it slows down: under-voltage" in ended.out
     assert devices("show", "kitchen").code == 0
+
+
+def test_a_phone_is_added_by_its_serial_number(
+    devices: Program, needs: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs("adb")
+    monkeypatch.delenv("ANDROID_SERIAL", raising=False)
+    with adb_server(tmp_path) as environment, phone(tmp_path / "phone") as known:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        ended = devices("add", known.address, "--connection", "adb", "--name", "pixel", "--write")
+        assert ended.code == 0, ended.err
+        assert devices("check", "--device", "pixel").out.splitlines()[1].split()[:3] == ["pixel", "ok", host_name()]
+    assert load_inventory().devices[-1] == Device("pixel", host_name(), "adb", known.address)
 
 
 def test_a_board_that_nobody_knows_is_not_added(board: Board, devices: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -346,3 +347,13 @@ def test_a_key_is_looked_for_beside_the_inventory_and_at_home(monkeypatch: pytes
         text = "devices: {a: {target: rpi4, connection: ssh, address: x, key: ~/id}}"
         assert read_inventory(text, Path("devices.yaml"))[0].key == Path(home) / "id"
         assert any("there is no file" in line for line in refused(text.replace("~/id", "id")))
+
+
+def test_the_documentation_names_every_key_and_limit_and_its_example_is_good() -> None:
+    page = (ROOT / "docs/devices.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert [item.connection for item in read_inventory(example, Path("devices.yaml"))] == ["ssh", "adb", "emulated"]
+    section = page.partition("## The inventory")[2].partition("\n## ")[0]
+    assert not [field.name for field in fields(Device) if f"`{field.name}`" not in section and field.name not in ("name", "limits")]
+    assert not [field.name for field in fields(Limits) if f"`{field.name}` {field.default:g}" not in section and field.name != "output"]
+    assert f"`output` {Limits.output}" in section and f"`{Device.work}`" in section
