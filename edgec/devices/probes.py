@@ -64,7 +64,7 @@ STATE: Mapping[str, str] = {
 
 _BEGIN = """mark=$1 place=$2
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin:/opt/vc/bin"
-until [ -d "$place" ]; do case $place in */*) place=${place%/*}; place=${place:-/} ;; *) place=. ;; esac; done
+until [ -d "$place" ]; do case $place in .) place=/ ;; */*) place=${place%/*}; place=${place:-/} ;; *) place=. ;; esac; done
 """
 
 
