@@ -11,6 +11,7 @@ from typing import Any
 
 from edgec.devices.connect import program_words
 from edgec.devices.connection import Answer, Connection
+from edgec.devices.errors import BoardTimeout
 from edgec.devices.text import last_lines, printable
 from edgec.errors import DeviceError, Problem
 from edgec.results import ExamResult
@@ -35,14 +36,23 @@ class ProgramFailed(DeviceError):
     """The board is fine, the exam program is not: it did not start, crashed, or answered with garbage."""
 
 
+class ProgramHung(ProgramFailed, BoardTimeout):
+    """The exam program did not end in time, on a board that answers."""
+
+
 def start(connection: Connection, program: str, *arguments: str, accepted: Sequence[int] = (0,)) -> dict[str, Any]:
     """The JSON object that one start of the exam program prints; arguments go after --json.
 
     ProgramFailed, in words, for a status that is not accepted and for an answer that is no strict JSON object of our schema;
-    BoardTimeout and other DeviceErrors of the connection pass.
+    ProgramHung when it takes longer than limits.run; DeviceErrors of the connection pass.
     """
     device = connection.device
-    answer = connection.execute(program_words(device, program, "--json", *arguments), seconds=device.limits.run)
+    try:
+        answer = connection.execute(program_words(device, program, "--json", *arguments), seconds=device.limits.run)
+    except BoardTimeout as error:
+        hint = "it hangs, or the board is too slow for it: raise limits.run of this board in the inventory"
+        what = f"the exam program did not end within {device.limits.run:g} s, and was killed"
+        raise ProgramHung(what, error.problems, where=device.name, hint=hint) from error
     if answer.status not in accepted:
         raise _ended(device.name, answer)
     if not answer.output.strip():

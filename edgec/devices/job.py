@@ -17,7 +17,7 @@ from edgec.devices.connection import Connection, Exchange
 from edgec.devices.deploy import deploy
 from edgec.devices.device import Device
 from edgec.devices.errors import BoardLost, BoardTimeout
-from edgec.devices.exam import examine, verdict
+from edgec.devices.exam import ProgramFailed, examine, verdict
 from edgec.devices.facts import describe, gather, read_state, unfit
 from edgec.devices.gates import Gates
 from edgec.devices.lock import BoardBusy, Lock, hold
@@ -31,7 +31,13 @@ from edgec.results import Accuracy, Attempt, ExamResult, Job, Latency, LayerTime
 
 Tell = Callable[[str], None]  # told, in words, what is being done; "" for no news; it may raise to end the job
 
-_STATUS: tuple[tuple[type[EdgecError], str], ...] = ((BoardBusy, "busy"), (BoardLost, "lost"), (BoardTimeout, "lost"))
+# the first that fits counts: a program that hangs has failed, on a board that is there
+_STATUS: tuple[tuple[type[EdgecError], str], ...] = (
+    (ProgramFailed, "failed"),
+    (BoardBusy, "busy"),
+    (BoardLost, "lost"),
+    (BoardTimeout, "lost"),
+)
 
 
 class Judge(Protocol):
@@ -162,11 +168,16 @@ def _examine(connection: Connection, options: Options, draft: _Draft, tell: Tell
 
 def _measure(connection: Connection, lock: Lock, options: Options, visit: _Visit, drafts: Sequence[_Draft], tell: Tell) -> None:
     """Latencies of all packages, interleaved; measured again while the board spoils them, as often as the options allow."""
+
+    def renew() -> None:
+        tell("")
+        lock.renew()
+
     for attempt in range(options.repeats + 1):
         clock = time.monotonic()
         tell("measuring" if attempt == 0 else f"measuring again, since {visit.attempts[-1].reason}")
         visit.before = read_state(connection)
-        found = measure(connection, [draft.program for draft in drafts], options, renew=lock.renew)
+        found = measure(connection, [draft.program for draft in drafts], options, renew=renew)
         visit.after = read_state(connection)
         for draft, latencies in zip(drafts, found, strict=True):
             draft.latencies = latencies

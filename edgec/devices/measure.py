@@ -10,8 +10,7 @@ from typing import Any
 
 from edgec.devices.connection import Connection
 from edgec.devices.device import Device
-from edgec.devices.errors import BoardTimeout
-from edgec.devices.exam import garbage, start
+from edgec.devices.exam import ProgramHung, garbage, start
 from edgec.devices.statistics import mean_interval, pooled_moments, weighted_percentiles
 from edgec.devices.text import printable
 from edgec.errors import UsageError
@@ -156,10 +155,10 @@ def profile(connection: Connection, program: str, calls: int, options: Options) 
 def _round(connection: Connection, program: str, arguments: Sequence[str], options: Options) -> Round:
     try:
         facts = start(connection, program, *arguments)
-    except BoardTimeout as error:
+    except ProgramHung as error:
         what = f"one round of {ceil(options.runs / options.rounds)} runs did not end within {connection.device.limits.run:g} s"
         hint = "ask for fewer --runs, for more --rounds, or raise limits.run of this board in the inventory"
-        raise BoardTimeout(what, where=connection.device.name, hint=hint) from error
+        raise ProgramHung(what, where=connection.device.name, hint=hint) from error
     return read_round(facts, connection)
 
 
