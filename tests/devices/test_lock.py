@@ -1,0 +1,280 @@
+"""One user of a board at a time, over real sshd and on this machine."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from edgec.devices import lock as locks
+from edgec.devices.connect import connect
+from edgec.devices.connection import Answer, Connection
+from edgec.devices.device import Device
+from edgec.devices.errors import BoardLost
+from edgec.devices.lock import BoardBusy, Moment, hold, moment
+from edgec.errors import DeviceError
+from tests.devices.boards import Board
+from tests.devices.interposed import Interposed, dying_at
+
+Open = Callable[..., Connection]
+
+
+@pytest.fixture(params=["local", "ssh"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    """Opens further lines to one and the same empty board; takes fields of Limits."""
+    work = str(tmp_path / "work")
+    if request.param == "local":
+        device = Device("board", "host", "local", work=work)
+    else:
+        board: Board = request.getfixturevalue("shared_board")
+        device = board.device(work=work)
+    with ExitStack() as stack:
+
+        def make(**limits: float) -> Connection:
+            line = connect(replace(device, limits=replace(device.limits, **limits)))
+            stack.callback(line.close)
+            return line
+
+        yield make
+
+
+@pytest.fixture
+def line(opened: Open) -> Connection:
+    return opened()
+
+
+def lock_file(line: Connection) -> Path:
+    return Path(line.device.work) / "lock"
+
+
+def leave(line: Connection, **changes: Any) -> None:
+    """A lock that somebody left behind a second ago."""
+    now = moment(line)
+    facts = {"owner": "ada@lab", "token": "t", "boot": now.boot, "uptime_s": now.uptime_s - 1, "limit_s": 600.0, **changes}
+    lock_file(line).parent.mkdir(parents=True, exist_ok=True)
+    lock_file(line).write_text(json.dumps(facts))
+
+
+def test_a_free_board_is_taken_and_given_back(line: Connection) -> None:
+    with hold(line, "ada"):
+        facts = json.loads(lock_file(line).read_text())
+        assert {"owner", "token", "boot", "uptime_s", "limit_s"} <= set(facts)
+        assert (facts["owner"], facts["limit_s"]) == ("ada", 600.0)
+    assert line.sizes(line.device.work) == {}
+
+
+def test_a_busy_board_names_its_user_for_how_long_and_the_next_step(opened: Open) -> None:
+    line, other = opened(), opened()
+    with hold(line, "ada@lab"), pytest.raises(BoardBusy) as caught, hold(other, "bob"):
+        raise AssertionError("two users")
+    assert str(caught.value).startswith("board: the board is in use by ada@lab")
+    assert "taken 0 s ago" in str(caught.value) or "taken 1 s ago" in str(caught.value)
+    assert str(lock_file(line)) in caught.value.hint
+    with hold(other, "bob"):
+        pass
+
+
+def test_what_a_lock_says_is_shown_harmless(line: Connection) -> None:
+    leave(line, owner="\x1b[31mada\x1b]0;evil\x07\nerror: no <b>")
+    with pytest.raises(BoardBusy) as caught, hold(line, "bob"):
+        raise AssertionError("two users")
+    assert "in use by ada error: no <b>" in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_busy_board_can_be_waited_for(opened: Open) -> None:
+    line, other = opened(), opened(wait=60)
+    told: list[str] = []
+    with ThreadPoolExecutor(1) as worker:
+        with hold(line, "ada"):
+            waiting = worker.submit(lambda: _take_once(other, told))
+            while not told and not waiting.done():
+                time.sleep(0.01)
+        assert waiting.result() == "bob"
+    assert told == ["waiting for ada"]
+
+
+def _take_once(line: Connection, told: list[str]) -> str:
+    with hold(line, "bob", told.append):
+        return str(json.loads(lock_file(line).read_text())["owner"])
+
+
+def test_waiting_ends_when_its_time_is_over(opened: Open) -> None:
+    line, other = opened(), opened(wait=0.5)
+    with hold(line, "ada"), pytest.raises(BoardBusy, match="ada"), hold(other, "bob"):
+        raise AssertionError("two users")
+
+
+@pytest.mark.parametrize("change", [{"boot": "another boot"}, {"limit_s": 0.5}, {"uptime_s": 1e9}], ids=["other boot", "silent", "future"])
+def test_a_stale_lock_is_taken_over(line: Connection, change: dict[str, Any]) -> None:
+    leave(line, **change)
+    with hold(line, "bob"):
+        assert json.loads(lock_file(line).read_text())["owner"] == "bob"
+    assert line.sizes(line.device.work) == {}
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"null", b"[]", b"\xff\xfe", b'{"owner": 3}', b"[" * 100_000])
+def test_a_lock_file_that_cannot_be_read_is_respected_until_its_time_is_over(opened: Open, content: bytes) -> None:
+    line = opened()
+    line.make_folder(line.device.work)
+    lock_file(line).write_bytes(content)
+    for _ in range(2):
+        with pytest.raises(BoardBusy, match="lock file cannot be read"), hold(line, "bob"):
+            raise AssertionError("two users")
+    assert lock_file(line).read_bytes() == content
+    impatient = opened(lock=1e-6)
+    with hold(impatient, "bob"):
+        assert json.loads(lock_file(line).read_text())["owner"] == "bob"
+
+
+@pytest.mark.parametrize("change", [{"uptime_s": "1"}, {"limit_s": float("inf")}, {"limit_s": -1}, {"limit_s": 1e300}, {"boot": None}])
+def test_a_lock_with_impossible_facts_is_unreadable(line: Connection, change: dict[str, Any]) -> None:
+    leave(line, **change)
+    with pytest.raises(BoardBusy, match="lock file cannot be read"), hold(line, "bob"):
+        raise AssertionError("two users")
+
+
+@pytest.mark.parametrize("before", [None, "stale", "garbage"], ids=["free", "stale", "garbage"])
+def test_of_many_that_want_a_board_at_once_exactly_one_gets_it(opened: Open, before: str | None) -> None:
+    lines = [opened() for _ in range(4)]
+    for _ in range(3):
+        if before == "stale":
+            leave(lines[0], limit_s=0.5)
+        if before == "garbage":
+            lines[0].make_folder(lines[0].device.work)
+            lock_file(lines[0]).write_bytes(b"?")
+            locks._first_seen(lines[0], b"?", Moment("the boot before", 0.0))
+        ready, decided = Barrier(len(lines)), Barrier(len(lines))
+        with ThreadPoolExecutor(len(lines)) as workers:
+            won = list(workers.map(lambda line, ready=ready, decided=decided: _race(line, ready, decided), lines))
+        assert won.count(True) == 1
+        assert not lock_file(lines[0]).exists()
+
+
+def _race(line: Connection, ready: Barrier, decided: Barrier) -> bool:
+    """Whether we had the board while everybody else had decided."""
+    ready.wait(30)
+    try:
+        with hold(line, "racer"):
+            decided.wait(30)
+            return True
+    except BoardBusy:
+        decided.wait(30)
+        return False
+
+
+def test_a_sign_of_life_keeps_the_board(line: Connection) -> None:
+    with hold(line, "ada") as lock:
+        first = json.loads(lock_file(line).read_text())
+        lock.renew()
+        second = json.loads(lock_file(line).read_text())
+    assert second["uptime_s"] >= first["uptime_s"]
+    assert {**second, "uptime_s": first["uptime_s"]} == first
+    assert line.sizes(line.device.work) == {}
+
+
+def test_a_late_sign_of_life_keeps_the_board_when_nobody_wanted_it(opened: Open) -> None:
+    line = opened(lock=1e-6)
+    with hold(line, "ada") as lock:
+        lock.renew()
+        lock.renew()
+    assert not lock_file(line).exists()
+
+
+def test_a_lock_that_was_taken_over_cannot_be_renewed_and_is_left_alone(opened: Open) -> None:
+    line, other = opened(lock=1e-6), opened()
+    with hold(line, "ada") as lock, hold(other, "bob") as theirs:
+        with pytest.raises(DeviceError, match="lock was lost") as caught:
+            lock.renew()
+        assert (caught.value.where, bool(caught.value.hint)) == ("board", True)
+        lock.release()
+        theirs.renew()
+        assert json.loads(lock_file(line).read_text())["owner"] == "bob"
+
+
+def test_who_claims_a_stale_lock_is_the_only_one_to_replace_it(opened: Open) -> None:
+    """The claimer stops between its claim and the takeover: nobody else may go on, not even the owner that comes back to life."""
+    line, other = opened(lock=1e-6), opened()
+    with hold(line, "ada") as late:
+        content = lock_file(line).read_bytes()
+        assert locks._claim(other, content, moment(other))
+        with pytest.raises(BoardBusy, match="takes over from ada"), hold(opened(), "carol"):
+            raise AssertionError("two users")
+        with pytest.raises(DeviceError, match="lock was lost"):
+            late.renew()
+        assert lock_file(line).read_bytes() == content
+
+
+def test_a_claim_whose_owner_died_is_followed_by_the_next(line: Connection) -> None:
+    leave(line, limit_s=0.5)
+    content, now = lock_file(line).read_bytes(), moment(line)
+    assert locks._claim(line, content, replace(now, boot="the boot before"))
+    with hold(line, "bob"):
+        assert json.loads(lock_file(line).read_text())["owner"] == "bob"
+
+
+def test_an_error_of_the_work_is_not_hidden_by_a_release_that_fails(line: Connection) -> None:
+    told: list[str] = []
+    cut = False
+
+    def before(name: str, arguments: tuple[Any, ...]) -> None:
+        if cut:
+            raise BoardLost("the line is cut")
+
+    with pytest.raises(ValueError, match="the work"), hold(Interposed(line, before), "ada", told.append):
+        cut = True
+        raise ValueError("the work")
+    assert "the lock stays on the board for up to 600 s" in told[0]
+
+
+def test_a_process_takes_its_own_lock_back_after_a_cut_line(line: Connection) -> None:
+    """Wherever the line dies while the board is taken or given back, the next try of the same process need not wait."""
+    for number in range(100):
+        try:
+            with hold(dying_at(line, number), "ada"):
+                pass
+            if not lock_file(line).exists():
+                break
+        except BoardLost:
+            pass
+        with hold(line, "ada"):
+            pass
+    assert number > 4
+
+
+def test_a_board_without_proc_tells_its_time_by_date_and_boot_time(shared_board: Board) -> None:
+    shared_board.program("cat", "exit 1")
+    shared_board.program("sysctl", "echo '{ sec = 1700000000, usec = 1 } Tue Nov 14 22:13:20 2023'")
+    shared_board.program("date", "echo 1700000100")
+    line = connect(shared_board.device())
+    assert moment(line) == Moment("", 100.0)
+    with hold(line, "ada"), pytest.raises(BoardBusy), hold(line, "bob"):
+        raise AssertionError("two users")
+    line.close()
+    for name in ("cat", "sysctl", "date"):
+        (shared_board.folder / "bin" / name).unlink()
+
+
+class Timeless(Interposed):
+    """A board that knows no command."""
+
+    def execute(self, *arguments: Any, **options: Any) -> Answer:
+        return Answer(127, b"", b"not found", 0.0)
+
+
+def test_a_board_that_tells_no_time_is_refused_and_this_machine_uses_its_own(opened: Open) -> None:
+    line = Timeless(opened(), lambda *call: None)
+    if line.device.connection == "local":
+        with hold(line, "ada"):
+            assert lock_file(line).exists()
+    else:
+        with pytest.raises(DeviceError, match="does not tell how long it has been running"), hold(line, "ada"):
+            raise AssertionError("no time")
