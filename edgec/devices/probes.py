@@ -44,7 +44,7 @@ FACTS: Mapping[str, str] = {
     "sysctl": f"[ -d /proc/self ] || sysctl {_MAC}",
     "disk": 'df -Pk "$place"',
     "writable": '[ -w "$place" ] && echo yes || echo no',
-    "gpu": "type timeout vulkaninfo >/dev/null && timeout 5 vulkaninfo --summary",
+    "gpu": "type timeout vulkaninfo >/dev/null && timeout 3 vulkaninfo --summary",
 }
 # part -> what prints it; what changes from one moment to the next
 STATE: Mapping[str, str] = {
