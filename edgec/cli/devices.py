@@ -103,7 +103,7 @@ def _row(check: Check) -> list[object]:
         state.governor or "?",
         "?" if state.temperature_c is None else f"{state.temperature_c:.0f} \N{DEGREE SIGN}C",
         ", ".join(state.throttled) or "no",
-        "?" if facts.clock_offset_s is None else f"{facts.clock_offset_s:+.0f} s",
+        "?" if facts.clock_offset_s is None else f"{round(facts.clock_offset_s):+d} s",
     ]
 
 
