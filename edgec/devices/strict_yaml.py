@@ -25,14 +25,18 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            raise Unreadable(f"line {self.peek_event().start_mark.line + 1}: an alias (*name); write the value out")
+            raise Unreadable(f"line {self._line()}: an alias (*name); write the value out")
         if self.depth >= MOST_DEPTH:
-            raise Unreadable(f"line {self.peek_event().start_mark.line + 1}: nested more than {MOST_DEPTH} deep")
+            raise Unreadable(f"line {self._line()}: nested more than {MOST_DEPTH} deep")
         self.depth += 1
         try:
             return super().compose_node(parent, index)
         finally:
             self.depth -= 1
+
+    def _line(self) -> int:
+        event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
+        return int(event.start_mark.line) + 1
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
