@@ -35,8 +35,8 @@ class _Loader(yaml.SafeLoader):
             self.depth -= 1
 
     def _line(self) -> int:
-        event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
-        return int(event.start_mark.line) + 1
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        return int(mark.line) + 1
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
