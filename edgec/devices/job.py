@@ -133,9 +133,9 @@ def _visit(task: Task, visit: _Visit, drafts: Sequence[_Draft], tell: Tell) -> N
 def _work(
     connection: Connection, lock: Lock, task: Task, options: Options, visit: _Visit, drafts: Sequence[_Draft], tell: Tell
 ) -> None:  # fmt: skip
-    """While the board is ours."""
+    """While the board is ours. The first package is deployed last: of several with one name it is then the one in use."""
     ours = [parcel.version for parcel in task.parcels]  # they stay on the board together, even when all have one name
-    for draft in _open(drafts):
+    for draft in reversed(_open(drafts)):
         with _failing(visit, [draft]):
             tell(f"deploying {draft.parcel.facts.name}")
             judge = partial(_examine, connection, options, draft, tell)

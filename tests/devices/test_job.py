@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from edgec.devices.connect import connect
+from edgec.devices.deploy import deployed
 from edgec.devices.device import Device, Limits
 from edgec.devices.gates import Gates
 from edgec.devices.job import Task, run_task
@@ -87,6 +88,18 @@ def test_packages_are_compared_with_the_first(tmp_path: Path, parcel: Parcel, pa
     assert (versus.base, versus.package, versus.rounds) == (one.package, other.package, 2)
     assert versus.low <= versus.ratio <= versus.high
     assert versus.ratio == pytest.approx(other.latencies[0].p50_us / one.latencies[0].p50_us, rel=0.5)
+
+
+def test_three_packages_of_one_name_are_measured_side_by_side(tmp_path: Path, parcel: Parcel, package: Callable[..., Path]) -> None:
+    real = tmp_path / "real_exam"
+    real.write_bytes(parcel.files[parcel.program])
+    real.chmod(0o755)
+    third = broken(parcel, f'exec {real} "$@"')
+    device = here(tmp_path)
+    records = run(device, parcel, open_parcel(package(precision="fp32")), third)
+    assert [job.status for job in jobs(records)] == ["passed"] * 3
+    assert [record.package for record in records if isinstance(record, Versus)] == [job.package for job in jobs(records)[1:]]
+    assert deployed(connect(device)) == {parcel.facts.name: parcel.version}, "the first one is in use at the end"
 
 
 def test_a_promise_that_is_broken_fails_the_job_with_its_figures(tmp_path: Path, parcel: Parcel) -> None:

@@ -13,8 +13,7 @@ import pytest
 from edgec.devices.connect import connect
 from edgec.devices.connection import Connection
 from edgec.devices.device import Device, Limits
-from edgec.devices.errors import BoardTimeout
-from edgec.devices.exam import ProgramFailed
+from edgec.devices.exam import ProgramFailed, ProgramHung
 from edgec.devices.measure import Options, measure, profile, sweep
 from edgec.devices.validity import spoiled
 from edgec.errors import UsageError
@@ -100,7 +99,7 @@ def test_an_answer_that_cannot_be_is_garbage(connection: Connection, tmp_path: P
 
 def test_a_round_that_does_not_end_in_time_says_what_to_change(tmp_path: Path) -> None:
     line = connect(Device("bench-top", "host", "local", work=str(tmp_path / "work"), limits=Limits(run=0.5)))
-    with pytest.raises(BoardTimeout, match=r"bench-top: one round of 4 runs did not end within 0.5 s.*--runs.*limits.run"):
+    with pytest.raises(ProgramHung, match=r"bench-top: one round of 4 runs did not end within 0.5 s.*--runs.*limits.run"):
         measure(line, [program(tmp_path, "a", SAID, "sleep 60")], QUICK)
     line.close()
 
