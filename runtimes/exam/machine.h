@@ -32,11 +32,12 @@ static long long number_in(const char *path, const char *label) {
     return found > 0 ? found : 0;
 }
 
-/* The largest resident set so far, in bytes. Linux lets ru_maxrss start with that of the process which started this one. */
+/* The largest resident set so far, in bytes. Linux lets ru_maxrss start with that of the process which started this one, and before 6.2
+   its VmHWM may lack the last 64 pages of each thread, which is most of a small program: what is resident now is counted exactly. */
 static long long peak_memory(void) {
     struct rusage usage;
-    const long long own = number_in("/proc/self/status", "VmHWM:");
-    if (own > 0) return own * 1024;
+    const long long peak = number_in("/proc/self/status", "VmHWM:"), present = number_in("/proc/self/smaps_rollup", "Rss:");
+    if (peak > 0 || present > 0) return (peak > present ? peak : present) * 1024;
     if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
 #if defined(__APPLE__)
     return usage.ru_maxrss;
