@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 
+from edgec.devices.connect import connect
 from edgec.devices.job import Task, Tell
 from edgec.devices.journal import Journal, done, identity, latest
-from edgec.devices.lock import BoardBusy
+from edgec.devices.lock import BoardBusy, forfeit
 from edgec.errors import DeviceError
 from edgec.results import Attempt, Job, Record
 
@@ -41,7 +44,7 @@ def run_farm(
     not a DeviceError is a bug of ours: it is recorded like a lost board, and raised when all other tasks have ended.
     """
     with Journal(results, resume=resume) as journal:
-        waiting = open_tasks(tasks, journal.records)
+        waiting = [own(task) for task in open_tasks(tasks, journal.records)]
         floor = _Floor(run, retries, tell)
         threads = _start(floor, waiting)
         bugs = []
@@ -65,8 +68,14 @@ def open_tasks(tasks: Sequence[Task], records: Sequence[Record]) -> list[Task]:
     return [task for task in tasks if any((task.device.name, parcel.facts.sha256) not in verdicts for parcel in task.parcels)]
 
 
+def own(task: Task) -> Task:
+    """The task with an owner that no other has, so that its next try can tell a lock which its last try left behind."""
+    return replace(task, owner=f"{task.owner}, job {secrets.token_hex(8)}")
+
+
 def attend(task: Task, run: Run, *, retries: int, tell: Tell) -> list[Record]:
-    """Run one task, and again while its board is lost. Of each job the last verdict counts, with the reasons of the tries before it."""
+    """Run one task, and again while its board is lost. Of each job the last verdict counts, with the reasons of the tries before it.
+    Nobody else may run it meanwhile: a lock of its own that a try left behind, when its line or its process died, is removed."""
     kept: dict[tuple[str, ...], Record] = {}
     reasons: dict[str, tuple[Attempt, ...]] = {}
     for number in range(retries + 1):
@@ -104,11 +113,22 @@ def bug_reason(error: BaseException) -> str:
 
 
 def _try(task: Task, run: Run, tell: Tell) -> list[Record]:
-    start = time.monotonic()
-    try:
-        return run(task, tell)
-    except DeviceError as error:
-        return lost(task, str(error), start=start, status="busy" if isinstance(error, BoardBusy) else "lost")
+    for _ in range(2):
+        start = time.monotonic()
+        try:
+            records = run(task, tell)
+        except DeviceError as error:
+            records = lost(task, str(error), start=start, status="busy" if isinstance(error, BoardBusy) else "lost")
+        if not (any(isinstance(record, Job) and record.status == "busy" for record in records) and _forfeit(task)):
+            break
+        tell("takes over from a try that died")
+    return records
+
+
+def _forfeit(task: Task) -> bool:
+    with suppress(DeviceError), closing(connect(task.device)) as connection:
+        return forfeit(connection, task.owner)
+    return False
 
 
 def _pause(seconds: float, tell: Tell) -> None:

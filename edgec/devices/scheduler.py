@@ -12,12 +12,12 @@ import uuid
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from edgec.devices.farm import GRACE, Outcome, Run, lost, open_tasks
+from edgec.devices.farm import GRACE, Outcome, Run, lost, open_tasks, own
 from edgec.devices.job import Task, Tell
 from edgec.devices.journal import Journal, latest
 from edgec.devices.worker import Answer, running, start_command, work
@@ -120,8 +120,7 @@ class _Cluster:
     def outcomes(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
         """What became of each task, in the order in which they end."""
         for task in tasks:
-            own = replace(task, owner=f"{task.owner}, job {uuid.uuid4().hex}")  # so that its next try knows the lock of this one
-            self._submit(_Pending(own, time.monotonic()))
+            self._submit(_Pending(own(task), time.monotonic()))
         looked = time.monotonic()
         while self._pending:
             time.sleep(_POLL)

@@ -5,16 +5,12 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from edgec.devices.connect import connect
 from edgec.devices.farm import Run, attend, bug_reason, lost
 from edgec.devices.job import Task
-from edgec.devices.lock import forfeit
-from edgec.errors import DeviceError
-from edgec.results import Job, Record
+from edgec.results import Record
 
 _ENDING = ("closing", "closing_gracefully", "closed", "failed")
 
@@ -41,11 +37,7 @@ def work(task: Task, run: Run, retries: int, topic: str) -> Answer:
             worker.log_event(topic, f"{task.device.name}: {words}")
 
     try:
-        records = attend(task, run, retries=retries, tell=tell)
-        if any(isinstance(record, Job) and record.status == "busy" for record in records) and _forfeit(task):
-            tell("takes over from a worker that died")
-            records = attend(task, run, retries=retries, tell=tell)
-        return Answer(records)
+        return Answer(attend(task, run, retries=retries, tell=tell))
     except KeyboardInterrupt:
         return Answer([])
     except Exception as error:
@@ -61,14 +53,6 @@ def start_command(address: str, names: Sequence[str]) -> str:
     """The command that starts a worker which owns boards."""
     resources = " ".join(f"{name}=1" for name in names)
     return f'dask worker {address} --nthreads {len(names)} --resources "{resources}"'
-
-
-def _forfeit(task: Task) -> bool:
-    """Free the board of the lock that a dead worker left. The scheduler runs a task again only when its worker is gone, and its owner
-    is unique to it."""
-    with suppress(DeviceError), closing(connect(task.device)) as connection:
-        return forfeit(connection, task.owner)
-    return False
 
 
 def _wanted(worker: Any, key: str) -> Callable[[], bool]:

@@ -126,7 +126,7 @@ def test_a_killed_worker_loses_no_result_and_none_comes_twice(cluster: Cluster, 
     assert {name: record.status for name, record in jobs(found).items()} == {"a1": "passed", "b1": "passed"}
     assert sorted(record.device for record in read_results(path) if isinstance(record, Job)) == ["a1", "b1"]
     assert jobs(found)["a1"].worker != mark.read_text()
-    assert "a1: takes over from a worker that died" in said
+    assert "a1: takes over from a try that died" in said
     assert not (tmp_path / "a1/lock").exists()
 
 
