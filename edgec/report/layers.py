@@ -13,7 +13,7 @@ from edgec.report.words import count_text, digits, percent, plural, time_text
 from edgec.results import Job, Layer
 
 MOST_BARS = 20  # layers that are shown without unfolding
-MOST_JOBS, MOST_ROWS = 12, 6000  # of a page
+MOST_JOBS, MOST_ROWS = 12, 3000  # of a page
 STYLES = {"int8": "int8", "uint8": "int8", "float32": "float32"}
 TITLES = columns("layer", "kernel", "precision", "", "#time", "#share", "#MACs", "#GMAC/s", "#SQNR")
 

@@ -22,7 +22,7 @@ _LINKS = re.compile(r"(?<=[@#])|(?<=www)(?=\.)|(?<=:)(?=//)")
 def render_markdown(records: Iterable[Record], *, history: Sequence[Iterable[Record]] = ()) -> str:
     """At most MOST_CHARACTERS; sections that have no room are named instead."""
     whole = page(gather(records), [gather(earlier) for earlier in history])
-    parts = [f"### {MARKS[whole.status]} edgec: {prose(whole.verdict)}\n", f"{prose(whole.title)}: {prose(whole.subtitle)}\n"]
+    parts = [f"### {MARKS[whole.status]} edgec: {prose(whole.verdict)}\n", f"{code(whole.title)}: {prose(whole.subtitle)}\n"]
     left = []
     for section in whole.sections:
         text = _section(section)

@@ -6,7 +6,8 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 LONGEST_NAME, LONGEST_REASON = 120, 2000  # characters
@@ -27,19 +28,24 @@ def clean(words: str, most: int = LONGEST_NAME, *, lines: bool = False) -> str:
 
 def harmless(value: Any, name: str = "") -> Any:
     """A record (or a part of one, called `name`) with clean words and numbers that arithmetic survives."""
+    if isinstance(value, float):
+        return min(max(value, -LARGEST), LARGEST) if not math.isnan(value) else 0.0
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{field.name: harmless(getattr(value, field.name), field.name) for field in fields(value)})
+        return type(value)(**{field: harmless(getattr(value, field), field) for field in _fields(type(value))})
     if isinstance(value, tuple):
         return tuple([harmless(item, name) for item in value])
     if isinstance(value, Mapping):
         return {clean(key): clean(item) for key, item in value.items()}
     if isinstance(value, str):
         return clean(value, LONGEST_REASON, lines=True) if name == "reason" else clean(value)
-    if isinstance(value, float):
-        return min(max(value, -LARGEST), LARGEST) if not math.isnan(value) else 0.0
     if isinstance(value, int) and not isinstance(value, bool):
         return min(max(value, -int(LARGEST)), int(LARGEST))
     return value
+
+
+@cache
+def _fields(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 def digits(value: float, count: int = 3) -> str:
