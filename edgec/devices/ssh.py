@@ -10,7 +10,7 @@ from edgec.devices.device import Device
 from edgec.devices.errors import BoardTimeout
 from edgec.devices.ssh_files import Files
 from edgec.devices.ssh_line import Line
-from edgec.devices.ssh_session import GRACE, Conversation, Session
+from edgec.devices.ssh_session import Conversation, Session
 from edgec.devices.text import last_lines, printable
 from edgec.errors import DeviceError, Problem
 
@@ -30,7 +30,7 @@ class SshConnection:
 
     def execute(self, command: Sequence[str], *, seconds: float | None = None, data: bytes = b"") -> Answer:
         limit = ceil(self.device.limits.command if seconds is None else seconds)
-        answer = self._session(command, limit).run(data, limit + GRACE)
+        answer = self._session(command, limit).run(data, limit)
         if answer.status == 137 and answer.seconds >= limit:
             said = printable(" ".join(command))[:100]
             hint = "it was killed there; it hangs, the board is too slow, or it needs a longer limit in the inventory"

@@ -47,7 +47,11 @@ class Route:
 
 def resolve(device: Device) -> Route:
     """The way to a board. DeviceError for a configuration that cannot be read or a way that runs in circles."""
-    return _route(device, device.address, device.user, device.port, device.key, ())
+    try:
+        return _route(device, device.address, device.user, device.port, device.key, ())
+    except (paramiko.SSHException, ValueError, LookupError, ImportError, AttributeError, RuntimeError) as error:  # of its parser, too
+        hint = f"try `ssh -G {device.address}`"
+        raise DeviceError(f"~/.ssh/config is not understood: {error}", where=device.name, hint=hint) from error
 
 
 def _route(device: Device, name: str, user: str, port: int, key: Path | None, chain: tuple[str, ...]) -> Route:
@@ -95,10 +99,7 @@ def _lookup(device: Device, name: str, user: str, port: int) -> paramiko.SSHConf
     text = ["Host *", *([f"User {user}"] if user else []), *([f"Port {port}"] if port else [])]
     for path in (Path.home() / ".ssh/config", SYSTEM / "ssh_config"):
         text += ["Host *", *_lines(device, path, name, "Host *", 0)]
-    try:
-        return paramiko.SSHConfig.from_text("\n".join(text)).lookup(name)
-    except (paramiko.SSHException, ValueError, KeyError, ImportError, AttributeError) as error:  # what its parser is known to raise
-        raise DeviceError(f"~/.ssh/config is not understood: {error}", where=device.name, hint=f"try `ssh -G {name}`") from error
+    return paramiko.SSHConfig.from_text("\n".join(text)).lookup(name)
 
 
 def _lines(device: Device, path: Path, name: str, block: str, depth: int) -> list[str]:

@@ -44,13 +44,14 @@ class Files:
     def write(self, path: str, data: bytes, mode: int, sent: Sent | None, resume: bool) -> None:
         """In place when it may be resumed; else written aside and renamed, so that a program that runs can be replaced."""
         if resume:
-            self._send(path, data, self._kept(path, data), mode, sent)
+            self._send(path, path, data, self._kept(path, data), mode, sent)
             return
         with self._aside(path, data, mode, sent) as aside:
             self.move(aside, path)
 
-    def _send(self, path: str, data: bytes, start: int, mode: int, sent: Sent | None) -> None:
-        with self._doing("write", path, len(data) - start) as (client, dog), client.open(path, "r+" if start else "w", bufsize=0) as file:
+    def _send(self, path: str, into: str, data: bytes, start: int, mode: int, sent: Sent | None) -> None:
+        """The bytes from `start` on into a file that is, or will be, `path`."""
+        with self._doing("write", path, len(data) - start) as (client, dog), client.open(into, "r+" if start else "w", bufsize=0) as file:
             file.MAX_REQUEST_SIZE = BLOCK
             file.seek(start)
             for at in range(start, len(data), BLOCK):
@@ -71,7 +72,7 @@ class Files:
         folder, slash, name = path.rpartition("/")
         aside = f"{folder}{slash}.{secrets.token_hex(8)}.part" if name else path
         try:
-            self._send(aside, data, 0, mode, sent)
+            self._send(path, aside, data, 0, mode, sent)
             yield aside
         except BaseException:
             if self._line.stands:

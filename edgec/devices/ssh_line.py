@@ -101,7 +101,8 @@ class Line:
         transport = paramiko.Transport(link)
         transport.set_log_channel(_LOG)
         self._ends.append(transport.close)
-        transport.banner_timeout = transport.handshake_timeout = transport.auth_timeout = transport.channel_timeout = seconds
+        transport.auth_timeout = transport.channel_timeout = seconds
+        transport.banner_timeout = transport.handshake_timeout = 2 * seconds  # start_client ends first, and tells silence from noise
         known = known_keys(route)
         options = transport.get_security_options()
         options.key_types = preferred(options.key_types, known)

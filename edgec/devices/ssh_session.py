@@ -57,9 +57,9 @@ class Session:
         self._poll.register(self._channel.fileno(), selectors.EVENT_READ)
 
     def run(self, data: bytes, seconds: float) -> Answer:
-        """To its end. BoardTimeout when it takes longer than that; then it has been killed."""
+        """To its end. BoardTimeout when it takes longer (and then some grace for the news of it); then it has been killed."""
         begun = time.monotonic()
-        self._pump(data, self._is_over, seconds, self._line.device.limits.output, last=True)
+        self._pump(data, self._is_over, seconds, self._line.device.limits.output, GRACE)
         status = self.status
         assert status is not None
         self.close()
@@ -100,28 +100,32 @@ class Session:
         with self._line.watch(KILLING):
             self._channel.close()
 
-    def _pump(self, data: bytes, enough: Callable[[], bool], seconds: float, most: int, last: bool = False) -> None:
-        """Move bytes both ways until it is enough. last: the command's input ends with `data`."""
-        left, until, open_ended = memoryview(data), time.monotonic() + seconds, not last
-        with self._line.watch(self._line.device.limits.transfer) as dog:
-            try:
-                while not self._hear(most, enough):
-                    dog.calm()
-                    wait = until - time.monotonic()
-                    if wait <= 0:
-                        raise self._overdue(seconds)
-                    if left and self._channel.send_ready():
-                        left = left[self._channel.send(left[:_PIECE]) :]
-                    elif not left and not open_ended:
-                        self._channel.shutdown_write()
-                        open_ended = True
-                    else:
-                        self._poll.select(min(wait, TURN if left or self.status is not None else wait, 1.0))
-            except (paramiko.SSHException, EOFError, OSError) as error:
-                if not self._line.stands:
-                    raise self._line.lost(error) from error
-                if not self._hear(most, enough):  # a program that ended takes no more input, which is its right
-                    self._pump(b"", enough, max(0.0, until - time.monotonic()), most)
+    def _pump(self, data: bytes, enough: Callable[[], bool], seconds: float, most: int, grace: float | None = None) -> None:
+        """Move bytes both ways until it is enough, for `seconds`. grace: seconds more, for a command whose input ends with `data`."""
+        left, until, is_open = memoryview(data), time.monotonic() + seconds + (grace or 0), grace is not None
+        try:
+            while not self._hear(most, enough):
+                wait = until - time.monotonic()
+                if wait <= 0:
+                    raise self._overdue(seconds)
+                if (left and self._channel.send_ready()) or (not left and is_open):
+                    is_open = is_open and bool(left)
+                    left = self._feed(left)
+                else:
+                    self._poll.select(min(wait, TURN if left or self.status is not None else wait, 1.0))
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            if not self._line.stands:
+                raise self._line.lost(error) from error
+            if not self._hear(most, enough):  # a program that ended takes no more input, which is its right
+                self._pump(b"", enough, max(0.0, until - time.monotonic()), most)
+
+    def _feed(self, left: memoryview) -> memoryview:
+        """Send a piece, or the end; what is left then. A cut line can block even this."""
+        with self._line.watch(self._line.device.limits.transfer):
+            if left:
+                return left[self._channel.send(left[:_PIECE]) :]
+            self._channel.shutdown_write()
+            return left
 
     def _hear(self, most: int, enough: Callable[[], bool]) -> bool:
         """Take in all that has come; whether it is enough. DeviceError for a flood, or an end without the shell's mark."""

@@ -22,11 +22,11 @@ class Namespace:
     near: str  # of this machine
 
     def cut(self) -> None:
-        """Unplug: packets vanish, and nobody is told."""
-        _ip("link", "set", self.link, "down")
+        """Unplug the far end: packets vanish, and nobody is told. (Without the near end they would take the way to the world.)"""
+        _ip("-n", self.name, "link", "set", "eth0", "down")
 
     def mend(self) -> None:
-        _ip("link", "set", self.link, "up")
+        _ip("-n", self.name, "link", "set", "eth0", "up")
 
     def slow(self, rate: str) -> None:
         """Let no more than `rate` (as tc writes it, such as 20mbit) go to the board."""
