@@ -25,7 +25,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
@@ -285,7 +285,8 @@ def main() -> None:
         show(found)
         if options.keep:
             print(f"inventory {folder / 'devices.yaml'}; Ctrl-C ends the boards")
-            signal.pause()
+            with suppress(KeyboardInterrupt):
+                signal.pause()
     sys.exit(found.exit_code)
 
 

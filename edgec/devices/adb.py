@@ -21,7 +21,7 @@ from edgec.devices.text import last_lines, printable
 from edgec.errors import DeviceError, Problem
 
 ANDROID_WORK = f"{HOME}/edgec"
-_BLOCK = 4 << 20  # bytes of a file that go at once
+_BLOCK = 1 << 20  # bytes of a file that go at once; each block has limits.transfer seconds
 _DEFAULT_WORK = next(field.default for field in fields(Device) if field.name == "work")
 _NONE, _TOO_LARGE = 44, 45  # statuses of our scripts: there is no such file, or for _CREATE there is one
 
@@ -30,7 +30,7 @@ _READ = 'if [ ! -e "$1" ]; then exit 44; fi; if [ "$(stat -c %s "$1")" -gt "$2" 
 _SIZES = '[ -d "$1" ] || exit 44; cd "$1" && find . -type f -print0 && printf "\\0" && find . -type f -exec stat -c %s {} +'
 _MOVE = 'if [ -d "$2" ] && ! rmdir "$2"; then exit 1; fi; mv -f "$1" "$2"'  # mv would put `old` into the folder `new`
 # noclobber opens with O_EXCL
-_CREATE = 'if (set -C; cat "$1" > "$2") 2>/dev/null; then rm -f "$1"; else rm -f "$1"; [ -e "$2" ] && exit 44; exit 1; fi'
+_CREATE = '(set -C; cat "$1" > "$2"); status=$?; rm -f "$1"; [ $status = 0 ] || ! [ -e "$2" ] || exit 44; exit $status'
 
 _STATES: Mapping[str, tuple[str, str]] = {
     "unauthorized": ("the phone does not trust this computer", "unlock it and accept its question about USB debugging"),
@@ -145,7 +145,9 @@ class AdbConnection:
         aside = f"{place}.{secrets.token_hex(8)}.part"
         self._must(path, 'cat > "$1"', aside, data=data)
         answer = self._script(_CREATE, aside, place)
-        return answer.status != _NONE and bool(self._right(path, answer))
+        if answer.status != _NONE:
+            self._right(path, answer)
+        return answer.status == 0
 
     def close(self) -> None:
         while self._sessions:

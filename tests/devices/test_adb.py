@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,6 +121,39 @@ def test_a_phone_that_is_unplugged_in_a_command_is_lost(adb: None, tmp_path: Pat
         line = connect(known.device())
         with pytest.raises(BoardLost, match=r"phone: the line to the board was cut"):
             line.execute(["sh", "-c", 'echo half; echo of it >&2; kill -9 "$0"; sleep 5', str(known.process.pid)])
+
+
+def test_a_full_disk_is_said_and_nothing_is_left(adb: None, disk: Callable[[str], Path]) -> None:
+    with phone(disk("size=1m")) as known:
+        line = connect(known.device())
+        line.write("file", b"old")
+        with pytest.raises(DeviceError, match=r"phone: file: the disk is full.*free some space"):
+            line.write("file", bytes(3 << 20))
+        assert line.sizes(".") == {"file": 3}
+        with pytest.raises(DeviceError, match=r"phone: lock: the disk is full"):
+            line.create("lock", bytes(3 << 20))
+
+
+def test_a_read_only_folder_is_said(adb: None, disk: Callable[[str], Path]) -> None:
+    with phone(disk("ro")) as known:
+        line = connect(known.device())
+        for action in (
+            lambda: line.write("file", b"1"),
+            lambda: line.write("file", b"1", resume=True),
+            lambda: line.create("lock", b"1"),
+            lambda: line.make_folder("new"),
+        ):
+            with pytest.raises(DeviceError, match=r"phone: .*the folder is read-only.*can be written"):
+                action()
+
+
+@pytest.mark.parametrize("path", [".", "/", "..", "../../../data", "", "a/.."])
+def test_the_home_folder_is_not_removed(adb: None, tmp_path: Path, path: str) -> None:
+    with phone(tmp_path / "tmp") as known:
+        (known.folder / "file").write_bytes(b"1")
+        with pytest.raises(DeviceError, match=r"phone: (refuses to remove|.* is not a path)"):
+            connect(known.device()).remove(path)
+        assert (known.folder / "file").exists()
 
 
 def test_a_command_that_names_the_marker_cannot_fake_its_end() -> None:
