@@ -21,14 +21,15 @@ from edgec.devices.job import Judge, Task, run_task
 from edgec.devices.measure import Options
 from edgec.devices.parcel import Parcel, open_parcel
 from edgec.devices.scheduler import run_on_cluster
-from edgec.errors import EdgecError, Problem, UsageError
+from edgec.errors import EdgecError, Problem, UsageError, did_you_mean
 from edgec.evaluation import Data, Labels, kept_options, open_evaluation
 from edgec.judging import BoardJudge, paper_of, write_sheet
 from edgec.package import Package
 from edgec.pipeline import Progress
-from edgec.preparation import check_file, prepare
+from edgec.preparation import check_data, check_file, prepare
 from edgec.report import write_report
 from edgec.results import Job, PackageFacts, Record, Versus, packages_of
+from edgec.targets import load_target
 
 RESULTS, REPORT = "results.jsonl", "report.html"
 Paths = str | Path | Sequence[str | Path]
@@ -100,7 +101,7 @@ def bench(
     _check(paths, chosen, gates, model is not None, data, labels)
     folder = _folder(None if out is None else Path(out), paths[0], resume)
     configured = config or configure(calib=str(calib) if isinstance(calib, Path) else calib, precision=precision, **settings)
-    packages, notes = _packages(paths, chosen, configured, precision is not None, folder, progress)
+    packages, notes = _packages(paths, chosen, configured, precision is not None, isa, folder, progress)
     parcels = {package.directory: open_parcel(package.directory) for several in packages.values() for package in several}
     _check_parcels(parcels, packages, isa)
     floats = {package.directory: Path(model or path) for several in packages.values() for path, package in zip(paths, several, strict=True)}
@@ -144,6 +145,8 @@ def _check(
         (data is not None and labels is None and top1, "a promise about top-1 needs labels", "--min-top1", "give --labels"),
         (data is not None and packages and not has_model, "the float model of a package is not known", "--data", "give it with --model"),
     ]
+    if isinstance(data, (str, Path)):
+        check_data(configure(calib=str(data)))
     known = {one.device for one in gates.faster_than}
     for device in devices if gates.baseline else ():
         rules.append((device.name not in known, f"no measurement of {device.name}", gates.baseline, f"it has {', '.join(sorted(known))}"))
@@ -152,33 +155,50 @@ def _check(
 
 
 def _packages(
-    paths: Sequence[Path], devices: Sequence[Device], config: BuildConfig, asked: bool, folder: Path, progress: Progress | None
+    paths: Sequence[Path],
+    devices: Sequence[Device],
+    config: BuildConfig,
+    asked: bool,
+    isa: str | None,
+    folder: Path,
+    progress: Progress | None,
 ) -> tuple[dict[str, list[Package]], list[str]]:
     """The packages for each board by its name; models are built once for each target, when all of them can be."""
     notes: list[str] = []
     plans: dict[tuple[Path, str], tuple[Path, BuildConfig]] = {}
-    errors: list[EdgecError] = []
-    for path in paths:
-        if path.is_dir():
-            continue
+    models = [path for path in paths if not path.is_dir()]
+    for index, path in enumerate(models):
         fitting, note = _with_precision(path, config, asked)
         notes += [note] if note else []
+        stem = path.stem if [other.stem for other in models].count(path.stem) == 1 else f"{index + 1}-{path.stem}"
         for target in dict.fromkeys(device.target for device in devices):
-            name = f"{path.stem}-{target}-{fitting.precision}"
-            plans[path, target] = path, replace(fitting, target=target, compile=True, out=folder / "packages" / name)
-            try:
-                prepare(*plans[path, target])
-            except EdgecError as error:
-                errors.append(error)
-    if errors:
-        worst = min(errors, key=lambda error: error.exit_code)
-        if len(errors) == 1:
-            raise worst
-        problems = [item for error in errors for item in (Problem(error.summary, error.where, error.hint), *error.problems)]
-        raise type(worst)("packages cannot be built for all of these boards", problems, hint="bench some of them: --device NAME")
+            place = folder / "packages" / f"{stem}-{target}-{fitting.precision}"
+            if isa is not None and isa not in load_target(target).vocabularies:
+                raise UsageError(
+                    f"no vocabulary {isa!r} for {target}", where="--isa", hint=did_you_mean(isa, load_target(target).vocabularies)
+                )
+            plans[path, target] = path, replace(fitting, target=target, compile=True, out=place)
+    _prepare(plans)
     built = {key: pipeline.build(model, config, progress) for key, (model, config) in plans.items()}
     packages = {device.name: [built.get((path, device.target)) or Package(path) for path in paths] for device in devices}
     return packages, notes
+
+
+def _prepare(plans: Mapping[tuple[Path, str], tuple[Path, BuildConfig]]) -> None:
+    """Every reason why one of the packages cannot be built, before any of them is."""
+    errors: dict[str, EdgecError] = {}
+    for model, config in plans.values():
+        try:
+            prepare(model, config)
+        except EdgecError as error:
+            errors.setdefault(error.render(), error)
+    if not errors:
+        return
+    worst = min(errors.values(), key=lambda error: error.exit_code)
+    if len(errors) == 1:
+        raise worst
+    problems = [item for error in errors.values() for item in (Problem(error.summary, error.where, error.hint), *error.problems)]
+    raise type(worst)("packages cannot be built for all of these boards", problems, hint="bench some of them: --device NAME")
 
 
 def _with_precision(model: Path, config: BuildConfig, asked: bool) -> tuple[BuildConfig, str]:
@@ -194,7 +214,7 @@ def _check_parcels(parcels: Mapping[Path, Parcel], packages: Mapping[str, Sequen
     problems = []
     for directory, parcel in parcels.items():
         if isa is not None and isa not in parcel.vocabularies:
-            problems.append(Problem(f"no vocabulary {isa!r} in this package", str(directory), f"it has {', '.join(parcel.vocabularies)}"))
+            problems.append(Problem(f"no vocabulary {isa!r} in this package", str(directory), did_you_mean(isa, parcel.vocabularies)))
     for several in packages.values():
         names = [parcels[package.directory].facts.sha256 for package in several]
         if len(set(names)) < len(names):

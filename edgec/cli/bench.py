@@ -14,7 +14,7 @@ from edgec.cli.console import Console, table
 from edgec.cli.devices import declare_choice
 from edgec.cli.settings import declare_settings, resolve_settings
 from edgec.devices.gates import PERCENTILES, us_text
-from edgec.errors import DeviceError, EdgecError, GateError, Problem, UsageError
+from edgec.errors import DeviceError, EdgecError, GateError, Problem
 from edgec.results import Job, PackageFacts, Versus
 
 _BUILD = ("precision", "calib", "shape", "observer", "exclude", "io", "io_layout", "weights", "cc", "fuse_preprocess", "seed")
@@ -98,7 +98,7 @@ def _counts(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise UsageError(f"cannot use {text!r}", hint="write numbers with commas between them, such as 1,2,4") from None
+        raise argparse.ArgumentTypeError(f"cannot use {text!r}: write numbers with commas between them, such as 1,2,4") from None
 
 
 def _rows(job: Job, packages: dict[str, PackageFacts]) -> Iterator[tuple[object, ...]]:
