@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 
 from edgec.devices.connection import Connection
-from edgec.devices.errors import BoardLost
 from edgec.devices.text import printable
 from edgec.errors import DeviceError, Problem
 
@@ -61,7 +60,7 @@ class Mark:
         return (json.dumps(asdict(self)) + "\n").encode()
 
     def age(self, now: Moment) -> float:
-        """Seconds since the last sign of life; infinite when the board was started anew in between."""
+        """Seconds since the last sign of life, at a moment after it was read; infinite when the board was started anew in between."""
         same = self.boot == now.boot and now.uptime_s >= self.uptime_s
         return now.uptime_s - self.uptime_s if same else math.inf
 
@@ -103,7 +102,8 @@ class Lock:
             return False
         if time.monotonic() - self._signed <= self._mark.limit_s / 2:
             return True
-        return _claim(self._connection, content, now or moment(self._connection)) and self._connection.read(path) == content
+        claimed = _claim(self._connection, content, now or moment(self._connection)) != ""
+        return claimed and self._connection.read(path) == content
 
 
 @contextmanager
@@ -173,11 +173,11 @@ def _take(connection: Connection, owner: str, say: Tell) -> Lock:
             found = _try(connection, mine, now)
         if found is None:
             with suppress(DeviceError):  # it is only tidied, and the lock is ours to release
-                connection.remove(_claims(connection))
+                _tidy(connection)
             return Lock(connection, mine)
         left = end - time.monotonic()
         if left <= 0:
-            raise _busy(connection, found, now)
+            raise _busy(connection, found, moment(connection))
         if found.owner != told:
             told = found.owner
             say(f"waiting for {_who(found)}")
@@ -193,9 +193,13 @@ def _try(connection: Connection, mine: Mark, now: Moment) -> Mark | None:
     if content is None:  # released this very moment: the next attempt will tell
         return None if connection.create(path, mine.encode()) else replace(mine, owner="somebody")
     found = _parse(content) or _first_seen(connection, content, now)
+    now = moment(connection)  # after the sign of life was read: before it, it would lie in the future
     if not found.is_stale(now) and found.token not in _LEFT:
         return found
-    if not _claim(connection, content, now) or connection.read(path) != content:
+    claim = _claim(connection, content, now)
+    if not claim or connection.read(path) != content:
+        if claim:
+            connection.remove(claim)
         return replace(found, owner=f"somebody who takes over from {_who(found)}")
     return None if _replace(connection, content, mine) else replace(mine, owner="somebody")
 
@@ -217,26 +221,31 @@ def _replace(connection: Connection, stale: bytes, mine: Mark) -> bool:
     return connection.create(path, mine.encode())
 
 
-def _claim(connection: Connection, stale: bytes, now: Moment) -> bool:
-    """The right to replace this very content of the lock file. Each claim is a file that only one can create; the next number may be
-    claimed when the one who had the last has been silent for too long. Claims go when the board is taken: the content is another then."""
+def _claim(connection: Connection, stale: bytes, now: Moment) -> str:
+    """The right to replace this very content of the lock file: the path of the claim, or "" when it is another's.
+
+    Each claim is a file that only one can create; the next number may be claimed when the one who had the last was silent for too long.
+    Claims go when the board is taken: the content is another then, which is why a claim is followed by one more look at it.
+    """
     folder = _claims(connection)
+    connection.make_folder(folder)
     mark = Mark("claim", secrets.token_hex(16), now.boot, now.uptime_s, _CLAIM_SECONDS, now.uptime_s)
     for number in range(_CLAIMS):
         path = f"{folder}/{hashlib.sha256(stale).hexdigest()}.{number}"
-        if _create(connection, path, mark):
-            return True
+        if connection.create(path, mark.encode()):
+            return path
         last = _parse(connection.read(path) or b"")
-        if last is None or not last.is_stale(now):
-            return False
-    return False
+        if last is None or not last.is_stale(moment(connection)):
+            return ""
+    return ""
 
 
 def _first_seen(connection: Connection, content: bytes, now: Moment) -> Mark:
     """A mark for content that is none: as old as the note of the first who saw it."""
     path = f"{_claims(connection)}/{hashlib.sha256(content).hexdigest()}.seen"
     note = Mark("somebody whose lock file cannot be read", "", now.boot, now.uptime_s, connection.device.limits.lock, now.uptime_s)
-    if _create(connection, path, note):
+    connection.make_folder(_claims(connection))
+    if connection.create(path, note.encode()):
         return note
     seen = _parse(connection.read(path) or b"")
     if seen is None:
@@ -245,16 +254,11 @@ def _first_seen(connection: Connection, content: bytes, now: Moment) -> Mark:
     return replace(note, boot=seen.boot, uptime_s=seen.uptime_s, since_s=seen.since_s)
 
 
-def _create(connection: Connection, path: str, mark: Mark) -> bool:
-    """A new file in the folder of claims, which goes whenever somebody takes the board: then once more."""
-    connection.make_folder(_claims(connection))
-    try:
-        return connection.create(path, mark.encode())
-    except BoardLost:
-        raise
-    except DeviceError:
-        connection.make_folder(_claims(connection))
-        return connection.create(path, mark.encode())
+def _tidy(connection: Connection) -> None:
+    """Remove claims and notes, which are about locks that are gone. The folder stays: somebody may be writing into it."""
+    for name in connection.sizes(_claims(connection)):
+        if not name.startswith("."):
+            connection.remove(f"{_claims(connection)}/{name}")
 
 
 @contextmanager

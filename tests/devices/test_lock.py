@@ -145,13 +145,13 @@ def test_a_lock_with_impossible_facts_is_unreadable(line: Connection, change: di
 @pytest.mark.parametrize("before", [None, "stale", "garbage"], ids=["free", "stale", "garbage"])
 def test_of_many_that_want_a_board_at_once_exactly_one_gets_it(opened: Open, before: str | None) -> None:
     lines = [opened() for _ in range(4)]
-    for _ in range(3):
+    for number in range(3):
         if before == "stale":
             leave(lines[0], limit_s=0.5)
         if before == "garbage":
             lines[0].make_folder(lines[0].device.work)
-            lock_file(lines[0]).write_bytes(b"?")
-            locks._first_seen(lines[0], b"?", Moment("the boot before", 0.0))
+            lock_file(lines[0]).write_bytes(b"?%d" % number)
+            locks._first_seen(lines[0], b"?%d" % number, Moment("the boot before", 0.0))
         ready, decided = Barrier(len(lines)), Barrier(len(lines))
         with ThreadPoolExecutor(len(lines)) as workers:
             won = list(workers.map(lambda line, ready=ready, decided=decided: _race(line, ready, decided), lines))
