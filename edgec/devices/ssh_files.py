@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 import paramiko
 
 from edgec.devices.connection import Answer, Sent
-from edgec.devices.ssh_line import Line
+from edgec.devices.ssh_line import TROUBLE, Line
 from edgec.devices.text import last_lines, printable
 from edgec.devices.watchdog import Watchdog
 from edgec.errors import DeviceError
@@ -175,7 +175,7 @@ class Files:
                 if what in _MAY_BE_MISSING:
                     raise
                 raise self._failed(what, path, size, error) from error
-            except (paramiko.SSHException, paramiko.SFTPError, EOFError, OSError) as error:
+            except TROUBLE as error:
                 silent = dog.has_bitten or isinstance(error, TimeoutError)
                 if silent or not self._line.stands or isinstance(error, EOFError):
                     why = f"not a byte moved in {self._limits.transfer:g} s" if silent else error
@@ -190,7 +190,7 @@ class Files:
             try:
                 channel.invoke_subsystem("sftp")
                 self._client = paramiko.SFTPClient(channel)
-            except (paramiko.SSHException, EOFError) as error:
+            except TROUBLE as error:
                 if not self._line.stands:
                     raise
                 hint = "install an SFTP server there (Debian: openssh-sftp-server)"

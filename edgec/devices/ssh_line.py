@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import struct
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -25,6 +26,8 @@ _LOG = "edgec.devices.paramiko"  # its tracebacks are not for users: what went w
 logging.getLogger(_LOG).propagate = False
 logging.getLogger(_LOG).addHandler(logging.NullHandler())
 KEEPALIVE = 15  # seconds
+# What paramiko raises, and hands on from its thread, when a peer goes away or sends nonsense.
+TROUBLE = (paramiko.SSHException, paramiko.SFTPError, EOFError, OSError, ValueError, LookupError, TypeError, struct.error, AssertionError)
 
 
 class Line:
@@ -48,7 +51,7 @@ class Line:
             except paramiko.ChannelException as error:
                 what = f"the board's sshd opens no session: {printable(error.text)}"
                 raise DeviceError(what, where=self.device.name, hint="see MaxSessions in its sshd_config, and its log") from error
-            except (paramiko.SSHException, EOFError, OSError) as error:
+            except TROUBLE as error:
                 raise self.lost(error) from error
 
     def watch(self, seconds: float) -> Watchdog:
@@ -76,7 +79,7 @@ class Line:
         for end in reversed(self._ends[:]):
             try:
                 end()
-            except (OSError, EOFError, paramiko.SSHException):
+            except TROUBLE:
                 continue
         if self._proxy_words is not None:
             self._proxy_words.close()
@@ -86,10 +89,9 @@ class Line:
         for jump in route.jumps:
             through = self._dial(jump, through, dog)
         dog.calm()
-        link = self._link(route, through)
         try:
-            return self._greet(route, link)
-        except (paramiko.SSHException, EOFError, OSError) as error:
+            return self._greet(route, self._link(route, through))
+        except TROUBLE as error:
             raise self._explain(route, error, dog.has_bitten) from error
         except DeviceError:
             self._close()
@@ -131,8 +133,7 @@ class Line:
         except TimeoutError as error:
             hint = "is it switched on and on the network? A firewall may drop packets"
             raise BoardLost(f"{route} does not answer within {seconds:g} s", where=board, hint=hint) from error
-        except (OSError, EOFError, paramiko.SSHException) as error:
-            self._close()
+        except TROUBLE as error:
             way = f" through {route.jumps[-1]}" if through is not None and route.jumps else ""
             hint = "is it switched on, does sshd run there, are address and port right?"
             raise BoardLost(f"cannot connect to {route}{way}: {printable(str(error))}", where=board, hint=hint) from error
@@ -152,7 +153,8 @@ class Line:
 
     def _explain(self, route: Route, error: Exception, bitten: bool) -> DeviceError:
         """Why a handshake or a log-in failed; hangs up."""
-        board, said = self.device.name, printable(str(error))
+        plain = isinstance(error, paramiko.SSHException | EOFError | OSError)
+        board, said = self.device.name, printable(str(error)) if plain else f"what it sends is not SSH ({type(error).__name__})"
         if self._proxy_words is not None:
             self._proxy_words.seek(0)
             said = "; ".join([said, *last_lines(self._proxy_words.read(65536), 3)])

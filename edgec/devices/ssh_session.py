@@ -13,11 +13,9 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 
-import paramiko
-
 from edgec.devices.connection import Answer
 from edgec.devices.errors import BoardTimeout
-from edgec.devices.ssh_line import Line
+from edgec.devices.ssh_line import TROUBLE, Line
 from edgec.devices.text import last_lines, printable
 from edgec.errors import DeviceError, Problem
 
@@ -50,7 +48,7 @@ class Session:
         try:
             with line.watch(opening or line.device.limits.command):
                 self._channel.exec_command(text)
-        except (paramiko.SSHException, EOFError, OSError) as error:
+        except TROUBLE as error:
             raise (self._wrong("the board's sshd refuses to start commands") if line.stands else line.lost(error)) from error
         self._channel.setblocking(False)
         self._poll = selectors.DefaultSelector()
@@ -113,7 +111,7 @@ class Session:
                     left = self._feed(left)
                 else:
                     self._poll.select(min(wait, TURN if left or self.status is not None else wait, 1.0))
-        except (paramiko.SSHException, EOFError, OSError) as error:
+        except TROUBLE as error:
             if not self._line.stands:
                 raise self._line.lost(error) from error
             if not self._hear(most, enough):  # a program that ended takes no more input, which is its right

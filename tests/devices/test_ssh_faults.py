@@ -130,9 +130,11 @@ def test_a_black_hole_is_given_up(namespace_board: Board) -> None:
         (b"SSH-2.0-OpenSSH_9.2\r\n", BoardTimeout, "falls silent"),
         (b"220 mail \x1b[31mready\r\n" * 200, DeviceError, "does not let us in"),
         (os.urandom(5000), DeviceError, "does not let us in|falls silent"),
+        (b"SSH-2.0-x\r\n" + bytes([0, 0, 0, 28, 10, 31, 0, 0, 0, 9]) + b"\xff" * 22, DeviceError, "does not let us in|falls silent"),
+        (b"SSH-2.0-x\r\n" + bytes([0, 0, 0, 28, 10, 1, 0, 0, 0, 1, 0, 0, 0, 9]) + b"\xff" * 18, DeviceError, "what it sends is not SSH"),
         (b"SSH-2.0-x\r\n" + os.urandom(5000), DeviceError, "does not let us in|falls silent"),
     ],
-    ids=["silence", "a greeting and silence", "another protocol", "noise", "noise after the greeting"],
+    ids=["silence", "a greeting and silence", "another protocol", "noise", "an odd packet", "no text", "noise after the greeting"],
 )
 def test_what_does_not_speak_ssh_is_given_up(words: bytes, kind: type[DeviceError], said: str) -> None:
     with socket.create_server((loopback(), 0)) as server, fails(kind, said) as _:
