@@ -103,17 +103,17 @@ def _read(directory: Path, path: str, what: str, hint: str = "build it again") -
 
 
 def _machine(directory: Path, manifest: Manifest, program: bytes) -> tuple[str, str]:
-    """(architecture, system) that the exam program needs; DeviceError when it is not what the manifest promises."""
+    """(architecture, system) that the exam program needs; DeviceError when its first bytes contradict the manifest."""
     target = load_target(manifest.facts.target)
     system, arch = made_for(program)
     wanted_arch = manifest.arch if manifest.arch != "portable" else arch
     wanted_system = _family(target.os) if target.os != "any" else system
-    if (arch and arch != wanted_arch) or system != wanted_system:
-        found = " ".join(filter(None, (arch, system))) or "no system that edgec knows"
+    if (arch and arch != wanted_arch) or (system and system != wanted_system):
+        found = " ".join(filter(None, (arch, system)))
         hint = f"build the package again for {target.name}, or set the right --target"
         what = f"its exam program is for {found}, the package is for {target.name} ({wanted_arch} {target.os})"
         raise DeviceError(what, where=str(directory), hint=hint)
-    return wanted_arch, system if target.os == "any" else target.os
+    return wanted_arch or manifest.arch, (system or "any") if target.os == "any" else target.os
 
 
 def _family(system: str) -> str:
