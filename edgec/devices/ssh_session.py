@@ -39,7 +39,10 @@ class Session:
         self._line, self._command, self._word = line, printable(" ".join(command))[:100], secrets.token_hex(16)
         self._output, self._errors = bytearray(), bytearray()
         word = self._word.encode()
-        self._marks = {"starts": re.compile(word + rb" starts (\d{1,9})\n"), "ends": re.compile(rb"\n" + word + rb" ends (\d{1,3})\n")}
+        self._marks = {
+            "starts": re.compile(word + rb" starts ([2-9]|[1-9]\d{1,8})\n"),
+            "ends": re.compile(rb"\n" + word + rb" ends (\d{1,3})\n"),
+        }
         self._found: dict[str, re.Match[bytes]] = {}
         self._begun = False  # whether the first line of the output, the shell's, has come
         self._ended_at = 0.0
@@ -57,11 +60,15 @@ class Session:
     def run(self, data: bytes, seconds: float) -> Answer:
         """To its end. BoardTimeout when it takes longer (and then some grace for the news of it); then it has been killed."""
         begun = time.monotonic()
-        self._pump(data, self._is_over, seconds, self._line.device.limits.output, GRACE)
-        status = self.status
-        assert status is not None
-        self.close()
-        return Answer(status, bytes(self._output), self._said(), time.monotonic() - begun)
+        try:
+            self._pump(data, self._is_over, seconds, self._line.device.limits.output, GRACE)
+        except KeyboardInterrupt:
+            self.kill()
+            raise
+        finally:
+            self.close()
+        assert self.status is not None
+        return Answer(self.status, bytes(self._output), self._said(), time.monotonic() - begun)
 
     def take(self, data: bytes, size: int, seconds: float) -> bytes:
         """Send `data`, and the next `size` bytes that the program says; DeviceError with its last words when it ends first."""
