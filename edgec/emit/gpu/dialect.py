@@ -1,0 +1,80 @@
+"""What a kernel template says in the words of one shading language: how a kernel begins, ends and where its shared memory stands.
+
+All other words of kernel bodies (load_f32, store_8, dot4, requantize, barrier_group...) are defined by the preludes of
+templates/gpu, so that one body is good GLSL and good MSL. `signed_activations` says what load_x8 and dot4 take bytes for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from edgec.emit.gpu.shader import Extent
+from edgec.emit.text import fill
+
+Shared = Sequence[tuple[str, str, int]]  # (type word, name, elements)
+
+
+class Dialect(Protocol):
+    """A shading language. A file of kernels is `head` and then the kernels' sources (GLSL: one kernel a file, and no head)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def suffix(self) -> str: ...
+    @property
+    def head(self) -> str: ...
+    @property
+    def signed_activations(self) -> bool: ...
+    def begin(self, name: str, group: Extent, shared: Shared = ()) -> str: ...
+    def end(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Glsl:
+    """GLSL 450 for Vulkan: every source is complete. BYTES and DOT4 are the switches of the variants."""
+
+    signed_activations: bool
+    name: str = "glsl"
+    suffix: str = ".comp"
+    head: str = ""
+
+    def begin(self, name: str, group: Extent, shared: Shared = ()) -> str:
+        prelude = fill("gpu", "prelude.glsl.j2", {"signed": self.signed_activations})
+        size = ", ".join(f"local_size_{axis} = {count}" for axis, count in zip("xyz", group, strict=True))
+        arrays = "".join(f"shared {kind} {array}[{count}];\n" for kind, array, count in shared)
+        return f"{prelude}\n/* {name} */\nlayout({size}) in;\n{arrays}void main() {{"
+
+    def end(self) -> str:
+        return "}"
+
+
+@dataclass(frozen=True)
+class Metal:
+    """The Metal Shading Language: `head` stands once before all kernels of a package."""
+
+    signed_activations: bool
+    name: str = "metal"
+    suffix: str = ".metal"
+
+    @property
+    def head(self) -> str:
+        return fill("gpu", "prelude.metal.j2", {"signed": self.signed_activations})
+
+    def begin(self, name: str, group: Extent, shared: Shared = ()) -> str:
+        arrays = "".join(f"\n    threadgroup {kind} {array}[{count}];" for kind, array, count in shared)
+        return (
+            f"[[max_total_threads_per_threadgroup({group[0] * group[1] * group[2]})]]\n"
+            f"kernel void {name}(device uint *arena [[buffer(0)]], device const uint *weights [[buffer(1)]], device uint *io [[buffer(2)]],\n"
+            "    uint3 group_position [[threadgroup_position_in_grid]], uint3 local_position [[thread_position_in_threadgroup]],\n"
+            f"    uint3 global_position [[thread_position_in_grid]]) {{{arrays}"
+        )
+
+    def end(self) -> str:
+        return "}"
+
+
+def render_kernel(template: str, dialect: Dialect, **numbers: object) -> str:
+    """templates/gpu/TEMPLATE.j2 in one dialect; `numbers` is all it needs, and a name that is missing is an error."""
+    return fill("gpu", f"{template}.j2", {"dialect": dialect, **numbers})

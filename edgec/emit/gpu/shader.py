@@ -1,0 +1,33 @@
+"""A kernel call of the Program as a compute shader: what the hosts, the manifest and the tests need to know of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MOST_INVOCATIONS = 256  # of a workgroup, and
+MOST_SHARED_BYTES = 16384  # of its shared memory: what the smallest GPU that we build for (a Raspberry Pi's) has
+MOST_GROUPS = 65535  # of a dispatch in one dimension: the least that Vulkan grants
+
+Extent = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Shader:
+    """One shader, shapes baked in. `loads` counts the words that all invocations read from arena, weights and io."""
+
+    call: int  # index in program.calls
+    name: str
+    source: str
+    group: Extent  # invocations of a workgroup
+    grid: Extent  # workgroups of the dispatch
+    shared_bytes: int = 0
+    uses_bytes: bool = False  # stores 8-bit elements: better with 8-bit storage
+    uses_dot: bool = False  # better with integer dot products
+    loads: int = 0
+    macs: int = 0
+
+    def __post_init__(self) -> None:
+        invocations = self.group[0] * self.group[1] * self.group[2]
+        fits = 1 <= invocations <= MOST_INVOCATIONS and self.shared_bytes <= MOST_SHARED_BYTES
+        if not fits or not all(1 <= count <= MOST_GROUPS for count in self.grid):
+            raise ValueError(f"{self.name}: {self.group} x {self.grid}, {self.shared_bytes} bytes shared, is more than every GPU has")
