@@ -10,7 +10,7 @@ import jinja2
 from edgec.report import boards, layers, memory, outcome, timing
 from edgec.report.page import Page, Section, Tile
 from edgec.report.runs import Run, fastest, gather, verdict
-from edgec.report.words import plural, size_text, time_text
+from edgec.report.words import moment, plural, size_text, time_text
 from edgec.resources import resource
 from edgec.results import Record
 
@@ -56,7 +56,7 @@ def _title(run: Run) -> str:
 
 
 def _subtitle(run: Run) -> str:
-    parts = [plural(len(run.packages), "package"), plural(len(run.devices), "board"), run.started.replace("T", " ")]
+    parts = [plural(len(run.packages), "package"), plural(len(run.devices), "board"), moment(run.started)]
     return " · ".join(part for part in parts if part)
 
 

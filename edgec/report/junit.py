@@ -30,7 +30,11 @@ def _suite(root: ET.Element, run: Run, device: str) -> None:
     jobs = [job for job in run.jobs if job.device == device]
     started = min(job.started for job in jobs)
     suite = ET.SubElement(
-        root, "testsuite", name=device, timestamp=started.removesuffix("Z"), time=f"{sum(max(job.seconds, 0.0) for job in jobs):.3f}"
+        root,
+        "testsuite",
+        name=device,
+        timestamp=started.removesuffix("Z").removesuffix("+00:00"),
+        time=f"{sum(max(job.seconds, 0.0) for job in jobs):.3f}",
     )
     properties = ET.SubElement(suite, "properties")
     for name, value in {"target": jobs[0].target, **(jobs[0].board or {})}.items():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from edgec.report.html import page
-from edgec.report.page import Cell, Commands, Details, Item, Section, Table
+from edgec.report.page import Cell, Commands, Details, Item, Section, Table, filled
 from edgec.report.runs import gather
 from edgec.results import Record
 
@@ -72,10 +73,11 @@ def _item(item: Item, folded: bool) -> str:
 
 
 def _table(table: Table) -> str:
-    shown = [index for index in range(len(table.columns)) if any(row[index].text for row in table.rows)]
-    heads = [prose(table.columns[index].title) or " " for index in shown]
-    rules = ["--:" if table.columns[index].style == "number" else ":--" for index in shown]
-    rows = [[_cell(row[index]) for index in shown] for row in table.rows[:MOST_ROWS]]
+    words = [tuple(replace(cell, picture=None) for cell in row) for row in table.rows]
+    table = filled(replace(table, rows=tuple(words)))
+    heads = [prose(column.title) or " " for column in table.columns]
+    rules = ["--:" if column.style == "number" else ":--" for column in table.columns]
+    rows = [[_cell(cell) for cell in row] for row in table.rows[:MOST_ROWS]]
     lines = [f"| {' | '.join(cells)} |" for cells in [heads, rules, *rows]]
     title = [f"**{prose(table.title)}**\n"] if table.title else []
     hidden = len(table.rows) - MOST_ROWS

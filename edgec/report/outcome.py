@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgec.report.page import Cell, Details, Item, Section, Table, cells, columns, status_cell
+from edgec.report.page import Cell, Details, Item, Section, Table, cells, columns, filled, status_cell
 from edgec.report.runs import Run, exam_text, fastest, hashes_text
 from edgec.report.words import digits, interval_text, percent, plural, time_text
 from edgec.results import Accuracy, Job
@@ -25,21 +25,20 @@ def section(run: Run) -> Section:
 
 
 def _verdicts(run: Run) -> Table:
-    reasons = any(job.reason for job in run.jobs)
     rows = tuple(
         cells(
             status_cell(job.status),
             Cell(job.device, "name", job.target),
             Cell(run.label(job.package), "name"),
-            *([Cell(job.reason, "reason")] if reasons else []),
+            Cell(job.reason, "reason"),
             _exam(job),
             _median(job),
             _kept(job),
         )
         for job in run.jobs[:MOST_JOBS]
     )
-    titles = columns("status", "board", "package", *(["reason"] if reasons else []), "exam", "#median latency", "gates")
-    return Table("", titles, rows, left_out(len(run.jobs), MOST_JOBS, "job"))
+    titles = columns("status", "board", "package", "reason", "exam", "#median latency", "gates")
+    return filled(Table("", titles, rows, left_out(len(run.jobs), MOST_JOBS, "job")))
 
 
 def left_out(count: int, most: int, noun: str) -> str:
@@ -70,8 +69,8 @@ def _gates(run: Run) -> Table:
         cells(
             status_cell("passed" if gate.passed else "failed"),
             Cell(gate.name, "name"),
-            Cell(gate.limit),
-            Cell(gate.value, "" if gate.passed else "bad"),
+            Cell(gate.limit, "value"),
+            Cell(gate.value, "value" if gate.passed else "value bad"),
             Cell(job.device, "name"),
             Cell(run.label(job.package), "name"),
         )
@@ -100,7 +99,7 @@ def _accuracies(run: Run) -> Table:
         for job, found in measured[:MOST_JOBS]
     )
     titles = columns("board", "package", "#samples", "#agreement", "#top-1", "#top-1 of float", "#SQNR", "#took")
-    return Table("Accuracy on the board, against the float model", titles, rows, left_out(len(measured), MOST_JOBS, "job"))
+    return filled(Table("Accuracy on the board, against the float model", titles, rows, left_out(len(measured), MOST_JOBS, "job")))
 
 
 def _attempts(run: Run) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgec.report.svg import Picture
 
@@ -107,3 +107,10 @@ def cells(*texts: str | Cell) -> tuple[Cell, ...]:
 
 def status_cell(status: str, note: str = "") -> Cell:
     return Cell(status, f"status {status}", note)
+
+
+def filled(table: Table) -> Table:
+    """The table without columns in which nothing is said."""
+    kept = [index for index in range(len(table.columns)) if any(row[index].text or row[index].picture for row in table.rows)]
+    rows = tuple(tuple(row[index] for index in kept) for row in table.rows)
+    return replace(table, columns=tuple(table.columns[index] for index in kept), rows=rows)

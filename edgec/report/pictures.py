@@ -24,7 +24,7 @@ def ticks_text(ticks: Sequence[float]) -> list[str]:
     return [f"{tick / size:.6g} {unit}" if index == len(ticks) - 1 else f"{tick / size:.6g}" for index, tick in enumerate(ticks)]
 
 
-def bottom_axis(across: Scale, y: float, texts_of: object = None, most: int = 4) -> list[Shape]:
+def bottom_axis(across: Scale, y: float, most: int = 4) -> list[Shape]:
     """A line with round times under it."""
     ticks = across.ticks(most)
     shapes = [line(across.start, y, across.end, y, "axis")]
@@ -91,16 +91,22 @@ def _counts(samples: Sequence[float], across: Scale) -> list[int]:
     return counts
 
 
-def median_bar(latency: Latency, slowest: float) -> Picture:
-    """The median as a bar against the slowest of a table, its interval as a whisker."""
-    across = scale([slowest, latency.high_us], 0, BAR_WIDTH - 2, zero=True)
-    shapes = [rectangle(0, 3, across.at(latency.p50_us), BAR_HEIGHT - 6, "bar")]
-    return Picture(BAR_WIDTH, BAR_HEIGHT, (*shapes, *whisker(across.at(latency.low_us), across.at(latency.high_us), 7, "whisker")))
+def reach(latencies: Sequence[Latency]) -> float:
+    """How far a scale must go for medians and intervals, but no interval makes the medians too small to see."""
+    return min(max(latency.high_us for latency in latencies), 2 * max(latency.p50_us for latency in latencies))
+
+
+def median_bar(latency: Latency, most: float) -> Picture:
+    """The median as a bar on a scale that reaches to `most`, its interval as a whisker; what lies outside is cut at the edge."""
+    across = scale([most], 0, BAR_WIDTH - 2, zero=True)
+    bar = rectangle(0, 3, max(across.at(latency.p50_us), 1.0), BAR_HEIGHT - 6, "bar")
+    return Picture(BAR_WIDTH, BAR_HEIGHT, (bar, *whisker(across.at(latency.low_us), across.at(latency.high_us), 7, "whisker")))
 
 
 def share_bar(share: float, style: str) -> Picture:
     """A part of a whole, or of the largest."""
-    return Picture(BAR_WIDTH, BAR_HEIGHT, (rectangle(0, 2, min(max(share, 0.0), 1.0) * BAR_WIDTH, BAR_HEIGHT - 4, style),))
+    width = min(max(share, 0.0), 1.0) * BAR_WIDTH
+    return Picture(BAR_WIDTH, BAR_HEIGHT, (rectangle(0, 2, width, BAR_HEIGHT - 4, style),))
 
 
 def ratio_picture(ratio: float, low: float, high: float, widest: float) -> Picture:
@@ -119,7 +125,7 @@ def logarithm(ratio: float) -> float:
 def threads_picture(latencies: Sequence[Latency], who: str) -> Picture:
     """Medians as bars, one for each number of threads, with intervals and the gain over the first."""
     shown = sorted(latencies, key=lambda latency: latency.threads)[:POINTS]
-    up = scale([latency.high_us for latency in shown] + [latency.p50_us for latency in shown], BOTTOM, TOP, zero=True)
+    up = scale([reach(shown), *(latency.p50_us for latency in shown)], BOTTOM, TOP, zero=True)
     step = (RIGHT - LEFT) / len(shown)
     width = min(46.0, step * 0.62)
     shapes = left_axis(up, LEFT, RIGHT)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from edgec.report.outcome import left_out
 from edgec.report.page import Cell, Details, Figure, Gallery, Item, Section, Table, cells, columns
-from edgec.report.pictures import POINTS, histogram, history_picture, logarithm, median_bar, ratio_picture, threads_picture
+from edgec.report.pictures import POINTS, histogram, history_picture, logarithm, median_bar, ratio_picture, reach, threads_picture
 from edgec.report.runs import Run, fastest, way
 from edgec.report.words import digits, interval_text, percent, size_text, time_text
 from edgec.results import Job, Latency, Versus
@@ -20,21 +20,17 @@ def section(run: Run) -> Section | None:
     if not measured:
         return None
     lead = "Medians with their 95 % interval, taken from rounds that are a fresh process each. Times of one run."
-    items: list[Item] = [_percentiles(run, measured), _distributions(run)]
-    sweeps = [job for job in run.jobs if len({latency.threads for latency in job.latencies}) > 1]
-    if sweeps:
-        items.append(_sweeps(run, sweeps))
-    items.append(Details("How they were measured", (_rounds(run, measured),)))
-    return Section("latency", "Latency", lead, tuple(items))
+    items: tuple[Item, ...] = (_percentiles(run, measured), _pictures(run), Details("How they were measured", (_rounds(run, measured),)))
+    return Section("latency", "Latency", lead, items)
 
 
 def _percentiles(run: Run, measured: Sequence[tuple[Job, Latency]]) -> Table:
-    slowest = max(latency.high_us for _, latency in measured)
+    most = reach([latency for _, latency in measured])
     rows = tuple(
         cells(
             Cell(job.device, "name"),
             Cell(run.label(job.package), "name", way(latency)),
-            Cell("", "", "", median_bar(latency, slowest)),
+            Cell("", "", "", median_bar(latency, most)),
             Cell(time_text(latency.p50_us, 4), "number strong", interval_text(latency.low_us, latency.high_us)),
             *(time_text(us) for us in (latency.min_us, latency.mean_us, latency.p90_us, latency.p95_us, latency.p99_us, latency.std_us)),
             time_text(latency.cold_us),
@@ -46,25 +42,18 @@ def _percentiles(run: Run, measured: Sequence[tuple[Job, Latency]]) -> Table:
     return Table("", titles, rows, left_out(len(measured), MOST_ROWS, "row"))
 
 
-def _distributions(run: Run) -> Gallery:
-    shown = [(job, latency) for job in run.jobs if (latency := fastest(job)) is not None]
-    figures = tuple(
-        Figure(
-            f"{run.label(job.package)} on {job.device}",
-            histogram(latency, f"{run.label(job.package)} on {job.device}"),
-            f"{way(latency)}: p50 {time_text(latency.p50_us, 4)}, p99 {time_text(latency.p99_us)}",
-        )
-        for job, latency in shown[:MOST_FIGURES]
-    )
-    return Gallery(figures, left_out(len(shown), MOST_FIGURES, "distribution"))
-
-
-def _sweeps(run: Run, jobs: Sequence[Job]) -> Gallery:
+def _pictures(run: Run) -> Gallery:
+    """The distribution of the fastest way of every job, and where threads were swept, what they gain."""
     figures = []
-    for job in jobs[:MOST_FIGURES]:
-        who = f"{run.label(job.package)} on {job.device}"
-        figures.append(Figure(f"{who}, by threads", threads_picture(job.latencies, who), "Number of threads; the gain is over the first."))
-    return Gallery(tuple(figures), left_out(len(jobs), MOST_FIGURES, "sweep"))
+    shown = [(job, latency, f"{run.label(job.package)} on {job.device}") for job in run.jobs if (latency := fastest(job)) is not None]
+    for _, latency, who in shown[:MOST_FIGURES]:
+        caption = f"{way(latency)}: p50 {time_text(latency.p50_us, 4)}, p99 {time_text(latency.p99_us)}"
+        figures.append(Figure(who, histogram(latency, who), caption))
+    for job, _, who in shown[:MOST_FIGURES]:
+        if len({latency.threads for latency in job.latencies}) > 1:
+            caption = "Number of threads; the gain is over the first."
+            figures.append(Figure(f"{who}, by threads", threads_picture(job.latencies, who), caption))
+    return Gallery(tuple(figures), left_out(len(shown), MOST_FIGURES, "distribution"))
 
 
 def _rounds(run: Run, measured: Sequence[tuple[Job, Latency]]) -> Table:

@@ -82,6 +82,11 @@ def percent(share: float, places: int = 1) -> str:
     return f"{100 * share:.{places}f} %" if abs(share) < 1e4 else "over 1,000,000 %"
 
 
+def moment(started: str) -> str:
+    """A time of a record as people read it."""
+    return re.sub(r"(\d)T(\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)$", r"\1 \2 UTC", started)
+
+
 def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
