@@ -121,6 +121,6 @@ def _hashes(run: Run) -> Table:
     """Whether boards agree with one another, byte for byte."""
     rows = []
     for sha256 in sorted({job.package for job in run.jobs}, key=run.label):
-        text = hashes_text(run, sha256)
-        rows.append(cells(Cell(run.label(sha256), "name"), Cell(text, "bad" if "different" in text else "")))
+        text, good = hashes_text(run, sha256)
+        rows.append(cells(Cell(run.label(sha256), "name"), Cell(text, "" if good else "bad")))
     return Table("Answers of the exam from board to board", columns("package", "answers"), tuple(rows))

@@ -117,13 +117,11 @@ def exam_text(job: Job) -> str:
     return f"within tolerance, {off}" if exam.passed else f"wrong answers, {vectors}" if exam.exact else f"wrong, {off}"
 
 
-def hashes_text(run: Run, package: str) -> str:
-    """Whether all boards that ran the exam of a package gave the same bytes."""
-    answers = [job.exam.hashes for job in run.jobs if job.package == package and job.exam is not None and job.exam.hashes]
-    if not answers:
-        return "no answers to compare"
-    groups = len(set(answers))
-    boards = plural(len(answers), "board")
-    if groups == 1:
-        return f"the same bytes from {'all ' if len(answers) > 1 else ''}{boards}"
-    return f"{groups} different answers from {boards}"
+def hashes_text(run: Run, package: str) -> tuple[str, bool]:
+    """Whether all boards that ran the exam of a package gave the same bytes, in words; and if that is as it should be."""
+    exams = [job.exam for job in run.jobs if job.package == package and job.exam is not None and job.exam.hashes]
+    groups, boards = len({exam.hashes for exam in exams}), plural(len(exams), "board")
+    if groups < 2:
+        return (f"the same bytes from {'all ' if len(exams) > 1 else ''}{boards}" if exams else "no answers to compare"), True
+    tolerated = all(exam.passed and not exam.exact for exam in exams)
+    return f"{groups} different answers from {boards}{', all within tolerance' if tolerated else ''}", tolerated

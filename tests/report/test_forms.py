@@ -72,7 +72,16 @@ def test_the_page_says_whether_boards_gave_the_same_bytes() -> None:
     facts = package()
     other = ExamResult(True, 8, True, 0.0, "neon", ("9" * 64,))
     assert "the same bytes from all 2 boards" in page_text([facts, job(facts), job(facts, "pi5")])
-    assert "2 different answers from 2 boards" in page_text([facts, job(facts), job(facts, "pi5", exam=other)])
+    assert '<td class="bad"><span>2 different answers from 2 boards</span>' in render_html(
+        [facts, job(facts), job(facts, "pi5", exam=other)]
+    )
+
+
+def test_float_answers_may_differ_within_the_tolerance() -> None:
+    facts = package(precision="fp32")
+    exams = [ExamResult(True, 8, False, 1e-7, "neon", (digit * 64,)) for digit in "12"]
+    page = render_html([facts, job(facts, exam=exams[0]), job(facts, "pi5", exam=exams[1])])
+    assert "<td><span>2 different answers from 2 boards, all within tolerance</span>" in page
 
 
 def test_layers_are_shown_longest_first_and_the_rest_is_summed() -> None:
