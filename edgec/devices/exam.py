@@ -19,9 +19,9 @@ from edgec.results import ExamResult
 SCHEMA_VERSION = 1
 _WORD = re.compile(r"[a-z0-9_]{1,40}")
 _HASH = re.compile(r"[0-9a-f]{64}")
-# what shells, kernels and emulators say of a program of another processor or system
+# what shells, kernels and emulators say of a program of another processor or system; some shells read it as if it were a script
 _FOREIGN = re.compile(
-    rb"exec format error|invalid elf image|cannot execute binary file|could not open '/lib|not executable: (32|64)-bit elf", re.I
+    rb"exec format error|invalid elf image|cannot execute binary file|could not open '/lib|not executable: (32|64)-bit elf|\x7felf", re.I
 )
 _MISSING = re.compile(rb"not found|no such file", re.I)
 _SIGNAL_HINTS: Mapping[str, str] = {
@@ -105,7 +105,7 @@ def _ended(board: str, answer: Answer) -> ProgramFailed:
         return ProgramFailed(f"the exam program was killed by signal {name}", problems, where=board, hint=hint)
     if _FOREIGN.search(answer.errors):
         hint = "it was built for another processor or system: build for the board's target, or give the board a `prefix`"
-        return ProgramFailed("the exam program cannot start", problems, where=board, hint=hint)
+        return ProgramFailed("the exam program cannot start", [] if b"\x7fELF" in answer.errors else problems, where=board, hint=hint)
     if answer.status in (126, 127):
         hint = "may programs be started in the board's `work` folder (mount option noexec), and is its loader there?"
         if answer.status == 127 and _MISSING.search(answer.errors):
