@@ -199,12 +199,14 @@ class _Floor:
 
 
 def _start(floor: _Floor, tasks: Sequence[Task]) -> list[Thread]:
-    """A thread a board, and one for all that is this machine, which waits for what is emulated here."""
-    lanes: dict[str, list[Task]] = {}
+    """A thread a board, and one for all that is this machine, which waits for what is emulated here. Entries of the inventory that
+    share a work folder are one board, which is locked by one of them at a time: they take turns."""
+    lanes: dict[tuple[object, ...], list[Task]] = {}
     for task in tasks:
-        if task.device.connection != "local":
-            lanes.setdefault(task.device.name, []).append(task)
-    threads = [Thread(target=floor.work, args=(lane,), name=name, daemon=True) for name, lane in lanes.items()]
+        device = task.device
+        if device.connection != "local":
+            lanes.setdefault((device.connection, device.address, device.port, device.user, device.work), []).append(task)
+    threads = [Thread(target=floor.work, args=(lane,), name=lane[0].device.name, daemon=True) for lane in lanes.values()]
     emulated = [thread for thread, lane in zip(threads, lanes.values(), strict=True) if lane[0].device.connection == "emulated"]
     if here := [task for task in tasks if task.device.connection == "local"]:
         threads.append(Thread(target=floor.work, args=(here, emulated), name="local", daemon=True))

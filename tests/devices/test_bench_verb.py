@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,14 @@ def test_a_lost_board_ends_with_5_and_the_others_have_their_results(bench: Bench
     assert "lost: dead" in done.err
     worse = bench(package(), "--all", "--retries", "0", "-o", "out2", "--max-latency", "1ns")
     assert worse.code == 1, "a broken promise weighs more than a board that is gone"
+
+
+def test_entries_that_are_one_board_take_turns(bench: Bench, package: Callable[..., Path]) -> None:
+    """They share its lock; neither finds the other's bench in its way."""
+    keep(*(Device(name, "host", "emulated", prefix=("env",), work="work") for name in ("one", "two", "three")))
+    assert bench(package(), "--all", "-o", "out").code == 0
+    spans = sorted((job.locked_from, job.locked_to) for job in jobs("out"))
+    assert len(spans) == 3 and all(before[1] <= after[0] for before, after in pairwise(spans))
 
 
 def test_a_package_for_another_processor_is_refused(bench: Bench, package: Callable[..., Path]) -> None:
