@@ -304,7 +304,13 @@ def test_a_child_that_keeps_the_output_open_holds_nobody_up(board: Board, line: 
 
 
 def test_an_interrupted_command_is_killed_on_the_board(board: Board, line: Connection) -> None:
-    threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
+    def interrupt() -> None:
+        while not any("sleep 543" in command for command in board.processes()):
+            time.sleep(0.05)
+        time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         line.execute(["sleep", "543"], seconds=600)
     assert not runs(board, "sleep 543")
