@@ -64,12 +64,15 @@ class Metal:
 
     def begin(self, name: str, group: Extent, shared: Shared = ()) -> str:
         arrays = "".join(f"\n    threadgroup {kind} {array}[{count}];" for kind, array, count in shared)
-        return (
-            f"[[max_total_threads_per_threadgroup({group[0] * group[1] * group[2]})]]\n"
-            f"kernel void {name}(device uint *arena [[buffer(0)]], device const uint *weights [[buffer(1)]], device uint *io [[buffer(2)]],\n"
-            "    uint3 group_position [[threadgroup_position_in_grid]], uint3 local_position [[thread_position_in_threadgroup]],\n"
-            f"    uint3 global_position [[thread_position_in_grid]]) {{{arrays}"
+        regions = "device uint *arena [[buffer(0)]], device const uint *weights [[buffer(1)]], device uint *io [[buffer(2)]]"
+        positions = (
+            ("group", "threadgroup_position_in_grid"),
+            ("local", "thread_position_in_threadgroup"),
+            ("global", "thread_position_in_grid"),
         )
+        where = ", ".join(f"uint3 {word}_position [[{attribute}]]" for word, attribute in positions)
+        most = f"[[max_total_threads_per_threadgroup({group[0] * group[1] * group[2]})]]"
+        return f"{most}\nkernel void {name}({regions},\n    {where}) {{{arrays}"
 
     def end(self) -> str:
         return "}"

@@ -1,0 +1,133 @@
+"""Runs compute shaders on lavapipe, Mesa's Vulkan device on the CPU, under core and synchronization validation.
+
+One device serves a whole test session. Any message of the validation layers, any word written behind a region's end and any
+complaint of spirv-val fails the test that caused it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+from edgec.emit.gpu.shader import Extent
+from tests.conftest import require
+
+VARIANTS = ("base", "bytes", "dot4")
+_SOURCE = Path(__file__).with_suffix(".c")
+_DRIVERS = (Path("/usr/share/vulkan/icd.d"), Path("/etc/vulkan/icd.d"))
+# variant -> (-D switches, environment, whether the device says that it rounds to nearest even)
+_KINDS: dict[str, tuple[tuple[str, ...], str, bool]] = {
+    "base": ((), "vulkan1.0", False),
+    "even": ((), "vulkan1.0", True),
+    "bytes": (("-DBYTES",), "vulkan1.1", False),
+    "dot4": (("-DDOT4",), "vulkan1.1", False),
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One dispatch; `wait`: a barrier comes before it."""
+
+    source: str
+    grid: Extent
+    wait: bool = True
+
+
+class _Step(ctypes.Structure):
+    _fields_ = (
+        ("code", ctypes.c_char_p), ("bytes", ctypes.c_size_t), ("grid", ctypes.c_uint32 * 3), ("wait", ctypes.c_uint32),
+    )  # fmt: skip
+
+
+def run_shader(
+    source: str, group: Extent, grid: Extent, arena: bytes, weights: bytes, io: bytes, variant: str = "base"
+) -> tuple[bytes, bytes]:
+    """What the arena and io hold after one dispatch. `group` is what the source says already."""
+    return run_steps([Step(source, grid)], arena, weights, io, variant)
+
+
+def run_steps(steps: Sequence[Step], arena: bytes, weights: bytes, io: bytes, variant: str = "base") -> tuple[bytes, bytes]:
+    """What the arena and io hold after the dispatches of one command buffer.
+
+    Variants are those of the host, and "even": the base on a device that reports rounding to nearest even.
+    """
+    library = _device()
+    codes = [compile_shader(step.source, variant) for step in steps]
+    array = (_Step * len(steps))(
+        *(_Step(code, len(code), (ctypes.c_uint32 * 3)(*step.grid), step.wait) for step, code in zip(steps, codes, strict=True))
+    )
+    regions = [ctypes.create_string_buffer(data, len(data)) for data in (padded(arena), padded(weights), padded(io))]
+    pointers = (ctypes.c_void_p * 3)(*(ctypes.addressof(region) for region in regions))
+    sizes = (ctypes.c_size_t * 3)(*(len(region) for region in regions))
+    wrong = library.gpu_run(array, len(steps), int(_KINDS[variant][2]), pointers, sizes)
+    messages = library.gpu_messages().decode()
+    assert wrong is None and not messages, f"{(wrong or b'').decode()}\n{messages}"
+    assert regions[1].raw == padded(weights), "a shader wrote to the weights"
+    return regions[0].raw[: len(arena)], regions[2].raw[: len(io)]
+
+
+def padded(data: bytes) -> bytes:
+    """Whole words, and at least one."""
+    return data + bytes(-len(data) % 4) if data else bytes(4)
+
+
+@lru_cache(maxsize=4096)
+def compile_shader(source: str, variant: str) -> bytes:
+    """SPIR-V that spirv-val has nothing against."""
+    require("glslangValidator", "spirv-val")
+    switches, environment, _ = _KINDS[variant]
+    with tempfile.TemporaryDirectory() as folder:
+        path, code = Path(folder, "shader.comp"), Path(folder, "shader.spv")
+        path.write_text(source)
+        for command in (
+            ["glslangValidator", "-V", "--target-env", environment, *switches, "-o", str(code), str(path)],
+            ["spirv-val", "--target-env", environment, str(code)],
+        ):
+            done = subprocess.run(command, capture_output=True, text=True)
+            assert done.returncode == 0, f"{done.stdout}{done.stderr}\n{_numbered(source)}"
+        return code.read_bytes()
+
+
+def _numbered(source: str) -> str:
+    return "\n".join(f"{number:4} {line}" for number, line in enumerate(source.splitlines(), 1))
+
+
+@cache
+def _device() -> ctypes.CDLL:
+    require("gcc", "glslangValidator", "spirv-val")
+    drivers = [path for folder in _DRIVERS for path in sorted(folder.glob("lvp_icd*.json"))]
+    if not drivers:
+        require("mesa-vulkan-drivers")
+    os.environ["VK_ICD_FILENAMES"] = os.environ["VK_DRIVER_FILES"] = str(drivers[0])
+    folder = Path(tempfile.mkdtemp(prefix="edgec-lavapipe-"))
+    try:
+        object_file = folder / "lavapipe.so"
+        command = [
+            "gcc",
+            "-O1",
+            "-Wall",
+            "-Werror",
+            "-Wno-missing-field-initializers",
+            "-fPIC",
+            "-shared",
+            str(_SOURCE),
+            "-o",
+            str(object_file),
+        ]
+        subprocess.run([*command, "-lvulkan"], check=True)
+        library = ctypes.CDLL(str(object_file))
+    finally:
+        shutil.rmtree(folder)
+    for function in (library.gpu_open, library.gpu_run, library.gpu_messages, library.gpu_name):
+        function.restype = ctypes.c_char_p
+    wrong = library.gpu_open()
+    assert wrong is None, f"{wrong.decode()}; needs vulkan-validationlayers and mesa-vulkan-drivers"
+    assert b"llvmpipe" in library.gpu_name(), library.gpu_name()
+    return library
