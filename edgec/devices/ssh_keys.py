@@ -123,4 +123,4 @@ class _NamedAgent(paramiko.agent.AgentSSH):
         super().__init__()
         line = socket.socket(socket.AF_UNIX)
         line.connect(path)
-        self._connect(line)
+        self._connect(line)  # type: ignore[attr-defined]  # the stubs leave it out

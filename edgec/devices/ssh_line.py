@@ -147,7 +147,7 @@ class Line:
         near, far = socket.socketpair()
         self._proxy_words = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the line)
         with far:
-            process = subprocess.Popen(["sh", "-c", f"exec {command}"], stdin=far, stdout=far, stderr=self._proxy_words)
+            process = subprocess.Popen(["sh", "-c", f"exec {command}"], stdin=far.fileno(), stdout=far.fileno(), stderr=self._proxy_words)
         self._ends.append(lambda: _end(process))
         return near
 

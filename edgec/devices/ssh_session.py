@@ -128,7 +128,7 @@ class Session:
         """Send a piece, or the end; what is left then. A cut line can block even this."""
         with self._line.watch(self._line.device.limits.transfer):
             if left:
-                return left[self._channel.send(left[:_PIECE]) :]
+                return left[self._channel.send(bytes(left[:_PIECE])) :]
             self._channel.shutdown_write()
             return left
 
@@ -169,7 +169,7 @@ class Session:
         """Ended, and its last bytes are here: all of them, or what came soon after, when a child of its keeps the output open."""
         if not self._begun or self.status is None:
             return False
-        return self._channel.eof_received or self._channel.closed or time.monotonic() > self._ended_at + GRACE
+        return bool(self._channel.eof_received or self._channel.closed) or time.monotonic() > self._ended_at + GRACE
 
     def _said(self) -> bytes:
         """What the command itself said on its standard error."""
