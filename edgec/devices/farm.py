@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -16,6 +15,7 @@ from edgec.devices.connect import connect
 from edgec.devices.job import Task, Tell
 from edgec.devices.journal import Journal, done, identity, latest
 from edgec.devices.lock import BoardBusy, forfeit
+from edgec.devices.ownership import is_gone, own, run_here
 from edgec.errors import DeviceError
 from edgec.results import Attempt, Job, Record
 
@@ -68,14 +68,10 @@ def open_tasks(tasks: Sequence[Task], records: Sequence[Record]) -> list[Task]:
     return [task for task in tasks if any((task.device.name, parcel.facts.sha256) not in verdicts for parcel in task.parcels)]
 
 
-def own(task: Task) -> Task:
-    """The task with an owner that no other has, so that its next try can tell a lock which its last try left behind."""
-    return replace(task, owner=f"{task.owner}, job {secrets.token_hex(8)}")
-
-
 def attend(task: Task, run: Run, *, retries: int, tell: Tell) -> list[Record]:
     """Run one task, and again while its board is lost. Of each job the last verdict counts, with the reasons of the tries before it.
-    Nobody else may run it meanwhile: a lock of its own that a try left behind, when its line or its process died, is removed."""
+    Nobody else may run it meanwhile: a lock that a try of it, or a process of this machine, left on the board when it died is removed."""
+    task = run_here(task)
     kept: dict[tuple[str, ...], Record] = {}
     reasons: dict[str, tuple[Attempt, ...]] = {}
     for number in range(retries + 1):
@@ -121,13 +117,13 @@ def _try(task: Task, run: Run, tell: Tell) -> list[Record]:
             records = lost(task, str(error), start=start, status="busy" if isinstance(error, BoardBusy) else "lost")
         if not (any(isinstance(record, Job) and record.status == "busy" for record in records) and _forfeit(task)):
             break
-        tell("takes over from a try that died")
+        tell("takes over from one that died")
     return records
 
 
 def _forfeit(task: Task) -> bool:
     with suppress(DeviceError), closing(connect(task.device)) as connection:
-        return forfeit(connection, task.owner)
+        return forfeit(connection, lambda owner: is_gone(owner, task))
     return False
 
 

@@ -55,6 +55,7 @@ class Mark:
     uptime_s: float
     limit_s: float
     since_s: float
+    renewals: int = 0  # each sign of life is another content of the file, however soon it comes
 
     def encode(self) -> bytes:
         return (json.dumps(asdict(self)) + "\n").encode()
@@ -80,7 +81,7 @@ class Lock:
         if not self._is_ours(now):
             hint = f"somebody took it over after {self._mark.limit_s:g} s of silence: raise limits.lock, and start again"
             raise DeviceError("the board's lock was lost", where=self._connection.device.name, hint=hint)
-        renewed = replace(self._mark, boot=now.boot, uptime_s=now.uptime_s)
+        renewed = replace(self._mark, boot=now.boot, uptime_s=now.uptime_s, renewals=self._mark.renewals + 1)
         aside = _aside(self._connection, self._mark)
         self._connection.write(aside, renewed.encode())
         self._connection.move(aside, _path(self._connection))
@@ -125,13 +126,13 @@ def hold(connection: Connection, owner: str, tell: Tell | None = None) -> Iterat
             say(f"the lock stays on the board for up to {connection.device.limits.lock:g} s: {error.summary}")
 
 
-def forfeit(connection: Connection, owner: str) -> bool:
-    """Remove the lock that an earlier try of this very owner left when it died; False when the board's lock is another's, or free. An
-    earlier try that is alive after all learns of it at its next renewal. `owner` must be unique to that user, not a mere name."""
+def forfeit(connection: Connection, is_gone: Callable[[str], bool]) -> bool:
+    """Remove the lock when its owner is known to be gone, long before it is stale; False when it is not, or the board is free. An owner
+    that is there after all learns of it at its next renewal."""
     path = _path(connection)
     content = connection.read(path)
     found = _parse(content) if content else None
-    if found is None or found.owner != printable(owner, _OWNER):
+    if found is None or not is_gone(found.owner):
         return False
     aside = f"{path}.{found.token}"
     with suppress(DeviceError):

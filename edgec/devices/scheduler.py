@@ -17,9 +17,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from edgec.devices.farm import GRACE, Outcome, Run, lost, open_tasks, own
+from edgec.devices.farm import GRACE, Outcome, Run, lost, open_tasks
 from edgec.devices.job import Task, Tell
 from edgec.devices.journal import Journal, latest
+from edgec.devices.ownership import own
 from edgec.devices.worker import Answer, running, start_command, work
 from edgec.errors import DeviceError, Problem, UsageError
 from edgec.results import Record

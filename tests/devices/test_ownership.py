@@ -1,0 +1,106 @@
+"""A lock is freed early only when its owner is certainly gone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from edgec.devices.connect import connect
+from edgec.devices.device import Device
+from edgec.devices.farm import run_farm
+from edgec.devices.lock import forfeit, hold
+from edgec.devices.ownership import is_gone, own, run_here
+from edgec.results import Job
+from tests.devices.tasks import task, works
+
+LEAVES_ITS_LOCK = """
+import os, sys
+from pathlib import Path
+from edgec.devices.connect import connect
+from edgec.devices.lock import hold
+from edgec.devices.ownership import own, run_here
+from tests.devices.tasks import task
+left = run_here(own(task("pi4", Path(sys.argv[1]))))
+lock = hold(connect(left.device), left.owner)
+lock.__enter__()
+os._exit(9)
+"""
+
+
+@pytest.fixture
+def needs_proc() -> None:
+    if not Path("/proc/self/ns/pid").exists():
+        pytest.skip("needs Linux, whose machines tell when they were started")
+
+
+def test_an_earlier_try_of_the_same_task_is_gone_and_others_are_not(tmp_path: Path) -> None:
+    first = own(task("pi4", tmp_path))
+    again, other = run_here(first), run_here(own(task("pi4", tmp_path)))
+    assert is_gone(first.owner, again) and is_gone(again.owner, again)
+    assert not is_gone(other.owner, again)
+    assert not is_gone("alice@desk (edgec deploy, process 1)", again)
+
+
+def test_a_process_of_this_machine_that_ended_is_gone(tmp_path: Path, needs_proc: None) -> None:
+    mine = run_here(own(task("pi4", tmp_path)))
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    here = mine.owner.rpartition(":")[0].rpartition("run by ")[2]
+    assert not is_gone(f"bob, job {'0' * 16}, run by {here}:{ended.pid}", mine)  # until its parent has seen its end
+    ended.wait()
+    assert is_gone(f"bob, job {'0' * 16}, run by {here}:{ended.pid}", mine)
+    assert not is_gone(f"bob, job {'0' * 16}, run by {here}:{os.getppid()}", mine)
+    assert not is_gone(f"bob, job {'0' * 16}, run by {here}:1", mine)
+
+
+def test_a_process_of_another_machine_or_container_is_never_known_to_be_gone(tmp_path: Path) -> None:
+    mine = run_here(own(task("pi4", tmp_path)))
+    assert not is_gone(f"bob, job {'0' * 16}, run by {'f' * 16}:999999", mine)
+
+
+def test_the_owner_says_enough_when_it_was_cut(tmp_path: Path, needs_proc: None) -> None:
+    """A lock keeps the last hundred characters."""
+    line = connect(task("pi4", tmp_path).device)
+    mine = run_here(own(task("pi4", tmp_path)))
+    with hold(line, f"{'x' * 300}{mine.owner}"):
+        assert forfeit(line, lambda owner: is_gone(owner, mine) and "run by" in owner)
+
+
+def test_a_run_takes_over_from_one_that_was_killed_on_this_machine(tmp_path: Path, needs_proc: None) -> None:
+    root = Path(__file__).parents[2]
+    subprocess.run([sys.executable, "-c", LEAVES_ITS_LOCK, str(tmp_path)], cwd=root, check=False)
+    assert (tmp_path / "pi4/lock").exists()
+    said: list[str] = []
+    (_, found) = run_farm([task("pi4", tmp_path)], works, results=tmp_path / "results.jsonl", tell=said.append)
+    assert isinstance(found, Job) and found.status == "passed"
+    assert "pi4: takes over from one that died" in said
+    assert not (tmp_path / "pi4/lock").exists()
+
+
+def test_a_live_lock_is_left_alone(tmp_path: Path) -> None:
+    other = run_here(own(task("pi4", tmp_path)))
+    with hold(connect(other.device), other.owner):
+        (_, found) = run_farm([task("pi4", tmp_path)], works, results=tmp_path / "results.jsonl")
+        assert isinstance(found, Job) and found.status == "busy"
+        assert (tmp_path / "pi4/lock").exists()
+
+
+def test_a_lock_that_changes_hands_meanwhile_is_put_back(tmp_path: Path) -> None:
+    device: Device = task("pi4", tmp_path).device
+    line = connect(device)
+    taken = hold(line, "one who is gone")
+    taken.__enter__()
+    lock = tmp_path / "pi4/lock"
+    theirs = lock.read_bytes().replace(b"one who is gone", b"another")
+
+    def while_they_take_it(owner: str) -> bool:
+        lock.write_bytes(theirs)
+        return True
+
+    judge: Callable[[str], bool] = while_they_take_it
+    assert not forfeit(line, judge)
+    assert lock.read_bytes() == theirs
