@@ -13,8 +13,8 @@ _PE: Mapping[int, str] = {0x8664: "x86_64", 0xAA64: "aarch64"}
 def made_for(program: bytes) -> tuple[str, str]:
     """(system, architecture) of an executable: linux, macos or windows; each is "" where it is not known."""
     if program[:4] == b"\x7fELF" and len(program) >= 20:
-        order = "big" if program[5] == 2 else "little"
-        return "linux", _ELF.get(int.from_bytes(program[18:20], order), "") if order == "little" else ""
+        little = program[5] == 1  # no big-endian processor is a target
+        return "linux", _ELF.get(int.from_bytes(program[18:20], "little"), "") if little else ""
     if program[:4] == b"\xcf\xfa\xed\xfe":
         return "macos", _MACH.get(int.from_bytes(program[4:8], "little"), "")
     if program[:4] == b"\xca\xfe\xba\xbe":

@@ -21,7 +21,8 @@ _WORD = re.compile(r"[a-z0-9_]{1,40}")
 _HASH = re.compile(r"[0-9a-f]{64}")
 # what shells, kernels and emulators say of a program of another processor or system; some shells read it as if it were a script
 _FOREIGN = re.compile(
-    rb"exec format error|invalid elf image|cannot execute binary file|could not open '/lib|not executable: (32|64)-bit elf|\x7felf|syntax error",
+    rb"exec format error|invalid elf image|cannot execute binary file|could not open '/lib|not executable: (32|64)-bit elf"
+    rb"|\x7felf|syntax error",
     re.I,
 )
 _MISSING = re.compile(rb"not found|no such file", re.I)

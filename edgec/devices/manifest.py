@@ -119,7 +119,7 @@ def _layers(reader: _Reader, raw: Mapping[str, Any]) -> tuple[Layer, ...]:
         nodes, writes = reader.texts(call, "nodes", where), reader.texts(call, "writes", where)
         kernel = reader.text(call, "kernel", where, _WORD)
         ratio = next((ratios[node] for node in reversed(nodes) if node in ratios), None)
-        known = float(ratio) if type(ratio) in (int, float) and math.isfinite(ratio) else None
+        known = float(ratio) if isinstance(ratio, float) and math.isfinite(ratio) else None
         name, macs = reader.text(call, "name", where), reader.count(call, "macs", where)
         found.append(Layer(name, nodes, kernel, _precision(kernel, [types.get(buffer) for buffer in writes]), macs, known))
     return tuple(found)

@@ -177,7 +177,8 @@ def test_a_sign_of_life_keeps_the_board(line: Connection) -> None:
         lock.renew()
         second = json.loads(lock_file(line).read_text())
     assert second["uptime_s"] >= first["uptime_s"]
-    assert {**second, "uptime_s": first["uptime_s"]} == first
+    assert (first["renewals"], second["renewals"]) == (0, 1)
+    assert {**second, "uptime_s": first["uptime_s"], "renewals": 0} == first
     assert line.sizes(line.device.work) == {}
 
 
