@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -239,6 +240,8 @@ def _decode(kind: Any, value: Any, where: str) -> Any:
         return {str(key): str(item) for key, item in value.items()}
     if wanted is float and type(value) is int:
         return float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{where.lstrip('.')} must be a finite number")
     if type(value) is not wanted:
         raise ValueError(f"{where.lstrip('.')} must be {getattr(wanted, '__name__', wanted)}, is {type(value).__name__}")
     return value

@@ -80,8 +80,8 @@ def act(options: argparse.Namespace, console: Console) -> int:
     facts = {"results": str(found.results), "report": str(found.report), "exit_code": found.exit_code, "notes": list(found.notes)}
     console.result({**facts, "packages": [asdict(one) for one in packages.values()], "jobs": [_brief(job) for job in found.jobs],
                     "versus": [asdict(one) for one in found.versus]}, shown)  # fmt: skip
-    if found.failures and not console.as_json:
-        console.error(_failure(found.failures, found.exit_code))
+    if found.failures:
+        console.failure(_failure(found.failures, found.exit_code))
     return found.exit_code
 
 

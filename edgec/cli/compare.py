@@ -22,7 +22,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--isa", default=None, help="force a vocabulary, e.g. avx2")
 
 
-def act(options: argparse.Namespace, console: Console) -> None:
+def act(options: argparse.Namespace, console: Console) -> int:
     with console.progress() as progress:
         found = edgec.compare(
             options.model, options.package, options.data,
@@ -33,7 +33,11 @@ def act(options: argparse.Namespace, console: Console) -> None:
     if found.accuracy:
         scores = [(name, f"{top1:.2%}", f"{top5:.2%}") for name, (top1, top5) in found.accuracy.items()]
         shown += ["", table("accuracy", ["", "top-1", "top-5"], scores)]
-    console.result(found.facts, shown)
     worst = min(found.outputs, key=lambda score: score.agreement)
-    if options.min_agreement is not None and worst.agreement < options.min_agreement:
-        raise GateError(f"agreement of {worst.output} is {worst.agreement:.4f}, below {options.min_agreement}", where=str(options.package))
+    passed = options.min_agreement is None or worst.agreement >= options.min_agreement
+    console.result({**found.facts, "passed": passed}, shown)
+    if not passed:
+        words = f"agreement of {worst.output} is {worst.agreement:.4f}, below {options.min_agreement}"
+        console.failure(GateError(words, where=str(options.package)))
+        return GateError.exit_code
+    return 0

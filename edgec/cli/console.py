@@ -40,11 +40,16 @@ class Console:
             self._notes.print(table)
 
     def error(self, error: EdgecError) -> None:
+        """What ended the verb, in place of a result."""
         if self.as_json:
             problems = [{"what": item.what, "where": item.where, "hint": item.hint} for item in error.problems]
             self._json(
                 {"error": error.summary, "where": error.where, "hint": error.hint, "problems": problems, "exit_code": error.exit_code}
             )
+        self.failure(error)
+
+    def failure(self, error: EdgecError) -> None:
+        """What is wrong beside a result that was shown."""
         if self.verbose:
             self._notes.print("".join(traceback.format_exception(error)), markup=False, soft_wrap=True)
         self._notes.print(f"[bold red]error:[/] {escape(error.render())}", soft_wrap=True)

@@ -37,10 +37,7 @@ def act(options: argparse.Namespace, console: Console) -> int:
     console.result({"boards": [item.facts for item in found], "exit_code": failure.exit_code if failure else 0}, [_shown(found)])
     if failure is None:
         return 0
-    if options.json:
-        console.note(f"error: {failure.render()}")
-    else:
-        console.error(failure)
+    console.failure(failure)
     return failure.exit_code
 
 

@@ -105,7 +105,9 @@ def test_compare_scores_a_package(program: Program, package: Path) -> None:
 def test_compare_fails_below_the_agreement_that_was_asked_for(program: Program, package: Path) -> None:
     arguments = ("compare", "digits.onnx", package, "--data", "evaluation.npz")
     assert program(*arguments, "--min-agreement", "0.9").code == 0
-    program(*arguments, "--min-agreement", "1.01").failed(1, "agreement of logits", "below 1.01")
+    done = program(*arguments, "--min-agreement", "1.01", "--json")
+    done.failed(1, "agreement of logits", "below 1.01")
+    assert done.json["passed"] is False
 
 
 def test_inspect_a_model(program: Program) -> None:
