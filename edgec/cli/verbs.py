@@ -20,11 +20,11 @@ VERBS = {
     "run": run,
     "compare": compare,
     "inspect": inspect,
-    "targets": targets,
     "devices": devices,
     "deploy": deploy,
     "bench": bench,
     "report": report,
+    "targets": targets,
 }
 EXIT_CODES = (
     "exit codes: 0 ok, 1 a gate failed, 2 usage, 3 model not supported, 4 toolchain, 5 device, 70 a bug of edgec's own, 130 interrupted"

@@ -63,10 +63,14 @@ def unfit(facts: Facts, device: Device, arch: str, os: str, vocabularies: Sequen
     """Why a package cannot run on the board; nothing when it can, as far as the board tells.
 
     arch, os, vocabularies: of the package's target, the vocabularies from the one that always runs to the best. Where programs run
-    through an emulator (a prefix), that decides.
+    through an emulator (a prefix), the board itself tells nothing: the entry's target says what runs there.
     """
     if device.prefix or device.connection == "emulated":
-        return []
+        target = load_target(device.target)
+        if "portable" in (arch, target.arch) or arch == target.arch:
+            return []
+        what = f"the package is for {arch} and the board runs {target.arch} through an emulator"
+        return [Problem(what, device.name, f"build for it: --target {device.target}")]
     hint = f"build for it: --target {propose_target(facts)}"
     here = " or ".join(facts.archs) + (" (32-bit programs)" if facts.bits == 32 and facts.machine.endswith("64") else "")
     if arch != "portable" and facts.archs and arch not in facts.archs:

@@ -342,3 +342,10 @@ def test_a_board_without_a_shell_is_told_apart(boards: Callable[..., Board]) -> 
         connection = connect(board.device("kitchen"))
         gather(connection)
     assert caught.value.hint
+
+
+def test_behind_an_emulator_the_entry_tells_what_runs() -> None:
+    emulated = Device("pi", "rpi4", "ssh", address="pi.lan", prefix=("qemu-aarch64",))
+    assert unfit(facts("x86-laptop"), emulated, "aarch64", "linux", ["neon"]) == []
+    (problem,) = unfit(facts("x86-laptop"), emulated, "armv7", "linux", ["neon32"])
+    assert "armv7" in problem.what and "aarch64" in problem.what and problem.hint == "build for it: --target rpi4"
