@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,41 @@ def test_requantize_is_the_float_formula_around_every_tie() -> None:
     np.testing.assert_array_equal(found, requantized(acc, scale, -128, 127, -5))
 
 
+def normals(rng: np.random.Generator, count: int, near: int) -> np.ndarray:
+    """Normal numbers of both signs whose exponents lie within `near` of 127, many with few bits in their mantissas."""
+    mantissas = (rng.integers(0, 2**23, count) >> rng.integers(0, 23, count)) << rng.integers(0, 23, count) & 0x7FFFFF
+    bits = rng.integers(0, 2, count) << 31 | rng.integers(127 - near, 128 + near, count) << 23 | mantissas
+    return bits.astype(np.uint32).view(np.float32)
+
+
+@pytest.mark.parametrize("near", [1, 12, 40, 126])
+@pytest.mark.parametrize("variant", ["base", "even", "bytes"])
+def test_sums_and_products_round_to_nearest_even(variant: str, near: int) -> None:
+    rng = np.random.default_rng(near)
+    count = 1 << 18
+    a, b = normals(rng, count, near), normals(rng, count, near)
+    a[:4], b[:4] = [1, -1, 3, 0], [-1, 1, 0, -0.0]
+    words = np.concatenate([a.view(np.uint32), b.view(np.uint32)])
+    body = f"""        float a = load_f32(arena, i), b = load_f32(arena, i + {count});
+        store_f32(arena, i, add_even(a, b));
+        store_f32(arena, i + {count}, multiply_even(a, b));"""
+    found = run(body, count, words, variant).view(np.float32)
+    with np.errstate(over="ignore", under="ignore"):
+        sums, products = a + b, a * b
+    for result, expected in ((found[:count], sums), (found[count:], products)):
+        subnormal = (np.abs(expected) < np.finfo(np.float32).tiny) & (expected != 0)
+        np.testing.assert_array_equal(result.view(np.uint32)[~subnormal], expected.view(np.uint32)[~subnormal])
+
+
+@pytest.mark.parametrize("variant", ["base", "bytes"])
+def test_integers_become_the_nearest_floats(variant: str) -> None:
+    rng = np.random.default_rng(8)
+    values = (rng.integers(-(2**31), 2**31, 1 << 16) >> rng.integers(0, 32, 1 << 16)).astype(np.int32)
+    values[:7] = [0, -1, 2**24 + 1, 2**24 + 3, -(2**31), 2**31 - 1, 2**31 - 65]
+    found = run("        store_f32(arena, i, float_even(load_i32(arena, i)));", values.size, values.view(np.uint32), variant)
+    np.testing.assert_array_equal(found.view(np.float32), values.astype(np.float32))
+
+
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_dot4_is_four_exact_products(variant: str, signed: bool) -> None:
@@ -94,10 +131,64 @@ def test_halves_convert_as_ieee_says() -> None:
     found = run("        store_f32(arena, i, half_to_float(load_u32(arena, i)));", bits.size, bits).view(np.float32)
     np.testing.assert_array_equal(found, bits.astype(np.uint16).view(np.float16).astype(np.float32))
     rng = np.random.default_rng(3)
-    values = np.concatenate([found, np.nextafter(found, 0), rng.integers(0, 2**32, 100000, np.uint32).view(np.float32)])
+    with np.errstate(invalid="ignore"):
+        below = np.nextafter(found, 0)
+    values = np.concatenate([found, below, rng.integers(0, 2**32, 100000, np.uint32).view(np.float32)])
     back = run("        store_u32(arena, i, float_to_half(load_f32(arena, i)));", values.size, values.view(np.uint32))
     with np.errstate(over="ignore", invalid="ignore"):
         expected = values.astype(np.float16)
     numbers = ~np.isnan(values)
     np.testing.assert_array_equal(back[numbers], expected.view(np.uint16)[numbers])
     assert np.isnan(back.astype(np.uint16).view(np.float16)[~numbers]).all()
+
+
+def test_functions_are_near_numpys() -> None:
+    rng = np.random.default_rng(5)
+    x = np.concatenate([rng.normal(0, 3, 4000), rng.normal(0, 1e-3, 1000), np.linspace(-88, 88, 1000), [0, -0.0, 1, -1]]).astype(np.float32)
+    functions = {
+        "exp_f": np.exp, "log_f": np.log, "sqrt_f": np.sqrt, "tanh_f": np.tanh, "sin_f": np.sin, "cos_f": np.cos,
+        "sigmoid_f": lambda v: 1 / (1 + np.exp(-v)), "erf_f": np.vectorize(math.erf),
+    }  # fmt: skip
+    for name, function in functions.items():
+        values = np.abs(x) if name in ("log_f", "sqrt_f") else x
+        found = run(f"        store_f32(arena, i, {name}(load_f32(arena, i)));", x.size, values.view(np.uint32)).view(np.float32)
+        with np.errstate(divide="ignore"):
+            np.testing.assert_allclose(found, function(values.astype(np.float64)), 1e-5, 1e-7, err_msg=name)
+
+
+def test_functions_of_special_numbers_are_those_of_c() -> None:
+    inf, nan = np.float32("inf"), np.float32("nan")
+    x = np.float32([nan, inf, -inf, -1, 0, -0.0, 200, -200])
+    cases = {
+        "exp_f": [nan, inf, 0, None, 1, 1, inf, 0], "log_f": [nan, inf, nan, nan, -inf, -inf, None, nan],
+        "tanh_f": [nan, 1, -1, None, 0, -0.0, 1, -1], "erf_f": [nan, 1, -1, None, 0, -0.0, 1, -1],
+        "sigmoid_f": [nan, 1, 0, None, 0.5, 0.5, 1, 0],
+    }  # fmt: skip
+    for name, expected in cases.items():
+        found = run(f"        store_f32(arena, i, {name}(load_f32(arena, i)));", x.size, x.view(np.uint32)).view(np.float32)
+        known = [index for index, value in enumerate(expected) if value is not None]
+        wanted = np.float32([expected[index] for index in known])
+        np.testing.assert_array_equal(found[known], wanted, err_msg=name)
+        zeros = wanted == 0
+        np.testing.assert_array_equal(np.signbit(found[known][zeros]), np.signbit(wanted[zeros]), err_msg=name)
+
+
+def test_powers_follow_c99() -> None:
+    special = np.float32(["nan", "inf", "-inf", 0, -0.0, 1, -1, 2, -2, 0.5, 3, -3, 2.5, -0.7])
+    x, y = (grid.reshape(-1) for grid in np.meshgrid(special, special))
+    words = np.concatenate([x, y]).astype(np.float32).view(np.uint32)
+    body = f"        store_f32(arena, i, pow_f(load_f32(arena, i), load_f32(arena, i + {x.size})));"
+    found = run(body, x.size, words).view(np.float32)[: x.size]
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(found, x**y, 2e-5, 0)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_min_and_max_give_their_second_operand_where_one_is_nan(variant: str) -> None:
+    inf, nan = float("inf"), float("nan")
+    special = np.float32([nan, inf, -inf, 0, -0.0, 1, -1])
+    a, b = (grid.reshape(-1).copy() for grid in np.meshgrid(special, special))
+    for name, expected in (("min_f", np.where(a < b, a, b)), ("max_f", np.where(a > b, a, b))):
+        body = f"        store_f32(arena, i, {name}(load_f32(arena, i), load_f32(arena, i + {a.size})));"
+        found = run(body, a.size, np.concatenate([a, b]).view(np.uint32), variant)[: a.size]
+        np.testing.assert_array_equal(found, expected.view(np.uint32), err_msg=name)
