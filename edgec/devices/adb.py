@@ -17,8 +17,8 @@ from edgec.devices.device import Device
 from edgec.devices.errors import BoardLost, BoardTimeout
 from edgec.devices.local import Session, finish, run_to_end
 from edgec.devices.process import Child
-from edgec.devices.text import last_lines, printable
 from edgec.errors import DeviceError, Problem
+from edgec.text import last_lines, printable
 
 ANDROID_WORK = f"{HOME}/edgec"
 _BLOCK = 1 << 20  # bytes of a file that go at once; each block has limits.transfer seconds

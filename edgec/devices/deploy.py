@@ -14,7 +14,6 @@ from edgec.devices.connection import Connection
 from edgec.devices.errors import BoardTimeout
 from edgec.devices.exam import ProgramFailed
 from edgec.devices.parcel import LISTING, Parcel
-from edgec.devices.text import last_lines
 from edgec.devices.versions import (
     CURRENT,
     PREVIOUS,
@@ -30,6 +29,7 @@ from edgec.devices.versions import (
     withdraw,
 )
 from edgec.errors import DeviceError, GateError, Problem
+from edgec.text import last_lines
 
 __all__ = ["Deployment", "deploy", "deployed", "outlook", "roll_back"]
 

@@ -12,9 +12,9 @@ from typing import Any
 from edgec.devices.connect import program_words
 from edgec.devices.connection import Answer, Connection
 from edgec.devices.errors import BoardTimeout
-from edgec.devices.text import last_lines, printable
 from edgec.errors import DeviceError, Problem
 from edgec.results import ExamResult
+from edgec.text import last_lines, printable
 
 SCHEMA_VERSION = 1
 _WORD = re.compile(r"[a-z0-9_]{1,40}")

@@ -24,10 +24,10 @@ from edgec.devices.lock import BoardBusy, Lock, hold
 from edgec.devices.measure import Options, measure, pinned, profile, sweep
 from edgec.devices.parcel import Parcel
 from edgec.devices.statistics import paired_ratio
-from edgec.devices.text import printable
 from edgec.devices.validity import spoiled
 from edgec.errors import EdgecError, GateError
 from edgec.results import Accuracy, Attempt, ExamResult, Job, Latency, LayerTime, Record, State, Versus
+from edgec.text import printable
 
 Tell = Callable[[str], None]  # told, in words, what is being done; "" for no news; it may raise to end the job
 

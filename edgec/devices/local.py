@@ -17,9 +17,9 @@ from edgec.devices.connection import Answer, Sent
 from edgec.devices.device import Device
 from edgec.devices.errors import BoardTimeout
 from edgec.devices.process import Child
-from edgec.devices.text import last_lines, printable
 from edgec.errors import DeviceError, Problem
 from edgec.targets import Target
+from edgec.text import last_lines, printable
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # a shell's words for a command that cannot start
 _UNLIMITED = 1 << 62

@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 
 from edgec.devices.connection import Connection
-from edgec.devices.text import printable
 from edgec.errors import DeviceError, Problem
+from edgec.text import printable
 
 Tell = Callable[[str], None]
 

@@ -12,9 +12,9 @@ from edgec.devices.connection import Connection
 from edgec.devices.device import Device
 from edgec.devices.exam import ProgramHung, garbage, start
 from edgec.devices.statistics import mean_interval, pooled_moments, weighted_percentiles
-from edgec.devices.text import printable
 from edgec.errors import UsageError
 from edgec.results import Latency
+from edgec.text import printable
 
 _TIMES = ("min_us", "mean_us", "p50_us", "std_us", "cold_us")
 _MOST_RUNS = 10**9

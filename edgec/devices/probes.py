@@ -10,8 +10,8 @@ import secrets
 from collections.abc import Mapping
 
 from edgec.devices.connection import Connection
-from edgec.devices.text import last_lines
 from edgec.errors import DeviceError, Problem
+from edgec.text import last_lines
 
 _PROPERTIES = (
     "ro.product.manufacturer",

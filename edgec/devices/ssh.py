@@ -11,8 +11,8 @@ from edgec.devices.errors import BoardTimeout
 from edgec.devices.ssh_files import Files
 from edgec.devices.ssh_line import Line
 from edgec.devices.ssh_session import Conversation, Session
-from edgec.devices.text import last_lines, printable
 from edgec.errors import DeviceError, Problem
+from edgec.text import last_lines, printable
 
 LONGEST = 86400  # seconds after which a conversation ends on the board, should nobody come to end it
 # What ends a program on the board when its time is over, even with nobody on the line; and what lets all its processes be killed as one.

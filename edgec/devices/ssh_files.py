@@ -15,9 +15,9 @@ import paramiko
 
 from edgec.devices.connection import Answer, Sent
 from edgec.devices.ssh_line import TROUBLE, Line
-from edgec.devices.text import last_lines, printable
 from edgec.devices.watchdog import Watchdog
 from edgec.errors import DeviceError
+from edgec.text import last_lines, printable
 
 BLOCK = 2**17  # bytes in one request; each is acknowledged before the next, so a failure is known at once
 MOST_FILES = 100_000

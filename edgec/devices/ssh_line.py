@@ -18,9 +18,9 @@ from edgec.devices.errors import BoardLost, BoardTimeout
 from edgec.devices.ssh_config import Route, resolve
 from edgec.devices.ssh_hosts import check_host, known_keys, preferred
 from edgec.devices.ssh_keys import log_in
-from edgec.devices.text import last_lines, printable
 from edgec.devices.watchdog import Watchdog, within
 from edgec.errors import DeviceError
+from edgec.text import last_lines, printable
 
 _LOG = "edgec.devices.paramiko"  # its tracebacks are not for users: what went wrong is raised
 logging.getLogger(_LOG).propagate = False

@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from edgec.devices.connection import Answer
 from edgec.devices.errors import BoardTimeout
 from edgec.devices.ssh_line import TROUBLE, Line
-from edgec.devices.text import last_lines, printable
 from edgec.errors import DeviceError, Problem
+from edgec.text import last_lines, printable
 
 # $1: the random word. What follows is the command. The inner shell becomes the command, so its process number is the command's.
 _SHELL = (

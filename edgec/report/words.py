@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
+from edgec.text import without_controls, without_escapes
+
 LONGEST_NAME, LONGEST_REASON = 120, 2000  # characters
 LARGEST = 1e18  # no number of a report is larger: arithmetic stays finite
-_ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-Z\\-_])")
 _TIMES = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
 _SIZES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _COUNTS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -20,9 +20,9 @@ _COUNTS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 def clean(words: str, most: int = LONGEST_NAME, *, lines: bool = False) -> str:
     """Text without escape sequences and control characters, on one line unless `lines`, of at most `most` characters."""
-    words = _ESCAPE.sub("", words[: 4 * most])
+    words = without_escapes(words[: 4 * most])
     words = "\n".join(" ".join(line.split()) for line in words.splitlines() if line.strip()) if lines else " ".join(words.split())
-    words = "".join(c if c == "\n" or unicodedata.category(c)[0] != "C" else "\N{REPLACEMENT CHARACTER}" for c in words)
+    words = without_controls(words)
     return words if len(words) <= most else words[: most - 1] + "…"
 
 

@@ -1,4 +1,4 @@
-"""Words that come from a board, made harmless before a person reads them."""
+"""Words that come from a board or a model, made harmless before a person reads them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,21 @@ _ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-
 MOST = 2000  # characters kept of one saying
 
 
+def without_escapes(text: str) -> str:
+    """Text without terminal escape sequences."""
+    return _ESCAPE.sub("", text)
+
+
+def without_controls(text: str) -> str:
+    """Text without escape sequences; other control characters but the end of a line are replaced by a sign that shows where they were."""
+    text = without_escapes(text)
+    return "".join(c if c == "\n" or unicodedata.category(c)[0] != "C" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 def printable(words: bytes | str, most: int = MOST) -> str:
     """Text without escape sequences or control characters; tabs become spaces, lines stay; at most `most` characters, its end kept."""
     text = words.decode("utf-8", errors="replace") if isinstance(words, bytes) else words
-    text = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\t", "    ")
-    text = "".join(c if c == "\n" or unicodedata.category(c)[0] != "C" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    text = without_controls(without_escapes(text).replace("\r\n", "\n").replace("\t", "    "))
     return text if len(text) <= most else f"[...] {text[-most:]}"
 
 
