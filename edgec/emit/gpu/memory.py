@@ -9,7 +9,7 @@ from edgec.program.expr import Const
 from edgec.program.program import Kind, Program
 
 ALIGNMENT = 64
-_REGIONS = {Kind.ARENA: "arena", Kind.CONSTANT: "weights", Kind.INPUT: "io", Kind.OUTPUT: "io"}
+REGIONS = {Kind.ARENA: "arena", Kind.CONSTANT: "weights", Kind.INPUT: "io", Kind.OUTPUT: "io"}
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def places(program: Program) -> Mapping[str, Place]:
         else:
             start = io.get(name, buffer.address)
             assert start is not None, f"{name} has no address: plan the Program first"
-            found[name] = Place(_REGIONS[buffer.kind], start, buffer.max_bytes)
+            found[name] = Place(REGIONS[buffer.kind], start, buffer.max_bytes)
         return found[name]
 
     for name in program.buffers:
