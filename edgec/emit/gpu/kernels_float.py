@@ -1,0 +1,127 @@
+"""Shaders of the float template kernels: convolutions and products, depthwise convolutions, pools.
+
+program/kernels.py says what each computes. Sums are added in another order than in C: equal within 1e-5 of their terms' size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from edgec.emit.gpu.dialect import Dialect, render_kernel
+from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader
+from edgec.emit.gpu.tiles import LANES_EACH, Address, address_of, choose_tile, geometry, is_pointwise
+from edgec.program.kernels import LANES, ConvFloat, DepthwiseFloat, PoolAverageFloat, PoolMaxFloat, Window
+from edgec.program.program import Pointer, Program, TemplateCall
+
+DEPTHWISE_PIXELS = 4  # neighbouring output pixels of one invocation
+INVOCATIONS = 64  # of a workgroup that shares nothing
+
+
+@dataclass(frozen=True)
+class _Sketch:
+    """A shader without its call: the template, its numbers and its cost."""
+
+    template: str
+    numbers: Mapping[str, object]
+    group: Extent
+    grid: Extent
+    loads: int
+    shared_bytes: int = 0
+
+
+def float_shader(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> Shader | None:
+    """The shader of program.calls[index], or None when it is no float kernel or larger than a dispatch. All sizes are static."""
+    sketch = _SKETCHES.get(type(call.arguments))
+    if sketch is None:
+        return None
+    found = sketch(call.arguments)
+    if max(found.grid) > MOST_GROUPS:
+        return None
+    source = render_kernel(
+        found.template, dialect, name=call.call.name, group=found.group, **_addresses(program, call.arguments), **found.numbers
+    )
+    return Shader(
+        index, call.call.name, source, found.group, found.grid, found.shared_bytes, loads=found.loads, macs=call.call.macs
+    )  # fmt: skip
+
+
+def _addresses(program: Program, arguments: object) -> dict[str, Address | None]:
+    """Where each pointer among the arguments leads to."""
+    values = {field.name: getattr(arguments, field.name) for field in fields(arguments)}  # type: ignore[arg-type]
+    found: dict[str, Address | None] = {name: None for name, value in values.items() if value is None}
+    return found | {name: address_of(program, value) for name, value in values.items() if isinstance(value, Pointer)}
+
+
+def literal(value: float) -> str:
+    """A binary32 value in GLSL and MSL."""
+    number = np.float32(value)
+    if not np.isfinite(number) or 0 < abs(number) < np.finfo(np.float32).tiny:
+        return f"float_of(0x{number.view(np.uint32):08x}u)"
+    return f"{number!s}f" if number >= 0 else f"({number!s}f)"
+
+
+def _limits(low: float, high: float) -> dict[str, str]:
+    """The literals of a clamp; "" for none."""
+    return {"low": "" if low == -np.inf else literal(low), "high": "" if high == np.inf else literal(high)}
+
+
+def _conv(a: ConvFloat) -> _Sketch:
+    g = geometry(a.window)
+    pixels, panels = g["batch"] * g["out_height"] * g["out_width"], -(-a.out_channels // LANES)
+    terms = g["kernel_height"] * g["kernel_width"] * a.in_channels
+    tile = choose_tile(pixels, a.out_channels, terms, a.groups)
+    across, down = -(-pixels // tile.pixels), -(-a.out_channels // tile.lanes)
+    numbers = {
+        "g": g, "groups": a.groups, "channels": a.in_channels, "outputs": a.out_channels, "panels": panels, "pixels": pixels,
+        "terms": terms, "tile": tile, "each": LANES_EACH, "pointwise": is_pointwise(g), "residual_stride": a.residual_pixel_stride,
+        **_limits(a.low, a.high),
+    }  # fmt: skip
+    ends = pixels * a.out_channels * (1 if a.residual is None else 2)  # biases and residuals
+    loads = a.groups * (across * down * tile.loads(terms) + ends)
+    group = (tile.lane_groups, tile.pixel_groups, tile.slices)
+    return _Sketch("conv_float", numbers, group, (across, down, a.groups), loads, tile.shared_words * 4)
+
+
+def _rows(g: Mapping[str, int], channels: int, pixels: int = 1) -> tuple[Extent, Extent]:
+    """A group and a grid that give an invocation to each channel of each `pixels` pixels of each output row."""
+    across = min(INVOCATIONS, max(4, 1 << (channels - 1).bit_length()))
+    down = INVOCATIONS // across
+    return (across, down, 1), (-(-channels // across), -(-g["out_width"] // (pixels * down)), g["batch"] * g["out_height"])
+
+
+def _depthwise(a: DepthwiseFloat) -> _Sketch:
+    g = geometry(a.window)
+    pixels = min(DEPTHWISE_PIXELS, g["out_width"])
+    group, grid = _rows(g, a.channels, pixels)
+    reach = (pixels - 1) * g["stride_width"] + (g["kernel_width"] - 1) * g["dilation_width"] + 1
+    numbers = {
+        "g": g, "channels": a.channels, "lanes": -(-a.channels // LANES) * LANES, "pixels": pixels, "reach": reach,
+        "shares": reach <= pixels * g["kernel_width"], **_limits(a.low, a.high),
+    }  # fmt: skip
+    reads = g["kernel_height"] * (min(reach, pixels * g["kernel_width"]) + g["kernel_width"]) + pixels
+    loads = g["batch"] * g["out_height"] * -(-g["out_width"] // pixels) * a.channels * reads
+    return _Sketch("depthwise_float", numbers, group, grid, loads)
+
+
+def _pool(template: str, window: Window, channels: int, **more: object) -> _Sketch:
+    g = geometry(window)
+    group, grid = _rows(g, channels)
+    loads = g["batch"] * g["out_height"] * g["out_width"] * channels * g["kernel_height"] * g["kernel_width"]
+    return _Sketch(template, {"g": g, "channels": channels, **more}, group, grid, loads)
+
+
+def _max(a: PoolMaxFloat) -> _Sketch:
+    return _pool("pool_max_float", a.window, a.channels)
+
+
+def _average(a: PoolAverageFloat) -> _Sketch:
+    ends = {"pad_bottom": a.pad_bottom, "pad_right": a.pad_right}
+    return _pool("pool_average_float", a.window, a.channels, include=a.count_include_pad, **ends)
+
+
+_SKETCHES: Mapping[type, Callable[..., _Sketch]] = {
+    ConvFloat: _conv, DepthwiseFloat: _depthwise, PoolMaxFloat: _max, PoolAverageFloat: _average,
+}  # fmt: skip
