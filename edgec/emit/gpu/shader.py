@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from edgec.emit.c_text import identifier
+
 MOST_INVOCATIONS = 256  # of a workgroup, and
 MOST_SHARED_BYTES = 16384  # of its shared memory: what the smallest GPU that we build for (a Raspberry Pi's) has
 MOST_GROUPS = 65535  # of a dispatch in one dimension: the least that Vulkan grants
+
+LONGEST_NAME = 56
 
 Extent = tuple[int, int, int]
 
@@ -31,3 +35,8 @@ class Shader:
         fits = 1 <= invocations <= MOST_INVOCATIONS and self.shared_bytes <= MOST_SHARED_BYTES
         if not fits or not all(1 <= count <= MOST_GROUPS for count in self.grid):
             raise ValueError(f"{self.name}: {self.group} x {self.grid}, {self.shared_bytes} bytes shared, is more than every GPU has")
+
+
+def kernel_name(index: int, name: str) -> str:
+    """What the shader of call number `index` is called: an identifier of its own in either language."""
+    return identifier(f"call_{index}_{name}".replace("__", "_"))[:LONGEST_NAME].rstrip("_")

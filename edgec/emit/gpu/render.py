@@ -1,0 +1,313 @@
+"""Scalar expressions and statements as shader text, good GLSL and good MSL, with the meaning that render_c gives them in C.
+
+Values are float, int, uint or bool. 64-bit numbers are only moved: they are two words, and arithmetic on them has no form.
+In exact mode float arithmetic rounds to nearest even on every device, one operation at a time.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from edgec.emit.gpu.memory import Place
+from edgec.emit.gpu.words import RESERVED
+from edgec.emit.render_c import walk
+from edgec.ir.types import DType
+from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary
+from edgec.program.program import Assign, Declare, For, Statement, Store
+
+INDENT = "    "
+_ATOM, _UNARY, _SELECT = 20, 16, 2
+_INFIX = {
+    "mul": ("*", 14), "div": ("/", 14), "floordiv": ("/", 14), "mod": ("%", 14), "add": ("+", 13), "sub": ("-", 13),
+    "lt": ("<", 10), "le": ("<=", 10), "eq": ("==", 9), "and": ("&", 8), "xor": ("^", 7), "or": ("|", 6),
+}  # fmt: skip
+_LOGICAL = {"and": ("&&", 4), "or": ("||", 3), "xor": ("!=", 9)}
+_CLEAR = {"*", "/", "+", "-"}  # operators that readers can tell the order of
+_WRAPS = {DType.INT8: "wrap_s8", DType.UINT8: "wrap_u8", DType.INT16: "wrap_s16", DType.UINT16: "wrap_u16"}
+_LOADS = {
+    DType.FLOAT32: "load_f32", DType.FLOAT16: "load_f16", DType.INT32: "load_i32", DType.UINT32: "load_u32", DType.INT8: "load_s8",
+    DType.UINT8: "load_u8", DType.BOOL: "load_u8", DType.INT16: "load_s16", DType.UINT16: "load_u16",
+}  # fmt: skip
+_STORES = {
+    DType.FLOAT32: "store_f32", DType.FLOAT16: "store_f16", DType.INT32: "store_i32", DType.UINT32: "store_u32", DType.INT8: "store_8",
+    DType.UINT8: "store_8", DType.BOOL: "store_8", DType.INT16: "store_16", DType.UINT16: "store_16",
+}  # fmt: skip
+_FUNCTIONS = {
+    "exp": "exp_f", "log": "log_f", "sqrt": "sqrt_f", "tanh": "tanh_f", "erf": "erf_f", "sigmoid": "sigmoid_f", "sin": "sin_f",
+    "cos": "cos_f", "floor": "floor", "ceil": "ceil", "rint": "rint_even", "abs": "abs_f",
+}  # fmt: skip
+INEXACT = {"exp", "log", "sqrt", "tanh", "erf", "sigmoid", "sin", "cos", "div", "pow"}  # float operations that GPUs round as they like
+
+
+class NoShaderForm(ValueError):
+    """Why an expression stays on the CPU, as a phrase."""
+
+
+@dataclass
+class Scope:
+    """How a call's memory and values are spelled; `given` holds expressions that have a name already."""
+
+    places: Mapping[str, Place]
+    dtypes: Mapping[str, DType]
+    exact: bool = False
+    given: dict[Expr, str] = field(default_factory=dict)
+
+
+def name_of(variable: str) -> str:
+    return f"{variable}_" if variable in RESERVED or variable.startswith("gl_") or "__" in variable else variable
+
+
+def literal(value: float | bool, dtype: DType) -> str:
+    """A constant. Nine digits say a float exactly; its bits do where there is no decimal form, or where a compiler might flush it."""
+    if dtype is DType.BOOL:
+        return "true" if value else "false"
+    if not dtype.is_float:
+        number = int(value)
+        return f"{number}u" if dtype is DType.UINT32 else "int(0x80000000u)" if number == -(2**31) else str(number)
+    real = np.float32(value)
+    if not math.isfinite(real) or 0 < abs(real) < np.finfo(np.float32).tiny:
+        return f"float_of(0x{0x7FC00000 if math.isnan(real) else int(real.view(np.uint32)):08x}u)"
+    text = min((f"{real:.9g}", repr(float(real))), key=len)
+    assert np.float32(float(text)) == real, text
+    return f"{text}f" if any(mark in text for mark in ".e") else f"{text}.0f"
+
+
+def render(item: Expr, scope: Scope) -> str:
+    """The expression, with no parentheses around it."""
+    return _render(item, scope)[0]
+
+
+def _render(item: Expr, scope: Scope) -> tuple[str, int]:
+    if item in scope.given:
+        return scope.given[item], _ATOM
+    if item.dtype.bytes == 8:
+        raise NoShaderForm(f"computes with {item.dtype.value}")
+    if type(item) not in _WRITERS:
+        raise NoShaderForm("has symbolic sizes")
+    return _WRITERS[type(item)](item, scope)
+
+
+def _at(item: Expr, scope: Scope, precedence: int) -> str:
+    text, own = _render(item, scope)
+    return text if own >= precedence else f"({text})"
+
+
+def _const(item: Const, scope: Scope) -> tuple[str, int]:
+    text = literal(item.value, item.dtype)
+    return text, _UNARY if text.startswith("-") else _ATOM
+
+
+def _var(item: Var, scope: Scope) -> tuple[str, int]:
+    return name_of(item.name), _ATOM
+
+
+def element(buffer: str, index: Expr, scope: Scope) -> tuple[str, Expr]:
+    """(region, index from the region's start) of an element."""
+    place, size = scope.places[buffer], scope.dtypes[buffer].bytes
+    assert place.offset % size == 0, f"{buffer} lies at byte {place.offset}"
+    return place.region, binary("add", index, place.offset // size)
+
+
+def _load(item: Load, scope: Scope) -> tuple[str, int]:
+    region, index = element(item.buffer, item.index, scope)
+    text = f"{_LOADS[item.dtype]}({region}, {render(index, scope)})"
+    return (f"{text} != 0", 9) if item.dtype is DType.BOOL else (text, _ATOM)
+
+
+def _unary(item: Unary, scope: Scope) -> tuple[str, int]:
+    if item.op == "neg":
+        return _narrow(item.dtype, f"-{_at(item.a, scope, _UNARY + 1)}", _UNARY)
+    if item.op == "not":
+        return f"!{_at(item.a, scope, _UNARY + 1)}", _UNARY
+    if item.op == "abs" and not item.dtype.is_float:
+        return (
+            (render(item.a, scope), _SELECT) if item.dtype is DType.UINT32 else _narrow(item.dtype, f"abs({render(item.a, scope)})", _ATOM)
+        )
+    if item.op not in _FUNCTIONS or not item.dtype.is_float:
+        raise NoShaderForm(f"has {item.op} of {item.dtype.value}")
+    _check_exact(item.op, scope)
+    return f"{_FUNCTIONS[item.op]}({render(item.a, scope)})", _ATOM
+
+
+def _check_exact(operator: str, scope: Scope) -> None:
+    if scope.exact and operator in INEXACT:
+        raise NoShaderForm(f"has the bits of a float {operator} to give, which GPUs round as they like")
+
+
+def _binary(item: Binary, scope: Scope) -> tuple[str, int]:
+    operand = item.a.dtype
+    if operand.bytes == 8 and item.op == "eq":
+        return " && ".join(f"{half(item.a, part, scope)} == {half(item.b, part, scope)}" for part in (0, 1)), _LOGICAL["and"][1]
+    if operand.is_float:
+        return _float_binary(item, scope)
+    if item.op in ("min", "max"):
+        return f"{item.op}({render(item.a, scope)}, {render(item.b, scope)})", _ATOM
+    if item.op in ("shl", "shr"):
+        return _shift(item, scope)
+    if item.op == "pow":
+        raise NoShaderForm(f"has pow of {operand.value}")
+    if item.op == "mod" and operand is not DType.UINT32 and any(isinstance(part, Load) for part in walk(item)):
+        return f"remainder_of({render(item.a, scope)}, {render(item.b, scope)})", _ATOM
+    return _infix(item, scope)
+
+
+def _float_binary(item: Binary, scope: Scope) -> tuple[str, int]:
+    a, b, op = item.a, item.b, item.op
+    if op in ("min", "max", "pow"):
+        _check_exact(op, scope)
+        return f"{op}_f({render(a, scope)}, {render(b, scope)})", _ATOM
+    if op == "eq" and a == b:
+        return f"!is_nan({render(a, scope)})", _UNARY
+    if op in ("mod", "floordiv", "and", "or", "xor", "shl", "shr"):
+        raise NoShaderForm(f"has {op} of {a.dtype.value}")
+    if scope.exact and op in ("add", "mul"):
+        return f"{'add' if op == 'add' else 'multiply'}_even({render(a, scope)}, {render(b, scope)})", _ATOM
+    if scope.exact and op == "sub":
+        return f"add_even({render(a, scope)}, -{_at(b, scope, _UNARY + 1)})", _ATOM
+    _check_exact(op, scope)
+    return _infix(item, scope)
+
+
+def _infix(item: Binary, scope: Scope) -> tuple[str, int]:
+    sign, level = _LOGICAL[item.op] if item.a.dtype is DType.BOOL and item.op in _LOGICAL else _INFIX[item.op]
+    low = level if sign in _CLEAR else 11 if level > 8 else _UNARY
+    text = f"{_at(item.a, scope, low)} {sign} {_at(item.b, scope, max(low, level + 1))}"
+    return _narrow(item.dtype, text, level)
+
+
+def _shift(item: Binary, scope: Scope) -> tuple[str, int]:
+    """On unsigned words, as in C."""
+    text = f"uint({render(item.a, scope)}) {'<<' if item.op == 'shl' else '>>'} uint({render(item.b, scope)})"
+    return (text, 12) if item.dtype is DType.UINT32 else _narrow(item.dtype, f"int({text})", _ATOM)
+
+
+def _narrow(dtype: DType, text: str, level: int) -> tuple[str, int]:
+    return (f"{_WRAPS[dtype]}({text})", _ATOM) if dtype in _WRAPS else (text, level)
+
+
+def _select(item: Select, scope: Scope) -> tuple[str, int]:
+    condition, first = _at(item.condition, scope, _SELECT + 1), _at(item.a, scope, _SELECT + 1)
+    return f"{condition} ? {first} : {_at(item.b, scope, _SELECT + 1)}", _SELECT
+
+
+def _cast(item: Cast, scope: Scope) -> tuple[str, int]:
+    source, wanted = item.a.dtype, item.dtype
+    if source.bytes == 8:
+        return _cast_of_wide(item, scope)
+    text = render(item.a, scope)
+    if wanted is DType.BOOL:
+        zero = "0.0f" if source.is_float else "0u" if source is DType.UINT32 else "0"
+        return f"{_at(item.a, scope, 10)} != {zero}", 9
+    if wanted.is_float:
+        if source.is_float:
+            return _render(item.a, scope)
+        return (f"float_even({text})" if scope.exact and source is DType.INT32 else f"float({text})"), _ATOM
+    if wanted is DType.UINT32:
+        return f"uint({text})", _ATOM
+    whole = source.is_float or source in (DType.UINT32, DType.BOOL)
+    if _fits(source, wanted):
+        return (f"int({text})", _ATOM) if whole else _render(item.a, scope)
+    return _narrow(wanted, f"int({text})" if whole else text, _ATOM)
+
+
+def _fits(source: DType, wanted: DType) -> bool:
+    """Whether every value of `source` is one of `wanted`, an integer type (floats are clamped by whoever casts them)."""
+    if source.is_float or source is DType.BOOL or wanted is DType.INT32 or source is wanted:
+        return True
+    return source in _WRAPS and source.bytes < wanted.bytes and (source in (DType.UINT8, DType.UINT16) or wanted is DType.INT16)
+
+
+def _cast_of_wide(item: Cast, scope: Scope) -> tuple[str, int]:
+    if item.a.dtype is DType.FLOAT64 or item.dtype.is_float:
+        raise NoShaderForm(f"converts {item.a.dtype.value} to {item.dtype.value}")
+    low = half(item.a, 0, scope)
+    if item.dtype is DType.BOOL:
+        return f"({low} | {half(item.a, 1, scope)}) != 0u", 9
+    return (low, _SELECT) if item.dtype is DType.UINT32 else _narrow(item.dtype, f"int({low})", _ATOM)
+
+
+_WRITERS: dict[type, Callable[..., tuple[str, int]]] = {
+    Const: _const, Var: _var, Load: _load, Unary: _unary, Binary: _binary, Select: _select, Cast: _cast,
+}  # fmt: skip
+
+
+def half(item: Expr, part: int, scope: Scope) -> str:
+    """The lower (part 0) or upper word of a 64-bit value that is only moved, as a uint that needs no parentheses."""
+    if isinstance(item, Const):
+        form = {DType.FLOAT64: "<d", DType.INT64: "<q", DType.UINT64: "<Q"}[item.dtype]
+        return f"{struct.unpack('<II', struct.pack(form, item.value))[part]}u"
+    if isinstance(item, Var):
+        return f"{name_of(item.name)}_{('low', 'high')[part]}"
+    if isinstance(item, Load):
+        region, index = element(item.buffer, item.index, scope)
+        return f"load_word({region}, {render(binary('add', binary('mul', index, 2), part), scope)})"
+    if isinstance(item, Select):
+        return f"({_at(item.condition, scope, 3)} ? {half(item.a, part, scope)} : {half(item.b, part, scope)})"
+    if isinstance(item, Cast) and not item.dtype.is_float and not item.a.dtype.is_float:
+        if item.a.dtype.bytes == 8:
+            return half(item.a, part, scope)
+        text = render(item.a, scope)
+        if part == 0:
+            return f"uint({text})"
+        return "0u" if item.a.dtype in (DType.UINT32, DType.BOOL) else f"uint(({text}) >> 31)"
+    raise NoShaderForm(f"computes with {item.dtype.value}")
+
+
+# Statements
+
+
+def render_statements(body: tuple[Statement, ...], scope: Scope, depth: int) -> Iterator[str]:
+    """Lines of shader text for a statement list."""
+    pad = INDENT * depth
+    for item in body:
+        if not isinstance(item, For):
+            yield from (pad + line for line in _simple(item, scope))
+            continue
+        start = render(item.start, scope) if item.start is not None else "0"
+        end = render(item.extent if item.start is None else item.start + item.extent, scope)
+        name = name_of(item.var.name)
+        yield f"{pad}for (int {name} = {start}; {name} < {end}; {name}++) {{"
+        yield from render_statements(item.body, scope, depth + 1)
+        yield f"{pad}}}"
+
+
+def _simple(item: Statement, scope: Scope) -> list[str]:
+    if isinstance(item, Store):
+        return _store(item, scope)
+    assert isinstance(item, (Declare, Assign))
+    name, dtype = name_of(item.var.name), item.var.dtype
+    if dtype.bytes == 8:
+        kind = "uint " if isinstance(item, Declare) else ""
+        return [f"{kind}{name}_{word} = {half(item.value, part, scope)};" for part, word in enumerate(("low", "high"))]
+    return [f"{_kind(dtype) if isinstance(item, Declare) else ''}{name} = {render(item.value, scope)};"]
+
+
+def _kind(dtype: DType) -> str:
+    return {DType.BOOL: "bool ", DType.UINT32: "uint "}.get(dtype, "float " if dtype.is_float else "int ")
+
+
+def _store(item: Store, scope: Scope) -> list[str]:
+    dtype = scope.dtypes[item.buffer]
+    region, index = element(item.buffer, item.index, scope)
+    if dtype.bytes == 8:
+        return [
+            f"store_word({region}, {render(binary('add', binary('mul', index, 2), part), scope)}, {half(item.value, part, scope)});"
+            for part in (0, 1)
+        ]
+    return [f"{_STORES[dtype]}({region}, {render(index, scope)}, {stored_value(item, scope)});"]
+
+
+def stored_value(item: Store, scope: Scope) -> str:
+    """What a store is given: an int of whose lower bits it keeps as many as it needs, or a float or uint."""
+    dtype, value = scope.dtypes[item.buffer], item.value
+    if dtype is DType.BOOL:
+        return f"int({render(value, scope)})"
+    wraps = value.dtype in _WRAPS and value.dtype.bytes >= dtype.bytes
+    while wraps and isinstance(value, Cast) and value.a.dtype in (*_WRAPS, DType.INT32) and value.a.dtype.bytes >= dtype.bytes:
+        value = value.a
+    return render(value, scope)

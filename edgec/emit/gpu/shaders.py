@@ -1,0 +1,45 @@
+"""Every call of a Program as a compute shader, or the reason why it runs on the CPU."""
+
+from __future__ import annotations
+
+from edgec.emit.gpu.dialect import Dialect
+from edgec.emit.gpu.kernels_float import float_shader
+from edgec.emit.gpu.kernels_int8 import int8_shader
+from edgec.emit.gpu.loops import loop_shader
+from edgec.emit.gpu.memory import places
+from edgec.emit.gpu.render import NoShaderForm
+from edgec.emit.gpu.shader import Shader
+from edgec.ir.types import DType
+from edgec.program.program import AnyCall, Kind, LoopCall, Program
+from edgec.targets import Target
+
+
+def shaders(program: Program, target: Target, dialect: Dialect) -> tuple[Shader | None, ...]:
+    """The shader of each call of a planned Program; None where it runs on the CPU, for which placement.place has the reason."""
+    return tuple(found if isinstance(found, Shader) else None for found in shaders_or_reasons(program, target, dialect))
+
+
+def shaders_or_reasons(program: Program, target: Target, dialect: Dialect) -> tuple[Shader | str, ...]:
+    """For each call its shader, or why it has none, as a phrase ("computes with int64")."""
+    if dialect.signed_activations != target.signed_activations:
+        raise ValueError("the dialect reads activations otherwise than the target stores them")
+    if program.sizes:
+        return ("has symbolic sizes",) * len(program.calls)
+    where, exact = places(program), is_quantized(program)
+
+    def one(index: int, call: AnyCall) -> Shader | str:
+        try:
+            if isinstance(call, LoopCall):
+                return loop_shader(program, index, call, where, dialect, exact)
+            return int8_shader(program, index, call, dialect) or float_shader(program, index, call, dialect) or "has no shader yet"
+        except NoShaderForm as reason:
+            return str(reason)
+
+    return tuple(one(index, call) for index, call in enumerate(program.calls))
+
+
+def is_quantized(program: Program) -> bool:
+    """Whether the INT8 contract says which bits the Program's floats have."""
+    if any(port.scale is not None for port in (*program.inputs, *program.outputs)):
+        return True
+    return any(buffer.dtype in (DType.INT8, DType.UINT8) and buffer.kind is Kind.ARENA for buffer in program.buffers.values())

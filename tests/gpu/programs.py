@@ -1,0 +1,50 @@
+"""Runs whole Programs on lavapipe: every segment as one command buffer, with the barriers of the schedule and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from edgec.emit.constants import layout_constants
+from edgec.emit.gpu.dialect import Glsl
+from edgec.emit.gpu.memory import io_offsets
+from edgec.emit.gpu.placement import place
+from edgec.emit.gpu.schedule import schedule
+from edgec.emit.gpu.shader import Shader
+from edgec.emit.gpu.shaders import shaders
+from edgec.program.expr import bound
+from edgec.program.program import Program
+from edgec.targets import Target
+from tests.gpu.lavapipe import Step, run_steps
+
+ARENA_BEFORE = 0x5A  # what a caller's memory may hold
+
+
+def on_the_cpu(program: Program, target: Target) -> list[str]:
+    """Why the calls that are the CPU's are."""
+    layout_constants(program)
+    return [f"{call.call.name} {reason}" for call, reason in zip(program.calls, place(program, target), strict=True) if reason]
+
+
+def run_program(program: Program, target: Target, inputs: Sequence[np.ndarray], variant: str = "base") -> list[np.ndarray]:
+    """The outputs of a planned Program all of whose calls have shaders."""
+    weights = layout_constants(program)
+    offsets = io_offsets(program)
+    io = bytearray([0x5A]) * offsets[""]
+    for port, array in zip(program.inputs, inputs, strict=True):
+        data = np.ascontiguousarray(array, port.dtype.numpy).tobytes()
+        io[offsets[port.buffer] : offsets[port.buffer] + len(data)] = data
+    found = shaders(program, target, Glsl(target.signed_activations))
+    barriers = schedule(program, [""] * len(found)).barriers
+    steps = []
+    for index, shader in enumerate(found):
+        assert isinstance(shader, Shader)
+        steps.append(Step(shader.source, shader.grid, index in barriers))
+    arena = bytes([ARENA_BEFORE]) * max(program.arena_bytes, 4)
+    _, result = run_steps(steps, arena, weights, bytes(io), variant)
+    return [
+        np.frombuffer(result, port.dtype.numpy, count := int(np.prod([bound(extent) for extent in port.shape], dtype=int)), offsets[port.buffer])
+        [:count].reshape([bound(extent) for extent in port.shape])
+        for port in program.outputs
+    ]  # fmt: skip
