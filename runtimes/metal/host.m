@@ -1,0 +1,253 @@
+/* NAME on an Apple GPU: the shaders of NAME_metal_source.c through Metal, behind the functions of NAME_gpu.h.
+
+   Compiles with ARC and without. All that an instance holds is in the caller's memory: Metal's objects as pointers that
+   own one reference each, which NAME_gpu_stop gives up. */
+#import <Foundation/Foundation.h>
+#import <Metal/Metal.h>
+
+#include <TargetConditionals.h>
+#include <string.h>
+
+#include "NAME_gpu.h"
+#include "NAME_internal.h"
+#include "NAME_metal.h"
+
+/* Take over what a method called new... or copy... returned; take a share in what any other returned. CFRelease ends both. */
+#if __has_feature(objc_arc)
+#define OWNED(object) CFBridgingRetain(object)
+#define SHARED(object) CFBridgingRetain(object)
+#define AS(type, pointer) ((__bridge type)(pointer))
+#define RELEASE_SEMAPHORE(semaphore) (void)(semaphore)
+#else
+#define OWNED(object) ((CFTypeRef)(object))
+#define SHARED(object) CFRetain((CFTypeRef)(object))
+#define AS(type, pointer) ((type)(pointer))
+#define RELEASE_SEMAPHORE(semaphore) dispatch_release(semaphore)
+#endif
+
+#define DEFAULT_SECONDS 10.0
+#define MOST_SECONDS 1e6
+
+struct gpu {
+    struct NAME_offload offload;
+    struct NAME_gpu_options options;
+    const NAME_t *instance;
+    CFTypeRef device, queue, arena, weights, io;
+    CFTypeRef pipelines[MACRO_CALLS];
+    const void *copied; /* the weights that the buffer is a copy of */
+    int late;           /* commands that ran out of time may still be writing */
+    char name[128];     /* of the device */
+};
+
+typedef char memory_is_enough[sizeof(struct gpu) <= MACRO_GPU_BYTES ? 1 : -1];
+
+static int fail(const struct gpu *gpu, int status, const char *what, NSString *detail) {
+    const char *const why = detail != nil ? [detail UTF8String] : NULL;
+    NSString *const text = [NSString stringWithFormat:@"%s: %s", what, why != NULL ? why : NAME_strerror(status)];
+    if (gpu->options.message != NULL) gpu->options.message(gpu->options.user, [text UTF8String]);
+    return status;
+}
+
+static void let_go(CFTypeRef *object) {
+    if (*object != NULL) CFRelease(*object);
+    *object = NULL;
+}
+
+/* The system's own choice, or of a Mac's several devices the one that the options number. */
+static CFTypeRef choose_device(int number) {
+    CFTypeRef chosen = NULL;
+    if (number < 0) return OWNED(MTLCreateSystemDefaultDevice());
+#if TARGET_OS_OSX
+    CFTypeRef all = OWNED(MTLCopyAllDevices());
+    NSArray<id<MTLDevice>> *const devices = AS(NSArray *, all);
+    if ((NSUInteger)number < [devices count]) chosen = SHARED([devices objectAtIndex:(NSUInteger)number]);
+    let_go(&all);
+#else
+    if (number == 0) chosen = OWNED(MTLCreateSystemDefaultDevice());
+#endif
+    return chosen;
+}
+
+static int open_device(struct gpu *gpu) {
+    gpu->device = choose_device(gpu->options.device);
+    if (gpu->device == NULL) return fail(gpu, MACRO_NO_GPU, "Metal", @"no device");
+    id<MTLDevice> device = AS(id<MTLDevice>, gpu->device);
+    strncpy(gpu->name, [[device name] UTF8String], sizeof gpu->name - 1);
+    gpu->queue = OWNED([device newCommandQueue]);
+    return gpu->queue != NULL ? MACRO_OK : fail(gpu, MACRO_GPU_MEMORY, "command queue", nil);
+}
+
+/* The embedded source, compiled so that every operation is a binary32 operation with one rounding. */
+static CFTypeRef compile(const struct gpu *gpu, NSError **error) {
+    CFTypeRef held_text = OWNED([[NSMutableString alloc] init]), held_options = OWNED([[MTLCompileOptions alloc] init]);
+    NSMutableString *const text = AS(NSMutableString *, held_text);
+    MTLCompileOptions *const options = AS(MTLCompileOptions *, held_options);
+    for (const char *const *piece = NAME_metal_source; *piece != NULL; piece++) [text appendString:[NSString stringWithUTF8String:*piece]];
+#if defined(__MAC_15_0) || defined(__IPHONE_18_0)
+    if (@available(macOS 15.0, iOS 18.0, *)) {
+        options.mathMode = MTLMathModeSafe;
+        options.mathFloatingPointFunctions = MTLMathFloatingPointFunctionsPrecise;
+    } else
+#endif
+    {
+        options.fastMathEnabled = NO;
+    }
+    CFTypeRef library = OWNED([AS(id<MTLDevice>, gpu->device) newLibraryWithSource:text options:options error:error]);
+    let_go(&held_options);
+    let_go(&held_text);
+    return library;
+}
+
+/* One pipeline. Its thread groups must fit what the device grants this kernel. */
+static int make_pipeline(struct gpu *gpu, CFTypeRef library, int32_t call) {
+    const struct NAME_metal_kernel *const kernel = &NAME_metal_kernels[call];
+    id<MTLDevice> device = AS(id<MTLDevice>, gpu->device);
+    NSError *error = nil;
+    CFTypeRef function = OWNED([AS(id<MTLLibrary>, library) newFunctionWithName:[NSString stringWithUTF8String:kernel->name]]);
+    if (function == NULL) return fail(gpu, MACRO_GPU_SHADER, kernel->name, @"not in the library");
+    if ([device maxThreadgroupMemoryLength] < kernel->shared_bytes) {
+        let_go(&function);
+        return fail(gpu, MACRO_GPU_UNFIT, kernel->name, @"needs more threadgroup memory than the device has");
+    }
+    gpu->pipelines[call] = OWNED([device newComputePipelineStateWithFunction:AS(id<MTLFunction>, function) error:&error]);
+    let_go(&function);
+    if (gpu->pipelines[call] == NULL) return fail(gpu, MACRO_GPU_SHADER, kernel->name, [error localizedDescription]);
+    const NSUInteger most = [AS(id<MTLComputePipelineState>, gpu->pipelines[call]) maxTotalThreadsPerThreadgroup];
+    if (most < (NSUInteger)kernel->group[0] * kernel->group[1] * kernel->group[2]) {
+        return fail(gpu, MACRO_GPU_UNFIT, kernel->name, @"needs more threads in a group than the device grants");
+    }
+    return MACRO_OK;
+}
+
+static int make_pipelines(struct gpu *gpu) {
+    NSError *error = nil;
+    CFTypeRef library = compile(gpu, &error);
+    int status = MACRO_OK;
+    if (library == NULL) return fail(gpu, MACRO_GPU_SHADER, "shaders", [error localizedDescription]);
+    for (int32_t call = 0; call < MACRO_CALLS && status == MACRO_OK; call++) {
+        if (NAME_metal_kernels[call].name != NULL) status = make_pipeline(gpu, library, call);
+    }
+    let_go(&library);
+    return status;
+}
+
+/* Memory that both processors see. It is Metal's, not the caller's, so that commands which ran out of time never write
+   into memory that the caller has taken back. */
+static CFTypeRef make_buffer(const struct gpu *gpu, size_t bytes) {
+    id<MTLDevice> device = AS(id<MTLDevice>, gpu->device);
+    if (bytes > [device maxBufferLength]) return NULL;
+    CFTypeRef buffer = OWNED([device newBufferWithLength:bytes options:MTLResourceStorageModeShared]);
+    if (buffer != NULL && [AS(id<MTLBuffer>, buffer) contents] == NULL) let_go(&buffer);
+    return buffer;
+}
+
+static int make_buffers(struct gpu *gpu) {
+    gpu->arena = make_buffer(gpu, gpu->instance->arena_bytes);
+    gpu->weights = make_buffer(gpu, MACRO_WEIGHTS_BYTES);
+    gpu->io = make_buffer(gpu, MACRO_GPU_IO_BYTES);
+    if (gpu->arena == NULL || gpu->weights == NULL || gpu->io == NULL) return fail(gpu, MACRO_GPU_MEMORY, "buffers", nil);
+    gpu->offload.arena = (unsigned char *)[AS(id<MTLBuffer>, gpu->arena) contents];
+    gpu->offload.io = (unsigned char *)[AS(id<MTLBuffer>, gpu->io) contents];
+    return MACRO_OK;
+}
+
+static void encode(const struct gpu *gpu, id<MTLComputeCommandEncoder> encoder, int32_t first, int32_t end) {
+    const CFTypeRef buffers[] = {gpu->arena, gpu->weights, gpu->io};
+    for (NSUInteger i = 0; i < 3; i++) [encoder setBuffer:AS(id<MTLBuffer>, buffers[i]) offset:0 atIndex:i];
+    for (int32_t call = first; call < end; call++) {
+        const struct NAME_metal_kernel *const kernel = &NAME_metal_kernels[call];
+        if (kernel->barrier) [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
+        [encoder setComputePipelineState:AS(id<MTLComputePipelineState>, gpu->pipelines[call])];
+        [encoder dispatchThreadgroups:MTLSizeMake(kernel->grid[0], kernel->grid[1], kernel->grid[2])
+                threadsPerThreadgroup:MTLSizeMake(kernel->group[0], kernel->group[1], kernel->group[2])];
+    }
+    [encoder endEncoding];
+}
+
+/* What became of commands that have ended. */
+static int outcome(const struct gpu *gpu, id<MTLCommandBuffer> commands) {
+    NSError *const error = [commands error];
+    if ([commands status] == MTLCommandBufferStatusCompleted) return MACRO_OK;
+    int status = MACRO_GPU_LOST;
+    if (error != nil && [error code] == MTLCommandBufferErrorTimeout) status = MACRO_GPU_TIMEOUT;
+    if (error != nil && [error code] == MTLCommandBufferErrorOutOfMemory) status = MACRO_GPU_MEMORY;
+    return fail(gpu, status, "commands", [error localizedDescription]);
+}
+
+static int run_segment(struct gpu *gpu, int32_t first, int32_t end) {
+    id<MTLCommandBuffer> commands = [AS(id<MTLCommandQueue>, gpu->queue) commandBuffer];
+    id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoderWithDispatchType:MTLDispatchTypeConcurrent];
+    if (encoder == nil) return fail(gpu, MACRO_GPU_MEMORY, "commands", nil);
+    encode(gpu, encoder, first, end);
+    dispatch_semaphore_t ended = dispatch_semaphore_create(0);
+    if (ended == NULL) return fail(gpu, MACRO_GPU_MEMORY, "semaphore", nil);
+    [commands addCompletedHandler:^(id<MTLCommandBuffer> done) {
+      (void)done;
+      dispatch_semaphore_signal(ended);
+    }];
+    [commands commit];
+    const int64_t patience = (int64_t)(gpu->options.timeout_seconds * 1e9);
+    gpu->late = dispatch_semaphore_wait(ended, dispatch_time(DISPATCH_TIME_NOW, patience)) != 0;
+    RELEASE_SEMAPHORE(ended); /* the handler has a share of its own */
+    return gpu->late ? fail(gpu, MACRO_GPU_TIMEOUT, "commands", nil) : outcome(gpu, commands);
+}
+
+/* The offload's `run`. After a time-out nothing runs any more, since the late commands use the same buffers. */
+static int run(void *user, int32_t first, int32_t end) {
+    struct gpu *const gpu = (struct gpu *)user;
+    if (gpu->late) return MACRO_GPU_TIMEOUT;
+    @autoreleasepool {
+        if (gpu->copied != gpu->instance->weights) {
+            gpu->copied = gpu->instance->weights;
+            memcpy([AS(id<MTLBuffer>, gpu->weights) contents], gpu->copied, MACRO_WEIGHTS_BYTES);
+        }
+        return run_segment(gpu, first, end);
+    }
+}
+
+static void release_all(struct gpu *gpu) {
+    CFTypeRef *const others[] = {&gpu->io, &gpu->weights, &gpu->arena, &gpu->queue, &gpu->device};
+    for (int i = 0; i < MACRO_CALLS; i++) let_go(&gpu->pipelines[i]);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) let_go(others[i]);
+}
+
+int NAME_gpu_start(NAME_t *instance, void *memory, size_t bytes, const struct NAME_gpu_options *options) {
+    struct gpu *const gpu = (struct gpu *)memory;
+    int status;
+    if (instance == NULL || memory == NULL || bytes < MACRO_GPU_BYTES) return MACRO_BAD_ARGUMENT;
+    if ((uintptr_t)memory % MACRO_ARENA_ALIGNMENT != 0) return MACRO_ARENA_MISALIGNED;
+    if (instance->kernels == NULL) return MACRO_NOT_INITIALIZED;
+    NAME_gpu_stop(instance);
+    memset(gpu, 0, sizeof *gpu);
+    gpu->options.device = -1;
+    if (options != NULL) gpu->options = *options;
+    if (!(gpu->options.timeout_seconds > 0.0)) gpu->options.timeout_seconds = DEFAULT_SECONDS;
+    if (gpu->options.timeout_seconds > MOST_SECONDS) gpu->options.timeout_seconds = MOST_SECONDS;
+    gpu->instance = instance;
+    gpu->offload.user = gpu;
+    gpu->offload.segment_end = NAME_metal_segment_end;
+    gpu->offload.run = run;
+    @autoreleasepool {
+        status = open_device(gpu);
+        if (status == MACRO_OK) status = make_pipelines(gpu);
+        if (status == MACRO_OK) status = make_buffers(gpu);
+        if (status != MACRO_OK) release_all(gpu);
+    }
+    if (status == MACRO_OK) instance->offload = &gpu->offload;
+    return status;
+}
+
+/* Commands that ran out of time keep what they use until they end. */
+void NAME_gpu_stop(NAME_t *instance) {
+    if (instance == NULL || instance->offload == NULL) return;
+    struct gpu *const gpu = (struct gpu *)instance->offload->user;
+    instance->offload = NULL;
+    @autoreleasepool {
+        release_all(gpu);
+    }
+}
+
+const char *NAME_gpu_device(const NAME_t *instance) {
+    if (instance == NULL || instance->offload == NULL) return "none";
+    return ((const struct gpu *)instance->offload->user)->name;
+}

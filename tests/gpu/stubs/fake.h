@@ -1,0 +1,32 @@
+/* A Metal for tests: what it shall fail at, and what it was asked. Kernels are C functions. */
+#pragma once
+#include <stdint.h>
+
+struct fake_kernel {
+    const char *name;
+    void (*run)(uint32_t *arena, const uint32_t *weights, uint32_t *io, const uint32_t grid[3], const uint32_t group[3]);
+};
+
+struct fake_metal {
+    /* faults */
+    int devices;              /* how many there are; the default device is the first */
+    int no_queue, no_commands, no_encoder;
+    int bad_source;           /* the compiler refuses it */
+    int bad_pipeline;         /* pipelines that succeed before one fails, plus one; 0: none fails */
+    int missing_function;     /* the same of functions */
+    int missing_buffer;       /* the same of buffers */
+    unsigned long most_threads, most_shared, most_bytes;
+    int error;                /* code of the error that commands end with */
+    int delay_ms;             /* how long commands take */
+    int backwards;            /* run the dispatches between two barriers from the last to the first */
+    /* what happened */
+    int safe_math;            /* 1: by mathMode, 2: by fastMathEnabled = NO */
+    int alive;                /* objects that are not deallocated */
+    int command_buffers, barriers, dispatches, pipelines;
+    char *source;             /* the last one, of malloc */
+};
+
+extern struct fake_metal fake_metal;
+extern const struct fake_kernel fake_kernels[]; /* of the test, ended by a NULL name */
+
+void fake_metal_wait(void); /* until all commands have ended */

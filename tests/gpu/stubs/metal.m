@@ -1,0 +1,288 @@
+/* Metal, as far as the host uses it: records what it is asked, runs kernels that are C functions on a thread of its own, and
+   fails where the test wants it to. */
+#import <Metal/Metal.h>
+#import "fake.h"
+#import "foundation.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct fake_metal fake_metal = {.devices = 1, .most_threads = 1024, .most_shared = 32768, .most_bytes = 1ul << 30};
+static int running;
+
+/* Counts down to the one that shall fail. */
+static int fails(int *countdown) { return *countdown > 0 && --*countdown == 0; }
+
+static NSError *failure(NSInteger code) { return [[[NSError alloc] initWithCode:code] autorelease]; }
+
+void fake_metal_wait(void) {
+    const struct timespec moment = {0, 1000000};
+    while (__atomic_load_n(&running, __ATOMIC_SEQ_CST) > 0) nanosleep(&moment, NULL);
+}
+
+@implementation MTLCompileOptions
+- (instancetype)init {
+    fake_metal.safe_math = 0;
+    return self;
+}
+- (void)setFastMathEnabled:(BOOL)fast {
+    fake_metal.safe_math = fast ? 0 : 2;
+}
+- (BOOL)fastMathEnabled {
+    return fake_metal.safe_math != 2;
+}
+#ifndef OLD_SDK
+- (void)setMathMode:(MTLMathMode)mode {
+    fake_metal.safe_math = mode == MTLMathModeSafe;
+}
+- (MTLMathMode)mathMode {
+    return MTLMathModeSafe;
+}
+- (void)setMathFloatingPointFunctions:(MTLMathFloatingPointFunctions)functions {
+    if (functions != MTLMathFloatingPointFunctionsPrecise) abort();
+}
+- (MTLMathFloatingPointFunctions)mathFloatingPointFunctions {
+    return MTLMathFloatingPointFunctionsPrecise;
+}
+#endif
+@end
+
+@interface Function : NSObject <MTLFunction> {
+@public
+    const struct fake_kernel *kernel;
+}
+@end
+@implementation Function
+@end
+
+@interface Pipeline : NSObject <MTLComputePipelineState> {
+@public
+    const struct fake_kernel *kernel;
+}
+@end
+@implementation Pipeline
+- (NSUInteger)maxTotalThreadsPerThreadgroup {
+    return fake_metal.most_threads;
+}
+@end
+
+@interface Buffer : NSObject <MTLBuffer> {
+@public
+    void *bytes;
+    NSUInteger length;
+}
+@end
+@implementation Buffer
+- (void *)contents {
+    return bytes;
+}
+- (NSUInteger)length {
+    return length;
+}
+- (void)dealloc {
+    free(bytes);
+    [super dealloc];
+}
+@end
+
+@interface Library : NSObject <MTLLibrary>
+@end
+@implementation Library
+- (id<MTLFunction>)newFunctionWithName:(NSString *)name {
+    const struct fake_kernel *kernel = fake_kernels;
+    while (kernel->name != NULL && strcmp(kernel->name, [name UTF8String]) != 0) kernel++;
+    if (kernel->name == NULL || fails(&fake_metal.missing_function)) return nil;
+    Function *const function = [[Function alloc] init];
+    function->kernel = kernel;
+    return function;
+}
+@end
+
+struct dispatch {
+    Pipeline *pipeline;
+    Buffer *buffers[3];
+    uint32_t grid[3], group[3];
+    int barrier;
+};
+
+@interface Commands : NSObject <MTLCommandBuffer> {
+@public
+    struct dispatch list[4096];
+    int count, ended_encoding;
+    MTLCommandBufferHandler handler;
+    MTLCommandBufferStatus state;
+    NSError *wrong;
+}
+@end
+
+@interface Encoder : NSObject <MTLComputeCommandEncoder> {
+@public
+    Commands *commands;
+    struct dispatch next;
+}
+@end
+
+@implementation Encoder
+- (void)setComputePipelineState:(id<MTLComputePipelineState>)state {
+    next.pipeline = (Pipeline *)state;
+}
+- (void)setBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index {
+    if (offset != 0 || index > 2) abort();
+    next.buffers[index] = (Buffer *)buffer;
+}
+- (void)memoryBarrierWithScope:(MTLBarrierScope)scope {
+    if (scope != MTLBarrierScopeBuffers) abort();
+    next.barrier = 1;
+    fake_metal.barriers++;
+}
+- (void)dispatchThreadgroups:(MTLSize)groups threadsPerThreadgroup:(MTLSize)threads {
+    if (commands->ended_encoding || next.pipeline == nil || commands->count == 4096) abort();
+    struct dispatch *const dispatch = &commands->list[commands->count++];
+    *dispatch = next;
+    const uint32_t grid[3] = {(uint32_t)groups.width, (uint32_t)groups.height, (uint32_t)groups.depth};
+    const uint32_t group[3] = {(uint32_t)threads.width, (uint32_t)threads.height, (uint32_t)threads.depth};
+    memcpy(dispatch->grid, grid, sizeof grid);
+    memcpy(dispatch->group, group, sizeof group);
+    [dispatch->pipeline retain];
+    for (int i = 0; i < 3; i++) [dispatch->buffers[i] retain];
+    next.barrier = 0;
+    fake_metal.dispatches++;
+}
+- (void)endEncoding {
+    commands->ended_encoding = 1;
+}
+@end
+
+static void run_dispatch(const struct dispatch *dispatch) {
+    uint32_t *const regions[3] = {dispatch->buffers[0]->bytes, dispatch->buffers[1]->bytes, dispatch->buffers[2]->bytes};
+    dispatch->pipeline->kernel->run(regions[0], regions[1], regions[2], dispatch->grid, dispatch->group);
+}
+
+static void run_all(const Commands *commands) {
+    for (int first = 0, end; first < commands->count; first = end) {
+        for (end = first + 1; end < commands->count && !commands->list[end].barrier; end++) continue;
+        for (int i = 0; i < end - first; i++) run_dispatch(&commands->list[fake_metal.backwards ? end - 1 - i : first + i]);
+    }
+}
+
+static void *gpu_thread(void *argument) {
+    Commands *const commands = argument;
+    const struct timespec delay = {fake_metal.delay_ms / 1000, fake_metal.delay_ms % 1000 * 1000000l};
+    nanosleep(&delay, NULL);
+    @autoreleasepool {
+        if (fake_metal.error == 0) run_all(commands);
+        if (fake_metal.error != 0) commands->wrong = [failure(fake_metal.error) retain];
+        commands->state = fake_metal.error == 0 ? MTLCommandBufferStatusCompleted : MTLCommandBufferStatusError;
+        if (commands->handler != NULL) commands->handler(commands);
+        [commands release];
+    }
+    __atomic_sub_fetch(&running, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+@implementation Commands
+- (MTLCommandBufferStatus)status {
+    return state;
+}
+- (NSError *)error {
+    return wrong;
+}
+- (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDispatchType:(MTLDispatchType)type {
+    if (type != MTLDispatchTypeConcurrent) abort();
+    if (fake_metal.no_encoder) return nil;
+    Encoder *const encoder = [[[Encoder alloc] init] autorelease];
+    encoder->commands = self;
+    return encoder;
+}
+- (void)addCompletedHandler:(MTLCommandBufferHandler)block {
+    if (state != MTLCommandBufferStatusNotEnqueued || handler != NULL) abort();
+    handler = _Block_copy((const void *)block);
+}
+- (void)commit {
+    pthread_t thread;
+    if (!ended_encoding || state != MTLCommandBufferStatusNotEnqueued) abort();
+    state = MTLCommandBufferStatusCommitted;
+    __atomic_add_fetch(&running, 1, __ATOMIC_SEQ_CST);
+    [self retain];
+    if (pthread_create(&thread, NULL, gpu_thread, self) != 0) abort();
+    pthread_detach(thread);
+}
+- (void)dealloc {
+    if (state == MTLCommandBufferStatusCommitted) abort();
+    for (int i = 0; i < count; i++) {
+        [list[i].pipeline release];
+        for (int j = 0; j < 3; j++) [list[i].buffers[j] release];
+    }
+    if (handler != NULL) _Block_release((const void *)handler);
+    [wrong release];
+    [super dealloc];
+}
+@end
+
+@interface Queue : NSObject <MTLCommandQueue>
+@end
+@implementation Queue
+- (id<MTLCommandBuffer>)commandBuffer {
+    if (fake_metal.no_commands) return nil;
+    fake_metal.command_buffers++;
+    return [[[Commands alloc] init] autorelease];
+}
+@end
+
+@interface Device : NSObject <MTLDevice> {
+@public
+    NSUInteger number;
+}
+@end
+@implementation Device
+- (NSString *)name {
+    return [NSString stringWithFormat:@"Fake GPU %d", (int)number];
+}
+- (NSUInteger)maxThreadgroupMemoryLength {
+    return fake_metal.most_shared;
+}
+- (NSUInteger)maxBufferLength {
+    return fake_metal.most_bytes;
+}
+- (id<MTLCommandQueue>)newCommandQueue {
+    return fake_metal.no_queue ? nil : [[Queue alloc] init];
+}
+- (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
+    if (options != MTLResourceStorageModeShared || length == 0) abort();
+    if (fails(&fake_metal.missing_buffer)) return nil;
+    Buffer *const buffer = [[Buffer alloc] init];
+    buffer->bytes = calloc(1, length);
+    buffer->length = length;
+    return buffer;
+}
+- (id<MTLLibrary>)newLibraryWithSource:(NSString *)source options:(MTLCompileOptions *)options error:(NSError **)error {
+    if (options == nil) abort();
+    free(fake_metal.source);
+    fake_metal.source = strdup([source UTF8String]);
+    if (fake_metal.bad_source) *error = failure(3);
+    return fake_metal.bad_source ? nil : [[Library alloc] init];
+}
+- (id<MTLComputePipelineState>)newComputePipelineStateWithFunction:(id<MTLFunction>)function error:(NSError **)error {
+    if (fails(&fake_metal.bad_pipeline)) {
+        *error = failure(2);
+        return nil;
+    }
+    Pipeline *const pipeline = [[Pipeline alloc] init];
+    pipeline->kernel = ((Function *)function)->kernel;
+    fake_metal.pipelines++;
+    return pipeline;
+}
+@end
+
+static id make_device(NSUInteger number) {
+    Device *const device = [[Device alloc] init];
+    device->number = number;
+    return device;
+}
+
+id<MTLDevice> MTLCreateSystemDefaultDevice(void) { return fake_metal.devices > 0 ? make_device(0) : nil; }
+
+NSArray<id<MTLDevice>> *MTLCopyAllDevices(void) { return [[NSArray alloc] initWithObject:make_device count:(NSUInteger)fake_metal.devices]; }
