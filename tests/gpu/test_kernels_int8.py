@@ -9,15 +9,20 @@ import numpy as np
 import pytest
 
 from edgec.emit.constants import layout_constants
+from edgec.emit.gpu import kernels_int8, tiles
 from edgec.emit.gpu.dialect import Dialect, Glsl, Metal
 from edgec.emit.gpu.kernels_int8 import int8_shader
 from edgec.emit.gpu.shader import Shader
+from edgec.emit.gpu.tiles import TILES, choose_tile, with_depths
 from edgec.ir.types import DType
 from edgec.program.expr import const
+from edgec.program.kernels import PoolAverageInt8, PoolMaxInt8
 from edgec.program.program import Buffer, Call, Kind, Pointer, Program, TemplateCall
 from edgec.targets import Target
 from tests.gpu.lavapipe import VARIANTS, run_shader
-from tests.kernels.int8_cases import conv_case
+from tests.kernels.int8_cases import any_case, conv_case, depthwise_case
+from tests.kernels.test_pools import expected as pooled
+from tests.kernels.test_pools import random_pool
 
 X86 = Target("x86-64", "", "x86_64", "linux", ("portable",), False, 4)
 ARM = Target("linux-arm64", "", "aarch64", "linux", ("portable",), True, 8)
@@ -31,6 +36,7 @@ class Planned:
 
     program: Program
     arena: np.ndarray  # uint8
+    weights: bytes
     y: slice
 
     @property
@@ -68,13 +74,12 @@ def planned(random: np.random.Generator, arguments: Any, shift: int = 0) -> Plan
             place = slice(start, start + flat.size) if field.name == "y" else place
     call = Call("test", (), (), ("x",), ("y",), 1)
     program.calls.append(TemplateCall(call, replace(arguments, **pointers), const(1), 0))
-    return Planned(program, np.frombuffer(bytes(arena), np.uint8), place)
+    return Planned(program, np.frombuffer(bytes(arena), np.uint8), layout_constants(program), place)
 
 
 def check(case: Planned, expected: np.ndarray, signed: bool, variant: str) -> None:
-    weights = layout_constants(case.program)
     shader = case.shader(Glsl(signed))
-    arena, _ = run_shader(shader.source, shader.group, shader.grid, case.arena.tobytes(), weights, bytes(4), variant)
+    arena, _ = run_shader(shader.source, shader.group, shader.grid, case.arena.tobytes(), case.weights, bytes(4), variant)
     wanted = case.arena.copy()
     wanted[case.y] = expected.view(np.uint8)
     np.testing.assert_array_equal(np.frombuffer(arena, np.uint8), wanted)
@@ -95,3 +100,90 @@ def test_convolutions_give_the_bytes_of_the_contract(number: int, target: Target
     random = np.random.default_rng([number, target.signed_activations])
     arguments, expected = conv_case(random, target, groups, ci, co, simple, residual)
     check(planned(random, arguments, shift), expected, target.signed_activations, VARIANTS[number % 3])
+
+
+@pytest.mark.parametrize("number", range(len(TILES)))
+def test_every_tile_gives_the_same_bytes_whatever_the_size(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    depths = [tile for tile in with_depths() if replace(tile, depth=0) == TILES[number]]
+    for index, tile in enumerate((depths[0], depths[-1])):
+        monkeypatch.setattr(kernels_int8, "choose_tile", lambda *_, tile=tile: tile)
+        random = np.random.default_rng([7, number, index])
+        target, channels = TARGETS[(number + index) % 2], [(1, 20, 70), (2, 9, 19), (1, 260, 36)][(number + index) % 3]
+        arguments, expected = conv_case(random, target, *channels, index % 2 == 0, index % 2 == 1)
+        check(planned(random, arguments), expected, target.signed_activations, VARIANTS[(number + index) % 3])
+
+
+def test_more_workgroups_than_one_dimension_has_store_each_output_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "MOST_GROUPS", 2)
+    random = np.random.default_rng(12)
+    surplus = 0
+    for arguments, expected in (conv_case(random, X86, 3, 8, 7, True, True), depthwise_case(random, X86, 70)):
+        case = planned(random, arguments)
+        shader = case.shader(Glsl(False))
+        assert shader.grid[1] > 1
+        surplus += "store nothing" in shader.source
+        check(case, expected, False, "base")
+    assert surplus == 1
+
+
+DEPTHWISE = [(1, 0), (3, 0), (16, 0), (20, 1), (37, 0), (64, 2), (100, 0), (8, 0)]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=["unsigned", "signed"])
+@pytest.mark.parametrize("number", range(len(DEPTHWISE)))
+def test_depthwise_convolutions_give_the_bytes_of_the_contract(number: int, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    channels, shift = DEPTHWISE[number]
+    random = np.random.default_rng([1, number, target.signed_activations])
+    monkeypatch.setattr(kernels_int8, "ENOUGH", 1 if number % 2 else 1 << 30)  # strips of pixels, or single ones
+    monkeypatch.setattr(kernels_int8, "MOST_COLUMNS", (16, 16, 16, 16, 2)[number % 5])
+    arguments, expected = depthwise_case(random, target, channels)
+    check(planned(random, arguments, shift), expected, target.signed_activations, VARIANTS[number % 3])
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=["unsigned", "signed"])
+@pytest.mark.parametrize("shape", [(1, 5, 3), (2, 3, 4), (1, 16, 8)])
+def test_convolutions_with_any_weights_give_the_bytes_of_the_contract(shape: tuple[int, int, int], target: Target) -> None:
+    random = np.random.default_rng([2, *shape, target.signed_activations])
+    arguments, expected = any_case(random, target, *shape)
+    check(planned(random, arguments), expected, target.signed_activations, VARIANTS[shape[1] % 3])
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=["unsigned", "signed"])
+@pytest.mark.parametrize("kind", [PoolMaxInt8, PoolAverageInt8])
+def test_pools_give_the_bytes_of_the_contract(kind: type, target: Target) -> None:
+    for seed in range(6):
+        case = random_pool(kind, 600 + seed, target.signed_activations)
+        random = np.random.default_rng(seed)
+        check(planned(random, case.arguments, seed % 4), pooled(case.arguments), target.signed_activations, VARIANTS[seed % 3])
+
+
+def test_words_at_the_end_of_a_region_are_not_read_past() -> None:
+    """Every place that a shader may read holds a word of the region: lavapipe's bounds are those of the buffer."""
+    random = np.random.default_rng(5)
+    arguments, expected = conv_case(random, ARM, 1, 5, 4, True, False)
+    case = planned(random, arguments, 3)
+    x = case.program.buffers["x"]
+    source = case.shader(Glsl(True)).source
+    assert f", {(int(x.address or 0) + x.max_bytes - 1) // 4})" in source
+    check(case, expected, True, "dot4")
+
+
+def test_loads_are_what_the_tile_promises() -> None:
+    """A large product reads one word for 128 multiplications and more; a single pixel must read each weight."""
+    large = choose_tile(56 * 56, 256, 64)
+    assert large.loads(64) / (large.pixels * large.lanes * 64 * 4) <= 1 / 128
+    single = choose_tile(1, 1000, 320)
+    assert single.pixels == 1 and single.slices > 1
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_sources_in_metal_keep_to_its_words(signed: bool) -> None:
+    random = np.random.default_rng(3)
+    target = ARM if signed else X86
+    for arguments, _ in (
+        conv_case(random, target, 1, 8, 8, False, True),
+        depthwise_case(random, target, 12),
+        any_case(random, target, 1, 3, 3),
+    ):
+        source = planned(random, arguments).shader(Metal(signed)).source
+        assert "kernel void call_0_test(" in source and "gl_" not in source and "uvec" not in source

@@ -1,27 +1,48 @@
-"""The int8 template kernels as compute shaders: the bytes of docs/int8.md, with the weights as the CPU kernels have them."""
+"""The int8 template kernels as compute shaders: the bytes of docs/int8.md, from the weights as the CPU kernels have them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from edgec.emit.gpu.dialect import Dialect, render_kernel
-from edgec.emit.gpu.shader import Shader
-from edgec.emit.gpu.tiles import (
-    Address,
-    address_of,
-    choose_tile,
-    geometry,
-    is_pointwise,
-    number,
-    spread,
-    stays_inside,
-    word_aligned,
+from edgec.emit.gpu.shader import Shader, kernel_name
+from edgec.emit.gpu.tiles import address_of, choose_tile, geometry, is_pointwise, number, spread, stays_inside
+from edgec.program.kernels import (
+    CHANNEL_BLOCK,
+    LANES,
+    TEMPLATES,
+    ConvInt8,
+    ConvInt8Any,
+    DepthwiseInt8,
+    PoolAverageInt8,
+    PoolMaxInt8,
 )
-from edgec.program.kernels import LANES, ConvInt8
-from edgec.program.program import Program, TemplateCall
+from edgec.program.program import Pointer, Program, TemplateCall
+
+GROUP = 64  # invocations of a workgroup that share nothing
+ENOUGH = 4096  # invocations that keep a GPU busy
+LONGEST_STRIP = 4  # pixels of a row that one invocation of a depthwise kernel makes
+MOST_COLUMNS = 16  # columns of a window that are written out
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An 8-bit tensor of pixels. aligned: four channels from a multiple of four on are one word of memory."""
+
+    region: str
+    byte: int
+    last_word: int  # of the region: the last one that holds any of the tensor's buffer
+    stride: int  # bytes from one pixel to the next
+    aligned: bool
+
+    @property
+    def words(self) -> int:
+        """Loads for four channels."""
+        return 1 if self.aligned else 2
 
 
 def int8_shader(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> Shader | None:
@@ -30,83 +51,158 @@ def int8_shader(program: Program, index: int, call: TemplateCall, dialect: Diale
     return rule(program, index, call, dialect) if rule is not None else None
 
 
-def _conv_int8(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> Shader:
+def _conv(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> Shader:
     a = call.arguments
     assert isinstance(a, ConvInt8)
+    n = _numbers(a)
     g = geometry(a.window)
-    pixels, lanes = g["batch"] * g["out_height"] * g["out_width"], number(a.out_channels)
-    taps, in_channels, parts = g["kernel_height"] * g["kernel_width"], number(a.in_channels), number(a.groups)
-    panels, tap_rows = -(-lanes // LANES), -(-in_channels // 4)
+    pixels, lanes, parts, taps = g["batch"] * g["out_height"] * g["out_width"], n["out_channels"], n["groups"], _taps(g)
+    panels, tap_rows = -(-lanes // LANES), -(-n["in_channels"] // 4)  # rows: words that a lane's sum multiplies
     weight_rows = number(program.buffers[a.weights.buffer].size) // (parts * panels * taps * LANES * 4)
     rows = taps * tap_rows
     tile = choose_tile(pixels, lanes, rows, parts)
     pixel_tiles, lane_tiles = -(-pixels // tile.pixels), -(-lanes // tile.lanes)
     groups = parts * pixel_tiles * lane_tiles
     grid, offered = spread(groups)
-    run = _together(parts, in_channels)
-    x = _operand(address_of(program, a.x), g["in_pixel_stride"], run)
-    y = _operand(address_of(program, a.y), g["out_pixel_stride"], _together(parts, lanes))
-    residual, add = _residual(program, a, _together(parts, lanes))
-    name = f"call_{index}_conv_int8"
-    source = render_kernel(
-        "conv_int8", dialect, name=name, tile=tile, g=g, grid=grid, groups=groups, surplus=offered > groups, pixel_tiles=pixel_tiles,
-        lane_tiles=lane_tiles, panels=panels, taps=taps, rows=rows, tap_rows=tap_rows, weight_rows=weight_rows, in_channels=in_channels,
-        out_channels=lanes, pointwise=is_pointwise(g), padded=not stays_inside(g), x=x, y=y, residual=residual, add=add,
-        weights=address_of(program, a.weights), bias=address_of(program, a.bias), scale=address_of(program, a.scale),
-        zero_word=_four_times(number(a.zero_x)), activation="signed" if dialect.signed_activations else "unsigned", **_bounds(a),
-    )  # fmt: skip
-    stored = parts * pixels * (-(-lanes // 4)) * (0 if residual is None else residual["words"])
+    x = _operand(program, a.x, g["in_pixel_stride"], parts, n["in_channels"])
+    y = _operand(program, a.y, g["out_pixel_stride"], parts, lanes)
+    residual = None if a.residual is None else _operand(program, a.residual, n["residual_pixel_stride"], parts, lanes)
+    facts = _common(program, a, g, dialect) | {
+        "tile": tile, "g": g, "grid": grid, "groups": groups, "surplus": offered > groups, "pixel_tiles": pixel_tiles,
+        "lane_tiles": lane_tiles, "panels": panels, "taps": taps, "rows": rows, "tap_rows": tap_rows, "weight_rows": weight_rows,
+        "x": x, "y": y, "residual": residual, "add": _sum(a), "pointwise": is_pointwise(g),
+    }  # fmt: skip
+    name = kernel_name(index, call.call.name)
     constants = groups * tile.pixel_groups * tile.lane_groups * 8
-    loads = groups * tile.loads(rows, x["words"]) + constants + stored
+    added = 0 if residual is None else parts * pixels * -(-lanes // 4) * residual.words
     return Shader(
-        index, name, source, (tile.invocations, 1, 1), grid, tile.shared_words * 4, uses_bytes=not y["aligned"] or lanes % 4 != 0,
-        uses_dot=True, loads=loads, macs=call.call.macs,
+        index, name, render_kernel("conv_int8", dialect, name=name, **facts), (tile.invocations, 1, 1), grid, tile.shared_words * 4,
+        uses_bytes=not y.aligned or lanes % 4 != 0, uses_dot=True, loads=groups * tile.loads(rows, x.words) + constants + added,
+        macs=call.call.macs,
     )  # fmt: skip
 
 
-def _residual(program: Program, a: ConvInt8, run: int) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """The operand that is added, and the numbers of the sum."""
-    if a.residual is None:
-        return None, {}
-    stride = number(a.residual_pixel_stride)
-    operand = _operand(address_of(program, a.residual), stride, run) | {"stride": stride}
-    zero = number(a.add_zero)
-    return operand, {
-        "own": _float(a.add_scale), "other": _float(a.residual_scale), "other_zero": number(a.residual_zero), "zero": zero,
+def _depthwise(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> Shader:
+    a = call.arguments
+    assert isinstance(a, DepthwiseInt8)
+    g = geometry(a.window)
+    channels, width, kernel = number(a.channels), g["out_width"], g["kernel_width"]
+    x, y = _operand(program, a.x, g["in_pixel_stride"]), _operand(program, a.y, g["out_pixel_stride"])
+    words, unrolled = -(-channels // 4), kernel <= MOST_COLUMNS
+    strip = _strip(words * g["batch"] * g["out_height"], width, g) if unrolled else 1
+    columns = _columns(strip, kernel, g["stride_width"], g["dilation_width"]) if unrolled else [(0, [(0, 0)])]
+    strips = -(-width // strip)
+    weight_words = -(-channels // CHANNEL_BLOCK) * CHANNEL_BLOCK // 4
+    facts = {
+        "x": x, "y": y, "words": words, "strip": strip, "strips": strips, "columns": columns, "unrolled": unrolled,
+        "weight_words": weight_words, "checked": not stays_inside(g) or width % strip != 0,
+    }  # fmt: skip
+    items = words * strips * g["out_height"] * g["batch"]
+    each = g["kernel_height"] * (kernel + x.words * (len(columns) if unrolled else kernel)) + 8
+    return _of_items(program, index, call, dialect, items, facts, items * each)
+
+
+def _strip(rows: int, width: int, g: dict[str, int]) -> int:
+    """Pixels of one invocation: more share more, but all invocations together must keep the GPU busy."""
+    fitting = (
+        strip
+        for strip in (LONGEST_STRIP, 2)
+        if rows * -(-width // strip) >= ENOUGH
+        and len(_columns(strip, g["kernel_width"], g["stride_width"], g["dilation_width"])) <= MOST_COLUMNS
+    )
+    return next(fitting, 1)
+
+
+def _columns(strip: int, kernel: int, stride: int, dilation: int) -> list[tuple[int, list[tuple[int, int]]]]:
+    """Each column of x that the strip needs, counted from the first pixel's first one, with the (pixel, tap) pairs that it lies under."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for pixel in range(strip):
+        for tap in range(kernel):
+            found.setdefault(pixel * stride + tap * dilation, []).append((pixel, tap))
+    return sorted(found.items())
+
+
+def _any(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> Shader:
+    a = call.arguments
+    assert isinstance(a, ConvInt8Any)
+    g = geometry(a.window)
+    channels = number(a.groups) * number(a.out_channels)
+    items = g["batch"] * g["out_height"] * g["out_width"] * channels
+    operands = {"x": _operand(program, a.x, 1), "y": _operand(program, a.y, 1), "channels": channels}
+    return _of_items(program, index, call, dialect, items, operands, items * (_taps(g) * number(a.in_channels) * 2 + 2), bytes_only=True)
+
+
+def _pool(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> Shader:
+    a = call.arguments
+    assert isinstance(a, (PoolMaxInt8, PoolAverageInt8))
+    g = geometry(a.window)
+    x, y = _operand(program, a.x, g["in_pixel_stride"]), _operand(program, a.y, g["out_pixel_stride"])
+    words = -(-number(a.channels) // 4)
+    items = words * g["batch"] * g["out_height"] * g["out_width"]
+    return _of_items(program, index, call, dialect, items, {"x": x, "y": y, "words": words}, items * (_taps(g) * x.words + 1))
+
+
+def _of_items(
+    program: Program, index: int, call: TemplateCall, dialect: Dialect, items: int, facts: dict[str, Any], loads: int,
+    bytes_only: bool = False,
+) -> Shader:  # fmt: skip
+    """A kernel whose invocations make one item each."""
+    a: Any = call.arguments
+    g, name = geometry(a.window), kernel_name(index, call.call.name)
+    grid, _ = spread(-(-items // GROUP))
+    whole = _common(program, a, g, dialect) | {"geometry": g, "items": items, "grid": grid} | facts
+    source = render_kernel(TEMPLATES[type(a)], dialect, name=name, **whole)
+    uses_bytes = bytes_only or not facts["y"].aligned or number(whole["channels"]) % 4 != 0
+    return Shader(index, name, source, (GROUP, 1, 1), grid, uses_bytes=uses_bytes, loads=loads, macs=call.call.macs)
+
+
+def _common(program: Program, a: Any, g: dict[str, int], dialect: Dialect) -> dict[str, Any]:
+    """What all kernels' templates may name: the numbers of the arguments, and where the constants lie."""
+    constants = {name: address_of(program, getattr(a, name)) for name in ("weights", "bias", "scale") if hasattr(a, name)}
+    numbers = _numbers(a)
+    zero_word = (numbers.get("zero_x", 0) & 0xFF) * 0x01010101  # four pixels' worth of padding in a word
+    return numbers | constants | {
+        "activation": "signed" if dialect.signed_activations else "unsigned", "zero_word": zero_word, "padded": not stays_inside(g),
+    }  # fmt: skip
+
+
+def _numbers(a: Any) -> dict[str, int]:
+    """The integers among the arguments."""
+    return {field.name: number(getattr(a, field.name)) for field in fields(a) if field.metadata.get("c") == "int32_t"}
+
+
+def _sum(a: ConvInt8) -> dict[str, Any]:
+    """The numbers of a residual sum, relative to its zero point."""
+    own, other, zero = np.float32(a.add_scale), np.float32(a.residual_scale), number(a.add_zero)
+    return {
+        "own": _float(own), "other": _float(other), "exact": _is_exact(own, other), "other_zero": number(a.residual_zero), "zero": zero,
         "low": number(a.add_low) - zero, "high": number(a.add_high) - zero,
     }  # fmt: skip
 
 
-def _operand(address: Address, stride: int, run: int) -> dict[str, Any]:
-    """An 8-bit tensor of pixels, whose channels are read or written four at a time in runs of `run`; words: loads for four."""
-    aligned = word_aligned(address.byte, stride, run)
-    return {
-        "region": address.region,
-        "byte": address.byte,
-        "last_word": address.last_word,
-        "aligned": aligned,
-        "words": 1 if aligned else 2,
-    }
+def _is_exact(*scales: np.float32) -> bool:
+    """Whether sums of 8-bit differences times these need no more than a float's 24 bits: they are small multiples of one power of two."""
+    unit = min((float(np.float64(scale).as_integer_ratio()[1]) ** -1 for scale in scales if scale), default=1.0)
+    return sum(abs(float(scale)) / unit for scale in scales) * 255 < 2**24
 
 
-def _together(parts: int, channels: int) -> int:
-    """Bytes between the channels of one group and those of the next; with one group there is no next."""
-    return channels if parts > 1 else 0
+def _operand(program: Program, pointer: Pointer, stride: int, parts: int = 1, channels: int = 0) -> Operand:
+    """`parts` runs of `channels` channels lie behind one another in a pixel."""
+    place = address_of(program, pointer)
+    aligned = place.byte % 4 == stride % 4 == 0 and (parts == 1 or channels % 4 == 0)
+    return Operand(place.region, place.byte, place.last_word, stride, aligned)
 
 
-def _bounds(a: Any) -> Mapping[str, int]:
-    return {name: number(getattr(a, name)) for name in ("zero_y", "low", "high")}
+def _taps(g: dict[str, int]) -> int:
+    return g["kernel_height"] * g["kernel_width"]
 
 
-def _four_times(code: int) -> int:
-    """A word of four equal bytes."""
-    return (code & 0xFF) * 0x01010101
-
-
-def _float(value: float) -> str:
+def _float(value: np.float32) -> str:
     """A binary32 number, bit for bit in either language."""
-    return f"float_of(0x{np.float32(value).view(np.uint32):08x}u)"
+    return f"float_of(0x{value.view(np.uint32):08x}u)"
 
 
 Rule = Callable[[Program, int, TemplateCall, Dialect], Shader]
-_RULES: dict[type, Rule] = {ConvInt8: _conv_int8}
+_RULES: dict[type, Rule] = {
+    ConvInt8: _conv, DepthwiseInt8: _depthwise, ConvInt8Any: _any, PoolMaxInt8: _pool, PoolAverageInt8: _pool,
+}  # fmt: skip

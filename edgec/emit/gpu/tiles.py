@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import cache
 
-from edgec.emit.gpu.memory import ALIGNMENT, REGIONS, io_offsets
+from edgec.emit.gpu.memory import REGIONS, io_offsets
 from edgec.emit.gpu.shader import MOST_GROUPS, MOST_SHARED_BYTES, Extent
 from edgec.program.expr import Number, bound, expr
 from edgec.program.kernels import Window
@@ -63,8 +63,8 @@ class Tile:
 
 # The candidates: from much reuse for large outputs to many slices for a single pixel.
 TILES = (
-    Tile(64, 8, 64), Tile(64, 4, 32), Tile(32, 4, 64), Tile(32, 4, 32), Tile(64, 4, 16), Tile(128, 4, 8), Tile(16, 4, 32, 2), Tile(16, 2, 16, 4),
-    Tile(4, 1, 16, 8), Tile(1, 1, 16, 16),
+    Tile(64, 8, 64), Tile(64, 4, 32), Tile(32, 4, 64), Tile(32, 4, 32), Tile(64, 4, 16), Tile(128, 4, 8),
+    Tile(16, 4, 32, 2), Tile(16, 2, 16, 4), Tile(4, 1, 16, 8), Tile(1, 1, 16, 16),
 )  # fmt: skip
 DEPTHS = (4, 8, 16, 32, 64)
 
@@ -72,11 +72,11 @@ DEPTHS = (4, 8, 16, 32, 64)
 @cache
 def choose_tile(pixels: int, lanes: int, rows: int, parts: int = 1) -> Tile:
     """The cheapest tile for `parts` products of `pixels` x `lanes` outputs, each a sum over `rows` rows."""
-    return min(_with_depths(), key=lambda tile: (_cost(tile, pixels, lanes, rows, parts), tile.shared_words))
+    return min(with_depths(), key=lambda tile: (_cost(tile, pixels, lanes, rows, parts), tile.shared_words))
 
 
 @cache
-def _with_depths() -> tuple[Tile, ...]:
+def with_depths() -> tuple[Tile, ...]:
     """Each candidate with every depth that its invocations can stage evenly, and that fits the shared memory."""
     tiles = [Tile(tile.pixels, tile.pixels_each, tile.lanes, tile.slices, depth) for tile in TILES for depth in DEPTHS]
     return tuple(
@@ -129,7 +129,7 @@ def address_of(program: Program, pointer: Pointer) -> Address:
         shift = number(buffer.offset or 0) * buffer.dtype.bytes
         byte, end, buffer = byte + shift, end + shift, program.buffers[buffer.parent]
     start = io_offsets(program)[buffer.name] if buffer.kind in (Kind.INPUT, Kind.OUTPUT) else buffer.address
-    assert start is not None and start % ALIGNMENT == 0, f"{buffer.name} has no address: plan the Program first"
+    assert start is not None, f"{buffer.name} has no address: plan the Program first"
     return Address(REGIONS[buffer.kind], start + byte, (start + max(end, 1) - 1) // 4)
 
 
@@ -156,8 +156,3 @@ def is_pointwise(g: dict[str, int]) -> bool:
     """Whether output pixel i reads input pixel i alone."""
     single = g["kernel_height"] == g["kernel_width"] == g["stride_height"] == g["stride_width"] == 1
     return single and (g["in_height"], g["in_width"]) == (g["out_height"], g["out_width"]) and stays_inside(g)
-
-
-def word_aligned(*bytes_: int) -> bool:
-    """Whether all these addresses and strides are multiples of a word."""
-    return all(value % 4 == 0 for value in bytes_)
