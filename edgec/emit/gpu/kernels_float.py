@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from edgec.emit.gpu.dialect import Dialect, render_kernel
-from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader
+from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader, kernel_name
 from edgec.emit.gpu.tiles import LANES_EACH, Address, address_of, choose_tile, geometry, is_pointwise
 from edgec.program.kernels import LANES, ConvFloat, DepthwiseFloat, PoolAverageFloat, PoolMaxFloat, Window
 from edgec.program.program import Pointer, Program, TemplateCall
@@ -40,12 +40,9 @@ def float_shader(program: Program, index: int, call: TemplateCall, dialect: Dial
     found = sketch(call.arguments)
     if max(found.grid) > MOST_GROUPS:
         return None
-    source = render_kernel(
-        found.template, dialect, name=call.call.name, group=found.group, **_addresses(program, call.arguments), **found.numbers
-    )
-    return Shader(
-        index, call.call.name, source, found.group, found.grid, found.shared_bytes, loads=found.loads, macs=call.call.macs
-    )  # fmt: skip
+    name, addresses = kernel_name(index, call.call.name), _addresses(program, call.arguments)
+    source = render_kernel(found.template, dialect, name=name, group=found.group, **addresses, **found.numbers)
+    return Shader(index, name, source, found.group, found.grid, found.shared_bytes, loads=found.loads, macs=call.call.macs)
 
 
 def _addresses(program: Program, arguments: object) -> dict[str, Address | None]:

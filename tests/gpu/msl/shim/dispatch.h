@@ -1,0 +1,105 @@
+// Runs a grid of threadgroups, one after the other; the threads of a group are fibers that change at barriers only, in any order.
+#pragma once
+#include "memory.h"
+#include <algorithm>
+#include <csetjmp>
+#include <functional>
+#include <ucontext.h>
+
+enum class State { ready, waiting, done };
+struct Fiber {
+    ucontext_t start;
+    jmp_buf at;
+    State state;
+    bool started;
+    int line; // of the barrier it waits at
+    std::vector<char> stack = std::vector<char>(256 << 10);
+};
+inline std::vector<Fiber> fibers;
+inline jmp_buf scheduler, exit_of_dispatch;
+inline ucontext_t base;
+inline std::function<void(int)> thread_body;
+inline bool given_up;
+
+inline void give_up() {
+    given_up = true;
+    _longjmp(exit_of_dispatch, 1);
+}
+
+inline void wait_at(int line) {
+    Fiber &fiber = fibers[size_t(this_thread)];
+    fiber.state = State::waiting, fiber.line = line;
+    if (!_setjmp(fiber.at)) _longjmp(scheduler, 1);
+}
+
+inline void enter() {
+    thread_body(this_thread);
+    fibers[size_t(this_thread)].state = State::done;
+    _longjmp(scheduler, 1);
+}
+
+inline void resume(int thread) {
+    Fiber &fiber = fibers[size_t(thread)];
+    this_thread = thread;
+    if (_setjmp(scheduler)) return;
+    if (fiber.started) _longjmp(fiber.at, 1);
+    fiber.started = true;
+    getcontext(&fiber.start);
+    fiber.start.uc_stack.ss_sp = fiber.stack.data();
+    fiber.start.uc_stack.ss_size = fiber.stack.size();
+    fiber.start.uc_link = nullptr;
+    makecontext(&fiber.start, enter, 0);
+    setcontext(&fiber.start);
+}
+
+// 0, 1, ... count - 1: as they are (order 0), backwards (1) or shuffled; `state` is the shuffle's.
+inline std::vector<int> permuted(int count, unsigned order, std::uint32_t &state) {
+    std::vector<int> result(static_cast<size_t>(count));
+    for (int i = 0; i < count; i++) result[size_t(i)] = order == 1 ? count - 1 - i : i;
+    for (int i = count - 1; order > 1 && i > 0; i--) {
+        state = state * 1664525u + 1013904223u;
+        std::swap(result[size_t(i)], result[(state >> 8) % unsigned(i + 1)]);
+    }
+    return result;
+}
+
+// All threads of one group, from barrier to barrier. Threads that wait at different places, or wait while others have ended, diverge.
+inline void run_group(int threads, unsigned order, std::uint32_t &state) {
+    if (fibers.size() < size_t(threads)) fibers.resize(size_t(threads));
+    for (int i = 0; i < threads; i++) fibers[size_t(i)].state = State::ready, fibers[size_t(i)].started = false;
+    for (phase = 0;; phase++) {
+        for (int thread : permuted(threads, order, state)) resume(thread);
+        int waiting = 0, line = fibers[0].line;
+        for (int i = 0; i < threads; i++) waiting += fibers[size_t(i)].state == State::waiting && fibers[size_t(i)].line == line;
+        if (std::all_of(fibers.begin(), fibers.begin() + threads, [](const Fiber &fiber) { return fiber.state == State::done; })) return;
+        if (waiting != threads) {
+            std::snprintf(complaint, sizeof complaint, "divergence: %d of %d threads wait at the barrier of line %d", waiting, threads, line);
+            give_up();
+        }
+    }
+}
+
+// `call(group, thread)` runs one thread. 0, or `complaint` says what is wrong.
+inline int run_grid(const int *grid, int threads, unsigned order, bool has_barriers, const std::function<void(int, int)> &call) {
+    std::uint32_t state = order;
+    given_up = false;
+    // Nothing that needs a destructor is alive where give_up() starts but what the fibers' own stacks hold.
+    if (_setjmp(exit_of_dispatch)) return 1;
+    static std::vector<int> groups;
+    groups = permuted(grid[0] * grid[1] * grid[2], order, state);
+    for (int group : groups) {
+        this_group++;
+        phase = 0;
+        auto body = [&call, group, threads](int thread) {
+            this_invocation = group * threads + thread;
+            call(group, thread);
+        };
+        thread_body = body;
+        if (has_barriers) {
+            run_group(threads, order, state);
+        } else {
+            for (int thread : permuted(threads, order, state)) body(this_thread = thread);
+        }
+    }
+    return 0;
+}
