@@ -58,7 +58,8 @@ def loop_shader(program: Program, index: int, call: LoopCall, places: Mapping[st
     lines = [dialect.begin(name, (GROUP, 1, 1)), *(INDENT + line for line in comment(call.call.comment).splitlines())]
     row = "group_x()" if grid[1] == 1 else f"(group_y() * {grid[0]} + group_x())"
     lines += [f"{INDENT}int item = {row} * {GROUP} + local_x();", f"{INDENT}if (item < {count}) {{"]
-    lines += _packed(nest, packing, items, scope) if packing is not None else _plain(nest, scope)
+    if items:
+        lines += _packed(nest, packing, items, scope) if packing is not None else _plain(nest, scope)
     lines += [f"{INDENT}}}", dialect.end(), ""]
     small = any(dtypes[item.buffer].bytes < 4 for item in _all(nest.body) if isinstance(item, Store))
     return Shader(index, name, "\n".join(lines), (GROUP, 1, 1), grid, uses_bytes=small or exact, loads=items * _loads(nest.body))
@@ -66,6 +67,7 @@ def loop_shader(program: Program, index: int, call: LoopCall, places: Mapping[st
 
 def spread(groups: int) -> Extent:
     """A grid of at least so many workgroups, in x and then y."""
+    groups = max(groups, 1)
     rows = -(-groups // MOST_GROUPS)
     return (-(-groups // rows), rows, 1)
 

@@ -193,6 +193,8 @@ def _apart(axes: tuple[Axis, ...], accesses: list[_Access]) -> bool:
     Either all accesses have one form, whose digits are the axes and the loops within; or the loops within stay, for all of
     them together, below the least step of an axis.
     """
+    if not accesses:
+        return True  # of a buffer without bytes
     forms = [_form(axes, access) for access in accesses]
     if any(form is None or form[0] != (forms[0] or form)[0] for form in forms):
         return False

@@ -27,7 +27,6 @@ _INFIX = {
     "lt": ("<", 10), "le": ("<=", 10), "eq": ("==", 9), "and": ("&", 8), "xor": ("^", 7), "or": ("|", 6),
 }  # fmt: skip
 _LOGICAL = {"and": ("&&", 4), "or": ("||", 3), "xor": ("!=", 9)}
-_CLEAR = {"*", "/", "+", "-"}  # operators that readers can tell the order of
 _WRAPS = {DType.INT8: "wrap_s8", DType.UINT8: "wrap_u8", DType.INT16: "wrap_s16", DType.UINT16: "wrap_u16"}
 _LOADS = {
     DType.FLOAT32: "load_f32", DType.FLOAT16: "load_f16", DType.INT32: "load_i32", DType.UINT32: "load_u32", DType.INT8: "load_s8",
@@ -175,7 +174,7 @@ def _float_binary(item: Binary, scope: Scope) -> tuple[str, int]:
 
 def _infix(item: Binary, scope: Scope) -> tuple[str, int]:
     sign, level = _LOGICAL[item.op] if item.a.dtype is DType.BOOL and item.op in _LOGICAL else _INFIX[item.op]
-    low = level if sign in _CLEAR else 11 if level > 8 else _UNARY
+    low = level if level > 12 else 11 if level > 8 else _UNARY  # with parentheses where readers could doubt the order
     text = f"{_at(item.a, scope, low)} {sign} {_at(item.b, scope, max(low, level + 1))}"
     return _narrow(item.dtype, text, level)
 
