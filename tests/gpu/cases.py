@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -40,9 +39,13 @@ def lay_out(arguments: object, name: str = "kernel") -> Layout:
     """The call of a case: constants in the weights, everything else in the arena, at least 64 bytes of 0xA5 around each."""
     program = Program("test", "test")
     regions = {Kind.ARENA: bytearray(b"\xa5" * ALIGNMENT), Kind.CONSTANT: bytearray(b"\xa5" * ALIGNMENT)}
-    values = {}
+    values: dict[str, object] = {}  # sizes as lowering gives them: expressions
     for field in fields(arguments):  # type: ignore[arg-type]
         array = getattr(arguments, field.name)
+        if field.name == "window":
+            values["window"] = replace(array, **{size.name: const(getattr(array, size.name)) for size in fields(array)})
+        elif field.name == "residual_pixel_stride":
+            values[field.name] = const(array)
         if not isinstance(array, np.ndarray):
             continue
         kind, content = _KINDS.get(field.name, Kind.ARENA), np.ascontiguousarray(array).reshape(-1)
@@ -51,11 +54,7 @@ def lay_out(arguments: object, name: str = "kernel") -> Layout:
         program.buffers[field.name] = Buffer(field.name, _DTYPES[content.dtype], const(content.size), kind, data, address=len(region))
         region += content.tobytes() + b"\xa5" * (ALIGNMENT + -content.nbytes % ALIGNMENT)
         values[field.name] = Pointer(field.name, const(0))
-    call = Call(name, (), (), _names(values, without="y"), ("y",), 0)
+    call = Call(name, (), (), tuple(name for name in program.buffers if name != "y"), ("y",), 0)
     program.calls.append(TemplateCall(call, replace(arguments, **values), const(1), 0))  # type: ignore[type-var]
     program.arena_bytes = len(regions[Kind.ARENA])
     return Layout(program, bytes(regions[Kind.ARENA]), bytes(regions[Kind.CONSTANT]))
-
-
-def _names(values: Iterable[str], without: str) -> tuple[str, ...]:
-    return tuple(name for name in values if name != without)

@@ -12,7 +12,7 @@ import numpy as np
 
 from edgec.emit.gpu.dialect import Dialect, render_kernel
 from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader, kernel_name
-from edgec.emit.gpu.tiles import LANES_EACH, Address, address_of, choose_tile, geometry, is_pointwise
+from edgec.emit.gpu.tiles import LANES_EACH, Address, address_of, choose_tile, geometry, is_pointwise, number
 from edgec.program.kernels import LANES, ConvFloat, DepthwiseFloat, PoolAverageFloat, PoolMaxFloat, Window
 from edgec.program.program import Pointer, Program, TemplateCall
 
@@ -73,7 +73,7 @@ def _conv(a: ConvFloat) -> _Sketch:
     across, down = -(-pixels // tile.pixels), -(-a.out_channels // tile.lanes)
     numbers = {
         "g": g, "groups": a.groups, "channels": a.in_channels, "outputs": a.out_channels, "panels": panels, "pixels": pixels,
-        "terms": terms, "tile": tile, "each": LANES_EACH, "pointwise": is_pointwise(g), "residual_stride": a.residual_pixel_stride,
+        "terms": terms, "tile": tile, "each": LANES_EACH, "pointwise": is_pointwise(g), "residual_stride": number(a.residual_pixel_stride),
         **_limits(a.low, a.high),
     }  # fmt: skip
     ends = pixels * a.out_channels * (1 if a.residual is None else 2)  # biases and residuals
@@ -115,8 +115,8 @@ def _max(a: PoolMaxFloat) -> _Sketch:
 
 
 def _average(a: PoolAverageFloat) -> _Sketch:
-    ends = {"pad_bottom": a.pad_bottom, "pad_right": a.pad_right}
-    return _pool("pool_average_float", a.window, a.channels, include=a.count_include_pad, **ends)
+    ends = {"pad_bottom": number(a.pad_bottom), "pad_right": number(a.pad_right)}
+    return _pool("pool_average_float", a.window, a.channels, include=number(a.count_include_pad), **ends)
 
 
 _SKETCHES: Mapping[type, Callable[..., _Sketch]] = {
