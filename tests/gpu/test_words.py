@@ -156,6 +156,14 @@ def test_functions_are_near_numpys() -> None:
             np.testing.assert_allclose(found, function(values.astype(np.float64)), 1e-5, 1e-7, err_msg=name)
 
 
+def test_functions_of_functions_are_near_numpys() -> None:
+    x = np.linspace(-10, 10, 1000).astype(np.float32)
+    for name, function in (("tanh_f", np.tanh), ("erf_f", np.vectorize(math.erf))):
+        body = f"        store_f32(arena, i, {name}(exp_f(load_f32(arena, i))));"
+        found = run(body, x.size, x.view(np.uint32)).view(np.float32)
+        np.testing.assert_allclose(found, function(np.exp(x.astype(np.float64))), 2e-5, 1e-7, err_msg=name)
+
+
 def test_functions_of_special_numbers_are_those_of_c() -> None:
     inf, nan = np.float32("inf"), np.float32("nan")
     x = np.float32([nan, inf, -inf, -1, 0, -0.0, 200, -200])
