@@ -42,8 +42,8 @@ def run_program(program: Program, target: Target, inputs: Sequence[np.ndarray], 
     steps = [Step(shader.source, shader.grid) for shader in found if shader is not None]
     arena = bytes([ARENA_BEFORE]) * max(program.arena_bytes, 4)
     _, result = run_steps(steps, arena, weights, bytes(io), variant)
-    return [
-        np.frombuffer(result, port.dtype.numpy, count := int(np.prod([bound(extent) for extent in port.shape], dtype=int)), offsets[port.buffer])
-        [:count].reshape([bound(extent) for extent in port.shape])
-        for port in program.outputs
-    ]  # fmt: skip
+    outputs = []
+    for port in program.outputs:
+        shape = [bound(extent) for extent in port.shape]
+        outputs.append(np.frombuffer(result, port.dtype.numpy, int(np.prod(shape, dtype=int)), offsets[port.buffer]).reshape(shape))
+    return outputs

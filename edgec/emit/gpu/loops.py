@@ -141,7 +141,7 @@ def _along_one_axis(nest: Nest, packing: Packing, scope: Scope) -> Iterator[str]
     yield f"{last.removesuffix(';')} * {lanes}{f' + {inner.start}' if inner.start else ''};"
     yield f"{pad}int place = ({render(index, scope)}) / {lanes};"
     given = dict(scope.given)
-    for number, load in enumerate(dict.fromkeys(_whole_loads(nest, scope))):
+    for number, load in enumerate(dict.fromkeys(_whole_loads(nest, scope) if lanes == 4 else ())):
         region_read, read = element(load.buffer, load.index, scope)
         yield f"{pad}uint four{number} = load_word({region_read}, ({render(read, scope)}) / 4);"
         given[load] = _BYTES[load.dtype].format(f"four{number}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from edgec.emit.calls import subexpressions
 from edgec.emit.gpu.dialect import Dialect
 from edgec.emit.gpu.kernels_float import float_shader
 from edgec.emit.gpu.kernels_int8 import int8_shader
@@ -9,9 +10,13 @@ from edgec.emit.gpu.loops import loop_shader
 from edgec.emit.gpu.memory import places
 from edgec.emit.gpu.render import NoShaderForm
 from edgec.emit.gpu.shader import Shader
+from edgec.emit.render_c import walk
 from edgec.ir.types import DType
+from edgec.program.expr import Cast, Expr, Unary
 from edgec.program.program import AnyCall, Kind, LoopCall, Program
 from edgec.targets import Target
+
+_CODES = (DType.INT8, DType.UINT8)
 
 
 def shaders(program: Program, target: Target, dialect: Dialect) -> tuple[Shader | None, ...]:
@@ -39,7 +44,14 @@ def shaders_or_reasons(program: Program, target: Target, dialect: Dialect) -> tu
 
 
 def is_quantized(program: Program) -> bool:
-    """Whether the INT8 contract says which bits the Program's floats have."""
+    """Whether the INT8 contract says which bits the Program's floats have: it has 8-bit kernels, tensors or results."""
     if any(port.scale is not None for port in (*program.inputs, *program.outputs)):
         return True
-    return any(buffer.dtype in (DType.INT8, DType.UINT8) and buffer.kind is Kind.ARENA for buffer in program.buffers.values())
+    if any(buffer.dtype in _CODES and buffer.kind is Kind.ARENA for buffer in program.buffers.values()):
+        return True
+    return any(_quantizes(part) for call in program.calls for part in subexpressions(call))
+
+
+def _quantizes(item: Expr) -> bool:
+    """Whether it makes a code of a float."""
+    return item.dtype in _CODES and isinstance(item, Cast) and any(isinstance(part, Unary) and part.op == "rint" for part in walk(item))
