@@ -10,7 +10,7 @@ import numpy as np
 
 from edgec.emit.gpu.dialect import Dialect, render_kernel
 from edgec.emit.gpu.shader import Shader, kernel_name
-from edgec.emit.gpu.tiles import address_of, choose_tile, geometry, is_pointwise, number, spread, stays_inside
+from edgec.emit.gpu.tiles import Tile, address_of, choose_tile, geometry, is_pointwise, number, spread, stays_inside
 from edgec.program.kernels import (
     CHANNEL_BLOCK,
     LANES,
@@ -60,7 +60,7 @@ def _conv(program: Program, index: int, call: TemplateCall, dialect: Dialect) ->
     panels, tap_rows = -(-lanes // LANES), -(-n["in_channels"] // 4)  # rows: words that a lane's sum multiplies
     weight_rows = number(program.buffers[a.weights.buffer].size) // (parts * panels * taps * LANES * 4)
     rows = taps * tap_rows
-    tile = choose_tile(pixels, lanes, rows, parts)
+    tile = conv_tile(a)
     pixel_tiles, lane_tiles = -(-pixels // tile.pixels), -(-lanes // tile.lanes)
     groups = parts * pixel_tiles * lane_tiles
     grid, offered = spread(groups)
@@ -73,13 +73,19 @@ def _conv(program: Program, index: int, call: TemplateCall, dialect: Dialect) ->
         "x": x, "y": y, "residual": residual, "add": _sum(a), "pointwise": is_pointwise(g),
     }  # fmt: skip
     name = kernel_name(index, call.call.name)
-    constants = groups * tile.pixel_groups * tile.lane_groups * 8
     added = 0 if residual is None else parts * pixels * -(-lanes // 4) * residual.words
+    loads = groups * (tile.loads(rows, x.words) + 2 * tile.lanes) + added
     return Shader(
-        index, name, render_kernel("conv_int8", dialect, name=name, **facts), (tile.invocations, 1, 1), grid, tile.shared_words * 4,
-        uses_bytes=not y.aligned or lanes % 4 != 0, uses_dot=True, loads=groups * tile.loads(rows, x.words) + constants + added,
-        macs=call.call.macs,
+        index, name, render_kernel("conv_int8", dialect, name=name, **facts), (tile.invocations, 1, 1), grid,
+        (tile.shared_words + 2 * tile.lanes) * 4, uses_bytes=not y.aligned or lanes % 4 != 0, uses_dot=True, loads=loads, macs=call.call.macs,
     )  # fmt: skip
+
+
+def conv_tile(a: ConvInt8) -> Tile:
+    """What a workgroup of this convolution makes."""
+    g = geometry(a.window)
+    rows = _taps(g) * -(-number(a.in_channels) // 4)
+    return choose_tile(g["batch"] * g["out_height"] * g["out_width"], number(a.out_channels), rows, number(a.groups))
 
 
 def _depthwise(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> Shader:

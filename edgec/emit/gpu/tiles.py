@@ -64,7 +64,7 @@ class Tile:
 # The candidates: from much reuse for large outputs to many slices for a single pixel.
 TILES = (
     Tile(64, 8, 64), Tile(64, 4, 32), Tile(32, 4, 64), Tile(32, 4, 32), Tile(64, 4, 16), Tile(128, 4, 8),
-    Tile(16, 4, 32, 2), Tile(16, 2, 16, 4), Tile(4, 1, 16, 8), Tile(1, 1, 16, 16),
+    Tile(16, 4, 32, 2), Tile(16, 2, 16, 4), Tile(64, 2, 4, 2), Tile(4, 1, 16, 8), Tile(1, 1, 16, 16),
 )  # fmt: skip
 DEPTHS = (4, 8, 16, 32, 64)
 
@@ -77,12 +77,12 @@ def choose_tile(pixels: int, lanes: int, rows: int, parts: int = 1) -> Tile:
 
 @cache
 def with_depths() -> tuple[Tile, ...]:
-    """Each candidate with every depth that its invocations can stage evenly, and that fits the shared memory."""
+    """Each candidate with every depth that its invocations can stage evenly, and that fits the shared memory with two constants a lane."""
     tiles = [Tile(tile.pixels, tile.pixels_each, tile.lanes, tile.slices, depth) for tile in TILES for depth in DEPTHS]
     return tuple(
         tile
         for tile in tiles
-        if tile.depth % tile.slices == tile.invocations % tile.depth == 0 and tile.shared_words * 4 <= MOST_SHARED_BYTES
+        if tile.depth % tile.slices == tile.invocations % tile.depth == 0 and (tile.shared_words + 2 * tile.lanes) * 4 <= MOST_SHARED_BYTES
     )
 
 

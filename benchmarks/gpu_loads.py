@@ -1,0 +1,116 @@
+"""Words that the GPU kernels read for each multiplication: does every convolution reach what its tile promises?
+
+    python benchmarks/gpu_loads.py MODEL.onnx ... [--target x86-64] [--precision int8 fp32] [--all]
+
+Nothing is run: a shader knows how many words all of its invocations read from the arena, the weights and the tensors (a test
+counts them). A line for each convolution and matrix product (with --all for each template kernel): its outputs, millions of MACs,
+workgroups x invocations, the tile (pixels x lanes, and the slices that share a sum), the loads per MAC of a full tile, and those of the
+call, where edges, constants and residuals are in. Depthwise convolutions have no tile. "all" is the whole model. A kernel that reused
+nothing would read 2 words for a MAC in float, and 1/2 in int8. int8 models are calibrated with noise, which changes no shape.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from edgec.config import BuildConfig
+from edgec.emit.constants import layout_constants
+from edgec.emit.gpu.dialect import Glsl
+from edgec.emit.gpu.kernels_float import float_shader
+from edgec.emit.gpu.kernels_int8 import conv_tile, int8_shader
+from edgec.emit.gpu.shader import Shader
+from edgec.emit.gpu.tiles import Tile, choose_tile, geometry, number
+from edgec.lower import lower
+from edgec.lower.plan import plan
+from edgec.pipeline import read_model
+from edgec.program.kernels import ConvFloat, ConvInt8
+from edgec.program.program import Program, TemplateCall
+from edgec.quant import QuantizeOptions, quantize
+from edgec.targets import Target, load_target
+
+HEAD = f"{'call':<40}{'outputs':>9}{'M MAC':>9}{'groups':>12}{'tile / slices':>16}{'promised':>10}{'loads per MAC':>17}"
+PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False)
+
+
+def planned(model: Path, target: Target, precision: str) -> Program:
+    graph = read_model(model, BuildConfig(precision=precision)).graph
+    if precision == "int8":
+        random = np.random.default_rng(0)
+        shapes = {name: graph.types[name].static_shape for name in graph.inputs}
+        noise = {name: random.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+        graph = quantize(graph, lambda: iter([noise]), PLAIN).graph
+    program = lower(graph, target, model.stem)
+    plan(program)
+    layout_constants(program)
+    return program
+
+
+def shaders(program: Program, signed: bool) -> Iterator[tuple[TemplateCall, Shader]]:
+    dialect = Glsl(signed)
+    for index, call in enumerate(program.calls):
+        if isinstance(call, TemplateCall):
+            shader = int8_shader(program, index, call, dialect) or float_shader(program, index, call, dialect)
+            if shader is not None:
+                yield call, shader
+
+
+def tile_of(arguments: object) -> tuple[Tile, int] | None:
+    """A product's tile, and how many MACs one word of x serves in one lane."""
+    if isinstance(arguments, ConvInt8):
+        return conv_tile(arguments), 4
+    if isinstance(arguments, ConvFloat):
+        g = geometry(arguments.window)
+        terms = g["kernel_height"] * g["kernel_width"] * number(arguments.in_channels)
+        pixels = g["batch"] * g["out_height"] * g["out_width"]
+        return choose_tile(pixels, number(arguments.out_channels), terms, number(arguments.groups)), 1
+    return None
+
+
+def promise(arguments: object) -> str:
+    found = tile_of(arguments)
+    if found is None:
+        return ""
+    tile, macs = found
+    shape = f"{tile.pixels} x {tile.lanes}" + (f" / {tile.slices}" if tile.slices > 1 else "")
+    return f"{shape:>16}{(tile.pixels + tile.lanes) / (tile.pixels * tile.lanes * macs):>10.4f}"
+
+
+def line(name: str, outputs: str, macs: int, groups: str, tile: str, loads: int) -> str:
+    ratio = f"{loads / macs:>10.4f}{f'1/{macs / loads:.0f}':>7}" if macs else ""
+    return f"{name[:38]:<40}{outputs:>9}{macs / 1e6:>9.2f}{groups:>12}{tile:>26}{ratio}"
+
+
+def report(program: Program, signed: bool, everything: bool) -> None:
+    loads = macs = 0
+    for call, shader in shaders(program, signed):
+        outputs = sum(program.buffers[name].max_bytes // program.buffers[name].dtype.bytes for name in call.call.writes)
+        groups = f"{math.prod(shader.grid)} x {math.prod(shader.group)}"
+        if everything or shader.macs:
+            print(line(call.call.name, str(outputs), shader.macs, groups, promise(call.arguments), shader.loads))
+        loads, macs = loads + shader.loads * bool(shader.macs), macs + shader.macs
+    print(line("all", "", macs, "", "", loads), flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("--target", default="x86-64")
+    parser.add_argument("--precision", nargs="+", choices=("int8", "fp32"), default=["int8", "fp32"])
+    parser.add_argument("--all", action="store_true", help="kernels that multiply nothing too")
+    given = parser.parse_args()
+    target = load_target(given.target)
+    for model in given.models:
+        for precision in given.precision:
+            print(f"\n{model.stem} {precision}\n{HEAD}")
+            report(planned(model, target, precision), target.signed_activations, given.all)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
