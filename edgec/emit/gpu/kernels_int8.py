@@ -77,7 +77,8 @@ def _conv(program: Program, index: int, call: TemplateCall, dialect: Dialect) ->
     loads = groups * (tile.loads(rows, x.words) + 2 * tile.lanes) + added
     return Shader(
         index, name, render_kernel("conv_int8", dialect, name=name, **facts), (tile.invocations, 1, 1), grid,
-        (tile.shared_words + 2 * tile.lanes) * 4, uses_bytes=not y.aligned or lanes % 4 != 0, uses_dot=True, loads=loads, macs=call.call.macs,
+        (tile.shared_words + 2 * tile.lanes) * 4, uses_bytes=not y.aligned or lanes % 4 != 0, uses_dot=True, loads=loads,
+        macs=call.call.macs,
     )  # fmt: skip
 
 
