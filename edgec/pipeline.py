@@ -13,6 +13,7 @@ from typing import Any
 
 from edgec.config import BuildConfig
 from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
+from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
 from edgec.errors import EdgecError, UsageError
 from edgec.exam import write_exam
 from edgec.export import to_onnx
@@ -32,7 +33,7 @@ from edgec.quant.data import open_samples
 from edgec.quant.preprocess import Preprocess, fuse
 from edgec.reference import FloatModel
 from edgec.targets import Target
-from edgec.toolchain import compile_package
+from edgec.toolchain import compile_package, compile_shaders
 from edgec.version import __version__
 
 Progress = Callable[[str, int, int], None]  # stage, steps done, steps in all (0: not known)
@@ -66,6 +67,8 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
         exam = _exam(loaded, graph, program, config)
     with _stage(tell, "emitting"):
         files = emit_sources(program, target, config.weights) | emit_exam(program, target, exam)
+        if target.gpu == "vulkan":
+            files |= spirv_file(files, compile_shaders(spirv_jobs(files)))
         if quantized is not None:
             files |= {"model.int8.onnx": int8_model(quantized), "calibration.json": json_bytes(quantized.calibration)}
         finish_manifest(files, _facts(model, loaded, program, quantized, config))

@@ -9,6 +9,10 @@ from edgec.emit.addresses import port_field
 from edgec.emit.c_text import C_TYPES, float_literal, identifier
 from edgec.emit.calls import functions
 from edgec.emit.constants import ALIGNMENT, assembly, c_source, layout_constants
+from edgec.emit.gpu.host import GPU_STATUSES, GpuPlan, describe_gpu, gpu_context, plan_gpu, port_context
+from edgec.emit.gpu.metal import metal_files
+from edgec.emit.gpu.vulkan import vulkan_files, vulkan_variants
+from edgec.emit.gpu.variants import VARIANTS
 from edgec.emit.kernels import has_wide_loops, render_kernel_header, render_kernels
 from edgec.emit.manifest import SCHEMA_VERSION, describe, finish_manifest, sha256, to_json
 from edgec.emit.render_c import Scope, render
@@ -38,12 +42,14 @@ STATUSES = (
 def emit_sources(program: Program, target: Target, weights: str = "incbin", facts: Mapping[str, Any] | None = None) -> dict[str, bytes]:
     """Path -> content of the package's files, without the exam; `program` must be planned.
 
+    Vulkan's are without src/NAME_shaders.c: their SPIR-V is compiled by a program (gpu.vulkan.spirv_jobs, spirv_file).
     weights: how they are linked: "incbin" (assembler), "c" (string literals) or "bin" (not at all: set_weights).
     facts: more entries of the manifest (options, hashes of the model and the calibration).
     """
     _check(program, weights)
     blob = layout_constants(program)
-    context = _context(program, target, weights, len(blob))
+    plan = plan_gpu(program, target)
+    context = _context(program, target, weights, len(blob), plan)
     name = program.name
     used = frozenset(type(call.arguments) for call in program.calls if isinstance(call, TemplateCall))
     files = {
@@ -64,9 +70,22 @@ def emit_sources(program: Program, target: Target, weights: str = "incbin", fact
         "CMakeLists.txt": render_template("CMakeLists.txt.j2", context),
         "Makefile": render_template("Makefile.j2", context),
     }
-    files["manifest.json"] = to_json(_manifest(program, target, weights, blob))
+    if plan is not None:
+        files |= _gpu_files(program.name, plan, context)
+    files["manifest.json"] = to_json(_manifest(program, target, weights, blob) | _gpu_facts(plan))
     finish_manifest(files, facts)
     return files
+
+
+def _gpu_files(name: str, plan: GpuPlan, context: Mapping[str, object]) -> dict[str, bytes]:
+    files = {f"include/{name}_gpu.h": render_template("gpu.h.j2", context)}
+    return files | (vulkan_files if plan.api == "vulkan" else metal_files)(name, plan, context)
+
+
+def _gpu_facts(plan: GpuPlan | None) -> dict[str, Any]:
+    if plan is None:
+        return {}
+    return {"gpu": describe_gpu(plan) | ({"glsl": vulkan_variants(plan)} if plan.api == "vulkan" else {})}
 
 
 def _check(program: Program, weights: str) -> None:
@@ -117,7 +136,7 @@ def _scratch_bytes(program: Program) -> int:
     return -(-program.scratch_bytes // ALIGNMENT) * ALIGNMENT
 
 
-def _context(program: Program, target: Target, weights: str, weights_bytes: int) -> dict[str, object]:
+def _context(program: Program, target: Target, weights: str, weights_bytes: int, plan: GpuPlan | None) -> dict[str, object]:
     """All that the templates of templates/package read."""
     run = Scope({}, {size.name: size.name for size in program.sizes})
     inputs = [_port(program, port, "INPUT") for port in program.inputs]
@@ -143,7 +162,7 @@ def _context(program: Program, target: Target, weights: str, weights_bytes: int)
         "inputs": inputs,
         "outputs": outputs,
         "run_parameters": "".join(f", {parameter}" for parameter in parameters),
-        "statuses": [{"name": name, "words": words} for name, words in STATUSES],
+        "statuses": [{"name": name, "words": words} for name, words in (*STATUSES, *(GPU_STATUSES if plan else ()))],
         "vocabularies": target.vocabularies,
         "arch": target.arch,
         "os": target.os,
@@ -155,6 +174,8 @@ def _context(program: Program, target: Target, weights: str, weights_bytes: int)
         ],
         "calls": len(program.calls),
         "wide_loops": has_wide_loops(target),
+        "variants": ["metal"] if plan and plan.api == "metal" else [variant.name for variant in VARIANTS],
+        **gpu_context(program, plan, _tensor_bytes(program)),
     }
 
 
@@ -177,4 +198,5 @@ def _port(program: Program, port: Port, role: str) -> dict[str, object]:
         "bytes": elements * port.dtype.bytes,
         "scale": None if port.scale is None else float_literal(port.scale),
         "zero_point": port.zero_point,
+        **port_context(program, port.buffer, port.dtype, role == "INPUT"),
     }

@@ -1,6 +1,7 @@
-"""Finding and calling C compilers; nothing else in edgec starts one."""
+"""Finding and calling compilers of C and of shaders; nothing else in edgec starts one."""
 
 from edgec.toolchain.build import Built, compile_package, run_exam
 from edgec.toolchain.find import Compiler, find_compiler
+from edgec.toolchain.spirv import compile_shaders
 
-__all__ = ["Built", "Compiler", "compile_package", "find_compiler", "run_exam"]
+__all__ = ["Built", "Compiler", "compile_package", "compile_shaders", "find_compiler", "run_exam"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +35,7 @@ def compile_package(
     """Compile the package in `directory`. ToolchainError with the compiler's own words when it refuses."""
     compiler = find_compiler(target, cc)
     facts = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    name, form = facts["name"], facts["weights"]["form"]
+    name, form, gpu = facts["name"], facts["weights"]["form"], facts.get("gpu", {}).get("api")
     out = directory / "build"
     try:
         out.mkdir(exist_ok=True)
@@ -53,7 +54,9 @@ def compile_package(
     core = [f"src/{name}.c", f"src/{name}_dispatch.c", *(f"src/{name}_kernels_{isa}.c" for isa in facts["vocabularies"])]
     core += {"incbin": [f"src/{name}_weights.S"], "c": [f"src/{name}_weights.c"], "bin": []}[form]
     linking = () if compiler.is_zig else target.flags  # zig would make its C library anew for the processor
+    hosts, libraries = _gpu_part(name, gpu, compiler)
     pool = [] if target.os == "windows" else [f"src/{name}_pool.c"]
+    pool += hosts
     exam = (
         [f"exam/{name}_exam.c", f"exam/{name}_vectors.c"]
         if (directory / f"exam/{name}_exam.c").exists() and target.os not in ("ios", "windows")
@@ -65,11 +68,12 @@ def compile_package(
     inner, linked = objects[: len(core)], objects[: len(core) + len(pool)]
     library = _archive(compiler, directory, linked, out / f"lib{name}.a")
     if target.os in ("linux", "any", "macos"):
-        library = _link(compiler, directory, linked, out / f"lib{name}.so", [*linking, "-shared", *extra_flags])
+        library = _link(compiler, directory, linked, out / f"lib{name}.so", [*linking, "-shared", *extra_flags], libraries)
     program = None
     if exam:
-        static = ["-static"] if not runs_here(target) and target.os in ("linux", "android") and "android" not in compiler.command[0] else []
-        program = _link(compiler, directory, objects, out / f"{name}_exam", [*linking, *static, *extra_flags])
+        program = _link(
+            compiler, directory, objects, out / f"{name}_exam", [*linking, *_static(target, compiler, gpu), *extra_flags], libraries
+        )
     return Built(program, library, tuple(inner), compiler)
 
 
@@ -92,9 +96,28 @@ def _position(target: Target) -> list[str]:
     return [] if target.os == "windows" else ["-fPIC", "-fvisibility=hidden"]
 
 
+def _gpu_part(name: str, api: str | None, compiler: Compiler) -> tuple[list[str], list[str]]:
+    """The sources of the package's host for GPUs, and what they are linked with. Metal's needs a Mac; elsewhere the library says NO_GPU."""
+    if api == "vulkan":
+        return [f"src/{name}_vulkan_host.c", f"src/{name}_vulkan_tables.c", f"src/{name}_shaders.c"], ["-ldl"]
+    if api == "metal":
+        tables = [f"src/{name}_gpu_tables.c", f"src/{name}_metal_source.c"]
+        if sys.platform == "darwin" and not compiler.is_zig:
+            return [*tables, f"src/{name}_metal.m"], ["-framework", "Foundation", "-framework", "Metal"]
+        return [*tables, f"src/{name}_metal_none.c"], []
+    return [], []
+
+
+def _static(target: Target, compiler: Compiler, gpu: str | None) -> list[str]:
+    """A program for another machine brings its C library along, unless it opens the driver of a GPU there."""
+    foreign = not runs_here(target) and target.os in ("linux", "android") and "android" not in compiler.command[0]
+    return ["-static"] if foreign and not (gpu and target.os == "linux") else []
+
+
 def _compile(compiler: Compiler, directory: Path, source: str, flags: Sequence[str]) -> Path:
     result = directory / "build" / f"{Path(source).stem}.o"
-    _call([*compiler.command, *flags, "-c", source, "-o", f"build/{result.name}"], compiler, directory, source)
+    arc = ["-fobjc-arc"] if source.endswith(".m") else []
+    _call([*compiler.command, *flags, *arc, "-c", source, "-o", f"build/{result.name}"], compiler, directory, source)
     return result
 
 
@@ -104,8 +127,11 @@ def _archive(compiler: Compiler, directory: Path, objects: Sequence[Path], resul
     return result
 
 
-def _link(compiler: Compiler, directory: Path, objects: Sequence[Path], result: Path, flags: Sequence[str]) -> Path:
-    _call([*compiler.command, *flags, "-o", f"build/{result.name}", *_names(objects), "-pthread"], compiler, directory, result.name)
+def _link(
+    compiler: Compiler, directory: Path, objects: Sequence[Path], result: Path, flags: Sequence[str], libraries: Sequence[str]
+) -> Path:
+    words = [*compiler.command, *flags, "-o", f"build/{result.name}", *_names(objects), "-pthread", *libraries]
+    _call(words, compiler, directory, result.name)
     return result
 
 

@@ -2,9 +2,11 @@
 
    NAME_exam [--isa NAME] [--threads N] [--cores N,...] [--sizes N,...] [--weights FILE] [--json]
              [--bench SECONDS [--runs N] [--samples N] | --profile SECONDS | --run]
+             [--gpu [--gpu-device N] [--gpu-variant NAME] [--gpu-cache FILE] [--gpu-verify]]
 
    Without --bench, --profile or --run it gives the exam: status 1 when an answer or the weights are wrong. --run reads
-   the inputs from standard input, one after the other and as many sets as come, and writes the outputs to standard output. */
+   the inputs from standard input, one after the other and as many sets as come, and writes the outputs to standard output.
+   --gpu runs on the GPU what the package has for one, and fails where it cannot, or where validation layers have something to say. */
 #if defined(__linux__)
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* to choose cores */
@@ -86,8 +88,10 @@ static int examine(struct exam *exam) {
     if (exam->options.json) printf("{\"schema_version\": 1, \"name\": \"NAME\", \"vectors\": [");
     for (int i = 0; i < VECTORS; i++) passed = ask(exam, i) && passed;
     if (exam->options.json) {
-        printf("],\n \"weights_sha256\": \"%s\", \"weights_passed\": %s, \"isa\": \"%s\", \"threads\": %d, \"passed\": %s}\n", hash, weights ? "true" : "false",
-               NAME_isa(&exam->instance), exam->options.threads, passed ? "true" : "false");
+        printf("],\n \"weights_sha256\": \"%s\", \"weights_passed\": %s, \"isa\": \"%s\", \"threads\": %d, ", hash, weights ? "true" : "false",
+               NAME_isa(&exam->instance), exam->options.threads);
+        print_gpu(exam);
+        printf("\"passed\": %s}\n", passed ? "true" : "false");
     } else {
         printf("weights   %s  sha256 %.16s\n", weights ? "ok  " : "WRONG", hash);
         printf("%s: %d vectors, isa %s, %d threads\n", passed ? "passed" : "FAILED", VECTORS, NAME_isa(&exam->instance), exam->options.threads);
@@ -133,6 +137,5 @@ int main(int argc, char **argv) {
     else if (exam.options.bench > 0.0) status = benchmark(&exam);
     else if (exam.options.profile > 0.0) status = profile(&exam);
     else status = examine(&exam);
-    close_exam(&exam);
-    return status;
+    return close_exam(&exam) && status == 0 ? 0 : 1;
 }

@@ -3,21 +3,24 @@
 #define MACRO_PROCESS_H
 
 #include "NAME_exam.h"
+#include "NAME_exam_gpu.h"
 #include "NAME_machine.h"
 #include "NAME_pool.h"
 
-enum { TENSORS = INPUTS + OUTPUTS, MAX_SAMPLES = 1000000, MAX_THREADS = 1024, MAX_SECONDS = 86400 };
+enum { TENSORS = INPUTS + OUTPUTS, MAX_SAMPLES = 1000000, MAX_THREADS = 1024, MAX_SECONDS = 86400, MAX_DEVICES = 16 };
 
 struct options {
     const char *program, *isa, *weights, *sizes, *cores;
     int threads, json, run, runs, samples;
     double bench, profile; /* seconds, 0: no */
+    struct gpu_choice gpu;
 };
 
 struct exam {
     struct options options;
     NAME_t instance;
     struct NAME_pool *pool;
+    struct gpu_exam gpu;
     unsigned char *arena, *weights, *tensors[TENSORS];
     void *pool_memory;
     int32_t sizes[SIZES + 1];
@@ -61,13 +64,17 @@ static double seconds(const char *option, const char *text) {
 }
 
 static struct options parse(int argc, char **argv) {
-    struct options options = {argv[0], NULL, NULL, NULL, NULL, 1, 0, 0, 1, 0, 0.0, 0.0};
+    struct options options = {argv[0], NULL, NULL, NULL, NULL, 1, 0, 0, 1, 0, 0.0, 0.0, {0, 0, 0, NULL, NULL}};
     for (int i = 1; i < argc; i++) {
         const char *const word = argv[i], *const value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(word, "--json") == 0) {
             options.json = 1;
         } else if (strcmp(word, "--run") == 0) {
             options.run = 1;
+        } else if (strcmp(word, "--gpu") == 0) {
+            options.gpu.wanted = 1;
+        } else if (strcmp(word, "--gpu-verify") == 0) {
+            options.gpu.verify = 1;
         } else if (value == NULL) {
             fail("unknown option, or its value is missing", word);
         } else {
@@ -81,6 +88,9 @@ static struct options parse(int argc, char **argv) {
             else if (strcmp(word, "--profile") == 0) options.profile = seconds(word, value);
             else if (strcmp(word, "--weights") == 0) options.weights = value;
             else if (strcmp(word, "--sizes") == 0) options.sizes = value;
+            else if (strcmp(word, "--gpu-device") == 0) options.gpu.device = whole_number(word, value, 1, MAX_DEVICES);
+            else if (strcmp(word, "--gpu-variant") == 0) options.gpu.variant = value;
+            else if (strcmp(word, "--gpu-cache") == 0) options.gpu.cache_path = value;
             else fail("unknown option", word);
         }
     }
@@ -135,14 +145,30 @@ static void open_exam(struct exam *exam) {
     else if (NAME_weights_in_use(&exam->instance) == NULL) load_weights(exam, beside(options->program, "../src/" WEIGHTS_FILE));
     for (int i = 0; i < TENSORS; i++) exam->tensors[i] = allocate(exam_ports[i].bytes);
     use_sizes(exam, &exam_vectors[VECTORS]);
+    const char *const no_gpu = options->gpu.wanted ? open_gpu(&exam->gpu, &exam->instance, &options->gpu) : NULL;
+    if (no_gpu != NULL) fail("cannot use a GPU", no_gpu);
 }
 
-static void close_exam(struct exam *exam) {
+/* `"gpu": NAME, ` in the JSON of an exam that uses one. */
+static void print_gpu(const struct exam *exam) {
+    if (!exam->options.gpu.wanted) return;
+    printf("\"gpu\": \"");
+    for (const char *text = gpu_name(&exam->instance); *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') putchar('\\');
+        putchar((unsigned char)*text < 32 ? ' ' : *text);
+    }
+    printf("\", ");
+}
+
+/* Whether nobody had anything to say about the use of a GPU. */
+static int close_exam(struct exam *exam) {
+    const int silent = close_gpu(&exam->gpu, &exam->instance);
     if (exam->pool != NULL) NAME_pool_stop(exam->pool);
     for (int i = 0; i < TENSORS; i++) free(exam->tensors[i]);
     free(exam->pool_memory);
     free(exam->weights);
     free(exam->arena);
+    return silent;
 }
 
 #endif

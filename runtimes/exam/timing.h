@@ -92,7 +92,9 @@ static int benchmark(struct exam *exam) {
     const size_t facts_count = sizeof facts / sizeof facts[0], arena = MACRO_ARENA_BYTES_FOR(options->threads);
     const char *const isa = NAME_isa(&exam->instance);
     if (options->json) {
-        printf("{\"schema_version\": 1, \"name\": \"NAME\", \"isa\": \"%s\", \"threads\": %d, \"runs\": %d, \"seconds\": %.6f, ", isa, options->threads, count,
+        printf("{\"schema_version\": 1, \"name\": \"NAME\", ");
+        print_gpu(exam);
+        printf("\"isa\": \"%s\", \"threads\": %d, \"runs\": %d, \"seconds\": %.6f, ", isa, options->threads, count,
                sum * 1e-6);
         for (size_t i = 0; i < facts_count; i++) printf("\"%s_us\": %.3f, ", facts[i].name, facts[i].us);
         printf("\"rss_bytes\": %lld, \"arena_bytes\": %llu, \"frequencies_khz\": ", memory, (unsigned long long)arena);
@@ -121,7 +123,9 @@ static void note_time(void *user, int32_t call) {
 static void print_profile(struct exam *exam, const double *medians, int runs) {
     double sum = 0.0;
     if (exam->options.json) {
-        printf("{\"schema_version\": 1, \"name\": \"NAME\", \"isa\": \"%s\", \"runs\": %d, \"calls_us\": ", NAME_isa(&exam->instance), runs);
+        printf("{\"schema_version\": 1, \"name\": \"NAME\", ");
+        print_gpu(exam);
+        printf("\"isa\": \"%s\", \"runs\": %d, \"calls_us\": ", NAME_isa(&exam->instance), runs);
         print_array(medians, MACRO_CALLS, MACRO_CALLS);
         printf("}\n");
         return;

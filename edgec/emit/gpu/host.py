@@ -1,0 +1,114 @@
+"""What a package with a GPU holds besides the CPU's: which calls run where, and what both kinds of hosts must know of that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from edgec.emit.gpu.dialect import Dialect, Glsl, Metal
+from edgec.emit.gpu.memory import ALIGNMENT, io_offsets
+from edgec.emit.gpu.schedule import Schedule, schedule
+from edgec.emit.gpu.shader import Shader
+from edgec.emit.gpu.shaders import is_quantized, shaders_or_reasons
+from edgec.ir.types import DType
+from edgec.program.program import Program
+from edgec.targets import Target
+
+# of a package with a GPU, after those of every package
+GPU_STATUSES = (
+    ("NO_GPU", "there is no GPU, or no driver for it"),
+    ("GPU_UNFIT", "the GPU lacks what the package needs, or its answers are wrong"),
+    ("GPU_MEMORY", "the GPU has not enough memory"),
+    ("GPU_LOST", "the GPU failed: stop it, and start it again"),
+    ("GPU_TIMEOUT", "the GPU did not answer in time: stop it"),
+    ("GPU_SHADER", "the GPU's driver refuses a shader"),
+)
+API_NAMES = {"vulkan": "Vulkan", "metal": "Metal"}
+_DIALECTS: Mapping[str, type[Glsl] | type[Metal]] = {"vulkan": Glsl, "metal": Metal}
+_HOST_BYTES, _HANDLE_BYTES = 8192, 16  # of a host's state, and for each shader; the compiler checks that they are enough
+_KINDS = {
+    DType.FLOAT16: "PORT_HALF", DType.FLOAT32: "PORT_FLOAT", DType.FLOAT64: "PORT_DOUBLE", DType.BOOL: "PORT_BOOL",
+    DType.INT8: "PORT_BYTES", DType.UINT8: "PORT_BYTES",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GpuPlan:
+    """For each call its shader, or why it runs on the CPU; the runs of calls that go to the GPU together; and where these wait."""
+
+    api: str  # vulkan or metal
+    dialect: Dialect
+    calls: tuple[Shader | str, ...]
+    schedule: Schedule
+
+    @property
+    def shaders(self) -> list[Shader]:
+        return [item for item in self.calls if isinstance(item, Shader)]
+
+
+def plan_gpu(program: Program, target: Target) -> GpuPlan | None:
+    """None for a target without a GPU. The Program is planned, and its constants have addresses."""
+    if not target.gpu:
+        return None
+    dialect = _DIALECTS[target.gpu](target.signed_activations)
+    calls = shaders_or_reasons(program, target, dialect)
+    return GpuPlan(target.gpu, dialect, calls, schedule(program, [item if isinstance(item, str) else "" for item in calls]))
+
+
+def gpu_context(program: Program, plan: GpuPlan | None, arena_bytes: int) -> dict[str, object]:
+    """What the templates of templates/package read of the GPU; `arena_bytes` is what the tensors take."""
+    if plan is None:
+        return {"gpu": "", "offloads": False}
+    ends = dict(plan.schedule.segments)
+    numbers = {shader.call: number for number, shader in enumerate(plan.shaders)}
+    return {
+        "gpu": plan.api,
+        "offloads": bool(plan.schedule.segments),
+        "api_name": API_NAMES[plan.api],
+        "gpu_bytes": _HOST_BYTES + _HANDLE_BYTES * len(plan.calls),
+        "gpu_arena_bytes": max(arena_bytes, ALIGNMENT),
+        "gpu_io_bytes": io_offsets(program)[""],
+        "steps_of_cpu": len(plan.calls) - len(plan.shaders),
+        "segment_end": [ends.get(call, 0) for call in range(len(plan.calls))],
+        "segments": [{"first": first, "end": end, "shader": numbers[first]} for first, end in plan.schedule.segments],
+        "shaders": [
+            {
+                "name": shader.name,
+                "group": shader.group,
+                "grid": shader.grid,
+                "shared_bytes": shader.shared_bytes,
+                "waits": int(shader.call in plan.schedule.barriers),
+            }
+            for shader in plan.shaders
+        ],
+    }
+
+
+def port_context(program: Program, buffer: str, dtype: DType, is_input: bool) -> dict[str, object]:
+    """What the hosts know of one of the caller's tensors."""
+    return {
+        "io_offset": io_offsets(program)[buffer],
+        "element_bytes": dtype.bytes,
+        "kind": _KINDS.get(dtype, "PORT_OTHER"),
+        "is_input": int(is_input),
+        "exact": int(is_quantized(program) or not dtype.is_float),
+    }
+
+
+def describe_gpu(plan: GpuPlan) -> dict[str, Any]:
+    """What the manifest says: for each call where it runs, and of its shader what a reader of results wants to know."""
+    return {
+        "api": plan.api,
+        "segments": [list(segment) for segment in plan.schedule.segments],
+        "barriers": sorted(plan.schedule.barriers),
+        "shaders": len(plan.shaders),
+        "calls": [_describe_call(item) for item in plan.calls],
+    }
+
+
+def _describe_call(item: Shader | str) -> dict[str, Any]:
+    if isinstance(item, str):
+        return {"on": "cpu", "because": item}
+    facts = {"on": "gpu", "shader": item.name, "group": list(item.group), "grid": list(item.grid)}
+    return facts | {"shared_bytes": item.shared_bytes, "loads": item.loads, "macs": item.macs}

@@ -1,0 +1,107 @@
+/* NAME on a GPU through Vulkan: starting, running and stopping. */
+#include "NAME_vulkan_cache.h"
+#include "NAME_vulkan_device.h"
+#include "NAME_vulkan_memory.h"
+#include "NAME_vulkan_pipelines.h"
+#include "NAME_vulkan_verify.h"
+
+static const double default_timeout_seconds = 10.0;
+
+/* Waits until the GPU has done what it was given. */
+static int finish(struct gpu *gpu) {
+    VkResult result = gpu->vk.vkWaitForFences(gpu->device, 1, &gpu->fence, 1, gpu->timeout);
+    if (result == VK_SUCCESS) result = gpu->vk.vkResetFences(gpu->device, 1, &gpu->fence);
+    const int status = status_of(result, MACRO_GPU_LOST);
+    gpu->pending = status != MACRO_OK && status != MACRO_GPU_LOST;
+    return status;
+}
+
+/* The offload's `run`. A GPU that was lost or is late does nothing any more: late work still uses the same memory. */
+static int run_segment(void *user, int32_t first, int32_t end) {
+    struct gpu *const gpu = (struct gpu *)user;
+    VkSubmitInfo submit;
+    int segment = 0;
+    if (gpu->failed != MACRO_OK) return gpu->failed;
+    while (segment < SEGMENTS && (NAME_segments[segment].first != first || NAME_segments[segment].end != end)) segment++;
+    if (segment == SEGMENTS) return MACRO_BAD_ARGUMENT;
+    if (gpu->weights != gpu->instance->weights) {
+        gpu->weights = gpu->instance->weights;
+        memcpy(gpu->regions[WEIGHTS].bytes, gpu->weights, MACRO_WEIGHTS_BYTES);
+    }
+    memset(&submit, 0, sizeof submit);
+    submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+    submit.commandBufferCount = 1;
+    submit.pCommandBuffers = &gpu->commands[segment];
+    int status = status_of(gpu->vk.vkQueueSubmit(gpu->queue, 1, &submit, gpu->fence), MACRO_GPU_LOST);
+    if (status == MACRO_OK) status = finish(gpu);
+    if (status == MACRO_GPU_LOST || gpu->pending) gpu->failed = status;
+    return status;
+}
+
+static void release_device(struct gpu *gpu) {
+    gpu->vk.vkDestroyFence(gpu->device, gpu->fence, NULL);
+    gpu->vk.vkDestroyCommandPool(gpu->device, gpu->pool, NULL);
+    for (int i = 0; i < SHADERS; i++) gpu->vk.vkDestroyPipeline(gpu->device, gpu->pipelines[i], NULL);
+    gpu->vk.vkDestroyPipelineCache(gpu->device, gpu->cache, NULL);
+    gpu->vk.vkDestroyPipelineLayout(gpu->device, gpu->layout, NULL);
+    gpu->vk.vkDestroyDescriptorPool(gpu->device, gpu->descriptors, NULL);
+    gpu->vk.vkDestroyDescriptorSetLayout(gpu->device, gpu->set_layout, NULL);
+    for (int i = 0; i < REGIONS; i++) {
+        gpu->vk.vkDestroyBuffer(gpu->device, gpu->regions[i].buffer, NULL);
+        gpu->vk.vkFreeMemory(gpu->device, gpu->regions[i].memory, NULL);
+    }
+    gpu->vk.vkDestroyDevice(gpu->device, NULL);
+}
+
+/* Gives everything back, but for a GPU that is still at work after one more time-out: what it may write to must stay. */
+static void release(struct gpu *gpu) {
+    if (gpu->pending) finish(gpu);
+    if (gpu->pending) return;
+    if (gpu->device != NULL) release_device(gpu);
+    if (gpu->messenger != 0 && gpu->vk.vkDestroyDebugUtilsMessengerEXT != NULL) gpu->vk.vkDestroyDebugUtilsMessengerEXT(gpu->vulkan, gpu->messenger, NULL);
+    if (gpu->vulkan != NULL) gpu->vk.vkDestroyInstance(gpu->vulkan, NULL);
+    if (gpu->library != NULL) dlclose(gpu->library);
+}
+
+int NAME_gpu_start(NAME_t *instance, void *memory, size_t bytes, const struct NAME_gpu_options *options) {
+    static int (*const steps[])(struct gpu *) = {open_library,  open_instance,    choose_device, choose_variant, check_limits, open_device, make_regions,
+                                                 make_layout,   make_descriptors, open_cache,    make_pipelines, save_cache,   record,      verify};
+    struct gpu *const gpu = (struct gpu *)memory;
+    int status = MACRO_OK;
+    if (instance == NULL || memory == NULL || bytes < MACRO_GPU_BYTES) return MACRO_BAD_ARGUMENT;
+    if ((uintptr_t)memory % MACRO_ARENA_ALIGNMENT != 0) return MACRO_ARENA_MISALIGNED;
+    if (instance->kernels == NULL) return MACRO_NOT_INITIALIZED;
+    if (instance->weights == NULL) return MACRO_NO_WEIGHTS;
+    NAME_gpu_stop(instance);
+    if (SEGMENTS == 0) return MACRO_GPU_UNFIT;
+    memset(gpu, 0, sizeof *gpu);
+    gpu->instance = instance;
+    if (options != NULL) gpu->options = *options;
+    if (gpu->options.timeout_seconds == 0.0) gpu->options.timeout_seconds = default_timeout_seconds;
+    if (!(gpu->options.timeout_seconds > 0.0 && gpu->options.timeout_seconds <= 1e9) || gpu->options.device < 0) return MACRO_BAD_ARGUMENT;
+    gpu->timeout = (uint64_t)(gpu->options.timeout_seconds * 1e9);
+    gpu->offload.user = gpu;
+    gpu->offload.segment_end = NAME_segment_end;
+    gpu->offload.run = run_segment;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == MACRO_OK; i++) {
+        status = steps[i](gpu);
+        gpu->offload.arena = gpu->regions[ARENA].bytes;
+        gpu->offload.io = gpu->regions[IO].bytes;
+    }
+    gpu->offload.cpu_on_failure = gpu->options.cpu_on_failure;
+    if (status == MACRO_OK) instance->offload = &gpu->offload;
+    else release(gpu);
+    return status;
+}
+
+void NAME_gpu_stop(NAME_t *instance) {
+    if (instance == NULL || instance->offload == NULL) return;
+    struct gpu *const gpu = (struct gpu *)instance->offload->user;
+    instance->offload = NULL;
+    release(gpu);
+}
+
+const char *NAME_gpu_device(const NAME_t *instance) {
+    if (instance == NULL || instance->offload == NULL) return "none";
+    return ((const struct gpu *)instance->offload->user)->properties.deviceName;
+}

@@ -1,0 +1,181 @@
+/* Shaders made ready to run, and the commands that run them, recorded once. */
+#ifndef MACRO_VULKAN_PIPELINES_H
+#define MACRO_VULKAN_PIPELINES_H
+
+#include "NAME_vulkan_host.h"
+
+/* Every shader has the same three buffers. */
+static int make_layout(struct gpu *gpu) {
+    VkDescriptorSetLayoutBinding bindings[REGIONS];
+    VkDescriptorSetLayoutCreateInfo sets;
+    VkPipelineLayoutCreateInfo info;
+    memset(bindings, 0, sizeof bindings);
+    for (uint32_t i = 0; i < REGIONS; i++) {
+        bindings[i].binding = i;
+        bindings[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+        bindings[i].descriptorCount = 1;
+        bindings[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
+    }
+    memset(&sets, 0, sizeof sets);
+    sets.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
+    sets.bindingCount = REGIONS;
+    sets.pBindings = bindings;
+    VkResult result = gpu->vk.vkCreateDescriptorSetLayout(gpu->device, &sets, NULL, &gpu->set_layout);
+    if (result != VK_SUCCESS) {
+        gpu->set_layout = 0;
+        return status_of(result, MACRO_GPU_MEMORY);
+    }
+    memset(&info, 0, sizeof info);
+    info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+    info.setLayoutCount = 1;
+    info.pSetLayouts = &gpu->set_layout;
+    result = gpu->vk.vkCreatePipelineLayout(gpu->device, &info, NULL, &gpu->layout);
+    if (result != VK_SUCCESS) gpu->layout = 0;
+    return status_of(result, MACRO_GPU_MEMORY);
+}
+
+static int make_descriptors(struct gpu *gpu) {
+    VkDescriptorPoolSize size;
+    VkDescriptorPoolCreateInfo info;
+    VkDescriptorSetAllocateInfo sets;
+    size.type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    size.descriptorCount = REGIONS;
+    memset(&info, 0, sizeof info);
+    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
+    info.maxSets = 1;
+    info.poolSizeCount = 1;
+    info.pPoolSizes = &size;
+    VkResult result = gpu->vk.vkCreateDescriptorPool(gpu->device, &info, NULL, &gpu->descriptors);
+    if (result != VK_SUCCESS) {
+        gpu->descriptors = 0;
+        return status_of(result, MACRO_GPU_MEMORY);
+    }
+    memset(&sets, 0, sizeof sets);
+    sets.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
+    sets.descriptorPool = gpu->descriptors;
+    sets.descriptorSetCount = 1;
+    sets.pSetLayouts = &gpu->set_layout;
+    result = gpu->vk.vkAllocateDescriptorSets(gpu->device, &sets, &gpu->set);
+    if (result != VK_SUCCESS) return status_of(result, MACRO_GPU_MEMORY);
+    for (uint32_t i = 0; i < REGIONS; i++) {
+        VkDescriptorBufferInfo whole;
+        VkWriteDescriptorSet write;
+        whole.buffer = gpu->regions[i].buffer;
+        whole.offset = 0;
+        whole.range = VK_WHOLE_SIZE;
+        memset(&write, 0, sizeof write);
+        write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
+        write.dstSet = gpu->set;
+        write.dstBinding = i;
+        write.descriptorCount = 1;
+        write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+        write.pBufferInfo = &whole;
+        gpu->vk.vkUpdateDescriptorSets(gpu->device, 1, &write, 0, NULL);
+    }
+    return MACRO_OK;
+}
+
+static VkResult make_pipeline(struct gpu *gpu, const struct NAME_spirv *code, VkPipeline *pipeline) {
+    VkShaderModuleCreateInfo modules;
+    VkSpecializationMapEntry entry;
+    VkSpecializationInfo constants;
+    VkComputePipelineCreateInfo info;
+    VkShaderModule module;
+    memset(&modules, 0, sizeof modules);
+    modules.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    modules.codeSize = code->bytes;
+    modules.pCode = code->words;
+    VkResult result = gpu->vk.vkCreateShaderModule(gpu->device, &modules, NULL, &module);
+    if (result != VK_SUCCESS) return result;
+    entry.constantID = 0; /* ROUNDS_TO_EVEN */
+    entry.offset = 0;
+    entry.size = sizeof gpu->rounds_to_even;
+    constants.mapEntryCount = 1;
+    constants.pMapEntries = &entry;
+    constants.dataSize = sizeof gpu->rounds_to_even;
+    constants.pData = &gpu->rounds_to_even;
+    memset(&info, 0, sizeof info);
+    info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+    info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+    info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+    info.stage.module = module;
+    info.stage.pName = "main";
+    info.stage.pSpecializationInfo = &constants;
+    info.layout = gpu->layout;
+    result = gpu->vk.vkCreateComputePipelines(gpu->device, gpu->cache, 1, &info, NULL, pipeline);
+    if (result != VK_SUCCESS) *pipeline = 0;
+    gpu->vk.vkDestroyShaderModule(gpu->device, module, NULL);
+    return result;
+}
+
+static int make_pipelines(struct gpu *gpu) {
+    for (int i = 0; i < SHADERS; i++) {
+        const VkResult result = make_pipeline(gpu, &NAME_spirv[i][gpu->variant], &gpu->pipelines[i]);
+        if (result != VK_SUCCESS) return status_of(result, MACRO_GPU_SHADER);
+    }
+    return MACRO_OK;
+}
+
+static void wait_for(const struct gpu *gpu, VkCommandBuffer commands, VkFlags before, VkFlags after, VkFlags written, VkFlags used) {
+    VkMemoryBarrier barrier;
+    memset(&barrier, 0, sizeof barrier);
+    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    barrier.srcAccessMask = written;
+    barrier.dstAccessMask = used;
+    gpu->vk.vkCmdPipelineBarrier(commands, before, after, 0, 1, &barrier, 0, NULL, 0, NULL);
+}
+
+static int record_segment(struct gpu *gpu, const struct NAME_segment *segment, VkCommandBuffer commands) {
+    const VkFlags shader = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, host = VK_PIPELINE_STAGE_HOST_BIT;
+    const VkFlags both = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+    VkCommandBufferBeginInfo begin;
+    memset(&begin, 0, sizeof begin);
+    begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+    const VkResult result = gpu->vk.vkBeginCommandBuffer(commands, &begin);
+    if (result != VK_SUCCESS) return status_of(result, MACRO_GPU_MEMORY);
+    gpu->vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, gpu->layout, 0, 1, &gpu->set, 0, NULL);
+    wait_for(gpu, commands, shader | host, shader, VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_HOST_WRITE_BIT, both);
+    for (int i = segment->shader; i < segment->shader + (segment->end - segment->first); i++) {
+        const uint32_t *const grid = NAME_shaders[i].grid;
+        if (NAME_shaders[i].waits) wait_for(gpu, commands, shader, shader, VK_ACCESS_SHADER_WRITE_BIT, both);
+        gpu->vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, gpu->pipelines[i]);
+        gpu->vk.vkCmdDispatch(commands, grid[0], grid[1], grid[2]);
+    }
+    wait_for(gpu, commands, shader, host, VK_ACCESS_SHADER_WRITE_BIT, VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT);
+    return status_of(gpu->vk.vkEndCommandBuffer(commands), MACRO_GPU_MEMORY);
+}
+
+static int record(struct gpu *gpu) {
+    VkCommandPoolCreateInfo pool;
+    VkCommandBufferAllocateInfo buffers;
+    VkFenceCreateInfo fence;
+    memset(&pool, 0, sizeof pool);
+    pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+    pool.queueFamilyIndex = gpu->family;
+    VkResult result = gpu->vk.vkCreateCommandPool(gpu->device, &pool, NULL, &gpu->pool);
+    if (result != VK_SUCCESS) {
+        gpu->pool = 0;
+        return status_of(result, MACRO_GPU_MEMORY);
+    }
+    memset(&buffers, 0, sizeof buffers);
+    buffers.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+    buffers.commandPool = gpu->pool;
+    buffers.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    buffers.commandBufferCount = SEGMENTS;
+    result = gpu->vk.vkAllocateCommandBuffers(gpu->device, &buffers, gpu->commands);
+    if (result != VK_SUCCESS) return status_of(result, MACRO_GPU_MEMORY);
+    memset(&fence, 0, sizeof fence);
+    fence.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
+    result = gpu->vk.vkCreateFence(gpu->device, &fence, NULL, &gpu->fence);
+    if (result != VK_SUCCESS) {
+        gpu->fence = 0;
+        return status_of(result, MACRO_GPU_MEMORY);
+    }
+    for (int i = 0; i < SEGMENTS; i++) {
+        const int status = record_segment(gpu, &NAME_segments[i], gpu->commands[i]);
+        if (status != MACRO_OK) return status;
+    }
+    return MACRO_OK;
+}
+
+#endif
