@@ -8,8 +8,7 @@
 #include <TargetConditionals.h>
 #include <string.h>
 
-#include "NAME_gpu.h"
-#include "NAME_internal.h"
+#include "NAME_gpu_verify.h"
 #include "NAME_metal.h"
 
 /* Take over what a method called new... or copy... returned; take a share in what any other returned. CFRelease ends both. */
@@ -25,21 +24,19 @@
 #define RELEASE_SEMAPHORE(semaphore) dispatch_release(semaphore)
 #endif
 
-#define DEFAULT_SECONDS 10.0
-#define MOST_SECONDS 1e6
+static const double default_timeout_seconds = 10.0;
 
 struct gpu {
     struct NAME_offload offload;
     struct NAME_gpu_options options;
-    const NAME_t *instance;
+    NAME_t *instance;
     CFTypeRef device, queue, arena, weights, io;
-    CFTypeRef pipelines[MACRO_CALLS];
-    const void *copied; /* the weights that the buffer is a copy of */
-    int late;           /* commands that ran out of time may still be writing */
-    char name[128];     /* of the device */
+    CFTypeRef pipelines[SHADERS + 1];
+    int late;       /* commands that ran out of time may still be writing */
+    char name[128]; /* of the device */
 };
 
-typedef char memory_is_enough[sizeof(struct gpu) <= MACRO_GPU_BYTES ? 1 : -1];
+typedef char MACRO_GPU_BYTES_are_enough[sizeof(struct gpu) <= MACRO_GPU_BYTES ? 1 : -1];
 
 static int fail(const struct gpu *gpu, int status, const char *what, NSString *detail) {
     const char *const why = detail != nil ? [detail UTF8String] : NULL;
@@ -53,17 +50,17 @@ static void let_go(CFTypeRef *object) {
     *object = NULL;
 }
 
-/* The system's own choice, or of a Mac's several devices the one that the options number. */
+/* 0: the system's own choice. Else the n-th device of a Mac; other systems have one. */
 static CFTypeRef choose_device(int number) {
+    if (number == 0) return OWNED(MTLCreateSystemDefaultDevice());
     CFTypeRef chosen = NULL;
-    if (number < 0) return OWNED(MTLCreateSystemDefaultDevice());
 #if TARGET_OS_OSX
     CFTypeRef all = OWNED(MTLCopyAllDevices());
     NSArray<id<MTLDevice>> *const devices = AS(NSArray *, all);
-    if ((NSUInteger)number < [devices count]) chosen = SHARED([devices objectAtIndex:(NSUInteger)number]);
+    if ((NSUInteger)number <= [devices count]) chosen = SHARED([devices objectAtIndex:(NSUInteger)number - 1]);
     let_go(&all);
 #else
-    if (number == 0) chosen = OWNED(MTLCreateSystemDefaultDevice());
+    if (number == 1) chosen = OWNED(MTLCreateSystemDefaultDevice());
 #endif
     return chosen;
 }
@@ -99,24 +96,20 @@ static CFTypeRef compile(const struct gpu *gpu, NSError **error) {
 }
 
 /* One pipeline. Its thread groups must fit what the device grants this kernel. */
-static int make_pipeline(struct gpu *gpu, CFTypeRef library, int32_t call) {
-    const struct NAME_metal_kernel *const kernel = &NAME_metal_kernels[call];
+static int make_pipeline(struct gpu *gpu, CFTypeRef library, int number) {
+    const struct NAME_shader *const shader = &NAME_shaders[number];
+    const char *const name = NAME_metal_names[number];
     id<MTLDevice> device = AS(id<MTLDevice>, gpu->device);
     NSError *error = nil;
-    CFTypeRef function = OWNED([AS(id<MTLLibrary>, library) newFunctionWithName:[NSString stringWithUTF8String:kernel->name]]);
-    if (function == NULL) return fail(gpu, MACRO_GPU_SHADER, kernel->name, @"not in the library");
-    if ([device maxThreadgroupMemoryLength] < kernel->shared_bytes) {
-        let_go(&function);
-        return fail(gpu, MACRO_GPU_UNFIT, kernel->name, @"needs more threadgroup memory than the device has");
-    }
-    gpu->pipelines[call] = OWNED([device newComputePipelineStateWithFunction:AS(id<MTLFunction>, function) error:&error]);
+    if ([device maxThreadgroupMemoryLength] < shader->shared_bytes) return fail(gpu, MACRO_GPU_UNFIT, name, @"needs more threadgroup memory than the device has");
+    CFTypeRef function = OWNED([AS(id<MTLLibrary>, library) newFunctionWithName:[NSString stringWithUTF8String:name]]);
+    if (function == NULL) return fail(gpu, MACRO_GPU_SHADER, name, @"is not in the library");
+    gpu->pipelines[number] = OWNED([device newComputePipelineStateWithFunction:AS(id<MTLFunction>, function) error:&error]);
     let_go(&function);
-    if (gpu->pipelines[call] == NULL) return fail(gpu, MACRO_GPU_SHADER, kernel->name, [error localizedDescription]);
-    const NSUInteger most = [AS(id<MTLComputePipelineState>, gpu->pipelines[call]) maxTotalThreadsPerThreadgroup];
-    if (most < (NSUInteger)kernel->group[0] * kernel->group[1] * kernel->group[2]) {
-        return fail(gpu, MACRO_GPU_UNFIT, kernel->name, @"needs more threads in a group than the device grants");
-    }
-    return MACRO_OK;
+    if (gpu->pipelines[number] == NULL) return fail(gpu, MACRO_GPU_SHADER, name, [error localizedDescription]);
+    const NSUInteger most = [AS(id<MTLComputePipelineState>, gpu->pipelines[number]) maxTotalThreadsPerThreadgroup];
+    const NSUInteger threads = (NSUInteger)shader->group[0] * shader->group[1] * shader->group[2];
+    return threads <= most ? MACRO_OK : fail(gpu, MACRO_GPU_UNFIT, name, @"needs more threads in a group than the device grants");
 }
 
 static int make_pipelines(struct gpu *gpu) {
@@ -124,9 +117,7 @@ static int make_pipelines(struct gpu *gpu) {
     CFTypeRef library = compile(gpu, &error);
     int status = MACRO_OK;
     if (library == NULL) return fail(gpu, MACRO_GPU_SHADER, "shaders", [error localizedDescription]);
-    for (int32_t call = 0; call < MACRO_CALLS && status == MACRO_OK; call++) {
-        if (NAME_metal_kernels[call].name != NULL) status = make_pipeline(gpu, library, call);
-    }
+    for (int number = 0; number < SHADERS && status == MACRO_OK; number++) status = make_pipeline(gpu, library, number);
     let_go(&library);
     return status;
 }
@@ -142,24 +133,25 @@ static CFTypeRef make_buffer(const struct gpu *gpu, size_t bytes) {
 }
 
 static int make_buffers(struct gpu *gpu) {
-    gpu->arena = make_buffer(gpu, gpu->instance->arena_bytes);
+    gpu->arena = make_buffer(gpu, MACRO_GPU_ARENA_BYTES);
     gpu->weights = make_buffer(gpu, MACRO_WEIGHTS_BYTES);
     gpu->io = make_buffer(gpu, MACRO_GPU_IO_BYTES);
     if (gpu->arena == NULL || gpu->weights == NULL || gpu->io == NULL) return fail(gpu, MACRO_GPU_MEMORY, "buffers", nil);
     gpu->offload.arena = (unsigned char *)[AS(id<MTLBuffer>, gpu->arena) contents];
     gpu->offload.io = (unsigned char *)[AS(id<MTLBuffer>, gpu->io) contents];
+    memcpy([AS(id<MTLBuffer>, gpu->weights) contents], gpu->instance->weights, MACRO_WEIGHTS_BYTES);
     return MACRO_OK;
 }
 
-static void encode(const struct gpu *gpu, id<MTLComputeCommandEncoder> encoder, int32_t first, int32_t end) {
+static void encode(const struct gpu *gpu, id<MTLComputeCommandEncoder> encoder, int first, int end) {
     const CFTypeRef buffers[] = {gpu->arena, gpu->weights, gpu->io};
     for (NSUInteger i = 0; i < 3; i++) [encoder setBuffer:AS(id<MTLBuffer>, buffers[i]) offset:0 atIndex:i];
-    for (int32_t call = first; call < end; call++) {
-        const struct NAME_metal_kernel *const kernel = &NAME_metal_kernels[call];
-        if (kernel->barrier) [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
-        [encoder setComputePipelineState:AS(id<MTLComputePipelineState>, gpu->pipelines[call])];
-        [encoder dispatchThreadgroups:MTLSizeMake(kernel->grid[0], kernel->grid[1], kernel->grid[2])
-                threadsPerThreadgroup:MTLSizeMake(kernel->group[0], kernel->group[1], kernel->group[2])];
+    for (int number = first; number < end; number++) {
+        const struct NAME_shader *const shader = &NAME_shaders[number];
+        if (shader->waits) [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
+        [encoder setComputePipelineState:AS(id<MTLComputePipelineState>, gpu->pipelines[number])];
+        [encoder dispatchThreadgroups:MTLSizeMake(shader->grid[0], shader->grid[1], shader->grid[2])
+                threadsPerThreadgroup:MTLSizeMake(shader->group[0], shader->group[1], shader->group[2])];
     }
     [encoder endEncoding];
 }
@@ -174,7 +166,8 @@ static int outcome(const struct gpu *gpu, id<MTLCommandBuffer> commands) {
     return fail(gpu, status, "commands", [error localizedDescription]);
 }
 
-static int run_segment(struct gpu *gpu, int32_t first, int32_t end) {
+/* Shaders first .. end - 1 as one command buffer. */
+static int run_shaders(struct gpu *gpu, int first, int end) {
     id<MTLCommandBuffer> commands = [AS(id<MTLCommandQueue>, gpu->queue) commandBuffer];
     id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoderWithDispatchType:MTLDispatchTypeConcurrent];
     if (encoder == nil) return fail(gpu, MACRO_GPU_MEMORY, "commands", nil);
@@ -193,46 +186,63 @@ static int run_segment(struct gpu *gpu, int32_t first, int32_t end) {
 }
 
 /* The offload's `run`. After a time-out nothing runs any more, since the late commands use the same buffers. */
-static int run(void *user, int32_t first, int32_t end) {
+static int run_segment(void *user, int32_t first, int32_t end) {
     struct gpu *const gpu = (struct gpu *)user;
     if (gpu->late) return MACRO_GPU_TIMEOUT;
-    @autoreleasepool {
-        if (gpu->copied != gpu->instance->weights) {
-            gpu->copied = gpu->instance->weights;
-            memcpy([AS(id<MTLBuffer>, gpu->weights) contents], gpu->copied, MACRO_WEIGHTS_BYTES);
+    for (int i = 0; i < SEGMENTS; i++) {
+        const struct NAME_segment *const segment = &NAME_segments[i];
+        if (segment->first != first || segment->end != end) continue;
+        @autoreleasepool {
+            return run_shaders(gpu, segment->shader, segment->shader + (end - first));
         }
-        return run_segment(gpu, first, end);
     }
+    return MACRO_BAD_ARGUMENT;
+}
+
+static int verify(struct gpu *gpu) {
+    if (!gpu->options.verify) return MACRO_OK;
+    CFTypeRef buffer = make_buffer(gpu, 2 * (size_t)MACRO_GPU_IO_BYTES);
+    if (buffer == NULL) return fail(gpu, MACRO_GPU_MEMORY, "verification", nil);
+    const int status = NAME_gpu_compare(gpu->instance, &gpu->offload, (unsigned char *)[AS(id<MTLBuffer>, buffer) contents]);
+    let_go(&buffer);
+    return status == MACRO_OK ? status : fail(gpu, status, "verification", nil);
 }
 
 static void release_all(struct gpu *gpu) {
     CFTypeRef *const others[] = {&gpu->io, &gpu->weights, &gpu->arena, &gpu->queue, &gpu->device};
-    for (int i = 0; i < MACRO_CALLS; i++) let_go(&gpu->pipelines[i]);
+    for (int i = 0; i < SHADERS; i++) let_go(&gpu->pipelines[i]);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) let_go(others[i]);
 }
 
+/* What the caller asks for, checked; zeros are defaults. */
+static int take_options(struct gpu *gpu, const struct NAME_gpu_options *options) {
+    if (options != NULL) gpu->options = *options;
+    const char *const variant = gpu->options.variant;
+    if (gpu->options.timeout_seconds == 0.0) gpu->options.timeout_seconds = default_timeout_seconds;
+    if (!(gpu->options.timeout_seconds > 0.0 && gpu->options.timeout_seconds <= 1e9) || gpu->options.device < 0) return MACRO_BAD_ARGUMENT;
+    return variant == NULL || strcmp(variant, "metal") == 0 ? MACRO_OK : MACRO_BAD_ARGUMENT;
+}
+
 int NAME_gpu_start(NAME_t *instance, void *memory, size_t bytes, const struct NAME_gpu_options *options) {
+    static int (*const steps[])(struct gpu *) = {open_device, make_pipelines, make_buffers, verify};
     struct gpu *const gpu = (struct gpu *)memory;
-    int status;
     if (instance == NULL || memory == NULL || bytes < MACRO_GPU_BYTES) return MACRO_BAD_ARGUMENT;
     if ((uintptr_t)memory % MACRO_ARENA_ALIGNMENT != 0) return MACRO_ARENA_MISALIGNED;
     if (instance->kernels == NULL) return MACRO_NOT_INITIALIZED;
+    if (instance->weights == NULL) return MACRO_NO_WEIGHTS;
     NAME_gpu_stop(instance);
+    if (SEGMENTS == 0) return MACRO_GPU_UNFIT;
     memset(gpu, 0, sizeof *gpu);
-    gpu->options.device = -1;
-    if (options != NULL) gpu->options = *options;
-    if (!(gpu->options.timeout_seconds > 0.0)) gpu->options.timeout_seconds = DEFAULT_SECONDS;
-    if (gpu->options.timeout_seconds > MOST_SECONDS) gpu->options.timeout_seconds = MOST_SECONDS;
     gpu->instance = instance;
     gpu->offload.user = gpu;
-    gpu->offload.segment_end = NAME_metal_segment_end;
-    gpu->offload.run = run;
+    gpu->offload.segment_end = NAME_segment_end;
+    gpu->offload.run = run_segment;
+    int status = take_options(gpu, options);
     @autoreleasepool {
-        status = open_device(gpu);
-        if (status == MACRO_OK) status = make_pipelines(gpu);
-        if (status == MACRO_OK) status = make_buffers(gpu);
+        for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == MACRO_OK; i++) status = steps[i](gpu);
         if (status != MACRO_OK) release_all(gpu);
     }
+    gpu->offload.cpu_on_failure = gpu->options.cpu_on_failure;
     if (status == MACRO_OK) instance->offload = &gpu->offload;
     return status;
 }

@@ -1,10 +1,11 @@
-/* A Metal for tests: what it shall fail at, and what it was asked. Kernels are C functions. */
+/* A Metal for tests: what it shall fail at, and what it was asked. It runs kernels that were compiled for the CPU. */
 #pragma once
 #include <stdint.h>
 
+/* As tests/gpu/msl compiles them: 0, or `why` it is wrong. */
 struct fake_kernel {
     const char *name;
-    void (*run)(uint32_t *arena, const uint32_t *weights, uint32_t *io, const uint32_t grid[3], const uint32_t group[3]);
+    int (*run)(const int *group, const int *grid, unsigned order, unsigned char *const *bytes, const long *sizes, char *why);
 };
 
 struct fake_metal {
@@ -19,6 +20,7 @@ struct fake_metal {
     int error;                /* code of the error that commands end with */
     int delay_ms;             /* how long commands take */
     int backwards;            /* run the dispatches between two barriers from the last to the first */
+    unsigned order;           /* of threads in a dispatch */
     /* what happened */
     int safe_math;            /* 1: by mathMode, 2: by fastMathEnabled = NO */
     int alive;                /* objects that are not deallocated */

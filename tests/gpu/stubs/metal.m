@@ -1,4 +1,4 @@
-/* Metal, as far as the host uses it: records what it is asked, runs kernels that are C functions on a thread of its own, and
+/* Metal, as far as the host uses it: records what it is asked, runs kernels that were compiled for the CPU on a thread of its own, and
    fails where the test wants it to. */
 #import <Metal/Metal.h>
 #import "fake.h"
@@ -104,7 +104,7 @@ void fake_metal_wait(void) {
 struct dispatch {
     Pipeline *pipeline;
     Buffer *buffers[3];
-    uint32_t grid[3], group[3];
+    int grid[3], group[3];
     int barrier;
 };
 
@@ -142,10 +142,11 @@ struct dispatch {
     if (commands->ended_encoding || next.pipeline == nil || commands->count == 4096) abort();
     struct dispatch *const dispatch = &commands->list[commands->count++];
     *dispatch = next;
-    const uint32_t grid[3] = {(uint32_t)groups.width, (uint32_t)groups.height, (uint32_t)groups.depth};
-    const uint32_t group[3] = {(uint32_t)threads.width, (uint32_t)threads.height, (uint32_t)threads.depth};
-    memcpy(dispatch->grid, grid, sizeof grid);
-    memcpy(dispatch->group, group, sizeof group);
+    const NSUInteger numbers[2][3] = {{groups.width, groups.height, groups.depth}, {threads.width, threads.height, threads.depth}};
+    for (int i = 0; i < 3; i++) {
+        dispatch->grid[i] = (int)numbers[0][i];
+        dispatch->group[i] = (int)numbers[1][i];
+    }
     [dispatch->pipeline retain];
     for (int i = 0; i < 3; i++) [dispatch->buffers[i] retain];
     next.barrier = 0;
@@ -157,8 +158,17 @@ struct dispatch {
 @end
 
 static void run_dispatch(const struct dispatch *dispatch) {
-    uint32_t *const regions[3] = {dispatch->buffers[0]->bytes, dispatch->buffers[1]->bytes, dispatch->buffers[2]->bytes};
-    dispatch->pipeline->kernel->run(regions[0], regions[1], regions[2], dispatch->grid, dispatch->group);
+    unsigned char *bytes[3];
+    long sizes[3];
+    char why[256] = "";
+    for (int i = 0; i < 3; i++) {
+        bytes[i] = dispatch->buffers[i]->bytes;
+        sizes[i] = (long)dispatch->buffers[i]->length;
+    }
+    const struct fake_kernel *const kernel = dispatch->pipeline->kernel;
+    if (kernel->run(dispatch->group, dispatch->grid, fake_metal.order, bytes, sizes, why) == 0) return;
+    fprintf(stderr, "%s: %s\n", kernel->name, why);
+    abort();
 }
 
 static void run_all(const Commands *commands) {
@@ -286,3 +296,9 @@ static id make_device(NSUInteger number) {
 id<MTLDevice> MTLCreateSystemDefaultDevice(void) { return fake_metal.devices > 0 ? make_device(0) : nil; }
 
 NSArray<id<MTLDevice>> *MTLCopyAllDevices(void) { return [[NSArray alloc] initWithObject:make_device count:(NSUInteger)fake_metal.devices]; }
+
+/* For programs that know nothing of the fake: FAKE_BACKWARDS and FAKE_ORDER. */
+__attribute__((constructor)) static void choose(void) {
+    fake_metal.backwards = getenv("FAKE_BACKWARDS") != NULL;
+    fake_metal.order = getenv("FAKE_ORDER") != NULL ? (unsigned)atoi(getenv("FAKE_ORDER")) : 0;
+}

@@ -1,0 +1,69 @@
+"""Runs a package's Metal host without a Mac: its Objective-C on a GNU runtime, a Metal that is a fake (stubs/), and the package's own
+kernels, which tests/gpu/msl compiles for the CPU."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from tests.conftest import require
+from tests.gpu.msl.run import compile_metal
+
+STUBS = Path(__file__).parent / "stubs"
+_STUBS = ("foundation", "metal", "blocks", "arc")
+_OBJECTIVE_C = ("-x", "objective-c", "-fblocks", "-fconstant-string-class=NSConstantString", f"-I{STUBS}")
+_STRICT = ("-Wall", "-Wextra", "-Wshadow", "-Werror")
+_DEBUG = ("-O1", "-gdwarf-4")  # of a version that valgrind reads
+# The module that ARC makes says it is of another version than the runtime: stubs/arc.m.
+_RUNTIMES = {"arc": ("-fobjc-runtime=objfw", "-fobjc-arc"), "manual": ("-fobjc-runtime=gcc",)}
+
+
+def call(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"[:8000]
+    return done.stdout
+
+
+def parse_host(package: Path, *flags: str) -> None:
+    """The host is good Objective-C by Apple's documentation, with these flags of clang."""
+    require("clang")
+    (host,) = package.glob("src/*_metal.m")
+    call("clang", "-std=c99", *_STRICT, *_OBJECTIVE_C, *flags, "-fsyntax-only", f"-I{package}/include", f"-I{package}/src", str(host))
+
+
+@cache
+def runtime_folder() -> str:
+    """Where gcc keeps the Objective-C runtime."""
+    require("gcc")
+    return str(Path(call("gcc", "-print-file-name=libobjc.so").strip()).parent)
+
+
+def link(package: Path, memory: str, sources: list[Path], program: Path) -> Path:
+    """A program of the package in C, `sources`, and of its host with `memory` kept by ARC or manually."""
+    require("clang", "g++")
+    (host,) = package.glob("src/*_metal.m")
+    (metal,) = package.glob("metal/*.metal")
+    text = metal.read_text()
+    folder = program.parent
+    (folder / "kernels.so").write_bytes(compile_metal(text))
+    (folder / "kernels.c").write_text(_kernels(text))
+    includes = [f"-I{package}/{name}" for name in ("include", "src", "exam")]
+    objects = [folder / f"{name}.o" for name in (*_STUBS, "host")]
+    for name in _STUBS:
+        call("clang", *_DEBUG, *_STRICT, *_OBJECTIVE_C, *_RUNTIMES["manual"], "-c", str(STUBS / f"{name}.m"), "-o", str(folder / f"{name}.o"))
+    call("clang", *_DEBUG, "-std=c99", *_STRICT, *_OBJECTIVE_C, *_RUNTIMES[memory], *includes, "-c", str(host), "-o", str(folder / "host.o"))
+    core = [path for path in sorted(package.glob("src/*.c")) if not path.stem.endswith("_none")]
+    call("clang", *_DEBUG, "-w", f"-I{STUBS}", *includes, *map(str, [*core, *sources, folder / "kernels.c", *objects]), str(folder / "kernels.so"),
+         "-Wl,--wrap=__objc_exec_class", f"-Wl,-rpath,{folder}", f"-L{runtime_folder()}", "-lobjc", "-lpthread", "-o", str(program))  # fmt: skip
+    return program
+
+
+def _kernels(text: str) -> str:
+    """The table of the kernels for the fake."""
+    names = re.findall(r"kernel void (\w+)\(", text)
+    parameters = "const int *, const int *, unsigned, unsigned char *const *, const long *, char *"
+    declared = "".join(f"int run_{name}({parameters});\n" for name in names)
+    rows = "".join(f'    {{"{name}", run_{name}}},\n' for name in names)
+    return f'#include "fake.h"\n#include <stddef.h>\n{declared}const struct fake_kernel fake_kernels[] = {{\n{rows}    {{NULL, NULL}},\n}};\n'
