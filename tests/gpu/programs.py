@@ -14,6 +14,7 @@ from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl
 from edgec.emit.gpu.memory import io_offsets
 from edgec.emit.gpu.placement import place
+from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders
 from edgec.program.expr import bound
 from edgec.program.program import Program
@@ -31,15 +32,21 @@ def on_the_cpu(program: Program, target: Target) -> list[str]:
 
 def run_program(program: Program, target: Target, inputs: Sequence[np.ndarray], variant: str = "base") -> list[np.ndarray]:
     """The outputs of a planned Program all of whose calls have shaders."""
+    layout_constants(program)
+    found = shaders(program, target, Glsl(target.signed_activations))
+    assert all(found), on_the_cpu(program, target)
+    return run_shaders(program, [shader for shader in found if shader is not None], inputs, variant)
+
+
+def run_shaders(program: Program, found: Sequence[Shader], inputs: Sequence[np.ndarray], variant: str = "base") -> list[np.ndarray]:
+    """The outputs of a planned Program whose calls have these shaders."""
     weights = layout_constants(program)
     offsets = io_offsets(program)
     io = bytearray([0x5A]) * offsets[""]
     for port, array in zip(program.inputs, inputs, strict=True):
         data = np.ascontiguousarray(array, port.dtype.numpy).tobytes()
         io[offsets[port.buffer] : offsets[port.buffer] + len(data)] = data
-    found = shaders(program, target, Glsl(target.signed_activations))
-    assert all(found), on_the_cpu(program, target)
-    steps = [Step(shader.source, shader.grid) for shader in found if shader is not None]
+    steps = [Step(shader.source, shader.grid) for shader in found]
     arena = bytes([ARENA_BEFORE]) * max(program.arena_bytes, 4)
     _, result = run_steps(steps, arena, weights, bytes(io), variant)
     outputs = []

@@ -9,7 +9,7 @@ SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
 
 @dataclass(frozen=True)
 class Backend:
-    """isas: "" is the one that the package chooses. foreign: it runs in an emulator."""
+    """isas: "" is the one that the package chooses; of a GPU, the variants of its shaders. foreign: it runs in an emulator."""
 
     name: str
     target: str
@@ -29,3 +29,4 @@ FOREIGN = (
     Backend("aarch64", "linux-arm64", ("neon", "dotprod", "i8mm"), "-O1", (), ("aarch64-linux-gnu-gcc", "qemu-aarch64"), True),
     Backend("armv7", "rpi-32bit", ("neon32",), "-O1", (), ("arm-linux-gnueabihf-gcc", "qemu-arm"), True),
 )
+VULKAN = Backend("vulkan", "linux-vulkan", ("base", "bytes", "dot4"), needs=("gcc", "glslc", "glslangValidator", "spirv-val"))

@@ -134,14 +134,15 @@ def _run(block: Sequence[Compiled], batch: Batch, isas: Sequence[str]) -> list[O
     for isa in isas:
         answers = batch.ask([(number, item.inputs()) for number, item in enumerate(block)], isa)
         for number, (item, answer) in enumerate(zip(block, answers, strict=True)):
-            problem = _problem(item.case, answer)
+            problem = problem_of(item.case, answer)
             if problem:
                 problems[number].append(f"{isa or 'default'}: {problem}")
     named = [(item.case, "; ".join(found)) for item, found in zip(block, problems, strict=True)]
     return [Outcome(case.name, case.operator, WRONG if message else OK, message) for case, message in named]
 
 
-def _problem(case: Case, answer: Answer) -> str:
+def problem_of(case: Case, answer: Answer) -> str:
+    """What is wrong with an answer; empty when it is right."""
     if answer.status != 0:
         return f"status {answer.status} {answer.message}"
     return difference(case, answer.outputs)

@@ -15,9 +15,11 @@ def lines(properties: Iterable[tuple[str, Any]]) -> Iterator[str]:
         if key == KEY:
             mine = sums.setdefault(value["backend"], {})
             for operator, counts in value["table"].items():
-                mine[operator] = [a + b for a, b in zip(mine.get(operator, [0, 0]), counts, strict=True)]
+                mine[operator] = [a + b for a, b in zip(mine.get(operator, [0] * len(counts)), counts, strict=True)]
     for backend, found in sums.items():
-        right, refused = (sum(counts[index] for counts in found.values()) for index in range(2))
-        yield f"{backend}: {right} cases right, {refused} refused"
+        right, refused, *cpu = (sum(column) for column in zip(*found.values(), strict=True))
+        yield f"{backend}: {right} cases right, {refused} refused" + "".join(f", {count} on the CPU" for count in cpu)
         yield "  right: " + ", ".join(f"{name} {counts[0]}" for name, counts in found.items() if counts[0])
         yield "  refused: " + ", ".join(f"{name} {counts[1]}" for name, counts in found.items() if counts[1])
+        if any(counts[2:] and counts[2] for counts in found.values()):
+            yield "  on the CPU: " + ", ".join(f"{name} {counts[2]}" for name, counts in found.items() if counts[2])

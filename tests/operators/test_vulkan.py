@@ -1,0 +1,58 @@
+"""Every operator case on Vulkan: right on the GPU, or on the CPU for a reason. Quantized ones byte for byte, in every variant of the shaders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from edgec.targets import load_target
+from tests.conftest import require
+from tests.contract.examiner import WHOLE
+from tests.operators.backends import VULKAN
+from tests.operators.case import Case, Outcome
+from tests.operators.suite import OK, REFUSED, WRONG
+from tests.operators.test_graphs import BLOCK, BLOCKS, MAKERS
+from tests.operators.test_operators import EXCUSES, SHARDS, all_cases, is_sound, sample, table
+from tests.operators.vulkan import ON_CPU, run_on_vulkan
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the onnx package, while it makes its cases
+MOST_ON_CPU = 20  # of all cases: those that have no shader at all
+
+
+def variants(number: int) -> Sequence[str]:
+    """All of them, or one after the other."""
+    return VULKAN.isas if WHOLE else VULKAN.isas[number % len(VULKAN.isas) :][:1]
+
+
+def run(cases: Sequence[Case], folder: Path) -> list[Outcome]:
+    require(*VULKAN.needs)
+    outcomes = run_on_vulkan(cases, load_target(VULKAN.target), folder, variants)
+    assert len(outcomes) == len(cases)
+    return outcomes
+
+
+@pytest.mark.parametrize("shard", range(SHARDS) if WHOLE else [None])
+def test_cases(shard: int | None, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    """A sample of the cases (shard None) or a part of all. A shard has no more on the CPU than all may have."""
+    outcomes = run(sample(all_cases()) if shard is None else all_cases()[shard::SHARDS], tmp_path)
+    on_cpu = {item.case: item.message for item in outcomes if item.verdict == ON_CPU}
+    counts = {
+        operator: [*counts, sum(item.operator == operator for item in outcomes if item.verdict == ON_CPU)]
+        for operator, counts in table(outcomes).items()
+    }
+    record_property("operator cases", {"backend": VULKAN.name, "table": counts})
+    wrong = {item.case: item.message for item in outcomes if item.verdict == WRONG}
+    assert {name: message for name, message in wrong.items() if name not in EXCUSES} == {}
+    assert {item.case for item in outcomes if item.case in EXCUSES} <= wrong.keys(), "an excuse is no longer needed"
+    assert {item.case: item.message for item in outcomes if item.verdict == REFUSED and not is_sound(item.message)} == {}
+    assert len(on_cpu) <= MOST_ON_CPU, on_cpu
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("kind", MAKERS)
+def test_random_graphs(kind: str, block: int, tmp_path: Path) -> None:
+    """The graphs of test_graphs.py: none is refused, and a seed that fails names itself."""
+    outcomes = run([MAKERS[kind](seed) for seed in range(block * BLOCK, (block + 1) * BLOCK)], tmp_path)
+    assert {item.case: f"{item.operator}: {item.message}" for item in outcomes if item.verdict not in (OK, ON_CPU)} == {}

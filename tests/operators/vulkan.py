@@ -1,0 +1,127 @@
+"""Runs cases on lavapipe: what has a shader for every call on the device of tests/gpu, the rest as real packages with their host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from edgec.devices.local import Session, exam_program
+from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
+from edgec.emit.constants import layout_constants
+from edgec.emit.gpu.dialect import Glsl
+from edgec.emit.gpu.shader import Shader
+from edgec.emit.gpu.shaders import shaders_or_reasons
+from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
+from edgec.errors import EdgecError
+from edgec.program.expr import bound
+from edgec.program.program import Program
+from edgec.targets import Target
+from edgec.toolchain import compile_package, compile_shaders
+from tests.gpu.lavapipe import compile_all, validated
+from tests.gpu.programs import run_shaders
+from tests.operators.batch import Answer, port_bytes
+from tests.operators.case import Case, Outcome
+from tests.operators.suite import OK, WRONG, Compiled, compile_case, problem_of
+
+ON_CPU = "on the CPU"  # the package has no shader at all; the message says why
+Variants = Callable[[int], Sequence[str]]  # number of the case -> those that it runs in
+
+
+@dataclass(frozen=True)
+class Placed:
+    """calls: for each one its shader, or why it has none."""
+
+    item: Compiled
+    calls: tuple[Shader | str, ...]
+    variants: Sequence[str]
+
+    @property
+    def shaders(self) -> list[Shader]:
+        return [call for call in self.calls if isinstance(call, Shader)]
+
+    @property
+    def reasons(self) -> list[str]:
+        return [call for call in self.calls if isinstance(call, str)]
+
+
+def run_on_vulkan(cases: Sequence[Case], target: Target, folder: Path, variants: Variants) -> list[Outcome]:
+    """What became of every case, in the order of `cases`."""
+    found = [_place(case, target, variants(number)) for number, case in enumerate(cases)]
+    whole = [item for item in found if isinstance(item, Placed) and not item.reasons]
+    for variant in dict.fromkeys(variant for item in whole for variant in item.variants):
+        compile_all((shader.source for item in whole if variant in item.variants for shader in item.shaders), variant)
+    return [item if isinstance(item, Outcome) else _run(item, target, folder / f"case{number}") for number, item in enumerate(found)]
+
+
+def _place(case: Case, target: Target, variants: Sequence[str]) -> Placed | Outcome:
+    item = compile_case(case, target)
+    if isinstance(item, Outcome):
+        return item
+    try:
+        layout_constants(item.program)
+        return Placed(item, shaders_or_reasons(item.program, target, Glsl(target.signed_activations)), variants)
+    except Exception as error:  # whatever it is, it must be reported as the compiler's fault
+        return Outcome(case.name, case.operator, WRONG, f"{type(error).__name__}: {error}")
+
+
+def _run(placed: Placed, target: Target, folder: Path) -> Outcome:
+    case = placed.item.case
+    if not placed.shaders:
+        return Outcome(case.name, case.operator, ON_CPU, "; ".join(sorted(set(placed.reasons))))
+    answers = _by_itself(placed) if not placed.reasons else _as_package(placed, target, folder)
+    problems = [f"{variant}: {words}" for variant, answer in answers if (words := problem_of(case, answer))]
+    return Outcome(case.name, case.operator, WRONG if problems else OK, "; ".join(problems))
+
+
+def _by_itself(placed: Placed) -> Iterable[tuple[str, Answer]]:
+    """The shaders, one after the other, on the device that all cases share."""
+    for variant in placed.variants:
+        try:
+            yield variant, Answer(0, run_shaders(placed.item.program, placed.shaders, placed.item.inputs(), variant))
+        except AssertionError as error:  # a message of the validation layers, among others
+            yield variant, Answer(None, [], str(error))
+
+
+def _as_package(placed: Placed, target: Target, folder: Path) -> Iterable[tuple[str, Answer]]:
+    """The package with its own host, which changes between the GPU and the CPU within a run."""
+    program, inputs = placed.item.program, placed.item.inputs()
+    data = b"".join(array.tobytes() for array in inputs)
+    try:
+        write_package(folder, replace(program, name="net"), target, ExamData([], [], {}))
+        compile_package(folder, target, None, "-O0")
+    except EdgecError as error:
+        yield "build", Answer(None, [], str(error))
+        return
+    for variant in placed.variants:
+        command = [*validated(), *exam_program(folder, target), "--run", "--gpu", "--gpu-variant", variant]
+        session = Session(command, seconds=60)
+        try:
+            yield variant, Answer(0, _outputs(program, session.exchange(data, sum(map(port_bytes, program.outputs)))))
+        except EdgecError as error:
+            yield variant, Answer(None, [], str(error))
+        finally:
+            session.close()
+
+
+def _outputs(program: Program, answer: bytes) -> list[np.ndarray]:
+    found, start = [], 0
+    for port in program.outputs:
+        size = port_bytes(port)
+        shape = [bound(extent) for extent in port.shape]
+        found.append(np.frombuffer(answer[start : start + size], port.dtype.numpy).reshape(shape))
+        start += size
+    return found
+
+
+def write_package(folder: Path, program: Program, target: Target, data: ExamData) -> None:
+    """The package of a planned Program, shaders compiled."""
+    files = emit_sources(program, target) | emit_exam(program, target, data)
+    files |= spirv_file(files, compile_shaders(spirv_jobs(files)))
+    finish_manifest(files)
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
