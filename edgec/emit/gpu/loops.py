@@ -15,6 +15,7 @@ from edgec.emit.gpu.dialect import Dialect
 from edgec.emit.gpu.memory import Place
 from edgec.emit.gpu.nest import Axis, Linear, Nest, independent, linear
 from edgec.emit.gpu.render import INDENT, NoShaderForm, Scope, element, name_of, render, render_statements, stored_value
+from edgec.emit.gpu.rewrite import in_variables
 from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader, kernel_name
 from edgec.emit.render_c import children, expressions, walk
 from edgec.ir.types import DType
@@ -45,7 +46,7 @@ def loop_shader(program: Program, index: int, call: LoopCall, places: Mapping[st
     """The call as a shader. Raises NoShaderForm with the reason when it must stay on the CPU."""
     dtypes = {name: program.buffers[name].dtype for name in places}
     nest = independent(call, places, {name: dtype.bytes for name, dtype in dtypes.items()})
-    nest = Nest(_in_order_of_stores(nest), nest.body)
+    nest = in_variables(Nest(_in_order_of_stores(nest), nest.body), places, dtypes)
     scope = Scope(places, dtypes, exact)
     packing = _packing(nest, scope)
     items = math.prod(axis.extent for axis in nest.axes)

@@ -97,7 +97,7 @@ def _axis_of(loop: For) -> Axis | None:
 
 def _next_axis(nest: Nest, places: Mapping[str, Place], sizes: Mapping[str, int]) -> Nest | None:
     """The nest with one more axis, the outermost that there is."""
-    around = [loops for item, loops in _walk(nest.body) if isinstance(item, Store)]
+    around = [loops for item, loops in walk_statements(nest.body) if isinstance(item, Store)]
     if not around or not all(isinstance(item, For) or _is_let(item) for item in nest.body):
         return None
     if any(isinstance(item, For) and not _stores(item) for item in nest.body):
@@ -123,28 +123,28 @@ def _matches(one: For, other: For) -> bool:
     return (one.var, one.extent, one.start) == (other.var, other.extent, other.start)
 
 
-def _walk(body: tuple[Statement, ...], loops: tuple[For, ...] = ()) -> Iterator[tuple[Statement, tuple[For, ...]]]:
+def walk_statements(body: tuple[Statement, ...], loops: tuple[For, ...] = ()) -> Iterator[tuple[Statement, tuple[For, ...]]]:
     """Every statement that is no loop, and the loops around it."""
     for item in body:
         if isinstance(item, For):
-            yield from _walk(item.body, (*loops, item))
+            yield from walk_statements(item.body, (*loops, item))
         else:
             yield item, loops
 
 
 def _stores(loop: For) -> bool:
-    return any(isinstance(item, Store) for item, _ in _walk(loop.body))
+    return any(isinstance(item, Store) for item, _ in walk_statements(loop.body))
 
 
 def _carries(body: tuple[Statement, ...], loop: For) -> bool:
     """Whether an iteration changes a variable that lives longer than it, or something outside of the loops has its variable."""
-    for item, loops in _walk(body):
+    for item, loops in walk_statements(body):
         inside = next((place for place, other in enumerate(loops) if _matches(other, loop)), None)
         if inside is None:
             if isinstance(item, Assign):
                 return True
             continue
-        declared = {name.var for name, _ in _walk(loops[inside].body) if isinstance(name, Declare)}
+        declared = {name.var for name, _ in walk_statements(loops[inside].body) if isinstance(name, Declare)}
         if isinstance(item, Assign) and item.var not in declared:
             return True
     return False
@@ -178,7 +178,7 @@ def _disjoint(nest: Nest, places: Mapping[str, Place], sizes: Mapping[str, int])
 
 
 def _accesses(body: tuple[Statement, ...], places: Mapping[str, Place], sizes: Mapping[str, int]) -> Iterator[_Access]:
-    for item, loops in _walk(body):
+    for item, loops in walk_statements(body):
         if isinstance(item, Store):
             yield _Access(item.index, loops, places[item.buffer], sizes[item.buffer], True)
         for root in expressions(item):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from edgec.emit.gpu.memory import Place
+from edgec.emit.gpu.ranges import before_wrap, range_of
 from edgec.emit.gpu.words import RESERVED
 from edgec.emit.render_c import walk
 from edgec.ir.types import DType
@@ -40,6 +41,7 @@ _FUNCTIONS = {
     "exp": "exp_f", "log": "log_f", "sqrt": "sqrt_f", "tanh": "tanh_f", "erf": "erf_f", "sigmoid": "sigmoid_f", "sin": "sin_f",
     "cos": "cos_f", "floor": "floor", "ceil": "ceil", "rint": "rint_even", "abs": "abs_f",
 }  # fmt: skip
+_EXACT = 1 << 24  # up to here, integers are floats
 INEXACT = {"exp", "log", "sqrt", "tanh", "erf", "sigmoid", "sin", "cos", "div", "pow"}  # float operations that GPUs round as they like
 
 
@@ -120,13 +122,11 @@ def _load(item: Load, scope: Scope) -> tuple[str, int]:
 
 def _unary(item: Unary, scope: Scope) -> tuple[str, int]:
     if item.op == "neg":
-        return _narrow(item.dtype, f"-{_at(item.a, scope, _UNARY + 1)}", _UNARY)
+        return _narrow(item, f"-{_at(item.a, scope, _UNARY + 1)}", _UNARY)
     if item.op == "not":
         return f"!{_at(item.a, scope, _UNARY + 1)}", _UNARY
     if item.op == "abs" and not item.dtype.is_float:
-        return (
-            (render(item.a, scope), _SELECT) if item.dtype is DType.UINT32 else _narrow(item.dtype, f"abs({render(item.a, scope)})", _ATOM)
-        )
+        return (render(item.a, scope), _SELECT) if item.dtype is DType.UINT32 else _narrow(item, f"abs({render(item.a, scope)})", _ATOM)
     if item.op not in _FUNCTIONS or not item.dtype.is_float:
         raise NoShaderForm(f"has {item.op} of {item.dtype.value}")
     _check_exact(item.op, scope)
@@ -176,17 +176,19 @@ def _infix(item: Binary, scope: Scope) -> tuple[str, int]:
     sign, level = _LOGICAL[item.op] if item.a.dtype is DType.BOOL and item.op in _LOGICAL else _INFIX[item.op]
     low = level if level > 12 else 11 if level > 8 else _UNARY  # with parentheses where readers could doubt the order
     text = f"{_at(item.a, scope, low)} {sign} {_at(item.b, scope, max(low, level + 1))}"
-    return _narrow(item.dtype, text, level)
+    return _narrow(item, text, level)
 
 
 def _shift(item: Binary, scope: Scope) -> tuple[str, int]:
     """On unsigned words, as in C."""
     text = f"uint({render(item.a, scope)}) {'<<' if item.op == 'shl' else '>>'} uint({render(item.b, scope)})"
-    return (text, 12) if item.dtype is DType.UINT32 else _narrow(item.dtype, f"int({text})", _ATOM)
+    return (text, 12) if item.dtype is DType.UINT32 else _narrow(item, f"int({text})", _ATOM)
 
 
-def _narrow(dtype: DType, text: str, level: int) -> tuple[str, int]:
-    return (f"{_WRAPS[dtype]}({text})", _ATOM) if dtype in _WRAPS else (text, level)
+def _narrow(item: Unary | Binary | Cast, text: str, level: int) -> tuple[str, int]:
+    """Small integers are ints, which are cut to their own width where they may be wider."""
+    wide = isinstance(item, Unary) or before_wrap(item) != range_of(item)
+    return (f"{_WRAPS[item.dtype]}({text})", _ATOM) if item.dtype in _WRAPS and wide else (text, level)
 
 
 def _select(item: Select, scope: Scope) -> tuple[str, int]:
@@ -205,20 +207,14 @@ def _cast(item: Cast, scope: Scope) -> tuple[str, int]:
     if wanted.is_float:
         if source.is_float:
             return _render(item.a, scope)
-        return (f"float_even({text})" if scope.exact and source is DType.INT32 else f"float({text})"), _ATOM
+        low, high = range_of(item.a)
+        rounds = scope.exact and source is DType.INT32 and (low < -_EXACT or high > _EXACT)
+        return f"{'float_even' if rounds else 'float'}({text})", _ATOM
     if wanted is DType.UINT32:
         return f"uint({text})", _ATOM
-    whole = source.is_float or source in (DType.UINT32, DType.BOOL)
-    if _fits(source, wanted):
-        return (f"int({text})", _ATOM) if whole else _render(item.a, scope)
-    return _narrow(wanted, f"int({text})" if whole else text, _ATOM)
-
-
-def _fits(source: DType, wanted: DType) -> bool:
-    """Whether every value of `source` is one of `wanted`, an integer type (floats are clamped by whoever casts them)."""
-    if source.is_float or source is DType.BOOL or wanted is DType.INT32 or source is wanted:
-        return True
-    return source in _WRAPS and source.bytes < wanted.bytes and (source in (DType.UINT8, DType.UINT16) or wanted is DType.INT16)
+    if source.is_float or source in (DType.UINT32, DType.BOOL):
+        return (f"int({text})", _ATOM) if source is not DType.UINT32 else _narrow(item, f"int({text})", _ATOM)
+    return _narrow(item, *_render(item.a, scope))
 
 
 def _cast_of_wide(item: Cast, scope: Scope) -> tuple[str, int]:
@@ -227,7 +223,7 @@ def _cast_of_wide(item: Cast, scope: Scope) -> tuple[str, int]:
     low = half(item.a, 0, scope)
     if item.dtype is DType.BOOL:
         return f"({low} | {half(item.a, 1, scope)}) != 0u", 9
-    return (low, _SELECT) if item.dtype is DType.UINT32 else _narrow(item.dtype, f"int({low})", _ATOM)
+    return (low, _SELECT) if item.dtype is DType.UINT32 else _narrow(item, f"int({low})", _ATOM)
 
 
 _WRITERS: dict[type, Callable[..., tuple[str, int]]] = {

@@ -1,0 +1,70 @@
+"""Rewrites of loop nests for GPUs, before they are rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from edgec.emit.gpu.memory import Place
+from edgec.emit.gpu.nest import Nest, linear, walk_statements
+from edgec.emit.render_c import expressions, walk
+from edgec.ir.types import DType
+from edgec.program.expr import Binary, Cast, Expr, Load, Select, Unary, Var
+from edgec.program.program import Assign, Declare, For, Statement, Store
+
+_HELD = (DType.FLOAT32, DType.INT32, DType.UINT32)  # elements that a variable holds unchanged
+
+
+def replaced(item: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+    """The expression with every part that `change` has another one for exchanged, outer parts first."""
+    other = change(item)
+    if other is not None:
+        return other
+    if isinstance(item, (Unary, Cast)):
+        return replace(item, a=replaced(item.a, change))
+    if isinstance(item, Binary):
+        return replace(item, a=replaced(item.a, change), b=replaced(item.b, change))
+    if isinstance(item, Select):
+        return replace(item, condition=replaced(item.condition, change), a=replaced(item.a, change), b=replaced(item.b, change))
+    return replace(item, index=replaced(item.index, change)) if isinstance(item, Load) else item
+
+
+def in_variables(nest: Nest, places: Mapping[str, Place], dtypes: Mapping[str, DType]) -> Nest:
+    """An element that an invocation stores again and again is a variable until the end: sums stay out of memory."""
+    stored = dict.fromkeys(item.buffer for item, _ in walk_statements(nest.body) if isinstance(item, Store))
+    for number, buffer in enumerate(stored):
+        if dtypes[buffer] in _HELD:
+            nest = _held(nest, buffer, f"held{number or ''}", places, dtypes[buffer])
+    return nest
+
+
+def _held(nest: Nest, buffer: str, name: str, places: Mapping[str, Place], dtype: DType) -> Nest:
+    accesses = [
+        part for item, _ in walk_statements(nest.body)
+        for part in (item, *(part for root in expressions(item) for part in walk(root)))
+        if isinstance(part, (Store, Load)) and places[part.buffer].overlaps(places[buffer])
+    ]  # fmt: skip
+    first = accesses[0]
+    index = linear(first.index)
+    alone = all((part.buffer, part.index) == (buffer, first.index) for part in accesses)
+    if not alone or len(accesses) < 3 or index is None or not set(index.factors) <= {axis.variable for axis in nest.axes}:
+        return nest
+    start = next((place for place, item in enumerate(nest.body) if item is first), None)
+    if start is None:
+        return nest  # the first access is not a store that every invocation does
+    held = Var(dtype, name)
+
+    def value(item: Expr) -> Expr:
+        return replaced(item, lambda part: held if isinstance(part, Load) and part.buffer == buffer else None)
+
+    def statement(item: Statement) -> Statement:
+        if isinstance(item, For):
+            return replace(item, body=tuple(statement(inner) for inner in item.body))
+        if isinstance(item, Store) and item.buffer == buffer:
+            return Assign(held, value(item.value))
+        return replace(item, value=value(item.value))
+
+    assert isinstance(first, Store)
+    rest = tuple(statement(item) for item in nest.body[start + 1 :])
+    body = (*nest.body[:start], Declare(held, first.value, mutable=True), *rest, Store(buffer, first.index, held))
+    return replace(nest, body=body)
