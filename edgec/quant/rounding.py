@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 DAMPING = 0.03  # of the mean variance, more where samples are few: keeps the rounding from following them too closely
+NOISE = 2.0**-20  # of the mean square: what float32 sums leave uncertain in a covariance
 BLOCK = 64
 
 
@@ -52,7 +53,8 @@ def least_squares_rounding(rows: np.ndarray, scales: np.ndarray, moments: Moment
     terms = rows.shape[2]
     covariance = moments.covariance()
     level = np.einsum("gii->gi", covariance).mean(axis=1)
-    damping = np.maximum(level * DAMPING * (1 + 10 * terms / moments.count), 1e-20)
+    uncertain = np.einsum("gii->gi", moments.square).mean(axis=1) / moments.count * NOISE * terms
+    damping = np.maximum(np.maximum(level * DAMPING * (1 + 10 * terms / moments.count), uncertain), 1e-20)
     inverse = np.linalg.inv(covariance + damping[:, None, None] * np.eye(terms))
     upper = np.linalg.cholesky((inverse + inverse.transpose(0, 2, 1)) / 2).transpose(0, 2, 1)
     return feedback_rounding(rows / scales[:, :, None], upper)

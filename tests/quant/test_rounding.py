@@ -1,0 +1,36 @@
+"""Least-squares rounding: near the float output, and at home with inputs that hardly vary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgec.quant.rounding import Moments, least_squares_rounding
+
+
+def layer(terms: int, positions: int, spread: float, mean: float) -> tuple[np.ndarray, np.ndarray, Moments, np.ndarray]:
+    """Rows of weights, their scales, the moments of an input with that mean and spread, and the input."""
+    generator = np.random.default_rng(terms)
+    rows = generator.standard_normal((1, 8, terms))
+    fed = (mean + spread * generator.standard_normal((1, positions, terms))).astype(np.float32)
+    moments = Moments()
+    moments.add(fed, fed)
+    return rows, np.abs(rows).max(axis=2) / 127, moments, fed
+
+
+def test_the_output_is_nearer_than_with_nearest_rounding() -> None:
+    rows, scales, moments, fed = layer(terms=64, positions=40, spread=1.0, mean=0.0)
+    found = least_squares_rounding(rows.copy(), scales, moments)
+    nearest = np.rint(rows / scales[:, :, None])
+    loss = [np.square((rows - stored * scales[:, :, None])[0] @ fed[0].T).sum() for stored in (found, nearest)]
+    assert np.abs(found).max() <= 127 and loss[0] < loss[1]
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-6, 1e-3])
+@pytest.mark.parametrize("positions", [1, 49, 2000])
+def test_inputs_that_hardly_vary_are_rounded_too(spread: float, positions: int) -> None:
+    """Sums in float32 then say little of the covariance: it may come out with negative eigenvalues."""
+    rows, scales, moments, _ = layer(terms=96, positions=positions, spread=spread, mean=100.0)
+    found = least_squares_rounding(rows.copy(), scales, moments)
+    assert np.isfinite(found).all() and np.abs(found).max() <= 127
+    assert np.abs(found - rows / scales[:, :, None]).max() < 20, "not far from the weights"
