@@ -10,7 +10,7 @@
 
 /* What the command line says. */
 struct gpu_choice {
-    int wanted, verify, device;
+    int wanted, verify, name, device; /* name: says which one it is, and nothing else */
     const char *variant, *cache_path;
 };
 
@@ -33,6 +33,7 @@ static const char *open_gpu(struct gpu_exam *gpu, NAME_t *instance, const struct
     options.variant = choice->variant;
     options.device = choice->device;
     options.verify = choice->verify;
+    options.timeout_seconds = 300.0; /* the exam asks for right answers, from software on a busy machine too */
     options.message = note_message;
     options.user = gpu;
     if (posix_memalign(&gpu->memory, MACRO_ARENA_ALIGNMENT, MACRO_GPU_BYTES) != 0) return "out of memory";

@@ -1,4 +1,4 @@
-"""Every operator case on Vulkan: right on the GPU, or on the CPU for a reason. Quantized ones byte for byte, in every variant of the shaders."""
+"""Every operator case on Vulkan: right on the GPU, or on the CPU for a reason; in every variant of the shaders."""
 
 from __future__ import annotations
 
