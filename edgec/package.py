@@ -78,9 +78,21 @@ class Package:
             return False
         return shutil.which(command[0]) is not None
 
-    def examine(self, *, isa: str | None = None, threads: int = 1) -> dict[str, Any]:
-        """Run the exam and return its findings; GateError when an answer is not the expected one."""
-        return self._ask("exam", [], isa, threads)
+    @property
+    def has_gpu(self) -> bool:
+        """Whether some of the package's calls can run on a GPU."""
+        return bool(self.manifest.get("gpu", {}).get("shaders"))
+
+    def finds_gpu(self) -> bool:
+        """Whether the package's exam program can start and finds a GPU here (a driver in software is one too)."""
+        if not (self.has_gpu and self.can_run):
+            return False
+        done = run([*exam_program(self.directory, self.target), "--gpu", "--gpu-name"])
+        return done.status == 0
+
+    def examine(self, *, isa: str | None = None, threads: int = 1, gpu: bool = False) -> dict[str, Any]:
+        """Run the exam and return its findings; GateError when an answer is not the expected one. gpu: what can runs there."""
+        return self._ask("exam", [], isa, threads, gpu)
 
     def benchmark(
         self,
@@ -91,6 +103,7 @@ class Package:
         runs: int = 1,
         samples: int = 0,
         cores: Sequence[int] = (),
+        gpu: bool = False,
     ) -> dict[str, Any]:
         """Time whole runs, for `seconds` and for `runs` runs at least, on `cores` alone where some are named (Linux).
 
@@ -101,33 +114,40 @@ class Package:
         arguments = ["--bench", _seconds(seconds), "--runs", str(_count("runs", runs, 1)), "--samples", str(_count("samples", samples, 0))]
         if cores:
             arguments += ["--cores", ",".join(str(_count("cores", core, 0)) for core in cores)]
-        return self._ask("benchmark", arguments, isa, threads)
+        return self._ask("benchmark", arguments, isa, threads, gpu)
 
-    def profile(self, seconds: float = 1.0, *, isa: str | None = None, threads: int = 1) -> list[tuple[str, tuple[str, ...], float]]:
-        """(name, ONNX nodes, median microseconds) of every kernel call of a run, in their order."""
-        times = self._ask("profile", ["--profile", _seconds(seconds)], isa, threads)["calls_us"]
+    def profile(
+        self, seconds: float = 1.0, *, isa: str | None = None, threads: int = 1, gpu: bool = False
+    ) -> list[tuple[str, tuple[str, ...], float]]:
+        """(name, ONNX nodes, median microseconds) of every kernel call of a run, in their order.
+
+        gpu: calls that go to the GPU together are timed together, as the first of them.
+        """
+        times = self._ask("profile", ["--profile", _seconds(seconds)], isa, threads, gpu)["calls_us"]
         return [(call["name"], tuple(call["nodes"]), us) for call, us in zip(self.manifest["calls"], times, strict=True)]
 
-    def load(self, *, isa: str | None = None, threads: int = 1) -> Runner:
+    def load(self, *, isa: str | None = None, threads: int = 1, gpu: bool = False) -> Runner:
         """A callable over numpy arrays, which keeps one process of the exam program open until it is closed or forgotten."""
-        command = [*exam_program(self.directory, self.target), "--run", *self._choices(isa, threads)]
+        command = [*exam_program(self.directory, self.target), "--run", *self._choices(isa, threads, gpu)]
         return Runner(self.inputs, self.outputs, Session(command))
 
-    def _ask(self, what: str, arguments: Sequence[str], isa: str | None, threads: int) -> dict[str, Any]:
-        done = run([*exam_program(self.directory, self.target), "--json", *arguments, *self._choices(isa, threads)])
+    def _ask(self, what: str, arguments: Sequence[str], isa: str | None, threads: int, gpu: bool) -> dict[str, Any]:
+        done = run([*exam_program(self.directory, self.target), "--json", *arguments, *self._choices(isa, threads, gpu)])
         if done.status != 0:
             problems = [Problem(line) for line in (done.errors or done.output.decode(errors="replace")).splitlines()[-8:]]
             raise GateError(f"the {what} failed with status {done.status}", problems, where=str(self.directory))
         return dict(json.loads(done.output))
 
-    def _choices(self, isa: str | None, threads: int) -> list[str]:
+    def _choices(self, isa: str | None, threads: int, gpu: bool) -> list[str]:
         """Arguments of the exam program; UsageError for what this package cannot do on any machine."""
         known = self.manifest["vocabularies"]
         if isa is not None and isa not in known:
             raise UsageError(f"no vocabulary {isa!r} in this package", where=str(self.directory), hint=did_you_mean(isa, known))
         if not 1 <= threads <= MOST_THREADS:
             raise UsageError(f"{threads} threads asked for", hint=f"give a number from 1 to {MOST_THREADS}")
-        return ["--threads", str(threads), *(["--isa", isa] if isa else [])]
+        if gpu and not self.has_gpu:
+            raise UsageError("nothing of this package runs on a GPU", where=str(self.directory), hint=_gpu_hint(self.manifest))
+        return ["--threads", str(threads), *(["--isa", isa] if isa else []), *(["--gpu"] if gpu else [])]
 
 
 class Runner:
@@ -182,6 +202,10 @@ def fitting(tensors: Sequence[Tensor], given: Mapping[str, np.ndarray]) -> list[
     if problems:
         raise UsageError("the inputs do not fit the package", problems)
     return [np.asarray(arrays[name], order="C") for name in names]
+
+
+def _gpu_hint(facts: Mapping[str, Any]) -> str:
+    return "manifest.json says why, call by call" if "gpu" in facts else "build it for a target with a GPU, see `edgec targets`"
 
 
 def _seconds(seconds: float) -> str:

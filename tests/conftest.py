@@ -26,6 +26,8 @@ PROGRAMS = {
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
     "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf",
     "riscv64-linux-gnu-gcc": "gcc-riscv64-linux-gnu",
+    "glslangValidator": "glslang-tools",
+    "spirv-val": "spirv-tools",
     "sshd": "openssh-server",
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",

@@ -36,9 +36,14 @@ def act(options: argparse.Namespace, console: Console) -> None:
             progress("examining", 0, 1)
             package.examine()
             progress("examining", 1, 1)
+        on_gpu = config.compile and package.finds_gpu()
+        if on_gpu:
+            progress("examining on the GPU", 0, 1)
+            package.examine(gpu=True)
+            progress("examining on the GPU", 1, 1)
     for note in package.manifest["notes"]:
         console.note(f"note: {note}")
-    facts = _facts(package, examined=examined)
+    facts = _facts(package, examined=examined, on_gpu=on_gpu)
     console.result(facts, [table("", ["", ""], _rows(facts))])
 
 
@@ -52,7 +57,7 @@ def _dry_run(plan: Plan, found: Inspection, console: Console) -> None:
     refuse(found, plan.model)
 
 
-def _facts(package: Package, *, examined: bool) -> dict[str, object]:
+def _facts(package: Package, *, examined: bool, on_gpu: bool) -> dict[str, object]:
     manifest = package.manifest
     return {
         "package": str(package.directory),
@@ -62,6 +67,7 @@ def _facts(package: Package, *, examined: bool) -> dict[str, object]:
         "weights_bytes": manifest["weights"]["bytes"],
         "macs": manifest["macs"],
         "exam": "passed" if examined else "not run here",
+        **({"exam_gpu": "passed" if on_gpu else "not run here"} if package.has_gpu else {}),
         "notes": manifest["notes"],
     }
 

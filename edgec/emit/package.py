@@ -11,8 +11,8 @@ from edgec.emit.calls import functions
 from edgec.emit.constants import ALIGNMENT, assembly, c_source, layout_constants
 from edgec.emit.gpu.host import GPU_STATUSES, GpuPlan, describe_gpu, gpu_context, plan_gpu, port_context
 from edgec.emit.gpu.metal import metal_files
-from edgec.emit.gpu.vulkan import vulkan_files, vulkan_variants
 from edgec.emit.gpu.variants import VARIANTS
+from edgec.emit.gpu.vulkan import vulkan_files, vulkan_variants
 from edgec.emit.kernels import has_wide_loops, render_kernel_header, render_kernels
 from edgec.emit.manifest import SCHEMA_VERSION, describe, finish_manifest, sha256, to_json
 from edgec.emit.render_c import Scope, render

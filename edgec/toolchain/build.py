@@ -99,7 +99,7 @@ def _position(target: Target) -> list[str]:
 def _gpu_part(name: str, api: str | None, compiler: Compiler) -> tuple[list[str], list[str]]:
     """The sources of the package's host for GPUs, and what they are linked with. Metal's needs a Mac; elsewhere the library says NO_GPU."""
     if api == "vulkan":
-        return [f"src/{name}_vulkan_host.c", f"src/{name}_vulkan_tables.c", f"src/{name}_shaders.c"], ["-ldl"]
+        return [f"src/{name}_vulkan_host.c", f"src/{name}_gpu_tables.c", f"src/{name}_shaders.c"], ["-ldl"]
     if api == "metal":
         tables = [f"src/{name}_gpu_tables.c", f"src/{name}_metal_source.c"]
         if sys.platform == "darwin" and not compiler.is_zig:

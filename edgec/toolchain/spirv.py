@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -82,9 +83,11 @@ def _compile(compiler: ShaderCompiler, folder: Path, number: int, source: GlslSo
     else:
         words = ["-V", "--target-env", source.environment]
     _call([compiler.command, *words, *source.switches, "-o", str(code), str(text)], source)
+    result = without_names(code.read_bytes())
     if compiler.check:
+        code.write_bytes(result)
         _call([compiler.check, "--target-env", source.environment, str(code)], source)
-    return without_names(code.read_bytes())
+    return result
 
 
 def _call(command: Sequence[str], source: GlslSource) -> None:
@@ -107,7 +110,7 @@ def without_names(code: bytes) -> bytes:
         raise ToolchainError("the shader compiler wrote something else than little-endian SPIR-V")
     kept, place = bytearray(code[:_HEADER_BYTES]), _HEADER_BYTES
     while place < len(code):
-        operation, count = int.from_bytes(code[place : place + 2], "little"), int.from_bytes(code[place + 2 : place + 4], "little")
+        operation, count = struct.unpack_from("<HH", code, place)
         end = place + 4 * max(count, 1)
         if operation not in _DEBUG:
             kept += code[place:end]

@@ -2,7 +2,7 @@
 
    NAME_exam [--isa NAME] [--threads N] [--cores N,...] [--sizes N,...] [--weights FILE] [--json]
              [--bench SECONDS [--runs N] [--samples N] | --profile SECONDS | --run]
-             [--gpu [--gpu-device N] [--gpu-variant NAME] [--gpu-cache FILE] [--gpu-verify]]
+             [--gpu [--gpu-device N] [--gpu-variant NAME] [--gpu-cache FILE] [--gpu-verify] [--gpu-name]]
 
    Without --bench, --profile or --run it gives the exam: status 1 when an answer or the weights are wrong. --run reads
    the inputs from standard input, one after the other and as many sets as come, and writes the outputs to standard output.
@@ -133,7 +133,8 @@ int main(int argc, char **argv) {
     exam.started = now();
     exam.options = parse(argc, argv);
     open_exam(&exam);
-    if (exam.options.run) status = run_sets(&exam);
+    if (exam.options.gpu.name) status = puts(gpu_name(&exam.instance)) < 0;
+    else if (exam.options.run) status = run_sets(&exam);
     else if (exam.options.bench > 0.0) status = benchmark(&exam);
     else if (exam.options.profile > 0.0) status = profile(&exam);
     else status = examine(&exam);

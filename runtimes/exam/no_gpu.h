@@ -6,7 +6,7 @@
 
 /* What the command line says. */
 struct gpu_choice {
-    int wanted, verify, device;
+    int wanted, verify, name, device; /* name: says which one it is, and nothing else */
     const char *variant, *cache_path;
 };
 

@@ -64,7 +64,7 @@ static double seconds(const char *option, const char *text) {
 }
 
 static struct options parse(int argc, char **argv) {
-    struct options options = {argv[0], NULL, NULL, NULL, NULL, 1, 0, 0, 1, 0, 0.0, 0.0, {0, 0, 0, NULL, NULL}};
+    struct options options = {argv[0], NULL, NULL, NULL, NULL, 1, 0, 0, 1, 0, 0.0, 0.0, {0, 0, 0, 0, NULL, NULL}};
     for (int i = 1; i < argc; i++) {
         const char *const word = argv[i], *const value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(word, "--json") == 0) {
@@ -75,6 +75,8 @@ static struct options parse(int argc, char **argv) {
             options.gpu.wanted = 1;
         } else if (strcmp(word, "--gpu-verify") == 0) {
             options.gpu.verify = 1;
+        } else if (strcmp(word, "--gpu-name") == 0) {
+            options.gpu.name = 1;
         } else if (value == NULL) {
             fail("unknown option, or its value is missing", word);
         } else {

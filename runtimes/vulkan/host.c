@@ -1,9 +1,9 @@
 /* NAME on a GPU through Vulkan: starting, running and stopping. */
+#include "NAME_gpu_verify.h"
 #include "NAME_vulkan_cache.h"
 #include "NAME_vulkan_device.h"
 #include "NAME_vulkan_memory.h"
 #include "NAME_vulkan_pipelines.h"
-#include "NAME_vulkan_verify.h"
 
 static const double default_timeout_seconds = 10.0;
 
@@ -63,11 +63,54 @@ static void release(struct gpu *gpu) {
     if (gpu->library != NULL) dlclose(gpu->library);
 }
 
+static int verify(struct gpu *gpu) {
+    VkDeviceMemory memory;
+    unsigned char *data;
+    gpu->offload.arena = gpu->regions[ARENA].bytes;
+    gpu->offload.io = gpu->regions[IO].bytes;
+    if (!gpu->options.verify) return MACRO_OK;
+    int status = borrow(gpu, 2 * (size_t)MACRO_GPU_IO_BYTES, &memory, &data);
+    if (status != MACRO_OK) return status;
+    status = NAME_gpu_compare(gpu->instance, &gpu->offload, data);
+    gpu->vk.vkFreeMemory(gpu->device, memory, NULL);
+    return status;
+}
+
+/* All that a start does, in its order. */
+static const struct start_step {
+    const char *name;
+    int (*act)(struct gpu *gpu);
+} start_steps[] = {
+    {"loading Vulkan", open_library},
+    {"opening Vulkan", open_instance},
+    {"choosing a device", choose_device},
+    {"choosing the shaders", choose_variant},
+    {"checking the device's limits", check_limits},
+    {"opening the device", open_device},
+    {"making buffers", make_regions},
+    {"making the layout", make_layout},
+    {"making descriptors", make_descriptors},
+    {"opening the pipeline cache", open_cache},
+    {"making pipelines", make_pipelines},
+    {"saving the pipeline cache", save_cache},
+    {"recording commands", record},
+    {"comparing with the processor", verify},
+};
+
+static int run_steps(struct gpu *gpu) {
+    for (size_t i = 0; i < sizeof start_steps / sizeof start_steps[0]; i++) {
+        const int status = start_steps[i].act(gpu);
+        char text[160];
+        if (status == MACRO_OK) continue;
+        snprintf(text, sizeof text, "%s: %s", start_steps[i].name, NAME_strerror(status));
+        if (gpu->options.message != NULL) gpu->options.message(gpu->options.user, text);
+        return status;
+    }
+    return MACRO_OK;
+}
+
 int NAME_gpu_start(NAME_t *instance, void *memory, size_t bytes, const struct NAME_gpu_options *options) {
-    static int (*const steps[])(struct gpu *) = {open_library,  open_instance,    choose_device, choose_variant, check_limits, open_device, make_regions,
-                                                 make_layout,   make_descriptors, open_cache,    make_pipelines, save_cache,   record,      verify};
     struct gpu *const gpu = (struct gpu *)memory;
-    int status = MACRO_OK;
     if (instance == NULL || memory == NULL || bytes < MACRO_GPU_BYTES) return MACRO_BAD_ARGUMENT;
     if ((uintptr_t)memory % MACRO_ARENA_ALIGNMENT != 0) return MACRO_ARENA_MISALIGNED;
     if (instance->kernels == NULL) return MACRO_NOT_INITIALIZED;
@@ -83,11 +126,7 @@ int NAME_gpu_start(NAME_t *instance, void *memory, size_t bytes, const struct NA
     gpu->offload.user = gpu;
     gpu->offload.segment_end = NAME_segment_end;
     gpu->offload.run = run_segment;
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == MACRO_OK; i++) {
-        status = steps[i](gpu);
-        gpu->offload.arena = gpu->regions[ARENA].bytes;
-        gpu->offload.io = gpu->regions[IO].bytes;
-    }
+    const int status = run_steps(gpu);
     gpu->offload.cpu_on_failure = gpu->options.cpu_on_failure;
     if (status == MACRO_OK) instance->offload = &gpu->offload;
     else release(gpu);

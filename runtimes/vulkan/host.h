@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "NAME_gpu.h"
+#include "NAME_gpu_tables.h"
 #include "NAME_internal.h"
 #include "NAME_vulkan_api_work.h"
-#include "NAME_vulkan_tables.h"
 
 enum { ARENA, WEIGHTS, IO, REGIONS }; /* the storage buffers, by their binding */
 

@@ -19,7 +19,8 @@ FUNCTION = re.compile(r"X\((vk\w+), (\w+), (\(.*?\))\)(?: \\)?$", re.M)
 FUNCTIONS = [*FUNCTION.findall(HEADER), *re.findall(r"\(VKAPI_PTR \*PFN_(vk\w+)\)()(\(.*?\));", HEADER)]
 # what parameters point to that are always NULL here
 NOTHING = {
-    "allocator": "VkAllocationCallbacks", "copy": "VkCopyDescriptorSet", "buffer_barriers": "VkBufferMemoryBarrier", "image_barriers": "VkImageMemoryBarrier",
+    "allocator": "VkAllocationCallbacks", "copy": "VkCopyDescriptorSet",
+    "buffer_barriers": "VkBufferMemoryBarrier", "image_barriers": "VkImageMemoryBarrier",
 }  # fmt: skip
 RESULTS = {"vkGetInstanceProcAddr": "PFN_vkVoidFunction", "vkVoidFunction": "void", "vkDebugUtilsMessengerCallbackEXT": "VkBool32"}
 
@@ -31,7 +32,8 @@ def facts(include: str, folder: Path) -> dict[str, int]:
     for name, body in STRUCTS.items():
         lines += [f'    show("{name}.{member}", offsetof({name}, {member}));' for member in MEMBER.findall(body)]
     lines += [f'    show("{name}", (long long){name});' for name in [*CONSTANTS, "VK_WHOLE_SIZE"]]
-    text = f'{include}\n#include <stddef.h>\n#include <stdio.h>\nstatic void show(const char *name, long long value) {{ printf("%s %lld\\n", name, value); }}\n'
+    show = 'static void show(const char *name, long long value) { printf("%s %lld\\n", name, value); }'
+    text = f"{include}\n#include <stddef.h>\n#include <stdio.h>\n{show}\n"
     (folder / "facts.c").write_text(text + "int main(void) {\n" + "\n".join(lines) + "\n    return 0;\n}\n")
     for name in ("api", "api_work"):
         (folder / f"net_vulkan_{name}.h").write_bytes(runtime(f"vulkan/{name}.h", "net"))

@@ -11,7 +11,7 @@ from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.variants import VARIANTS, Variant, variants_of
 from edgec.emit.text import render_template, runtime
 
-_HEADERS = ("api", "api_work", "cache", "device", "host", "memory", "pipelines", "verify")  # of runtimes/vulkan
+_HEADERS = ("api", "api_work", "cache", "device", "host", "memory", "pipelines")  # of runtimes/vulkan
 _WORDS_A_LINE = 12
 
 
@@ -31,8 +31,9 @@ def vulkan_files(name: str, plan: GpuPlan, context: Mapping[str, object]) -> dic
     return {
         **{f"src/{name}_vulkan_{header}.h": runtime(f"vulkan/{header}.h", name) for header in _HEADERS},
         f"src/{name}_vulkan_host.c": runtime("c/prologue.h", name) + runtime("vulkan/host.c", name),
-        f"src/{name}_vulkan_tables.h": render_template("vulkan_tables.h.j2", context),
-        f"src/{name}_vulkan_tables.c": render_template("vulkan_tables.c.j2", context),
+        f"src/{name}_gpu_verify.h": runtime("gpu/verify.h", name),
+        f"src/{name}_gpu_tables.h": render_template("gpu_tables.h.j2", context),
+        f"src/{name}_gpu_tables.c": render_template("gpu_tables.c.j2", context),
         **{glsl_file(shader): shader.source.encode() for shader in plan.shaders},
     }
 
@@ -75,7 +76,7 @@ def spirv_file(files: Mapping[str, bytes], compiled: Sequence[tuple[SpirvJob, by
     empty = ", ".join(["{NULL, 0}"] * len(VARIANTS))
     parts = [
         f"/* The shaders of {name} in SPIR-V, compiled from vulkan/*.comp. */\n",
-        f'#include "{name}_vulkan_tables.h"\n',
+        f'#include "{name}_gpu_tables.h"\n',
         *(f"\nstatic const uint32_t {symbol}[] = {{\n{_words(code)}}};\n" for code, symbol in arrays.items()),
         f"\nconst struct {name}_spirv {name}_spirv[SHADERS + 1][VARIANTS] = {{\n",
         *rows,
