@@ -31,7 +31,10 @@ from edgec.program.work import scratch_bytes, work_items
 
 Memory = dict[str, np.ndarray]
 
-_UNARY = {"neg": lambda a: -a, "abs": abs, "not": lambda a: not a, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "rint": np.rint}
+_UNARY = {
+    "neg": lambda a: -a, "abs": abs, "not": lambda a: not a, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "rint": np.rint,
+    "exp": np.exp, "log": np.log, "tanh": np.tanh, "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
+}  # fmt: skip
 _BINARY = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
     "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b, "min": lambda a, b: a if a < b else b,

@@ -16,15 +16,13 @@ _ATTRIBUTES = {
     "max_total_threads_per_threadgroup",
 }  # fmt: skip
 # clang's names of what MSL does not have either
-_WITHOUT = ",".join(
-    f"-{name}"
-    for name in (
-        "cl_khr_fp64", "__opencl_c_fp64", "__opencl_c_generic_address_space", "__opencl_c_program_scope_global_variables", "__opencl_c_pipes",
-        "__opencl_c_device_enqueue", "__opencl_c_read_write_images",
-    )
+_MISSING = (
+    "cl_khr_fp64", "__opencl_c_fp64", "__opencl_c_generic_address_space", "__opencl_c_program_scope_global_variables", "__opencl_c_pipes",
+    "__opencl_c_device_enqueue", "__opencl_c_read_write_images",
 )  # fmt: skip
+_EXTENSIONS = ",".join(f"-{name}" for name in _MISSING)
 _FLAGS = (
-    "-x", "clcpp", "-cl-std=clc++2021", "-target", "spir64", "-cl-no-stdinc", "-fsyntax-only", "-Xclang", f"-cl-ext={_WITHOUT}", "-Wall",
+    "-x", "clcpp", "-cl-std=clc++2021", "-target", "spir64", "-cl-no-stdinc", "-fsyntax-only", "-Xclang", f"-cl-ext={_EXTENSIONS}", "-Wall",
     "-Wextra", "-Wshadow", "-Werror", "-Wfloat-conversion", "-Wimplicit-int-float-conversion", "-Wdouble-promotion",
     "-Wno-unknown-attributes", "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unknown-pragmas",
 )  # fmt: skip

@@ -6,12 +6,13 @@ barrier, and two threads that meet at one element with no barrier between them.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import re
 import shutil
 import subprocess
 import tempfile
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from edgec.emit.gpu.shader import Extent
@@ -68,12 +69,24 @@ def compile_metal(source: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path, library = Path(folder, "kernels.cpp"), Path(folder, "kernels.so")
         path.write_text(f'#include "dispatch.h"\n#line 1 "kernels.metal"\n{text}\n{entries}')
-        flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-fno-gnu-unique", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
-        quiet = ["-Wno-unused-function", "-Wno-unused-parameter", "-Wno-unknown-pragmas"]
-        command = ["g++", *flags, *quiet, f"-I{_SHIM}", str(path), "-o", str(library)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr[:6000]
+        _compile(f"-I{_precompiled()}", f"-I{_SHIM}", "-shared", str(path), "-o", str(library))
         return library.read_bytes()
+
+
+@cache
+def _precompiled() -> str:
+    """A folder with the shim's headers, compiled once in a test session."""
+    folder = tempfile.mkdtemp(prefix="edgec-metal-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    _compile("-x", "c++-header", str(_SHIM / "dispatch.h"), "-o", f"{folder}/dispatch.h.gch")
+    return folder
+
+
+def _compile(*arguments: str) -> None:
+    flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-fno-gnu-unique", "-fPIC", "-Wall", "-Wextra", "-Werror"]
+    quiet = ["-Wno-unused-function", "-Wno-unused-parameter", "-Wno-unknown-pragmas"]
+    done = subprocess.run(["g++", *flags, *quiet, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:6000]
 
 
 def _entry(name: str, parameters: str, body: str) -> str:
@@ -87,8 +100,8 @@ extern "C" int run_{name}(const int *size, const int *grid, unsigned order, ucha
     Region regions[3] = {{{names}}};
     for (int i : {{0, 2}}) regions[i].visits.resize(size_t(sizes[i]));
     int wrong = run_grid(grid, size[0] * size[1] * size[2], order, {"true" if "barrier" in body else "false"}, [&](int group, int thread) {{
-        int lx = thread % size[0], ly = thread / size[0] % size[1], lz = thread / size[0] / size[1];
-        int gx = group % grid[0], gy = group / grid[0] % grid[1], gz = group / grid[0] / grid[1];
+        [[maybe_unused]] int lx = thread % size[0], ly = thread / size[0] % size[1], lz = thread / size[0] / size[1];
+        [[maybe_unused]] int gx = group % grid[0], gy = group / grid[0] % grid[1], gz = group / grid[0] / grid[1];
         {name}({", ".join(arguments)});
     }});
     std::memcpy(why, complaint, sizeof complaint);

@@ -1,6 +1,6 @@
 // Runs a grid of threadgroups, one after the other; the threads of a group are fibers that change at barriers only, in any order.
-#pragma once
 #include "memory.h"
+#include "metal_stdlib"
 #include <algorithm>
 #include <csetjmp>
 #include <functional>
@@ -19,6 +19,7 @@ inline std::vector<Fiber> fibers;
 inline jmp_buf scheduler, exit_of_dispatch;
 inline ucontext_t base;
 inline std::function<void(int)> thread_body;
+inline int first_invocation; // of the group
 inline bool given_up;
 
 inline void give_up() {
@@ -38,9 +39,14 @@ inline void enter() {
     _longjmp(scheduler, 1);
 }
 
+inline void become(int thread) {
+    this_thread = thread;
+    this_invocation = first_invocation + thread;
+}
+
 inline void resume(int thread) {
     Fiber &fiber = fibers[size_t(thread)];
-    this_thread = thread;
+    become(thread);
     if (_setjmp(scheduler)) return;
     if (fiber.started) _longjmp(fiber.at, 1);
     fiber.started = true;
@@ -90,15 +96,12 @@ inline int run_grid(const int *grid, int threads, unsigned order, bool has_barri
     for (int group : groups) {
         this_group++;
         phase = 0;
-        auto body = [&call, group, threads](int thread) {
-            this_invocation = group * threads + thread;
-            call(group, thread);
-        };
-        thread_body = body;
+        first_invocation = group * threads;
         if (has_barriers) {
+            thread_body = [&call, group](int thread) { call(group, thread); };
             run_group(threads, order, state);
         } else {
-            for (int thread : permuted(threads, order, state)) body(this_thread = thread);
+            for (int thread : permuted(threads, order, state)) become(thread), call(group, thread);
         }
     }
     return 0;
