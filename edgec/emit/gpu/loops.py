@@ -16,13 +16,13 @@ from edgec.emit.gpu.memory import Place
 from edgec.emit.gpu.nest import Axis, Linear, Nest, independent, linear
 from edgec.emit.gpu.render import INDENT, NoShaderForm, Scope, element, name_of, render, render_statements, stored_value
 from edgec.emit.gpu.rewrite import in_variables
+from edgec.emit.gpu.rows import GROUP, Part, render_rows, rows, shared_arrays
 from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader, kernel_name
 from edgec.emit.render_c import children, expressions, walk
 from edgec.ir.types import DType
 from edgec.program.expr import Const, Expr, Load, Select
 from edgec.program.program import For, LoopCall, Program, Statement, Store
 
-GROUP = 64
 LONGEST_ALONE = 1 << 16  # steps that a single invocation may do; more of them are the CPU's
 _LANES = {DType.INT8: 4, DType.UINT8: 4, DType.BOOL: 4, DType.INT16: 2, DType.UINT16: 2}  # elements of a word
 _BYTES = {DType.INT8: "signed_byte({}, lane)", DType.UINT8: "unsigned_byte({}, lane)", DType.BOOL: "(unsigned_byte({}, lane) != 0)"}
@@ -48,22 +48,52 @@ def loop_shader(program: Program, index: int, call: LoopCall, places: Mapping[st
     nest = independent(call, places, {name: dtype.bytes for name, dtype in dtypes.items()})
     nest = in_variables(Nest(_in_order_of_stores(nest), nest.body), places, dtypes)
     scope = Scope(places, dtypes, exact)
-    packing = _packing(nest, scope)
+    parts = rows(nest, places, exact)
+    small = any(dtypes[item.buffer].bytes < 4 for item in _all(nest.body) if isinstance(item, Store))
+    rendered = _by_items(nest, scope) if parts is None else _by_rows(nest, parts, scope)
+    name = kernel_name(index, call.call.name)
+    lines = [dialect.begin(name, (GROUP, 1, 1), rendered.shared), *(INDENT + line for line in comment(call.call.comment).splitlines())]
+    source = "\n".join([*lines, *rendered.lines, dialect.end(), ""])
+    items = math.prod(axis.extent for axis in nest.axes)
+    return Shader(
+        index, name, source, (GROUP, 1, 1), rendered.grid, sum(count * 4 for _, _, count in rendered.shared), uses_bytes=small or exact,
+        loads=items * _loads(nest.body),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Rendered:
+    lines: list[str]
+    grid: Extent
+    shared: tuple[tuple[str, str, int], ...] = ()
+
+
+def _by_items(nest: Nest, scope: Scope) -> _Rendered:
+    """An invocation for each item, or for each word of items."""
     items = math.prod(axis.extent for axis in nest.axes)
     steps = items * _steps(nest.body)
     if items == 1 and steps > LONGEST_ALONE:
         raise NoShaderForm(f"is one chain of {steps} steps")
+    packing = _packing(nest, scope)
     count = items if packing is None else -(-items // packing.lanes)
     grid = spread(-(-count // GROUP))
-    name = kernel_name(index, call.call.name)
-    lines = [dialect.begin(name, (GROUP, 1, 1)), *(INDENT + line for line in comment(call.call.comment).splitlines())]
-    row = "group_x()" if grid[1] == 1 else f"(group_y() * {grid[0]} + group_x())"
-    lines += [f"{INDENT}int item = {row} * {GROUP} + local_x();", f"{INDENT}if (item < {count}) {{"]
+    lines = [f"{INDENT}int item = {_number_of_group(grid)} * {GROUP} + local_x();", f"{INDENT}if (item < {count}) {{"]
     if items:
         lines += _packed(nest, packing, items, scope) if packing is not None else _plain(nest, scope)
-    lines += [f"{INDENT}}}", dialect.end(), ""]
-    small = any(dtypes[item.buffer].bytes < 4 for item in _all(nest.body) if isinstance(item, Store))
-    return Shader(index, name, "\n".join(lines), (GROUP, 1, 1), grid, uses_bytes=small or exact, loads=items * _loads(nest.body))
+    return _Rendered([*lines, f"{INDENT}}}"], grid)
+
+
+def _by_rows(nest: Nest, parts: tuple[Part, ...], scope: Scope) -> _Rendered:
+    """A workgroup for each item."""
+    items = math.prod(axis.extent for axis in nest.axes)
+    grid = spread(items)
+    lines = [f"{INDENT}int item = {_number_of_group(grid)};", f"{INDENT}int lane = local_x();", f"{INDENT}if (item < {items}) {{"]
+    lines += [*_decode(nest.axes, "item", 2), *render_rows(parts, scope, 2), f"{INDENT}}}"]
+    return _Rendered(lines, grid, tuple(shared_arrays(parts)))
+
+
+def _number_of_group(grid: Extent) -> str:
+    return "group_x()" if grid[1] == 1 else f"(group_y() * {grid[0]} + group_x())"
 
 
 def spread(groups: int) -> Extent:

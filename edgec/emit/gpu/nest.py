@@ -207,6 +207,14 @@ def _apart(axes: tuple[Axis, ...], accesses: list[_Access]) -> bool:
     return _is_mixed_radix(steps, high - low)
 
 
+def tells_apart(index: Expr, axes: tuple[Axis, ...]) -> bool:
+    """Whether different values of the axes give different indices, nothing else being in the index."""
+    found = linear(index)
+    if found is None or set(found.factors) - {axis.variable for axis in axes}:
+        return False
+    return _is_mixed_radix([(found.factors.get(axis.variable, 0), axis.extent) for axis in axes], 0)
+
+
 def _is_mixed_radix(digits: list[tuple[int, int]], span: int) -> bool:
     """digits: (step, extent); span: the largest difference of what is below them."""
     for step, extent in sorted((abs(step), extent) for step, extent in digits if extent > 1):

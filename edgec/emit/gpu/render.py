@@ -279,11 +279,12 @@ def _simple(item: Statement, scope: Scope) -> list[str]:
     if dtype.bytes == 8:
         kind = "uint " if isinstance(item, Declare) else ""
         return [f"{kind}{name}_{word} = {half(item.value, part, scope)};" for part, word in enumerate(("low", "high"))]
-    return [f"{_kind(dtype) if isinstance(item, Declare) else ''}{name} = {render(item.value, scope)};"]
+    return [f"{kind_of(dtype) + ' ' if isinstance(item, Declare) else ''}{name} = {render(item.value, scope)};"]
 
 
-def _kind(dtype: DType) -> str:
-    return {DType.BOOL: "bool ", DType.UINT32: "uint "}.get(dtype, "float " if dtype.is_float else "int ")
+def kind_of(dtype: DType) -> str:
+    """The type of a variable."""
+    return {DType.BOOL: "bool", DType.UINT32: "uint"}.get(dtype, "float" if dtype.is_float else "int")
 
 
 def _store(item: Store, scope: Scope) -> list[str]:
