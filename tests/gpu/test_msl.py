@@ -5,7 +5,7 @@ The MSL of a kernel must do what its GLSL does on lavapipe: the same bytes, wher
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -26,7 +26,7 @@ from edgec.program.program import LoopCall, Program
 from edgec.targets import Target, load_target
 from tests.contract.examiner import WHOLE
 from tests.contract.subjects import FAMILIES, Net, float_net, program_of, quantized_net, random_float_net, random_net, samples_of
-from tests.emit.programs import execute
+from tests.emit.programs import evaluate, execute, in_place_program, random_inputs, small_program
 from tests.gpu.cases import lay_out
 from tests.gpu.lavapipe import run_shader
 from tests.gpu.msl.lint import complaints, lint, parse
@@ -169,6 +169,17 @@ def run_program(program: Program, target: Target, inputs: dict[str, np.ndarray],
         regions = {name: bytes(data) for name, data in memory.items()}
     last = views({name: bytearray(data) for name, data in regions.items()})
     return {port.name: last[port.buffer].reshape([int(extent.value) for extent in port.shape]) for port in program.outputs}
+
+
+@pytest.mark.parametrize("make", [small_program, in_place_program])
+def test_loops_answer_the_same_bytes_in_every_order_of_threads(make: Callable[[], Program]) -> None:
+    program = make()
+    inputs = random_inputs(program, 3)
+    want = evaluate(program, inputs)
+    for order in ORDERS:
+        got = run_program(program, load_target("host"), inputs, order)
+        for name, values in want.items():
+            np.testing.assert_array_equal(got[name], values)
 
 
 # What the two nets catch

@@ -83,7 +83,7 @@ def _precompiled() -> str:
 
 
 def _compile(*arguments: str) -> None:
-    flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-fno-gnu-unique", "-fPIC", "-Wall", "-Wextra", "-Werror"]
+    flags = ["-std=c++17", "-O0", "-ffp-contract=off", "-fno-gnu-unique", "-fPIC", "-Wall", "-Wextra", "-Werror"]
     quiet = ["-Wno-unused-function", "-Wno-unused-parameter", "-Wno-unknown-pragmas"]
     done = subprocess.run(["g++", *flags, *quiet, *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:6000]
