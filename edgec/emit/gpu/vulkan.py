@@ -75,7 +75,7 @@ def spirv_file(files: Mapping[str, bytes], compiled: Sequence[tuple[SpirvJob, by
         rows.append(f"    {{{', '.join(cells)}}}, /* {file} */\n")
     empty = ", ".join(["{NULL, 0}"] * len(VARIANTS))
     parts = [
-        f"/* The shaders of {name} in SPIR-V, compiled from vulkan/*.comp. */\n",
+        f"/* The shaders of {name} in SPIR-V, compiled from the sources in vulkan. */\n",
         f'#include "{name}_gpu_tables.h"\n',
         *(f"\nstatic const uint32_t {symbol}[] = {{\n{_words(code)}}};\n" for code, symbol in arrays.items()),
         f"\nconst struct {name}_spirv {name}_spirv[SHADERS + 1][VARIANTS] = {{\n",
