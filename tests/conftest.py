@@ -27,6 +27,7 @@ PROGRAMS = {
     "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf",
     "riscv64-linux-gnu-gcc": "gcc-riscv64-linux-gnu",
     "glslangValidator": "glslang-tools",
+    "glslc": "glslc",
     "spirv-val": "spirv-tools",
     "sshd": "openssh-server",
     "ssh": "openssh-client",

@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar
 from edgec.errors import Problem, ToolchainError
 
 SHOWN_LINES = 12  # of a compiler's words
+_AT_ONCE = 40  # shaders
 _MAGIC, _HEADER_BYTES = b"\x03\x02\x23\x07", 20
 # OpSourceContinued, OpSource, OpSourceExtension, OpName, OpMemberName, OpString, OpLine, OpNoLine, OpModuleProcessed: words for people
 _DEBUG = frozenset({2, 3, 4, 5, 6, 7, 8, 317, 330})
@@ -44,19 +45,23 @@ class ShaderCompiler:
     command: str
     check: str
 
+    @property
+    def is_glslc(self) -> bool:
+        return "glslc" in Path(self.command).name
+
 
 def find_shader_compiler() -> ShaderCompiler:
-    """glslangValidator, or glslc, or the Android NDK's glslc; ToolchainError when there is none."""
+    """glslc, or glslangValidator, or the Android NDK's glslc; ToolchainError when there is none."""
     for name in _candidates():
         found = shutil.which(name)
         if found is not None:
             return ShaderCompiler(found, shutil.which("spirv-val") or "")
-    hint = "apt install glslang-tools or brew install glslang, or set ANDROID_NDK_HOME: the NDK has glslc"
-    raise ToolchainError("no compiler for shaders", [Problem("not found", name) for name in ("glslangValidator", "glslc")], hint=hint)
+    hint = "apt install glslc or brew install shaderc, or set ANDROID_NDK_HOME: the NDK has glslc"
+    raise ToolchainError("no compiler for shaders", [Problem("not found", name) for name in ("glslc", "glslangValidator")], hint=hint)
 
 
 def _candidates() -> Iterator[str]:
-    yield from ("glslangValidator", "glslang", "glslc")
+    yield from ("glslc", "glslangValidator", "glslang")
     ndk = os.environ.get("ANDROID_NDK_HOME") or os.environ.get("ANDROID_NDK_ROOT")
     if ndk:
         yield from (str(path) for path in sorted(Path(ndk).glob("shader-tools/*/glslc*")))
@@ -68,21 +73,45 @@ def compile_shaders(sources: Sequence[Source]) -> list[tuple[Source, bytes]]:
         return []
     compiler = find_shader_compiler()
     with (
-        tempfile.TemporaryDirectory(prefix="edgec-spirv-") as folder,
+        tempfile.TemporaryDirectory(prefix="edgec-spirv-") as name,
         ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as workers,
     ):
-        codes = list(workers.map(lambda item: _compile(compiler, Path(folder), *item), enumerate(sources)))
+        folder = Path(name)
+        for number, source in enumerate(sources):
+            (folder / f"{number}.comp").write_text(source.text, encoding="utf-8")
+        if compiler.is_glslc:
+            list(workers.map(lambda numbers: _compile_together(compiler, folder, sources, numbers), _alike(sources)))
+        codes = list(workers.map(lambda item: _compiled(compiler, folder, *item), enumerate(sources)))
     return list(zip(sources, codes, strict=True))
 
 
-def _compile(compiler: ShaderCompiler, folder: Path, number: int, source: GlslSource) -> bytes:
-    text, code = folder / f"{number}.comp", folder / f"{number}.spv"
-    text.write_text(source.text, encoding="utf-8")
-    if "glslc" in Path(compiler.command).name:
-        words = [f"--target-env={source.environment}", "-fshader-stage=compute"]
-    else:
-        words = ["-V", "--target-env", source.environment]
-    _call([compiler.command, *words, *source.switches, "-o", str(code), str(text)], source)
+def _alike(sources: Sequence[GlslSource]) -> list[list[int]]:
+    """Numbers of sources that the compiler is called alike for, so many at a time that all of a small machine's cores have some."""
+    groups: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    for number, source in enumerate(sources):
+        groups.setdefault((source.environment, source.switches), []).append(number)
+    return [numbers[start : start + _AT_ONCE] for numbers in groups.values() for start in range(0, len(numbers), _AT_ONCE)]
+
+
+def _compile_together(compiler: ShaderCompiler, folder: Path, sources: Sequence[GlslSource], numbers: Sequence[int]) -> None:
+    """Many sources by one process: starting glslc takes as long as ten shaders do. What it refuses is left to be compiled alone."""
+    command = [compiler.command, *_words(compiler, sources[numbers[0]]), "-c", *(f"{number}.comp" for number in numbers)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    for number in numbers if done.returncode == 0 else ():
+        (folder / f"{number}.comp.spv").rename(folder / f"{number}.spv")
+
+
+def _words(compiler: ShaderCompiler, source: GlslSource) -> list[str]:
+    if compiler.is_glslc:
+        return [f"--target-env={source.environment}", "-fshader-stage=compute", *source.switches]
+    return ["-V", "--target-env", source.environment, *source.switches]
+
+
+def _compiled(compiler: ShaderCompiler, folder: Path, number: int, source: GlslSource) -> bytes:
+    """Without names and checked; compiled here unless it was together with others."""
+    code = folder / f"{number}.spv"
+    if not code.exists():
+        _call([compiler.command, *_words(compiler, source), "-o", str(code), str(folder / f"{number}.comp")], source)
     result = without_names(code.read_bytes())
     if compiler.check:
         code.write_bytes(result)
