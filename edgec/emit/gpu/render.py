@@ -1,6 +1,6 @@
 """Scalar expressions and statements as shader text, good GLSL and good MSL, with the meaning that render_c gives them in C.
 
-Values are float, int, uint or bool. 64-bit numbers are only moved: they are two words, and arithmetic on them has no form.
+Values are float, int, uint, bool, or wide: two words, for 64-bit integers, and for float64, which is only moved.
 In exact mode float arithmetic rounds to nearest even on every device, one operation at a time.
 """
 
@@ -32,10 +32,12 @@ _WRAPS = {DType.INT8: "wrap_s8", DType.UINT8: "wrap_u8", DType.INT16: "wrap_s16"
 _LOADS = {
     DType.FLOAT32: "load_f32", DType.FLOAT16: "load_f16", DType.INT32: "load_i32", DType.UINT32: "load_u32", DType.INT8: "load_s8",
     DType.UINT8: "load_u8", DType.BOOL: "load_u8", DType.INT16: "load_s16", DType.UINT16: "load_u16",
+    DType.INT64: "load_wide", DType.UINT64: "load_wide", DType.FLOAT64: "load_wide",
 }  # fmt: skip
 _STORES = {
     DType.FLOAT32: "store_f32", DType.FLOAT16: "store_f16", DType.INT32: "store_i32", DType.UINT32: "store_u32", DType.INT8: "store_8",
     DType.UINT8: "store_8", DType.BOOL: "store_8", DType.INT16: "store_16", DType.UINT16: "store_16",
+    DType.INT64: "store_wide", DType.UINT64: "store_wide", DType.FLOAT64: "store_wide",
 }  # fmt: skip
 _FUNCTIONS = {
     "exp": "exp_f", "log": "log_f", "sqrt": "sqrt_f", "tanh": "tanh_f", "erf": "erf_f", "sigmoid": "sigmoid_f", "sin": "sin_f",
@@ -67,6 +69,9 @@ def literal(value: float | bool, dtype: DType) -> str:
     """A constant. Nine digits say a float exactly; its bits do where there is no decimal form, or where a compiler might flush it."""
     if dtype is DType.BOOL:
         return "true" if value else "false"
+    if dtype.bytes == 8:
+        low, high = struct.unpack("<II", struct.pack({DType.FLOAT64: "<d", DType.INT64: "<q"}.get(dtype, "<Q"), value))
+        return f"wide({low}u, {high}u)"
     if not dtype.is_float:
         number = int(value)
         return f"{number}u" if dtype is DType.UINT32 else "int(0x80000000u)" if number == -(2**31) else str(number)
@@ -86,8 +91,6 @@ def render(item: Expr, scope: Scope) -> str:
 def _render(item: Expr, scope: Scope) -> tuple[str, int]:
     if item in scope.given:
         return scope.given[item], _ATOM
-    if item.dtype.bytes == 8:
-        raise NoShaderForm(f"computes with {item.dtype.value}")
     if type(item) not in _WRITERS:
         raise NoShaderForm("has symbolic sizes")
     return _WRITERS[type(item)](item, scope)
@@ -121,6 +124,11 @@ def _load(item: Load, scope: Scope) -> tuple[str, int]:
 
 
 def _unary(item: Unary, scope: Scope) -> tuple[str, int]:
+    if item.dtype.bytes == 8:
+        if item.dtype is DType.FLOAT64 or item.op not in ("neg", "abs"):
+            raise NoShaderForm(f"computes with {item.dtype.value}")
+        text = render(item.a, scope)
+        return (text, 0) if item.op == "abs" and item.dtype is DType.UINT64 else (f"wide_{item.op}({text})", _ATOM)
     if item.op == "neg":
         return _narrow(item, f"-{_at(item.a, scope, _UNARY + 1)}", _UNARY)
     if item.op == "not":
@@ -140,8 +148,8 @@ def _check_exact(operator: str, scope: Scope) -> None:
 
 def _binary(item: Binary, scope: Scope) -> tuple[str, int]:
     operand = item.a.dtype
-    if operand.bytes == 8 and item.op == "eq":
-        return " && ".join(f"{half(item.a, part, scope)} == {half(item.b, part, scope)}" for part in (0, 1)), _LOGICAL["and"][1]
+    if operand.bytes == 8:
+        return _wide_binary(item, scope), _ATOM
     if operand.is_float:
         return _float_binary(item, scope)
     if item.op in ("min", "max"):
@@ -153,6 +161,23 @@ def _binary(item: Binary, scope: Scope) -> tuple[str, int]:
     if item.op == "mod" and operand is not DType.UINT32 and any(isinstance(part, Load) for part in walk(item)):
         return f"remainder_of({render(item.a, scope)}, {render(item.b, scope)})", _ATOM
     return _infix(item, scope)
+
+
+def _wide_binary(item: Binary, scope: Scope) -> str:
+    a, b, op = render(item.a, scope), render(item.b, scope), item.op
+    unsigned = "_u" if item.a.dtype is DType.UINT64 else ""
+    if item.a.dtype is DType.FLOAT64 or op == "pow":
+        raise NoShaderForm(f"computes with {item.a.dtype.value}")
+    if op in ("min", "max"):
+        return f"(wide_lt{unsigned}({a}, {b}) ? {a} : {b})" if op == "min" else f"(wide_lt{unsigned}({a}, {b}) ? {b} : {a})"
+    if op == "le":
+        return f"(!wide_lt{unsigned}({b}, {a}))"
+    if op in ("shl", "shr"):
+        return f"wide_{op}({a}, {b}.x)"
+    if op in ("div", "floordiv", "mod"):
+        quotient = f"wide_div{unsigned}({a}, {b})"
+        return f"wide_sub({a}, wide_mul({quotient}, {b}))" if op == "mod" else quotient
+    return f"wide_{op}{unsigned if op == 'lt' else ''}({a}, {b})"
 
 
 def _float_binary(item: Binary, scope: Scope) -> tuple[str, int]:
@@ -198,7 +223,7 @@ def _select(item: Select, scope: Scope) -> tuple[str, int]:
 
 def _cast(item: Cast, scope: Scope) -> tuple[str, int]:
     source, wanted = item.a.dtype, item.dtype
-    if source.bytes == 8:
+    if source.bytes == 8 or wanted.bytes == 8:
         return _cast_of_wide(item, scope)
     text = render(item.a, scope)
     if wanted is DType.BOOL:
@@ -218,39 +243,25 @@ def _cast(item: Cast, scope: Scope) -> tuple[str, int]:
 
 
 def _cast_of_wide(item: Cast, scope: Scope) -> tuple[str, int]:
-    if item.a.dtype is DType.FLOAT64 or item.dtype.is_float:
-        raise NoShaderForm(f"converts {item.a.dtype.value} to {item.dtype.value}")
-    low = half(item.a, 0, scope)
-    if item.dtype is DType.BOOL:
-        return f"({low} | {half(item.a, 1, scope)}) != 0u", 9
-    return (low, _SELECT) if item.dtype is DType.UINT32 else _narrow(item, f"int({low})", _ATOM)
+    source, wanted = item.a.dtype, item.dtype
+    if DType.FLOAT64 in (source, wanted) or (wanted.is_float and scope.exact) or source.is_float:
+        raise NoShaderForm(f"converts {source.value} to {wanted.value}")
+    text = render(item.a, scope)
+    if source.bytes < 8:
+        return (f"wide_of_uint({text})" if source is DType.UINT32 else f"wide_of_int(int({text}))"), _ATOM
+    if wanted.bytes == 8:
+        return _render(item.a, scope)
+    if wanted.is_float:
+        return f"wide_to_float{'_u' if source is DType.UINT64 else ''}({text})", _ATOM
+    if wanted is DType.BOOL:
+        return f"!wide_eq({text}, wide(0u, 0u))", _UNARY
+    low = f"{_at(item.a, scope, _ATOM)}.x"
+    return (low, _ATOM) if wanted is DType.UINT32 else _narrow(item, f"int({low})", _ATOM)
 
 
 _WRITERS: dict[type, Callable[..., tuple[str, int]]] = {
     Const: _const, Var: _var, Load: _load, Unary: _unary, Binary: _binary, Select: _select, Cast: _cast,
 }  # fmt: skip
-
-
-def half(item: Expr, part: int, scope: Scope) -> str:
-    """The lower (part 0) or upper word of a 64-bit value that is only moved, as a uint that needs no parentheses."""
-    if isinstance(item, Const):
-        form = {DType.FLOAT64: "<d", DType.INT64: "<q", DType.UINT64: "<Q"}[item.dtype]
-        return f"{struct.unpack('<II', struct.pack(form, item.value))[part]}u"
-    if isinstance(item, Var):
-        return f"{name_of(item.name)}_{('low', 'high')[part]}"
-    if isinstance(item, Load):
-        region, index = element(item.buffer, item.index, scope)
-        return f"load_word({region}, {render(binary('add', binary('mul', index, 2), part), scope)})"
-    if isinstance(item, Select):
-        return f"({_at(item.condition, scope, 3)} ? {half(item.a, part, scope)} : {half(item.b, part, scope)})"
-    if isinstance(item, Cast) and not item.dtype.is_float and not item.a.dtype.is_float:
-        if item.a.dtype.bytes == 8:
-            return half(item.a, part, scope)
-        text = render(item.a, scope)
-        if part == 0:
-            return f"uint({text})"
-        return "0u" if item.a.dtype in (DType.UINT32, DType.BOOL) else f"uint(({text}) >> 31)"
-    raise NoShaderForm(f"computes with {item.dtype.value}")
 
 
 # Statements
@@ -261,7 +272,7 @@ def render_statements(body: tuple[Statement, ...], scope: Scope, depth: int) -> 
     pad = INDENT * depth
     for item in body:
         if not isinstance(item, For):
-            yield from (pad + line for line in _simple(item, scope))
+            yield pad + _simple(item, scope)
             continue
         start = render(item.start, scope) if item.start is not None else "0"
         end = render(item.extent if item.start is None else item.start + item.extent, scope)
@@ -271,31 +282,24 @@ def render_statements(body: tuple[Statement, ...], scope: Scope, depth: int) -> 
         yield f"{pad}}}"
 
 
-def _simple(item: Statement, scope: Scope) -> list[str]:
+def _simple(item: Statement, scope: Scope) -> str:
     if isinstance(item, Store):
         return _store(item, scope)
     assert isinstance(item, (Declare, Assign))
-    name, dtype = name_of(item.var.name), item.var.dtype
-    if dtype.bytes == 8:
-        kind = "uint " if isinstance(item, Declare) else ""
-        return [f"{kind}{name}_{word} = {half(item.value, part, scope)};" for part, word in enumerate(("low", "high"))]
-    return [f"{kind_of(dtype) + ' ' if isinstance(item, Declare) else ''}{name} = {render(item.value, scope)};"]
+    kind = f"{kind_of(item.var.dtype)} " if isinstance(item, Declare) else ""
+    return f"{kind}{name_of(item.var.name)} = {render(item.value, scope)};"
 
 
 def kind_of(dtype: DType) -> str:
     """The type of a variable."""
+    if dtype.bytes == 8:
+        return "wide"
     return {DType.BOOL: "bool", DType.UINT32: "uint"}.get(dtype, "float" if dtype.is_float else "int")
 
 
-def _store(item: Store, scope: Scope) -> list[str]:
-    dtype = scope.dtypes[item.buffer]
+def _store(item: Store, scope: Scope) -> str:
     region, index = element(item.buffer, item.index, scope)
-    if dtype.bytes == 8:
-        return [
-            f"store_word({region}, {render(binary('add', binary('mul', index, 2), part), scope)}, {half(item.value, part, scope)});"
-            for part in (0, 1)
-        ]
-    return [f"{_STORES[dtype]}({region}, {render(index, scope)}, {stored_value(item, scope)});"]
+    return f"{_STORES[scope.dtypes[item.buffer]]}({region}, {render(index, scope)}, {stored_value(item, scope)});"
 
 
 def stored_value(item: Store, scope: Scope) -> str:

@@ -87,7 +87,7 @@ def _shared(loop: For, exact: bool) -> SharedLoop | None:
         reductions.append(found)
     changed = {item.variable for item in reductions}
     read = {part for item in (*plain, *reductions) for root in _roots(item) for part in walk(root)}
-    if len(changed) < len(reductions) or changed & read or any(isinstance(item, Declare) and item.var.dtype.bytes == 8 for item in plain):
+    if len(changed) < len(reductions) or changed & read:
         return None
     return SharedLoop(tuple(axes), tuple(plain), tuple(reductions))
 

@@ -10,7 +10,7 @@ RESERVED = frozenset((
     "precision", "private", "public", "readonly", "resource", "return", "sample", "sampler", "shared", "short", "signed", "sizeof",
     "smooth", "static", "struct", "subroutine", "superp", "switch", "template", "this", "thread", "threadgroup", "true", "typedef",
     "uint", "uniform", "union", "unsigned", "using", "varying", "vertex", "void", "volatile", "weights", "while", "word",
-    "place", "number", "turn", "count", "float_parts", "int_parts", "writeonly",
+    "place", "number", "turn", "count", "wide", "float_parts", "int_parts", "writeonly",
     "abs", "acos", "all", "any", "asin", "atan", "ceil", "clamp", "cos", "cross", "degrees", "distance", "dot", "equal", "exp", "floor",
     "fma", "fract", "inverse", "length", "log", "max", "min", "mix", "mod", "normalize", "not", "pow", "radians", "reflect", "refract",
     "round", "sign", "sin", "sqrt", "step", "tan", "tanh", "transpose", "trunc", "add_even", "multiply_even", "float_even",
