@@ -1,0 +1,63 @@
+"""Packages with a GPU, compiled, and programs of tests linked with them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
+from edgec.targets import Target
+from edgec.toolchain import compile_shaders
+from tests.conftest import require
+from tests.contract.examiner import write_package
+from tests.contract.subjects import Net, exam_of
+
+DRIVERS = (Path("/usr/share/vulkan/icd.d"), Path("/etc/vulkan/icd.d"))
+# "core" and "synchronization" are what the validation layers look at. The latter takes a dispatch to use every byte of its buffers.
+VALIDATION = {
+    "": {},
+    "core": {"VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation"},
+    "synchronization": {
+        "VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation",
+        "VK_LAYER_ENABLES": "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
+    },
+}
+
+
+def write_vulkan_package(folder: Path, net: Net, target: Target, weights: str = "incbin") -> Path:
+    """The package of `net` with its exam and its SPIR-V."""
+    require("glslangValidator", "spirv-val")
+    write_package(folder, net, target, exam_of(net), weights)
+    shaders = {str(path.relative_to(folder)): path.read_bytes() for path in (folder / "vulkan").glob("*.comp")}
+    files = {"manifest.json": (folder / "manifest.json").read_bytes(), **shaders}
+    for name, content in spirv_file(files, compile_shaders(spirv_jobs(files))).items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def lavapipe(validation: str = "") -> dict[str, str]:
+    """The environment in which Mesa's device in software is the only one."""
+    drivers = [path for folder in DRIVERS for path in sorted(folder.glob("lvp_icd*.json"))]
+    if not drivers:
+        require("mesa-vulkan-drivers")
+    return {"VK_ICD_FILENAMES": str(drivers[0]), "VK_DRIVER_FILES": str(drivers[0]), **VALIDATION[validation]}
+
+
+def start(
+    command: Sequence[str | Path], environment: Mapping[str, str], status: int | None = 0, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program in the inherited environment with some more in it; `status` is the one it must end with, None: any."""
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("VK_")}
+    done = subprocess.run(
+        [str(word) for word in command],
+        env={**inherited, **environment},
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+        timeout=300,
+    )
+    assert status is None or done.returncode == status, f"status {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done
