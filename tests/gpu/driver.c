@@ -2,7 +2,7 @@
 
    instance=N          the words after it are about instance N of two (0)
    variant= cache= device= timeout= verify= cpu= messages=   options of the next starts
-   start, stop, device, run (prints whether every answer of the exam came out right), weights (other memory, same contents), weights=1 (other contents), cycle=N */
+   start, stop, device, run (prints whether every answer of the exam came out right), weights (other memory, same contents), weights=N (the first N bytes differ), cycle=N */
 #define _POSIX_C_SOURCE 200809L
 
 #include "NAME_exam.h"
@@ -69,7 +69,7 @@ static void do_word(const char *word, int *index, struct NAME_gpu_options *optio
     else if (IS("weights")) {
         void *const weights = allocate(MACRO_WEIGHTS_BYTES);
         memcpy(weights, NAME_weights_in_use(instance), MACRO_WEIGHTS_BYTES);
-        for (size_t i = 0; i < MACRO_WEIGHTS_BYTES && atoi(value); i++) ((unsigned char *)weights)[i] ^= 5;
+        for (int i = 0; i < atoi(value); i++) ((unsigned char *)weights)[i] ^= 5;
         NAME_set_weights(instance, weights, MACRO_WEIGHTS_BYTES); /* lost when the program ends */
     } else if (IS("cycle")) {
         int good = 0;

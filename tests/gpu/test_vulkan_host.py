@@ -122,7 +122,7 @@ def test_a_second_start_takes_the_place_of_the_first(program: Path) -> None:
 
 
 def test_other_weights_reach_the_gpu(program: Path) -> None:
-    assert on_lavapipe(program, "start", "run", "weights", "run", "weights=1", "run", "stop", "run") == [
+    assert on_lavapipe(program, "start", "run", "weights", "run", "weights=64", "run", "stop", "run") == [
         f"start {OK}", RIGHT, RIGHT, "run done wrong", "run done wrong",
     ]  # fmt: skip
 
