@@ -128,12 +128,6 @@ def _numbered(source: str) -> str:
     return "\n".join(f"{number:4} {line}" for number, line in enumerate(source.splitlines(), 1))
 
 
-def validated() -> list[str]:
-    """Words before a command: it finds lavapipe alone, and the validation layer tells it what is wrong."""
-    driver = f"VK_ICD_FILENAMES={_driver()}"
-    return ["env", driver, driver.replace("ICD_FILENAMES", "DRIVER_FILES"), "VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation"]
-
-
 def _driver() -> Path:
     drivers = [path for folder in _DRIVERS for path in sorted(folder.glob("lvp_icd*.json"))]
     if not drivers:

@@ -20,7 +20,8 @@ from edgec.program.expr import bound
 from edgec.program.program import Program
 from edgec.targets import Target
 from edgec.toolchain import compile_package, compile_shaders
-from tests.gpu.lavapipe import compile_all, validated
+from tests.gpu.lavapipe import compile_all
+from tests.gpu.packages import lavapipe
 from tests.gpu.programs import run_shaders
 from tests.operators.batch import Answer, port_bytes
 from tests.operators.case import Case, Outcome
@@ -95,8 +96,9 @@ def _as_package(placed: Placed, target: Target, folder: Path) -> Iterable[tuple[
     except EdgecError as error:
         yield "build", Answer(None, [], str(error))
         return
+    environment = [f"{name}={value}" for name, value in lavapipe("core").items()]
     for variant in placed.variants:
-        command = [*validated(), *exam_program(folder, target), "--run", "--gpu", "--gpu-variant", variant]
+        command = ["env", *environment, *exam_program(folder, target), "--run", "--gpu", "--gpu-variant", variant]
         session = Session(command, seconds=60)
         try:
             yield variant, Answer(0, _outputs(program, session.exchange(data, sum(map(port_bytes, program.outputs)))))

@@ -1,0 +1,103 @@
+"""Whole networks as packages on lavapipe: the evaluator's bytes in every variant of the shaders, and silent validation layers."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgec.emit.constants import layout_constants
+from edgec.emit.gpu.host import plan_gpu
+from edgec.targets import load_target
+from edgec.toolchain import Built, compile_package
+from tests.conftest import require
+from tests.contract.examiner import STRICT, WHOLE, expected_hashes, hashes
+from tests.contract.subjects import FAMILIES, Net, exam_of, program_of, random_float_net, random_net
+from tests.gpu.lavapipe import VARIANTS, compile_all
+from tests.gpu.packages import lavapipe, start, write_vulkan_package
+from tests.gpu.programs import run_shaders
+
+TARGET = load_target("linux-vulkan")
+SMALL = TARGET if WHOLE else replace(TARGET, vocabularies=TARGET.vocabularies[:1])  # its CPU half is others' matter
+FLOAT_FAMILIES = FAMILIES if WHOLE else FAMILIES[:2]
+TWO = Path(__file__).with_name("two_instances.c")
+
+
+def build(net: Net, folder: Path) -> Built:
+    require("gcc")
+    write_vulkan_package(folder, net, SMALL)
+    return compile_package(folder, SMALL, "gcc", "-O2" if WHOLE else "-O0", STRICT)
+
+
+def examine(built: Built, variant: str, validation: str = "core") -> dict[str, Any]:
+    """The findings of the exam on the GPU, which fails when an answer is wrong or a validation layer says anything."""
+    assert built.exam is not None
+    done = start([built.exam, "--json", "--gpu", "--gpu-variant", variant], lavapipe(validation))
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["passed"] and "llvmpipe" in found["gpu"] and not done.stderr
+    return found
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_int8_packages_give_the_evaluators_bytes_in_every_variant(family: str, tmp_path: Path) -> None:
+    net = random_net(family)
+    built = build(net, tmp_path)
+    found = {tuple(hashes(examine(built, variant))) for variant in VARIANTS}
+    assert found == expected_hashes(exam_of(net), net.graph.outputs)
+
+
+@pytest.mark.parametrize("family", FAMILIES if WHOLE else FAMILIES[:1])
+def test_synchronization_validation_has_nothing_to_say(family: str, tmp_path: Path) -> None:
+    """It takes a dispatch to use every byte of its buffers: here each one waits for those before it."""
+    write_vulkan_package(tmp_path, random_net(family), SMALL)
+    (tables,) = (tmp_path / "src").glob("*_gpu_tables.c")
+    text, changes = re.subn(r"\d\}, /\* call_", "1}, /* call_", tables.read_text())
+    assert changes > 9
+    tables.write_text(text)
+    examine(compile_package(tmp_path, SMALL, "gcc", "-O0"), VARIANTS[-1], "synchronization")
+
+
+@pytest.mark.parametrize("family", FLOAT_FAMILIES)
+def test_float_packages_agree_with_onnxruntime(family: str, tmp_path: Path) -> None:
+    """The exam's own tolerance, a tenth of what is asked of a GPU."""
+    net = random_float_net(family)
+    assert exam_of(net).tolerance <= 1e-4
+    built = build(net, tmp_path)
+    for variant in VARIANTS:
+        examine(built, variant)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_calls_between_two_barriers_run_in_any_order(family: str) -> None:
+    """What synchronization validation cannot know: that the schedule's barriers suffice."""
+    net = random_float_net(family)
+    program = program_of(net, TARGET)
+    layout_constants(program)
+    plan = plan_gpu(program, TARGET)
+    assert plan is not None and len(plan.shaders) == len(plan.calls)
+    groups: list[list[int]] = []
+    for index in range(len(plan.calls)):
+        if not groups or index in plan.schedule.barriers:
+            groups.append([])
+        groups[-1].append(index)
+    backwards = [plan.shaders[index] for group in groups for index in reversed(group)]
+    compile_all((shader.source for shader in backwards), "base")
+    vector = exam_of(net).inputs[0]
+    inputs = [np.asarray(vector[port.name]) for port in program.inputs]
+    for one, other in zip(run_shaders(program, plan.shaders, inputs), run_shaders(program, backwards, inputs), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_two_instances_at_once_are_both_right(tmp_path: Path) -> None:
+    net = random_net(FAMILIES[0])
+    build(net, tmp_path)
+    (tmp_path / TWO.name).write_text(TWO.read_text().replace("NAME", net.name).replace("MACRO", net.name.upper()))
+    command = ["gcc", "-std=gnu99", *STRICT, "-Iinclude", "-Iexam", TWO.name, f"exam/{net.name}_vectors.c", f"build/lib{net.name}.a"]
+    start([*command, "-o", "two", "-pthread", "-ldl"], {}, folder=tmp_path)
+    done = start([tmp_path / "two"], lavapipe("core"))
+    assert (done.stdout, done.stderr) == ("right\nright\n", "")
