@@ -44,10 +44,12 @@ def _held(nest: Nest, buffer: str, name: str, places: Mapping[str, Place], dtype
         for part in (item, *(part for root in expressions(item) for part in walk(root)))
         if isinstance(part, (Store, Load)) and places[part.buffer].overlaps(places[buffer])
     ]  # fmt: skip
+    if len(accesses) < 3:
+        return nest
     first = accesses[0]
     index = linear(first.index)
     alone = all((part.buffer, part.index) == (buffer, first.index) for part in accesses)
-    if not alone or len(accesses) < 3 or index is None or not set(index.factors) <= {axis.variable for axis in nest.axes}:
+    if not alone or index is None or not set(index.factors) <= {axis.variable for axis in nest.axes}:
         return nest
     start = next((place for place, item in enumerate(nest.body) if item is first), None)
     if start is None:

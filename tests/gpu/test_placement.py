@@ -1,0 +1,85 @@
+"""Which calls run on the GPU, and the reasons of the others."""
+
+from __future__ import annotations
+
+from edgec.emit.constants import layout_constants
+from edgec.emit.gpu.placement import place
+from edgec.emit.gpu.shader import kernel_name
+from edgec.emit.gpu.shaders import is_quantized
+from edgec.emit.gpu.variants import BASE, BYTES, DOT4, variants_of
+from edgec.ir.types import DType
+from edgec.lower.plan import plan
+from edgec.program.expr import FLOAT, INT, Cast, Expr, cast, clamp, const, load, unary, var
+from edgec.program.program import For, Kind, Program, Size, Store
+from edgec.targets import load_target
+from tests.emit.programs import buffer, loop, port
+from tests.gpu.programs import on_the_cpu
+from tests.nets import MODELS
+from tests.operators.suite import to_program
+
+TARGET = load_target("rpi5")
+i = var("i")
+x = load("x", i, FLOAT)
+CODE = Cast(DType.INT8, cast(clamp(unary("rint", x * 3.0), -128.0, 127.0), INT))
+
+
+def program_of(*values: Expr) -> Program:
+    program = Program("test", "host")
+    port(program, "x", FLOAT, (16,), Kind.INPUT)
+    for number, value in enumerate(values):
+        port(program, f"y{number}", value.dtype, (16,), Kind.OUTPUT)
+        loop(program, f"call_{number}", (For(i, const(16), (Store(f"y{number}", i, value),)),), ("x",), (f"y{number}",))
+    plan(program)
+    layout_constants(program)
+    return program
+
+
+def test_a_float_program_runs_on_the_gpu() -> None:
+    assert place(program_of(unary("exp", x) / 3.0, unary("tanh", x), x + 1.0), TARGET) == ("", "", "")
+
+
+def test_float_functions_and_divisions_of_a_quantized_program_stay_on_the_cpu() -> None:
+    program = program_of(CODE, unary("exp", x), x / 3.0, x * 0.5 + 1.0, unary("sqrt", x))
+    why = "has the bits of a float {} to give, which GPUs round as they like"
+    assert place(program, TARGET) == ("", why.format("exp"), why.format("div"), "", why.format("sqrt"))
+
+
+def test_a_program_is_quantized_when_it_has_codes_or_makes_them() -> None:
+    assert not is_quantized(program_of(x + 1.0)) and is_quantized(program_of(CODE))
+    with_codes = program_of(x + 1.0)
+    buffer(with_codes, "codes", DType.UINT8, 16, Kind.ARENA)
+    assert is_quantized(with_codes)
+    image = program_of(x + 1.0)
+    port(image, "pixels", DType.UINT8, (16,), Kind.INPUT)
+    assert not is_quantized(image), "bytes that are made floats are no codes"
+
+
+def test_a_program_of_symbolic_sizes_stays_on_the_cpu() -> None:
+    program = program_of(x + 1.0)
+    program.sizes.append(Size(INT, "batch", 4))
+    assert place(program, TARGET) == ("has symbolic sizes",)
+
+
+def test_double_arithmetic_stays_on_the_cpu() -> None:
+    assert place(program_of(Cast(DType.FLOAT64, x)), TARGET) == ("converts float32 to float64",)
+
+
+def test_whole_nets_run_on_the_gpu() -> None:
+    for name, make in MODELS.items():
+        assert on_the_cpu(to_program(make(1), TARGET), TARGET) == [], name
+
+
+def test_kernels_have_names_of_their_own_that_both_languages_take() -> None:
+    names = [kernel_name(0, "a__b/c"), kernel_name(1, "a__b/c"), kernel_name(2, "x" * 200)]
+    assert len(set(names)) == 3 and all(name.isidentifier() and "__" not in name and len(name) <= 56 for name in names)
+
+
+def test_variants_are_made_of_what_differs_only() -> None:
+    import dataclasses
+
+    from edgec.emit.gpu.shader import Shader
+
+    shader = Shader(0, "name", "source", (1, 1, 1), (1, 1, 1))
+    assert variants_of(shader) == (BASE,)
+    assert variants_of(dataclasses.replace(shader, uses_bytes=True)) == (BASE, BYTES)
+    assert variants_of(dataclasses.replace(shader, uses_bytes=True, uses_dot=True)) == (BASE, BYTES, DOT4)
