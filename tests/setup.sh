@@ -5,7 +5,7 @@ packages="gcc g++ clang libc6-dev qemu-user libsimde-dev cmake make valgrind bin
   gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
   gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross
   gcc-riscv64-linux-gnu g++-riscv64-linux-gnu libc6-dev-riscv64-cross
-  glslang-tools glslc spirv-tools mesa-vulkan-drivers vulkan-validationlayers libvulkan1 libvulkan-dev
+  gobjc glslang-tools glslc spirv-tools mesa-vulkan-drivers vulkan-validationlayers libvulkan1 libvulkan-dev
   openssh-server openssh-client iproute2 iptables adb chromium faketime"
 if ! command -v dpkg-query >/dev/null 2>&1; then
   echo "tests/setup.sh installs nothing here: it knows Debian's packages only"

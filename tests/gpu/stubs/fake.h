@@ -16,11 +16,12 @@ struct fake_metal {
     int bad_pipeline;         /* pipelines that succeed before one fails, plus one; 0: none fails */
     int missing_function;     /* the same of functions */
     int missing_buffer;       /* the same of buffers */
-    unsigned long most_threads, most_shared, most_bytes;
+    int most_threads, most_shared, most_bytes;
     int error;                /* code of the error that commands end with */
     int delay_ms;             /* how long commands take */
     int backwards;            /* run the dispatches between two barriers from the last to the first */
     unsigned order;           /* of threads in a dispatch */
+    int idle;                 /* kernels do nothing */
     /* what happened */
     int safe_math;            /* 1: by mathMode, 2: by fastMathEnabled = NO */
     int alive;                /* objects that are not deallocated */

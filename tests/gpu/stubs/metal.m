@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-struct fake_metal fake_metal = {.devices = 1, .most_threads = 1024, .most_shared = 32768, .most_bytes = 1ul << 30};
+struct fake_metal fake_metal = {.devices = 1, .most_threads = 1024, .most_shared = 32768, .most_bytes = 1 << 30};
 static int running;
 
 /* Counts down to the one that shall fail. */
@@ -65,7 +65,7 @@ void fake_metal_wait(void) {
 @end
 @implementation Pipeline
 - (NSUInteger)maxTotalThreadsPerThreadgroup {
-    return fake_metal.most_threads;
+    return (NSUInteger)fake_metal.most_threads;
 }
 @end
 
@@ -166,7 +166,7 @@ static void run_dispatch(const struct dispatch *dispatch) {
         sizes[i] = (long)dispatch->buffers[i]->length;
     }
     const struct fake_kernel *const kernel = dispatch->pipeline->kernel;
-    if (kernel->run(dispatch->group, dispatch->grid, fake_metal.order, bytes, sizes, why) == 0) return;
+    if (fake_metal.idle || kernel->run(dispatch->group, dispatch->grid, fake_metal.order, bytes, sizes, why) == 0) return;
     fprintf(stderr, "%s: %s\n", kernel->name, why);
     abort();
 }
@@ -252,10 +252,10 @@ static void *gpu_thread(void *argument) {
     return [NSString stringWithFormat:@"Fake GPU %d", (int)number];
 }
 - (NSUInteger)maxThreadgroupMemoryLength {
-    return fake_metal.most_shared;
+    return (NSUInteger)fake_metal.most_shared;
 }
 - (NSUInteger)maxBufferLength {
-    return fake_metal.most_bytes;
+    return (NSUInteger)fake_metal.most_bytes;
 }
 - (id<MTLCommandQueue>)newCommandQueue {
     return fake_metal.no_queue ? nil : [[Queue alloc] init];
@@ -297,8 +297,9 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) { return fake_metal.devices > 0
 
 NSArray<id<MTLDevice>> *MTLCopyAllDevices(void) { return [[NSArray alloc] initWithObject:make_device count:(NSUInteger)fake_metal.devices]; }
 
-/* For programs that know nothing of the fake: FAKE_BACKWARDS and FAKE_ORDER. */
+/* For programs that know nothing of the fake. */
 __attribute__((constructor)) static void choose(void) {
     fake_metal.backwards = getenv("FAKE_BACKWARDS") != NULL;
+    fake_metal.idle = getenv("FAKE_IDLE") != NULL;
     fake_metal.order = getenv("FAKE_ORDER") != NULL ? (unsigned)atoi(getenv("FAKE_ORDER")) : 0;
 }
