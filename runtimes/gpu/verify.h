@@ -17,7 +17,7 @@ static void invent(unsigned char *data, const struct NAME_port *port) {
         const double value = (double)(int32_t)state / 2147483648.0;
         const float single = (float)value;
         if (port->kind == PORT_BYTES) data[i] = (unsigned char)(state >> 24);
-        if (port->kind == PORT_BOOL) data[i] = state >> 31;
+        if (port->kind == PORT_BOOL) data[i] = (unsigned char)(state >> 31);
         const uint16_t half = edgec_float_to_half(single);
         if (port->kind == PORT_HALF) memcpy(data + i, &half, sizeof half);
         if (port->kind == PORT_FLOAT) memcpy(data + i, &single, sizeof single);

@@ -25,7 +25,11 @@ NOTHING = {
 RESULTS = {"vkGetInstanceProcAddr": "PFN_vkVoidFunction", "vkVoidFunction": "void", "vkDebugUtilsMessengerCallbackEXT": "VkBool32"}
 
 
-def facts(include: str, folder: Path) -> dict[str, int]:
+# compiler -> how its programs run: handles are pointers in 64 bits, and numbers in 32
+MACHINES = {"gcc": (), "arm-linux-gnueabihf-gcc": ("qemu-arm", "-L", "/usr/arm-linux-gnueabihf")}
+
+
+def facts(include: str, folder: Path, compiler: str) -> dict[str, int]:
     """What a program says of every structure, member and constant that our header has."""
     folder.mkdir()
     lines = [f'    show("{name}", sizeof({name}));' for name in STRUCTS]
@@ -51,8 +55,11 @@ def _header(needs: Callable[..., None]) -> None:
         pytest.skip("needs vulkan/vulkan.h: apt-get install libvulkan-dev")
 
 
-def test_structures_and_constants_are_those_of_the_real_header(tmp_path: Path) -> None:
-    ours, real = facts('#include "net_vulkan_api_work.h"', tmp_path / "ours"), facts("#include <vulkan/vulkan.h>", tmp_path / "real")
+@pytest.mark.parametrize("compiler", MACHINES)
+def test_structures_and_constants_are_those_of_the_real_header(tmp_path: Path, compiler: str, needs: Callable[..., None]) -> None:
+    needs(compiler, *MACHINES[compiler][:1])
+    ours = facts('#include "net_vulkan_api_work.h"', tmp_path / "ours", compiler)
+    real = facts("#include <vulkan/vulkan.h>", tmp_path / "real", compiler)
     assert len(STRUCTS) > 35 and len(CONSTANTS) > 60 and len(ours) > 300
     assert ours == real
 
@@ -63,9 +70,9 @@ def test_functions_have_the_types_of_the_real_header(tmp_path: Path) -> None:
     lines = ["#include <vulkan/vulkan.h>"]
     for name, result, parameters in FUNCTIONS:
         typed = re.sub(r"const void \*(\w+)", lambda found: f"const {NOTHING[found[1]]} *{found[1]}", parameters)
-        lines.append(
-            f"typedef {result or RESULTS.get(name, 'VkResult')}(VKAPI_PTR *OUR_{name}){typed};\nOUR_{name} our_{name}(PFN_{name} real) {{ return real; }}"
-        )
+        kind = result or RESULTS.get(name, "VkResult")
+        lines.append(f"typedef {kind}(VKAPI_PTR *OUR_{name}){typed};")
+        lines.append(f"OUR_{name} our_{name}(PFN_{name} real) {{ return real; }}")
     (tmp_path / "types.c").write_text("\n".join(lines) + "\n")
     done = subprocess.run(
         ["gcc", "-std=c99", "-Werror", "-fsyntax-only", "types.c"], cwd=tmp_path, capture_output=True, text=True, check=False
