@@ -9,6 +9,7 @@ from edgec.emit.addresses import port_field
 from edgec.emit.c_text import C_TYPES, float_literal, identifier
 from edgec.emit.calls import functions
 from edgec.emit.constants import ALIGNMENT, assembly, c_source, layout_constants
+from edgec.emit.gpu.choice import EVERYTHING, Choice
 from edgec.emit.gpu.host import GPU_STATUSES, GpuPlan, describe_gpu, gpu_context, plan_gpu, port_context
 from edgec.emit.gpu.metal import metal_files
 from edgec.emit.gpu.variants import VARIANTS
@@ -39,16 +40,19 @@ STATUSES = (
 )
 
 
-def emit_sources(program: Program, target: Target, weights: str = "incbin", facts: Mapping[str, Any] | None = None) -> dict[str, bytes]:
+def emit_sources(
+    program: Program, target: Target, weights: str = "incbin", facts: Mapping[str, Any] | None = None, choice: Choice = EVERYTHING
+) -> dict[str, bytes]:
     """Path -> content of the package's files, without the exam; `program` must be planned.
 
     Vulkan's are without src/NAME_shaders.c: their SPIR-V is compiled by a program (gpu.vulkan.spirv_jobs, spirv_file).
     weights: how they are linked: "incbin" (assembler), "c" (string literals) or "bin" (not at all: set_weights).
     facts: more entries of the manifest (options, hashes of the model and the calibration).
+    choice: what goes to the GPU of a target that has one.
     """
     _check(program, weights)
     blob = layout_constants(program)
-    plan = plan_gpu(program, target)
+    plan = plan_gpu(program, target, choice)
     context = _context(program, target, weights, len(blob), plan)
     name = program.name
     used = frozenset(type(call.arguments) for call in program.calls if isinstance(call, TemplateCall))

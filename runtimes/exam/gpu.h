@@ -10,7 +10,7 @@
 
 /* What the command line says. */
 struct gpu_choice {
-    int wanted, verify, name, device; /* name: says which one it is, and nothing else */
+    int wanted, verify, name, apart, device; /* name: says which one it is, and nothing else; apart: each call by itself */
     const char *variant, *cache_path;
 };
 
@@ -33,6 +33,7 @@ static const char *open_gpu(struct gpu_exam *gpu, NAME_t *instance, const struct
     options.variant = choice->variant;
     options.device = choice->device;
     options.verify = choice->verify;
+    options.apart = choice->apart;
     options.timeout_seconds = 300.0; /* the exam asks for right answers, from software on a busy machine too */
     options.message = note_message;
     options.user = gpu;
@@ -43,6 +44,10 @@ static const char *open_gpu(struct gpu_exam *gpu, NAME_t *instance, const struct
 
 static const char *gpu_name(const NAME_t *instance) {
     return NAME_gpu_device(instance);
+}
+
+static int gpu_nothing(NAME_t *instance) {
+    return NAME_gpu_nothing(instance);
 }
 
 /* Whether nobody complained. */

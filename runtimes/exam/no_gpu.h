@@ -6,7 +6,7 @@
 
 /* What the command line says. */
 struct gpu_choice {
-    int wanted, verify, name, device; /* name: says which one it is, and nothing else */
+    int wanted, verify, name, apart, device; /* name: says which one it is, and nothing else; apart: each call by itself */
     const char *variant, *cache_path;
 };
 
@@ -25,6 +25,11 @@ static const char *open_gpu(struct gpu_exam *gpu, NAME_t *instance, const struct
 static const char *gpu_name(const NAME_t *instance) {
     (void)instance;
     return "none";
+}
+
+static int gpu_nothing(NAME_t *instance) {
+    (void)instance;
+    return MACRO_BAD_ARGUMENT;
 }
 
 static int close_gpu(struct gpu_exam *gpu, NAME_t *instance) {

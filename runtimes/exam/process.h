@@ -64,7 +64,7 @@ static double seconds(const char *option, const char *text) {
 }
 
 static struct options parse(int argc, char **argv) {
-    struct options options = {argv[0], NULL, NULL, NULL, NULL, 1, 0, 0, 1, 0, 0.0, 0.0, {0, 0, 0, 0, NULL, NULL}};
+    struct options options = {argv[0], NULL, NULL, NULL, NULL, 1, 0, 0, 1, 0, 0.0, 0.0, {0, 0, 0, 0, 0, NULL, NULL}};
     for (int i = 1; i < argc; i++) {
         const char *const word = argv[i], *const value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(word, "--json") == 0) {
@@ -96,6 +96,7 @@ static struct options parse(int argc, char **argv) {
             else fail("unknown option", word);
         }
     }
+    options.gpu.apart = options.profile > 0.0;
     if ((options.run != 0) + (options.bench > 0.0) + (options.profile > 0.0) > 1) fail("give one of --run, --bench and --profile", "");
     return options;
 }

@@ -120,11 +120,24 @@ static void note_time(void *user, int32_t call) {
     (*times)[call] = now();
 }
 
-static void print_profile(struct exam *exam, const double *medians, int runs) {
+/* The median time of giving the GPU nothing, as often as was run; 0 without a GPU. `room` is for as many times. */
+static double wait_time(struct exam *exam, double *room, int runs) {
+    for (int i = 0; i < runs && exam->options.gpu.wanted; i++) {
+        const double start = now();
+        check(gpu_nothing(&exam->instance), "gpu_nothing");
+        room[i] = now() - start;
+    }
+    if (!exam->options.gpu.wanted) return 0.0;
+    qsort(room, (size_t)runs, sizeof room[0], ascending);
+    return percentile(room, runs, 50);
+}
+
+static void print_profile(struct exam *exam, const double *medians, double wait, int runs) {
     double sum = 0.0;
     if (exam->options.json) {
         printf("{\"schema_version\": 1, \"name\": \"NAME\", ");
         print_gpu(exam);
+        if (exam->options.gpu.wanted) printf("\"wait_us\": %.3f, ", wait);
         printf("\"isa\": \"%s\", \"runs\": %d, \"calls_us\": ", NAME_isa(&exam->instance), runs);
         print_array(medians, MACRO_CALLS, MACRO_CALLS);
         printf("}\n");
@@ -132,6 +145,7 @@ static void print_profile(struct exam *exam, const double *medians, int runs) {
     }
     for (int call = 0; call < MACRO_CALLS; call++) sum += medians[call];
     printf("isa %s, %d threads, %d runs\n", NAME_isa(&exam->instance), exam->options.threads, runs);
+    if (exam->options.gpu.wanted) printf("GPU calls are given one by one; each holds %.3f us of waiting\n", wait);
     for (int call = 0; call < MACRO_CALLS; call++) {
         printf("%4d  %-40s %12.3f us %5.1f %%\n", call, exam_calls[call], medians[call], sum > 0.0 ? 100.0 * medians[call] / sum : 0.0);
     }
@@ -158,7 +172,7 @@ static int profile(struct exam *exam) {
         qsort(of_call, (size_t)runs, sizeof of_call[0], ascending);
         medians[call] = percentile(of_call, runs, 50);
     }
-    print_profile(exam, medians, runs);
+    print_profile(exam, medians, wait_time(exam, of_call, runs), runs);
     free(medians);
     free(of_call);
     free(times);

@@ -32,8 +32,10 @@ struct gpu {
     NAME_t *instance;
     CFTypeRef device, queue, arena, weights, io;
     CFTypeRef pipelines[SHADERS + 1];
-    int late;       /* commands that ran out of time may still be writing */
-    char name[128]; /* of the device */
+    const struct NAME_pieces *pieces;
+    const void *copied; /* the weights that are in the buffer */
+    int late;           /* commands that ran out of time may still be writing */
+    char name[128];     /* of the device */
 };
 
 typedef char MACRO_GPU_BYTES_are_enough[sizeof(struct gpu) <= MACRO_GPU_BYTES ? 1 : -1];
@@ -139,7 +141,6 @@ static int make_buffers(struct gpu *gpu) {
     if (gpu->arena == NULL || gpu->weights == NULL || gpu->io == NULL) return fail(gpu, MACRO_GPU_MEMORY, "buffers", nil);
     gpu->offload.arena = (unsigned char *)[AS(id<MTLBuffer>, gpu->arena) contents];
     gpu->offload.io = (unsigned char *)[AS(id<MTLBuffer>, gpu->io) contents];
-    memcpy([AS(id<MTLBuffer>, gpu->weights) contents], gpu->instance->weights, MACRO_WEIGHTS_BYTES);
     return MACRO_OK;
 }
 
@@ -189,14 +190,17 @@ static int run_shaders(struct gpu *gpu, int first, int end) {
 static int run_segment(void *user, int32_t first, int32_t end) {
     struct gpu *const gpu = (struct gpu *)user;
     if (gpu->late) return MACRO_GPU_TIMEOUT;
-    for (int i = 0; i < SEGMENTS; i++) {
-        const struct NAME_segment *const segment = &NAME_segments[i];
-        if (segment->first != first || segment->end != end) continue;
-        @autoreleasepool {
-            return run_shaders(gpu, segment->shader, segment->shader + (end - first));
-        }
+    const struct NAME_segment *segment = gpu->pieces->segments;
+    while (segment->first != first || segment->end != end) {
+        if (segment++ == gpu->pieces->segments + gpu->pieces->count) return MACRO_BAD_ARGUMENT;
     }
-    return MACRO_BAD_ARGUMENT;
+    @autoreleasepool {
+        if (gpu->copied != gpu->instance->weights) {
+            gpu->copied = gpu->instance->weights;
+            memcpy([AS(id<MTLBuffer>, gpu->weights) contents], gpu->copied, MACRO_WEIGHTS_BYTES);
+        }
+        return run_shaders(gpu, segment->shader, segment->shader + (end - first));
+    }
 }
 
 static int verify(struct gpu *gpu) {
@@ -235,9 +239,10 @@ int NAME_gpu_start(NAME_t *instance, void *memory, size_t bytes, const struct NA
     memset(gpu, 0, sizeof *gpu);
     gpu->instance = instance;
     gpu->offload.user = gpu;
-    gpu->offload.segment_end = NAME_segment_end;
     gpu->offload.run = run_segment;
     int status = take_options(gpu, options);
+    gpu->pieces = &NAME_pieces[gpu->options.apart != 0];
+    gpu->offload.segment_end = gpu->pieces->segment_end;
     @autoreleasepool {
         for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == MACRO_OK; i++) status = steps[i](gpu);
         if (status != MACRO_OK) release_all(gpu);

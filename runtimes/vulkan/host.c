@@ -20,10 +20,12 @@ static int finish(struct gpu *gpu) {
 static int run_segment(void *user, int32_t first, int32_t end) {
     struct gpu *const gpu = (struct gpu *)user;
     VkSubmitInfo submit;
+    const struct NAME_segment *const segments = gpu->pieces->segments;
     int segment = 0;
     if (gpu->failed != MACRO_OK) return gpu->failed;
-    while (segment < SEGMENTS && (NAME_segments[segment].first != first || NAME_segments[segment].end != end)) segment++;
-    if (segment == SEGMENTS) return MACRO_BAD_ARGUMENT;
+    while (segments[segment].first != first || segments[segment].end != end) {
+        if (segment++ == gpu->pieces->count) return MACRO_BAD_ARGUMENT;
+    }
     if (gpu->weights != gpu->instance->weights) {
         gpu->weights = gpu->instance->weights;
         memcpy(gpu->regions[WEIGHTS].bytes, gpu->weights, MACRO_WEIGHTS_BYTES);
@@ -124,7 +126,8 @@ int NAME_gpu_start(NAME_t *instance, void *memory, size_t bytes, const struct NA
     if (!(gpu->options.timeout_seconds > 0.0 && gpu->options.timeout_seconds <= 1e9) || gpu->options.device < 0) return MACRO_BAD_ARGUMENT;
     gpu->timeout = (uint64_t)(gpu->options.timeout_seconds * 1e9);
     gpu->offload.user = gpu;
-    gpu->offload.segment_end = NAME_segment_end;
+    gpu->pieces = &NAME_pieces[gpu->options.apart != 0];
+    gpu->offload.segment_end = gpu->pieces->segment_end;
     gpu->offload.run = run_segment;
     const int status = run_steps(gpu);
     gpu->offload.cpu_on_failure = gpu->options.cpu_on_failure;

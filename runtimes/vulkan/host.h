@@ -46,7 +46,8 @@ struct gpu {
     uint64_t cache_hash; /* of what was read from the file */
     VkPipeline pipelines[SHADERS + 1];
     VkCommandPool pool;
-    VkCommandBuffer commands[SEGMENTS + 1];
+    const struct NAME_pieces *pieces;
+    VkCommandBuffer commands[SHADERS + 1]; /* of each piece; then of nothing */
     VkFence fence;
     uint64_t timeout; /* nanoseconds */
     int pending;      /* work was submitted, and its fence was not seen signaled */

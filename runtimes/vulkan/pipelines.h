@@ -161,7 +161,7 @@ static int record(struct gpu *gpu) {
     buffers.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
     buffers.commandPool = gpu->pool;
     buffers.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-    buffers.commandBufferCount = SEGMENTS;
+    buffers.commandBufferCount = (uint32_t)gpu->pieces->count + 1;
     result = gpu->vk.vkAllocateCommandBuffers(gpu->device, &buffers, gpu->commands);
     if (result != VK_SUCCESS) return status_of(result, MACRO_GPU_MEMORY);
     memset(&fence, 0, sizeof fence);
@@ -171,8 +171,8 @@ static int record(struct gpu *gpu) {
         gpu->fence = 0;
         return status_of(result, MACRO_GPU_MEMORY);
     }
-    for (int i = 0; i < SEGMENTS; i++) {
-        const int status = record_segment(gpu, &NAME_segments[i], gpu->commands[i]);
+    for (int i = 0; i <= gpu->pieces->count; i++) {
+        const int status = record_segment(gpu, &gpu->pieces->segments[i], gpu->commands[i]);
         if (status != MACRO_OK) return status;
     }
     return MACRO_OK;

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from edgec.emit.gpu.choice import EVERYTHING, Choice
 from edgec.emit.gpu.dialect import Dialect, Glsl, Metal
 from edgec.emit.gpu.memory import ALIGNMENT, io_offsets
 from edgec.emit.gpu.schedule import Schedule, schedule
@@ -41,19 +42,24 @@ class GpuPlan:
     dialect: Dialect
     calls: tuple[Shader | str, ...]
     schedule: Schedule
+    choice: Choice = EVERYTHING
+    reasons: tuple[str, ...] = ()  # for each call why it was chosen to be where it is; "" where there was no choice
 
     @property
     def shaders(self) -> list[Shader]:
         return [item for item in self.calls if isinstance(item, Shader)]
 
 
-def plan_gpu(program: Program, target: Target) -> GpuPlan | None:
+def plan_gpu(program: Program, target: Target, choice: Choice = EVERYTHING) -> GpuPlan | None:
     """None for a target without a GPU. The Program is planned, and its constants have addresses."""
     if not target.gpu:
         return None
     dialect = _DIALECTS[target.gpu](target.signed_activations)
-    calls = shaders_or_reasons(program, target, dialect)
-    return GpuPlan(target.gpu, dialect, calls, schedule(program, [item if isinstance(item, str) else "" for item in calls]))
+    found = shaders_or_reasons(program, target, dialect)
+    chosen = choice.reasons([isinstance(item, Shader) for item in found])
+    calls = tuple(item if isinstance(item, str) or on_gpu else why for item, (on_gpu, why) in zip(found, chosen, strict=True))
+    order = schedule(program, [item if isinstance(item, str) else "" for item in calls])
+    return GpuPlan(target.gpu, dialect, calls, order, choice, tuple(why for _, why in chosen))
 
 
 def gpu_context(program: Program, plan: GpuPlan | None, arena_bytes: int) -> dict[str, object]:
@@ -72,6 +78,8 @@ def gpu_context(program: Program, plan: GpuPlan | None, arena_bytes: int) -> dic
         "steps_of_cpu": len(plan.calls) - len(plan.shaders),
         "segment_end": [ends.get(call, 0) for call in range(len(plan.calls))],
         "segments": [{"first": first, "end": end, "shader": numbers[first]} for first, end in plan.schedule.segments],
+        "call_end": [call + 1 if call in numbers else 0 for call in range(len(plan.calls))],
+        "calls_apart": [{"first": call, "end": call + 1, "shader": number} for call, number in numbers.items()],
         "shaders": [
             {
                 "name": shader.name,
@@ -103,12 +111,13 @@ def describe_gpu(plan: GpuPlan) -> dict[str, Any]:
         "segments": [list(segment) for segment in plan.schedule.segments],
         "barriers": sorted(plan.schedule.barriers),
         "shaders": len(plan.shaders),
-        "calls": [_describe_call(item) for item in plan.calls],
+        "calls": [_describe_call(item, why) for item, why in zip(plan.calls, plan.reasons, strict=True)],
+        **plan.choice.describe([isinstance(item, Shader) for item in plan.calls]),
     }
 
 
-def _describe_call(item: Shader | str) -> dict[str, Any]:
+def _describe_call(item: Shader | str, why: str) -> dict[str, Any]:
     if isinstance(item, str):
         return {"on": "cpu", "because": item}
-    facts = {"on": "gpu", "shader": item.name, "group": list(item.group), "grid": list(item.grid)}
+    facts = {"on": "gpu", **({"because": why} if why else {}), "shader": item.name, "group": list(item.group), "grid": list(item.grid)}
     return facts | {"shared_bytes": item.shared_bytes, "loads": item.loads, "macs": item.macs}
