@@ -73,6 +73,7 @@ int main(int count, char **words) {
     options.device = (int)option(count, words, "device", 0);
     options.verify = (int)option(count, words, "verify", 0);
     options.cpu_on_failure = (int)option(count, words, "cpu_on_failure", 0);
+    options.apart = (int)option(count, words, "apart", 0);
     options.timeout_seconds = option(count, words, "timeout", 0);
     options.variant = option(count, words, "other_variant", 0) != 0 ? "dot4" : NULL;
     options.message = listen;
@@ -93,6 +94,14 @@ int main(int count, char **words) {
     begin(count, words, "first");
     try_run(&models[0], "first", tensors, expected);
     if (option(count, words, "both", 0) != 0) NAME_gpu_stop(&models[1]);
+    printf("\"nothing\": %d, ", NAME_gpu_nothing(&models[0]));
+    void *const zeros = memset(aligned(MACRO_WEIGHTS_BYTES), 0, MACRO_WEIGHTS_BYTES);
+    if (option(count, words, "other_weights", 0) != 0) {
+        for (int i = 0; i < INSTANCES; i++) {
+            if (NAME_set_weights(&models[i], zeros, MACRO_WEIGHTS_BYTES) != MACRO_OK) abort();
+        }
+        if (NAME_run(&models[1], (const void *)tensors, (void *)expected) != MACRO_OK) abort();
+    }
     begin(count, words, "second");
     try_run(&models[0], "second", tensors, expected);
     NAME_gpu_stop(&models[0]);
@@ -104,6 +113,6 @@ int main(int count, char **words) {
     printf("\"messages\": %d, \"message\": \"%s\"}\n", messages, message);
     if (fake_metal.source != NULL && option(count, words, "show_source", 0) != 0) fputs(fake_metal.source, stderr);
     for (int i = 0; i < INSTANCES; i++) free(arenas[i]), free(memory[i]);
-    free(tensors), free(expected), free(fake_metal.source);
+    free(tensors), free(expected), free(zeros), free(fake_metal.source);
     return 0;
 }

@@ -187,7 +187,7 @@ def drive(driver: Path, statuses: dict[int, str], *words: str) -> dict[str, Any]
     done = subprocess.run([driver, *words], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     facts: dict[str, Any] = json.loads(done.stdout)
-    facts["start"] = statuses[facts["start"]]
+    facts |= {phase: statuses[facts[phase]] for phase in ("start", "nothing")}
     for phase in ("first", "second", "stopped"):
         facts[phase] = (statuses[facts[phase][0]], facts[phase][1])
     return facts
@@ -201,9 +201,21 @@ def test_two_runs_on_the_gpu_are_right_and_leave_nothing_behind(driver: Path, st
     shaders = json.loads((package / "manifest.json").read_text())["gpu"]
     assert (facts["start"], facts["device"], facts["first"], facts["second"]) == ("OK", "Fake GPU 0", RIGHT, RIGHT)
     assert facts["pipelines"] == shaders["shaders"]  # made once
-    assert facts["command_buffers"] == 2 * len(shaders["segments"]) and facts["dispatches"] == 2 * shaders["shaders"]
+    assert facts["command_buffers"] == 2 * len(shaders["segments"]) + 1 and facts["dispatches"] == 2 * shaders["shaders"]
     assert facts["barriers"] == 2 * len(shaders["barriers"])
     assert (facts["safe_math"], facts["alive"], facts["messages"], facts["stopped"]) == (1, 0, 0, RIGHT)
+    assert facts["nothing"] == "OK"  # a command buffer of its own
+
+
+def test_calls_apart_are_a_command_buffer_each(driver: Path, statuses: dict[int, str], package: Path) -> None:
+    facts = drive(driver, statuses, "apart=1")
+    count = json.loads((package / "manifest.json").read_text())["gpu"]["shaders"]
+    assert facts["first"] == facts["second"] == RIGHT and facts["command_buffers"] == 2 * count + 1 and facts["dispatches"] == 2 * count
+
+
+def test_other_weights_are_used_from_the_next_run_on(driver: Path, statuses: dict[int, str]) -> None:
+    facts = drive(driver, statuses, "other_weights=1")
+    assert facts["first"] == facts["second"] == facts["stopped"] == RIGHT and facts["alive"] == 0
 
 
 REFUSED = [
@@ -288,3 +300,43 @@ def test_no_memory_is_lost_or_misused(driver: Path, needs: Any, words: tuple[str
     assert done.returncode == 0 and json.loads(done.stdout)["alive"] == 0, done.stderr
     for block in re.split(r"==\d+== \n", done.stderr):
         assert "__objc_exec_class" in block or not re.search(r"Invalid|uninitialised|definitely lost", block), block
+
+
+def test_the_example_of_the_page_runs_with_a_library_that_has_no_gpu(package: Path, tmp_path: Path, needs: Any) -> None:
+    needs("gcc")
+    page = (HERE.parents[1] / "docs/gpu.md").read_text()
+    (example,) = re.findall(r"```c\n(.*?)```", page, re.S)
+    names = {
+        "DIGITS_INPUT_IMAGE": f"{NAME.upper()}_INPUT_X",
+        "DIGITS_OUTPUT_LOGITS_ELEMENTS": output_bytes(package).replace("BYTES", "ELEMENTS"),
+    }
+    for word, meant in (names | {"DIGITS": NAME.upper(), "digits": NAME}).items():
+        example = example.replace(word, meant)
+    (tmp_path / "main.c").write_text(example)
+    sources = [str(path) for path in sorted(package.glob("src/*.c"))]
+    call(
+        "gcc",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        f"-I{package}/include",
+        f"-I{package}/src",
+        str(tmp_path / "main.c"),
+        *sources,
+        "-pthread",
+        "-o",
+        str(tmp_path / "main"),
+    )
+    done = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "GPU none: there is no GPU, or no driver for it\n")
+    assert "built without its host" in done.stderr
+
+
+def test_the_page_has_every_status_and_option(package: Path) -> None:
+    page = (HERE.parents[1] / "docs/gpu.md").read_text()
+    header = (package / f"include/{NAME}_gpu.h").read_text()
+    members = re.sub(r"/\*.*?\*/|\)\(.*?\)", "", header.split("_gpu_options {")[1].split("};")[0])
+    options = re.findall(r"(\w+);", members)
+    assert len(options) >= 9 and all(f"`{option}`" in page for option in options)
+    statuses = re.findall(rf"{NAME.upper()}_(NO_GPU|GPU_\w+) = ", (package / f"include/{NAME}.h").read_text())
+    assert len(statuses) == 6 and all(f"`{status}`" in page for status in statuses)
