@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from edgec.emit.gpu import host
+from edgec.emit.gpu.shader import Shader
+from edgec.emit.gpu.shaders import shaders_or_reasons
 from edgec.targets import load_target
 from tests.conftest import require
 from tests.contract.examiner import WHOLE
+from tests.operators import vulkan
 from tests.operators.backends import VULKAN
 from tests.operators.case import Case, Outcome
 from tests.operators.suite import OK, REFUSED, WRONG
@@ -56,3 +61,18 @@ def test_random_graphs(kind: str, block: int, tmp_path: Path) -> None:
     """The graphs of test_graphs.py: none is refused, and a seed that fails names itself."""
     outcomes = run([MAKERS[kind](seed) for seed in range(block * BLOCK, (block + 1) * BLOCK)], tmp_path)
     assert {item.case: f"{item.operator}: {item.message}" for item in outcomes if item.verdict not in (OK, ON_CPU)} == {}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_calls_take_turns_on_the_gpu_and_the_cpu(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package's own host changes between the two within a run: here every second call has no shader."""
+
+    def every_second(*arguments: Any) -> tuple[Shader | str, ...]:
+        return tuple(item if index % 2 else "is not wanted" for index, item in enumerate(shaders_or_reasons(*arguments)))
+
+    for user in (host, vulkan):
+        monkeypatch.setattr(user, "shaders_or_reasons", every_second)
+    cases = [MAKERS[kind](seed) for seed in (range(12) if WHOLE else range(3))]
+    outcomes = run(cases, tmp_path)
+    assert {item.case: f"{item.operator}: {item.message}" for item in outcomes if item.verdict not in (OK, ON_CPU)} == {}
+    assert OK in {item.verdict for item in outcomes}
