@@ -72,6 +72,7 @@ def bench(
     what: Paths, *, devices: Sequence[str] = (), tags: Sequence[str] = (), everything: bool = False, inventory: str | Path | None = None,
     out: str | Path | None = None, seconds: float = 2.0, runs: int = 100, rounds: int = 5, threads: Sequence[int] | None = None,
     cores: Sequence[int] | None = None, isa: str | None = None, profile: bool = False, repeats: int = 2, pause: float = 5.0,
+    gpu: str = "auto",
     data: Data | None = None, labels: Labels | None = None, samples: int | None = None, model: str | Path | None = None,
     max_latency: str | float | None = None, percentile: str = "p50", min_agreement: str | float | None = None,
     min_top1: str | float | None = None, max_rss: str | int | None = None, faster_than: str | Path | None = None,
@@ -82,11 +83,12 @@ def bench(
     """Measure packages, or what is built from models for each board's target, on boards; several at once are compared with the first.
 
     devices, tags, everything: which boards of the inventory. threads: each count is measured; none for the powers of two up to the
-    board's cores. data, labels, samples: what answers are judged by on the boards, against the float `model`, which is known when a
-    model is benched. max_latency ("20ms"), min_agreement, ... are promises, see devices.gates. precision: None for int8 where there is
-    calibration data and fp32 where there is none; settings: any further field of BuildConfig, or `config` with all of them.
-    resume: keep what `out`/results.jsonl holds and do the rest. scheduler: the address of a dask scheduler whose workers own the
-    boards. tell: hears in words what each board does.
+    board's cores. gpu: whether what has shaders is measured on the GPU too: "auto" where the board can, "on" (models are then built so
+    that all that can runs there), "off". data, labels, samples: what answers are judged by on the boards, against the float `model`,
+    which is known when a model is benched. max_latency ("20ms"), min_agreement, ... are promises, see devices.gates. precision: None
+    for int8 where there is calibration data and fp32 where there is none; settings: any further field of BuildConfig, or `config` with
+    all of them. resume: keep what `out`/results.jsonl holds and do the rest. scheduler: the address of a dask scheduler whose workers
+    own the boards. tell: hears in words what each board does.
 
     UsageError and others for what is wrong before any board is touched; what happens on boards is in the result.
     """
@@ -96,14 +98,14 @@ def bench(
         max_rss=max_rss, faster_than=faster_than,
     )  # fmt: skip
     pinned = None if cores is None else tuple(cores)
-    options = Options(seconds, runs, rounds, tuple(threads or ()), pinned, isa, profile, repeats, pause)
+    options = Options(seconds, runs, rounds, tuple(threads or ()), pinned, isa, profile, repeats, pause, gpu=gpu)
     paths = [Path(item) for item in ([what] if isinstance(what, (str, Path)) else what)]
     _check(paths, chosen, gates, model is not None, data, labels)
     folder = _folder(None if out is None else Path(out), paths[0], resume)
     configured = config or configure(calib=str(calib) if isinstance(calib, Path) else calib, precision=precision, **settings)
-    packages, notes = _packages(paths, chosen, configured, precision is not None, isa, folder, progress)
+    packages, notes = _packages(paths, chosen, configured, precision is not None, isa, folder, progress, gpu)
     parcels = {package.directory: open_parcel(package.directory) for several in packages.values() for package in several}
-    _check_parcels(parcels, packages, isa)
+    _check_parcels(parcels, packages, isa, gpu)
     floats = {package.directory: Path(model or path) for several in packages.values() for path, package in zip(paths, several, strict=True)}
     judge = None if data is None else _judge(floats, parcels, data, labels, samples, progress)
     owner = f"{getpass.getuser()}@{socket.gethostname()} (edgec bench, process {os.getpid()})"
@@ -162,6 +164,7 @@ def _packages(
     isa: str | None,
     folder: Path,
     progress: Progress | None,
+    gpu: str,
 ) -> tuple[dict[str, list[Package]], list[str]]:
     """The packages for each board by its name; models are built once for each target, when all of them can be."""
     notes: list[str] = []
@@ -177,7 +180,7 @@ def _packages(
                 raise UsageError(
                     f"no vocabulary {isa!r} for {target}", where="--isa", hint=did_you_mean(isa, load_target(target).vocabularies)
                 )
-            plans[path, target] = path, replace(fitting, target=target, compile=True, out=place)
+            plans[path, target] = path, replace(fitting, target=target, compile=True, out=place, **_placed(target, gpu))
     _prepare(plans)
     built = {key: pipeline.build(model, config, progress) for key, (model, config) in plans.items()}
     packages = {device.name: [built.get((path, device.target)) or Package(path) for path in paths] for device in devices}
@@ -210,8 +213,17 @@ def _with_precision(model: Path, config: BuildConfig, asked: bool) -> tuple[Buil
     return replace(config, precision="fp32"), f"{model.name} is measured in float: give --calib DATA for int8"
 
 
-def _check_parcels(parcels: Mapping[Path, Parcel], packages: Mapping[str, Sequence[Package]], isa: str | None) -> None:
+def _placed(target: str, gpu: str) -> dict[str, Any]:
+    """Settings of a build for a bench that asks for the GPU, which measures all that can run there."""
+    return {"gpu": "on"} if gpu == "on" and load_target(target).gpu else {}
+
+
+def _check_parcels(
+    parcels: Mapping[Path, Parcel], packages: Mapping[str, Sequence[Package]], isa: str | None, gpu: str
+) -> None:  # fmt: skip
     problems = []
+    if gpu == "on" and not any(parcel.gpu_calls for parcel in parcels.values()):
+        problems.append(Problem("nothing of these packages runs on a GPU", "--gpu", "build for a target with a GPU, see `edgec targets`"))
     for directory, parcel in parcels.items():
         if isa is not None and isa not in parcel.vocabularies:
             problems.append(Problem(f"no vocabulary {isa!r} in this package", str(directory), did_you_mean(isa, parcel.vocabularies)))

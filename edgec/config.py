@@ -14,6 +14,7 @@ import numpy as np
 from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.quant.options import OBSERVERS
 
+GPU = ("auto", "on", "off")
 Shapes = Mapping[str, Sequence[int]]
 Calibration = str | Callable[[], Iterable[Any]] | Mapping[str, np.ndarray] | np.ndarray
 
@@ -40,6 +41,7 @@ class BuildConfig:
     seed: int = 0
     dump: Path | None = None
     preprocess: Mapping[str, Any] = field(default_factory=dict)
+    gpu: str | Path = "auto"
 
 
 def _shapes(text: object) -> Shapes:
@@ -64,6 +66,15 @@ def _names(text: object) -> tuple[str, ...]:
 
 def _path(value: object) -> Path:
     return value if isinstance(value, Path) else Path(str(value))
+
+
+def _placement(value: object) -> str | Path:
+    """A word of GPU, or a results file."""
+    if value in GPU or isinstance(value, bool):  # TOML's own words for on and off
+        return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+    if not str(value).endswith(".jsonl"):
+        raise ValueError(f"write {', '.join(GPU)}, or the results.jsonl of a bench")
+    return _path(value)
 
 
 def _source(value: object) -> Calibration:
@@ -139,6 +150,7 @@ SETTINGS: dict[str, Setting] = {
     "fuse_preprocess": Setting(_flag, "compile [preprocess] in, so that the package takes raw uint8 pixels", switch=True),
     "samples": Setting(_count, "use at most this many calibration samples (all)"),
     "seed": Setting(_seed, "seed of the exam's random inputs (0)"),
+    "gpu": Setting(_placement, "what runs on the GPU: on, off, or as a bench's results.jsonl measured (what the target says)", path=True),
     "dump": Setting(_path, "write every stage into this folder, numbered", path=True),
     "preprocess": Setting(_table, "from pictures to inputs, see [preprocess] of edgec.toml", flag=False),
 }
@@ -192,7 +204,7 @@ def _parsed(
 
 def _placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Paths as seen from the folder of edgec.toml."""
-    return {key: type(value)(folder / value) if SETTINGS[key].path else value for key, value in values.items()}
+    return {key: type(value)(folder / value) if SETTINGS[key].path and value not in GPU else value for key, value in values.items()}
 
 
 def _read_toml(path: Path, problems: list[Problem]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from edgec.config import BuildConfig
 from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
+from edgec.emit.gpu.choice import Choice
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
 from edgec.errors import EdgecError, UsageError
 from edgec.exam import write_exam
@@ -22,6 +23,7 @@ from edgec.ir.graph import Graph
 from edgec.ir.text import dumps
 from edgec.lower import LowerOptions, lower
 from edgec.lower.plan import plan
+from edgec.measurement import read_measurement
 from edgec.output import complete_directory, write_file
 from edgec.package import Package
 from edgec.passes import optimize
@@ -63,10 +65,11 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
     graph = quantized.graph if quantized else loaded.graph
     with _stage(tell, "lowering"):
         program = _program(graph, target, loaded, config)
+        choice = _choice(model, program, target, config)
     with _stage(tell, "writing the exam"):
         exam = _exam(loaded, graph, program, config)
     with _stage(tell, "emitting"):
-        files = emit_sources(program, target, config.weights) | emit_exam(program, target, exam)
+        files = emit_sources(program, target, config.weights, choice=choice) | emit_exam(program, target, exam)
         if target.gpu == "vulkan":
             files |= spirv_file(files, compile_shaders(spirv_jobs(files)))
         if quantized is not None:
@@ -138,6 +141,18 @@ def _program(graph: Graph, target: Target, loaded: Model, config: BuildConfig) -
     return program
 
 
+def _choice(model: Path, program: Program, target: Target, config: BuildConfig) -> Choice:
+    """What goes to the GPU of a target that has one."""
+    if isinstance(config.gpu, str):
+        return Choice(target.gpu_default if config.gpu == "auto" else config.gpu == "on")
+    names = tuple(call.call.name for call in program.calls)
+    return Choice(measured=read_measurement(config.gpu, _sha256(model), target.name, config.precision, names))
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def _exam(loaded: Model, graph: Graph, program: Program, config: BuildConfig) -> ExamData:
     samples = samples_of(loaded.graph, config)
     reference = reference_of(loaded, config) if config.precision == "fp32" else None
@@ -151,7 +166,7 @@ def _facts(path: Path, loaded: Model, program: Program, quantized: Quantized | N
     return {
         "precision": config.precision,
         "notes": notes + (quantized.report.notes if quantized else []),
-        "model_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "model_sha256": _sha256(path),
         "options": {
             "observer": config.observer,
             "exclude": list(config.exclude),

@@ -48,6 +48,7 @@ class Plan:
             facts["observer"] = config.observer or QuantizeOptions.observer
         given = {key: getattr(config, key) for key in ("shape", "exclude", "preprocess", "samples", "dump")}
         facts |= {key: str(value) if isinstance(value, Path) else value for key, value in given.items() if value}
+        facts |= {"gpu": str(config.gpu)} if target.gpu and config.gpu != "auto" else {}
         facts |= {key: getattr(config, key) for key in ("io", "io_layout") if getattr(config, key) != "model"}
         return facts | ({"weights": config.weights} if config.weights != "incbin" else {})
 
@@ -73,6 +74,9 @@ def prepare(model: Path, config: BuildConfig) -> Plan:
         check_data(config)
     with _collecting(errors):
         _check_interface(config, name)
+    if target is not None:
+        with _collecting(errors):
+            _check_gpu(config, target)
     if out is not None:
         with _collecting(errors):
             check_destination(out)
@@ -105,6 +109,13 @@ def _check_interface(config: BuildConfig, name: str) -> None:
         raise UsageError(f"{name!r} means something in C", where="--name", hint=f"try {c_identifier(name)!r}")
     if config.io != "model" and config.precision != "int8":
         raise UsageError(f"io {config.io} needs precision int8", hint="leave --io out, or build with --precision int8")
+
+
+def _check_gpu(config: BuildConfig, target: Target) -> None:
+    if config.gpu not in ("auto", "off") and not target.gpu:
+        raise UsageError(f"{target.name} has no GPU", where="--gpu", hint="choose a target with one, see `edgec targets`")
+    if isinstance(config.gpu, Path) and not config.gpu.is_file():
+        raise UsageError("no such file", where=str(config.gpu), hint="give the results.jsonl of a bench with --profile")
 
 
 def identifier(stem: str) -> str:

@@ -93,6 +93,7 @@ class Latency:
     medians_us: tuple[float, ...]  # of each round
     samples_us: tuple[float, ...]  # evenly taken runs, in the order of time
     frequencies_khz: tuple[int, ...] = ()  # under load, at the start and the end of each round; () where the board does not tell
+    gpu: str = ""  # the device's name; "" for the processor alone
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,17 @@ class LayerTime:
 
     layer: int
     us: float
+
+
+@dataclass(frozen=True)
+class GpuUse:
+    """What became of a package's GPU half on a board: a device, or the reason why none was used."""
+
+    device: str
+    reason: str = ""
+    exam: ExamResult | None = None
+    wait_us: float = 0.0  # giving it nothing and waiting for it; as measured with the profile
+    profile: tuple[LayerTime, ...] = ()  # of the calls that go there, each given by itself, without that wait
 
 
 @dataclass(frozen=True)
@@ -168,6 +180,7 @@ class Job:
     attempts: tuple[Attempt, ...] = ()
     locked_from: float = 0.0  # Unix time during which the board was ours, as the worker's clock saw it
     locked_to: float = 0.0
+    gpu: GpuUse | None = None  # of a package that has a half for one
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from edgec.cli.console import Console, table
 from edgec.cli.devices import declare_choice
 from edgec.cli.settings import declare_settings, resolve_settings
 from edgec.devices.gates import PERCENTILES, us_text
+from edgec.devices.measure import GPU
 from edgec.errors import DeviceError, EdgecError, GateError, Problem
 from edgec.results import Job, PackageFacts, Versus
 
@@ -34,13 +35,16 @@ def declare(parser: argparse.ArgumentParser) -> None:
     measuring.add_argument("--cores", type=_counts, default=None, help="pin to these, such as 2,3 (what the inventory says)")
     measuring.add_argument("--isa", default=None, help="force a vocabulary, e.g. neon")
     measuring.add_argument("--profile", action="store_true", help="measure every layer too")
+    measuring.add_argument("--gpu", default="auto", choices=GPU, help="measure on the GPU too what has shaders: auto where the board can")
     measuring.add_argument("--repeats", type=int, default=2, help="measure again this often while a board throttles (2)")
     judging = parser.add_argument_group("what to judge by")
     judging.add_argument("--data", default=None, help="judge answers on the board: .npz, .npy, a folder of images, FILE.py:FUNCTION")
     judging.add_argument("--labels", default=None, help="class indices: the name of an array in the .npz, or an .npy file")
     judging.add_argument("--samples", dest="most_samples", type=int, default=None, help="use at most this many samples of --data (all)")
     judging.add_argument("--model", dest="reference", type=Path, default=None, help="the float model of packages, for --data")
-    judging.add_argument("--max-latency", default=None, metavar="TIME", help="fail above it, e.g. 20ms; of the fastest number of threads")
+    judging.add_argument(
+        "--max-latency", default=None, metavar="TIME", help="fail above it, e.g. 20ms; of the fastest number of threads, or the GPU"
+    )
     judging.add_argument("--percentile", default="p50", choices=PERCENTILES, help="which latency --max-latency means (p50)")
     judging.add_argument("--min-agreement", default=None, metavar="SHARE", help="fail below this share of equal arg-max, e.g. 0.95")
     judging.add_argument("--min-top1", default=None, metavar="SHARE", help="fail below this accuracy, e.g. 0.9")
@@ -58,7 +62,7 @@ def act(options: argparse.Namespace, console: Console) -> int:
         found = edgec.bench(
             options.what, devices=options.device, tags=options.tag, everything=options.all, inventory=options.devices,
             out=options.out, seconds=options.seconds, runs=options.runs, rounds=options.rounds, threads=options.threads,
-            cores=options.cores, isa=options.isa, profile=options.profile, repeats=options.repeats,
+            cores=options.cores, isa=options.isa, profile=options.profile, repeats=options.repeats, gpu=options.gpu,
             data=options.data, labels=options.labels, samples=options.most_samples, model=options.reference,
             max_latency=options.max_latency, percentile=options.percentile, min_agreement=options.min_agreement,
             min_top1=options.min_top1, max_rss=options.max_rss, faster_than=options.faster_than,
@@ -67,6 +71,9 @@ def act(options: argparse.Namespace, console: Console) -> int:
         )  # fmt: skip
     for note in found.notes:
         console.note(f"note: {note}")
+    for job in found.jobs:
+        if job.gpu is not None and not job.gpu.device:
+            console.note(f"note: {job.device}: not on the GPU: {job.gpu.reason}")
     packages = found.packages
     shown: list[rich.table.Table | str] = [table("", _COLUMNS, [row for job in found.jobs for row in _rows(job, packages)])]
     if found.versus:
@@ -102,7 +109,7 @@ def _counts(text: str) -> tuple[int, ...]:
 
 
 def _rows(job: Job, packages: dict[str, PackageFacts]) -> Iterator[tuple[object, ...]]:
-    """One for each number of threads; one where there is no latency at all."""
+    """One for each number of threads, and one for the GPU; one where there is no latency at all."""
     name = _name(job.package, packages)
     exam = "-" if job.exam is None else ("exact" if job.exam.exact else f"within {job.exam.difference:.1e}") if job.exam.passed else "WRONG"
     head = (job.device, job.target, name, exam)
@@ -111,7 +118,7 @@ def _rows(job: Job, packages: dict[str, PackageFacts]) -> Iterator[tuple[object,
     for one in job.latencies:
         interval = f"{us_text(one.low_us)} to {us_text(one.high_us)}"
         times = (us_text(one.p90_us), us_text(one.p99_us), us_text(one.cold_us), f"{one.rss_bytes / 2**20:.1f} MiB")
-        yield (*head, one.threads, us_text(one.p50_us), interval, *times, job.status)
+        yield (*head, f"{one.threads}{' + GPU' if one.gpu else ''}", us_text(one.p50_us), interval, *times, job.status)
 
 
 def _versus_row(one: Versus, packages: dict[str, PackageFacts]) -> tuple[object, ...]:

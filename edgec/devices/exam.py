@@ -70,9 +70,9 @@ def start(connection: Connection, program: str, *arguments: str, accepted: Seque
     return facts
 
 
-def examine(connection: Connection, program: str, *, isa: str | None = None, threads: int = 1) -> ExamResult:
+def examine(connection: Connection, program: str, *, isa: str | None = None, threads: int = 1, gpu: bool = False) -> ExamResult:
     """Give the exam on the board. Wrong answers are a result that did not pass; ProgramFailed when there is no result."""
-    choices = ["--threads", str(threads), *(["--isa", isa] if isa else [])]
+    choices = ["--threads", str(threads), *(["--isa", isa] if isa else []), *(["--gpu"] if gpu else [])]
     facts = start(connection, program, *choices, accepted=(0, 1))
     try:
         result = _result(facts)

@@ -37,11 +37,16 @@ class Baseline:
     package: str  # its name
     threads: int
     medians_us: tuple[float, ...]
+    on_gpu: bool = False
+
+    def is_of(self, latency: Latency) -> bool:
+        """Whether both ran in the same way."""
+        return (latency.threads, bool(latency.gpu)) == (self.threads, self.on_gpu)
 
 
 @dataclass(frozen=True)
 class Gates:
-    """What is promised; None where nothing is. Latencies are those of the fastest thread count that was measured."""
+    """What is promised; None where nothing is. Latencies are those of the fastest way that was measured: a thread count, or the GPU."""
 
     max_latency_us: float | None = None
     percentile: str = "p50"
@@ -64,7 +69,7 @@ class Gates:
             if self.max_latency_us is not None:
                 found.append(_below(f"{self.percentile} latency", self._latency(best), self.max_latency_us, us_text, _way(best)))
             if self.max_rss_bytes is not None:
-                most = max(one.rss_bytes for one in latencies)
+                most = max(one.rss_bytes for one in latencies if bool(one.gpu) == bool(best.gpu))
                 found.append(_below("resident memory", most, self.max_rss_bytes, lambda size: f"{size / 2**20:.2f} MiB"))
             if self.baseline:
                 found.append(self._faster(device, name, latencies))
@@ -83,7 +88,7 @@ class Gates:
         limit = f"faster than {self.baseline}"
         known = [one for one in self.faster_than if one.device == device]
         same = [one for one in known if one.package == name] or (known if len({one.package for one in known}) == 1 else [])
-        pairs = [(one, latency) for one in same for latency in latencies if latency.threads == one.threads]
+        pairs = [(one, latency) for one in same for latency in latencies if one.is_of(latency)]
         if not pairs:
             what = "this board" if not known else f"{name} on this board" if not same else "this number of threads"
             return Gate("speed", limit, f"not known: the file has no measurement of {what}", False)
@@ -148,15 +153,16 @@ def _number(words: str | float, flag: str, hint: str) -> tuple[float, str]:
 
 
 def read_baselines(path: Path) -> tuple[Baseline, ...]:
-    """The newest passed measurement of every package, board and number of threads in a results file; UsageError when it has none."""
+    """The newest passed measurement of every package, board and way to run it in a results file; UsageError when it has none."""
     records = read_results(path)
     names = {sha256: facts.name for sha256, facts in packages_of(records).items()}
-    newest: dict[tuple[str, str, int], Baseline] = {}
+    newest: dict[tuple[str, str, int, bool], Baseline] = {}
     for job in sorted((record for record in records if isinstance(record, Job)), key=lambda job: job.started):
         for latency in job.latencies if job.status in ("passed", "failed") else ():
             if len(latency.medians_us) > 1 and min(latency.medians_us) > 0:
                 name = names.get(job.package, "")
-                newest[job.device, name, latency.threads] = Baseline(job.device, name, latency.threads, latency.medians_us)
+                key = job.device, name, latency.threads, bool(latency.gpu)
+                newest[key] = Baseline(job.device, name, latency.threads, latency.medians_us, bool(latency.gpu))
     if not newest:
         raise UsageError("no measurement in it to compare with", where=str(path), hint="give the results.jsonl of an earlier bench")
     return tuple(newest.values())
@@ -175,4 +181,4 @@ def _below(name: str, value: float, limit: float, text: Callable[[float], str], 
 
 
 def _way(latency: Latency) -> str:
-    return f"{latency.threads} thread{'s' if latency.threads > 1 else ''}"
+    return f"{latency.threads} thread{'s' if latency.threads > 1 else ''}{' and the GPU' if latency.gpu else ''}"

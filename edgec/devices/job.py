@@ -20,13 +20,14 @@ from edgec.devices.errors import BoardLost, BoardTimeout
 from edgec.devices.exam import ProgramFailed, examine, verdict
 from edgec.devices.facts import describe, gather, read_state, unfit
 from edgec.devices.gates import Gates
+from edgec.devices.gpu import find_gpu, profile_gpu
 from edgec.devices.lock import BoardBusy, Lock, hold
 from edgec.devices.measure import Options, measure, pinned, profile, sweep
 from edgec.devices.parcel import Parcel
 from edgec.devices.statistics import paired_ratio
 from edgec.devices.validity import spoiled
 from edgec.errors import EdgecError, GateError
-from edgec.results import Accuracy, Attempt, ExamResult, Job, Latency, LayerTime, Record, State, Versus
+from edgec.results import Accuracy, Attempt, ExamResult, GpuUse, Job, Latency, LayerTime, Record, State, Versus
 from edgec.text import printable
 
 Tell = Callable[[str], None]  # told, in words, what is being done; "" for no news; it may raise to end the job
@@ -74,6 +75,11 @@ class _Draft:
     latencies: tuple[Latency, ...] = ()
     profile: tuple[LayerTime, ...] = ()
     accuracy: Accuracy | None = None
+    gpu: GpuUse | None = None
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.gpu is not None and bool(self.gpu.device)
 
     def stop(self, status: str, reason: str) -> None:
         """The first thing that went wrong is the one that counts."""
@@ -151,19 +157,39 @@ def _work(
                 draft.accuracy = _judge(connection, lock, options, task.judge, draft)
             if options.profile:
                 tell(f"profiling {draft.parcel.facts.name}")
-                times = profile(connection, draft.program, len(draft.parcel.facts.layers), options)
-                draft.profile = tuple(LayerTime(index, us) for index, us in enumerate(times))
+                _profile(connection, options, draft)
             lock.renew()
 
 
+def _profile(connection: Connection, options: Options, draft: _Draft) -> None:
+    """Every call on the processor, and those that can be on the GPU there."""
+    calls = len(draft.parcel.facts.layers)
+    draft.profile = tuple(LayerTime(*pair) for pair in enumerate(profile(connection, draft.program, calls, options)))
+    if draft.gpu is not None and draft.gpu.device:
+        wait, times = profile_gpu(connection, draft.program, calls, draft.parcel.gpu_calls, options)
+        draft.gpu = replace(draft.gpu, wait_us=wait, profile=times)
+
+
 def _examine(connection: Connection, options: Options, draft: _Draft, tell: Tell, program: str) -> None:
-    """On one thread, and on as many as will be measured. GateError when an answer is wrong."""
+    """On one thread, on as many as will be measured, and on the GPU. GateError when an answer is wrong."""
     tell(f"examining {draft.parcel.facts.name}")
+    board = connection.device.name
     for threads in sorted({1, max(options.threads)}):
         draft.exam = examine(connection, program, isa=options.isa, threads=threads)
         if not draft.exam.passed:
             hint = "build the package again; if it stays so, try another vocabulary with --isa"
-            raise GateError(f"{verdict(draft.exam)}, on {threads} threads", where=connection.device.name, hint=hint)
+            raise GateError(f"{verdict(draft.exam)}, on {threads} threads", where=board, hint=hint)
+    if not draft.parcel.gpu_calls or options.gpu == "off":
+        return
+    draft.gpu = GpuUse(*find_gpu(connection, program))
+    if draft.gpu.device:
+        tell(f"examining {draft.parcel.facts.name} on the GPU")
+        draft.gpu = replace(draft.gpu, exam=examine(connection, program, isa=options.isa, threads=max(options.threads), gpu=True))
+        if draft.gpu.exam is not None and not draft.gpu.exam.passed:
+            what = f"{verdict(draft.gpu.exam)}, on the GPU {draft.gpu.device}"
+            raise GateError(what, where=board, hint="update the GPU's driver, or leave it out with --gpu off")
+    elif options.gpu == "on":
+        raise ProgramFailed(f"the GPU cannot be used: {draft.gpu.reason}", where=board, hint="install its driver there, or give --gpu auto")
 
 
 def _measure(connection: Connection, lock: Lock, options: Options, visit: _Visit, drafts: Sequence[_Draft], tell: Tell) -> None:
@@ -177,7 +203,7 @@ def _measure(connection: Connection, lock: Lock, options: Options, visit: _Visit
         clock = time.monotonic()
         tell("measuring" if attempt == 0 else f"measuring again, since {visit.attempts[-1].reason}")
         visit.before = read_state(connection)
-        found = measure(connection, [draft.program for draft in drafts], options, renew=renew)
+        found = measure(connection, [draft.program for draft in drafts], options, gpus=[draft.on_gpu for draft in drafts], renew=renew)
         visit.after = read_state(connection)
         for draft, latencies in zip(drafts, found, strict=True):
             draft.latencies = latencies
@@ -202,9 +228,9 @@ def _pause(seconds: float, tell: Tell) -> None:
 
 
 def _judge(connection: Connection, lock: Lock, options: Options, judge: Judge, draft: _Draft) -> Accuracy:
-    """On the fastest number of threads."""
-    threads = min(draft.latencies, key=lambda latency: latency.p50_us).threads
-    words = ["--run", "--threads", str(threads), *(["--isa", options.isa] if options.isa else [])]
+    """In the fastest way."""
+    best = min(draft.latencies, key=lambda latency: latency.p50_us)
+    words = ["--run", "--threads", str(best.threads), *(["--isa", options.isa] if options.isa else []), *(["--gpu"] if best.gpu else [])]
     with closing(connection.converse(program_words(connection.device, draft.program, *words))) as exchange:
         return judge(draft.parcel.facts.sha256, _Renewing(exchange, lock, connection.device.limits.lock / 10))
 
@@ -269,21 +295,27 @@ def _verdict(task: Task, visit: _Visit, draft: _Draft, started: str, seconds: fl
         attempts=tuple(visit.attempts),
         locked_from=visit.locked_from,
         locked_to=visit.locked_to,
+        gpu=draft.gpu,
     )
 
 
 def _versus(device: Device, drafts: Sequence[_Draft]) -> list[Versus]:
-    """Each package against the first, on the number of threads that suits the first best."""
+    """Each package against the first, in the way that suits the first best of those that both were measured in."""
     sound = {index: draft for index, draft in enumerate(drafts) if draft.latencies and draft.status != "invalid"}
     if 0 not in sound:
         return []
     base, found = sound.pop(0), []
-    best = min(range(len(base.latencies)), key=lambda index: base.latencies[index].p50_us)
     for draft in sound.values():
-        one, other = base.latencies[best], draft.latencies[best]
+        ways = {_way(latency): latency for latency in draft.latencies}
+        one = min((latency for latency in base.latencies if _way(latency) in ways), key=lambda latency: latency.p50_us)
+        other = ways[_way(one)]
         ratio, low, high = paired_ratio(one.medians_us, other.medians_us)
         found.append(Versus(device.name, base.parcel.facts.sha256, draft.parcel.facts.sha256, ratio, low, high, one.rounds))
     return found
+
+
+def _way(latency: Latency) -> tuple[int, bool]:
+    return latency.threads, bool(latency.gpu)
 
 
 def _open(drafts: Sequence[_Draft]) -> list[_Draft]:

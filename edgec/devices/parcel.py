@@ -54,6 +54,14 @@ class Parcel:
         return hashlib.sha256(self.listing).hexdigest()
 
     @property
+    def gpu_calls(self) -> frozenset[int]:
+        """Calls that go to a GPU where the board has one."""
+        gpu = self.manifest.get("gpu")
+        rows = gpu.get("calls") if isinstance(gpu, dict) else None
+        calls = rows if isinstance(rows, list) else []
+        return frozenset(index for index, row in enumerate(calls) if isinstance(row, dict) and row.get("on") == "gpu")
+
+    @property
     def bytes(self) -> int:
         return sum(map(len, self.files.values()))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgec.report.page import Cell, Details, Item, Section, Table, cells, columns, filled, status_cell
-from edgec.report.runs import Run, exam_text, fastest, hashes_text
+from edgec.report.runs import Run, exam_text, fastest, gpu_text, hashes_text
 from edgec.report.words import digits, interval_text, percent, plural, time_text
 from edgec.results import Accuracy, Job
 
@@ -47,7 +47,7 @@ def left_out(count: int, most: int, noun: str) -> str:
 
 
 def _exam(job: Job) -> Cell:
-    return Cell(exam_text(job), "" if job.exam is None or job.exam.passed else "bad")
+    return Cell(exam_text(job), "" if job.exam is None or job.exam.passed else "bad", gpu_text(job))
 
 
 def _median(job: Job) -> Cell:

@@ -123,8 +123,8 @@ def logarithm(ratio: float) -> float:
 
 
 def threads_picture(latencies: Sequence[Latency], who: str) -> Picture:
-    """Medians as bars, one for each number of threads, with intervals and the gain over the first."""
-    shown = sorted(latencies, key=lambda latency: latency.threads)[:POINTS]
+    """Medians as bars, one for each number of threads and one for the GPU, with intervals and the gain over the first."""
+    shown = sorted(latencies, key=lambda latency: (bool(latency.gpu), latency.threads))[:POINTS]
     up = scale([reach(shown), *(latency.p50_us for latency in shown)], BOTTOM, TOP, zero=True)
     step = (RIGHT - LEFT) / len(shown)
     width = min(46.0, step * 0.62)
@@ -136,9 +136,9 @@ def threads_picture(latencies: Sequence[Latency], who: str) -> Picture:
         shapes += upright_whisker(middle, up.at(latency.low_us), up.at(latency.high_us), "whisker")
         gain = f"×{digits(shown[0].p50_us / latency.p50_us, 2)}" if latency.p50_us > 0 else ""
         shapes += [words(middle, up.at(latency.high_us) - 5, gain, "label strong", "middle")] if index else []
-        shapes.append(words(middle, BOTTOM + 17, str(latency.threads), "label", "middle"))
+        shapes.append(words(middle, BOTTOM + 17, "GPU" if latency.gpu else str(latency.threads), "label", "middle"))
     shapes += [line(LEFT, BOTTOM, RIGHT, BOTTOM, "axis")]
-    told = ", ".join(f"{plural(latency.threads, 'thread')} {time_text(latency.p50_us)}" for latency in shown)
+    told = ", ".join(f"{'GPU' if latency.gpu else plural(latency.threads, 'thread')} {time_text(latency.p50_us)}" for latency in shown)
     return Picture(WIDTH, HEIGHT, tuple(shapes), f"Median latency of {who} by number of threads", told)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from edgec.report.words import harmless, plural, short
-from edgec.results import STATUSES, Job, Latency, PackageFacts, Record, Versus, packages_of
+from edgec.results import STATUSES, ExamResult, Job, Latency, PackageFacts, Record, Versus, packages_of
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,16 @@ def fastest(job: Job) -> Latency | None:
 def way(latency: Latency) -> str:
     """How a package was run, in words."""
     pinned = f", cores {','.join(map(str, latency.cores[:8]))}" if latency.cores else ""
-    return f"{plural(latency.threads, 'thread')}, {latency.isa or 'plain C'}{pinned}"
+    gpu = f", and {latency.gpu}" if latency.gpu else ""
+    return f"{plural(latency.threads, 'thread')}, {latency.isa or 'plain C'}{pinned}{gpu}"
 
 
 def exam_text(job: Job) -> str:
     """What became of the exam on the board."""
-    exam = job.exam
+    return _exam_words(job.exam)
+
+
+def _exam_words(exam: ExamResult | None) -> str:
     if exam is None:
         return "not run"
     vectors = plural(exam.vectors, "vector")
@@ -115,6 +119,13 @@ def exam_text(job: Job) -> str:
         return f"bit for bit, {vectors}"
     off = f"largest difference {exam.difference:.2g}, {vectors}"
     return f"within tolerance, {off}" if exam.passed else f"wrong answers, {vectors}" if exam.exact else f"wrong, {off}"
+
+
+def gpu_text(job: Job) -> str:
+    """What became of the package's half for a GPU; "" for one that has none."""
+    if job.gpu is None:
+        return ""
+    return f"on {job.gpu.device}: {_exam_words(job.gpu.exam)}" if job.gpu.device else f"not on the GPU: {job.gpu.reason}"
 
 
 def hashes_text(run: Run, package: str) -> tuple[str, bool]:

@@ -50,7 +50,7 @@ def _pictures(run: Run) -> Gallery:
         caption = f"{way(latency)}: p50 {time_text(latency.p50_us, 4)}, p99 {time_text(latency.p99_us)}"
         figures.append(Figure(who, histogram(latency, who), caption))
     for job, _, who in shown[:MOST_FIGURES]:
-        if len({latency.threads for latency in job.latencies}) > 1:
+        if len({(latency.threads, latency.gpu) for latency in job.latencies}) > 1:
             caption = "Number of threads; the gain is over the first."
             figures.append(Figure(f"{who}, by threads", threads_picture(job.latencies, who), caption))
     return Gallery(tuple(figures), left_out(len(shown), MOST_FIGURES, "distribution"))

@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "text": set(),
     "devices": {"errors", "results", "targets", "text"},
     "report": {"errors", "output", "resources", "results", "text"},
+    "measurement": {"emit", "errors", "results"},
     "interface": set(),
     "output": {"errors"},
     "config": {"errors", "quant"},

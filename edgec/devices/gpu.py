@@ -1,0 +1,36 @@
+"""The GPU half of a package on a board: whether it starts there, and what its calls take."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from edgec.devices.connect import program_words
+from edgec.devices.connection import Connection
+from edgec.devices.errors import BoardTimeout
+from edgec.devices.measure import Options, profile_facts
+from edgec.devices.numbers import number
+from edgec.results import LayerTime
+from edgec.text import last_lines, printable
+
+
+def find_gpu(connection: Connection, program: str) -> tuple[str, str]:
+    """(the device's name, "") where the exam program starts the GPU, else ("", why not, in words). A broken line is raised."""
+    limit = connection.device.limits.run
+    try:
+        answer = connection.execute(program_words(connection.device, program, "--gpu", "--gpu-name"), seconds=limit)
+    except BoardTimeout:
+        return "", f"it does not start within {limit:g} s"
+    name = printable(answer.output.strip(), 100).replace("\n", " ")
+    if answer.status == 0 and name:
+        return name, ""
+    said = "; ".join(line.split("_exam: ", 1)[-1] for line in last_lines(answer.errors, 3))
+    return "", said or f"the exam program ended with status {answer.status}"
+
+
+def profile_gpu(
+    connection: Connection, program: str, calls: int, on_gpu: Collection[int], options: Options
+) -> tuple[float, tuple[LayerTime, ...]]:
+    """Microseconds of giving the GPU nothing and waiting for it, and the median of every call on it, given by itself, without that."""
+    facts, times = profile_facts(connection, program, calls, options, "--gpu")
+    wait = number(facts, "wait_us", connection)
+    return wait, tuple(LayerTime(index, max(0.0, times[index] - wait)) for index in sorted(on_gpu) if index < calls)

@@ -1,0 +1,42 @@
+"""A bench's times of every call of a model's package, as the build needs them to choose what goes to the GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edgec.emit.gpu.choice import Measured
+from edgec.errors import UsageError
+from edgec.results import Job, PackageFacts, packages_of, read_results
+
+_HINT = "run `edgec bench MODEL --gpu on --profile` on that board, with the model and the settings of this build"
+
+
+def read_measurement(path: Path, model_sha256: str, target: str, precision: str, calls: tuple[str, ...]) -> Measured:
+    """The newest profile of both sides, of a package of this model with these calls for this target. UsageError, in words, for none."""
+    records = read_results(path)
+    packages = {key: facts for key, facts in packages_of(records).items() if (facts.model_sha256, facts.target) == (model_sha256, target)}
+    if not packages:
+        raise UsageError(f"no package of this model for {target} was benched in it", where=str(path), hint=_HINT)
+    alike = {key: facts for key, facts in packages.items() if (facts.precision, _names(facts)) == (precision, calls)}
+    if not alike:
+        raise UsageError("what was benched in it was built with other settings, and has other calls", where=str(path), hint=_HINT)
+    jobs = [record for record in records if isinstance(record, Job) and record.package in alike]
+    whole = [job for job in jobs if job.status in ("passed", "failed") and len(job.profile) == len(calls) and job.gpu and job.gpu.profile]
+    if not whole:
+        why = next((job.gpu.reason for job in jobs if job.gpu and job.gpu.reason), "")
+        what = "it has no times of calls on the processor and on the GPU" + (f": {why}" if why else "")
+        raise UsageError(what, where=str(path), hint=_HINT)
+    if len(boards := sorted({job.device for job in whole})) > 1:
+        raise UsageError(f"it has measurements of several boards: {', '.join(boards)}", where=str(path), hint="bench one of them: --device")
+    return _measured(max(whole, key=lambda job: job.started), len(calls))
+
+
+def _names(facts: PackageFacts) -> tuple[str, ...]:
+    return tuple(layer.name for layer in facts.layers)
+
+
+def _measured(job: Job, calls: int) -> Measured:
+    assert job.gpu is not None
+    on_cpu, on_gpu = ({time.layer: time.us for time in times} for times in (job.profile, job.gpu.profile))
+    order = range(calls)
+    return Measured(job.device, job.gpu.device, tuple(on_cpu[at] for at in order), tuple(map(on_gpu.get, order)), job.gpu.wait_us)
