@@ -7,12 +7,14 @@ import random
 import pytest
 
 from edgec.emit.constants import layout_constants
-from edgec.emit.gpu.memory import io_offsets, places
+from edgec.emit.gpu.memory import Place, io_offsets, places
 from edgec.emit.gpu.schedule import schedule
 from edgec.ir.types import DType
 from edgec.lower.plan import plan
 from edgec.program.expr import FLOAT, const, load, var
 from edgec.program.program import Buffer, For, Kind, Program, Store
+from edgec.targets import load_target
+from tests.contract.subjects import program_of, random_float_net, random_net
 from tests.emit.programs import buffer, loop, port
 
 i = var("i")
@@ -113,3 +115,22 @@ def test_a_program_that_is_not_planned_has_no_places() -> None:
     program.buffers["b"] = Buffer("b", FLOAT, const(8), Kind.ARENA)
     with pytest.raises(AssertionError, match="b has no address"):
         places(program)
+
+
+def test_calls_that_make_parts_of_one_concatenation_do_not_wait_for_each_other() -> None:
+    """A pixel's channels, once from one and once from the other, lie within the same bytes."""
+    target = load_target("linux-vulkan")
+    for net in (random_net("squeezenet"), random_float_net("squeezenet")):
+        program = program_of(net, target)
+        layout_constants(program)
+        made = [call.call.writes for call in program.calls]
+        pairs = [index for index in range(1, len(made)) if made[index] == made[index - 1]]
+        assert pairs and not set(pairs) & set(barriers(program))
+
+
+def test_places_with_a_stride_meet_where_their_parts_do() -> None:
+    some, other, wide = (Place("arena", start, 100, 16, width) for start, width in ((0, 8), (24, 8), (12, 8)))
+    assert not some.overlaps(other) and not other.overlaps(some)
+    assert some.overlaps(wide) and wide.overlaps(some) and other.overlaps(wide)
+    assert some.overlaps(Place("arena", 8, 1)) and some.overlaps(Place("arena", 24, 100, 12, 2))
+    assert not some.overlaps(Place("io", 0, 100))

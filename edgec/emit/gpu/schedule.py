@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgec.emit.gpu.memory import Place, places
-from edgec.program.program import Program
+from edgec.emit.gpu.tiles import number
+from edgec.program.kernels import Window
+from edgec.program.program import Pointer, Program, TemplateCall
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,31 @@ def _barriers(program: Program, first: int, end: int) -> list[int]:
     written: list[Place] = []
     for index in range(first, end):
         call = program.calls[index].call
-        reads, writes = [where[name] for name in call.reads], [where[name] for name in call.writes]
+        reads, writes = [where[name] for name in call.reads], _written(program, index, where)
         if _meet((*reads, *writes), written) or _meet(writes, read):
             found.append(index)
             read, written = [], []
         read += [place for place in reads if place.region != "weights"]
         written += writes
     return found
+
+
+def _written(program: Program, index: int, where: Mapping[str, Place]) -> list[Place]:
+    """What a call writes. A kernel that makes its part of every pixel of a concatenation leaves the others' parts alone."""
+    call = program.calls[index]
+    arguments = call.arguments if isinstance(call, TemplateCall) else None
+    window, y = getattr(arguments, "window", None), getattr(arguments, "y", None)
+    if not isinstance(window, Window) or not isinstance(y, Pointer) or call.call.writes != (y.buffer,):
+        return [where[name] for name in call.call.writes]
+    whole, element = where[y.buffer], program.buffers[y.buffer].dtype.bytes
+    first, stride, width = (size * element for size in (number(y.offset), number(window.out_pixel_stride), _channels(arguments)))
+    return [Place(whole.region, whole.offset + first, whole.bytes - first, stride, width)] if width < stride else [whole]
+
+
+def _channels(arguments: object) -> int:
+    """That a kernel writes of each pixel."""
+    words = ("channels",) if hasattr(arguments, "channels") else ("groups", "out_channels")
+    return math.prod(number(getattr(arguments, word)) for word in words)
 
 
 def _meet(some: Sequence[Place], others: Sequence[Place]) -> bool:
