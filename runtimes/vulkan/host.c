@@ -55,12 +55,20 @@ static void release_device(struct gpu *gpu) {
     gpu->vk.vkDestroyDevice(gpu->device, NULL);
 }
 
+/* After this nobody calls the caller's function for messages. */
+static void release_messenger(struct gpu *gpu) {
+    if (gpu->messenger != 0 && gpu->vk.vkDestroyDebugUtilsMessengerEXT != NULL) gpu->vk.vkDestroyDebugUtilsMessengerEXT(gpu->vulkan, gpu->messenger, NULL);
+}
+
 /* Gives everything back, but for a GPU that is still at work after one more time-out: what it may write to must stay. */
 static void release(struct gpu *gpu) {
     if (gpu->pending) finish(gpu);
-    if (gpu->pending) return;
+    if (gpu->pending) {
+        release_messenger(gpu);
+        return;
+    }
     if (gpu->device != NULL) release_device(gpu);
-    if (gpu->messenger != 0 && gpu->vk.vkDestroyDebugUtilsMessengerEXT != NULL) gpu->vk.vkDestroyDebugUtilsMessengerEXT(gpu->vulkan, gpu->messenger, NULL);
+    release_messenger(gpu); /* it heard what layers say of a device that is released */
     if (gpu->vulkan != NULL) gpu->vk.vkDestroyInstance(gpu->vulkan, NULL);
     if (gpu->library != NULL) dlclose(gpu->library);
 }
