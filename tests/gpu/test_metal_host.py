@@ -85,6 +85,19 @@ def test_packages_for_apple_hold_the_host_and_the_shaders(name: str) -> None:
     assert b"MTLMathModeSafe" in files[f"src/{net.name}_metal.m"]
 
 
+@pytest.mark.parametrize("name", ["macos-metal", "ios-metal"])
+def test_packages_for_apple_build_with_cmake_as_far_as_no_sdk_is_needed(name: str, tmp_path: Path, needs: Any) -> None:
+    """Their C with another compiler for the same processor, where it runs too."""
+    needs("cmake", "make", "aarch64-linux-gnu-gcc", "qemu-aarch64", "clang")
+    package = package_of(random_net("resnet"), tmp_path / "package", load_target(name))
+    parse_host(package, "-fobjc-arc", "-fobjc-runtime=macosx-12.0")
+    build = tmp_path / "build"
+    cross = ["-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc", "-DCMAKE_BUILD_TYPE=Debug"]
+    call("cmake", "-S", str(package), "-B", str(build), *cross)
+    call("cmake", "--build", str(build))
+    assert "passed" in call("qemu-aarch64", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu", str(build / f"{NAME}_exam"))
+
+
 # Without a Mac: sources, and a library that says there is no GPU
 
 
