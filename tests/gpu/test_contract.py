@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +14,17 @@ import numpy as np
 import pytest
 
 from edgec.emit.constants import layout_constants
-from edgec.emit.gpu.host import plan_gpu
+from edgec.emit.gpu.dialect import Glsl
+from edgec.emit.gpu.memory import io_offsets
+from edgec.emit.gpu.schedule import schedule
+from edgec.emit.gpu.shaders import shaders
 from edgec.targets import load_target
 from edgec.toolchain import Built, compile_package
 from tests.conftest import require
 from tests.contract.examiner import STRICT, WHOLE, expected_hashes, hashes
 from tests.contract.subjects import FAMILIES, Net, exam_of, program_of, random_float_net, random_net
-from tests.gpu.lavapipe import VARIANTS, compile_all
+from tests.gpu.lavapipe import VARIANTS, Step, compile_all, run_steps
 from tests.gpu.packages import lavapipe, start, write_vulkan_package
-from tests.gpu.programs import run_shaders
 
 TARGET = load_target("linux-vulkan")
 SMALL = TARGET if WHOLE else replace(TARGET, vocabularies=TARGET.vocabularies[:1])  # its CPU half is others' matter
@@ -72,25 +76,26 @@ def test_float_packages_agree_with_onnxruntime(family: str, tmp_path: Path) -> N
         examine(built, variant)
 
 
+@pytest.mark.parametrize("make", [random_net, random_float_net], ids=["int8", "float"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_calls_between_two_barriers_run_in_any_order(family: str) -> None:
+def test_calls_between_two_barriers_run_in_any_order(family: str, make: Callable[[str], Net]) -> None:
     """What synchronization validation cannot know: that the schedule's barriers suffice."""
-    net = random_float_net(family)
-    program = program_of(net, TARGET)
-    layout_constants(program)
-    plan = plan_gpu(program, TARGET)
-    assert plan is not None and len(plan.shaders) == len(plan.calls)
-    groups: list[list[int]] = []
-    for index in range(len(plan.calls)):
-        if not groups or index in plan.schedule.barriers:
-            groups.append([])
-        groups[-1].append(index)
-    backwards = [plan.shaders[index] for group in groups for index in reversed(group)]
-    compile_all((shader.source for shader in backwards), "base")
-    vector = exam_of(net).inputs[0]
-    inputs = [np.asarray(vector[port.name]) for port in program.inputs]
-    for one, other in zip(run_shaders(program, plan.shaders, inputs), run_shaders(program, backwards, inputs), strict=True):
-        np.testing.assert_array_equal(one, other)
+    program = program_of(make(family), TARGET)
+    weights = layout_constants(program)
+    found = shaders(program, TARGET, Glsl(TARGET.signed_activations))
+    plan = schedule(program, ["" if shader is not None else "has none" for shader in found])
+    compile_all((shader.source for shader in found if shader is not None), "base")
+    arena, io = np.random.default_rng(1).integers(0, 64, (2, max(program.arena_bytes, io_offsets(program)[""])), np.uint8)
+    for first, end in plan.segments:
+        starts = [first, *(index for index in sorted(plan.barriers) if first < index < end), end]
+        groups = [[shader for shader in found[a:b] if shader is not None] for a, b in pairwise(starts)]
+        one, other = (
+            run_steps(
+                [Step(shader.source, shader.grid) for group in groups for shader in group[::step]], arena.tobytes(), weights, io.tobytes()
+            )
+            for step in (1, -1)
+        )
+        assert one == other
 
 
 def test_two_instances_at_once_are_both_right(tmp_path: Path) -> None:
