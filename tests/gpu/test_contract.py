@@ -89,11 +89,9 @@ def test_calls_between_two_barriers_run_in_any_order(family: str, make: Callable
     for first, end in plan.segments:
         starts = [first, *(index for index in sorted(plan.barriers) if first < index < end), end]
         groups = [[shader for shader in found[a:b] if shader is not None] for a, b in pairwise(starts)]
+        orders = ([shader for group in groups for shader in group[::step]] for step in (1, -1))
         one, other = (
-            run_steps(
-                [Step(shader.source, shader.grid) for group in groups for shader in group[::step]], arena.tobytes(), weights, io.tobytes()
-            )
-            for step in (1, -1)
+            run_steps([Step(shader.source, shader.grid) for shader in order], arena.tobytes(), weights, io.tobytes()) for order in orders
         )
         assert one == other
 
