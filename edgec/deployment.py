@@ -23,13 +23,14 @@ from edgec.devices.device import Device
 from edgec.devices.errors import BoardLost
 from edgec.devices.exam import examine, verdict
 from edgec.devices.facts import gather, unfit
+from edgec.devices.gpu import examine_gpu, wrong_on_gpu
 from edgec.devices.inventory import Inventory, choose, load_inventory
 from edgec.devices.lock import BoardBusy, hold
 from edgec.devices.parcel import Parcel, open_parcel
 from edgec.errors import DeviceError, EdgecError, GateError, Problem
 from edgec.package import Package
 from edgec.pipeline import Progress
-from edgec.results import ExamResult
+from edgec.results import ExamResult, GpuUse
 
 _STEPS = 4  # connected, examined what it is, sent, passed the exam
 _MOST_BOARDS = 64  # at once
@@ -51,6 +52,7 @@ class Deployed:
     sent_bytes: int = 0
     kept_files: int = 0
     exam: ExamResult | None = None
+    gpu: GpuUse | None = None  # of a package that has shaders
     seconds: float = 0.0
     reason: str = ""
 
@@ -167,11 +169,11 @@ def _deploy(run: _Run, device: Device, connection: Connection) -> Mapping[str, A
         raise Refused(f"refused: {problems[0].what}", problems[1:], where=device.name, hint=problems[0].hint)
     if run.dry_run:
         return {"status": "planned", **_sent(outlook(connection, run.parcel))}
-    exams: list[ExamResult] = []
+    exams: list[dict[str, Any]] = []
 
     def judge(program: str) -> None:
         run.step(device, 3)
-        exams.append(_examined(connection, program))
+        exams.append(_examined(connection, program, parcel))
 
     with hold(connection, _owner()) as lock:
         run.step(device, 2)
@@ -181,7 +183,7 @@ def _deploy(run: _Run, device: Device, connection: Connection) -> Mapping[str, A
             lock.renew()
 
         done = deploy_to(connection, run.parcel, judge=judge, renew=renew)
-    return {"status": "deployed", "exam": exams[-1], **_sent(done)}
+    return {"status": "deployed", **exams[-1], **_sent(done)}
 
 
 def _roll_back(run: _Run, device: Device, connection: Connection) -> Mapping[str, Any]:
@@ -193,16 +195,21 @@ def _roll_back(run: _Run, device: Device, connection: Connection) -> Mapping[str
         run.step(device, 2)
         version = versions.roll_back(connection, name)
         run.step(device, 3)
-        exam = _examined(connection, f"{versions.version_folder(connection, name, version)}/{run.parcel.program}")
-    return {"status": "rolled back", "version": version, "exam": exam}
+        exams = _examined(connection, f"{versions.version_folder(connection, name, version)}/{run.parcel.program}", None)
+    return {"status": "rolled back", "version": version, **exams}
 
 
-def _examined(connection: Connection, program: str) -> ExamResult:
-    """A passed exam; GateError for one that failed."""
+def _examined(connection: Connection, program: str, parcel: Parcel | None) -> dict[str, Any]:
+    """Passed exams, on the GPU too where the parcel has shaders and the board can start it; GateError for one that failed."""
     exam = examine(connection, program)
     if not exam.passed:
         raise GateError(verdict(exam), where=connection.device.name, hint="build the package again; if it stays so, try another target")
-    return exam
+    if parcel is None or not parcel.gpu_calls:
+        return {"exam": exam}
+    use = examine_gpu(connection, program)
+    if error := wrong_on_gpu(use, connection.device.name):
+        raise error
+    return {"exam": exam, "gpu": use}
 
 
 def _sent(done: Deployment) -> dict[str, Any]:

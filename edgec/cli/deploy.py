@@ -47,6 +47,7 @@ def _shown(found: list[Any]) -> rich.table.Table:
     rows = []
     for item in found:
         exam = "" if item.exam is None else f"passed, {item.exam.isa}"
+        exam += "" if item.gpu is None else f", {item.gpu.device}" if item.gpu.device else f", not on the GPU: {item.gpu.reason}"
         travelled = (item.sent_files, f"{item.sent_bytes:,}", item.kept_files) if item.version else ("", "", "")
         rows.append((item.device, item.target, item.status, item.version[:12], *travelled, exam, f"{item.seconds:.1f}"))
     return table("", columns, rows)

@@ -7,9 +7,11 @@ from collections.abc import Collection
 from edgec.devices.connect import program_words
 from edgec.devices.connection import Connection
 from edgec.devices.errors import BoardTimeout
+from edgec.devices.exam import examine, verdict
 from edgec.devices.measure import Options, profile_facts
 from edgec.devices.numbers import number
-from edgec.results import LayerTime
+from edgec.errors import GateError
+from edgec.results import GpuUse, LayerTime
 from edgec.text import last_lines, printable
 
 
@@ -25,6 +27,19 @@ def find_gpu(connection: Connection, program: str) -> tuple[str, str]:
         return name, ""
     said = "; ".join(line.split("_exam: ", 1)[-1] for line in last_lines(answer.errors, 3))
     return "", said or f"the exam program ended with status {answer.status}"
+
+
+def examine_gpu(connection: Connection, program: str, *, isa: str | None = None, threads: int = 1) -> GpuUse:
+    """Whether the board can start the GPU, and what the exam says of it then. Wrong answers are a result that did not pass."""
+    device, reason = find_gpu(connection, program)
+    return GpuUse(device, reason, examine(connection, program, isa=isa, threads=threads, gpu=True) if device else None)
+
+
+def wrong_on_gpu(use: GpuUse, board: str) -> GateError | None:
+    """The error for wrong answers of a GPU; None where there are none."""
+    if use.exam is None or use.exam.passed:
+        return None
+    return GateError(f"{verdict(use.exam)}, on the GPU {use.device}", where=board, hint="update the GPU's driver, or build with --gpu off")
 
 
 def profile_gpu(

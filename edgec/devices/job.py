@@ -20,7 +20,7 @@ from edgec.devices.errors import BoardLost, BoardTimeout
 from edgec.devices.exam import ProgramFailed, examine, verdict
 from edgec.devices.facts import describe, gather, read_state, unfit
 from edgec.devices.gates import Gates
-from edgec.devices.gpu import find_gpu, profile_gpu
+from edgec.devices.gpu import examine_gpu, profile_gpu, wrong_on_gpu
 from edgec.devices.lock import BoardBusy, Lock, hold
 from edgec.devices.measure import Options, measure, pinned, profile, sweep
 from edgec.devices.parcel import Parcel
@@ -181,14 +181,11 @@ def _examine(connection: Connection, options: Options, draft: _Draft, tell: Tell
             raise GateError(f"{verdict(draft.exam)}, on {threads} threads", where=board, hint=hint)
     if not draft.parcel.gpu_calls or options.gpu == "off":
         return
-    draft.gpu = GpuUse(*find_gpu(connection, program))
-    if draft.gpu.device:
-        tell(f"examining {draft.parcel.facts.name} on the GPU")
-        draft.gpu = replace(draft.gpu, exam=examine(connection, program, isa=options.isa, threads=max(options.threads), gpu=True))
-        if draft.gpu.exam is not None and not draft.gpu.exam.passed:
-            what = f"{verdict(draft.gpu.exam)}, on the GPU {draft.gpu.device}"
-            raise GateError(what, where=board, hint="update the GPU's driver, or leave it out with --gpu off")
-    elif options.gpu == "on":
+    tell(f"examining {draft.parcel.facts.name} on the GPU")
+    draft.gpu = examine_gpu(connection, program, isa=options.isa, threads=max(options.threads))
+    if error := wrong_on_gpu(draft.gpu, board):
+        raise error
+    if options.gpu == "on" and not draft.gpu.device:
         raise ProgramFailed(f"the GPU cannot be used: {draft.gpu.reason}", where=board, hint="install its driver there, or give --gpu auto")
 
 

@@ -84,7 +84,7 @@ def test_every_call_has_a_time_on_both_sides(lab: Lab) -> None:
 def test_results_hold_both_and_the_page_shows_them(lab: Lab) -> None:
     assert read_results(lab.bench.results) == list(lab.bench.records)
     page = lab.bench.report.read_text()
-    assert page.count("llvmpipe") >= 3 and ">GPU<" in page
+    assert page.count("llvmpipe") >= 3 and ">GPU<" in page and ">on the GPU<" in page
 
 
 def test_results_from_before_there_were_gpus_are_read(lab: Lab) -> None:
@@ -141,6 +141,12 @@ def test_results_of_something_else_decide_nothing(lab: Lab, tmp_path: Path) -> N
         edgec.build(DIGITS / "digits.onnx", calib=CALIB, **{**words, "gpu": bare})  # type: ignore[arg-type]
 
 
+def test_a_deployment_proves_both_halves(lab: Lab) -> None:
+    (done,) = edgec.deploy(lab.package, inventory=lab.folder / "devices.yaml")
+    assert done.status == "deployed" and done.exam is not None and done.gpu is not None and done.gpu.exam is not None
+    assert done.gpu.exam.hashes == done.exam.hashes and "llvmpipe" in done.gpu.device
+
+
 def run(folder: Path, package: Package, **options: object) -> Job:
     device = Device("desk", "linux-vulkan", "local", work=str(folder / "work"))
     task = Task(device, (open_parcel(package.directory),), replace(QUICK, **options), Gates(), None, "a test")  # type: ignore[arg-type]
@@ -170,7 +176,8 @@ def test_wrong_answers_of_the_gpu_fail_the_job(lab: Lab, tmp_path: Path) -> None
     real.write_bytes(parcel.files[parcel.program])
     real.chmod(0o755)
     wrong = 's/"passed": true/"passed": false/g; s/"weights_passed": false/"weights_passed": true/'
-    script = f'#!/bin/sh\ncase "$*" in *--gpu-name*) exec {real} "$@";; *--gpu*) {real} "$@" | sed \'{wrong}\'; exit 1;; esac\nexec {real} "$@"\n'
+    cases = f'*--gpu-name*) exec {real} "$@";; *--gpu*) {real} "$@" | sed \'{wrong}\'; exit 1;; *) exec {real} "$@";;'
+    script = f'#!/bin/sh\ncase "$*" in {cases} esac\n'
     device = Device("desk", "linux-vulkan", "local", work=str(tmp_path / "work"))
     changed = replace(parcel, files={**parcel.files, parcel.program: script.encode()})
     (_, job) = run_task(Task(device, (changed,), QUICK, Gates(), None, "a test"))
@@ -182,7 +189,7 @@ def test_asking_for_the_gpu_of_packages_that_have_nothing_for_one_is_refused(tmp
     package = edgec.build(DIGITS / "digits.onnx", target="host", calib=CALIB, samples=8, out=tmp_path / "package")
     with pytest.raises(UsageError, match="nothing of these packages runs on a GPU"):
         edgec.bench(package.directory, gpu="on", out=tmp_path / "out")
-    with pytest.raises(UsageError, match="did you mean 'on'|auto"):
+    with pytest.raises(UsageError, match="'yes' for the GPU"):
         edgec.bench(package.directory, gpu="yes", out=tmp_path / "out")
 
 
