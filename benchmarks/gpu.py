@@ -21,8 +21,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -45,7 +46,8 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class Line:
-    """A row of the table. difference: the worst of an fp32 exam. loads_per_mac: of the convolutions and products."""
+    """A row of the table. difference: the worst of an exam. loads_per_mac: words that convolutions and products read. messages: of core
+    and of synchronization validation."""
 
     model: str
     precision: str
@@ -65,13 +67,14 @@ class Line:
     one_thread_us: float = 0.0
     all_threads_us: float = 0.0
     onnxruntime_us: float = 0.0
+    because: str = ""
     device: str = ""
 
 
 def main() -> int:
     options = parse()
     lines = []
-    print(" ".join(f"{name:>{width}}" for name, width in columns()), flush=True)
+    print(heading(), flush=True)
     for subject in SUBJECTS:
         if any(name in subject.name for name in (options.only or NAMES)):
             for precision in options.precision:
@@ -79,6 +82,9 @@ def main() -> int:
                 print(row(lines[-1]), flush=True)
     if options.json:
         options.json.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n", encoding="utf-8")
+    for line in lines:
+        if line.because:
+            print(f"{line.model} {line.precision} on the CPU: {line.because}")
     for device in sorted({line.device for line in lines if line.device}):
         print(f"on {device}, {options.target}, {os.cpu_count()} threads at most")
     return int(any(line.verdict != "ok" for line in lines) or not lines)
@@ -107,7 +113,8 @@ def measure(subject: Subject, precision: str, options: argparse.Namespace) -> Li
     try:
         shape = {name: array.shape for name, array in feeds[0].items()}
         calibration = (lambda: iter(feeds[3:])) if precision == "int8" else None
-        package = edgec.build(path, target=options.target, precision=precision, calib=calibration, out=work / "net", shape=shape, name="net")
+        build = {"target": options.target, "precision": precision, "calib": calibration, "shape": shape}
+        package = edgec.build(path, **build, out=work / "net", name="net")
         return examined(subject.name, precision, package, options, theirs(path, feeds[0], options))
     except (EdgecError, subprocess.SubprocessError) as problem:
         return Line(subject.name, precision, str(problem).replace("\n", " ")[:200])
@@ -132,12 +139,14 @@ def examined(name: str, precision: str, package: edgec.Package, options: argpars
     facts = package.manifest["gpu"]
     on_gpu = [call for call in facts["calls"] if call["on"] == "gpu"]
     products = [call for call in on_gpu if call["macs"]]
+    because = Counter(call["because"] for call in facts["calls"] if call["on"] == "cpu")
+    reasons = ", ".join(f"{count} {words}" for words, count in because.items())
     return Line(
         name, precision, "; ".join(problems) or "ok", len(on_gpu), len(facts["calls"]) - len(on_gpu), len(facts["segments"]),
         len(facts["barriers"]), facts["shaders"], spirv_bytes(package.directory) / 1024,
         sum(call["loads"] for call in products) / max(sum(call["macs"] for call in products), 1),
         max(output["difference"] for vector in there["vectors"] for output in vector["outputs"]), messages, start, cached,
-        speeds["gpu"], speeds["one"], speeds["all"], onnxruntime_us, there["gpu"],
+        speeds["gpu"], speeds["one"], speeds["all"], onnxruntime_us, reasons, there["gpu"],
     )  # fmt: skip
 
 
@@ -217,17 +226,34 @@ def theirs(path: Path, one: Feed, options: argparse.Namespace) -> float:
     return median(times) * 1e6
 
 
-def columns() -> list[tuple[str, int]]:
-    """Names and widths."""
-    return [(field.name, 18 if field.name == "model" else max(len(field.name), 6)) for field in fields(Line) if field.name != "device"]
+# field of Line -> (heading, format)
+COLUMNS = {
+    "model": ("model", "<18"),
+    "precision": ("", "<4"),
+    "gpu_calls": ("gpu", "4"),
+    "cpu_calls": ("cpu", "4"),
+    "segments": ("segments", "8"),
+    "barriers": ("barriers", "8"),
+    "spirv_kib": ("SPIR-V KiB", "10.0f"),
+    "loads_per_mac": ("loads/MAC", "9.4f"),
+    "difference": ("differs", "8.1e"),
+    "messages": ("messages", ">8"),
+    "start_ms": ("start ms", "8.0f"),
+    "cached_ms": ("cached ms", "9.0f"),
+    "gpu_us": ("GPU us", "10.0f"),
+    "one_thread_us": ("1 thread us", "11.0f"),
+    "all_threads_us": ("threads us", "10.0f"),
+    "onnxruntime_us": ("CUDA us", "7.0f"),
+    "verdict": ("", ""),
+}
+
+
+def heading() -> str:
+    return " ".join(f"{words:{'<' if '<' in form else '>'}{form.strip('<>ef').split('.')[0]}}" for words, form in COLUMNS.values())
 
 
 def row(line: Line) -> str:
-    values = {name: getattr(line, name) for name, _ in columns()}
-    return " ".join(
-        f"{value:>{width}.4g}" if isinstance(value, float) else f"{value:>{width}}"
-        for (_, width), value in zip(columns(), values.values(), strict=True)
-    )
+    return " ".join(f"{getattr(line, name):{form}}" for name, (_, form) in COLUMNS.items())
 
 
 if __name__ == "__main__":
