@@ -28,6 +28,14 @@ def test_the_preprocess_table_is_carried(tmp_path: Path) -> None:
     assert resolve({}, {}, tmp_path).preprocess == {"mean": [0.5]}
 
 
+@pytest.mark.parametrize(("word", "value"), [('"on"', "on"), ("false", "off"), ('"bench/results.jsonl"', Path("bench/results.jsonl"))])
+def test_the_gpu_takes_a_word_or_results_beside_the_file(tmp_path: Path, word: str, value: str | Path) -> None:
+    (tmp_path / "edgec.toml").write_text(f"[build]\ngpu = {word}\n")
+    assert resolve({}, {}, tmp_path).gpu == (tmp_path / value if isinstance(value, Path) else value)
+    with pytest.raises(UsageError, match=r"auto, on, off, or the results\.jsonl"):
+        resolve({"gpu": "perhaps"}, {}, tmp_path)
+
+
 def test_every_problem_is_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "edgec.toml").write_text('[build]\nprecison = "int8"\nsamples = 0\n[biuld]\n')
     with pytest.raises(UsageError) as caught:

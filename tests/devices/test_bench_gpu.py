@@ -12,17 +12,17 @@ import pytest
 import edgec
 from edgec.cli.main import main
 from edgec.devices.device import Device
-from edgec.devices.gates import Gates
+from edgec.devices.gates import Gates, make_gates
 from edgec.devices.job import Task, run_task
 from edgec.devices.measure import Options
 from edgec.devices.parcel import open_parcel
 from edgec.devices.validity import spoiled
 from edgec.errors import UsageError
 from edgec.package import Package
-from edgec.results import GpuUse, Job, Latency, State, from_line, read_results, to_line
+from edgec.results import GpuUse, Job, Latency, State, Versus, from_line, read_results, to_line
 from tests.conftest import require
 from tests.devices.conftest import DIGITS
-from tests.gpu.packages import lavapipe
+from tests.gpu.packages import lavapipe, start
 
 CALIB = str(DIGITS / "calibration.npz")
 QUICK = Options(seconds=0.04, runs=6, rounds=2, repeats=0, profile=True)
@@ -125,6 +125,47 @@ def test_what_was_really_measured_here_decides_every_call(lab: Lab, tmp_path: Pa
     assert main([*words, "--no-compile", "-o", str(tmp_path / "out")]) == 0
     calls = Package(tmp_path / "out").manifest["gpu"]["calls"]
     assert all(call["because"].startswith("measured: CPU ") for call in calls)
+
+
+def test_calls_given_one_by_one_are_without_a_message_of_the_validation_layers(lab: Lab) -> None:
+    (program,) = lab.package.directory.glob("build/*_exam")
+    facts = json.loads(start([program, "--json", "--gpu", "--profile", "0.05"], lavapipe("synchronization")).stdout)
+    assert "llvmpipe" in facts["gpu"] and facts["wait_us"] > 0 and len(facts["calls_us"]) == len(lab.job.profile)
+
+
+def test_a_package_for_the_processor_is_compared_in_the_way_that_both_have(lab: Lab, tmp_path: Path) -> None:
+    alone = edgec.build(DIGITS / "digits.onnx", target="linux-vulkan", calib=CALIB, gpu="off", out=tmp_path / "alone")
+    assert not alone.has_gpu and {call["on"] for call in alone.manifest["gpu"]["calls"]} == {"cpu"}
+    device = Device("desk", "linux-vulkan", "local", work=str(tmp_path / "work"))
+    parcels = tuple(open_parcel(one.directory) for one in (lab.package, alone))
+    *_, first, second, versus = run_task(Task(device, parcels, QUICK, Gates(), None, "a test"))
+    assert isinstance(first, Job) and isinstance(second, Job) and isinstance(versus, Versus)
+    assert (latencies(first), latencies(second)) == ([(1, False), (1, True)], [(1, False)])
+    assert second.gpu is None and versus.low <= versus.ratio <= versus.high
+    assert versus.ratio > 0.05, "against the GPU in software it would be a thousandth"
+
+
+def test_an_earlier_measurement_on_the_gpu_is_compared_with_one_on_the_gpu(lab: Lab) -> None:
+    gates = make_gates(faster_than=lab.bench.results)
+    *_, on_gpu = lab.job.latencies
+    (gate,) = gates.judge("desk", "digits", [replace(on_gpu, medians_us=(0.1, 0.1))], None)
+    assert gate.passed and "2 threads and the GPU" in gate.value
+    (unknown,) = gates.judge("desk", "digits", [replace(on_gpu, threads=1)], None)
+    assert not unknown.passed and "no measurement of this number of threads" in unknown.value
+
+
+def test_the_memory_of_a_driver_breaks_no_promise_of_the_processor(lab: Lab) -> None:
+    most = max(one.rss_bytes for one in lab.job.latencies if not one.gpu)
+    assert lab.job.latencies[-1].rss_bytes > most
+    (gate,) = make_gates(max_rss=most).judge("desk", "digits", lab.job.latencies, None)
+    assert gate.passed
+
+
+def test_measurements_of_several_boards_are_refused(lab: Lab, tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text("".join(to_line(one) + "\n" for one in (*lab.bench.records, replace(lab.job, device="shelf"))))
+    with pytest.raises(UsageError, match="several boards: desk, shelf"):
+        edgec.build(DIGITS / "digits.onnx", target="linux-vulkan", calib=CALIB, gpu=path, out=tmp_path / "out", compile=False)
 
 
 def test_results_of_something_else_decide_nothing(lab: Lab, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_each_piece_of_work_is_waited_for() -> None:
 
 def test_without_a_measurement_all_or_nothing_is_chosen() -> None:
     assert EVERYTHING.reasons([True, False]) == ((True, ""), (False, ""))
-    assert Choice(gpu=False).reasons([True, False]) == ((False, "everything was asked to be on the CPU"), (False, ""))
+    assert Choice(gpu=False).reasons([True, False]) == ((False, "the build keeps everything on the CPU"), (False, ""))
 
 
 def test_reasons_say_what_was_measured() -> None:

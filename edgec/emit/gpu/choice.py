@@ -33,7 +33,7 @@ class Choice:
     def reasons(self, can: Sequence[bool]) -> tuple[tuple[bool, str], ...]:
         """For each call, which a GPU can do or not: whether it does, and why in words; "" where nothing was chosen."""
         if self.measured is None or not self.gpu:
-            return tuple((self.gpu and able, "" if self.gpu or not able else "everything was asked to be on the CPU") for able in can)
+            return tuple((self.gpu and able, "" if self.gpu or not able else "the build keeps everything on the CPU") for able in can)
         times = self.measured
         known = [able and us is not None for able, us in zip(can, times.gpu_us, strict=True)]
         places = choose_places(times.cpu_us, [us or 0.0 for us in times.gpu_us], times.wait_us, known)
