@@ -50,8 +50,8 @@ def run(command: str, folder: Path) -> str:
 
 
 def test_every_block_of_the_readme_works_in_order(folder: Path, needs: Callable[..., None]) -> None:
-    """The foreign board needs its compiler and emulator."""
-    needs("aarch64-linux-gnu-gcc", "qemu-aarch64")
+    """The foreign board needs its compiler and emulator, the GPU a compiler of shaders and Mesa's Vulkan on the CPU."""
+    needs("aarch64-linux-gnu-gcc", "qemu-aarch64", "glslangValidator")
     outputs: dict[str, str] = {}
     for language, body in BLOCK.findall(README):
         if language == "c":
@@ -65,6 +65,7 @@ def test_every_block_of_the_readme_works_in_order(folder: Path, needs: Callable[
                 outputs[line] = run(STANDS_FOR.get(line, line), folder)
     assert "edgec int8" in outputs["make demo"] and "98." in outputs["make demo"] and "latency" in outputs["make demo"]
     assert re.match(r"done with \w+: logits\[0\] = -?\d", outputs["./app"])
+    assert "passed: 3 vectors" in outputs["digits-gpu/build/digits_exam --gpu"]
     assert (folder / "logits.npz").exists() and (folder / "digits-rpi4-int8").is_dir()
     for line in section("A first package").splitlines():
         for path in re.findall(r"`([\w./*]+)`", line.split("|")[1]) if line.startswith("| `") else []:
