@@ -38,10 +38,6 @@ class DType(Enum):
     def is_float(self) -> bool:
         return self.value.startswith("float")
 
-    @property
-    def is_8_bit(self) -> bool:
-        return self in (DType.INT8, DType.UINT8)
-
     @staticmethod
     def of(array: np.ndarray) -> DType:
         return DType(array.dtype.name)

@@ -14,6 +14,7 @@ import pytest
 import edgec
 from edgec.devices.connect import connect
 from edgec.devices.connection import Connection
+from edgec.devices.device import Device
 from edgec.targets import load_target
 from edgec.toolchain import compile_package
 from tests.conftest import require
@@ -70,6 +71,16 @@ def connection(board: Board) -> Iterator[Connection]:
         yield line
     finally:
         line.close()
+
+
+@pytest.fixture(params=["local", "ssh"])
+def empty_board(request: pytest.FixtureRequest, tmp_path: Path) -> Device:
+    """An empty board: a folder of this machine, or one behind a real sshd."""
+    work = str(tmp_path / "work")
+    if request.param == "local":
+        return Device("board", "host", "local", work=work)
+    board: Board = request.getfixturevalue("shared_board")
+    return board.device(work=work)
 
 
 @pytest.fixture(scope="session")

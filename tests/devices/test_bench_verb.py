@@ -5,40 +5,26 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import edgec
 from edgec.cli.main import main
 from edgec.devices.device import Device, Limits
-from edgec.devices.entry import entry_text
 from edgec.results import Job, read_results
+from tests.cli.conftest import Ended, Program
 from tests.devices.boards import Board
+from tests.devices.inventories import keep
 
 DIGITS = Path(__file__).parents[2] / "examples/digits"
 QUICK = ("--seconds", "0.04", "--runs", "10", "--rounds", "2", "--threads", "1")
 
 
-@dataclass(frozen=True)
-class Ended:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        return dict(json.loads(self.out))
-
-
-Bench = Callable[..., Ended]
-
-
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Bench:
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Program:
     """`edgec bench`, quickly, in this process and a folder with the example model and its data; boards keep their files there too."""
     monkeypatch.delenv("EDGEC_DEVICES", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -54,17 +40,11 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
     return call
 
 
-def keep(*entries: Device) -> None:
-    """An inventory in the current folder."""
-    text = "".join(f"  {line}\n" for device in entries for line in entry_text(device).splitlines())
-    Path("devices.yaml").write_text(f"devices:\n{text}")
-
-
 def jobs(folder: str) -> list[Job]:
     return [record for record in read_results(Path(folder) / "results.jsonl") if isinstance(record, Job)]
 
 
-def test_a_model_is_benched_on_this_machine_without_any_set_up(bench: Bench) -> None:
+def test_a_model_is_benched_on_this_machine_without_any_set_up(bench: Program) -> None:
     done = bench("digits.onnx", "--all")
     assert done.code == 0, done.err
     (job,) = jobs("bench-digits")
@@ -76,7 +56,7 @@ def test_a_model_is_benched_on_this_machine_without_any_set_up(bench: Bench) -> 
     assert Path("bench-digits/packages/digits-host-fp32/manifest.json").is_file()
 
 
-def test_a_second_bench_leaves_the_first_alone_and_a_resumed_one_has_nothing_to_do(bench: Bench, package: Callable[..., Path]) -> None:
+def test_a_second_bench_leaves_the_first_alone_and_a_resumed_one_has_nothing_to_do(bench: Program, package: Callable[..., Path]) -> None:
     shutil.copytree(package(), "digits")
     assert [bench("digits").code, bench("digits").code] == [0, 0]
     first, second = jobs("bench-digits"), jobs("bench-digits-2")
@@ -87,7 +67,7 @@ def test_a_second_bench_leaves_the_first_alone_and_a_resumed_one_has_nothing_to_
     assert again.code == 2 and "--resume" in again.err
 
 
-def test_int8_and_float_side_by_side_judged_by_a_data_set(bench: Bench, package: Callable[..., Path]) -> None:
+def test_int8_and_float_side_by_side_judged_by_a_data_set(bench: Program, package: Callable[..., Path]) -> None:
     done = bench(
         package(precision="fp32"), package(), "--model", "digits.onnx", "--data", "evaluation.npz", "--labels", "labels", "--samples", 30,
         "--min-agreement", "90%", "--min-top1", 0.9, "--max-latency", "1s", "--max-rss", "1GB", "--profile", "--json", "-o", "ab",
@@ -101,7 +81,7 @@ def test_int8_and_float_side_by_side_judged_by_a_data_set(bench: Bench, package:
     assert "samples_us" not in found["jobs"][0]["latencies"][0] and jobs("ab")[0].latencies[0].samples_us
 
 
-def test_a_broken_promise_ends_with_1_and_its_reason(bench: Bench, package: Callable[..., Path]) -> None:
+def test_a_broken_promise_ends_with_1_and_its_reason(bench: Program, package: Callable[..., Path]) -> None:
     done = bench(package(), "--max-latency", "1ns", "-o", "out")
     assert done.code == 1
     assert (
@@ -111,7 +91,7 @@ def test_a_broken_promise_ends_with_1_and_its_reason(bench: Bench, package: Call
     assert bench(package(), "--max-latency", "1ns", "-o", "out2", "--json").json["exit_code"] == 1
 
 
-def test_speed_is_compared_with_earlier_results(bench: Bench, package: Callable[..., Path]) -> None:
+def test_speed_is_compared_with_earlier_results(bench: Program, package: Callable[..., Path]) -> None:
     assert bench(package(), "-o", "before").code == 0
     path = Path("before/results.jsonl")
     facts, job = [json.loads(line) for line in path.read_text().splitlines()]
@@ -122,7 +102,7 @@ def test_speed_is_compared_with_earlier_results(bench: Bench, package: Callable[
         assert done.code == code and "95 % interval" in done.out
 
 
-def test_a_lost_board_ends_with_5_and_the_others_have_their_results(bench: Bench, package: Callable[..., Path], board: Board) -> None:
+def test_a_lost_board_ends_with_5_and_the_others_have_their_results(bench: Program, package: Callable[..., Path], board: Board) -> None:
     dead = replace(board.device("dead", limits=Limits(connect=2)), port=board.port + 1 if board.port < 65535 else 1)
     keep(Device("here", "host", "local", work="work"), board.device("shelf"), dead)
     done = bench(package(), "--all", "--retries", "0", "-o", "out")
@@ -133,7 +113,7 @@ def test_a_lost_board_ends_with_5_and_the_others_have_their_results(bench: Bench
     assert worse.code == 1, "a broken promise weighs more than a board that is gone"
 
 
-def test_entries_that_are_one_board_take_turns(bench: Bench, package: Callable[..., Path]) -> None:
+def test_entries_that_are_one_board_take_turns(bench: Program, package: Callable[..., Path]) -> None:
     """They share its lock; neither finds the other's bench in its way."""
     keep(*(Device(name, "host", "emulated", prefix=("env",), work="work") for name in ("one", "two", "three")))
     assert bench(package(), "--all", "-o", "out").code == 0
@@ -141,7 +121,7 @@ def test_entries_that_are_one_board_take_turns(bench: Bench, package: Callable[.
     assert len(spans) == 3 and all(before[1] <= after[0] for before, after in pairwise(spans))
 
 
-def test_a_package_for_another_processor_is_refused(bench: Bench, package: Callable[..., Path]) -> None:
+def test_a_package_for_another_processor_is_refused(bench: Program, package: Callable[..., Path]) -> None:
     done = bench(package("linux-arm64"), "-o", "out")
     (job,) = jobs("out")
     assert done.code == 5 and job.status == "refused" and "aarch64" in job.reason
@@ -165,27 +145,29 @@ def test_a_package_for_another_processor_is_refused(bench: Bench, package: Calla
     ],
     ids=lambda value: " ".join(value),
 )
-def test_what_cannot_be_benched_is_said_before_any_work(bench: Bench, arguments: list[str], words: list[str]) -> None:
+def test_what_cannot_be_benched_is_said_before_any_work(bench: Program, arguments: list[str], words: list[str]) -> None:
     done = bench("digits.onnx", "-o", "out", *arguments)
     assert done.code == 2 and all(word in done.err for word in words), done.err
     assert not Path("out").exists() and not Path(".cache").exists()
 
 
-def test_a_baseline_without_the_chosen_boards_is_said_before_any_work(bench: Bench, package: Callable[..., Path]) -> None:
+def test_a_baseline_without_the_chosen_boards_is_said_before_any_work(bench: Program, package: Callable[..., Path]) -> None:
     assert bench(package(), "-o", "before").code == 0
     keep(Device("attic", "host", "local", work="work"))
     done = bench(package(), "--faster-than", "before/results.jsonl", "-o", "after")
     assert done.code == 2 and "no measurement of attic" in done.err and not Path("after").exists()
 
 
-def test_a_package_needs_its_model_to_be_judged_and_must_be_another_one_to_be_compared(bench: Bench, package: Callable[..., Path]) -> None:
+def test_a_package_needs_its_model_to_be_judged_and_must_be_another_one_to_be_compared(
+    bench: Program, package: Callable[..., Path]
+) -> None:
     done = bench(package(), "--data", "evaluation.npz", "-o", "out")
     assert done.code == 2 and "--model" in done.err
     twice = bench(package(), package(), "-o", "out")
     assert twice.code == 2 and "the same package twice" in twice.err
 
 
-def test_the_python_function_gives_the_same_records(bench: Bench, package: Callable[..., Path]) -> None:
+def test_the_python_function_gives_the_same_records(bench: Program, package: Callable[..., Path]) -> None:
     found = edgec.bench(package(), out="out", seconds=0.04, runs=10, rounds=2, threads=[1], max_latency=0.001)
     assert found.exit_code == 1 and [job.status for job in found.failures] == ["failed"]
     assert list(found.records) == read_results(found.results) and found.report.is_file()

@@ -17,21 +17,13 @@ from edgec.devices.device import Device
 from edgec.devices.exam import ProgramFailed, examine
 from edgec.devices.parcel import Parcel, open_parcel
 from edgec.errors import DeviceError, GateError
-from tests.devices.boards import Board
 
 Packages = Callable[..., Path]
 
 
-@pytest.fixture(params=["local", "ssh"])
-def line(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connection]:
-    """An empty board: a folder of this machine, or one behind a real sshd."""
-    work = str(tmp_path / "work")
-    if request.param == "local":
-        device = Device("here", "host", "local", work=work)
-    else:
-        board: Board = request.getfixturevalue("shared_board")
-        device = board.device(work=work)
-    connection = connect(device)
+@pytest.fixture
+def line(empty_board: Device) -> Iterator[Connection]:
+    connection = connect(empty_board)
     yield connection
     connection.close()
 

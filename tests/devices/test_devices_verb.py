@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import socket
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,22 +18,10 @@ from edgec.devices.entry import entry_text
 from edgec.devices.inventory import load_inventory
 from edgec.errors import UsageError
 from edgec.targets import host_name
+from tests.cli.conftest import Ended, Program
 from tests.devices.boards import Board
+from tests.devices.inventories import keep
 from tests.devices.phones import adb_server, phone
-
-
-@dataclass(frozen=True)
-class Ended:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        return dict(json.loads(self.out))
-
-
-Program = Callable[..., Ended]
 
 
 @pytest.fixture
@@ -51,13 +36,6 @@ def devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
         return Ended(code, *capfd.readouterr())
 
     return call
-
-
-def keep(*entries: Device) -> Path:
-    """An inventory in the current folder."""
-    text = "".join(f"  {line}\n" for device in entries for line in entry_text(device).splitlines())
-    Path("devices.yaml").write_text(f"devices:\n{text}")
-    return Path("devices.yaml")
 
 
 def closed_port() -> int:

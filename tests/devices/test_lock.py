@@ -27,19 +27,13 @@ from tests.devices.interposed import Interposed, dying_at
 Open = Callable[..., Connection]
 
 
-@pytest.fixture(params=["local", "ssh"])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+@pytest.fixture
+def opened(empty_board: Device) -> Iterator[Open]:
     """Opens further lines to one and the same empty board; takes fields of Limits."""
-    work = str(tmp_path / "work")
-    if request.param == "local":
-        device = Device("board", "host", "local", work=work)
-    else:
-        board: Board = request.getfixturevalue("shared_board")
-        device = board.device(work=work)
     with ExitStack() as stack:
 
         def make(**limits: float) -> Connection:
-            line = connect(replace(device, limits=replace(device.limits, **limits)))
+            line = connect(replace(empty_board, limits=replace(empty_board.limits, **limits)))
             stack.callback(line.close)
             return line
 
@@ -61,6 +55,13 @@ def leave(line: Connection, **changes: Any) -> None:
     facts = {"owner": "ada@lab", "token": "t", "boot": now.boot, "uptime_s": now.uptime_s - 1, "limit_s": 600.0, **changes}
     lock_file(line).parent.mkdir(parents=True, exist_ok=True)
     lock_file(line).write_text(json.dumps(facts))
+
+
+def tick(line: Connection) -> None:
+    """Wait until the board's clock, which counts hundredths of a second, has moved on."""
+    start = moment(line).uptime_s
+    while moment(line).uptime_s == start:
+        time.sleep(0.005)
 
 
 def test_a_free_board_is_taken_and_given_back(line: Connection) -> None:
@@ -131,6 +132,7 @@ def test_a_lock_file_that_cannot_be_read_is_respected_until_its_time_is_over(ope
             raise AssertionError("two users")
     assert lock_file(line).read_bytes() == content
     impatient = opened(lock=1e-6)
+    tick(impatient)
     with hold(impatient, "bob"):
         assert json.loads(lock_file(line).read_text())["owner"] == "bob"
 
@@ -192,19 +194,22 @@ def test_a_late_sign_of_life_keeps_the_board_when_nobody_wanted_it(opened: Open)
 
 def test_a_lock_that_was_taken_over_cannot_be_renewed_and_is_left_alone(opened: Open) -> None:
     line, other = opened(lock=1e-6), opened()
-    with hold(line, "ada") as lock, hold(other, "bob") as theirs:
-        with pytest.raises(DeviceError, match="lock was lost") as caught:
-            lock.renew()
-        assert (caught.value.where, bool(caught.value.hint)) == ("board", True)
-        lock.release()
-        theirs.renew()
-        assert json.loads(lock_file(line).read_text())["owner"] == "bob"
+    with hold(line, "ada") as lock:
+        tick(line)
+        with hold(other, "bob") as theirs:
+            with pytest.raises(DeviceError, match="lock was lost") as caught:
+                lock.renew()
+            assert (caught.value.where, bool(caught.value.hint)) == ("board", True)
+            lock.release()
+            theirs.renew()
+            assert json.loads(lock_file(line).read_text())["owner"] == "bob"
 
 
 def test_who_claims_a_stale_lock_is_the_only_one_to_replace_it(opened: Open) -> None:
     """The claimer stops between its claim and the takeover: nobody else may go on, not even the owner that comes back to life."""
     line, other = opened(lock=1e-6), opened()
     with hold(line, "ada") as late:
+        tick(line)
         content = lock_file(line).read_bytes()
         assert locks._claim(other, content, moment(other))
         with pytest.raises(BoardBusy, match="takes over from ada"), hold(opened(), "carol"):

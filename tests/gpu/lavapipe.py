@@ -128,7 +128,8 @@ def _numbered(source: str) -> str:
     return "\n".join(f"{number:4} {line}" for number, line in enumerate(source.splitlines(), 1))
 
 
-def _driver() -> Path:
+def driver() -> Path:
+    """Mesa's device in software, as Vulkan's loader wants it named."""
     drivers = [path for folder in _DRIVERS for path in sorted(folder.glob("lvp_icd*.json"))]
     if not drivers:
         require("mesa-vulkan-drivers")
@@ -138,7 +139,7 @@ def _driver() -> Path:
 @cache
 def _device() -> ctypes.CDLL:
     require("gcc", "glslangValidator", "spirv-val")
-    os.environ["VK_ICD_FILENAMES"] = os.environ["VK_DRIVER_FILES"] = str(_driver())
+    os.environ["VK_ICD_FILENAMES"] = os.environ["VK_DRIVER_FILES"] = str(driver())
     folder = Path(tempfile.mkdtemp(prefix="edgec-lavapipe-"))
     try:
         object_file = folder / "lavapipe.so"

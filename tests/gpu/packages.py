@@ -13,8 +13,8 @@ from edgec.toolchain import compile_shaders
 from tests.conftest import require
 from tests.contract.examiner import write_package
 from tests.contract.subjects import Net, exam_of
+from tests.gpu.lavapipe import driver
 
-DRIVERS = (Path("/usr/share/vulkan/icd.d"), Path("/etc/vulkan/icd.d"))
 # "core" and "synchronization" are what the validation layers look at. The latter takes a dispatch to use every byte of its buffers.
 VALIDATION = {
     "": {},
@@ -39,10 +39,7 @@ def write_vulkan_package(folder: Path, net: Net, target: Target, weights: str = 
 
 def lavapipe(validation: str = "") -> dict[str, str]:
     """The environment in which Mesa's device in software is the only one."""
-    drivers = [path for folder in DRIVERS for path in sorted(folder.glob("lvp_icd*.json"))]
-    if not drivers:
-        require("mesa-vulkan-drivers")
-    return {"VK_ICD_FILENAMES": str(drivers[0]), "VK_DRIVER_FILES": str(drivers[0]), **VALIDATION[validation]}
+    return {"VK_ICD_FILENAMES": str(driver()), "VK_DRIVER_FILES": str(driver()), **VALIDATION[validation]}
 
 
 def start(

@@ -9,7 +9,7 @@ from edgec.targets import Target
 
 
 def place(program: Program, target: Target) -> tuple[str, ...]:
-    """For each call of a planned Program "" when it runs on the GPU, else why it stays on the CPU ("computes with int64").
+    """For each call of a planned Program "" when it runs on the GPU, else why it stays on the CPU ("computes with float64").
 
     The answer is the same for every dialect: a call has a shader in all of them or in none.
     """

@@ -36,7 +36,11 @@ def shaders_or_reasons(program: Program, target: Target, dialect: Dialect) -> tu
         try:
             if isinstance(call, LoopCall):
                 return loop_shader(program, index, call, where, dialect, exact)
-            return int8_shader(program, index, call, dialect) or float_shader(program, index, call, dialect) or "has no shader yet"
+            return (
+                int8_shader(program, index, call, dialect)
+                or float_shader(program, index, call, dialect)
+                or "needs more workgroups than every GPU has"
+            )
         except NoShaderForm as reason:
             return str(reason)
 
