@@ -12,7 +12,6 @@ from edgec.emit.constants import ALIGNMENT, assembly, c_source, layout_constants
 from edgec.emit.gpu.choice import EVERYTHING, Choice
 from edgec.emit.gpu.host import GPU_STATUSES, GpuPlan, describe_gpu, gpu_context, plan_gpu, port_context
 from edgec.emit.gpu.metal import metal_files
-from edgec.emit.gpu.variants import VARIANTS
 from edgec.emit.gpu.vulkan import vulkan_files, vulkan_variants
 from edgec.emit.kernels import has_wide_loops, render_kernel_header, render_kernels
 from edgec.emit.manifest import SCHEMA_VERSION, describe, finish_manifest, sha256, to_json
@@ -178,7 +177,6 @@ def _context(program: Program, target: Target, weights: str, weights_bytes: int,
         ],
         "calls": len(program.calls),
         "wide_loops": has_wide_loops(target),
-        "variants": ["metal"] if plan and plan.api == "metal" else [variant.name for variant in VARIANTS],
         **gpu_context(program, plan, _tensor_bytes(program)),
     }
 

@@ -85,6 +85,9 @@ enum {
     VK_STRUCTURE_TYPE_MEMORY_BARRIER = 46,
     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2 = 1000059000,
     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2 = 1000059001,
+    VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES = 1000082000,
+    VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES = 1000083000,
+    VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES = 1000094000,
     VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT = 1000128004,
     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES = 1000177000,
     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES = 1000197000,
@@ -97,6 +100,8 @@ enum {
     VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU = 3,
     VK_PHYSICAL_DEVICE_TYPE_CPU = 4,
     VK_QUEUE_COMPUTE_BIT = 0x2,
+    VK_SUBGROUP_FEATURE_BASIC_BIT = 0x1,
+    VK_SUBGROUP_FEATURE_ARITHMETIC_BIT = 0x4,
     VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT = 0x1,
     VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT = 0x2,
     VK_MEMORY_PROPERTY_HOST_COHERENT_BIT = 0x4,
@@ -200,6 +205,15 @@ typedef struct VkPhysicalDeviceFloatControlsProperties {
     VkBool32 shaderRoundingModeRTEFloat64[4];
 } VkPhysicalDeviceFloatControlsProperties;
 
+typedef struct VkPhysicalDeviceSubgroupProperties {
+    VkStructureType sType;
+    void *pNext;
+    uint32_t subgroupSize;
+    VkFlags supportedStages;
+    VkFlags supportedOperations;
+    VkBool32 quadOperationsInAllStages;
+} VkPhysicalDeviceSubgroupProperties;
+
 typedef struct VkPhysicalDeviceFeatures2 {
     VkStructureType sType;
     void *pNext;
@@ -212,6 +226,20 @@ typedef struct VkPhysicalDevice8BitStorageFeatures {
     VkBool32 storageBuffer8BitAccess;
     VkBool32 uniformAndStorageBuffer8BitAccess[2];
 } VkPhysicalDevice8BitStorageFeatures;
+
+typedef struct VkPhysicalDevice16BitStorageFeatures {
+    VkStructureType sType;
+    void *pNext;
+    VkBool32 storageBuffer16BitAccess;
+    VkBool32 uniformAndStorageBuffer16BitAccess[3];
+} VkPhysicalDevice16BitStorageFeatures;
+
+typedef struct VkPhysicalDeviceShaderFloat16Int8Features {
+    VkStructureType sType;
+    void *pNext;
+    VkBool32 shaderFloat16;
+    VkBool32 shaderInt8;
+} VkPhysicalDeviceShaderFloat16Int8Features;
 
 typedef struct VkPhysicalDeviceShaderIntegerDotProductFeatures {
     VkStructureType sType;

@@ -4,11 +4,9 @@
 
 #include <dlfcn.h>
 
-#include "NAME_vulkan_host.h"
+#include "NAME_vulkan_features.h"
 
 enum { MOST_DEVICES = 16, MOST_FAMILIES = 32 };
-
-#define VULKAN_VERSION(major, minor) ((uint32_t)(major) << 22 | (uint32_t)(minor) << 12)
 
 static int open_library(struct gpu *gpu) {
     static const char *const names[] = {"libvulkan.so.1", "libvulkan.so"};
@@ -121,42 +119,6 @@ static int choose_device(struct gpu *gpu) {
     return MACRO_OK;
 }
 
-/* Which variant of the shaders the device can run: structures that a device does not know stay as they are, all zero. */
-static int choose_variant(struct gpu *gpu) {
-    static const char *const names[VARIANTS] = {"base", "bytes", "dot4"};
-    VkPhysicalDeviceShaderIntegerDotProductFeatures dot;
-    VkPhysicalDevice8BitStorageFeatures eight;
-    VkPhysicalDeviceFeatures2 features;
-    VkPhysicalDeviceFloatControlsProperties floats;
-    VkPhysicalDeviceProperties2 properties;
-    int wanted = 0;
-    if (gpu->version >= VULKAN_VERSION(1, 1) && gpu->vk.vkGetPhysicalDeviceFeatures2 != NULL && gpu->vk.vkGetPhysicalDeviceProperties2 != NULL) {
-        memset(&dot, 0, sizeof dot);
-        dot.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES;
-        memset(&eight, 0, sizeof eight);
-        eight.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
-        eight.pNext = &dot;
-        memset(&features, 0, sizeof features);
-        features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-        features.pNext = &eight;
-        memset(&floats, 0, sizeof floats);
-        floats.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
-        memset(&properties, 0, sizeof properties);
-        properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
-        properties.pNext = &floats;
-        gpu->vk.vkGetPhysicalDeviceFeatures2(gpu->physical, &features);
-        gpu->vk.vkGetPhysicalDeviceProperties2(gpu->physical, &properties);
-        gpu->rounds_to_even = floats.shaderRoundingModeRTEFloat32;
-        if (eight.storageBuffer8BitAccess && gpu->rounds_to_even) gpu->variant = dot.shaderIntegerDotProduct ? 2 : 1;
-    }
-    if (gpu->options.variant == NULL) return MACRO_OK;
-    while (wanted < VARIANTS && strcmp(names[wanted], gpu->options.variant) != 0) wanted++;
-    if (wanted == VARIANTS) return MACRO_BAD_ARGUMENT;
-    if (wanted > gpu->variant) return MACRO_GPU_UNFIT;
-    gpu->variant = wanted;
-    return MACRO_OK;
-}
-
 /* Whether every shader keeps to the device's limits. */
 static int check_limits(struct gpu *gpu) {
     const VkPhysicalDeviceLimits *const limits = &gpu->properties.limits;
@@ -173,9 +135,8 @@ static int check_limits(struct gpu *gpu) {
 
 static int open_device(struct gpu *gpu) {
     static const float priority = 1.0f;
-    const char *extensions[3];
-    VkPhysicalDevice8BitStorageFeatures eight;
-    VkPhysicalDeviceShaderIntegerDotProductFeatures dot;
+    const char *extensions[MOST_EXTENSIONS];
+    struct features features;
     VkDeviceQueueCreateInfo queue;
     VkDeviceCreateInfo info;
     int missing = 0;
@@ -189,19 +150,8 @@ static int open_device(struct gpu *gpu) {
     info.queueCreateInfoCount = 1;
     info.pQueueCreateInfos = &queue;
     info.ppEnabledExtensionNames = extensions;
-    memset(&eight, 0, sizeof eight);
-    eight.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
-    eight.storageBuffer8BitAccess = 1;
-    memset(&dot, 0, sizeof dot);
-    dot.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES;
-    dot.shaderIntegerDotProduct = 1;
-    if (gpu->variant >= 1) info.pNext = &eight;
-    if (gpu->variant >= 2) eight.pNext = &dot;
-    if (gpu->variant >= 1 && gpu->version < VULKAN_VERSION(1, 2)) {
-        extensions[info.enabledExtensionCount++] = "VK_KHR_8bit_storage";
-        extensions[info.enabledExtensionCount++] = "VK_KHR_shader_float_controls";
-    }
-    if (gpu->variant >= 2 && gpu->version < VULKAN_VERSION(1, 3)) extensions[info.enabledExtensionCount++] = "VK_KHR_shader_integer_dot_product";
+    if (gpu->features != 0) info.pNext = chain_features(&features, gpu->features);
+    info.enabledExtensionCount = name_extensions(gpu, extensions);
     const VkResult result = gpu->vk.vkCreateDevice(gpu->physical, &info, NULL, &gpu->device);
     if (result != VK_SUCCESS) {
         gpu->device = NULL;

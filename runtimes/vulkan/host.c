@@ -2,6 +2,7 @@
 #include "NAME_gpu_verify.h"
 #include "NAME_vulkan_cache.h"
 #include "NAME_vulkan_device.h"
+#include "NAME_vulkan_features.h"
 #include "NAME_vulkan_memory.h"
 #include "NAME_vulkan_pipelines.h"
 
@@ -94,7 +95,7 @@ static const struct start_step {
     {"loading Vulkan", open_library},
     {"opening Vulkan", open_instance},
     {"choosing a device", choose_device},
-    {"choosing the shaders", choose_variant},
+    {"choosing the shaders", choose_shaders},
     {"checking the device's limits", check_limits},
     {"opening the device", open_device},
     {"making buffers", make_regions},

@@ -33,8 +33,9 @@ struct gpu {
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceMemoryProperties memory_types;
     uint32_t family; /* of the queue */
-    int variant;     /* of the shaders, the best that the device can run */
     VkBool32 rounds_to_even;
+    const struct NAME_spirv *codes[SHADERS + 1]; /* of each shader, in the best variant that the device can run */
+    uint32_t features;                           /* that these need */
     VkDevice device;
     VkQueue queue;
     struct region regions[REGIONS];

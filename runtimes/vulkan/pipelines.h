@@ -110,7 +110,7 @@ static VkResult make_pipeline(struct gpu *gpu, const struct NAME_spirv *code, Vk
 
 static int make_pipelines(struct gpu *gpu) {
     for (int i = 0; i < SHADERS; i++) {
-        const VkResult result = make_pipeline(gpu, &NAME_spirv[i][gpu->variant], &gpu->pipelines[i]);
+        const VkResult result = make_pipeline(gpu, gpu->codes[i], &gpu->pipelines[i]);
         if (result != VK_SUCCESS) return status_of(result, MACRO_GPU_SHADER);
     }
     return MACRO_OK;

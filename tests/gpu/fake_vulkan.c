@@ -2,7 +2,7 @@
 
    FAKE_FAULTS   "vkQueueSubmit:-4:2-3,...": what a function returns, from its 2nd call to its 3rd (-: to the last; none: always)
    FAKE_DEVICES  their types, "4,1,2" (2)            FAKE_VERSION  of Vulkan, in its last digit: 3 is 1.3 (3)
-   FAKE_BYTES, FAKE_EVEN, FAKE_DOT  features, 0 or 1 (1)        FAKE_INVOCATIONS  of a group at most (256)
+   FAKE_BYTES, FAKE_EVEN, FAKE_DOT, FAKE_HALF  features, 0 or 1 (1)   FAKE_INVOCATIONS  of a group at most (256)
    FAKE_MISSING  a function that is not there                   FAKE_RANGE  bytes of a buffer at most        FAKE_QUEUE  flags of the second family
    FAKE_REPORT   a file that gets, when the library is unloaded, a line of what was never destroyed, and one of how often functions were called */
 #include <stdint.h>
@@ -144,6 +144,9 @@ static void getPhysicalDeviceFeatures2(VkPhysicalDevice device, VkPhysicalDevice
     for (VkBaseOutStructure *next = features->pNext; next != NULL; next = next->pNext) {
         if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES) {
             ((VkPhysicalDevice8BitStorageFeatures *)next)->storageBuffer8BitAccess = (VkBool32)atoi(setting("FAKE_BYTES", "1"));
+        }
+        if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES) {
+            ((VkPhysicalDevice16BitStorageFeatures *)next)->storageBuffer16BitAccess = (VkBool32)atoi(setting("FAKE_HALF", "1"));
         }
         if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES) {
             ((VkPhysicalDeviceShaderIntegerDotProductFeatures *)next)->shaderIntegerDotProduct = (VkBool32)atoi(setting("FAKE_DOT", "1"));

@@ -12,6 +12,7 @@ from edgec.emit.gpu.memory import ALIGNMENT, io_offsets
 from edgec.emit.gpu.schedule import Schedule, schedule
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import is_quantized, shaders_or_reasons
+from edgec.emit.gpu.variants import FEATURES, VARIANTS
 from edgec.ir.types import DType
 from edgec.program.program import Program
 from edgec.targets import Target
@@ -27,7 +28,7 @@ GPU_STATUSES = (
 )
 API_NAMES = {"vulkan": "Vulkan", "metal": "Metal"}
 _DIALECTS: Mapping[str, type[Glsl] | type[Metal]] = {"vulkan": Glsl, "metal": Metal}
-_HOST_BYTES, _HANDLE_BYTES = 8192, 16  # of a host's state, and for each shader; the compiler checks that they are enough
+_HOST_BYTES, _HANDLE_BYTES = 8192, 32  # of a host's state, and for each shader; the compiler checks that they are enough
 _KINDS = {
     DType.FLOAT16: "PORT_HALF", DType.FLOAT32: "PORT_FLOAT", DType.FLOAT64: "PORT_DOUBLE", DType.BOOL: "PORT_BOOL",
     DType.INT8: "PORT_BYTES", DType.UINT8: "PORT_BYTES",
@@ -72,6 +73,8 @@ def gpu_context(program: Program, plan: GpuPlan | None, arena_bytes: int) -> dic
         "gpu": plan.api,
         "offloads": bool(plan.schedule.segments),
         "api_name": API_NAMES[plan.api],
+        "features": FEATURES,
+        "variants": [{"name": item.name, "needs": item.needs} for item in VARIANTS] if plan.api == "vulkan" else [{"name": "metal"}],
         "gpu_bytes": _HOST_BYTES + _HANDLE_BYTES * len(plan.calls),
         "gpu_arena_bytes": max(arena_bytes, ALIGNMENT),
         "gpu_io_bytes": io_offsets(program)[""],

@@ -27,6 +27,9 @@ class Shader:
     shared_bytes: int = 0
     uses_bytes: bool = False  # stores 8-bit elements: better with 8-bit storage
     uses_dot: bool = False  # better with integer dot products
+    uses_subgroups: bool = False  # better with arithmetic over subgroups
+    uses_half: bool = False  # has operands that lie as 16-bit floats where the device has 16-bit storage
+    uses_half_math: bool = False  # and computes with them
     loads: int = 0
     macs: int = 0
 
@@ -35,6 +38,15 @@ class Shader:
         fits = 1 <= invocations <= MOST_INVOCATIONS and self.shared_bytes <= MOST_SHARED_BYTES
         if not fits or not all(1 <= count <= MOST_GROUPS for count in self.grid):
             raise ValueError(f"{self.name}: {self.group} x {self.grid}, {self.shared_bytes} bytes shared, is more than every GPU has")
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The features of variants.FEATURES that it profits from."""
+        uses = {
+            "BYTES": self.uses_bytes, "DOT4": self.uses_dot, "SUBGROUPS": self.uses_subgroups, "HALF": self.uses_half,
+            "HALF_MATH": self.uses_half_math,
+        }  # fmt: skip
+        return frozenset(word for word, used in uses.items() if used)
 
 
 def kernel_name(index: int, name: str) -> str:

@@ -11,7 +11,7 @@ from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.variants import VARIANTS, Variant, variants_of
 from edgec.emit.text import render_template, runtime
 
-_HEADERS = ("api", "api_work", "cache", "device", "host", "memory", "pipelines")  # of runtimes/vulkan
+_HEADERS = ("api", "api_work", "cache", "device", "features", "host", "memory", "pipelines")  # of runtimes/vulkan
 _WORDS_A_LINE = 12
 
 
@@ -58,29 +58,24 @@ def spirv_jobs(files: Mapping[str, bytes]) -> list[SpirvJob]:
 
 
 def spirv_file(files: Mapping[str, bytes], compiled: Sequence[tuple[SpirvJob, bytes]]) -> dict[str, bytes]:
-    """src/NAME_shaders.c: the SPIR-V of every shader, equal ones once, and for each variant which one it is."""
+    """src/NAME_shaders.c: the SPIR-V of every shader in its variants, equal ones once."""
     name = str(json.loads(files["manifest.json"])["name"])
     codes = {(job.file, job.variant): code for job, code in compiled}
+    numbers = {variant.name: number for number, variant in enumerate(VARIANTS)}
     arrays: dict[bytes, str] = {}
     rows: list[str] = []
-    for file, names in _variants(files).items():
-        cells: list[str] = []
-        for variant in VARIANTS:
-            if variant.name in names:
-                code = codes[file, variant.name]
-                symbol = arrays.setdefault(code, f"code{len(arrays)}")
-                cells.append(f"{{{symbol}, sizeof {symbol}}}")
-            else:
-                cells.append(cells[-1])
-        rows.append(f"    {{{', '.join(cells)}}}, /* {file} */\n")
-    empty = ", ".join(["{NULL, 0}"] * len(VARIANTS))
+    for shader, (file, names) in enumerate(_variants(files).items()):
+        for variant in names:
+            code = codes[file, variant]
+            symbol = arrays.setdefault(code, f"code{len(arrays)}")
+            rows.append(f"    {{{shader}, {numbers[variant]}, {symbol}, sizeof {symbol}}}, /* {file}, {variant} */\n")
     parts = [
         f"/* The shaders of {name} in SPIR-V, compiled from the sources in vulkan. */\n",
         f'#include "{name}_gpu_tables.h"\n',
         *(f"\nstatic const uint32_t {symbol}[] = {{\n{_words(code)}}};\n" for code, symbol in arrays.items()),
-        f"\nconst struct {name}_spirv {name}_spirv[SHADERS + 1][VARIANTS] = {{\n",
+        f"\nconst struct {name}_spirv {name}_spirv[] = {{\n",
         *rows,
-        f"    {{{empty}}},\n}};\n",
+        "    {SHADERS, 0, NULL, 0},\n};\n",
     ]
     return {f"src/{name}_shaders.c": "".join(parts).encode()}
 
