@@ -15,6 +15,7 @@ from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.quant.options import OBSERVERS
 
 GPU = ("auto", "on", "off")
+TASKS = ("classify", "detect", "segment", "keyword")
 Shapes = Mapping[str, Sequence[int]]
 Calibration = str | Callable[[], Iterable[Any]] | Mapping[str, np.ndarray] | np.ndarray
 
@@ -42,6 +43,11 @@ class BuildConfig:
     dump: Path | None = None
     preprocess: Mapping[str, Any] = field(default_factory=dict)
     gpu: str | Path = "auto"
+    task: str | None = None
+    labels: Path | None = None
+    single_file: bool = False
+    wheel: bool = False
+    sign: Path | None = None
 
 
 def _shapes(text: object) -> Shapes:
@@ -151,6 +157,11 @@ SETTINGS: dict[str, Setting] = {
     "samples": Setting(_count, "use at most this many calibration samples (all)"),
     "seed": Setting(_seed, "seed of the exam's random inputs (0)"),
     "gpu": Setting(_placement, "what runs on the GPU: on, off, or as a bench's results.jsonl measured (what the target says)", path=True),
+    "task": Setting(_one_of(*TASKS), f"what the answer means, which adds functions that read it: {', '.join(TASKS)}"),
+    "labels": Setting(_path, "the classes' names, one in a line", path=True),
+    "single_file": Setting(_flag, "also write the package as one header and one source", switch=True),
+    "wheel": Setting(_flag, "also make a Python wheel for the target", switch=True),
+    "sign": Setting(_path, "private ed25519 key that signs the manifest", path=True),
     "dump": Setting(_path, "write every stage into this folder, numbered", path=True),
     "preprocess": Setting(_table, "from pictures to inputs, see [preprocess] of edgec.toml", flag=False),
 }

@@ -11,8 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from edgec.applications import describe_app
 from edgec.config import BuildConfig
 from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
+from edgec.emit.apps.forms import form_files
 from edgec.emit.gpu.choice import Choice
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
 from edgec.errors import EdgecError, UsageError
@@ -74,6 +76,8 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
             files |= spirv_file(files, compile_shaders(spirv_jobs(files)))
         if quantized is not None:
             files |= {"model.int8.onnx": int8_model(quantized), "calibration.json": json_bytes(quantized.calibration)}
+        if target.form:
+            files |= form_files(target.form, describe_app(program, target, config, files), files)
         finish_manifest(files, _facts(model, loaded, program, quantized, config))
     with complete_directory(planned.out, files) as directory:
         if config.compile:

@@ -30,6 +30,7 @@ class Target:
     flags: tuple[str, ...] = ()
     zig_flags: tuple[str, ...] = ()  # in place of `flags` for zig, which knows processors by -mcpu alone
     gpu: str = ""  # vulkan or metal: the package has shaders and a host for them too
+    form: str = ""  # swift, android or web: the package is also what developers of such applications expect
     gpu_default: bool = True  # without a measurement, calls go to the GPU
     emulator: tuple[str, ...] = ()  # command that runs a foreign executable here, e.g. qemu-aarch64 -L ...
 

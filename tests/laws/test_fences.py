@@ -38,6 +38,7 @@ MAY_IMPORT = {
     "package": {"errors", "interface", "targets", "devices"},
     "reference": {"ir", "export"},
     "exam": {"emit", "export", "interface", "ir", "oracle", "program", "quant", "reference"},
+    "applications": {"config", "emit", "errors", "program", "quant", "targets"},
     "evaluation": {"comparison", "config", "errors", "package", "pipeline", "preparation", "quant"},
     "judging": {"comparison", "devices", "errors", "evaluation", "package", "results"},
     "preparation": {"config", "emit", "errors", "output", "quant", "targets", "toolchain"},

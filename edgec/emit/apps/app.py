@@ -1,0 +1,109 @@
+"""What the interfaces for applications are made of: a model's tensors, its pictures, its labels and its task, as plain facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edgec.errors import Problem, UsageError
+from edgec.ir.types import DType
+from edgec.program.expr import bound
+from edgec.program.program import Port, Program
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or output as the C package has it. Codes q stand for (q - zero_point) * scale where there is a scale."""
+
+    name: str  # the model's own
+    identifier: str  # in C
+    dtype: DType
+    shape: tuple[int, ...]
+    scale: float | None = None
+    zero_point: int = 0
+
+    @property
+    def elements(self) -> int:
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * self.dtype.bytes
+
+
+@dataclass(frozen=True)
+class Picture:
+    """How a picture becomes the input called `input`: brought to height x width by `resize` (as [preprocess] says it), then
+    pixel * multiply + add per channel, channels in the order of `color`. raw: the package takes uint8 pixels itself, in RGB order."""
+
+    input: str
+    height: int
+    width: int
+    channels: int
+    layout: str  # nchw or nhwc
+    raw: bool
+    color: str  # rgb, bgr or gray
+    resize: str  # crop, stretch, letterbox or none
+    shorter: int  # crop: what the shorter side is scaled to first
+    anchor: str  # letterbox: center or top-left
+    fill: int
+    multiply: tuple[float, ...]
+    add: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the answer means: classify, detect, segment or keyword, and which outputs, by their names, say so.
+
+    head: the form of the outputs, which the task's C code reads. classes: how many; the labels are as many, or none.
+    height, width: of the mask (segment), or of the input that boxes are measured in (detect).
+    """
+
+    kind: str
+    head: str
+    outputs: tuple[str, ...]
+    classes: int
+    height: int = 0
+    width: int = 0
+
+
+@dataclass(frozen=True)
+class App:
+    """A package for an application: `name` is the package's, with which all its C symbols begin."""
+
+    name: str
+    precision: str  # int8 or fp32
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    arena_bytes: int
+    scratch_bytes: int  # of each thread
+    weights_bytes: int
+    picture: Picture | None = None
+    task: Task | None = None
+    labels: tuple[str, ...] = ()
+    gpu: str = ""  # vulkan or metal
+
+    def input(self, name: str) -> Tensor:
+        return next(tensor for tensor in self.inputs if tensor.name == name)
+
+    def output(self, name: str) -> Tensor:
+        return next(tensor for tensor in self.outputs if tensor.name == name)
+
+
+def tensors(ports: Sequence[Port]) -> tuple[Tensor, ...]:
+    return tuple(
+        Tensor(port.name, port.identifier, port.dtype, tuple(bound(extent) for extent in port.shape), port.scale, port.zero_point)
+        for port in ports
+    )
+
+
+def refuse_sizes(program: Program, form: str) -> None:
+    """Interfaces for applications are made for tensors of one size."""
+    if program.sizes:
+        problems = [
+            Problem("is only known when it runs", f"size {size.name}", "pin the shape with --shape NAME=...") for size in program.sizes
+        ]
+        raise UsageError(f"a package for {form} needs sizes that are fixed", problems)
