@@ -29,6 +29,8 @@ _KINDS: dict[str, tuple[tuple[str, ...], str, bool]] = {
     "even": ((), "vulkan1.0", True),
     "bytes": (("-DBYTES",), "vulkan1.1", False),
     "dot4": (("-DDOT4",), "vulkan1.1", False),
+    "subgroups": (("-DSUBGROUPS",), "vulkan1.1", False),
+    "bytes_subgroups": (("-DBYTES", "-DSUBGROUPS"), "vulkan1.1", False),
 }
 
 

@@ -1,7 +1,8 @@
 """What a kernel template says in the words of one shading language: how a kernel begins, ends and where its shared memory stands.
 
 All other words of kernel bodies (load_f32, store_8, dot4, requantize, barrier_group...) are defined by the preludes of
-templates/gpu, so that one body is good GLSL and good MSL. `signed_activations` says what load_x8 and dot4 take bytes for.
+templates/gpu, so that one body is good GLSL and good MSL. `signed_activations` says what load_x8 and dot4 take bytes for; a kernel
+with `teams` says the words of templates/gpu/teams.*.j2 too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Dialect(Protocol):
     def head(self) -> str: ...
     @property
     def signed_activations(self) -> bool: ...
-    def begin(self, name: str, group: Extent, shared: Shared = ()) -> str: ...
+    def begin(self, name: str, group: Extent, shared: Shared = (), teams: bool = False) -> str: ...
     def end(self) -> str: ...
 
 
@@ -40,11 +41,12 @@ class Glsl:
     suffix: str = ".comp"
     head: str = ""
 
-    def begin(self, name: str, group: Extent, shared: Shared = ()) -> str:
+    def begin(self, name: str, group: Extent, shared: Shared = (), teams: bool = False) -> str:
         prelude = fill("gpu", "prelude.glsl.j2", {"signed": self.signed_activations})
         size = ", ".join(f"local_size_{axis} = {count}" for axis, count in zip("xyz", group, strict=True))
         arrays = "".join(f"shared {kind} {array}[{count}];\n" for kind, array, count in shared)
-        return f"{prelude}\n/* {name} */\nlayout({size}) in;\n{arrays}void main() {{"
+        words = fill("gpu", "teams.glsl.j2", {}) if teams else ""
+        return f"{prelude}{words}\n/* {name} */\nlayout({size}) in;\n{arrays}void main() {{"
 
     def end(self) -> str:
         return "}"
@@ -62,9 +64,10 @@ class Metal:
     def head(self) -> str:
         return fill("gpu", "prelude.metal.j2", {"signed": self.signed_activations})
 
-    def begin(self, name: str, group: Extent, shared: Shared = ()) -> str:
+    def begin(self, name: str, group: Extent, shared: Shared = (), teams: bool = False) -> str:
         arrays = "".join(f"\n    threadgroup {kind} {array}[{count}];" for kind, array, count in shared)
         regions = "device uint *arena [[buffer(0)]], device const uint *weights [[buffer(1)]], device uint *io [[buffer(2)]]"
+        also = " TEAM_POSITIONS" if teams else ""
         positions = (
             ("group", "threadgroup_position_in_grid"),
             ("local", "thread_position_in_threadgroup"),
@@ -72,7 +75,7 @@ class Metal:
         )
         where = ", ".join(f"uint3 {word}_position [[{attribute}]]" for word, attribute in positions)
         most = f"[[max_total_threads_per_threadgroup({group[0] * group[1] * group[2]})]]"
-        return f"{most}\nkernel void {name}({regions},\n    {where}) {{{arrays}"
+        return f"{most}\nkernel void {name}({regions}{also},\n    {where}) {{{arrays}"
 
     def end(self) -> str:
         return "}"

@@ -52,12 +52,14 @@ def loop_shader(program: Program, index: int, call: LoopCall, places: Mapping[st
     small = any(dtypes[item.buffer].bytes < 4 for item in _all(nest.body) if isinstance(item, Store))
     rendered = _by_items(nest, scope) if parts is None else _by_rows(nest, parts, scope)
     name = kernel_name(index, call.call.name)
-    lines = [dialect.begin(name, (GROUP, 1, 1), rendered.shared), *(INDENT + line for line in comment(call.call.comment).splitlines())]
+    reduces = bool(rendered.shared)
+    begin = dialect.begin(name, (GROUP, 1, 1), rendered.shared, teams=reduces)
+    lines = [begin, *(INDENT + line for line in comment(call.call.comment).splitlines())]
     source = "\n".join([*lines, *rendered.lines, dialect.end(), ""])
     items = math.prod(axis.extent for axis in nest.axes)
     return Shader(
         index, name, source, (GROUP, 1, 1), rendered.grid, sum(count * 4 for _, _, count in rendered.shared), uses_bytes=small or exact,
-        loads=items * _loads(nest.body),
+        uses_subgroups=reduces, loads=items * _loads(nest.body),
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Loops that reduce rows (softmax, norms, means): a workgroup for each row, whose invocations share the row's loops.
 
-An invocation takes every 64th iteration of a loop; sums, products, maxima and minima are joined in shared memory after it.
+An invocation takes every 64th iteration of a loop; sums, products, maxima and minima are joined after it, first within teams of
+invocations that can see each other's registers (subgroups, simdgroups) where the device has such, then in shared memory.
 All else is computed by every invocation alike, from the same numbers, and stored by the first.
 """
 
@@ -22,6 +23,7 @@ GROUP = 64
 SHORTEST = 32  # iterations that are worth a workgroup, where they go through memory in order; else twice that many
 FEW = 256  # rows that leave a GPU idle when each is one invocation's
 _JOINS = {"add": "{} + {}", "mul": "{} * {}", "max": "max{f}({}, {})", "min": "min{f}({}, {})"}
+_TEAMS = {"add": "team_sum", "mul": "team_product", "max": "team_max", "min": "team_min"}
 _NEUTRAL = {"add": 0, "mul": 1, "max": -math.inf, "min": math.inf}
 
 
@@ -196,12 +198,15 @@ def _loop(loop: SharedLoop, scope: Scope, depth: int) -> Iterator[str]:
 
 
 def _gather(item: Reduction, depth: int) -> Iterator[str]:
-    """Half of the invocations join two values each, then a quarter, until there is one; all take it."""
-    pad, array, name = INDENT * depth, f"{kind_of(item.variable.dtype)}_parts", name_of(item.variable.name)
-    yield f"{pad}{array}[lane] = own_{item.variable.name};"
+    """Every team joins its values in registers. Then, in shared memory, half of the teams' values are joined with the others, then a
+    quarter, until there is one; all take it. Where the language knows no teams, every invocation is one."""
+    pad, array, name, own = INDENT * depth, f"{kind_of(item.variable.dtype)}_parts", name_of(item.variable.name), f"own_{item.variable.name}"
+    yield f"{pad}{own} = {_TEAMS[item.op]}({own});"
+    yield f"{pad}if (leads_team()) {array}[team_of(lane)] = {own};"
     yield f"{pad}barrier_group();"
-    yield f"{pad}for (int count = {GROUP // 2}; count > 0; count = count / 2) {{"
-    yield f"{pad}{INDENT}if (lane < count) {array}[lane] = {_join(item, f'{array}[lane]', f'{array}[lane + count]')};"
+    yield f"{pad}for (int count = teams_of({GROUP}), kept = 0; count > 1; count = kept) {{"
+    yield f"{pad}{INDENT}kept = (count + 1) / 2;"
+    yield f"{pad}{INDENT}if (lane < count / 2) {array}[lane] = {_join(item, f'{array}[lane]', f'{array}[lane + kept]')};"
     yield f"{pad}{INDENT}barrier_group();"
     yield f"{pad}}}"
     yield f"{pad}{name} = {_join(item, name, f'{array}[0]')};"
