@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+GPU_TOLERANCE = 1e-3  # of float32: sums are in other orders than on the CPU, functions and divisions less exact
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -25,10 +27,16 @@ class Measured:
 
 @dataclass(frozen=True)
 class Choice:
-    """gpu: whether calls go to the GPU at all; measured: the times that decide it for each."""
+    """gpu: whether calls go to the GPU at all; measured: the times that decide it for each.
+
+    precision: of float packages' tensors there, float32 or float16. tolerance: what a float output may be off by on the GPU, the largest
+    difference divided by the largest magnitude.
+    """
 
     gpu: bool = True
     measured: Measured | None = None
+    precision: str = "float32"
+    tolerance: float = GPU_TOLERANCE
 
     def reasons(self, can: Sequence[bool]) -> tuple[tuple[bool, str], ...]:
         """For each call, which a GPU can do or not: whether it does, and why in words; "" where nothing was chosen."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from edgec.emit.gpu.half import NO_HALVES, Halves
 from edgec.emit.gpu.shader import Extent
 from edgec.emit.text import fill
 
@@ -28,6 +29,8 @@ class Dialect(Protocol):
     def head(self) -> str: ...
     @property
     def signed_activations(self) -> bool: ...
+    @property
+    def halves(self) -> Halves: ...
     def begin(self, name: str, group: Extent, shared: Shared = (), teams: bool = False) -> str: ...
     def end(self) -> str: ...
 
@@ -40,6 +43,7 @@ class Glsl:
     name: str = "glsl"
     suffix: str = ".comp"
     head: str = ""
+    halves: Halves = NO_HALVES
 
     def begin(self, name: str, group: Extent, shared: Shared = (), teams: bool = False) -> str:
         prelude = fill("gpu", "prelude.glsl.j2", {"signed": self.signed_activations})
@@ -59,10 +63,11 @@ class Metal:
     signed_activations: bool
     name: str = "metal"
     suffix: str = ".metal"
+    halves: Halves = NO_HALVES
 
     @property
     def head(self) -> str:
-        return fill("gpu", "prelude.metal.j2", {"signed": self.signed_activations})
+        return fill("gpu", "prelude.metal.j2", {"signed": self.signed_activations, "halves": self.halves})
 
     def begin(self, name: str, group: Extent, shared: Shared = (), teams: bool = False) -> str:
         arrays = "".join(f"\n    threadgroup {kind} {array}[{count}];" for kind, array, count in shared)

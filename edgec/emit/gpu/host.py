@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from edgec.emit.gpu.choice import EVERYTHING, Choice
 from edgec.emit.gpu.dialect import Dialect, Glsl, Metal
+from edgec.emit.gpu.half import NO_HALVES, Halves, plan_halves
 from edgec.emit.gpu.memory import ALIGNMENT, io_offsets
 from edgec.emit.gpu.schedule import Schedule, schedule
 from edgec.emit.gpu.shader import Shader
@@ -45,6 +46,7 @@ class GpuPlan:
     schedule: Schedule
     choice: Choice = EVERYTHING
     reasons: tuple[str, ...] = ()  # for each call why it was chosen to be where it is; "" where there was no choice
+    halves: Halves = NO_HALVES
 
     @property
     def shaders(self) -> list[Shader]:
@@ -58,9 +60,14 @@ def plan_gpu(program: Program, target: Target, choice: Choice = EVERYTHING) -> G
     dialect = _DIALECTS[target.gpu](target.signed_activations)
     found = shaders_or_reasons(program, target, dialect)
     chosen = choice.reasons([isinstance(item, Shader) for item in found])
+    halves = NO_HALVES
+    if choice.precision == "float16":
+        halves = plan_halves(program, [on_gpu for on_gpu, _ in chosen])
+        dialect = replace(dialect, halves=halves)
+        found = shaders_or_reasons(program, target, dialect, halves)
     calls = tuple(item if isinstance(item, str) or on_gpu else why for item, (on_gpu, why) in zip(found, chosen, strict=True))
     order = schedule(program, [item if isinstance(item, str) else "" for item in calls])
-    return GpuPlan(target.gpu, dialect, calls, order, choice, tuple(why for _, why in chosen))
+    return GpuPlan(target.gpu, dialect, calls, order, choice, tuple(why for _, why in chosen), halves)
 
 
 def gpu_context(program: Program, plan: GpuPlan | None, arena_bytes: int) -> dict[str, object]:

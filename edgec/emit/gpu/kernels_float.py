@@ -1,16 +1,23 @@
 """Shaders of the float template kernels: convolutions and products, depthwise convolutions, pools.
 
 program/kernels.py says what each computes. Sums are added in another order than in C: equal within 1e-5 of their terms' size.
+
+Operands that are stored as halves (edgec/emit/gpu/half.py) are read as such and computed with in float32. Where the device has float16
+arithmetic, convolutions with a tile of one slice multiply in it and add STRETCH products in it before a float32 sum takes them. Each of
+these steps is off by at most 2 ** -11 of what is in the stretch by then, so a whole sum by no more than STRETCH * 2 ** -11 = 0.4 % of
+its terms' size, the sum of |x * w|; rounding errors have no common sign, so that in practice it is a few hundredths of that.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from edgec.emit.gpu.dialect import Dialect, render_kernel
+from edgec.emit.gpu.half import NO_HALVES, STRETCH, Halves
 from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader, kernel_name
 from edgec.emit.gpu.tiles import LANES_EACH, Address, address_of, choose_tile, geometry, is_pointwise, number
 from edgec.program.kernels import LANES, ConvFloat, DepthwiseFloat, PoolAverageFloat, PoolMaxFloat, Window
@@ -28,28 +35,50 @@ class _Sketch:
     numbers: Mapping[str, object]
     group: Extent
     grid: Extent
-    loads: int
+    loads: float  # words
     shared_bytes: int = 0
+    half_math: bool = False
 
 
-def float_shader(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> Shader | None:
-    """The shader of program.calls[index], or None when it is no float kernel or larger than a dispatch. All sizes are static."""
+def float_shader(program: Program, index: int, call: TemplateCall, dialect: Dialect, halves: Halves = NO_HALVES) -> Shader | None:
+    """The shader of program.calls[index], or None when it is no float kernel or larger than a dispatch. All sizes are static.
+
+    Its `loads` are those of the variant that reads halves, where there is one; two halves are a word.
+    """
     sketch = _SKETCHES.get(type(call.arguments))
     if sketch is None:
         return None
-    found = sketch(call.arguments)
+    addresses = _addresses(program, call.arguments, halves)
+    found = sketch(call.arguments, {name: 0.5 if where and where.is_half else 1.0 for name, where in addresses.items()})
     if max(found.grid) > MOST_GROUPS:
         return None
-    name, addresses = kernel_name(index, call.call.name), _addresses(program, call.arguments)
-    source = render_kernel(found.template, dialect, name=name, group=found.group, **addresses, **found.numbers)
-    return Shader(index, name, source, found.group, found.grid, found.shared_bytes, loads=found.loads, macs=call.call.macs)
+    name, unscale = kernel_name(index, call.call.name), _unscale(call.arguments, halves)
+    source = render_kernel(found.template, dialect, name=name, group=found.group, **addresses, **found.numbers, **unscale)
+    uses_half = any(where is not None and where.is_half for where in addresses.values())
+    return Shader(
+        index, name, source, found.group, found.grid, found.shared_bytes, loads=math.ceil(found.loads), macs=call.call.macs,
+        uses_half=uses_half, uses_half_math=found.half_math,
+    )  # fmt: skip
 
 
-def _addresses(program: Program, arguments: object) -> dict[str, Address | None]:
-    """Where each pointer among the arguments leads to."""
+def _addresses(program: Program, arguments: object, halves: Halves) -> dict[str, Address | None]:
+    """Where each pointer among the arguments leads to. Biases and the like are no halves, even if they share a constant with weights."""
     values = {field.name: getattr(arguments, field.name) for field in fields(arguments)}  # type: ignore[arg-type]
     found: dict[str, Address | None] = {name: None for name, value in values.items() if value is None}
-    return found | {name: address_of(program, value) for name, value in values.items() if isinstance(value, Pointer)}
+    plain = replace(halves, weights={})
+    for name, value in values.items():
+        if isinstance(value, Pointer):
+            found[name] = address_of(program, value, halves if name == "weights" else plain)
+    return found
+
+
+def _unscale(arguments: object, halves: Halves) -> dict[str, str]:
+    """What sums of products with weights that are stored as halves are multiplied by; "" for nothing."""
+    weights = getattr(arguments, "weights", None)
+    if weights is None:
+        return {}
+    stored = halves.weights.get(weights.buffer)
+    return {"unscale": "" if stored is None else literal(2.0**-stored.exponent)}
 
 
 def literal(value: float) -> str:
@@ -65,21 +94,26 @@ def _limits(low: float, high: float) -> dict[str, str]:
     return {"low": "" if low == -np.inf else literal(low), "high": "" if high == np.inf else literal(high)}
 
 
-def _conv(a: ConvFloat) -> _Sketch:
+Words = Mapping[str, float]  # operand -> words of an element
+
+
+def _conv(a: ConvFloat, words: Words) -> _Sketch:
     g = geometry(a.window)
     pixels, panels = g["batch"] * g["out_height"] * g["out_width"], -(-a.out_channels // LANES)
     terms = g["kernel_height"] * g["kernel_width"] * a.in_channels
     tile = choose_tile(pixels, a.out_channels, terms, a.groups)
     across, down = -(-pixels // tile.pixels), -(-a.out_channels // tile.lanes)
+    half_math = words["weights"] < 1 and tile.slices == 1
     numbers = {
         "g": g, "groups": a.groups, "channels": a.in_channels, "outputs": a.out_channels, "panels": panels, "pixels": pixels,
         "terms": terms, "tile": tile, "each": LANES_EACH, "pointwise": is_pointwise(g), "residual_stride": number(a.residual_pixel_stride),
-        **_limits(a.low, a.high),
+        "half_math": half_math, "stretch": min(STRETCH, tile.depth), **_limits(a.low, a.high),
     }  # fmt: skip
-    ends = pixels * a.out_channels * (1 if a.residual is None else 2)  # biases and residuals
-    loads = a.groups * (across * down * tile.loads(terms) + ends)
+    ends = pixels * a.out_channels * (1 if a.residual is None else 1 + words["residual"])  # biases and residuals
+    staged = tile.steps(terms) * tile.depth * (tile.pixels * words["x"] + tile.lanes * words["weights"])
     group = (tile.lane_groups, tile.pixel_groups, tile.slices)
-    return _Sketch("conv_float", numbers, group, (across, down, a.groups), loads, tile.shared_words * 4)
+    loads = a.groups * (across * down * staged + ends)
+    return _Sketch("conv_float", numbers, group, (across, down, a.groups), loads, tile.shared_words * 4, half_math)
 
 
 def _rows(g: Mapping[str, int], channels: int, pixels: int = 1) -> tuple[Extent, Extent]:
@@ -89,7 +123,7 @@ def _rows(g: Mapping[str, int], channels: int, pixels: int = 1) -> tuple[Extent,
     return (across, down, 1), (-(-channels // across), -(-g["out_width"] // (pixels * down)), g["batch"] * g["out_height"])
 
 
-def _depthwise(a: DepthwiseFloat) -> _Sketch:
+def _depthwise(a: DepthwiseFloat, words: Words) -> _Sketch:
     g = geometry(a.window)
     pixels = min(DEPTHWISE_PIXELS, g["out_width"])
     group, grid = _rows(g, a.channels, pixels)
@@ -98,25 +132,26 @@ def _depthwise(a: DepthwiseFloat) -> _Sketch:
         "g": g, "channels": a.channels, "lanes": -(-a.channels // LANES) * LANES, "pixels": pixels, "reach": reach,
         "shares": reach <= pixels * g["kernel_width"], **_limits(a.low, a.high),
     }  # fmt: skip
-    reads = g["kernel_height"] * (min(reach, pixels * g["kernel_width"]) + g["kernel_width"]) + pixels
+    inputs = min(reach, pixels * g["kernel_width"]) * words["x"]
+    reads = g["kernel_height"] * (inputs + g["kernel_width"] * words["weights"]) + pixels
     loads = g["batch"] * g["out_height"] * -(-g["out_width"] // pixels) * a.channels * reads
     return _Sketch("depthwise_float", numbers, group, grid, loads)
 
 
-def _pool(template: str, window: Window, channels: int, **more: object) -> _Sketch:
+def _pool(template: str, words: Words, window: Window, channels: int, **more: object) -> _Sketch:
     g = geometry(window)
     group, grid = _rows(g, channels)
-    loads = g["batch"] * g["out_height"] * g["out_width"] * channels * g["kernel_height"] * g["kernel_width"]
+    loads = g["batch"] * g["out_height"] * g["out_width"] * channels * g["kernel_height"] * g["kernel_width"] * words["x"]
     return _Sketch(template, {"g": g, "channels": channels, **more}, group, grid, loads)
 
 
-def _max(a: PoolMaxFloat) -> _Sketch:
-    return _pool("pool_max_float", a.window, a.channels)
+def _max(a: PoolMaxFloat, words: Words) -> _Sketch:
+    return _pool("pool_max_float", words, a.window, a.channels)
 
 
-def _average(a: PoolAverageFloat) -> _Sketch:
+def _average(a: PoolAverageFloat, words: Words) -> _Sketch:
     ends = {"pad_bottom": number(a.pad_bottom), "pad_right": number(a.pad_right)}
-    return _pool("pool_average_float", a.window, a.channels, include=number(a.count_include_pad), **ends)
+    return _pool("pool_average_float", words, a.window, a.channels, include=number(a.count_include_pad), **ends)
 
 
 _SKETCHES: Mapping[type, Callable[..., _Sketch]] = {

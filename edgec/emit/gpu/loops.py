@@ -50,6 +50,7 @@ def loop_shader(program: Program, index: int, call: LoopCall, places: Mapping[st
     scope = Scope(places, dtypes, exact)
     parts = rows(nest, places, exact)
     small = any(dtypes[item.buffer].bytes < 4 for item in _all(nest.body) if isinstance(item, Store))
+    halves = any(places[buffer].region == "arena_half" for buffer in (*call.call.reads, *call.call.writes))
     rendered = _by_items(nest, scope) if parts is None else _by_rows(nest, parts, scope)
     name = kernel_name(index, call.call.name)
     reduces = bool(rendered.shared)
@@ -59,7 +60,8 @@ def loop_shader(program: Program, index: int, call: LoopCall, places: Mapping[st
     items = math.prod(axis.extent for axis in nest.axes)
     return Shader(
         index, name, source, (GROUP, 1, 1), rendered.grid, sum(count * 4 for _, _, count in rendered.shared), uses_bytes=small or exact,
-        uses_subgroups=reduces, loads=items * _loads(nest.body),
+        uses_subgroups=reduces,
+        uses_half=halves, loads=math.ceil(items * _loads(nest.body, places)),
     )  # fmt: skip
 
 
@@ -257,10 +259,13 @@ def _steps(body: tuple[Statement, ...]) -> int:
     return sum(_times(item) * _steps(item.body) if isinstance(item, For) else 1 for item in body)
 
 
-def _loads(body: tuple[Statement, ...]) -> int:
-    """Loads that one invocation does, both sides of conditions counted."""
-    return sum(
-        _times(item) * _loads(item.body) if isinstance(item, For)
-        else sum(isinstance(part, Load) for root in expressions(item) for part in walk(root))
-        for item in body
-    )  # fmt: skip
+def _loads(body: tuple[Statement, ...], places: Mapping[str, Place]) -> float:
+    """Loads that one invocation does, both sides of conditions counted; two of halves are one."""
+    found = 0.0
+    for item in body:
+        if isinstance(item, For):
+            found += _times(item) * _loads(item.body, places)
+            continue
+        loads = [part for root in expressions(item) for part in walk(root) if isinstance(part, Load)]
+        found += sum(0.5 if places[load.buffer].region == "arena_half" else 1 for load in loads)
+    return found

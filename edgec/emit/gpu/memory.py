@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from edgec.emit.gpu.half import NO_HALVES, Halves
 from edgec.program.expr import Const
 from edgec.program.program import Kind, Program
 
@@ -41,8 +42,11 @@ def io_offsets(program: Program) -> dict[str, int]:
     return {**offsets, "": max(end, ALIGNMENT)}
 
 
-def places(program: Program) -> Mapping[str, Place]:
-    """The place of every buffer of a planned Program without symbolic sizes; views lie inside of their parents."""
+def places(program: Program, halves: Halves = NO_HALVES) -> Mapping[str, Place]:
+    """The place of every buffer of a planned Program without symbolic sizes; views lie inside of their parents.
+
+    What is stored as halves has the region arena_half, whose places are counted as if its elements were float32.
+    """
     io = io_offsets(program)
     found: dict[str, Place] = {}
 
@@ -57,7 +61,7 @@ def places(program: Program) -> Mapping[str, Place]:
         else:
             start = io.get(name, buffer.address)
             assert start is not None, f"{name} has no address: plan the Program first"
-            found[name] = Place(REGIONS[buffer.kind], start, buffer.max_bytes)
+            found[name] = Place("arena_half" if name in halves.tensors else REGIONS[buffer.kind], start, buffer.max_bytes)
         return found[name]
 
     for name in program.buffers:

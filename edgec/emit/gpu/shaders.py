@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from edgec.emit.calls import subexpressions
 from edgec.emit.gpu.dialect import Dialect
+from edgec.emit.gpu.half import NO_HALVES, Halves
 from edgec.emit.gpu.kernels_float import float_shader
 from edgec.emit.gpu.kernels_int8 import int8_shader
 from edgec.emit.gpu.loops import loop_shader
@@ -24,13 +25,13 @@ def shaders(program: Program, target: Target, dialect: Dialect) -> tuple[Shader 
     return tuple(found if isinstance(found, Shader) else None for found in shaders_or_reasons(program, target, dialect))
 
 
-def shaders_or_reasons(program: Program, target: Target, dialect: Dialect) -> tuple[Shader | str, ...]:
-    """For each call its shader, or why it has none, as a phrase ("computes with int64")."""
+def shaders_or_reasons(program: Program, target: Target, dialect: Dialect, halves: Halves = NO_HALVES) -> tuple[Shader | str, ...]:
+    """For each call its shader, or why it has none, as a phrase ("computes with int64"). halves: what is stored in 16 bits."""
     if dialect.signed_activations != target.signed_activations:
         raise ValueError("the dialect reads activations otherwise than the target stores them")
     if program.sizes:
         return ("has symbolic sizes",) * len(program.calls)
-    where, exact = places(program), is_quantized(program)
+    where, exact = places(program, halves), is_quantized(program)
 
     def one(index: int, call: AnyCall) -> Shader | str:
         try:
@@ -38,7 +39,7 @@ def shaders_or_reasons(program: Program, target: Target, dialect: Dialect) -> tu
                 return loop_shader(program, index, call, where, dialect, exact)
             return (
                 int8_shader(program, index, call, dialect)
-                or float_shader(program, index, call, dialect)
+                or float_shader(program, index, call, dialect, halves)
                 or "needs more workgroups than every GPU has"
             )
         except NoShaderForm as reason:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import cache
 
+from edgec.emit.gpu.half import NO_HALVES, Halves
 from edgec.emit.gpu.memory import REGIONS, io_offsets
 from edgec.emit.gpu.shader import MOST_GROUPS, MOST_SHARED_BYTES, Extent
 from edgec.program.expr import Number, bound, expr
@@ -116,13 +117,21 @@ class Address:
     last_word: int
 
     @property
+    def is_half(self) -> bool:
+        """Stored in 16 bits: `byte` is then what it would be in 32."""
+        return self.region.endswith("_half")
+
+    @property
     def word(self) -> int:
         assert self.byte % 4 == 0, f"{self.region} + {self.byte} is not the address of a word"
         return self.byte // 4
 
 
-def address_of(program: Program, pointer: Pointer) -> Address:
-    """Where a pointer of a planned Program leads to; constants have their places in the weights blob by then."""
+def address_of(program: Program, pointer: Pointer, halves: Halves = NO_HALVES) -> Address:
+    """Where a pointer of a planned Program leads to; constants have their places in the weights blob by then.
+
+    The regions of halves have addresses as if their elements were float32.
+    """
     buffer = program.buffers[pointer.buffer]
     byte, end = number(pointer.offset) * buffer.dtype.bytes, buffer.max_bytes
     while buffer.parent is not None:
@@ -130,7 +139,8 @@ def address_of(program: Program, pointer: Pointer) -> Address:
         byte, end, buffer = byte + shift, end + shift, program.buffers[buffer.parent]
     start = io_offsets(program)[buffer.name] if buffer.kind in (Kind.INPUT, Kind.OUTPUT) else buffer.address
     assert start is not None, f"{buffer.name} has no address: plan the Program first"
-    return Address(REGIONS[buffer.kind], start + byte, (start + max(end, 1) - 1) // 4)
+    suffix = "_half" if pointer.buffer in halves.tensors or pointer.buffer in halves.weights else ""
+    return Address(REGIONS[buffer.kind] + suffix, start + byte, (start + max(end, 1) - 1) // 4)
 
 
 def number(size: Number) -> int:

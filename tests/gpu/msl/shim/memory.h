@@ -10,6 +10,7 @@
 typedef unsigned int uint;
 typedef unsigned char uchar;
 typedef unsigned short ushort;
+typedef _Float16 half;
 
 inline char complaint[256];
 [[noreturn]] void give_up(); // unwinds to the dispatch; `complaint` says why
