@@ -260,7 +260,7 @@ LINTED = {
     "double": GOOD.replace("int x =", "double y = 1.0f; int x ="),
     "double literal": GOOD.replace("int x =", "float y = 1.5; int x ="),
     "recursive": "static inline int f(int x) {\n    return x > 0 ? f(x - 1) : 0;\n}\n" + GOOD,
-    "unknown attribute": GOOD.replace("thread_position_in_threadgroup", "thread_index_in_simdgroup"),
+    "unknown attribute": GOOD.replace("thread_position_in_threadgroup", "thread_index_in_quadgroup"),
     "threadgroup memory": GOOD.replace("shared[8]", "shared[9000]"),
     "lambdas": GOOD.replace("int x =", "auto f = [&](int y) { return y; }; int x ="),
     "two kernels": GOOD + GOOD,

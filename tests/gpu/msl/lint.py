@@ -13,7 +13,7 @@ MOST_THREADGROUP_BYTES = 32768
 _STRICT = Path(__file__).parent / "strict"
 _ATTRIBUTES = {
     "buffer", "threadgroup_position_in_grid", "thread_position_in_threadgroup", "thread_position_in_grid",
-    "max_total_threads_per_threadgroup",
+    "max_total_threads_per_threadgroup", "simdgroup_index_in_threadgroup", "thread_index_in_simdgroup", "simdgroups_per_threadgroup",
 }  # fmt: skip
 # clang's names of what MSL does not have either
 _MISSING = (

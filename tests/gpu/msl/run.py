@@ -21,13 +21,24 @@ from tests.conftest import require
 ORDERS = (0, 1, 7)  # of a group's threads and of groups: as numbered, backwards, shuffled
 _SHIM = Path(__file__).parent / "shim"
 _KERNEL = re.compile(r"(?:\[\[[^]]*\]\]\s*)?kernel void (\w+)\((.*?)\) \{(.*?)\n\}", re.S)
-_PARAMETER = re.compile(r"(\w+)\s*\[\[(\w+)(?:\((\d+)\))?\]\]")
+_PARAMETER = re.compile(r"\s*\[\[(\w+)(?:\((\d+)\))?\]\]|(TEAM_POSITIONS)")
 _REGIONS = ("arena", "weights", "io")
 _POSITIONS = {
     "threadgroup_position_in_grid": "uint3{uint(gx), uint(gy), uint(gz)}",
     "thread_position_in_threadgroup": "uint3{uint(lx), uint(ly), uint(lz)}",
     "thread_position_in_grid": "uint3{uint(gx * size[0] + lx), uint(gy * size[1] + ly), uint(gz * size[2] + lz)}",
+    "simdgroup_index_in_threadgroup": "uint(members[size_t(thread)].team)",
+    "thread_index_in_simdgroup": "uint(members[size_t(thread)].lane)",
+    "simdgroups_per_threadgroup": "uint(team_sizes.size())",
 }
+# What templates/gpu/teams.metal.j2 adds to a kernel
+_TEAMS = f"""
+#ifdef SIMDGROUPS
+#define TEAM_ARGUMENTS , {_POSITIONS["simdgroup_index_in_threadgroup"]}, {_POSITIONS["simdgroups_per_threadgroup"]}
+#else
+#define TEAM_ARGUMENTS
+#endif
+"""
 # What is not C++, in the words of the shim.
 _WORDS = (
     (r"\[\[max_total_threads_per_threadgroup\(\d+\)\]\]\s*", ""),
@@ -44,10 +55,11 @@ class Wrong(AssertionError):
 
 
 def run_metal(
-    source: str, name: str, group: Extent, grid: Extent, arena: bytes, weights: bytes, io: bytes, order: int = 0
+    source: str, name: str, group: Extent, grid: Extent, arena: bytes, weights: bytes, io: bytes, order: int = 0, team: int = 32
 ) -> tuple[bytes, bytes]:
-    """What the arena and io hold after a dispatch of the kernel `name` of a whole .metal file."""
+    """What the arena and io hold after a dispatch of the kernel `name` of a whole .metal file; `team` threads are a simdgroup."""
     library = _load(compile_metal(source))
+    ctypes.c_int.in_dll(library, "team_width").value = team
     regions = [ctypes.create_string_buffer(data, max(len(data), 1)) for data in (arena, weights, io)]
     pointers = (ctypes.c_void_p * 3)(*(ctypes.addressof(region) for region in regions))
     sizes = (ctypes.c_long * 3)(len(arena), len(weights), len(io))
@@ -68,7 +80,7 @@ def compile_metal(source: str) -> bytes:
     assert entries, "no kernels in this file"
     with tempfile.TemporaryDirectory() as folder:
         path, library = Path(folder, "kernels.cpp"), Path(folder, "kernels.so")
-        path.write_text(f'#include "dispatch.h"\n#line 1 "kernels.metal"\n{text}\n{entries}')
+        path.write_text(f'#include "dispatch.h"\n#line 1 "kernels.metal"\n{text}\n{_TEAMS}{entries}')
         _compile(f"-I{_precompiled()}", f"-I{_SHIM}", "-shared", str(path), "-o", str(library))
         return library.read_bytes()
 
@@ -91,15 +103,18 @@ def _compile(*arguments: str) -> None:
 
 def _entry(name: str, parameters: str, body: str) -> str:
     """The C function that dispatches one kernel."""
-    arguments = []
-    for _, attribute, index in _PARAMETER.findall(parameters):
-        arguments.append(f"&regions[{index}]" if attribute == "buffer" else _POSITIONS[attribute])
+    arguments: list[str] = []
+    for attribute, index, teams in _PARAMETER.findall(parameters):
+        if teams:
+            arguments[-1] += " TEAM_ARGUMENTS"
+        else:
+            arguments.append(f"&regions[{index}]" if attribute == "buffer" else _POSITIONS[attribute])
     names = ", ".join(f'{{"{region}", bytes[{i}], sizes[{i}], {{}}}}' for i, region in enumerate(_REGIONS))
     return f"""
 extern "C" int run_{name}(const int *size, const int *grid, unsigned order, uchar *const *bytes, const long *sizes, char *why) {{
     Region regions[3] = {{{names}}};
     for (int i : {{0, 2}}) regions[i].visits.resize(size_t(sizes[i]));
-    int wrong = run_grid(grid, size[0] * size[1] * size[2], order, {"true" if "barrier" in body else "false"}, [&](int group, int thread) {{
+    int wrong = run_grid(grid, size[0] * size[1] * size[2], order, {"true" if "barrier" in body or "simd" in body else "false"}, [&](int group, int thread) {{
         [[maybe_unused]] int lx = thread % size[0], ly = thread / size[0] % size[1], lz = thread / size[0] / size[1];
         [[maybe_unused]] int gx = group % grid[0], gy = group / grid[0] % grid[1], gz = group / grid[0] / grid[1];
         {name}({", ".join(arguments)});

@@ -1,18 +1,19 @@
-// Runs a grid of threadgroups, one after the other; the threads of a group are fibers that change at barriers only, in any order.
+// Runs a grid of threadgroups, one after the other; the threads of a group are fibers that change where they meet only, in any order.
 #include "memory.h"
+#include "teams.h"
 #include "metal_stdlib"
 #include <algorithm>
 #include <csetjmp>
 #include <functional>
 #include <ucontext.h>
 
-enum class State { ready, waiting, done };
+enum class State { ready, waiting, met, done };
 struct Fiber {
     ucontext_t start;
     jmp_buf at;
     State state;
     bool started;
-    int line; // of the barrier it waits at
+    int line; // of the barrier it waits at, or where its simdgroup meets
     std::vector<char> stack = std::vector<char>(256 << 10);
 };
 inline std::vector<Fiber> fibers;
@@ -27,11 +28,13 @@ inline void give_up() {
     _longjmp(exit_of_dispatch, 1);
 }
 
-inline void wait_at(int line) {
+inline void pause(State state, int line) {
     Fiber &fiber = fibers[size_t(this_thread)];
-    fiber.state = State::waiting, fiber.line = line;
+    fiber.state = state, fiber.line = line;
     if (!_setjmp(fiber.at)) _longjmp(scheduler, 1);
 }
+void wait_at(int line) { pause(State::waiting, line); }
+void meet_at(int line) { pause(State::met, line); }
 
 inline void enter() {
     thread_body(this_thread);
@@ -42,6 +45,8 @@ inline void enter() {
 inline void become(int thread) {
     this_thread = thread;
     this_invocation = first_invocation + thread;
+    this_team = members[size_t(thread)].team;
+    this_turn = members[size_t(thread)].turn;
 }
 
 inline void resume(int thread) {
@@ -69,12 +74,39 @@ inline std::vector<int> permuted(int count, unsigned order, std::uint32_t &state
     return result;
 }
 
+// The threads of a simdgroup that have met go on; whether there were any.
+inline bool release_teams(int threads) {
+    static std::vector<int> met, line;
+    met.assign(team_sizes.size(), 0), line.assign(team_sizes.size(), -1);
+    bool released = false;
+    for (int i = 0; i < threads; i++) {
+        const Fiber &fiber = fibers[size_t(i)];
+        const size_t team = size_t(members[size_t(i)].team);
+        if (fiber.state != State::met) continue;
+        if (line[team] == -1) line[team] = fiber.line;
+        met[team] += fiber.line == line[team];
+    }
+    for (int i = 0; i < threads; i++) {
+        const size_t team = size_t(members[size_t(i)].team);
+        if (met[team] == team_sizes[team]) fibers[size_t(i)].state = State::ready, released = true;
+    }
+    for (size_t team = 0; !released && team < team_sizes.size(); team++) {
+        if (met[team] == 0) continue;
+        std::snprintf(complaint, sizeof complaint, "divergence: %d of the %d threads of a simdgroup meet in line %d", met[team], team_sizes[team], line[team]);
+        give_up();
+    }
+    return released;
+}
+
 // All threads of one group, from barrier to barrier. Threads that wait at different places, or wait while others have ended, diverge.
 inline void run_group(int threads, unsigned order, std::uint32_t &state) {
     if (fibers.size() < size_t(threads)) fibers.resize(size_t(threads));
     for (int i = 0; i < threads; i++) fibers[size_t(i)].state = State::ready, fibers[size_t(i)].started = false;
-    for (phase = 0;; phase++) {
-        for (int thread : permuted(threads, order, state)) resume(thread);
+    for (phase = 0;;) {
+        for (int thread : permuted(threads, order, state)) {
+            if (fibers[size_t(thread)].state == State::ready) resume(thread);
+        }
+        if (release_teams(threads)) continue;
         int waiting = 0, line = fibers[0].line;
         for (int i = 0; i < threads; i++) waiting += fibers[size_t(i)].state == State::waiting && fibers[size_t(i)].line == line;
         if (std::all_of(fibers.begin(), fibers.begin() + threads, [](const Fiber &fiber) { return fiber.state == State::done; })) return;
@@ -82,6 +114,8 @@ inline void run_group(int threads, unsigned order, std::uint32_t &state) {
             std::snprintf(complaint, sizeof complaint, "divergence: %d of %d threads wait at the barrier of line %d", waiting, threads, line);
             give_up();
         }
+        for (int i = 0; i < threads; i++) fibers[size_t(i)].state = State::ready;
+        phase++;
     }
 }
 
@@ -93,9 +127,11 @@ inline int run_grid(const int *grid, int threads, unsigned order, bool has_barri
     if (_setjmp(exit_of_dispatch)) return 1;
     static std::vector<int> groups;
     groups = permuted(grid[0] * grid[1] * grid[2], order, state);
+    element_at = permuted(64, order, state);
     for (int group : groups) {
         this_group++;
         phase = 0;
+        make_teams(permuted(threads, order, state));
         first_invocation = group * threads;
         if (has_barriers) {
             thread_body = [&call, group](int thread) { call(group, thread); };

@@ -1,6 +1,6 @@
 // The memory that kernels see. Every access is checked: outside of a region, of a word that nobody wrote (threadgroup memory), or in
-// conflict with another thread's access that no barrier orders (threadgroup memory: since the last barrier; device memory: in the whole
-// dispatch, for no barrier orders threads of different groups).
+// conflict with another thread's access that no barrier orders (threadgroup memory: since the last barrier of the group or, within a
+// simdgroup, of that; device memory: in the whole dispatch, for no barrier orders threads of different groups).
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -17,20 +17,33 @@ inline char complaint[256];
 void wait_at(int line); // a barrier
 inline int this_invocation, this_group; // of the dispatch
 inline int this_thread, phase; // of the group; how often all its threads have met at a barrier
+inline int this_team, this_turn; // the thread's simdgroup; how often its threads have met at a barrier of their own
 
-// Who has read and who has written an element since a moment. `many`: several threads have read it.
+// Somebody of a simdgroup, at a turn of it.
+struct Visitor {
+    int who = -1, team = -1, turn = 0;
+    bool before(const Visitor &other) const { return who == -1 || who == other.who || (team == other.team && turn < other.turn); }
+};
+
+// Who has read and who has written an element since a moment. Several readers are `many`, of one simdgroup or of `many`.
 struct Visits {
-    int reader = -1, writer = -1, since = -1;
+    Visitor reader, writer;
+    int since = -1;
     bool written = false;
-    void check(int moment, int who, bool writes, const char *what, long index) {
+    void check(int moment, const Visitor &now, bool writes, const char *what, long index) {
         const int many = -2;
-        if (since != moment) since = moment, reader = writer = -1;
-        if ((writer != -1 && writer != who) || (writes && reader != -1 && reader != who)) {
-            std::snprintf(complaint, sizeof complaint, "race: threads %d and %d meet at %s[%ld]", writer != -1 ? writer : reader, who, what, index);
+        if (since != moment) since = moment, reader = writer = Visitor();
+        if (!writer.before(now) || (writes && !reader.before(now))) {
+            const int other = writer.before(now) ? reader.who : writer.who;
+            std::snprintf(complaint, sizeof complaint, "race: threads %d and %d meet at %s[%ld]", other, now.who, what, index);
             give_up();
         }
-        if (writes) writer = who, written = true;
-        else reader = reader == -1 || reader == who ? who : many;
+        if (writes) {
+            writer = now, written = true;
+        } else {
+            const bool first = reader.who == -1;
+            reader = {first || reader.who == now.who ? now.who : many, first || reader.team == now.team ? now.team : many, now.turn};
+        }
     }
 };
 
@@ -48,7 +61,7 @@ template <class T> struct device_element {
             std::snprintf(complaint, sizeof complaint, "out of bounds: byte %ld of the %ld of %s", byte, region->size, region->name);
             give_up();
         }
-        for (long i = byte; !region->visits.empty() && i < byte + long(sizeof(T)); i++) region->visits[size_t(i)].check(0, this_invocation, writes, region->name, i);
+        for (long i = byte; !region->visits.empty() && i < byte + long(sizeof(T)); i++) region->visits[size_t(i)].check(0, {this_invocation, -1, 0}, writes, region->name, i);
     }
     operator std::remove_const_t<T>() const {
         std::remove_const_t<T> value;
@@ -99,6 +112,12 @@ template <class T, int N> struct threadgroup_array {
     };
     Element &visit(long i, bool writes);
     reference operator[](long i) { return {this, i}; }
+    struct pointer {
+        threadgroup_array *array;
+        long first;
+        reference operator[](long i) const { return {array, first + i}; }
+    };
+    pointer operator+(long i) { return {this, i}; }
 };
 template <class T, int N> typename threadgroup_array<T, N>::Element &threadgroup_array<T, N>::visit(long i, bool writes) {
     if (group != this_group) elements.assign(N, Element()), group = this_group;
@@ -106,6 +125,6 @@ template <class T, int N> typename threadgroup_array<T, N>::Element &threadgroup
         std::snprintf(complaint, sizeof complaint, "out of bounds: %s[%ld] of %d", name, i, N);
         give_up();
     }
-    elements[size_t(i)].visits.check(phase, this_thread, writes, name, i);
+    elements[size_t(i)].visits.check(phase, {this_thread, this_team, this_turn}, writes, name, i);
     return elements[size_t(i)];
 }
