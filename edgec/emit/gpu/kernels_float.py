@@ -20,6 +20,7 @@ from edgec.emit.gpu.dialect import Dialect, render_kernel
 from edgec.emit.gpu.half import NO_HALVES, STRETCH, Halves
 from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader, kernel_name
 from edgec.emit.gpu.tiles import LANES_EACH, Address, address_of, choose_tile, geometry, is_pointwise, number
+from edgec.emit.gpu.winograd import SquarePlan, plan_squares
 from edgec.program.kernels import LANES, ConvFloat, DepthwiseFloat, PoolAverageFloat, PoolMaxFloat, Window
 from edgec.program.program import Pointer, Program, TemplateCall
 
@@ -99,6 +100,18 @@ Words = Mapping[str, float]  # operand -> words of an element
 
 def _conv(a: ConvFloat, words: Words) -> _Sketch:
     g = geometry(a.window)
+    squares = plan_squares(g, a.in_channels, a.out_channels, a.groups)
+    return _conv_direct(a, g, words) if squares is None or words["weights"] < 1 else _conv_winograd(a, g, words, squares)
+
+
+def _conv_winograd(a: ConvFloat, g: dict[str, int], words: Words, plan: SquarePlan) -> _Sketch:
+    residual_stride, panels = number(a.residual_pixel_stride), -(-a.out_channels // LANES)
+    numbers = {"g": g, "plan": plan, "panels": panels, "residual_stride": residual_stride, **_limits(a.low, a.high)}
+    loads = plan.loads(words, a.residual is not None)
+    return _Sketch("conv_winograd", numbers, (plan.tile.invocations, 1, 1), plan.grid, loads, plan.tile.shared_words * 4)
+
+
+def _conv_direct(a: ConvFloat, g: dict[str, int], words: Words) -> _Sketch:
     pixels, panels = g["batch"] * g["out_height"] * g["out_width"], -(-a.out_channels // LANES)
     terms = g["kernel_height"] * g["kernel_width"] * a.in_channels
     tile = choose_tile(pixels, a.out_channels, terms, a.groups)
