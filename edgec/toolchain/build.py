@@ -88,8 +88,9 @@ def run_exam(built: Built, target: Target, args: Sequence[str] = (), stdin: byte
 
 
 def _optimization(compiler: Compiler, optimize: str) -> list[str]:
-    """zig calls UBSan's runtime at -O0 unless it is told not to."""
-    return [optimize, "-fno-sanitize=undefined"] if compiler.is_zig else [optimize]
+    """A level in the compiler's command is its user's choice. zig calls UBSan's runtime at -O0 unless it is told not to."""
+    level = [] if any(word.startswith("-O") for word in compiler.command) else [optimize]
+    return [*level, "-fno-sanitize=undefined"] if compiler.is_zig else level
 
 
 def _position(target: Target) -> list[str]:

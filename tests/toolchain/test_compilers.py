@@ -104,3 +104,14 @@ def test_a_failing_compiler_is_quoted(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError) as caught:
         compile_package(folder, target, optimize="-O0")
     assert caught.value.where == "src/small.c" and any("error" in problem.what for problem in caught.value.problems)
+
+
+@pytest.mark.parametrize(("words", "levels"), [("", {"-O3"}), (" -O1", {"-O1"})])
+def test_a_level_in_the_compilers_command_is_the_only_one(tmp_path: Path, words: str, levels: set[str]) -> None:
+    compiler, target, program = tmp_path / "cc", load_target("portable"), small_program()
+    compiler.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/log\nexec gcc "$@"\n')
+    compiler.chmod(0o755)
+    folder = tmp_path / "package"
+    compile_package(write_package(folder, program, target, exam_of(program, vectors=1)), target, f"{compiler}{words}")
+    calls = [line for line in (tmp_path / "log").read_text().splitlines() if " -c " in line]
+    assert len(calls) > 5 and all(levels == {word for word in line.split() if word.startswith("-O")} for line in calls)
