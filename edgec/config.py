@@ -15,6 +15,7 @@ from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.quant.options import OBSERVERS
 
 GPU = ("auto", "on", "off")
+GPU_PRECISIONS = ("float32", "float16")
 TASKS = ("classify", "detect", "segment", "keyword")
 Shapes = Mapping[str, Sequence[int]]
 Calibration = str | Callable[[], Iterable[Any]] | Mapping[str, np.ndarray] | np.ndarray
@@ -43,6 +44,7 @@ class BuildConfig:
     dump: Path | None = None
     preprocess: Mapping[str, Any] = field(default_factory=dict)
     gpu: str | Path = "auto"
+    gpu_precision: str = "float32"
     task: str | None = None
     labels: Path | None = None
     single_file: bool = False
@@ -157,6 +159,7 @@ SETTINGS: dict[str, Setting] = {
     "samples": Setting(_count, "use at most this many calibration samples (all)"),
     "seed": Setting(_seed, "seed of the exam's random inputs (0)"),
     "gpu": Setting(_placement, "what runs on the GPU: on, off, or as a bench's results.jsonl measured (what the target says)", path=True),
+    "gpu_precision": Setting(_one_of(*GPU_PRECISIONS), "of an fp32 package's tensors on the GPU: float32 or float16 (float32)"),
     "task": Setting(_one_of(*TASKS), f"what the answer means, which adds functions that read it: {', '.join(TASKS)}"),
     "labels": Setting(_path, "the classes' names, one in a line", path=True),
     "single_file": Setting(_flag, "also write the package as one header and one source", switch=True),

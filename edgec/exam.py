@@ -3,12 +3,15 @@ the integer evaluator, float answers from ONNX Runtime on the model file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 import numpy as np
 
 from edgec.emit import ExamData
+from edgec.emit.gpu.choice import GPU_TOLERANCE
+from edgec.errors import UsageError
 from edgec.export import to_onnx
 from edgec.interface import Face
 from edgec.ir.graph import Graph
@@ -20,6 +23,7 @@ from edgec.reference import FloatModel
 
 FLOAT_TOLERANCE = 1e-4  # of the largest magnitude of an output
 NOISE_FACTOR = 4  # a float answer may be off by this many times what ONNX Runtime differs by with and without its optimizations
+USELESS = 0.25  # a GPU's answers with halves that may be this far off say nothing
 SAMPLE_VECTORS, RANDOM_VECTORS = 1, 2
 
 Arrays = dict[str, np.ndarray]
@@ -27,11 +31,12 @@ Arrays = dict[str, np.ndarray]
 
 def write_exam(
     original: Graph, graph: Graph, program: Program, samples: Samples | None, seed: int, *,
-    channels_last: bool = False, reference: FloatModel | None = None,
+    channels_last: bool = False, reference: FloatModel | None = None, gpu_halves: bool = False,
 ) -> ExamData:  # fmt: skip
     """Vectors for `program`, which was lowered from `graph`; `original` is the imported float model.
 
     channels_last: whether the package's interface is NHWC. reference: gives the answers of a float package, by default `original` does.
+    gpu_halves: a GPU stores the tensors of a float package in 16 bits; UsageError when no answer would be worth anything then.
     """
     vectors = exam_inputs(original, samples, seed)
     faces = {port.name: face(port, channels_last) for port in (*program.inputs, *program.outputs)}
@@ -42,7 +47,43 @@ def write_exam(
     noise = max(_distance(a, b) for vector, answer in zip(vectors, found, strict=True) for a, b in zip(plain(vector), answer, strict=True))
     answers = [_shown(dict(zip(original.outputs, answer, strict=True)), faces) for answer in found]
     exact = {name: not original.dtype(name).is_float for name in original.outputs}
-    return ExamData([_shown(vector, faces) for vector in vectors], answers, exact, max(FLOAT_TOLERANCE, NOISE_FACTOR * noise))
+    tolerances = _half_tolerances(graph, vectors, found) if gpu_halves else ()
+    return ExamData([_shown(vector, faces) for vector in vectors], answers, exact, max(FLOAT_TOLERANCE, NOISE_FACTOR * noise), tolerances)
+
+
+def _half_tolerances(graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]]) -> tuple[float, ...]:
+    """For each vector what its answer may be off by with halves."""
+    tolerances = tuple(half_tolerance(graph, vector, answer) for vector, answer in zip(vectors, found, strict=True))
+    if min(tolerances) > USELESS:
+        what = f"float16 keeps too little of this network: its answers may be off by {min(tolerances):.0%} of the largest"
+        raise UsageError(what, where="--gpu-precision", hint="give --calib with real samples to ask about, or build with float32")
+    return tolerances
+
+
+def half_tolerance(graph: Graph, vector: Arrays, answer: Sequence[np.ndarray] | None = None) -> float:
+    """NOISE_FACTOR times what rounding all tensors and weights to halves changes; answer: the float32 one, by default the graph's."""
+    exact = FloatModel(graph)(vector) if answer is None else answer
+    changed = FloatModel(graph, halves=True)(vector)
+    return max(GPU_TOLERANCE, *(NOISE_FACTOR * _distance(one, other) for one, other in zip(changed, exact, strict=True)))
+
+
+def invented_tolerance(graph: Graph) -> float:
+    """half_tolerance of what a host invents when it compares the GPU with the processor (runtimes/gpu/verify.h)."""
+    return half_tolerance(graph, {name: _invented(graph.types[name].static_shape, graph.dtype(name)) for name in graph.inputs})
+
+
+def _invented(shape: tuple[int, ...], kind: DType) -> np.ndarray:
+    count = math.prod(shape)
+    powers = np.cumprod(np.full(count, 1664525, np.uint32), dtype=np.uint32)
+    sums = np.cumsum(np.concatenate([np.ones(1, np.uint32), powers[:-1]])[:count], dtype=np.uint32)
+    state = powers * np.uint32(12345) + sums * np.uint32(1013904223)
+    if kind.is_float:
+        values: np.ndarray = state.view(np.int32) / 2.0**31
+    elif kind is DType.BOOL:
+        values = state >> 31
+    else:
+        values = state >> 24 if kind.bytes == 1 else np.zeros(count)
+    return values.astype(np.uint8 if kind.bytes == 1 else kind.numpy).view(kind.numpy).reshape(shape)
 
 
 def _distance(one: np.ndarray, other: np.ndarray) -> float:

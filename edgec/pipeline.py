@@ -15,10 +15,11 @@ from edgec.applications import describe_app
 from edgec.config import BuildConfig
 from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
 from edgec.emit.apps.forms import form_files
+from edgec.emit.apps.tasks import task_facts, task_files
 from edgec.emit.gpu.choice import Choice
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
 from edgec.errors import EdgecError, UsageError
-from edgec.exam import write_exam
+from edgec.exam import invented_tolerance, write_exam
 from edgec.export import to_onnx
 from edgec.frontend import load_model
 from edgec.ir.graph import Graph
@@ -37,6 +38,7 @@ from edgec.quant.data import open_samples
 from edgec.quant.preprocess import Preprocess, fuse
 from edgec.reference import FloatModel
 from edgec.targets import Target
+from edgec.tasks import find_task
 from edgec.toolchain import compile_package, compile_shaders
 from edgec.version import __version__
 
@@ -60,6 +62,7 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
     target, tell = planned.target, progress or (lambda stage, done, total: None)
     with _stage(tell, "reading the model"):
         loaded = read_model(model, config)
+        task, labels = find_task(loaded.original, config)
     quantized = None
     if config.precision == "int8":
         lower(loaded.graph, target, loaded.name)  # what cannot be lowered is said before the calibration, not after it
@@ -67,18 +70,22 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
     graph = quantized.graph if quantized else loaded.graph
     with _stage(tell, "lowering"):
         program = _program(graph, target, loaded, config)
-        choice = _choice(model, program, target, config)
+        choice = _choice(model, graph, program, target, config)
     with _stage(tell, "writing the exam"):
-        exam = _exam(loaded, graph, program, config)
+        exam = _exam(loaded, graph, program, config, choice.precision == "float16")
     with _stage(tell, "emitting"):
-        files = emit_sources(program, target, config.weights, choice=choice) | emit_exam(program, target, exam)
+        files = emit_sources(program, target, config.weights, choice=choice, parts=["task"] if task else [])
+        files |= emit_exam(program, target, exam)
         if target.gpu == "vulkan":
             files |= spirv_file(files, compile_shaders(spirv_jobs(files)))
         if quantized is not None:
             files |= {"model.int8.onnx": int8_model(quantized), "calibration.json": json_bytes(quantized.calibration)}
+        if task is not None:
+            files |= task_files(program, task, labels)
         if target.form:
-            files |= form_files(target.form, describe_app(program, target, config, files), files)
-        finish_manifest(files, _facts(model, loaded, program, quantized, config))
+            files |= form_files(target.form, describe_app(program, target, config, files, task, labels), files)
+        meaning = task_facts(task, labels) if task is not None else {}
+        finish_manifest(files, _facts(model, loaded, program, quantized, config) | meaning)
     with complete_directory(planned.out, files) as directory:
         if config.compile:
             with _stage(tell, "compiling"):
@@ -145,22 +152,29 @@ def _program(graph: Graph, target: Target, loaded: Model, config: BuildConfig) -
     return program
 
 
-def _choice(model: Path, program: Program, target: Target, config: BuildConfig) -> Choice:
-    """What goes to the GPU of a target that has one."""
+def _choice(model: Path, graph: Graph, program: Program, target: Target, config: BuildConfig) -> Choice:
+    """What goes to the GPU of a target that has one, and as what; a Program with symbolic sizes keeps everything on the CPU."""
     if isinstance(config.gpu, str):
-        return Choice(target.gpu_default if config.gpu == "auto" else config.gpu == "on")
-    names = tuple(call.call.name for call in program.calls)
-    return Choice(measured=read_measurement(config.gpu, _sha256(model), target.name, config.precision, names))
+        choice = Choice(target.gpu_default if config.gpu == "auto" else config.gpu == "on")
+    else:
+        names = tuple(call.call.name for call in program.calls)
+        choice = Choice(measured=read_measurement(config.gpu, _sha256(model), target.name, config.precision, names))
+    if config.gpu_precision != "float16" or program.sizes:
+        return choice
+    return replace(choice, precision="float16", tolerance=invented_tolerance(graph))
 
 
 def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _exam(loaded: Model, graph: Graph, program: Program, config: BuildConfig) -> ExamData:
+def _exam(loaded: Model, graph: Graph, program: Program, config: BuildConfig, gpu_halves: bool) -> ExamData:
     samples = samples_of(loaded.graph, config)
     reference = reference_of(loaded, config) if config.precision == "fp32" else None
-    return write_exam(loaded.original, graph, program, samples, config.seed, channels_last=config.io_layout == "nhwc", reference=reference)
+    return write_exam(
+        loaded.original, graph, program, samples, config.seed, channels_last=config.io_layout == "nhwc", reference=reference,
+        gpu_halves=gpu_halves,
+    )  # fmt: skip
 
 
 def _facts(path: Path, loaded: Model, program: Program, quantized: Quantized | None, config: BuildConfig) -> dict[str, Any]:
@@ -176,6 +190,7 @@ def _facts(path: Path, loaded: Model, program: Program, quantized: Quantized | N
             "exclude": list(config.exclude),
             "io": config.io,
             "io_layout": config.io_layout,
+            "gpu_precision": config.gpu_precision,
             "shape": {name: list(extents) for name, extents in config.shape.items()},
             "fuse_preprocess": config.fuse_preprocess,
             "preprocess": dict(config.preprocess),

@@ -16,6 +16,7 @@ from edgec.output import check_destination
 from edgec.quant.options import QuantizeOptions
 from edgec.quant.preprocess import Preprocess
 from edgec.targets import Target, load_target
+from edgec.tasks import read_labels
 from edgec.toolchain import Compiler, find_compiler
 
 
@@ -49,6 +50,8 @@ class Plan:
         given = {key: getattr(config, key) for key in ("shape", "exclude", "preprocess", "samples", "dump")}
         facts |= {key: str(value) if isinstance(value, Path) else value for key, value in given.items() if value}
         facts |= {"gpu": str(config.gpu)} if target.gpu and config.gpu != "auto" else {}
+        facts |= {"gpu_precision": config.gpu_precision} if config.gpu_precision != "float32" else {}
+        facts |= {key: str(value) for key in ("task", "labels") if (value := getattr(config, key))}
         facts |= {key: getattr(config, key) for key in ("io", "io_layout") if getattr(config, key) != "model"}
         return facts | ({"weights": config.weights} if config.weights != "incbin" else {})
 
@@ -74,6 +77,8 @@ def prepare(model: Path, config: BuildConfig) -> Plan:
         check_data(config)
     with _collecting(errors):
         _check_interface(config, name)
+    with _collecting(errors):
+        _check_labels(config)
     if target is not None:
         with _collecting(errors):
             _check_gpu(config, target)
@@ -111,9 +116,19 @@ def _check_interface(config: BuildConfig, name: str) -> None:
         raise UsageError(f"io {config.io} needs precision int8", hint="leave --io out, or build with --precision int8")
 
 
+def _check_labels(config: BuildConfig) -> None:
+    read_labels(config.labels)
+    if config.labels is not None and config.task is None:
+        raise UsageError("labels need a task that uses them", where="--labels", hint="give --task classify, detect, segment or keyword")
+
+
 def _check_gpu(config: BuildConfig, target: Target) -> None:
     if config.gpu not in ("auto", "off") and not target.gpu:
         raise UsageError(f"{target.name} has no GPU", where="--gpu", hint="choose a target with one, see `edgec targets`")
+    if config.gpu_precision != "float32" and not target.gpu:
+        raise UsageError(f"{target.name} has no GPU", where="--gpu-precision", hint="choose a target with one, see `edgec targets`")
+    if config.gpu_precision != "float32" and config.precision != "fp32":
+        raise UsageError("float16 is for fp32 packages", where="--gpu-precision", hint="give --precision fp32 with it")
     if isinstance(config.gpu, Path) and not config.gpu.is_file():
         raise UsageError("no such file", where=str(config.gpu), hint="give the results.jsonl of a bench with --profile")
 

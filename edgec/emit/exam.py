@@ -9,6 +9,7 @@ import numpy as np
 
 from edgec.emit.c_text import C_TYPES, float_literal, identifier, text_literal
 from edgec.emit.constants import ALIGNMENT, c_source, layout_constants
+from edgec.emit.gpu.choice import GPU_TOLERANCE
 from edgec.emit.manifest import sha256
 from edgec.emit.render_c import Scope, render
 from edgec.emit.text import render_template, runtime
@@ -26,12 +27,21 @@ _TYPES = {DType.FLOAT32: "EXAM_FLOAT", DType.FLOAT64: "EXAM_DOUBLE"}
 @dataclass(frozen=True)
 class ExamData:
     """Questions and answers, by ONNX name: inputs[i] must give outputs[i]. An output is `exact` (equal bytes; integers
-    always are) or within `tolerance`, the largest difference divided by the largest magnitude expected."""
+    always are) or within `tolerance`, the largest difference divided by the largest magnitude expected.
+
+    gpu_tolerances: the same for a GPU's answers to each question; where there are none, what any GPU's float32 may be off by.
+    """
 
     inputs: Sequence[Mapping[str, np.ndarray]]
     outputs: Sequence[Mapping[str, np.ndarray]]
     exact: Mapping[str, bool]
     tolerance: float = 1e-4
+    gpu_tolerances: Sequence[float] = ()
+
+    @property
+    def on_gpu(self) -> list[float]:
+        """The tolerance of each question to a GPU."""
+        return [max(self.tolerance, one) for one in self.gpu_tolerances or [GPU_TOLERANCE] * len(self.inputs)]
 
 
 def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, bytes]:
@@ -54,6 +64,7 @@ def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, byt
         "vectors": vectors,
         "full": [bound(product(port.shape)) * port.dtype.bytes for port in ports],
         "tolerance": float_literal(data.tolerance, ""),
+        "gpu_tolerances": [float_literal(tolerance, "") for tolerance in data.on_gpu],
         "weights_sha256": sha256(layout_constants(program)),
     }
     return {

@@ -50,10 +50,9 @@ static double difference(const unsigned char *got, const unsigned char *expected
     return worst == 0.0 ? 0.0 : worst / (largest > 1e-30 ? largest : 1e-30);
 }
 
-/* What a float output may be off by: GPUs add in other orders, and their functions and divisions are less exact. */
-static double tolerance(const struct options *options) {
-    const double least = options->gpu.wanted ? 1e-3 : 0.0;
-    return TOLERANCE > least ? TOLERANCE : least;
+/* What a float output may be off by. */
+static double tolerance(const struct options *options, int index) {
+    return options->gpu.wanted ? exam_gpu_tolerances[index] : TOLERANCE;
 }
 
 /* Asks one question; prints a line about it, or a JSON object. */
@@ -70,7 +69,7 @@ static int ask(struct exam *exam, int index) {
         const unsigned char *const got = exam->tensors[i], *const expected = exam_data() + vector->tensors[i].offset;
         const int exact = exam_ports[i].exact || exam_ports[i].type == EXAM_BYTES;
         const double apart = exact ? (double)(memcmp(got, expected, exam->bytes[i]) != 0) : difference(got, expected, exam->bytes[i], exam_ports[i].type);
-        const int good = exact ? apart == 0.0 : apart <= tolerance(&exam->options);
+        const int good = exact ? apart == 0.0 : apart <= tolerance(&exam->options, index);
         passed = passed && good;
         sha256(got, exam->bytes[i], hash);
         if (exam->options.json) {
@@ -78,7 +77,7 @@ static int ask(struct exam *exam, int index) {
         } else {
             printf("vector %d  %-24s %s  ", index, exam_ports[i].name, good ? "ok  " : "WRONG");
             if (exact) printf("%s  sha256 %.16s\n", good ? "exact" : "bytes differ", hash);
-            else printf("difference %.3g, limit %.3g\n", apart, tolerance(&exam->options));
+            else printf("difference %.3g, limit %.3g\n", apart, tolerance(&exam->options, index));
         }
     }
     if (exam->options.json) printf("], \"passed\": %s}", passed ? "true" : "false");
