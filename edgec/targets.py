@@ -20,7 +20,7 @@ class Target:
 
     name: str
     description: str
-    arch: str  # x86_64, aarch64, armv7, riscv64 or portable
+    arch: str  # x86_64, aarch64, armv7, riscv64, or one of EVERYWHERE
     os: str  # linux, android, macos, ios, windows or any
     vocabularies: tuple[str, ...]
     signed_activations: bool  # int8 (True) or uint8 (False) inside the package
@@ -36,6 +36,8 @@ class Target:
 
 
 HOST = "host"
+# Target.arch of sources for any processor: plain C, and one tree that holds the vocabularies of several
+EVERYWHERE = ("portable", "universal")
 # (system, machine) as Python names them -> the target of that machine
 _HOSTS = {
     ("Linux", "x86_64"): "x86-64",
@@ -77,7 +79,7 @@ def host_name() -> str:
 
 def runs_here(target: Target) -> bool:
     """Whether this machine executes the target's programs without an emulator."""
-    return target.arch == "portable" or platform.machine() in _MACHINES.get(target.arch, ())
+    return target.arch in EVERYWHERE or platform.machine() in _MACHINES.get(target.arch, ())
 
 
 @cache

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from edgec.devices.board import Facts
 from edgec.devices.device import Device
 from edgec.errors import Problem
-from edgec.targets import load_target
+from edgec.targets import EVERYWHERE, load_target
 
 # vocabulary -> what the processor must have for it, in the kernel's words
 FEATURES: Mapping[str, tuple[str, ...]] = {
@@ -67,13 +67,13 @@ def unfit(facts: Facts, device: Device, arch: str, os: str, vocabularies: Sequen
     """
     if device.prefix or device.connection == "emulated":
         target = load_target(device.target)
-        if "portable" in (arch, target.arch) or arch == target.arch:
+        if arch in EVERYWHERE or target.arch in EVERYWHERE or arch == target.arch:
             return []
         what = f"the package is for {arch} and the board runs {target.arch} through an emulator"
         return [Problem(what, device.name, f"build for it: --target {device.target}")]
     hint = f"build for it: --target {propose_target(facts)}"
     here = " or ".join(facts.archs) + (" (32-bit programs)" if facts.bits == 32 and facts.machine.endswith("64") else "")
-    if arch != "portable" and facts.archs and arch not in facts.archs:
+    if arch not in EVERYWHERE and facts.archs and arch not in facts.archs:
         return [Problem(f"the package is for {arch} and the board runs {here}", device.name, hint)]
     problems = []
     if os != "any" and facts.os and os != facts.os:

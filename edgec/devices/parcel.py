@@ -16,11 +16,13 @@ from edgec.devices.binary import made_for
 from edgec.devices.manifest import Manifest
 from edgec.errors import DeviceError, Problem, UsageError
 from edgec.results import PackageFacts
-from edgec.targets import load_target
+from edgec.targets import EVERYWHERE, load_target
 
 LISTING = "files.json"  # in every version on a board: what it consists of
 _TAKEN = ("lock",)  # names beside the packages in a board's work folder
 _SAFE_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+# arch -> the target that has all of its vocabularies
+_WIDEST = {"x86_64": "x86-64", "aarch64": "linux-arm64", "armv7": "rpi-32bit"}
 _EXECUTABLE = 0o755
 _PLAIN = 0o644
 
@@ -85,7 +87,7 @@ def open_parcel(directory: Path) -> Parcel:
     files = {path: text if path == "manifest.json" else _read(directory, path, "not a whole package") for path in paths}
     arch, system = _machine(directory, manifest, files[program])
     inputs, outputs = (sum(prod(shape) * size for shape, size in ports) for ports in (manifest.inputs, manifest.outputs))
-    return Parcel(manifest.facts, files, program, arch, system, manifest.vocabularies, inputs, outputs, manifest.raw)
+    return Parcel(manifest.facts, files, program, arch, system, _vocabularies(manifest, arch), inputs, outputs, manifest.raw)
 
 
 def _beside(directory: Path, name: str, form: str) -> Iterable[str]:
@@ -114,7 +116,7 @@ def _machine(directory: Path, manifest: Manifest, program: bytes) -> tuple[str, 
     """(architecture, system) that the exam program needs; DeviceError when its first bytes contradict the manifest."""
     target = load_target(manifest.facts.target)
     system, arch = made_for(program)
-    wanted_arch = manifest.arch if manifest.arch != "portable" else arch
+    wanted_arch = manifest.arch if manifest.arch not in EVERYWHERE else arch
     wanted_system = _family(target.os) if target.os != "any" else system
     if (arch and arch != wanted_arch) or (system and system != wanted_system):
         found = " ".join(filter(None, (arch, system)))
@@ -122,6 +124,14 @@ def _machine(directory: Path, manifest: Manifest, program: bytes) -> tuple[str, 
         what = f"its exam program is for {found}, the package is for {target.name} ({wanted_arch} {target.os})"
         raise DeviceError(what, where=str(directory), hint=hint)
     return wanted_arch or manifest.arch, (system or "any") if target.os == "any" else target.os
+
+
+def _vocabularies(manifest: Manifest, arch: str) -> tuple[str, ...]:
+    """What the exam program can run in: of a package for several processors, what its own one has."""
+    if manifest.arch != "universal":
+        return manifest.vocabularies
+    own = load_target(_WIDEST[arch]).vocabularies if arch in _WIDEST else ()
+    return tuple(isa for isa in manifest.vocabularies if isa in own) or ("portable",)
 
 
 def _family(system: str) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from edgec.emit.float_words import AVX2, AVX512, NEON, NEON32, PORTABLE, SSE41, FloatWords
 
+UNIVERSAL = "universal"  # Target.arch of one tree of sources for several processors
+
 
 @dataclass(frozen=True)
 class Tile:
@@ -41,18 +43,21 @@ class Vocabulary:
     float: FloatWords
     look_up: str  # the header of the look-up in tables of 256 codes
     features: tuple[str, ...]  # what the processor must have, in /proc/cpuinfo's words
+    baseline: str = ""  # the condition that holds where every such processor can begin with it, when that is not the guard
 
 
 def _x86(name: str, target: str, int8_headers: tuple[str, ...], int8: Tile, real: FloatWords, look_up: str, features: str) -> Vocabulary:
     guard = "defined(__x86_64__) || defined(__i386__)"
     words = tuple(features.split())
-    return Vocabulary(name, ("x86_64",), guard, target, target, "immintrin.h", int8_headers, int8, real, look_up, words)
+    archs = ("x86_64", UNIVERSAL) if name == "sse41" else ("x86_64",)
+    return Vocabulary(name, archs, guard, target, target, "immintrin.h", int8_headers, int8, real, look_up, words)
 
 
 def _arm64(name: str, gcc: str, clang: str, int8_header: str, int8: Tile, features: str) -> Vocabulary:
     headers = ("int8_lanes_neon.h", int8_header, "int8_taps_neon.h")
     words = tuple(features.split())
-    return Vocabulary(name, ("aarch64",), "defined(__aarch64__)", gcc, clang, "arm_neon.h", headers, int8, NEON, "look_up_neon.h", words)
+    archs, guard = ("aarch64", UNIVERSAL), "defined(__aarch64__)"
+    return Vocabulary(name, archs, guard, gcc, clang, "arm_neon.h", headers, int8, NEON, "look_up_neon.h", words)
 
 
 _AVX2, _AVX512 = "avx2,fma", "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
@@ -89,9 +94,18 @@ VOCABULARIES: dict[str, Vocabulary] = {
             Tile((4, 2), 1, 4, k_step=2, row_step=2, hold="pixels"), "asimddp i8mm",
         ),
         Vocabulary(
-            "neon32", ("armv7",), "defined(__arm__)", "fpu=neon", "", "arm_neon.h",
+            "neon32", ("armv7", UNIVERSAL), "defined(__arm__)", "fpu=neon", "", "arm_neon.h",
             ("int8_lanes_neon32.h", "int8_neon32.h", "int8_taps_neon.h"),
             int8=Tile((1,), 1, 4, k_step=2, strip=2, hold="pixels"), float=NEON32, look_up="look_up_portable.h", features=("neon",),
+            baseline="defined(__arm__) && defined(__ARM_NEON)",
         ),
     )
 }  # fmt: skip
+
+
+def processors(vocabularies: tuple[str, ...]) -> list[tuple[str, list[str]]]:
+    """The processors that a universal package tells apart: (preprocessor condition, its vocabularies); others have plain C."""
+    found: dict[str, list[str]] = {}
+    for words in (VOCABULARIES[name] for name in vocabularies if VOCABULARIES[name].archs):
+        found.setdefault(words.baseline or words.guard, []).append(words.name)
+    return list(found.items())

@@ -13,10 +13,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from edgec.errors import Problem, ToolchainError
-from edgec.targets import Target
+from edgec.targets import EVERYWHERE, HOST, Target, load_target
 
 # What `cc -dumpmachine` begins with
-_PREFIXES = {"x86_64": ("x86_64", "amd64"), "aarch64": ("aarch64", "arm64"), "armv7": ("arm", "thumb"), "riscv64": ("riscv64",)}
+_PREFIXES = {
+    "x86_64": ("x86_64", "amd64"),
+    "aarch64": ("aarch64", "arm64"),
+    "armv7": ("arm", "thumb"),
+    "riscv64": ("riscv64",),
+    "wasm32": ("wasm32",),
+}
 _PACKAGES = {"aarch64": "gcc-aarch64-linux-gnu", "armv7": "gcc-arm-linux-gnueabihf", "riscv64": "gcc-riscv64-linux-gnu"}
 
 
@@ -40,9 +46,14 @@ def find_compiler(target: Target, cc: str | None = None) -> Compiler:
         if found is not None:
             return found
         tried.append(Problem("not found, or for another processor", f"{name} ({origin})"))
-    if target.zig_triple and find_spec("ziglang") is not None:
+    if _triple(target) and find_spec("ziglang") is not None:
         return _zig(target)
     raise ToolchainError(f"no C compiler for target {target.name}", tried, hint=_hint(target))
+
+
+def _triple(target: Target) -> str:
+    """What zig compiles for; sources for any processor are compiled for this machine."""
+    return target.zig_triple or (load_target(HOST).zig_triple if target.arch in EVERYWHERE else "")
 
 
 def _zig(target: Target) -> Compiler:
@@ -52,18 +63,20 @@ def _zig(target: Target) -> Compiler:
     if target.os == "ios":
         folder = Path(str(find_spec("ziglang").origin)).parent  # type: ignore[union-attr]
         headers = ("-isystem", str(folder / "lib" / "libc" / "include" / "any-darwin-any"))
-    return Compiler((*zig, "cc", "-target", target.zig_triple, *headers), (*zig, "ar"), "ziglang", is_zig=True)
+    return Compiler((*zig, "cc", "-target", _triple(target), *headers), (*zig, "ar"), "ziglang", is_zig=True)
 
 
 def _hint(target: Target) -> str:
     ways = [f"apt install {_PACKAGES.get(target.arch, 'gcc')}"]
+    if target.os == "web":
+        ways = ["apt install clang lld"]
     if target.os == "windows":
         ways = ["apt install gcc-mingw-w64-x86-64"]
     if target.os == "android":
         ways = ["set ANDROID_NDK_HOME"]
     if target.os in ("macos", "ios"):
         ways = []
-    ways += ["pip install 'edgec[zig]'"] if target.zig_triple else []
+    ways += ["pip install 'edgec[zig]'"] if _triple(target) else []
     return " or ".join([*ways, "--cc COMMAND", "--no-compile to leave the sources"])
 
 
@@ -94,7 +107,7 @@ def _named(command: str, target: Target, origin: str) -> Compiler | None:
     """`command` as a Compiler, when it is there and makes code for the target's processor."""
     words = tuple(shlex.split(command, posix=os.name != "nt"))
     program = shutil.which(words[0]) if words else None
-    if program is None or (target.arch != "portable" and not _machine(words).startswith(_PREFIXES[target.arch])):
+    if program is None or (target.arch not in EVERYWHERE and not _machine(words).startswith(_PREFIXES[target.arch])):
         return None
     if Path(words[0]).name != words[0]:  # compilers are started in the package's folder
         words = (str(Path(program).absolute()), *words[1:])

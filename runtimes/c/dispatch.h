@@ -2,6 +2,7 @@
 #ifndef EDGEC_DISPATCH_H
 #define EDGEC_DISPATCH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define EDGEC_CPU_PORTABLE 0u
@@ -67,21 +68,49 @@ static inline uint32_t edgec_cpu(uint64_t features) {
 
 #elif defined(__aarch64__) || defined(_M_ARM64)
 
-/* The same from Linux's AT_HWCAP (bit 20: dot products) and AT_HWCAP2 (bit 13: matrix products). */
-static inline uint32_t edgec_cpu_from_hwcap(uint64_t hwcap, uint64_t hwcap2) {
-    const uint32_t dotprod = hwcap >> 20 & 1u ? EDGEC_CPU_DOTPROD : 0;
-    return dotprod && (hwcap2 >> 13 & 1u) ? dotprod | EDGEC_CPU_I8MM : dotprod;
-}
+#if defined(__APPLE__)
+#ifdef __cplusplus
+extern "C"
+#endif
+int sysctlbyname(const char *name, void *value, size_t *bytes, void *new_value, size_t new_bytes);
 
-/* Linux from 4.11 on lets programs read the identification registers. Android may be older: there the caller tells. */
+static inline int edgec_apple_has(const char *feature) {
+    int32_t value = 0;
+    size_t bytes = sizeof value;
+    return sysctlbyname(feature, &value, &bytes, NULL, 0) == 0 && value != 0;
+}
+#endif
+
+#if defined(__linux__)
+/* Linux from 4.11 on lets programs read the identification registers; before that (on phones) it ends those that try. */
+static inline int edgec_linux_tells(void) {
+    char names[6][65]; /* what uname says of system, host, release, ... */
+    const char *at = names[2];
+    long status;
+    int major = 0, minor = 0;
+    __asm__ volatile("mov x8, #160\n\tmov x0, %1\n\tsvc #0\n\tmov %0, x0" : "=r"(status) : "r"(&names[0][0]) : "x0", "x8", "memory");
+    if (status != 0) return 0;
+    for (; *at >= '0' && *at <= '9'; at++) major = major * 10 + (*at - '0');
+    if (*at == '.')
+        for (at++; *at >= '0' && *at <= '9'; at++) minor = minor * 10 + (*at - '0');
+    return major > 4 || (major == 4 && minor >= 11);
+}
+#endif
+
+/* What the system lets find out; where that is nothing, the caller tells. */
 static inline uint32_t edgec_cpu(uint64_t features) {
     uint32_t found = (uint32_t)features;
-#if defined(__linux__) && !defined(__ANDROID__)
-    uint64_t isar0, isar1;
-    __asm__("mrs %0, s3_0_c0_c6_0" : "=r"(isar0));
-    __asm__("mrs %0, s3_0_c0_c6_1" : "=r"(isar1));
-    if (isar0 >> 44 & 15u) found |= EDGEC_CPU_DOTPROD;
-    if ((isar0 >> 44 & 15u) && (isar1 >> 52 & 15u)) found |= EDGEC_CPU_I8MM;
+#if defined(__linux__)
+    if (edgec_linux_tells()) {
+        uint64_t isar0, isar1;
+        __asm__("mrs %0, s3_0_c0_c6_0" : "=r"(isar0));
+        __asm__("mrs %0, s3_0_c0_c6_1" : "=r"(isar1));
+        if (isar0 >> 44 & 15u) found |= EDGEC_CPU_DOTPROD;
+        if ((isar0 >> 44 & 15u) && (isar1 >> 52 & 15u)) found |= EDGEC_CPU_I8MM;
+    }
+#elif defined(__APPLE__)
+    if (edgec_apple_has("hw.optional.arm.FEAT_DotProd")) found |= EDGEC_CPU_DOTPROD;
+    if ((found & EDGEC_CPU_DOTPROD) && edgec_apple_has("hw.optional.arm.FEAT_I8MM")) found |= EDGEC_CPU_I8MM;
 #endif
 #if defined(__ARM_FEATURE_DOTPROD)
     found |= EDGEC_CPU_DOTPROD;
@@ -97,5 +126,17 @@ static inline uint32_t edgec_cpu(uint64_t features) {
 static inline uint32_t edgec_cpu(uint64_t features) { return (uint32_t)features; }
 
 #endif
+
+/* The same from Linux's AT_HWCAP (bit 20: dot products) and AT_HWCAP2 (bit 13: matrix products) on 64-bit ARM. */
+static inline uint32_t edgec_cpu_from_hwcap(uint64_t hwcap, uint64_t hwcap2) {
+#if defined(__aarch64__) || defined(_M_ARM64)
+    const uint32_t dotprod = hwcap >> 20 & 1u ? EDGEC_CPU_DOTPROD : 0;
+    return dotprod && (hwcap2 >> 13 & 1u) ? dotprod | EDGEC_CPU_I8MM : dotprod;
+#else
+    (void)hwcap;
+    (void)hwcap2;
+    return 0;
+#endif
+}
 
 #endif

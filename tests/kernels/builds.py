@@ -12,6 +12,7 @@ BUILDS = (
     *(Build(vocabulary) for vocabulary in X86),
     *(Build(vocabulary, ("clang",), ("-O2", "-march=haswell")) for vocabulary in ("portable", "avx2", "avx512vnni")),
     Build("sse41", ("clang",)),
+    Build("sse41", signed=True),
     Build("avxvnni", flags=("-O0",)),
     Build("avx512vnni", flags=("-O3",)),
     Build("portable", flags=("-O3", "-march=haswell")),

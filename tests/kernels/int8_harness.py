@@ -27,6 +27,8 @@ from edgec.program.work import scratch_bytes, work_items
 from edgec.targets import Target
 
 X86 = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False, 4)
+# The x86-64 part of packages for several processors
+X86_SIGNED = Target("universal", "", "x86_64", "linux", ("portable", "sse41"), True, 8)
 ARM64 = Target("linux-arm64", "", "aarch64", "linux", ("portable", "neon", "dotprod", "i8mm"), True, 8)
 ARMV7 = Target("rpi-32bit", "", "armv7", "linux", ("portable", "neon32"), True, 8)
 

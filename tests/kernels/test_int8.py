@@ -13,7 +13,7 @@ from edgec.emit.vocabularies import VOCABULARIES
 from edgec.program.kernels import PIXEL_BLOCK
 from edgec.targets import Target
 from tests.kernels.int8_cases import any_case, conv_case, depthwise_case
-from tests.kernels.int8_harness import ARM64, ARMV7, X86, Program, compile_driver
+from tests.kernels.int8_harness import ARM64, ARMV7, X86, X86_SIGNED, Program, compile_driver
 
 VARIANTS = [(target, vocabulary) for target in (X86, ARM64, ARMV7) for vocabulary in target.vocabularies]
 COMPILERS = [("gcc", ("-O0",)), ("gcc", ("-O3",)), ("clang", ("-O2",))]
@@ -83,6 +83,16 @@ def test_depthwise(program: Program, variant: tuple[Target, str]) -> None:
 
 def test_conv_any(program: Program, variant: tuple[Target, str]) -> None:
     agree(program, any_cases(variant[0]))
+
+
+@pytest.mark.parametrize(
+    ("compiler", "flags"), [("gcc", ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all")), ("clang", ("-O2",))]
+)
+def test_sse41_takes_signed_activations(compiler: str, flags: tuple[str, ...], folder: Path) -> None:
+    program = compile_driver(folder / f"signed-{compiler}", "sse41", X86_SIGNED, compiler, flags)
+    agree(program, conv_cases(X86_SIGNED))
+    agree(program, depthwise_cases(X86_SIGNED))
+    agree(program, any_cases(X86_SIGNED))
 
 
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)

@@ -1,4 +1,9 @@
-/* Sixteen int32 lanes in four SSE registers. */
+/* Sixteen int32 lanes in four SSE registers. Activations are widened and narrowed by their own signedness. */
+enum { SIGNED_BYTES = (activation)-1 > 0 ? 0 : 1 };
+
+INLINE __m128i widen_to_16(__m128i bytes) { return SIGNED_BYTES ? _mm_cvtepi8_epi16(bytes) : _mm_cvtepu8_epi16(bytes); }
+INLINE __m128i widen_to_32(__m128i bytes) { return SIGNED_BYTES ? _mm_cvtepi8_epi32(bytes) : _mm_cvtepu8_epi32(bytes); }
+INLINE __m128i narrow_to_8(__m128i low, __m128i high) { return SIGNED_BYTES ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high); }
 
 typedef struct { __m128i a, b, c, d; } lanes_t;
 
@@ -35,10 +40,10 @@ INLINE lanes_t add_residual(lanes_t v, float v_scale, lanes_t r, int32_t zero, f
 INLINE lanes_t load_lanes(const activation *x) {
     const __m128i bytes = _mm_loadu_si128((const __m128i *)x);
     lanes_t v;
-    v.a = _mm_cvtepu8_epi32(bytes);
-    v.b = _mm_cvtepu8_epi32(_mm_srli_si128(bytes, 4));
-    v.c = _mm_cvtepu8_epi32(_mm_srli_si128(bytes, 8));
-    v.d = _mm_cvtepu8_epi32(_mm_srli_si128(bytes, 12));
+    v.a = widen_to_32(bytes);
+    v.b = widen_to_32(_mm_srli_si128(bytes, 4));
+    v.c = widen_to_32(_mm_srli_si128(bytes, 8));
+    v.d = widen_to_32(_mm_srli_si128(bytes, 12));
     return v;
 }
 
@@ -46,5 +51,5 @@ INLINE void store_lanes(activation *y, lanes_t v, int32_t zero) {
     const __m128i offset = _mm_set1_epi32(zero);
     const __m128i low = _mm_packs_epi32(_mm_add_epi32(v.a, offset), _mm_add_epi32(v.b, offset));
     const __m128i high = _mm_packs_epi32(_mm_add_epi32(v.c, offset), _mm_add_epi32(v.d, offset));
-    _mm_storeu_si128((__m128i *)y, _mm_packus_epi16(low, high));
+    _mm_storeu_si128((__m128i *)y, narrow_to_8(low, high));
 }

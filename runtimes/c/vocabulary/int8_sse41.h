@@ -7,7 +7,7 @@ INLINE accumulator_t start(const int32_t *bias) { return _mm_cvtepu32_epi64(_mm_
 INLINE pixels_t load_pixels(const activation *x) {
     int32_t four;
     memcpy(&four, x, 4);
-    return _mm_cvtepu8_epi16(_mm_set1_epi32(four));
+    return widen_to_16(_mm_set1_epi32(four));
 }
 
 INLINE weights_t load_weights(const int8_t *w) { return _mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)w)); }

@@ -32,12 +32,16 @@ INLINE taps_t load_taps_16(const activation *x0, const activation *x1) {
     return taps;
 }
 
+/* The upper eight bytes as 16-bit numbers. */
+INLINE __m128i widen_upper(__m128i bytes) {
+    return SIGNED_BYTES ? _mm_srai_epi16(_mm_unpackhi_epi8(bytes, bytes), 8) : _mm_unpackhi_epi8(bytes, _mm_setzero_si128());
+}
+
 INLINE sums_t add_taps(sums_t sums, filters_t w, taps_t x) {
-    const __m128i zero = _mm_setzero_si128();
-    sums.a = _mm_add_epi32(sums.a, _mm_madd_epi16(w.a, _mm_unpacklo_epi8(x.low, zero)));
-    sums.b = _mm_add_epi32(sums.b, _mm_madd_epi16(w.b, _mm_unpackhi_epi8(x.low, zero)));
-    sums.c = _mm_add_epi32(sums.c, _mm_madd_epi16(w.c, _mm_unpacklo_epi8(x.high, zero)));
-    sums.d = _mm_add_epi32(sums.d, _mm_madd_epi16(w.d, _mm_unpackhi_epi8(x.high, zero)));
+    sums.a = _mm_add_epi32(sums.a, _mm_madd_epi16(w.a, widen_to_16(x.low)));
+    sums.b = _mm_add_epi32(sums.b, _mm_madd_epi16(w.b, widen_upper(x.low)));
+    sums.c = _mm_add_epi32(sums.c, _mm_madd_epi16(w.c, widen_to_16(x.high)));
+    sums.d = _mm_add_epi32(sums.d, _mm_madd_epi16(w.d, widen_upper(x.high)));
     return sums;
 }
 
