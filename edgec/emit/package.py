@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edgec.emit.addresses import port_field
@@ -40,7 +40,12 @@ STATUSES = (
 
 
 def emit_sources(
-    program: Program, target: Target, weights: str = "incbin", facts: Mapping[str, Any] | None = None, choice: Choice = EVERYTHING
+    program: Program,
+    target: Target,
+    weights: str = "incbin",
+    facts: Mapping[str, Any] | None = None,
+    choice: Choice = EVERYTHING,
+    parts: Sequence[str] = (),
 ) -> dict[str, bytes]:
     """Path -> content of the package's files, without the exam; `program` must be planned.
 
@@ -48,11 +53,12 @@ def emit_sources(
     weights: how they are linked: "incbin" (assembler), "c" (string literals) or "bin" (not at all: set_weights).
     facts: more entries of the manifest (options, hashes of the model and the calibration).
     choice: what goes to the GPU of a target that has one.
+    parts: sources src/NAME_PART.c that are added later and belong to the library.
     """
     _check(program, weights)
     blob = layout_constants(program)
     plan = plan_gpu(program, target, choice)
-    context = _context(program, target, weights, len(blob), plan)
+    context = _context(program, target, weights, len(blob), plan) | {"parts": tuple(parts)}
     name = program.name
     used = frozenset(type(call.arguments) for call in program.calls if isinstance(call, TemplateCall))
     files = {

@@ -52,6 +52,7 @@ def compile_package(
         *extra_flags,
     ]
     core = [f"src/{name}.c", f"src/{name}_dispatch.c", *(f"src/{name}_kernels_{isa}.c" for isa in facts["vocabularies"])]
+    core += [f"src/{name}_task.c"] if "task" in facts else []
     core += {"incbin": [f"src/{name}_weights.S"], "c": [f"src/{name}_weights.c"], "bin": []}[form]
     linking = () if compiler.is_zig else target.flags  # zig would make its C library anew for the processor
     hosts, libraries = _gpu_part(name, gpu, compiler)

@@ -38,10 +38,11 @@ MAY_IMPORT = {
     "package": {"errors", "interface", "targets", "devices"},
     "reference": {"ir", "export"},
     "exam": {"emit", "export", "interface", "ir", "oracle", "program", "quant", "reference"},
+    "tasks": {"config", "emit", "errors", "ir"},
     "applications": {"config", "emit", "errors", "program", "quant", "targets"},
     "evaluation": {"comparison", "config", "errors", "package", "pipeline", "preparation", "quant"},
     "judging": {"comparison", "devices", "errors", "evaluation", "package", "results"},
-    "preparation": {"config", "emit", "errors", "output", "quant", "targets", "toolchain"},
+    "preparation": {"config", "emit", "errors", "output", "quant", "targets", "tasks", "toolchain"},
     "cli": {"config", "devices", "errors", "inspection", "output", "package", "preparation", "report", "results", "targets", "version"},
 }
 # library -> the rooms (or modules) that may import it

@@ -60,6 +60,7 @@ class Task:
 
     head: the form of the outputs, which the task's C code reads. classes: how many; the labels are as many, or none.
     height, width: of the mask (segment), or of the input that boxes are measured in (detect).
+    activation: what the answer lacks to be a score: softmax, sigmoid or none.
     """
 
     kind: str
@@ -68,6 +69,7 @@ class Task:
     classes: int
     height: int = 0
     width: int = 0
+    activation: str = "none"
 
 
 @dataclass(frozen=True)

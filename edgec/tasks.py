@@ -1,0 +1,237 @@
+"""What a model's answer means, for `--task`: decided from the outputs' shapes and the operators that make them, and its labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from pathlib import Path
+
+from edgec.config import BuildConfig
+from edgec.emit.apps.app import Task
+from edgec.emit.apps.tasks import grids
+from edgec.errors import ModelError, Problem, UsageError
+from edgec.ir.graph import Graph
+
+MOST_LABELS = 65536
+MOST_LABEL_BYTES = 1 << 20  # of the whole file
+LONGEST_LABEL = 1000  # bytes of one; C99 promises literals of 4095
+MOST_ANCHORS, MOST_CANDIDATES = 1 << 24, 1 << 30
+MASK_CLASSES = 256
+
+# operators that change no value, or merely its coding
+_THROUGH = frozenset(
+    ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Identity", "Cast", "QuantizeLinear", "DequantizeLinear", "Dropout")
+)
+_LAYERS = frozenset(
+    ("Conv", "ConvTranspose", "MatMul", "Gemm", "MatMulInteger", "ConvInteger", "LSTM", "GRU", "RNN")
+)  # a head begins there
+_ARITHMETIC = frozenset(("Exp", "Mul", "Add", "Sub", "Pow", "Div"))
+_PROBABILITIES = frozenset(("Softmax", "Sigmoid", "HardSigmoid"))
+
+_RECOGNIZED = {
+    "classify": ("one float output with one value for each class: [1,C], [C] or [1,C,1,1]",),
+    "keyword": ("one float output with one value for each word: [1,C], [C] or [1,C,1,1]",),
+    "detect": (
+        "YOLOX: [1,N,5+C], N cells of grids of strides 8, 16 and 32",
+        "YOLOv5 and the like, decoded: [1,N,5+C], N three times those cells",
+        "YOLOv8 and the like, decoded: [1,4+C,N]",
+        "SSD and the like, decoded: scores [1,N,1+C] (the background first) and boxes [1,N,4] (corners from 0 to 1)",
+    ),
+    "segment": (
+        "[1,C,H,W] or [1,H,W,C]: a value for each class",
+        "[1,1,H,W], [1,H,W,1] or [1,H,W] of floats: one class, and the rest",
+        "the same of integers: numbers of classes",
+    ),
+}
+
+
+def find_task(graph: Graph, config: BuildConfig) -> tuple[Task | None, tuple[str, ...]]:
+    """The task of the imported model, and one label for each class or none; None where the build names no task.
+
+    ModelError with what is recognized and what was found where no output fits, UsageError where the labels don't.
+    """
+    if config.task is None:
+        return None, ()
+    labels = read_labels(config.labels)
+    refuse_dynamic(graph, config.task)
+    found = list(_FINDERS[config.task](graph, config, labels))
+    if len(found) != 1:
+        outputs = [f"{name!r} {graph.types[name]}" for name in graph.outputs]
+        problems = [Problem(words, "recognized") for words in _RECOGNIZED[config.task]]
+        problems += [Problem(words, "this model has") for words in outputs]
+        why = "several outputs fit" if found else "no output fits"
+        raise ModelError(
+            f"the model's answer is not understood as --task {config.task}: {why}", problems, hint="leave --task out, and read the outputs"
+        )
+    task = found[0]
+    return task, fit_labels(task, labels, config.labels)
+
+
+def refuse_dynamic(graph: Graph, task: str) -> None:
+    """The functions of a task are made for tensors of one size."""
+    free = sorted({str(size) for name in (*graph.inputs, *graph.outputs) for size in graph.shape(name) if not isinstance(size, int)})
+    if free:
+        problems = [Problem("is only known when it runs", f"size {size}", "pin the shape with --shape NAME=...") for size in free]
+        raise UsageError(f"--task {task} needs sizes that are fixed", problems)
+
+
+def read_labels(path: Path | None) -> tuple[str, ...]:
+    """The lines of a label file, in UTF-8; empty lines at its end do not count. UsageError where it cannot be one."""
+    if path is None:
+        return ()
+    where, hint = str(path), "give a text file with one label in a line"
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_LABEL_BYTES + 1)
+        lines = data.decode("utf-8-sig").replace("\r\n", "\n").rstrip("\n").split("\n") if len(data) <= MOST_LABEL_BYTES else []
+    except OSError as error:
+        raise UsageError(f"cannot read the labels: {error.strerror}", where=where, hint=hint) from error
+    except UnicodeDecodeError as error:
+        words = f"the labels are not UTF-8: {error.reason} at byte {error.start}"
+        raise UsageError(words, where=where, hint="save the file as UTF-8") from error
+    if not 0 < len(lines) <= MOST_LABELS or lines == [""]:
+        raise UsageError("holds no labels, or too many", where=where, hint=hint)
+    problems = [Problem(words, f"{where}:{number}") for number, line in enumerate(lines, 1) for words in _objections(line)]
+    if problems:
+        raise UsageError("the labels cannot be used", problems, hint=hint)
+    return tuple(lines)
+
+
+def _objections(line: str) -> Iterator[str]:
+    """Characters that are no part of a name: those that control, and those that change the direction of the text around them."""
+    if not line.isprintable():
+        code = next(ord(letter) for letter in line if not letter.isprintable())
+        yield f"has a character that cannot be shown (U+{code:04X})"
+    if len(line.encode()) > LONGEST_LABEL:
+        yield f"is longer than {LONGEST_LABEL} bytes"
+
+
+def fit_labels(task: Task, labels: Sequence[str], path: Path | None) -> tuple[str, ...]:
+    """One label for each class, or none. A background that the task itself knows of may be in the file or not."""
+    if task.head == "ssd" and len(labels) == task.classes + 1:
+        return tuple(labels[1:])
+    if task.head == "threshold" and len(labels) == 1:
+        return ("background", labels[0])
+    if labels and len(labels) != task.classes:
+        words = f"holds {len(labels)} labels, and the model has {task.classes} classes"
+        raise UsageError(words, where=str(path), hint="give one label in a line, in the order of the classes")
+    return tuple(labels)
+
+
+def _fixed(graph: Graph, value: str) -> tuple[int, ...]:
+    return tuple(int(extent) for extent in graph.shape(value))  # type: ignore[arg-type]  # refuse_dynamic has looked
+
+
+def _head(graph: Graph, output: str) -> frozenset[str]:
+    """The operators between the last layers with weights and an output."""
+    seen, waiting, operators = set[str](), [output], set[str]()
+    while waiting:
+        name = waiting.pop()
+        node = graph.producer(name)
+        if name in seen or node is None or node.op in _LAYERS:
+            continue
+        seen.add(name)
+        operators.add(node.op)
+        waiting += node.inputs
+    return frozenset(operators)
+
+
+def activation_of(graph: Graph, output: str, missing: str = "softmax") -> str:
+    """What makes scores of an output: "none" where the model's last operator has done it, else `missing`."""
+    node = graph.producer(output)
+    while node is not None and node.op in _THROUGH:
+        node = graph.producer(node.inputs[0])
+    normalized = node is not None and node.op == "Div" and graph.producer(node.inputs[0], "Exp") is not None
+    return "none" if normalized or (node is not None and node.op in _PROBABILITIES) else missing
+
+
+Finder = Callable[[Graph, BuildConfig, Sequence[str]], Iterator[Task]]
+
+
+def _find_classes(graph: Graph, config: BuildConfig, labels: Sequence[str]) -> Iterator[Task]:
+    assert config.task is not None
+    for name in graph.outputs:
+        shape = _fixed(graph, name)
+        if shape and prod(shape) == max(shape) and graph.dtype(name).is_float:
+            activation = activation_of(graph, name, "softmax" if max(shape) > 1 else "sigmoid")
+            yield Task(config.task, "scores", (name,), max(shape), activation=activation)
+
+
+def _find_mask(graph: Graph, config: BuildConfig, labels: Sequence[str]) -> Iterator[Task]:
+    picture = _input_size(graph)
+    for name in graph.outputs:
+        shape, numbers = _fixed(graph, name), not graph.dtype(name).is_float
+        if len(shape) not in (3, 4) or shape[0] != 1 or min(shape[-2:]) < 1:
+            continue
+        layout = "nchw" if len(shape) == 3 else _layout(shape, picture, len(labels))
+        planes = 1 if len(shape) == 3 else shape[1 if layout == "nchw" else 3]
+        height, width = shape[-2:] if layout == "nchw" else shape[1:3]
+        if numbers and planes == 1:
+            yield Task("segment", "numbers", (name,), len(labels) or MASK_CLASSES, height, width)
+        elif planes == 1:
+            yield Task("segment", "threshold", (name,), 2, height, width, activation_of(graph, name, "sigmoid"))
+        elif planes <= MASK_CLASSES:
+            last = layout == "nhwc" or config.io_layout == "nhwc"
+            yield Task("segment", "nhwc" if last else "nchw", (name,), planes, height, width)
+
+
+def _layout(shape: Sequence[int], picture: tuple[int, int] | None, labels: int) -> str:
+    """Where the classes are: beside two extents in the ratio of the picture, else where there are as many as labels, else the fewest."""
+    sides = {"nchw": (shape[2], shape[3], shape[1]), "nhwc": (shape[1], shape[2], shape[3])}
+    fits = [name for name, (height, width, _) in sides.items() if picture and height * picture[1] == width * picture[0]]
+    if len(fits) == 1:
+        return fits[0]
+    named = [name for name, (_, _, classes) in sides.items() if classes == labels]
+    return named[0] if len(named) == 1 else min(sides, key=lambda name: sides[name][2])
+
+
+def _input_size(graph: Graph) -> tuple[int, int] | None:
+    """Height and width of the first input that is a picture."""
+    for name in graph.inputs:
+        shape = _fixed(graph, name)
+        if len(shape) == 4 and (shape[1] in (1, 3, 4) or shape[3] in (1, 3, 4)):
+            return (shape[2], shape[3]) if shape[1] in (1, 3, 4) else (shape[1], shape[2])
+    return None
+
+
+def _find_boxes(graph: Graph, config: BuildConfig, labels: Sequence[str]) -> Iterator[Task]:
+    size = _input_size(graph)
+    shapes = {name: _fixed(graph, name) for name in graph.outputs if graph.dtype(name).is_float}
+    rows = {name: shape[-2:] for name, shape in shapes.items() if len(shape) in (2, 3) and prod(shape) == prod(shape[-2:])}
+    if size is None:
+        return
+    for task in (*_one_output(graph, rows, size), *_two_outputs(graph, rows, size)):
+        anchors = rows[task.outputs[-1]][1 if task.head == "columns" else 0]
+        if anchors <= MOST_ANCHORS and anchors * task.classes <= MOST_CANDIDATES:
+            yield task
+
+
+def _one_output(graph: Graph, rows: dict[str, tuple[int, ...]], size: tuple[int, int]) -> Iterator[Task]:
+    """The YOLO families, told apart by the number of anchors."""
+    cells = sum(height * width for height, width, _ in grids(*size))
+    coarse = next(height * width for height, width, _ in grids(*size, (64,)))
+    for name, (first, last) in rows.items():
+        head = _head(graph, name)
+        activation = "none" if head & _PROBABILITIES else "sigmoid"
+        if last > 5 and first in (cells, 3 * cells, 3 * (cells + coarse)):
+            raw = first == cells and not head & _ARITHMETIC
+            yield Task("detect", "yolox" if raw else "rows", (name,), last - 5, *size, activation)
+        elif first > 4 and last in (cells, cells + coarse):
+            yield Task("detect", "columns", (name,), first - 4, *size, activation)
+
+
+def _two_outputs(graph: Graph, rows: dict[str, tuple[int, ...]], size: tuple[int, int]) -> Iterator[Task]:
+    """Scores and boxes of as many anchors. Boxes without arithmetic after the last layer are offsets, or of another form."""
+    for scores, (anchors, classes) in rows.items():
+        for boxes, (count, sides) in rows.items():
+            decoded = bool(_head(graph, boxes) & _ARITHMETIC)
+            if scores != boxes and count == anchors and sides == 4 and classes > 1 and decoded and not _named_otherwise(scores, boxes):
+                yield Task("detect", "ssd", (scores, boxes), classes - 1, *size, activation_of(graph, scores))
+
+
+def _named_otherwise(scores: str, boxes: str) -> bool:
+    """With three classes and a background both have four columns: then the names say which is which."""
+    return "box" in scores.lower() or any(word in boxes.lower() for word in ("score", "conf", "prob", "class", "cls"))
+
+
+_FINDERS: dict[str, Finder] = {"classify": _find_classes, "keyword": _find_classes, "detect": _find_boxes, "segment": _find_mask}
