@@ -18,8 +18,10 @@ import numpy as np
 
 from edgec.emit.gpu.dialect import Dialect, render_kernel
 from edgec.emit.gpu.half import NO_HALVES, STRETCH, Halves
+from edgec.emit.gpu.matrix import matrix_shader
 from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader, kernel_name
 from edgec.emit.gpu.tiles import LANES_EACH, Address, address_of, choose_tile, geometry, is_pointwise, number
+from edgec.emit.gpu.tiles import _cost as cost_of_tile
 from edgec.emit.gpu.winograd import SquarePlan, plan_squares
 from edgec.program.kernels import LANES, ConvFloat, DepthwiseFloat, PoolAverageFloat, PoolMaxFloat, Window
 from edgec.program.program import Pointer, Program, TemplateCall
@@ -39,6 +41,8 @@ class _Sketch:
     loads: float  # words
     shared_bytes: int = 0
     half_math: bool = False
+    product: Mapping[str, object] | None = None  # the numbers of a convolution as one matrix product, and
+    cost: float = 0.0  # what this kernel for it costs, in the measure of tiles.choose_tile
 
 
 def float_shader(program: Program, index: int, call: TemplateCall, dialect: Dialect, halves: Halves = NO_HALVES) -> Shader | None:
@@ -54,12 +58,16 @@ def float_shader(program: Program, index: int, call: TemplateCall, dialect: Dial
     if max(found.grid) > MOST_GROUPS:
         return None
     name, unscale = kernel_name(index, call.call.name), _unscale(call.arguments, halves)
-    source = render_kernel(found.template, dialect, name=name, group=found.group, **addresses, **found.numbers, **unscale)
+    numbers = {**addresses, **found.numbers, **unscale}
+    source = render_kernel(found.template, dialect, name=name, group=found.group, **numbers)
     uses_half = any(where is not None and where.is_half for where in addresses.values())
-    return Shader(
+    shader = Shader(
         index, name, source, found.group, found.grid, found.shared_bytes, loads=math.ceil(found.loads), macs=call.call.macs,
         uses_half=uses_half, uses_half_math=found.half_math,
     )  # fmt: skip
+    if found.product is None or dialect.name != "metal":
+        return shader
+    return replace(shader, matrices=matrix_shader(shader, dialect, {**numbers, **found.product}, found.cost))
 
 
 def _addresses(program: Program, arguments: object, halves: Halves) -> dict[str, Address | None]:
@@ -101,7 +109,10 @@ Words = Mapping[str, float]  # operand -> words of an element
 def _conv(a: ConvFloat, words: Words) -> _Sketch:
     g = geometry(a.window)
     squares = plan_squares(g, a.in_channels, a.out_channels, a.groups)
-    return _conv_direct(a, g, words) if squares is None or words["weights"] < 1 else _conv_winograd(a, g, words, squares)
+    direct = _conv_direct(a, g, words)
+    if squares is None or words["weights"] < 1:
+        return direct
+    return replace(_conv_winograd(a, g, words, squares), product=direct.product, cost=squares.cost)
 
 
 def _conv_winograd(a: ConvFloat, g: dict[str, int], words: Words, plan: SquarePlan) -> _Sketch:
@@ -126,7 +137,8 @@ def _conv_direct(a: ConvFloat, g: dict[str, int], words: Words) -> _Sketch:
     staged = tile.steps(terms) * tile.depth * (tile.pixels * words["x"] + tile.lanes * words["weights"])
     group = (tile.lane_groups, tile.pixel_groups, tile.slices)
     loads = a.groups * (across * down * staged + ends)
-    return _Sketch("conv_float", numbers, group, (across, down, a.groups), loads, tile.shared_words * 4, half_math)
+    cost = cost_of_tile(tile, pixels, a.out_channels, terms, a.groups)
+    return _Sketch("conv_float", numbers, group, (across, down, a.groups), loads, tile.shared_words * 4, half_math, numbers, cost)
 
 
 def _rows(g: Mapping[str, int], channels: int, pixels: int = 1) -> tuple[Extent, Extent]:

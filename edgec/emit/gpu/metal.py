@@ -25,8 +25,11 @@ def metal_files(name: str, plan: GpuPlan, context: Mapping[str, object]) -> dict
 
 
 def metal_source(plan: GpuPlan) -> str:
-    """All kernels of a package: what they share once, then each under a name of its own."""
-    return "\n".join([plan.dialect.head, *(shader.source.strip("\n") + "\n" for shader in plan.shaders)])
+    """All kernels of a package: what they share once, then each under a name of its own; those with matrices at the end."""
+    plain = [shader.source for shader in plan.shaders]
+    matrices = [shader.matrices.source for shader in plan.shaders if shader.matrices is not None]
+    ends = ["#ifdef SIMDGROUPS\n", *matrices, "#endif\n"] if matrices else []
+    return "\n".join([plan.dialect.head, *(source.strip("\n") + "\n" for source in (*plain, *ends))])
 
 
 def _embedded(name: str, plan: GpuPlan, source: str) -> bytes:

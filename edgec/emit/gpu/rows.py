@@ -200,7 +200,8 @@ def _loop(loop: SharedLoop, scope: Scope, depth: int) -> Iterator[str]:
 def _gather(item: Reduction, depth: int) -> Iterator[str]:
     """Every team joins its values in registers. Then, in shared memory, half of the teams' values are joined with the others, then a
     quarter, until there is one; all take it. Where the language knows no teams, every invocation is one."""
-    pad, array, name, own = INDENT * depth, f"{kind_of(item.variable.dtype)}_parts", name_of(item.variable.name), f"own_{item.variable.name}"
+    pad, name, own = INDENT * depth, name_of(item.variable.name), f"own_{item.variable.name}"
+    array = f"{kind_of(item.variable.dtype)}_parts"
     yield f"{pad}{own} = {_TEAMS[item.op]}({own});"
     yield f"{pad}if (leads_team()) {array}[team_of(lane)] = {own};"
     yield f"{pad}barrier_group();"

@@ -32,6 +32,7 @@ class Shader:
     uses_half_math: bool = False  # and computes with them
     loads: int = 0
     macs: int = 0
+    matrices: Shader | None = None  # another kernel for it, for Apple GPUs whose simdgroups multiply matrices
 
     def __post_init__(self) -> None:
         invocations = self.group[0] * self.group[1] * self.group[2]

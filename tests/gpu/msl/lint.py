@@ -61,7 +61,10 @@ def lint(source: str) -> list[str]:
     found += [f"two kernels {name}" for name in sorted(set(names)) if names.count(name) > 1]
     for name, body in _FUNCTION.findall(text):
         arrays = re.findall(r"threadgroup (\w+) \w+\[(\d+)\]", body)
-        if sum(int(count) * {"float": 4, "int": 4, "uint": 4, "half": 2, "factor": 2}[kind] for kind, count in arrays) > MOST_THREADGROUP_BYTES:
+        if (
+            sum(int(count) * {"float": 4, "int": 4, "uint": 4, "half": 2, "factor": 2}[kind] for kind, count in arrays)
+            > MOST_THREADGROUP_BYTES
+        ):
             found.append(f"{name} has too much threadgroup memory")
     return found + _recursions(text)
 

@@ -32,9 +32,10 @@ _POSITIONS = {
     "simdgroups_per_threadgroup": "uint(team_sizes.size())",
 }
 # What templates/gpu/teams.metal.j2 adds to a kernel
+_TEAM_POSITIONS = ("simdgroup_index_in_threadgroup", "simdgroups_per_threadgroup", "thread_index_in_simdgroup")
 _TEAMS = f"""
 #ifdef SIMDGROUPS
-#define TEAM_ARGUMENTS , {_POSITIONS["simdgroup_index_in_threadgroup"]}, {_POSITIONS["simdgroups_per_threadgroup"]}
+#define TEAM_ARGUMENTS , {", ".join(_POSITIONS[name] for name in _TEAM_POSITIONS)}
 #else
 #define TEAM_ARGUMENTS
 #endif
@@ -109,12 +110,13 @@ def _entry(name: str, parameters: str, body: str) -> str:
             arguments[-1] += " TEAM_ARGUMENTS"
         else:
             arguments.append(f"&regions[{index}]" if attribute == "buffer" else _POSITIONS[attribute])
+    meets = "true" if "barrier" in body or "simd" in body else "false"
     names = ", ".join(f'{{"{region}", bytes[{i}], sizes[{i}], {{}}}}' for i, region in enumerate(_REGIONS))
     return f"""
 extern "C" int run_{name}(const int *size, const int *grid, unsigned order, uchar *const *bytes, const long *sizes, char *why) {{
     Region regions[3] = {{{names}}};
     for (int i : {{0, 2}}) regions[i].visits.resize(size_t(sizes[i]));
-    int wrong = run_grid(grid, size[0] * size[1] * size[2], order, {"true" if "barrier" in body or "simd" in body else "false"}, [&](int group, int thread) {{
+    int wrong = run_grid(grid, size[0] * size[1] * size[2], order, {meets}, [&](int group, int thread) {{
         [[maybe_unused]] int lx = thread % size[0], ly = thread / size[0] % size[1], lz = thread / size[0] / size[1];
         [[maybe_unused]] int gx = group % grid[0], gy = group / grid[0] % grid[1], gz = group / grid[0] / grid[1];
         {name}({", ".join(arguments)});
