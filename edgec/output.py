@@ -95,7 +95,7 @@ def _keep_foreign(old: Path, new: Path) -> None:
     """Copy what others put into the old package to the new one."""
     if not old.is_dir():
         return
-    ours = {MARKER, *_manifest(old).get("files", ())}
+    ours = {MARKER, *_manifest(old).get("files", ()), *_manifest(old).get("made", ())}
     for path in sorted(old.rglob("*")):
         name = path.relative_to(old)
         if not path.is_dir() and name.parts[0] != MADE and name.as_posix() not in ours and not (new / name).exists():

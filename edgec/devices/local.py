@@ -39,7 +39,7 @@ class Finished:
 def exam_program(package: Path, target: Target) -> list[str]:
     """The command that starts the exam of a compiled package; DeviceError when it was not compiled or cannot run here."""
     found = sorted((package / "build").glob("*_exam*")) if (package / "build").is_dir() else []
-    programs = [path for path in found if path.suffix in ("", ".exe") and path.is_file()]
+    programs = [path for path in found if path.suffix in ("", ".exe", ".mjs") and path.is_file()]
     if not programs:
         raise DeviceError("the package has no exam program", where=str(package), hint="build it without --no-compile, or run `make` in it")
     return [*target.emulator, str(programs[0].resolve())]

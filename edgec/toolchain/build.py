@@ -6,33 +6,23 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
-from edgec.errors import Problem, ToolchainError, UsageError
+from edgec.errors import ToolchainError, UsageError
 from edgec.targets import Target, runs_here
+from edgec.toolchain.call import Built, call, optimization
 from edgec.toolchain.find import Compiler, find_compiler
-
-SHOWN_LINES = 12  # of a compiler's words
-
-
-@dataclass(frozen=True)
-class Built:
-    """What compile_package made. `objects` are the core's (no pool, no exam)."""
-
-    exam: Path | None
-    library: Path | None  # shared where the target can have one, else static
-    objects: tuple[Path, ...]
-    compiler: Compiler
+from edgec.toolchain.wasm import compile_web
 
 
 def compile_package(
     directory: Path, target: Target, cc: str | None = None, optimize: str = "-O3", extra_flags: Sequence[str] = ()
 ) -> Built:
     """Compile the package in `directory`. ToolchainError with the compiler's own words when it refuses."""
+    if target.form == "web":
+        return compile_web(directory, target, cc, optimize, extra_flags)
     compiler = find_compiler(target, cc)
     facts = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
     name, form, gpu = facts["name"], facts["weights"]["form"], facts.get("gpu", {}).get("api")
@@ -43,7 +33,7 @@ def compile_package(
         raise UsageError(f"cannot write: {error.strerror}", where=str(out)) from error
     flags = [
         "-std=c99",
-        *_optimization(compiler, optimize),
+        *optimization(compiler, optimize),
         *_position(target),
         *(target.zig_flags if compiler.is_zig else target.flags),
         "-Iinclude",
@@ -88,12 +78,6 @@ def run_exam(built: Built, target: Target, args: Sequence[str] = (), stdin: byte
         raise ToolchainError(str(error), where=target.emulator[0] if target.emulator else str(built.exam)) from error
 
 
-def _optimization(compiler: Compiler, optimize: str) -> list[str]:
-    """A level in the compiler's command is its user's choice. zig calls UBSan's runtime at -O0 unless it is told not to."""
-    level = [] if any(word.startswith("-O") for word in compiler.command) else [optimize]
-    return [*level, "-fno-sanitize=undefined"] if compiler.is_zig else level
-
-
 def _position(target: Target) -> list[str]:
     return [] if target.os == "windows" else ["-fPIC", "-fvisibility=hidden"]
 
@@ -119,13 +103,13 @@ def _static(target: Target, compiler: Compiler, gpu: str | None) -> list[str]:
 def _compile(compiler: Compiler, directory: Path, source: str, flags: Sequence[str]) -> Path:
     result = directory / "build" / f"{Path(source).stem}.o"
     arc = ["-fobjc-arc"] if source.endswith(".m") else []
-    _call([*compiler.command, *flags, *arc, "-c", source, "-o", f"build/{result.name}"], compiler, directory, source)
+    call([*compiler.command, *flags, *arc, "-c", source, "-o", f"build/{result.name}"], compiler, directory, source)
     return result
 
 
 def _archive(compiler: Compiler, directory: Path, objects: Sequence[Path], result: Path) -> Path:
     result.unlink(missing_ok=True)
-    _call([*compiler.archiver, "rcs", *_names([result, *objects])], compiler, directory, result.name)
+    call([*compiler.archiver, "rcs", *_names([result, *objects])], compiler, directory, result.name)
     return result
 
 
@@ -133,26 +117,9 @@ def _link(
     compiler: Compiler, directory: Path, objects: Sequence[Path], result: Path, flags: Sequence[str], libraries: Sequence[str]
 ) -> Path:
     words = [*compiler.command, *flags, "-o", f"build/{result.name}", *_names(objects), "-pthread", *libraries]
-    _call(words, compiler, directory, result.name)
+    call(words, compiler, directory, result.name)
     return result
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
     return [f"build/{path.name}" for path in paths]
-
-
-def _call(command: Sequence[str], compiler: Compiler, directory: Path, what: str) -> None:
-    """Run one command in the package directory; ToolchainError with its first lines when it fails."""
-    environment = dict(os.environ)
-    if compiler.is_zig:
-        cache = Path(tempfile.gettempdir()) / "edgec-zig-cache"
-        environment = {"ZIG_GLOBAL_CACHE_DIR": str(cache), "ZIG_LOCAL_CACHE_DIR": str(cache)} | environment
-    try:
-        done = subprocess.run(list(command), cwd=directory, env=environment, capture_output=True, text=True, errors="replace", check=False)
-    except OSError as error:
-        raise ToolchainError(str(error), where=command[0]) from error
-    if done.returncode != 0:
-        words = [Problem(line) for line in (done.stderr or done.stdout).splitlines()[:SHOWN_LINES]]
-        tool = compiler.archiver if tuple(command[: len(compiler.archiver)]) == compiler.archiver else compiler.command
-        hint = "try another compiler with --cc, or --no-compile to leave the sources"
-        raise ToolchainError(f"{' '.join(tool)} failed", words, where=what, hint=hint)

@@ -1,0 +1,121 @@
+"""Packages for the web, used from Node: the same bytes as everywhere, and errors instead of crashes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgec.package import Package
+from tests.apps.webs import DIGITS, digits, node
+
+IMAGE = "const image = new Float32Array(m.Digits.inputs.image.elements).map((_, i) => (i % 17) / 16);"
+
+
+def failures(code: str) -> dict[str, str]:
+    """code: entries of an object, each a function that must throw; what they throw, by name."""
+    caught = "try { await act(); } catch (error) { found[name] = `${error.constructor.name}: ${error.message}`; }"
+    return dict(
+        node(
+            digits(),
+            f"{IMAGE} const model = await m.Digits.load(), found = {{}};\n"
+            f"for (const [name, act] of Object.entries({{{code}}})) {caught}\nshow(found);",
+        )
+    )
+
+
+def test_both_modules_pass_the_exam_in_node() -> None:
+    package = Package(digits())
+    for isa in package.manifest["vocabularies"]:
+        facts = package.examine(isa=isa)
+        assert facts["passed"] and facts["isa"] == isa
+        assert all(output["exact"] for vector in facts["vectors"] for output in vector["outputs"])
+
+
+def test_a_wrong_answer_fails_the_exam(tmp_path: Path) -> None:
+    """One byte of the weights, in the data of the module."""
+    package = digits()
+    weights = (package / "src" / "digits_weights.bin").read_bytes()
+    for path in ("web/digits.mjs", "exam/digits_exam.mjs", "build/digits_questions.wasm", "web/digits_baseline.wasm", "web/digits.wasm"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes((package / path).read_bytes())
+    module = bytearray((tmp_path / "web/digits.wasm").read_bytes())
+    place = module.index(weights[1000:1064])
+    module[place] ^= 1
+    (tmp_path / "web/digits.wasm").write_bytes(module)
+    done = subprocess.run(["node", str(tmp_path / "exam/digits_exam.mjs"), "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and not json.loads(done.stdout)["weights_passed"]
+
+
+def test_a_package_runs_over_arrays_and_is_timed() -> None:
+    package = Package(digits())
+    images = np.load(DIGITS / "evaluation.npz")["image"][:4]
+    with package.load(isa="portable") as plain, package.load() as best:
+        for image in images:
+            assert plain(image[None])[0].tobytes() == best(image[None])[0].tobytes()
+    times = package.benchmark(0.05, runs=3, samples=2)
+    assert times["runs"] >= 3 and len(times["samples_us"]) == 2 and 0 < times["min_us"] <= times["p50_us"] <= times["p99_us"]
+
+
+def test_the_modules_import_nothing() -> None:
+    for name in ("digits.wasm", "digits_baseline.wasm"):
+        code = f"""
+        import {{ readFileSync }} from "node:fs";
+        const module = new WebAssembly.Module(readFileSync({json.dumps(str(digits() / "web" / name))}));
+        show([WebAssembly.Module.imports(module).length, WebAssembly.Module.exports(module).map((item) => item.name)]);
+        """
+        imports, exports = node(digits(), code)
+        assert imports == 0 and {"memory", "start", "run", "tensor"} <= set(exports)
+
+
+def test_two_instances_share_nothing_and_answers_stay() -> None:
+    code = f"""{IMAGE}
+    const [a, b] = await Promise.all([m.Digits.load(), m.Digits.load(undefined, {{ simd: false }})]);
+    const first = a.run({{ image }}), before = [...first.logits];
+    b.run({{ image: image.map((x) => 1 - x) }});
+    a.close();
+    show([before, [...first.logits], [...b.run({{ image }}).logits], b.isa]);
+    """
+    before, after, other, isa = node(digits(), code)
+    assert before == after == other and isa == "portable" and len(before) == 10
+
+
+def test_wrong_inputs_are_errors_in_words() -> None:
+    found = failures("""
+        missing: () => model.run({}),
+        nothing: () => model.run(),
+        array: () => model.run(image),
+        type: () => model.run({ image: new Float64Array(image) }),
+        list: () => model.run({ image: [...image] }),
+        size: () => model.run({ image: image.subarray(1) }),
+        unknown: () => model.run({ image, imgae: image, ["__proto__x"]: 1 }),
+        constructor: () => new m.Digits(),
+        closed: () => { const other = model; other.close(); other.close(); return other.run({ image }); },
+        bytes: () => m.Digits.load(new Uint8Array(8)),
+        file: () => m.Digits.load(new URL("nothing.wasm", "file:///tmp/")),
+    """)
+    assert found["missing"] == "TypeError: image is missing"
+    assert found["nothing"] == found["array"] == "TypeError: inputs must be an object with image"
+    assert found["type"] == found["list"] == "TypeError: image must be a Float32Array"
+    assert found["size"].startswith("TypeError: image has 63 elements, must have 64") or "elements, must have" in found["size"]
+    assert found["unknown"] == "TypeError: imgae is no input of this model; __proto__x is no input of this model"
+    assert found["constructor"] == "TypeError: use await Digits.load()"
+    assert found["closed"] == "ModelError: the model is closed"
+    assert found["bytes"].startswith("CompileError") and found["file"].startswith("Error: ENOENT")
+
+
+@pytest.mark.parametrize(
+    "source", ["readFileSync(file)", "file", "new WebAssembly.Module(readFileSync(file))", "new Response(readFileSync(file))"]
+)
+def test_a_model_is_loaded_from_what_there_is(source: str) -> None:
+    code = f"""import {{ readFileSync }} from "node:fs";
+    {IMAGE}
+    const file = new URL({json.dumps((digits() / "web" / "digits.wasm").as_uri())});
+    const model = await m.Digits.load({source}), beside = await m.Digits.load();
+    show([[...model.run({{ image }}).logits], [...beside.run({{ image }}).logits], m.Digits.labels.length, m.Digits.labels[3]]);
+    """
+    one, other, labels, label = node(digits(), code)
+    assert one == other and labels == 10 and label == 'digit 3 \u2603"</script>'
