@@ -4,10 +4,9 @@
 
 FOLDER holds models (see benchmarks/models.py). Each is built for --target in both precisions, int8 from one calibration. fp32 must be
 within 1e-3 of ONNX Runtime's answers (largest difference / largest magnitude), int8 must be the CPU's bytes, and with Khronos' layers
-installed core validation must find nothing; then synchronization validation, which takes a shader to use every byte of its buffers, in
-a program where every shader waits for those before it. Latencies are medians over rounds in which the GPU, one thread and all threads
-take turns; `start` is the time from nothing to a device ready to run, without and with a cache of compiled shaders. Without a GPU all
-of it runs on lavapipe, where only the answers mean something. Exit code 1 when anything is wrong.
+installed neither core nor synchronization validation may find anything. Latencies are medians over rounds in which the GPU, one thread
+and all threads take turns; `start` is the time from nothing to a device ready to run, without and with a cache of compiled shaders.
+Without a GPU all of it runs on lavapipe, where only the answers mean something. Exit code 1 when anything is wrong.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -131,7 +129,7 @@ def examined(name: str, precision: str, package: edgec.Package, options: argpars
     problems = differences(precision, here, there)
     messages = "-"
     if has_layers():
-        _, synchronization = asked([str(waiting(package.directory))], gpu, SYNCHRONIZATION)
+        _, synchronization = asked(program, gpu, SYNCHRONIZATION)
         messages = f"{len(core)} {len(synchronization)}"
         problems += [text[:200] for text in (*core[:1], *synchronization[:1])]
     start, cached = starts(program, gpu, package.directory / "cache")
@@ -173,18 +171,6 @@ def differences(precision: str, here: Mapping[str, Any], there: Mapping[str, Any
 
 def has_layers() -> bool:
     return any(Path(folder).glob("*khronos_validation*.json") for folder in LAYER_FOLDERS if Path(folder).is_dir())
-
-
-def waiting(folder: Path) -> Path:
-    """The exam program with tables that let every shader wait for those before it."""
-    text, changes = re.subn(r"\d\}, /\* call_", "1}, /* call_", (folder / "src/net_gpu_tables.c").read_text(encoding="utf-8"))
-    if not changes:
-        raise EdgecError("no shader in the tables")
-    (folder / "src/waiting.c").write_text(text, encoding="utf-8")
-    objects = [str(path) for path in sorted((folder / "build").glob("*.o")) if path.stem != "net_gpu_tables"]
-    program = folder / "build/waiting"
-    subprocess.run(["cc", "-Iinclude", "-o", str(program), "src/waiting.c", *objects, "-pthread", "-ldl"], cwd=folder, check=True)
-    return program
 
 
 def starts(program: Sequence[str], gpu: Sequence[str], cache: Path) -> tuple[float, float]:

@@ -167,7 +167,8 @@ typedef struct VkPhysicalDeviceLimits {
     float viewportBoundsRange[2];
     uint32_t viewportSubPixelBits;
     size_t minMemoryMapAlignment;
-    VkDeviceSize minTexelBufferOffsetAlignment[3];
+    VkDeviceSize minTexelBufferOffsetAlignment[2];
+    VkDeviceSize minStorageBufferOffsetAlignment;
     int32_t minTexelOffset[4];
     float minInterpolationOffset[2];
     uint32_t subPixelInterpolationOffsetBits[16];

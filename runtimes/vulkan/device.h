@@ -7,6 +7,7 @@
 #include "NAME_vulkan_features.h"
 
 enum { MOST_DEVICES = 16, MOST_FAMILIES = 32 };
+enum { VIEW_ALIGNMENT = 256 }; /* of the views in the tables */
 
 static int open_library(struct gpu *gpu) {
     static const char *const names[] = {"libvulkan.so.1", "libvulkan.so"};
@@ -122,11 +123,15 @@ static int choose_device(struct gpu *gpu) {
 /* Whether every shader keeps to the device's limits. */
 static int check_limits(struct gpu *gpu) {
     const VkPhysicalDeviceLimits *const limits = &gpu->properties.limits;
+    if (limits->minStorageBufferOffsetAlignment > VIEW_ALIGNMENT) return MACRO_GPU_UNFIT;
     for (int i = 0; i < SHADERS; i++) {
         const struct NAME_shader *const shader = &NAME_shaders[i];
         int fits = shader->shared_bytes <= limits->maxComputeSharedMemorySize;
         for (int axis = 0; axis < 3; axis++) {
             fits = fits && shader->group[axis] <= limits->maxComputeWorkGroupSize[axis] && shader->grid[axis] <= limits->maxComputeWorkGroupCount[axis];
+        }
+        for (int view = 0; view < BINDINGS; view++) {
+            if (shader->views[gpu->form][view].bytes > limits->maxStorageBufferRange) return MACRO_GPU_MEMORY;
         }
         if (!fits || shader->group[0] * shader->group[1] * shader->group[2] > limits->maxComputeWorkGroupInvocations) return MACRO_GPU_UNFIT;
     }

@@ -98,6 +98,7 @@ static int choose_shaders(struct gpu *gpu) {
         if (code->variant <= last && (NAME_variants[code->variant].needs & ~has) == 0) gpu->codes[code->shader] = code;
     }
     for (int i = 0; i < SHADERS; i++) gpu->features |= NAME_variants[gpu->codes[i]->variant].needs;
+    gpu->form = FORMS > 1 && (gpu->features & FEATURE_HALF) != 0;
     return MACRO_OK;
 }
 

@@ -29,7 +29,7 @@ static int run_segment(void *user, int32_t first, int32_t end) {
     }
     if (gpu->weights != gpu->instance->weights) {
         gpu->weights = gpu->instance->weights;
-        memcpy(gpu->regions[WEIGHTS].bytes, gpu->weights, MACRO_WEIGHTS_BYTES);
+        memcpy(gpu->regions[REGION_WEIGHTS].bytes, gpu->weights, MACRO_WEIGHTS_BYTES);
     }
     memset(&submit, 0, sizeof submit);
     submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
@@ -77,8 +77,8 @@ static void release(struct gpu *gpu) {
 static int verify(struct gpu *gpu) {
     VkDeviceMemory memory;
     unsigned char *data;
-    gpu->offload.arena = gpu->regions[ARENA].bytes;
-    gpu->offload.io = gpu->regions[IO].bytes;
+    gpu->offload.arena = gpu->regions[REGION_ARENA].bytes;
+    gpu->offload.io = gpu->regions[REGION_IO].bytes;
     if (!gpu->options.verify) return MACRO_OK;
     int status = borrow(gpu, 2 * (size_t)MACRO_GPU_IO_BYTES, &memory, &data);
     if (status != MACRO_OK) return status;

@@ -10,7 +10,7 @@
 #include "NAME_internal.h"
 #include "NAME_vulkan_api_work.h"
 
-enum { ARENA, WEIGHTS, IO, REGIONS }; /* the storage buffers, by their binding */
+enum { REGION_ARENA, REGION_WEIGHTS, REGION_IO, REGIONS }; /* the storage buffers */
 
 struct region {
     VkBuffer buffer;
@@ -36,12 +36,13 @@ struct gpu {
     VkBool32 rounds_to_even;
     const struct NAME_spirv *codes[SHADERS + 1]; /* of each shader, in the best variant that the device can run */
     uint32_t features;                           /* that these need */
+    int form;                                    /* that tensors are stored in: an index of views */
     VkDevice device;
     VkQueue queue;
     struct region regions[REGIONS];
     VkDescriptorSetLayout set_layout;
     VkDescriptorPool descriptors;
-    VkDescriptorSet set;
+    VkDescriptorSet sets[SHADERS + 1]; /* of each shader: its views of the regions */
     VkPipelineLayout layout;
     VkPipelineCache cache;
     uint64_t cache_hash; /* of what was read from the file */

@@ -47,11 +47,10 @@ static int allocate(struct gpu *gpu, VkDeviceSize bytes, uint32_t allowed, VkFla
     return status;
 }
 
-static int make_region(struct gpu *gpu, int binding, VkDeviceSize bytes, VkFlags first) {
-    struct region *const region = &gpu->regions[binding];
+static int make_region(struct gpu *gpu, int which, VkDeviceSize bytes, VkFlags first) {
+    struct region *const region = &gpu->regions[which];
     VkBufferCreateInfo info;
     VkMemoryRequirements needs;
-    if (bytes > gpu->properties.limits.maxStorageBufferRange) return MACRO_GPU_MEMORY;
     memset(&info, 0, sizeof info);
     info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
     info.size = bytes;
@@ -70,9 +69,9 @@ static int make_region(struct gpu *gpu, int binding, VkDeviceSize bytes, VkFlags
 
 /* The arena, the weights and the caller's tensors. The arena is near the GPU where no step of the processor's reads it. */
 static int make_regions(struct gpu *gpu) {
-    int status = make_region(gpu, ARENA, MACRO_GPU_ARENA_BYTES, STEPS_OF_CPU > 0 ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
-    if (status == MACRO_OK) status = make_region(gpu, WEIGHTS, MACRO_WEIGHTS_BYTES, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
-    if (status == MACRO_OK) status = make_region(gpu, IO, MACRO_GPU_IO_BYTES, VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
+    int status = make_region(gpu, REGION_ARENA, MACRO_GPU_ARENA_BYTES, STEPS_OF_CPU > 0 ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+    if (status == MACRO_OK) status = make_region(gpu, REGION_WEIGHTS, MACRO_WEIGHTS_BYTES, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+    if (status == MACRO_OK) status = make_region(gpu, REGION_IO, MACRO_GPU_IO_BYTES, VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
     return status;
 }
 

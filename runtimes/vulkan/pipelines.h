@@ -4,13 +4,13 @@
 
 #include "NAME_vulkan_host.h"
 
-/* Every shader has the same three buffers. */
+/* Every shader has the same bindings. */
 static int make_layout(struct gpu *gpu) {
-    VkDescriptorSetLayoutBinding bindings[REGIONS];
+    VkDescriptorSetLayoutBinding bindings[BINDINGS];
     VkDescriptorSetLayoutCreateInfo sets;
     VkPipelineLayoutCreateInfo info;
     memset(bindings, 0, sizeof bindings);
-    for (uint32_t i = 0; i < REGIONS; i++) {
+    for (uint32_t i = 0; i < BINDINGS; i++) {
         bindings[i].binding = i;
         bindings[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
         bindings[i].descriptorCount = 1;
@@ -18,7 +18,7 @@ static int make_layout(struct gpu *gpu) {
     }
     memset(&sets, 0, sizeof sets);
     sets.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
-    sets.bindingCount = REGIONS;
+    sets.bindingCount = BINDINGS;
     sets.pBindings = bindings;
     VkResult result = gpu->vk.vkCreateDescriptorSetLayout(gpu->device, &sets, NULL, &gpu->set_layout);
     if (result != VK_SUCCESS) {
@@ -34,50 +34,60 @@ static int make_layout(struct gpu *gpu) {
     return status_of(result, MACRO_GPU_MEMORY);
 }
 
-static int make_descriptors(struct gpu *gpu) {
-    VkDescriptorPoolSize size;
-    VkDescriptorPoolCreateInfo info;
+/* The set of a shader: its views, each in its region. */
+static VkResult make_set(struct gpu *gpu, int shader) {
+    static const int regions[BINDINGS] = {REGION_ARENA, REGION_ARENA, REGION_WEIGHTS, REGION_IO};
+    const struct NAME_view *const views = NAME_shaders[shader].views[gpu->form];
+    VkDescriptorBufferInfo ranges[BINDINGS];
     VkDescriptorSetAllocateInfo sets;
-    size.type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-    size.descriptorCount = REGIONS;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
-    info.maxSets = 1;
-    info.poolSizeCount = 1;
-    info.pPoolSizes = &size;
-    VkResult result = gpu->vk.vkCreateDescriptorPool(gpu->device, &info, NULL, &gpu->descriptors);
-    if (result != VK_SUCCESS) {
-        gpu->descriptors = 0;
-        return status_of(result, MACRO_GPU_MEMORY);
-    }
+    VkWriteDescriptorSet write;
     memset(&sets, 0, sizeof sets);
     sets.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
     sets.descriptorPool = gpu->descriptors;
     sets.descriptorSetCount = 1;
     sets.pSetLayouts = &gpu->set_layout;
-    result = gpu->vk.vkAllocateDescriptorSets(gpu->device, &sets, &gpu->set);
-    if (result != VK_SUCCESS) return status_of(result, MACRO_GPU_MEMORY);
-    for (uint32_t i = 0; i < REGIONS; i++) {
-        VkDescriptorBufferInfo whole;
-        VkWriteDescriptorSet write;
-        whole.buffer = gpu->regions[i].buffer;
-        whole.offset = 0;
-        whole.range = VK_WHOLE_SIZE;
-        memset(&write, 0, sizeof write);
-        write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
-        write.dstSet = gpu->set;
-        write.dstBinding = i;
-        write.descriptorCount = 1;
-        write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-        write.pBufferInfo = &whole;
-        gpu->vk.vkUpdateDescriptorSets(gpu->device, 1, &write, 0, NULL);
+    const VkResult result = gpu->vk.vkAllocateDescriptorSets(gpu->device, &sets, &gpu->sets[shader]);
+    if (result != VK_SUCCESS) return result;
+    for (int i = 0; i < BINDINGS; i++) {
+        ranges[i].buffer = gpu->regions[regions[i]].buffer;
+        ranges[i].offset = views[i].offset;
+        ranges[i].range = views[i].bytes;
     }
-    return MACRO_OK;
+    memset(&write, 0, sizeof write);
+    write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
+    write.dstSet = gpu->sets[shader];
+    write.descriptorCount = BINDINGS;
+    write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    write.pBufferInfo = ranges;
+    gpu->vk.vkUpdateDescriptorSets(gpu->device, 1, &write, 0, NULL);
+    return VK_SUCCESS;
 }
 
-static VkResult make_pipeline(struct gpu *gpu, const struct NAME_spirv *code, VkPipeline *pipeline) {
+static int make_descriptors(struct gpu *gpu) {
+    VkDescriptorPoolSize size;
+    VkDescriptorPoolCreateInfo info;
+    size.type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    size.descriptorCount = SHADERS * BINDINGS;
+    memset(&info, 0, sizeof info);
+    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
+    info.maxSets = SHADERS;
+    info.poolSizeCount = 1;
+    info.pPoolSizes = &size;
+    VkResult result = gpu->vk.vkCreateDescriptorPool(gpu->device, &info, NULL, &gpu->descriptors);
+    if (result != VK_SUCCESS) gpu->descriptors = 0;
+    for (int i = 0; i < SHADERS && result == VK_SUCCESS; i++) result = make_set(gpu, i);
+    return status_of(result, MACRO_GPU_MEMORY);
+}
+
+/* Constants of every shader, by their ids: whether floats round to nearest even, and where the views begin, in words. */
+enum { NUMBERS = 1 + BINDINGS };
+
+static VkResult make_pipeline(struct gpu *gpu, int shader) {
     VkShaderModuleCreateInfo modules;
-    VkSpecializationMapEntry entry;
+    const struct NAME_spirv *const code = gpu->codes[shader];
+    VkPipeline *const pipeline = &gpu->pipelines[shader];
+    uint32_t numbers[NUMBERS];
+    VkSpecializationMapEntry entries[NUMBERS];
     VkSpecializationInfo constants;
     VkComputePipelineCreateInfo info;
     VkShaderModule module;
@@ -87,13 +97,17 @@ static VkResult make_pipeline(struct gpu *gpu, const struct NAME_spirv *code, Vk
     modules.pCode = code->words;
     VkResult result = gpu->vk.vkCreateShaderModule(gpu->device, &modules, NULL, &module);
     if (result != VK_SUCCESS) return result;
-    entry.constantID = 0; /* ROUNDS_TO_EVEN */
-    entry.offset = 0;
-    entry.size = sizeof gpu->rounds_to_even;
-    constants.mapEntryCount = 1;
-    constants.pMapEntries = &entry;
-    constants.dataSize = sizeof gpu->rounds_to_even;
-    constants.pData = &gpu->rounds_to_even;
+    numbers[0] = gpu->rounds_to_even;
+    for (int i = 0; i < BINDINGS; i++) numbers[1 + i] = NAME_shaders[shader].views[gpu->form][i].offset / 4;
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        entries[i].constantID = i;
+        entries[i].offset = i * (uint32_t)sizeof numbers[0];
+        entries[i].size = sizeof numbers[0];
+    }
+    constants.mapEntryCount = NUMBERS;
+    constants.pMapEntries = entries;
+    constants.dataSize = sizeof numbers;
+    constants.pData = numbers;
     memset(&info, 0, sizeof info);
     info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
     info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
@@ -110,7 +124,7 @@ static VkResult make_pipeline(struct gpu *gpu, const struct NAME_spirv *code, Vk
 
 static int make_pipelines(struct gpu *gpu) {
     for (int i = 0; i < SHADERS; i++) {
-        const VkResult result = make_pipeline(gpu, gpu->codes[i], &gpu->pipelines[i]);
+        const VkResult result = make_pipeline(gpu, i);
         if (result != VK_SUCCESS) return status_of(result, MACRO_GPU_SHADER);
     }
     return MACRO_OK;
@@ -133,11 +147,11 @@ static int record_segment(struct gpu *gpu, const struct NAME_segment *segment, V
     begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
     const VkResult result = gpu->vk.vkBeginCommandBuffer(commands, &begin);
     if (result != VK_SUCCESS) return status_of(result, MACRO_GPU_MEMORY);
-    gpu->vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, gpu->layout, 0, 1, &gpu->set, 0, NULL);
     wait_for(gpu, commands, shader | host, shader, VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_HOST_WRITE_BIT, both);
     for (int i = segment->shader; i < segment->shader + (segment->end - segment->first); i++) {
         const uint32_t *const grid = NAME_shaders[i].grid;
         if (NAME_shaders[i].waits) wait_for(gpu, commands, shader, shader, VK_ACCESS_SHADER_WRITE_BIT, both);
+        gpu->vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, gpu->layout, 0, 1, &gpu->sets[i], 0, NULL);
         gpu->vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, gpu->pipelines[i]);
         gpu->vk.vkCmdDispatch(commands, grid[0], grid[1], grid[2]);
     }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <vulkan/vulkan.h>
 
-enum { REGIONS = 3, GUARD = 4096, FILL = 0xa5 };
+enum { REGIONS = 3, BINDINGS = 4, GUARD = 4096, FILL = 0xa5, MOST_STEPS = 4096 };
 
 static VkInstance instance;
 static VkPhysicalDevice physical;
@@ -15,7 +15,6 @@ static VkCommandPool pool;
 static VkDescriptorSetLayout set_layout;
 static VkPipelineLayout layout;
 static VkDescriptorPool descriptors;
-static VkDescriptorSet set;
 static VkFence fence;
 static char messages[8192], device_name[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE];
 
@@ -81,20 +80,18 @@ static const char *open_device(void) {
 static const char *open_rest(void) {
     VkCommandPoolCreateInfo commands = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
     VkFenceCreateInfo fences = {VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    VkDescriptorSetLayoutBinding bindings[REGIONS];
-    VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, REGIONS};
-    VkDescriptorPoolCreateInfo pools = {VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, NULL, 0, 1, 1, &size};
-    for (uint32_t i = 0; i < REGIONS; i++)
+    VkDescriptorSetLayoutBinding bindings[BINDINGS];
+    VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, BINDINGS * MOST_STEPS};
+    VkDescriptorPoolCreateInfo pools = {VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, NULL, 0, MOST_STEPS, 1, &size};
+    for (uint32_t i = 0; i < BINDINGS; i++)
         bindings[i] = (VkDescriptorSetLayoutBinding){i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL};
-    VkDescriptorSetLayoutCreateInfo sets = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, NULL, 0, REGIONS, bindings};
+    VkDescriptorSetLayoutCreateInfo sets = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, NULL, 0, BINDINGS, bindings};
     CHECK(vkCreateCommandPool(device, &commands, NULL, &pool));
     CHECK(vkCreateFence(device, &fences, NULL, &fence));
     CHECK(vkCreateDescriptorSetLayout(device, &sets, NULL, &set_layout));
     CHECK(vkCreateDescriptorPool(device, &pools, NULL, &descriptors));
     VkPipelineLayoutCreateInfo layouts = {VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, NULL, 0, 1, &set_layout, 0, NULL};
-    VkDescriptorSetAllocateInfo allocate = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, NULL, descriptors, 1, &set_layout};
     CHECK(vkCreatePipelineLayout(device, &layouts, NULL, &layout));
-    CHECK(vkAllocateDescriptorSets(device, &allocate, &set));
     return NULL;
 }
 
@@ -120,7 +117,7 @@ static uint32_t memory_type(uint32_t allowed) {
 }
 
 /* A region with `size` bytes of data and a guard behind them. */
-static const char *make_region(struct region *region, uint32_t binding, const void *data, size_t size) {
+static const char *make_region(struct region *region, const void *data, size_t size) {
     VkBufferCreateInfo info = {VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, NULL, 0, size + GUARD, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
     VkMemoryRequirements needs;
     void *mapped;
@@ -133,9 +130,6 @@ static const char *make_region(struct region *region, uint32_t binding, const vo
     region->bytes = mapped;
     memcpy(region->bytes, data, size);
     memset(region->bytes + size, FILL, GUARD);
-    VkDescriptorBufferInfo whole = {region->buffer, 0, VK_WHOLE_SIZE};
-    VkWriteDescriptorSet write = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, NULL, set, binding, 0, 1, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, NULL, &whole, NULL};
-    vkUpdateDescriptorSets(device, 1, &write, 0, NULL);
     return NULL;
 }
 
@@ -154,13 +148,31 @@ struct step {
     size_t code_bytes;
     uint32_t grid[3];
     uint32_t wait; /* for the steps before it */
+    uint32_t views[BINDINGS][2]; /* offset and bytes of what it sees of the regions; no bytes: all of a region */
 };
+
+static const char *make_set(const struct step *step, const struct region *regions, VkDescriptorSet *set) {
+    static const int region_of[BINDINGS] = {0, 0, 1, 2};
+    VkDescriptorSetAllocateInfo allocate = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, NULL, descriptors, 1, &set_layout};
+    CHECK(vkAllocateDescriptorSets(device, &allocate, set));
+    for (uint32_t i = 0; i < BINDINGS; i++) {
+        VkDescriptorBufferInfo range = {regions[region_of[i]].buffer, step->views[i][0], step->views[i][1] ? step->views[i][1] : VK_WHOLE_SIZE};
+        VkWriteDescriptorSet write = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, NULL, *set, i, 0, 1, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, NULL, &range, NULL};
+        vkUpdateDescriptorSets(device, 1, &write, 0, NULL);
+    }
+    return NULL;
+}
 
 static const char *make_pipeline(const struct step *step, uint32_t rounds_to_even, VkPipeline *pipeline) {
     VkShaderModule module;
     VkShaderModuleCreateInfo info = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, NULL, 0, step->code_bytes, step->code};
-    VkSpecializationMapEntry entry = {0, 0, 4};
-    VkSpecializationInfo special = {1, &entry, 4, &rounds_to_even};
+    uint32_t numbers[1 + BINDINGS] = {rounds_to_even};
+    VkSpecializationMapEntry entries[1 + BINDINGS];
+    VkSpecializationInfo special = {1 + BINDINGS, entries, sizeof numbers, numbers};
+    for (uint32_t i = 0; i <= BINDINGS; i++) {
+        entries[i] = (VkSpecializationMapEntry){i, i * 4, 4};
+        if (i > 0) numbers[i] = step->views[i - 1][0] / 4;
+    }
     CHECK(vkCreateShaderModule(device, &info, NULL, &module));
     VkComputePipelineCreateInfo create = {
         VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, NULL, 0,
@@ -171,19 +183,22 @@ static const char *make_pipeline(const struct step *step, uint32_t rounds_to_eve
     return NULL;
 }
 
-static const char *dispatch(const struct step *steps, uint32_t count, uint32_t rounds_to_even) {
-    static VkPipeline pipelines[4096];
+static const char *dispatch(const struct step *steps, uint32_t count, uint32_t rounds_to_even, const struct region *regions) {
+    static VkPipeline pipelines[MOST_STEPS];
+    VkDescriptorSet set;
     VkCommandBuffer buffer;
     VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, NULL, pool, VK_COMMAND_BUFFER_LEVEL_PRIMARY, 1};
     VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     VkMemoryBarrier barrier = {VK_STRUCTURE_TYPE_MEMORY_BARRIER, NULL, VK_ACCESS_SHADER_WRITE_BIT, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
-    if (count > 4096) return "too many steps";
+    if (count > MOST_STEPS) return "too many steps";
     CHECK(vkAllocateCommandBuffers(device, &allocate, &buffer));
     CHECK(vkBeginCommandBuffer(buffer, &begin));
-    vkCmdBindDescriptorSets(buffer, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0, NULL);
+    vkResetDescriptorPool(device, descriptors, 0);
     for (uint32_t i = 0; i < count; i++) {
         const char *wrong = make_pipeline(&steps[i], rounds_to_even, &pipelines[i]);
+        if (wrong == NULL) wrong = make_set(&steps[i], regions, &set);
         if (wrong != NULL) return wrong;
+        vkCmdBindDescriptorSets(buffer, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0, NULL);
         if (steps[i].wait)
             vkCmdPipelineBarrier(buffer, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
         vkCmdBindPipeline(buffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipelines[i]);
@@ -206,8 +221,8 @@ const char *gpu_run(const struct step *steps, uint32_t count, uint32_t rounds_to
     struct region regions[REGIONS];
     const char *wrong = NULL;
     messages[0] = 0;
-    for (uint32_t i = 0; i < REGIONS && wrong == NULL; i++) wrong = make_region(&regions[i], i, data[i], sizes[i]);
-    if (wrong == NULL) wrong = dispatch(steps, count, rounds_to_even);
+    for (uint32_t i = 0; i < REGIONS && wrong == NULL; i++) wrong = make_region(&regions[i], data[i], sizes[i]);
+    if (wrong == NULL) wrong = dispatch(steps, count, rounds_to_even, regions);
     if (wrong != NULL) return wrong;
     for (uint32_t i = 0; i < REGIONS; i++) {
         const char *end = end_region(&regions[i], data[i], sizes[i]);

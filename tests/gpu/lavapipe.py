@@ -36,16 +36,18 @@ _KINDS: dict[str, tuple[tuple[str, ...], str, bool]] = {
 
 @dataclass(frozen=True)
 class Step:
-    """One dispatch; `wait`: a barrier comes before it."""
+    """One dispatch; `wait`: a barrier comes before it. views: (offset, bytes) of what it sees, as gpu.views has it; none: all."""
 
     source: str
     grid: Extent
     wait: bool = True
+    views: tuple[tuple[int, int], ...] = ((0, 0),) * 4
 
 
 class _Step(ctypes.Structure):
     _fields_ = (
         ("code", ctypes.c_char_p), ("bytes", ctypes.c_size_t), ("grid", ctypes.c_uint32 * 3), ("wait", ctypes.c_uint32),
+        ("views", ctypes.c_uint32 * 2 * 4),
     )  # fmt: skip
 
 
@@ -64,7 +66,10 @@ def run_steps(steps: Sequence[Step], arena: bytes, weights: bytes, io: bytes, va
     library = _device()
     codes = [compile_shader(step.source, variant) for step in steps]
     array = (_Step * len(steps))(
-        *(_Step(code, len(code), (ctypes.c_uint32 * 3)(*step.grid), step.wait) for step, code in zip(steps, codes, strict=True))
+        *(
+            _Step(code, len(code), (ctypes.c_uint32 * 3)(*step.grid), step.wait, (ctypes.c_uint32 * 2 * 4)(*step.views))
+            for step, code in zip(steps, codes, strict=True)
+        )
     )
     regions = [ctypes.create_string_buffer(data, len(data)) for data in (padded(arena), padded(weights), padded(io))]
     pointers = (ctypes.c_void_p * 3)(*(ctypes.addressof(region) for region in regions))

@@ -15,7 +15,7 @@ from tests.contract.examiner import write_package
 from tests.contract.subjects import Net, exam_of
 from tests.gpu.lavapipe import driver
 
-# "core" and "synchronization" are what the validation layers look at. The latter takes a dispatch to use every byte of its buffers.
+# what the validation layers look at; "synchronization" is "core" and more
 VALIDATION = {
     "": {},
     "core": {"VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation"},

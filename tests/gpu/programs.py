@@ -1,8 +1,4 @@
-"""Runs whole Programs on lavapipe, all calls in one command buffer.
-
-Synchronization validation takes a dispatch to use every byte of its buffers, so each one waits for those before it here;
-that the schedule's barriers suffice is test_schedule's matter.
-"""
+"""Runs whole Programs on lavapipe, all calls in one command buffer, under the views and barriers of the schedule."""
 
 from __future__ import annotations
 
@@ -12,10 +8,12 @@ import numpy as np
 
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl
-from edgec.emit.gpu.memory import io_offsets
+from edgec.emit.gpu.memory import io_offsets, places
 from edgec.emit.gpu.placement import place
+from edgec.emit.gpu.schedule import schedule
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders
+from edgec.emit.gpu.views import views_of
 from edgec.program.expr import bound
 from edgec.program.program import Program
 from edgec.targets import Target
@@ -46,7 +44,11 @@ def run_shaders(program: Program, found: Sequence[Shader], inputs: Sequence[np.n
     for port, array in zip(program.inputs, inputs, strict=True):
         data = np.ascontiguousarray(array, port.dtype.numpy).tobytes()
         io[offsets[port.buffer] : offsets[port.buffer] + len(data)] = data
-    steps = [Step(shader.source, shader.grid) for shader in found]
+    where, barriers = places(program), schedule(program, [""] * len(found)).barriers
+    steps = []
+    for shader in found:
+        views = views_of(program, shader.call, where)[0].bindings
+        steps.append(Step(shader.source, shader.grid, shader.call in barriers, tuple((view.offset, view.bytes or 4) for view in views)))
     arena = bytes([ARENA_BEFORE]) * max(program.arena_bytes, 4)
     _, result = run_steps(steps, arena, weights, bytes(io), variant)
     outputs = []

@@ -7,20 +7,24 @@ import random
 import pytest
 
 from edgec.emit.constants import layout_constants
+from edgec.emit.gpu.dialect import Glsl
+from edgec.emit.gpu.half import Halves
 from edgec.emit.gpu.memory import Place, io_offsets, places
 from edgec.emit.gpu.schedule import schedule
+from edgec.emit.gpu.shaders import shaders
+from edgec.emit.gpu.views import View, views_of
 from edgec.ir.types import DType
 from edgec.lower.plan import plan
 from edgec.program.expr import FLOAT, const, load, var
 from edgec.program.program import Buffer, For, Kind, Program, Store
 from edgec.targets import load_target
-from tests.contract.subjects import program_of, random_float_net, random_net
 from tests.emit.programs import buffer, loop, port
 
+TARGET = load_target("linux-vulkan")
 i = var("i")
 
 
-def chain(*calls: tuple[str, str], sizes: int = 16) -> Program:
+def chain(*calls: tuple[str, str], sizes: int = 64) -> Program:
     """Copies from one buffer to another; x is the input, y the output, all others lie in the arena."""
     program = Program("test", "host")
     port(program, "x", FLOAT, (sizes,), Kind.INPUT)
@@ -44,7 +48,7 @@ def test_a_call_waits_for_what_it_reads() -> None:
 def test_calls_that_have_nothing_in_common_do_not_wait() -> None:
     program = chain(("x", "a"), ("x", "b"), ("x", "c"))
     for number, name in enumerate("abc"):
-        program.place(name, number * 64)
+        program.place(name, number * 256)
     assert barriers(program) == []
 
 
@@ -55,9 +59,9 @@ def test_one_barrier_serves_all_that_came_before() -> None:
 
 def test_a_call_waits_before_it_overwrites_what_another_one_reads() -> None:
     program = chain(("a", "b"), ("x", "c"))
-    program.place("a", 0), program.place("b", 64), program.place("c", 0)
+    program.place("a", 0), program.place("b", 256), program.place("c", 0)
     assert barriers(program) == [1]
-    program.place("c", 128)
+    program.place("c", 512)
     assert barriers(program) == []
 
 
@@ -75,7 +79,7 @@ def test_every_pair_that_meets_is_separated_and_no_barrier_is_needless() -> None
         program = chain(*((dice.choice(names), dice.choice("abcdefy")) for _ in range(12)))
         for name in "abcdef":
             if name in program.buffers:
-                program.place(name, dice.randrange(0, 6) * 64)
+                program.place(name, dice.randrange(0, 6) * 256)
         where, found = places(program), barriers(program)
         calls = [([where[name] for name in item.call.reads], [where[name] for name in item.call.writes]) for item in program.calls]
 
@@ -89,7 +93,8 @@ def test_every_pair_that_meets_is_separated_and_no_barrier_is_needless() -> None
             assert not any(meet(first, second) for first in range(last, second) if second not in found)
             if second in found:
                 before = max((barrier for barrier in found if barrier < second), default=0)
-                assert any(meet(first, second) for first in range(before, second)), f"the barrier before {second} is needless"
+                views = [views_of(program, index, where)[0] for index in range(before, second + 1)]
+                assert any(views[-1].must_follow(view) for view in views[:-1]), f"the barrier before {second} is needless"
 
 
 def test_places_follow_views_and_io_is_aligned() -> None:
@@ -117,15 +122,44 @@ def test_a_program_that_is_not_planned_has_no_places() -> None:
         places(program)
 
 
-def test_calls_that_make_parts_of_one_concatenation_do_not_wait_for_each_other() -> None:
-    """A pixel's channels, once from one and once from the other, lie within the same bytes."""
-    target = load_target("linux-vulkan")
-    for net in (random_net("squeezenet"), random_float_net("squeezenet")):
-        program = program_of(net, target)
+def test_views_are_hulls_from_aligned_starts_and_calls_wait_by_them() -> None:
+    program = chain(("a", "b"), ("c", "d"), sizes=16)
+    for name, start in (("a", 0), ("b", 320), ("c", 1024), ("d", 320 + 64)):
+        program.place(name, start)
+    first, second = (views_of(program, index, places(program))[0] for index in (0, 1))
+    assert first.bindings == (View("arena", 0, 64), View("arena", 256, 128), View("weights"), View("io"))
+    assert second.arena_written == View("arena", 256, 192) and second.arena_read == View("arena", 1024, 64)
+    assert second.must_follow(first) and barriers(program) == [1], "drivers see that both write from byte 256 on"
+    program.place("d", 512)
+    assert barriers(program) == []
+
+
+def test_a_shader_that_reads_bytes_that_it_writes_says_so() -> None:
+    for address, in_place in ((0, True), (32, True), (64, False)):
+        program = chain(("a", "b"), sizes=16)
+        program.place("a", 0), program.place("b", address)
         layout_constants(program)
-        made = [call.call.writes for call in program.calls]
-        pairs = [index for index in range(1, len(made)) if made[index] == made[index - 1]]
-        assert pairs and not set(pairs) & set(barriers(program))
+        assert views_of(program, 0, places(program))[0].in_place == in_place
+        (shader,) = shaders(program, TARGET, Glsl(TARGET.signed_activations))
+        assert shader is not None and ("#define IN_PLACE" in shader.source) == in_place
+
+
+def test_tensors_of_the_callers_have_a_view_of_their_own() -> None:
+    program = chain(("x", "a"), ("a", "y"), ("x", "b"), ("b", "y"), sizes=16)
+    program.place("a", 0), program.place("b", 256)
+    found = [views_of(program, index, places(program))[0] for index in range(4)]
+    assert [views.writes_io for views in found] == [False, True, False, True]
+    assert found[0].io == View("io", 0, 64) and found[1].io == View("io", 0, 128), "y lies at 64"
+    assert found[3].must_follow(found[1]) and found[2].must_follow(found[1]) and not found[2].must_follow(found[0])
+
+
+def test_halves_are_seen_where_they_are_stored() -> None:
+    program = chain(("x", "a"), ("a", "b"), ("b", "y"), sizes=16)
+    program.place("a", 0), program.place("b", 512)
+    halves = Halves(tensors=frozenset("ab"), arena_start=1024, arena_bytes=512)
+    as_float, as_half = views_of(program, 1, places(program, halves), halves)
+    assert (as_float.arena_read, as_float.arena_written) == (View("arena", 0, 64), View("arena", 512, 64))
+    assert (as_half.arena_read, as_half.arena_written) == (View("arena", 1024, 32), View("arena", 1280, 32))
 
 
 def test_places_with_a_stride_meet_where_their_parts_do() -> None:

@@ -33,6 +33,7 @@ class Dialect(Protocol):
     def halves(self) -> Halves: ...
     def begin(self, name: str, group: Extent, shared: Shared = (), teams: bool = False) -> str: ...
     def end(self) -> str: ...
+    def in_place(self, source: str) -> str: ...  # of a kernel that reads bytes that it writes
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,9 @@ class Glsl:
 
     def end(self) -> str:
         return "}"
+
+    def in_place(self, source: str) -> str:
+        return source.replace("#version 450\n", "#version 450\n#define IN_PLACE\n", 1)
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,9 @@ class Metal:
 
     def end(self) -> str:
         return "}"
+
+    def in_place(self, source: str) -> str:
+        return source
 
 
 def render_kernel(template: str, dialect: Dialect, **numbers: object) -> str:

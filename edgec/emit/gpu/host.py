@@ -9,11 +9,12 @@ from typing import Any
 from edgec.emit.gpu.choice import EVERYTHING, Choice
 from edgec.emit.gpu.dialect import Dialect, Glsl, Metal
 from edgec.emit.gpu.half import NO_HALVES, Halves, plan_halves
-from edgec.emit.gpu.memory import ALIGNMENT, io_offsets
+from edgec.emit.gpu.memory import ALIGNMENT, io_offsets, places
 from edgec.emit.gpu.schedule import Schedule, schedule
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import is_quantized, shaders_or_reasons
 from edgec.emit.gpu.variants import FEATURES, VARIANTS
+from edgec.emit.gpu.views import View, has_halves, views_of
 from edgec.ir.types import DType
 from edgec.program.program import Program
 from edgec.targets import Target
@@ -66,7 +67,7 @@ def plan_gpu(program: Program, target: Target, choice: Choice = EVERYTHING) -> G
         dialect = replace(dialect, halves=halves)
         found = shaders_or_reasons(program, target, dialect, halves)
     calls = tuple(item if isinstance(item, str) or on_gpu else why for item, (on_gpu, why) in zip(found, chosen, strict=True))
-    order = schedule(program, [item if isinstance(item, str) else "" for item in calls])
+    order = schedule(program, [item if isinstance(item, str) else "" for item in calls], halves)
     return GpuPlan(target.gpu, dialect, calls, order, choice, tuple(why for _, why in chosen), halves)
 
 
@@ -76,10 +77,12 @@ def gpu_context(program: Program, plan: GpuPlan | None, arena_bytes: int) -> dic
         return {"gpu": "", "offloads": False}
     ends = dict(plan.schedule.segments)
     numbers = {shader.call: number for number, shader in enumerate(plan.shaders)}
+    where = places(program, plan.halves) if plan.shaders else {}
     return {
         "gpu": plan.api,
         "offloads": bool(plan.schedule.segments),
         "api_name": API_NAMES[plan.api],
+        "forms": 2 if has_halves(plan.halves) else 1,
         "features": FEATURES,
         "variants": [{"name": item.name, "needs": item.needs} for item in VARIANTS] if plan.api == "vulkan" else [{"name": "metal"}],
         "gpu_bytes": _HOST_BYTES + _HANDLE_BYTES * len(plan.calls),
@@ -97,10 +100,16 @@ def gpu_context(program: Program, plan: GpuPlan | None, arena_bytes: int) -> dic
                 "grid": shader.grid,
                 "shared_bytes": shader.shared_bytes,
                 "waits": int(shader.call in plan.schedule.barriers),
+                "views": [[_bound(view) for view in views.bindings] for views in views_of(program, shader.call, where, plan.halves)],
             }
             for shader in plan.shaders
         ],
     }
+
+
+def _bound(view: View) -> dict[str, int]:
+    """A binding is never empty: of what a shader does not use it has a word."""
+    return {"offset": view.offset, "bytes": max(view.bytes, 4)}
 
 
 def port_context(program: Program, buffer: str, dtype: DType, is_input: bool) -> dict[str, object]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edgec.emit.gpu.memory import Place, places
-from edgec.emit.gpu.tiles import number
-from edgec.program.kernels import Window
-from edgec.program.program import Pointer, Program, TemplateCall
+from edgec.emit.gpu.half import NO_HALVES, Halves
+from edgec.emit.gpu.memory import places
+from edgec.emit.gpu.views import Views, views_of
+from edgec.program.program import Program
 
 
 @dataclass(frozen=True)
@@ -21,8 +20,8 @@ class Schedule:
     barriers: frozenset[int]
 
 
-def schedule(program: Program, reasons: Sequence[str]) -> Schedule:
-    """reasons: for each call "" when it runs on the GPU, else why it does not."""
+def schedule(program: Program, reasons: Sequence[str], halves: Halves = NO_HALVES) -> Schedule:
+    """reasons: for each call "" when it runs on the GPU, else why it does not. halves: what devices with 16-bit storage store as such."""
     segments: list[tuple[int, int]] = []
     for index, reason in enumerate(reasons):
         if reason:
@@ -31,43 +30,23 @@ def schedule(program: Program, reasons: Sequence[str]) -> Schedule:
             segments[-1] = (segments[-1][0], index + 1)
         else:
             segments.append((index, index + 1))
-    return Schedule(tuple(segments), frozenset(barrier for segment in segments for barrier in _barriers(program, *segment)))
+    barriers = frozenset(barrier for segment in segments for barrier in _barriers(program, halves, *segment))
+    return Schedule(tuple(segments), barriers)
 
 
-def _barriers(program: Program, first: int, end: int) -> list[int]:
-    """Calls that read or overwrite what an earlier call since the last barrier wrote, or overwrite what one read."""
-    where = places(program)
+def _barriers(program: Program, halves: Halves, first: int, end: int) -> list[int]:
+    """Calls whose views (gpu.views) hold what an earlier call since the last barrier writes, or write what one reads.
+
+    Views and not bytes: drivers and validation layers know no more of a shader, and calls that write other bytes of the same view
+    would wait for each other on most devices anyway.
+    """
+    where = places(program, halves)
     found: list[int] = []
-    read: list[Place] = []
-    written: list[Place] = []
+    earlier: list[tuple[Views, ...]] = []
     for index in range(first, end):
-        call = program.calls[index].call
-        reads, writes = [where[name] for name in call.reads], _written(program, index, where)
-        if _meet((*reads, *writes), written) or _meet(writes, read):
+        views = views_of(program, index, where, halves)
+        if any(one.must_follow(other) for others in earlier for one, other in zip(views, others, strict=True)):
             found.append(index)
-            read, written = [], []
-        read += [place for place in reads if place.region != "weights"]
-        written += writes
+            earlier = []
+        earlier.append(views)
     return found
-
-
-def _written(program: Program, index: int, where: Mapping[str, Place]) -> list[Place]:
-    """What a call writes. A kernel that makes its part of every pixel of a concatenation leaves the others' parts alone."""
-    call = program.calls[index]
-    arguments = call.arguments if isinstance(call, TemplateCall) else None
-    window, y = getattr(arguments, "window", None), getattr(arguments, "y", None)
-    if not isinstance(window, Window) or not isinstance(y, Pointer) or call.call.writes != (y.buffer,):
-        return [where[name] for name in call.call.writes]
-    whole, element = where[y.buffer], program.buffers[y.buffer].dtype.bytes
-    first, stride, width = (size * element for size in (number(y.offset), number(window.out_pixel_stride), _channels(arguments)))
-    return [Place(whole.region, whole.offset + first, whole.bytes - first, stride, width)] if width < stride else [whole]
-
-
-def _channels(arguments: object) -> int:
-    """That a kernel writes of each pixel."""
-    words = ("channels",) if hasattr(arguments, "channels") else ("groups", "out_channels")
-    return math.prod(number(getattr(arguments, word)) for word in words)
-
-
-def _meet(some: Sequence[Place], others: Sequence[Place]) -> bool:
-    return any(one.overlaps(other) for one in some for other in others)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from edgec.emit.calls import subexpressions
 from edgec.emit.gpu.dialect import Dialect
 from edgec.emit.gpu.half import NO_HALVES, Halves
@@ -11,6 +13,7 @@ from edgec.emit.gpu.loops import loop_shader
 from edgec.emit.gpu.memory import places
 from edgec.emit.gpu.render import NoShaderForm
 from edgec.emit.gpu.shader import Shader
+from edgec.emit.gpu.views import views_of
 from edgec.emit.render_c import walk
 from edgec.ir.types import DType
 from edgec.program.expr import Cast, Expr, Unary
@@ -45,7 +48,13 @@ def shaders_or_reasons(program: Program, target: Target, dialect: Dialect, halve
         except NoShaderForm as reason:
             return str(reason)
 
-    return tuple(one(index, call) for index, call in enumerate(program.calls))
+    def placed(index: int, call: AnyCall) -> Shader | str:
+        found = one(index, call)
+        if isinstance(found, str) or not any(views.in_place for views in views_of(program, index, where, halves)):
+            return found
+        return replace(found, source=dialect.in_place(found.source))
+
+    return tuple(placed(index, call) for index, call in enumerate(program.calls))
 
 
 def is_quantized(program: Program) -> bool:

@@ -1,0 +1,108 @@
+"""The part of each region that a shader sees: Vulkan binds buffers by ranges, and drivers order shaders by them.
+
+A shader reads the arena through one view and writes it through another; the weights and the caller's tensors (io) it sees through one
+each. A view is the hull of all bytes that the call uses that way, from a multiple of 256 on: no device wants more of a start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from edgec.emit.gpu.half import NO_HALVES, Halves
+from edgec.emit.gpu.memory import Place
+from edgec.emit.gpu.nest import walk_statements
+from edgec.emit.render_c import expressions, walk
+from edgec.program.expr import Load
+from edgec.program.program import LoopCall, Program
+
+ALIGNMENT = 256
+_WORD = 4
+
+
+@dataclass(frozen=True)
+class View:
+    """Bytes [offset, offset + bytes) of a region; none of a region that the shader does not use."""
+
+    region: str
+    offset: int = 0
+    bytes: int = 0
+
+    def overlaps(self, other: View) -> bool:
+        apart = self.offset >= other.offset + other.bytes or other.offset >= self.offset + self.bytes
+        return self.region == other.region and not apart
+
+
+@dataclass(frozen=True)
+class Views:
+    """In the order of the prelude's bindings. in_place: bytes of the arena are both read and written."""
+
+    arena_read: View
+    arena_written: View
+    weights: View
+    io: View
+    writes_io: bool
+    in_place: bool
+
+    @property
+    def bindings(self) -> tuple[View, ...]:
+        return self.arena_read, self.arena_written, self.weights, self.io
+
+    def must_follow(self, earlier: Views) -> bool:
+        """Whether one of both writes where the other one reads or writes."""
+        pairs = [
+            (self.arena_read, earlier.arena_written),
+            (self.arena_written, earlier.arena_read),
+            (self.arena_written, earlier.arena_written),
+        ]
+        if self.writes_io or earlier.writes_io:
+            pairs.append((self.io, earlier.io))
+        return any(one.overlaps(other) for one, other in pairs)
+
+
+def views_of(program: Program, index: int, where: Mapping[str, Place], halves: Halves = NO_HALVES) -> tuple[Views, ...]:
+    """What the shader of call number `index` sees where all tensors are float32, and in a package with halves also where these are
+    stored as such. where: the places with these halves."""
+    item = program.calls[index]
+    names = {*item.call.reads, *(_loaded(item) if isinstance(item, LoopCall) else ())}
+
+    def seen(as_halves: bool) -> Views:
+        read = [place for name in sorted(names) for place in _stored(name, where[name], halves, as_halves)]
+        written = [place for name in item.call.writes for place in _stored(name, where[name], halves, as_halves)]
+        both = [*read, *written]
+        writes_io = any(place.region == "io" for place in written)
+        in_place = any(one.region == "arena" and one.overlaps(other) for one in read for other in written)
+        return Views(_hull("arena", read), _hull("arena", written), _hull("weights", read), _hull("io", both), writes_io, in_place)
+
+    return (seen(False), seen(True)) if has_halves(halves) else (seen(False),)
+
+
+def has_halves(halves: Halves) -> bool:
+    return bool(halves.tensors or halves.weights)
+
+
+def _stored(name: str, place: Place, halves: Halves, as_halves: bool) -> list[Place]:
+    """Where the buffer's bytes are. Constants that are stored as halves are there as float32 too, for what shares them."""
+    if as_halves and name in halves.weights:
+        stored = halves.weights[name]
+        return [place, Place("weights", halves.weights_start + stored.address // 2, stored.count * 2)]
+    if place.region != "arena_half":
+        return [place]
+    if as_halves:
+        return [Place("arena", halves.arena_start + place.offset // 2, -(-place.bytes // 2))]
+    return [replace(place, region="arena")]
+
+
+def _loaded(item: LoopCall) -> Iterable[str]:
+    for statement, _ in walk_statements(item.body):
+        for expression in expressions(statement):
+            yield from (part.buffer for part in walk(expression) if isinstance(part, Load))
+
+
+def _hull(region: str, some: Iterable[Place]) -> View:
+    places = [place for place in some if place.region == region and place.bytes]
+    if not places:
+        return View(region)
+    start = min(place.offset for place in places) // ALIGNMENT * ALIGNMENT
+    end = -(-max(place.offset + place.bytes for place in places) // _WORD) * _WORD
+    return View(region, start, end - start)
