@@ -76,9 +76,9 @@ class Squares:
         return self.steps(channels) * self.depth * (MATRICES * self.squares * words_each + TAPS * self.lanes)
 
 
+# From much reuse for large outputs to many groups for small ones.
 SHAPES = (
-    Squares(16, 4, 32, 8), Squares(32, 8, 16, 4), Squares(16, 4, 16, 4),
-    Squares(8, 4, 32, 4), Squares(8, 4, 16, 4), Squares(8, 2, 16, 4), Squares(8, 2, 8, 2), Squares(4, 2, 16, 2),
+    Squares(16, 4, 32, 8), Squares(32, 8, 16, 4), Squares(16, 4, 16, 4), Squares(8, 2, 16, 4), Squares(8, 2, 8, 2), Squares(4, 2, 16, 2),
 )  # fmt: skip
 DEPTHS = (4, 8, 16)
 
