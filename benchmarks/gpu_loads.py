@@ -5,7 +5,8 @@
 Nothing is run: a shader knows how many words all of its invocations read from the arena, the weights and the tensors (a test
 counts them). A line for each convolution and matrix product (with --all for each template kernel): its outputs, millions of MACs,
 workgroups x invocations, the tile (pixels x lanes, and the slices that share a sum), the loads per MAC of a full tile, and those of the
-call, where edges, constants and residuals are in. Depthwise convolutions have no tile. "all" is the whole model. A kernel that reused
+call, where edges, constants and residuals are in. "W" is before tiles of Winograd's squares: MACs are those of the direct sum there too,
+4 multiplications for 9 of them. Depthwise convolutions have no tile. "all" is the whole model. A kernel that reused
 nothing would read 2 words for a MAC in float, and 1/2 in int8. int8 models are calibrated with noise, which changes no shape.
 """
 
@@ -26,6 +27,7 @@ from edgec.emit.gpu.kernels_float import float_shader
 from edgec.emit.gpu.kernels_int8 import conv_tile, int8_shader
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.tiles import Tile, choose_tile, geometry, number
+from edgec.emit.gpu.winograd import SIDE, TAPS, SquarePlan, plan_squares
 from edgec.lower import lower
 from edgec.lower.plan import plan
 from edgec.pipeline import read_model
@@ -60,6 +62,13 @@ def shaders(program: Program, signed: bool) -> Iterator[tuple[TemplateCall, Shad
                 yield call, shader
 
 
+def squares_of(arguments: object) -> SquarePlan | None:
+    """The plan of a convolution that is done by Winograd's squares."""
+    if not isinstance(arguments, ConvFloat):
+        return None
+    return plan_squares(geometry(arguments.window), arguments.in_channels, arguments.out_channels, arguments.groups)
+
+
 def tile_of(arguments: object) -> tuple[Tile, int] | None:
     """A product's tile, and how many MACs one word of x serves in one lane."""
     if isinstance(arguments, ConvInt8):
@@ -73,12 +82,16 @@ def tile_of(arguments: object) -> tuple[Tile, int] | None:
 
 
 def promise(arguments: object) -> str:
+    plan = squares_of(arguments)
+    if plan is not None:
+        tile, each = plan.tile, plan.tile.depth * TAPS * SIDE * SIDE
+        return f"{f'W {SIDE * SIDE * tile.squares} x {tile.lanes}':>16}{tile.loads(tile.depth) / (each * tile.squares * tile.lanes):>10.4f}"
     found = tile_of(arguments)
     if found is None:
         return ""
-    tile, macs = found
-    shape = f"{tile.pixels} x {tile.lanes}" + (f" / {tile.slices}" if tile.slices > 1 else "")
-    return f"{shape:>16}{(tile.pixels + tile.lanes) / (tile.pixels * tile.lanes * macs):>10.4f}"
+    product, macs = found
+    shape = f"{product.pixels} x {product.lanes}" + (f" / {product.slices}" if product.slices > 1 else "")
+    return f"{shape:>16}{(product.pixels + product.lanes) / (product.pixels * product.lanes * macs):>10.4f}"
 
 
 def line(name: str, outputs: str, macs: int, groups: str, tile: str, loads: int) -> str:

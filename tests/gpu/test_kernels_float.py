@@ -78,6 +78,7 @@ def test_random_depthwise_convolutions(seed: int) -> None:
 
 @pytest.mark.parametrize("tile", TILES, ids=str)
 def test_every_tile_computes_whole_and_broken_tiles(tile: Tile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels_float, "plan_squares", lambda *_: None)
     depths = [depth for depth in (8, 64) if depth % tile.slices == tile.invocations % depth == 0]
     for depth in depths or [16]:
         chosen = dataclasses.replace(tile, depth=depth)
@@ -123,7 +124,8 @@ def test_random_pools(kind: type) -> None:
         np.testing.assert_allclose(got, want, 1e-5, 2e-37 if kind is PoolMaxFloat else 1e-4)
 
 
-def test_shared_memory_saves_most_loads() -> None:
+def test_shared_memory_saves_most_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels_float, "plan_squares", lambda *_: None)
     case = conv(image(16, 16, 32, 64, 3), 32, 64)
     layout = lay_out(case.arguments)
     shader = shader_of(layout)
