@@ -24,7 +24,11 @@
 #define RELEASE_SEMAPHORE(semaphore) dispatch_release(semaphore)
 #endif
 
+enum { PLAIN, SIMDGROUPS }; /* forms of NAME_metal_kernels */
+
 static const double default_timeout_seconds = 10.0;
+static const char *const variants[] = {"metal", "simdgroups"};
+static const NSUInteger threads_of_simdgroup = 32; /* what its matrices take */
 
 struct gpu {
     struct NAME_offload offload;
@@ -32,6 +36,7 @@ struct gpu {
     NAME_t *instance;
     CFTypeRef device, queue, arena, weights, io;
     CFTypeRef pipelines[SHADERS + 1];
+    const struct NAME_metal_kernel *kernels; /* of the pipelines */
     const struct NAME_pieces *pieces;
     const void *copied; /* the weights that are in the buffer */
     int late;           /* commands that ran out of time may still be writing */
@@ -76,11 +81,21 @@ static int open_device(struct gpu *gpu) {
     return gpu->queue != NULL ? MACRO_OK : fail(gpu, MACRO_GPU_MEMORY, "command queue", nil);
 }
 
+/* Simdgroups that share registers and multiply matrices: A14, M1 and later, where Metal's language has both. */
+static int has_simdgroups(const struct gpu *gpu) {
+#if defined(__MAC_11_0) || defined(__IPHONE_14_0)
+    if (@available(macOS 11.0, iOS 14.0, *)) return [AS(id<MTLDevice>, gpu->device) supportsFamily:MTLGPUFamilyApple7];
+#endif
+    (void)gpu;
+    return 0;
+}
+
 /* The embedded source, compiled so that every operation is a binary32 operation with one rounding. */
-static CFTypeRef compile(const struct gpu *gpu, NSError **error) {
+static CFTypeRef compile(const struct gpu *gpu, int form, NSError **error) {
     CFTypeRef held_text = OWNED([[NSMutableString alloc] init]), held_options = OWNED([[MTLCompileOptions alloc] init]);
     NSMutableString *const text = AS(NSMutableString *, held_text);
     MTLCompileOptions *const options = AS(MTLCompileOptions *, held_options);
+    if (form == SIMDGROUPS) [text appendString:@"#define SIMDGROUPS\n"];
     for (const char *const *piece = NAME_metal_source; *piece != NULL; piece++) [text appendString:[NSString stringWithUTF8String:*piece]];
 #if defined(__MAC_15_0) || defined(__IPHONE_18_0)
     if (@available(macOS 15.0, iOS 18.0, *)) {
@@ -99,29 +114,47 @@ static CFTypeRef compile(const struct gpu *gpu, NSError **error) {
 
 /* One pipeline. Its thread groups must fit what the device grants this kernel. */
 static int make_pipeline(struct gpu *gpu, CFTypeRef library, int number) {
-    const struct NAME_shader *const shader = &NAME_shaders[number];
-    const char *const name = NAME_metal_names[number];
+    const struct NAME_metal_kernel *const kernel = &gpu->kernels[number];
+    const char *const name = kernel->name;
     id<MTLDevice> device = AS(id<MTLDevice>, gpu->device);
     NSError *error = nil;
-    if ([device maxThreadgroupMemoryLength] < shader->shared_bytes) return fail(gpu, MACRO_GPU_UNFIT, name, @"needs more threadgroup memory than the device has");
+    if ([device maxThreadgroupMemoryLength] < kernel->shared_bytes) return fail(gpu, MACRO_GPU_UNFIT, name, @"needs more threadgroup memory than the device has");
     CFTypeRef function = OWNED([AS(id<MTLLibrary>, library) newFunctionWithName:[NSString stringWithUTF8String:name]]);
     if (function == NULL) return fail(gpu, MACRO_GPU_SHADER, name, @"is not in the library");
     gpu->pipelines[number] = OWNED([device newComputePipelineStateWithFunction:AS(id<MTLFunction>, function) error:&error]);
     let_go(&function);
     if (gpu->pipelines[number] == NULL) return fail(gpu, MACRO_GPU_SHADER, name, [error localizedDescription]);
     const NSUInteger most = [AS(id<MTLComputePipelineState>, gpu->pipelines[number]) maxTotalThreadsPerThreadgroup];
-    const NSUInteger threads = (NSUInteger)shader->group[0] * shader->group[1] * shader->group[2];
+    const NSUInteger threads = (NSUInteger)kernel->group[0] * kernel->group[1] * kernel->group[2];
+    const NSUInteger together = [AS(id<MTLComputePipelineState>, gpu->pipelines[number]) threadExecutionWidth];
+    if (gpu->kernels == NAME_metal_kernels[SIMDGROUPS] && together != threads_of_simdgroup) return fail(gpu, MACRO_GPU_UNFIT, name, @"needs simdgroups of 32 threads");
     return threads <= most ? MACRO_OK : fail(gpu, MACRO_GPU_UNFIT, name, @"needs more threads in a group than the device grants");
 }
 
-static int make_pipelines(struct gpu *gpu) {
+static void release_pipelines(struct gpu *gpu) {
+    for (int i = 0; i < SHADERS; i++) let_go(&gpu->pipelines[i]);
+}
+
+static int make_form(struct gpu *gpu, int form) {
     NSError *error = nil;
-    CFTypeRef library = compile(gpu, &error);
+    CFTypeRef library = compile(gpu, form, &error);
     int status = MACRO_OK;
+    gpu->kernels = NAME_metal_kernels[form];
     if (library == NULL) return fail(gpu, MACRO_GPU_SHADER, "shaders", [error localizedDescription]);
     for (int number = 0; number < SHADERS && status == MACRO_OK; number++) status = make_pipeline(gpu, library, number);
     let_go(&library);
     return status;
+}
+
+/* With simdgroups where the device has them. Unless they were asked for, the start goes on without them when the driver refuses them. */
+static int make_pipelines(struct gpu *gpu) {
+    const char *const variant = gpu->options.variant;
+    const int asked = variant != NULL && strcmp(variant, variants[SIMDGROUPS]) == 0;
+    if ((variant != NULL && !asked) || !has_simdgroups(gpu)) return asked ? fail(gpu, MACRO_GPU_UNFIT, variant, nil) : make_form(gpu, PLAIN);
+    const int status = make_form(gpu, SIMDGROUPS);
+    if (status == MACRO_OK || asked) return status;
+    release_pipelines(gpu);
+    return make_form(gpu, PLAIN);
 }
 
 /* Memory that both processors see. It is Metal's, not the caller's, so that commands which ran out of time never write
@@ -148,11 +181,11 @@ static void encode(const struct gpu *gpu, id<MTLComputeCommandEncoder> encoder, 
     const CFTypeRef buffers[] = {gpu->arena, gpu->weights, gpu->io};
     for (NSUInteger i = 0; i < 3; i++) [encoder setBuffer:AS(id<MTLBuffer>, buffers[i]) offset:0 atIndex:i];
     for (int number = first; number < end; number++) {
-        const struct NAME_shader *const shader = &NAME_shaders[number];
-        if (shader->waits) [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
+        const struct NAME_metal_kernel *const kernel = &gpu->kernels[number];
+        if (NAME_shaders[number].waits) [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
         [encoder setComputePipelineState:AS(id<MTLComputePipelineState>, gpu->pipelines[number])];
-        [encoder dispatchThreadgroups:MTLSizeMake(shader->grid[0], shader->grid[1], shader->grid[2])
-                threadsPerThreadgroup:MTLSizeMake(shader->group[0], shader->group[1], shader->group[2])];
+        [encoder dispatchThreadgroups:MTLSizeMake(kernel->grid[0], kernel->grid[1], kernel->grid[2])
+                threadsPerThreadgroup:MTLSizeMake(kernel->group[0], kernel->group[1], kernel->group[2])];
     }
     [encoder endEncoding];
 }
@@ -214,7 +247,7 @@ static int verify(struct gpu *gpu) {
 
 static void release_all(struct gpu *gpu) {
     CFTypeRef *const others[] = {&gpu->io, &gpu->weights, &gpu->arena, &gpu->queue, &gpu->device};
-    for (int i = 0; i < SHADERS; i++) let_go(&gpu->pipelines[i]);
+    release_pipelines(gpu);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) let_go(others[i]);
 }
 
@@ -224,7 +257,7 @@ static int take_options(struct gpu *gpu, const struct NAME_gpu_options *options)
     const char *const variant = gpu->options.variant;
     if (gpu->options.timeout_seconds == 0.0) gpu->options.timeout_seconds = default_timeout_seconds;
     if (!(gpu->options.timeout_seconds > 0.0 && gpu->options.timeout_seconds <= 1e9) || gpu->options.device < 0) return MACRO_BAD_ARGUMENT;
-    return variant == NULL || strcmp(variant, "metal") == 0 ? MACRO_OK : MACRO_BAD_ARGUMENT;
+    return variant == NULL || strcmp(variant, variants[PLAIN]) == 0 || strcmp(variant, variants[SIMDGROUPS]) == 0 ? MACRO_OK : MACRO_BAD_ARGUMENT;
 }
 
 int NAME_gpu_start(NAME_t *instance, void *memory, size_t bytes, const struct NAME_gpu_options *options) {

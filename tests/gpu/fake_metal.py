@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import require
-from tests.gpu.msl.run import compile_metal
+from tests.gpu.msl.run import SIMDGROUPS, compile_metal, in_its_form
 
 STUBS = Path(__file__).parent / "stubs"
 _STUBS = ("foundation", "metal", "blocks", "arc")
@@ -45,20 +46,24 @@ def runtime_folder() -> str:
     return str(found.parent)
 
 
-def link(package: Path, memory: str, sources: list[Path], program: Path) -> Path:
-    """A program of the package in C, `sources`, and of its host with `memory` kept by ARC or manually."""
+def link(package: Path, memory: str, sources: list[Path], program: Path, simdgroups: bool = False) -> Path:
+    """A program of the package in C, `sources`, and of its host with `memory` kept by ARC or manually.
+
+    Only with `simdgroups` has it the kernels for devices of Apple's family 7 and later.
+    """
     require("clang", "g++")
     (host,) = package.glob("src/*_metal.m")
     (metal,) = package.glob("metal/*.metal")
-    text = metal.read_text()
     folder = program.parent
-    (folder / "kernels.so").write_bytes(compile_metal(text))
-    (folder / "kernels.c").write_text(_kernels(text))
+    forms = {"run": metal.read_text()} | ({"run_simdgroups": SIMDGROUPS + metal.read_text()} if simdgroups else {})
+    for prefix, text in forms.items():
+        (folder / f"{prefix}.so").write_bytes(compile_metal(text, prefix))
+    (folder / "kernels.c").write_text(_kernels(forms))
     includes = [f"-I{package}/{name}" for name in ("include", "src", "exam")]
     objects = [_compile(STUBS / f"{name}.m", folder, *_RUNTIMES["manual"]) for name in _STUBS]
     objects.append(_compile(host, folder, "-std=c99", *_RUNTIMES[memory], *includes))
     core = [path for path in sorted(package.glob("src/*.c")) if not path.stem.endswith("_none")]
-    files = [*core, *sources, folder / "kernels.c", *objects, folder / "kernels.so"]
+    files = [*core, *sources, folder / "kernels.c", *objects, *(folder / f"{prefix}.so" for prefix in forms)]
     linking = ["-Wl,--wrap=__objc_exec_class", f"-Wl,-rpath,{folder}", f"-L{runtime_folder()}", "-lobjc", "-lpthread"]
     call("clang", *_DEBUG, "-w", f"-I{STUBS}", *includes, *map(str, files), *linking, "-o", str(program))
     return program
@@ -70,11 +75,14 @@ def _compile(source: Path, folder: Path, *flags: str) -> Path:
     return result
 
 
-def _kernels(text: str) -> str:
-    """The table of the kernels for the fake."""
-    names = re.findall(r"kernel void (\w+)\(", text)
+def _kernels(forms: Mapping[str, str]) -> str:
+    """The table of the kernels for the fake. forms: what the functions' names begin with -> the source that has them."""
+    found = {prefix: re.findall(r"kernel void (\w+)\(", in_its_form(text)) for prefix, text in forms.items()}
     parameters = "const int *, const int *, unsigned, unsigned char *const *, const long *, char *"
-    declared = "".join(f"int run_{name}({parameters});\n" for name in names)
-    rows = "".join(f'    {{"{name}", run_{name}}},\n' for name in names)
-    table = f"const struct fake_kernel fake_kernels[] = {{\n{rows}    {{NULL, NULL}},\n}};\n"
-    return f'#include "fake.h"\n#include <stddef.h>\n{declared}{table}'
+    declared = "".join(f"int {prefix}_{name}({parameters});\n" for prefix, names in found.items() for name in names)
+    rows = [
+        (name, ", ".join(f"{prefix}_{name}" if name in names else "NULL" for prefix, names in found.items()))
+        for name in dict.fromkeys(name for names in found.values() for name in names)
+    ]
+    table = "".join(f'    {{"{name}", {{{functions}}}}},\n' for name, functions in rows)
+    return f'#include "fake.h"\n#include <stddef.h>\n{declared}const struct fake_kernel fake_kernels[] = {{\n{table}    {{NULL, {{NULL}}}},\n}};\n'

@@ -29,6 +29,7 @@ GPU_STATUSES = (
     ("GPU_SHADER", "the GPU's driver refuses a shader"),
 )
 API_NAMES = {"vulkan": "Vulkan", "metal": "Metal"}
+METAL_VARIANTS = [{"name": "metal"}, {"name": "simdgroups"}]  # as runtimes/metal/host.m has them
 _DIALECTS: Mapping[str, type[Glsl] | type[Metal]] = {"vulkan": Glsl, "metal": Metal}
 _HOST_BYTES, _HANDLE_BYTES = 8192, 32  # of a host's state, and for each shader; the compiler checks that they are enough
 _KINDS = {
@@ -84,7 +85,7 @@ def gpu_context(program: Program, plan: GpuPlan | None, arena_bytes: int) -> dic
         "api_name": API_NAMES[plan.api],
         "forms": 2 if has_halves(plan.halves) else 1,
         "features": FEATURES,
-        "variants": [{"name": item.name, "needs": item.needs} for item in VARIANTS] if plan.api == "vulkan" else [{"name": "metal"}],
+        "variants": [{"name": item.name, "needs": item.needs} for item in VARIANTS] if plan.api == "vulkan" else METAL_VARIANTS,
         "gpu_bytes": _HOST_BYTES + _HANDLE_BYTES * len(plan.calls),
         "gpu_arena_bytes": max(arena_bytes, ALIGNMENT),
         "gpu_io_bytes": io_offsets(program)[""],
@@ -139,4 +140,5 @@ def _describe_call(item: Shader | str, why: str) -> dict[str, Any]:
     if isinstance(item, str):
         return {"on": "cpu", "because": item}
     facts = {"on": "gpu", **({"because": why} if why else {}), "shader": item.name, "group": list(item.group), "grid": list(item.grid)}
-    return facts | {"shared_bytes": item.shared_bytes, "loads": item.loads, "macs": item.macs}
+    facts |= {"shared_bytes": item.shared_bytes, "loads": item.loads, "macs": item.macs}
+    return facts if item.matrices is None else facts | {"matrices": _describe_call(item.matrices, "")}

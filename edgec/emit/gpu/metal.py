@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from edgec.emit.constants import PIECE
 from edgec.emit.gpu.host import GpuPlan
+from edgec.emit.gpu.shader import Shader
 from edgec.emit.text import render_template, runtime
 
 
@@ -33,17 +34,23 @@ def metal_source(plan: GpuPlan) -> str:
 
 
 def _embedded(name: str, plan: GpuPlan, source: str) -> bytes:
-    """The source as C strings, each short enough for every compiler, and the kernels' names."""
+    """The source as C strings, each short enough for every compiler, and the kernels in both forms."""
+    forms = (plan.shaders, [shader.matrices or shader for shader in plan.shaders])
     parts = [
-        f"/* The shaders of {name} as text, which is also metal/{name}.metal, and their names. */\n",
+        f"/* The shaders of {name} as text, which is also metal/{name}.metal, and the kernels in it. */\n",
         f'#include "{name}_metal.h"\n\n#include <stddef.h>\n\n',
-        f"const char *const {name}_metal_names[] = {{\n",
-        *(f'    "{shader.name}",\n' for shader in plan.shaders),
-        f"    NULL,\n}};\n\nconst char *const {name}_metal_source[] = {{\n",
+        f"const struct {name}_metal_kernel {name}_metal_kernels[2][SHADERS + 1] = {{\n",
+        *("".join(["    {\n", *(_row(shader) for shader in form), "        {NULL, {0, 0, 0}, {0, 0, 0}, 0},\n    },\n"]) for form in forms),
+        f"}};\n\nconst char *const {name}_metal_source[] = {{\n",
         *(f"{piece},\n" for piece in _pieces(source)),
         "    NULL,\n};\n",
     ]
     return "".join(parts).encode()
+
+
+def _row(shader: Shader) -> str:
+    group, grid = (f"{{{x}, {y}, {z}}}" for x, y, z in (shader.group, shader.grid))
+    return f'        {{"{shader.name}", {group}, {grid}, {shader.shared_bytes}}},\n'
 
 
 def _pieces(source: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from edgec.emit.gpu.shader import Extent
 from tests.conftest import require
 
+SIMDGROUPS = "#define SIMDGROUPS\n"  # before a file: as the host compiles it for devices that have them
 ORDERS = (0, 1, 7)  # of a group's threads and of groups: as numbered, backwards, shuffled
 _SHIM = Path(__file__).parent / "shim"
 _KERNEL = re.compile(r"(?:\[\[[^]]*\]\]\s*)?kernel void (\w+)\((.*?)\) \{(.*?)\n\}", re.S)
@@ -71,13 +72,13 @@ def run_metal(
 
 
 @lru_cache(maxsize=256)
-def compile_metal(source: str) -> bytes:
-    """A shared library with run_NAME for every kernel of the file."""
+def compile_metal(source: str, prefix: str = "run") -> bytes:
+    """A shared library with PREFIX_NAME for every kernel of the file."""
     require("g++")
-    text = source
+    text = source = in_its_form(source)
     for pattern, word in _WORDS:
         text = re.sub(pattern, word, text)
-    entries = "".join(_entry(*found) for found in _KERNEL.findall(source))
+    entries = "".join(_entry(prefix, *found) for found in _KERNEL.findall(source))
     assert entries, "no kernels in this file"
     with tempfile.TemporaryDirectory() as folder:
         path, library = Path(folder, "kernels.cpp"), Path(folder, "kernels.so")
@@ -102,7 +103,12 @@ def _compile(*arguments: str) -> None:
     assert done.returncode == 0, done.stderr[:6000]
 
 
-def _entry(name: str, parameters: str, body: str) -> str:
+def in_its_form(source: str) -> str:
+    """A package's file without the kernels that are there with SIMDGROUPS only, unless it begins with that."""
+    return source if source.startswith(SIMDGROUPS) else re.sub(r"^#ifdef SIMDGROUPS\n\n.*?^#endif$", "", source, flags=re.S | re.M)
+
+
+def _entry(prefix: str, name: str, parameters: str, body: str) -> str:
     """The C function that dispatches one kernel."""
     arguments: list[str] = []
     for attribute, index, teams in _PARAMETER.findall(parameters):
@@ -113,7 +119,7 @@ def _entry(name: str, parameters: str, body: str) -> str:
     meets = "true" if "barrier" in body or "simd" in body else "false"
     names = ", ".join(f'{{"{region}", bytes[{i}], sizes[{i}], {{}}}}' for i, region in enumerate(_REGIONS))
     return f"""
-extern "C" int run_{name}(const int *size, const int *grid, unsigned order, uchar *const *bytes, const long *sizes, char *why) {{
+extern "C" int {prefix}_{name}(const int *size, const int *grid, unsigned order, uchar *const *bytes, const long *sizes, char *why) {{
     Region regions[3] = {{{names}}};
     for (int i : {{0, 2}}) regions[i].visits.resize(size_t(sizes[i]));
     int wrong = run_grid(grid, size[0] * size[1] * size[2], order, {meets}, [&](int group, int thread) {{

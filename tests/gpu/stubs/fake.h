@@ -5,7 +5,7 @@
 /* As tests/gpu/msl compiles them: 0, or `why` it is wrong. */
 struct fake_kernel {
     const char *name;
-    int (*run)(const int *group, const int *grid, unsigned order, unsigned char *const *bytes, const long *sizes, char *why);
+    int (*run[2])(const int *group, const int *grid, unsigned order, unsigned char *const *bytes, const long *sizes, char *why); /* with SIMDGROUPS */
 };
 
 struct fake_metal {
@@ -22,9 +22,13 @@ struct fake_metal {
     int backwards;            /* run the dispatches between two barriers from the last to the first */
     unsigned order;           /* of threads in a dispatch */
     int idle;                 /* kernels do nothing */
+    int family;               /* of Apple's GPUs; 0: another's */
+    int threads_of_simdgroup;
+    int bad_simdgroups;       /* the compiler refuses a source with them */
     /* what happened */
     int safe_math;            /* 1: by mathMode, 2: by fastMathEnabled = NO */
     int alive;                /* objects that are not deallocated */
+    int with_simdgroups;      /* kernels that ran in that form */
     int command_buffers, barriers, dispatches, pipelines;
     char *source;             /* the last one, of malloc */
 };

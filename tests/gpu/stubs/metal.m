@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-struct fake_metal fake_metal = {.devices = 1, .most_threads = 1024, .most_shared = 32768, .most_bytes = 1 << 30};
+struct fake_metal fake_metal = {.devices = 1, .most_threads = 1024, .most_shared = 32768, .most_bytes = 1 << 30, .threads_of_simdgroup = 32};
 static int running;
 
 /* Counts down to the one that shall fail. */
@@ -53,6 +53,7 @@ void fake_metal_wait(void) {
 @interface Function : NSObject <MTLFunction> {
 @public
     const struct fake_kernel *kernel;
+    int form;
 }
 @end
 @implementation Function
@@ -61,11 +62,15 @@ void fake_metal_wait(void) {
 @interface Pipeline : NSObject <MTLComputePipelineState> {
 @public
     const struct fake_kernel *kernel;
+    int form;
 }
 @end
 @implementation Pipeline
 - (NSUInteger)maxTotalThreadsPerThreadgroup {
     return (NSUInteger)fake_metal.most_threads;
+}
+- (NSUInteger)threadExecutionWidth {
+    return (NSUInteger)fake_metal.threads_of_simdgroup;
 }
 @end
 
@@ -88,7 +93,10 @@ void fake_metal_wait(void) {
 }
 @end
 
-@interface Library : NSObject <MTLLibrary>
+@interface Library : NSObject <MTLLibrary> {
+@public
+    int form;
+}
 @end
 @implementation Library
 - (id<MTLFunction>)newFunctionWithName:(NSString *)name {
@@ -97,6 +105,7 @@ void fake_metal_wait(void) {
     if (kernel->name == NULL || fails(&fake_metal.missing_function)) return nil;
     Function *const function = [[Function alloc] init];
     function->kernel = kernel;
+    function->form = form;
     return function;
 }
 @end
@@ -166,7 +175,9 @@ static void run_dispatch(const struct dispatch *dispatch) {
         sizes[i] = (long)dispatch->buffers[i]->length;
     }
     const struct fake_kernel *const kernel = dispatch->pipeline->kernel;
-    if (fake_metal.idle || kernel->run(dispatch->group, dispatch->grid, fake_metal.order, bytes, sizes, why) == 0) return;
+    const int form = dispatch->pipeline->form;
+    fake_metal.with_simdgroups += form;
+    if (fake_metal.idle || kernel->run[form](dispatch->group, dispatch->grid, fake_metal.order, bytes, sizes, why) == 0) return;
     fprintf(stderr, "%s: %s\n", kernel->name, why);
     abort();
 }
@@ -257,6 +268,9 @@ static void *gpu_thread(void *argument) {
 - (NSUInteger)maxBufferLength {
     return (NSUInteger)fake_metal.most_bytes;
 }
+- (BOOL)supportsFamily:(MTLGPUFamily)family {
+    return family >= MTLGPUFamilyApple6 && family <= 1000 + fake_metal.family;
+}
 - (id<MTLCommandQueue>)newCommandQueue {
     return fake_metal.no_queue ? nil : [[Queue alloc] init];
 }
@@ -272,8 +286,13 @@ static void *gpu_thread(void *argument) {
     if (options == nil) abort();
     free(fake_metal.source);
     fake_metal.source = strdup([source UTF8String]);
-    if (fake_metal.bad_source) *error = failure(3);
-    return fake_metal.bad_source ? nil : [[Library alloc] init];
+    const int form = strncmp(fake_metal.source, "#define SIMDGROUPS\n", 19) == 0;
+    const int bad = fake_metal.bad_source || (form && fake_metal.bad_simdgroups);
+    if (bad) *error = failure(3);
+    if (bad) return nil;
+    Library *const library = [[Library alloc] init];
+    library->form = form;
+    return library;
 }
 - (id<MTLComputePipelineState>)newComputePipelineStateWithFunction:(id<MTLFunction>)function error:(NSError **)error {
     if (fails(&fake_metal.bad_pipeline)) {
@@ -282,6 +301,7 @@ static void *gpu_thread(void *argument) {
     }
     Pipeline *const pipeline = [[Pipeline alloc] init];
     pipeline->kernel = ((Function *)function)->kernel;
+    pipeline->form = ((Function *)function)->form;
     fake_metal.pipelines++;
     return pipeline;
 }
@@ -297,9 +317,17 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) { return fake_metal.devices > 0
 
 NSArray<id<MTLDevice>> *MTLCopyAllDevices(void) { return [[NSArray alloc] initWithObject:make_device count:(NSUInteger)fake_metal.devices]; }
 
+static void tell(void) { fprintf(stderr, "with simdgroups: %d of %d\n", fake_metal.with_simdgroups, fake_metal.dispatches); }
+
+static int number(const char *name, int otherwise) { return getenv(name) != NULL ? atoi(getenv(name)) : otherwise; }
+
 /* For programs that know nothing of the fake. */
 __attribute__((constructor)) static void choose(void) {
     fake_metal.backwards = getenv("FAKE_BACKWARDS") != NULL;
     fake_metal.idle = getenv("FAKE_IDLE") != NULL;
-    fake_metal.order = getenv("FAKE_ORDER") != NULL ? (unsigned)atoi(getenv("FAKE_ORDER")) : 0;
+    fake_metal.order = (unsigned)number("FAKE_ORDER", 0);
+    fake_metal.family = number("FAKE_FAMILY", 0);
+    fake_metal.bad_simdgroups = number("FAKE_BAD_SIMDGROUPS", 0);
+    fake_metal.threads_of_simdgroup = number("FAKE_THREADS_OF_SIMDGROUP", 32);
+    if (getenv("FAKE_TELL") != NULL) atexit(tell);
 }

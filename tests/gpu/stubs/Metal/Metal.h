@@ -31,9 +31,13 @@ typedef enum : NSUInteger {
     MTLCommandBufferErrorInvalidResource = 9,
 } MTLCommandBufferError;
 
+typedef enum : NSInteger { MTLGPUFamilyApple6 = 1006, MTLGPUFamilyApple7 = 1007, MTLGPUFamilyMac2 = 2002 } MTLGPUFamily;
+
 @interface MTLCompileOptions : NSObject
 @property(nonatomic) BOOL fastMathEnabled;
 #ifndef OLD_SDK
+#define __MAC_11_0 110000
+#define __IPHONE_14_0 140000
 #define __MAC_15_0 150000
 #define __IPHONE_18_0 180000
 typedef enum : NSInteger { MTLMathModeSafe, MTLMathModeRelaxed, MTLMathModeFast } MTLMathMode;
@@ -57,6 +61,7 @@ typedef enum : NSInteger { MTLMathFloatingPointFunctionsFast, MTLMathFloatingPoi
 
 @protocol MTLComputePipelineState <NSObject>
 @property(readonly) NSUInteger maxTotalThreadsPerThreadgroup;
+@property(readonly) NSUInteger threadExecutionWidth;
 @end
 
 @protocol MTLComputeCommandEncoder <NSObject>
@@ -86,6 +91,9 @@ typedef void (^MTLCommandBufferHandler)(id<MTLCommandBuffer>);
 @property(readonly) NSString *name;
 @property(readonly) NSUInteger maxThreadgroupMemoryLength;
 @property(readonly) NSUInteger maxBufferLength;
+#ifndef OLD_SDK
+- (BOOL)supportsFamily:(MTLGPUFamily)family;
+#endif
 - (id<MTLCommandQueue>)newCommandQueue;
 - (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options;
 - (id<MTLLibrary>)newLibraryWithSource:(NSString *)source options:(MTLCompileOptions *)options error:(NSError **)error;
