@@ -134,6 +134,12 @@ class SquarePlan:
         each = tile.steps(self.channels) * (products + staging) + tile.squares * tile.lanes * END
         return self.groups * each * max(1.0, ENOUGH / (self.groups * tile.invocations))
 
+    @property
+    def direct_cost(self) -> float:
+        """What the direct sum costs."""
+        pixels, terms = self.batch * self.height * self.width, TAPS * self.channels
+        return cost_of_tile(choose_tile(pixels, self.outputs, terms), pixels, self.outputs, terms, 1)
+
 
 def plan_squares(g: Mapping[str, int], channels: int, outputs: int, groups: int) -> SquarePlan | None:
     """How Winograd's convolution does a window of that geometry; None where it cannot, or where the direct sum is not dearer."""
@@ -141,9 +147,7 @@ def plan_squares(g: Mapping[str, int], channels: int, outputs: int, groups: int)
     if groups != 1 or g["kernel_height"] != 3 or g["kernel_width"] != 3 or any(g[name] != 1 for name in one):
         return None
     plan = _cheapest(g["batch"], g["out_height"], g["out_width"], channels, outputs)
-    pixels, terms = g["batch"] * g["out_height"] * g["out_width"], TAPS * channels
-    direct = cost_of_tile(choose_tile(pixels, outputs, terms), pixels, outputs, terms, 1)
-    return plan if plan.cost * MARGIN < direct else None
+    return plan if plan.cost * MARGIN < plan.direct_cost else None
 
 
 @cache
