@@ -20,8 +20,7 @@ from edgec.emit.gpu.dialect import Dialect, render_kernel
 from edgec.emit.gpu.half import NO_HALVES, STRETCH, Halves
 from edgec.emit.gpu.matrix import matrix_shader
 from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader, kernel_name
-from edgec.emit.gpu.tiles import LANES_EACH, Address, address_of, choose_tile, geometry, is_pointwise, number
-from edgec.emit.gpu.tiles import _cost as cost_of_tile
+from edgec.emit.gpu.tiles import LANES_EACH, Address, address_of, choose_tile, cost_of_tile, geometry, is_pointwise, number
 from edgec.emit.gpu.winograd import SquarePlan, plan_squares
 from edgec.program.kernels import LANES, ConvFloat, DepthwiseFloat, PoolAverageFloat, PoolMaxFloat, Window
 from edgec.program.program import Pointer, Program, TemplateCall

@@ -73,7 +73,7 @@ DEPTHS = (4, 8, 16, 32, 64)
 @cache
 def choose_tile(pixels: int, lanes: int, rows: int, parts: int = 1) -> Tile:
     """The cheapest tile for `parts` products of `pixels` x `lanes` outputs, each a sum over `rows` rows."""
-    return min(with_depths(), key=lambda tile: (_cost(tile, pixels, lanes, rows, parts), tile.shared_words))
+    return min(with_depths(), key=lambda tile: (cost_of_tile(tile, pixels, lanes, rows, parts), tile.shared_words))
 
 
 @cache
@@ -87,7 +87,7 @@ def with_depths() -> tuple[Tile, ...]:
     )
 
 
-def _cost(tile: Tile, pixels: int, lanes: int, rows: int, parts: int) -> float:
+def cost_of_tile(tile: Tile, pixels: int, lanes: int, rows: int, parts: int) -> float:
     """In multiply-adds of one word, over all invocations: shared loads, staging, idle outputs and idle invocations counted."""
     groups = parts * -(-pixels // tile.pixels) * -(-lanes // tile.lanes)
     outputs = tile.pixels * tile.lanes

@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from edgec.emit.gpu.shader import MOST_SHARED_BYTES, Extent
-from edgec.emit.gpu.tiles import ENOUGH, STAGED_WORD, STEP_OVERHEAD, choose_tile
-from edgec.emit.gpu.tiles import _cost as cost_of_tile
+from edgec.emit.gpu.tiles import ENOUGH, STAGED_WORD, STEP_OVERHEAD, choose_tile, cost_of_tile
 
 MATRICES = 16  # of a patch and of a filter; an invocation multiplies in one of them
 TAPS = 9
@@ -27,6 +26,7 @@ SIDE = 2  # of a square
 STAGED_PATCH = MATRICES * STAGED_WORD + 32  # what bringing a patch to shared memory costs, in multiply-adds of words
 STAGED_FILTER = TAPS * STAGED_WORD + (MATRICES - TAPS) + 28
 END = 2 * MATRICES + 24  # what it takes from 16 sums to four outputs
+BANKS = 32  # of shared memory
 MARGIN = 1.1  # what the direct sum must cost more, before it is given up
 
 
@@ -65,8 +65,17 @@ class Squares:
         return -(-self.sums * 4 // MOST_SHARED_BYTES)
 
     @property
+    def square_pitch(self) -> int:
+        """Words from a matrix's part of a channel's patches to the next one's."""
+        return _pitch(self.squares, self.square_groups)
+
+    @property
+    def lane_pitch(self) -> int:
+        return _pitch(self.lanes, self.lane_groups)
+
+    @property
     def shared_words(self) -> int:
-        return max(MATRICES * self.depth * (self.squares + self.lanes), self.sums // self.passes)
+        return max(MATRICES * self.depth * (self.square_pitch + self.lane_pitch), self.sums // self.passes)
 
     def steps(self, channels: int) -> int:
         return -(-channels // self.depth)
@@ -74,6 +83,11 @@ class Squares:
     def loads(self, channels: int, words_each: float = 1) -> float:
         """Words that a workgroup stages for all its steps, `words_each` for one of x."""
         return self.steps(channels) * self.depth * (MATRICES * self.squares * words_each + TAPS * self.lanes)
+
+
+def _pitch(words: int, read: int) -> int:
+    """Of rows of `words`, `read` neighbours of which are read at once: two matrices' readers must not meet in one of 32 banks."""
+    return words + read if words % BANKS == 0 else words
 
 
 # From much reuse for large outputs to many groups for small ones.
