@@ -3,6 +3,16 @@
 
 #include <sched.h>
 
+/* In a library that is linked without a C library these are weak symbols: NULL in a process that has no threads. */
+#if defined(EDGEC_WEAK_THREADS)
+#define THREADS_EXIST                                                                                                                     \
+    (pthread_create != NULL && pthread_join != NULL && pthread_mutex_init != NULL && pthread_mutex_lock != NULL &&                        \
+     pthread_mutex_unlock != NULL && pthread_mutex_destroy != NULL && pthread_cond_init != NULL && pthread_cond_wait != NULL &&           \
+     pthread_cond_broadcast != NULL && pthread_cond_destroy != NULL && sched_yield != NULL)
+#else
+#define THREADS_EXIST 1
+#endif
+
 enum { SPINS = 4000, SPINS_BEFORE_YIELD = 1000 };
 
 static inline void pause_briefly(int32_t spins) {
@@ -54,6 +64,10 @@ static void begin_round(struct NAME_pool *pool) {
 
 void NAME_pool_parallel_for(void *user, NAME_task task, void *argument, int32_t parts) {
     struct NAME_pool *const pool = (struct NAME_pool *)user;
+    if (!THREADS_EXIST) {
+        for (int32_t part = 0; part < parts; part++) task(argument, part, parts);
+        return;
+    }
     pool->task = task;
     pool->argument = argument;
     pool->parts = parts;
@@ -64,6 +78,7 @@ void NAME_pool_parallel_for(void *user, NAME_task task, void *argument, int32_t 
 }
 
 void NAME_pool_stop(struct NAME_pool *pool) {
+    if (!THREADS_EXIST) return;
     pool->stop = 1;
     begin_round(pool);
     for (int32_t i = 0; i < pool->threads - 1; i++) pthread_join(pool->workers[i].thread, NULL);
@@ -78,6 +93,7 @@ struct NAME_pool *NAME_pool_start(void *memory, size_t bytes, int32_t threads) {
     pool->sleeping = 0;
     pool->round = 0;
     pool->stop = 0;
+    if (!THREADS_EXIST) return pool;
     if (pthread_mutex_init(&pool->mutex, NULL) != 0) return NULL;
     if (pthread_cond_init(&pool->wake, NULL) != 0) {
         pthread_mutex_destroy(&pool->mutex);

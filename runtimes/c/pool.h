@@ -10,6 +10,13 @@
 extern "C" {
 #endif
 
+/* A library that is linked without a C library keeps its pool to itself: its mutexes are larger than the system's. */
+#if defined(EDGEC_WEAK_THREADS)
+#define MACRO_POOL_API
+#else
+#define MACRO_POOL_API MACRO_API
+#endif
+
 struct NAME_pool;
 
 /* One thread of the pool; the thread that calls NAME_run is the pool's first. */
@@ -38,13 +45,13 @@ struct NAME_pool {
 #define MACRO_POOL_BYTES(threads) (sizeof(struct NAME_pool) + (size_t)(threads) * sizeof(struct NAME_worker))
 
 /* Starts `threads` - 1 threads in `memory`; NULL when the memory is too small or the system has no more threads. */
-MACRO_API struct NAME_pool *NAME_pool_start(void *memory, size_t bytes, int32_t threads);
+MACRO_POOL_API struct NAME_pool *NAME_pool_start(void *memory, size_t bytes, int32_t threads);
 
 /* The hook for NAME_set_parallel; `pool` is what NAME_pool_start gave. */
-MACRO_API void NAME_pool_parallel_for(void *pool, NAME_task task, void *argument, int32_t parts);
+MACRO_POOL_API void NAME_pool_parallel_for(void *pool, NAME_task task, void *argument, int32_t parts);
 
 /* Ends the threads; the memory is the caller's again. */
-MACRO_API void NAME_pool_stop(struct NAME_pool *pool);
+MACRO_POOL_API void NAME_pool_stop(struct NAME_pool *pool);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,1 @@
+/* The compiler's headers of x86 intrinsics include this; packages allocate nothing. */
