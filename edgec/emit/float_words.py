@@ -52,5 +52,6 @@ SSE41 = FloatWords("float_sse41.h", (), ("bytes_x86.h", "sums_sse41.h"), 4, (6, 
 AVX2 = FloatWords("float_avx2.h", (), ("bytes_x86.h", "sums_avx2.h"), 8, (6, 4, 1), (2,))
 AVX512 = FloatWords("float_avx512.h", (), ("bytes_x86.h", "sums_avx512.h"), 16, (7, 1), (2, 1), pixels=8)
 NEON = FloatWords("float_neon.h", (), ("bytes_neon.h", "sums_neon.h"), 4, (8, 4, 1), (2,), depth=4)
+WASM128 = FloatWords("float_wasm128.h", (), ("bytes_wasm128.h", "sums_wasm128.h"), 4, (6, 4, 1), (2,))
 # ARMv7 NEON flushes denormals, so its float pools are scalar.
 NEON32 = FloatWords("float_neon32.h", _SCALAR_POOL, ("bytes_neon.h", "sums_neon.h"), 4, (4, 1), (2,), depth=4)

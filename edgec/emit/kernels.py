@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from edgec.emit.text import fill
-from edgec.emit.vocabularies import UNIVERSAL, VOCABULARIES, Vocabulary, processors
+from edgec.emit.vocabularies import SEVERAL, VOCABULARIES, Vocabulary, processors
 from edgec.program.kernels import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, TEMPLATES, Window
 from edgec.program.work import PANELS_PER_ITEM
 from edgec.resources import resource
@@ -26,7 +26,7 @@ def render_kernel_header(name: str, used: frozenset[type], target: Target) -> st
         "kernels": [TEMPLATES[kind] for kind in _ordered(used)],
         "vocabularies": target.vocabularies,
         "wide_loops": has_wide_loops(target),
-        "processors": processors(target.vocabularies) if target.arch == UNIVERSAL else [],
+        "processors": processors(target.vocabularies) if target.arch in SEVERAL else [],
     }
     return fill("c", "kernels.h.j2", context)
 
@@ -38,7 +38,7 @@ def render_kernels(name: str, vocabulary: str, used: frozenset[type], target: Ta
     context = {
         "name": name,
         "words": words,
-        "universal": target.arch == UNIVERSAL,
+        "universal": target.arch in SEVERAL,
         "activation": "int8_t" if target.signed_activations else "uint8_t",
         "k_multiple": target.k_multiple,
         "lanes": LANES,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edgec.emit.float_words import AVX2, AVX512, NEON, NEON32, PORTABLE, SSE41, FloatWords
+from edgec.emit.float_words import AVX2, AVX512, NEON, NEON32, PORTABLE, SSE41, WASM128, FloatWords
 
 UNIVERSAL = "universal"  # Target.arch of one tree of sources for several processors
+SEVERAL = (UNIVERSAL, "wasm32")  # of sources that choose vocabularies by what they are compiled for: wasm32 with SIMD128 or without
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,11 @@ VOCABULARIES: dict[str, Vocabulary] = {
             ("int8_lanes_neon32.h", "int8_neon32.h", "int8_taps_neon.h"),
             int8=Tile((1,), 1, 4, k_step=2, strip=2, hold="pixels"), float=NEON32, look_up="look_up_portable.h", features=("neon",),
             baseline="defined(__arm__) && defined(__ARM_NEON)",
+        ),
+        Vocabulary(
+            "wasm128", ("wasm32",), "defined(__wasm_simd128__)", "", "", "wasm_simd128.h",
+            ("int8_lanes_wasm128.h", "int8_wasm128.h", "int8_taps_wasm128.h"),
+            int8=Tile((1,), 1, 8, strip=2, hold="pixels"), float=WASM128, look_up="look_up_portable.h", features=("simd128",),
         ),
     )
 }  # fmt: skip

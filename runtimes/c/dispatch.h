@@ -14,6 +14,7 @@
 #define EDGEC_CPU_DOTPROD 16u
 #define EDGEC_CPU_I8MM 32u
 #define EDGEC_CPU_NEON32 0u /* what the armv7 targets are built for */
+#define EDGEC_CPU_WASM128 0u /* engines without it take another module */
 
 #if defined(__x86_64__) || defined(__i386__) || defined(_M_X64)
 #if defined(_MSC_VER) && !defined(__clang__)

@@ -36,7 +36,8 @@ def built(model: Path, out: Path, **settings: Any) -> Path:
 def node(package: Path, code: str, *arguments: str) -> Any:
     """What an ES module with `code` in it, which sees the package's module as `m`, gives to `show`."""
     name = json.loads((package / "manifest.json").read_text(encoding="utf-8"))["name"]
-    program = f"import * as m from {json.dumps((package / 'web' / f'{name}.mjs').as_uri())};\nconst show = (value) => console.log(JSON.stringify(value));\n{code}\n"
+    address = json.dumps((package / "web" / f"{name}.mjs").as_uri())
+    program = f"import * as m from {address};\nconst show = (value) => console.log(JSON.stringify(value));\n{code}\n"
     command = [str(shutil.which("node")), "--input-type=module", "-e", program, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
