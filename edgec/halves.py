@@ -16,9 +16,10 @@ _WEIGHED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 
 def rounded(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with float tensors rounded to halves, those beyond their range to its ends; inputs and outputs stay as they are.
+    """The model with float tensors rounded to halves, those beyond their range to its ends; outputs stay as they are.
 
-    It must know the types of all its tensors. Weights keep the eleven digits of a half whatever their size.
+    It must know the types of all its tensors. Inputs are rounded since products in float16 round theirs. Weights keep the eleven digits
+    of a half whatever their size.
     """
     result = onnx.ModelProto()
     result.CopyFrom(model)
@@ -30,12 +31,17 @@ def rounded(model: onnx.ModelProto) -> onnx.ModelProto:
             tensor.CopyFrom(numpy_helper.from_array(rounded_weights(numpy_helper.to_array(tensor)), tensor.name))
     outputs = {info.name for info in graph.output}
     nodes = []
+    inputs = {info.name for info in graph.input if kinds[info.name] == TensorProto.FLOAT}
+    for name in sorted(inputs):
+        nodes += _rounding(name, name, f"{name}/rounded")
     for node in graph.node:
         nodes.append(node)
+        for place, name in enumerate(node.input):
+            node.input[place] = f"{name}/rounded" if name in inputs else name
         for place, name in enumerate(node.output):
             if kinds.get(name) == TensorProto.FLOAT and name not in outputs:
                 node.output[place] = f"{name}/exact"
-                nodes += _rounding(name)
+                nodes += _rounding(name, f"{name}/exact", name)
     limits = [("half/low", -LARGEST), ("half/high", LARGEST)]
     graph.initializer.extend(numpy_helper.from_array(np.float32(value), name) for name, value in limits)
     kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
@@ -45,11 +51,11 @@ def rounded(model: onnx.ModelProto) -> onnx.ModelProto:
     return result
 
 
-def _rounding(name: str) -> list[onnx.NodeProto]:
+def _rounding(name: str, given: str, result: str) -> list[onnx.NodeProto]:
     return [
-        helper.make_node("Clip", [f"{name}/exact", "half/low", "half/high"], [f"{name}/limited"]),
+        helper.make_node("Clip", [given, "half/low", "half/high"], [f"{name}/limited"]),
         helper.make_node("Cast", [f"{name}/limited"], [f"{name}/half"], to=TensorProto.FLOAT16),
-        helper.make_node("Cast", [f"{name}/half"], [name], to=TensorProto.FLOAT),
+        helper.make_node("Cast", [f"{name}/half"], [result], to=TensorProto.FLOAT),
     ]
 
 

@@ -183,7 +183,7 @@ def _context(program: Program, target: Target, weights: str, weights_bytes: int,
         ],
         "calls": len(program.calls),
         "wide_loops": has_wide_loops(target),
-        **gpu_context(program, plan, _tensor_bytes(program)),
+        **gpu_context(program, plan, _tensor_bytes(program), weights_bytes),
     }
 
 

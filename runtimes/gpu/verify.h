@@ -6,8 +6,6 @@
 #include "NAME_gpu_tables.h"
 #include "NAME_internal.h"
 
-static const double verify_tolerance = 1e-3; /* of float networks: largest difference / largest magnitude */
-
 /* Fixed pseudo-random numbers: bytes of all values, floats in [-1, 1), other integers 0, which are good indices. */
 static void invent(unsigned char *data, const struct NAME_port *port) {
     uint32_t state = 12345;
@@ -53,7 +51,7 @@ static int agree(const unsigned char *got, const unsigned char *expected, const 
         if (!(apart - apart == 0.0)) return 0;
         if (apart > worst) worst = apart;
     }
-    return worst <= verify_tolerance * largest;
+    return worst <= NAME_gpu_tolerance * largest;
 }
 
 /* Runs the whole network with the offload and without; MACRO_GPU_UNFIT when the answers differ. `memory`: 2 * MACRO_GPU_IO_BYTES. */

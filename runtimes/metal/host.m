@@ -8,6 +8,7 @@
 #include <TargetConditionals.h>
 #include <string.h>
 
+#include "NAME_gpu_halves.h"
 #include "NAME_gpu_verify.h"
 #include "NAME_metal.h"
 
@@ -169,7 +170,7 @@ static CFTypeRef make_buffer(const struct gpu *gpu, size_t bytes) {
 
 static int make_buffers(struct gpu *gpu) {
     gpu->arena = make_buffer(gpu, MACRO_GPU_ARENA_BYTES);
-    gpu->weights = make_buffer(gpu, MACRO_WEIGHTS_BYTES);
+    gpu->weights = make_buffer(gpu, MACRO_GPU_WEIGHTS_BYTES);
     gpu->io = make_buffer(gpu, MACRO_GPU_IO_BYTES);
     if (gpu->arena == NULL || gpu->weights == NULL || gpu->io == NULL) return fail(gpu, MACRO_GPU_MEMORY, "buffers", nil);
     gpu->offload.arena = (unsigned char *)[AS(id<MTLBuffer>, gpu->arena) contents];
@@ -230,7 +231,7 @@ static int run_segment(void *user, int32_t first, int32_t end) {
     @autoreleasepool {
         if (gpu->copied != gpu->instance->weights) {
             gpu->copied = gpu->instance->weights;
-            memcpy([AS(id<MTLBuffer>, gpu->weights) contents], gpu->copied, MACRO_WEIGHTS_BYTES);
+            NAME_copy_weights((unsigned char *)[AS(id<MTLBuffer>, gpu->weights) contents], (const unsigned char *)gpu->copied);
         }
         return run_shaders(gpu, segment->shader, segment->shader + (end - first));
     }

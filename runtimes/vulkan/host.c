@@ -1,4 +1,5 @@
 /* NAME on a GPU through Vulkan: starting, running and stopping. */
+#include "NAME_gpu_halves.h"
 #include "NAME_gpu_verify.h"
 #include "NAME_vulkan_cache.h"
 #include "NAME_vulkan_device.h"
@@ -29,7 +30,7 @@ static int run_segment(void *user, int32_t first, int32_t end) {
     }
     if (gpu->weights != gpu->instance->weights) {
         gpu->weights = gpu->instance->weights;
-        memcpy(gpu->regions[REGION_WEIGHTS].bytes, gpu->weights, MACRO_WEIGHTS_BYTES);
+        NAME_copy_weights(gpu->regions[REGION_WEIGHTS].bytes, gpu->weights);
     }
     memset(&submit, 0, sizeof submit);
     submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;

@@ -70,7 +70,7 @@ static int make_region(struct gpu *gpu, int which, VkDeviceSize bytes, VkFlags f
 /* The arena, the weights and the caller's tensors. The arena is near the GPU where no step of the processor's reads it. */
 static int make_regions(struct gpu *gpu) {
     int status = make_region(gpu, REGION_ARENA, MACRO_GPU_ARENA_BYTES, STEPS_OF_CPU > 0 ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
-    if (status == MACRO_OK) status = make_region(gpu, REGION_WEIGHTS, MACRO_WEIGHTS_BYTES, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+    if (status == MACRO_OK) status = make_region(gpu, REGION_WEIGHTS, MACRO_GPU_WEIGHTS_BYTES, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
     if (status == MACRO_OK) status = make_region(gpu, REGION_IO, MACRO_GPU_IO_BYTES, VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
     return status;
 }

@@ -64,6 +64,9 @@ static const char *open_device(void) {
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceVulkan13Features thirteen = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
     VkPhysicalDeviceVulkan12Features twelve = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, &thirteen};
+    VkPhysicalDeviceVulkan11Features eleven = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, &twelve};
+    eleven.storageBuffer16BitAccess = VK_TRUE;
+    twelve.shaderFloat16 = VK_TRUE;
     thirteen.shaderIntegerDotProduct = VK_TRUE;
     twelve.storageBuffer8BitAccess = VK_TRUE;
     vkEnumeratePhysicalDevices(instance, &count, &physical);
@@ -71,7 +74,7 @@ static const char *open_device(void) {
     vkGetPhysicalDeviceProperties(physical, &properties);
     strcpy(device_name, properties.deviceName);
     VkDeviceQueueCreateInfo queues = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, NULL, 0, 0, 1, &priority};
-    VkDeviceCreateInfo info = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &twelve, 0, 1, &queues, 0, NULL, 0, NULL, NULL};
+    VkDeviceCreateInfo info = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &eleven, 0, 1, &queues, 0, NULL, 0, NULL, NULL};
     CHECK(vkCreateDevice(physical, &info, NULL, &device));
     vkGetDeviceQueue(device, 0, 0, &queue);
     return NULL;

@@ -31,6 +31,9 @@ _KINDS: dict[str, tuple[tuple[str, ...], str, bool]] = {
     "dot4": (("-DDOT4",), "vulkan1.1", False),
     "subgroups": (("-DSUBGROUPS",), "vulkan1.1", False),
     "bytes_subgroups": (("-DBYTES", "-DSUBGROUPS"), "vulkan1.1", False),
+    "half": (("-DHALF",), "vulkan1.1", False),
+    "half_subgroups": (("-DHALF", "-DSUBGROUPS"), "vulkan1.1", False),
+    "half_math": (("-DHALF_MATH",), "vulkan1.1", False),
 }
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl
+from edgec.emit.gpu.half import LARGEST, NO_HALVES, Halves
 from edgec.emit.gpu.memory import io_offsets, places
 from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.schedule import schedule
@@ -36,23 +37,34 @@ def run_program(program: Program, target: Target, inputs: Sequence[np.ndarray], 
     return run_shaders(program, [shader for shader in found if shader is not None], inputs, variant)
 
 
-def run_shaders(program: Program, found: Sequence[Shader], inputs: Sequence[np.ndarray], variant: str = "base") -> list[np.ndarray]:
-    """The outputs of a planned Program whose calls have these shaders."""
-    weights = layout_constants(program)
+def run_shaders(
+    program: Program, found: Sequence[Shader], inputs: Sequence[np.ndarray], variant: str = "base", halves: Halves = NO_HALVES
+) -> list[np.ndarray]:
+    """The outputs of a planned Program whose calls have these shaders, made for these halves."""
+    weights = with_half_weights(layout_constants(program), halves)
     offsets = io_offsets(program)
     io = bytearray([0x5A]) * offsets[""]
     for port, array in zip(program.inputs, inputs, strict=True):
         data = np.ascontiguousarray(array, port.dtype.numpy).tobytes()
         io[offsets[port.buffer] : offsets[port.buffer] + len(data)] = data
-    where, barriers = places(program), schedule(program, [""] * len(found)).barriers
+    where, barriers = places(program, halves), schedule(program, [""] * len(found), halves).barriers
     steps = []
     for shader in found:
-        views = views_of(program, shader.call, where)[0].bindings
+        views = views_of(program, shader.call, where, halves)[variant.startswith("half")].bindings
         steps.append(Step(shader.source, shader.grid, shader.call in barriers, tuple((view.offset, view.bytes or 4) for view in views)))
-    arena = bytes([ARENA_BEFORE]) * max(program.arena_bytes, 4)
+    arena = bytes([ARENA_BEFORE]) * max(program.arena_bytes, 4, halves.arena_start + halves.arena_bytes)
     _, result = run_steps(steps, arena, weights, bytes(io), variant)
     outputs = []
     for port in program.outputs:
         shape = [bound(extent) for extent in port.shape]
         outputs.append(np.frombuffer(result, port.dtype.numpy, int(np.prod(shape, dtype=int)), offsets[port.buffer]).reshape(shape))
     return outputs
+
+
+def with_half_weights(weights: bytes, halves: Halves) -> bytes:
+    """The weights as a host gives them to the GPU."""
+    blob, stored = np.frombuffer(weights, np.float32), np.zeros(halves.weights_bytes // 2, np.float16)
+    for item in halves.weights.values():
+        at = item.address // 4
+        stored[at : at + item.count] = np.clip(blob[at : at + item.count] * 2.0**item.exponent, -LARGEST, LARGEST)
+    return weights.ljust(halves.weights_start, b"\0") + stored.tobytes()

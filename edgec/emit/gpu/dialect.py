@@ -47,7 +47,7 @@ class Glsl:
     halves: Halves = NO_HALVES
 
     def begin(self, name: str, group: Extent, shared: Shared = (), teams: bool = False) -> str:
-        prelude = fill("gpu", "prelude.glsl.j2", {"signed": self.signed_activations})
+        prelude = fill("gpu", "prelude.glsl.j2", {"signed": self.signed_activations, "halves": self.halves})
         size = ", ".join(f"local_size_{axis} = {count}" for axis, count in zip("xyz", group, strict=True))
         arrays = "".join(f"shared {kind} {array}[{count}];\n" for kind, array, count in shared)
         words = fill("gpu", "teams.glsl.j2", {}) if teams else ""

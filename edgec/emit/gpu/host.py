@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from edgec.emit.c_text import float_literal
 from edgec.emit.gpu.choice import EVERYTHING, Choice
 from edgec.emit.gpu.dialect import Dialect, Glsl, Metal
 from edgec.emit.gpu.half import NO_HALVES, Halves, plan_halves
@@ -72,8 +73,8 @@ def plan_gpu(program: Program, target: Target, choice: Choice = EVERYTHING) -> G
     return GpuPlan(target.gpu, dialect, calls, order, choice, tuple(why for _, why in chosen), halves)
 
 
-def gpu_context(program: Program, plan: GpuPlan | None, arena_bytes: int) -> dict[str, object]:
-    """What the templates of templates/package read of the GPU; `arena_bytes` is what the tensors take."""
+def gpu_context(program: Program, plan: GpuPlan | None, arena_bytes: int, weights_bytes: int) -> dict[str, object]:
+    """What the templates of templates/package read of the GPU; the bytes are what tensors and weights take on the CPU."""
     if plan is None:
         return {"gpu": "", "offloads": False}
     ends = dict(plan.schedule.segments)
@@ -86,8 +87,11 @@ def gpu_context(program: Program, plan: GpuPlan | None, arena_bytes: int) -> dic
         "forms": 2 if has_halves(plan.halves) else 1,
         "features": FEATURES,
         "variants": [{"name": item.name, "needs": item.needs} for item in VARIANTS] if plan.api == "vulkan" else METAL_VARIANTS,
+        "gpu_tolerance": float_literal(plan.choice.tolerance, ""),
         "gpu_bytes": _HOST_BYTES + _HANDLE_BYTES * len(plan.calls),
-        "gpu_arena_bytes": max(arena_bytes, ALIGNMENT),
+        "gpu_arena_bytes": max(arena_bytes, ALIGNMENT, plan.halves.arena_start + plan.halves.arena_bytes),
+        "gpu_weights_bytes": max(weights_bytes, plan.halves.weights_start + plan.halves.weights_bytes),
+        "half_weights": _half_weights(plan.halves),
         "gpu_io_bytes": io_offsets(program)[""],
         "steps_of_cpu": len(plan.calls) - len(plan.shaders),
         "segment_end": [ends.get(call, 0) for call in range(len(plan.calls))],
@@ -113,6 +117,15 @@ def _bound(view: View) -> dict[str, int]:
     return {"offset": view.offset, "bytes": max(view.bytes, 4)}
 
 
+def _half_weights(halves: Halves) -> list[dict[str, object]]:
+    """Constants that share their bytes are converted once."""
+    found = {item.address: item for item in halves.weights.values()}
+    return [
+        {"from": at, "to": halves.weights_start + at // 2, "count": item.count, "scale": float_literal(2.0**item.exponent)}
+        for at, item in sorted(found.items())
+    ]
+
+
 def port_context(program: Program, buffer: str, dtype: DType, is_input: bool) -> dict[str, object]:
     """What the hosts know of one of the caller's tensors."""
     return {
@@ -128,6 +141,7 @@ def describe_gpu(plan: GpuPlan) -> dict[str, Any]:
     """What the manifest says: for each call where it runs, and of its shader what a reader of results wants to know."""
     return {
         "api": plan.api,
+        "precision": plan.choice.precision,
         "segments": [list(segment) for segment in plan.schedule.segments],
         "barriers": sorted(plan.schedule.barriers),
         "shaders": len(plan.shaders),

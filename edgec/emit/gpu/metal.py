@@ -19,6 +19,7 @@ def metal_files(name: str, plan: GpuPlan, context: Mapping[str, object]) -> dict
         f"src/{name}_metal.h": runtime("metal/host.h", name),
         f"src/{name}_metal.m": runtime("c/prologue.h", name) + runtime("metal/host.m", name),
         f"src/{name}_metal_none.c": runtime("metal/none.c", name),
+        f"src/{name}_gpu_halves.h": runtime("gpu/halves.h", name),
         f"src/{name}_gpu_verify.h": runtime("gpu/verify.h", name),
         f"src/{name}_gpu_tables.h": render_template("gpu_tables.h.j2", context),
         f"src/{name}_gpu_tables.c": render_template("gpu_tables.c.j2", context),

@@ -31,6 +31,7 @@ def vulkan_files(name: str, plan: GpuPlan, context: Mapping[str, object]) -> dic
     return {
         **{f"src/{name}_vulkan_{header}.h": runtime(f"vulkan/{header}.h", name) for header in _HEADERS},
         f"src/{name}_vulkan_host.c": runtime("c/prologue.h", name) + runtime("vulkan/host.c", name),
+        f"src/{name}_gpu_halves.h": runtime("gpu/halves.h", name),
         f"src/{name}_gpu_verify.h": runtime("gpu/verify.h", name),
         f"src/{name}_gpu_tables.h": render_template("gpu_tables.h.j2", context),
         f"src/{name}_gpu_tables.c": render_template("gpu_tables.c.j2", context),
