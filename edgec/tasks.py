@@ -32,10 +32,10 @@ _RECOGNIZED = {
     "classify": ("one float output with one value for each class: [1,C], [C] or [1,C,1,1]",),
     "keyword": ("one float output with one value for each word: [1,C], [C] or [1,C,1,1]",),
     "detect": (
-        "YOLOX: [1,N,5+C], N cells of grids of strides 8, 16 and 32",
+        "YOLOX: [1,N,5+C], N cells of grids of strides 8, 16 and 32, decoded or not",
         "YOLOv5 and the like, decoded: [1,N,5+C], N three times those cells",
         "YOLOv8 and the like, decoded: [1,4+C,N]",
-        "SSD and the like, decoded: scores [1,N,1+C] (the background first) and boxes [1,N,4] (corners from 0 to 1)",
+        "SSD and the like, decoded: scores [1,N,1+C] (the background first) and boxes [1,N,4] (left, top, right, bottom from 0 to 1)",
     ),
     "segment": (
         "[1,C,H,W] or [1,H,W,C]: a value for each class",
@@ -207,16 +207,17 @@ def _find_boxes(graph: Graph, config: BuildConfig, labels: Sequence[str]) -> Ite
 
 
 def _one_output(graph: Graph, rows: dict[str, tuple[int, ...]], size: tuple[int, int]) -> Iterator[Task]:
-    """The YOLO families, told apart by the number of anchors."""
+    """The YOLO families, told apart by the number of anchors, and by whether the last layer's offsets are made boxes."""
     cells = sum(height * width for height, width, _ in grids(*size))
     coarse = next(height * width for height, width, _ in grids(*size, (64,)))
     for name, (first, last) in rows.items():
         head = _head(graph, name)
-        activation = "none" if head & _PROBABILITIES else "sigmoid"
-        if last > 5 and first in (cells, 3 * cells, 3 * (cells + coarse)):
-            raw = first == cells and not head & _ARITHMETIC
-            yield Task("detect", "yolox" if raw else "rows", (name,), last - 5, *size, activation)
-        elif first > 4 and last in (cells, cells + coarse):
+        activation, decoded = "none" if head & _PROBABILITIES else "sigmoid", bool(head & _ARITHMETIC)
+        if last > 5 and first == cells and not decoded:
+            yield Task("detect", "yolox", (name,), last - 5, *size, activation)
+        elif last > 5 and first in (cells, 3 * cells, 3 * (cells + coarse)) and decoded:
+            yield Task("detect", "rows", (name,), last - 5, *size, activation)
+        elif first > 4 and last in (cells, cells + coarse) and decoded:
             yield Task("detect", "columns", (name,), first - 4, *size, activation)
 
 
