@@ -39,6 +39,7 @@ struct gpu {
     CFTypeRef pipelines[SHADERS + 1];
     const struct NAME_metal_kernel *kernels; /* of the pipelines */
     const struct NAME_pieces *pieces;
+    int quiet;          /* what fails now has another way to go */
     const void *copied; /* the weights that are in the buffer */
     int late;           /* commands that ran out of time may still be writing */
     char name[128];     /* of the device */
@@ -49,7 +50,7 @@ typedef char MACRO_GPU_BYTES_are_enough[sizeof(struct gpu) <= MACRO_GPU_BYTES ? 
 static int fail(const struct gpu *gpu, int status, const char *what, NSString *detail) {
     const char *const why = detail != nil ? [detail UTF8String] : NULL;
     NSString *const text = [NSString stringWithFormat:@"%s: %s", what, why != NULL ? why : NAME_strerror(status)];
-    if (gpu->options.message != NULL) gpu->options.message(gpu->options.user, [text UTF8String]);
+    if (gpu->options.message != NULL && !gpu->quiet) gpu->options.message(gpu->options.user, [text UTF8String]);
     return status;
 }
 
@@ -147,12 +148,14 @@ static int make_form(struct gpu *gpu, int form) {
     return status;
 }
 
-/* With simdgroups where the device has them. Unless they were asked for, the start goes on without them when the driver refuses them. */
+/* With simdgroups where the device has them. When the driver refuses these, the start goes on without, unless they were asked for. */
 static int make_pipelines(struct gpu *gpu) {
     const char *const variant = gpu->options.variant;
     const int asked = variant != NULL && strcmp(variant, variants[SIMDGROUPS]) == 0;
     if ((variant != NULL && !asked) || !has_simdgroups(gpu)) return asked ? fail(gpu, MACRO_GPU_UNFIT, variant, nil) : make_form(gpu, PLAIN);
+    gpu->quiet = !asked;
     const int status = make_form(gpu, SIMDGROUPS);
+    gpu->quiet = 0;
     if (status == MACRO_OK || asked) return status;
     release_pipelines(gpu);
     return make_form(gpu, PLAIN);
