@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +55,26 @@ def require(*programs: str) -> None:
 @pytest.fixture
 def needs() -> Callable[..., None]:
     return require
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of this test run that all its workers see; see once()."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+def once(folder: Path, make: Callable[[Path], object]) -> Path:
+    """`folder`, which the first test of any worker that wants it makes, while the others wait. It is for reading only."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{folder.name}.lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if lock.tell() == 0:
+            shutil.rmtree(folder, ignore_errors=True)  # what a failed test left
+            folder.mkdir()
+            make(folder)
+            lock.write("made")
+    return folder
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.targets import Target, load_target
 from edgec.toolchain import Built, compile_package, run_exam
-from tests.conftest import require
+from tests.conftest import once, require
 from tests.contract.subjects import Net, program_of
 from tests.contract.variants import Run, Variant
 
@@ -33,17 +35,31 @@ def write_package(folder: Path, net: Net, target: Target, data: ExamData, weight
     return folder
 
 
-def build_variant(net: Net, data: ExamData, variant: Variant, folder: Path, weights: str = "incbin") -> tuple[Built, Target]:
-    """Compile the package with every warning an error."""
+def build_variant(net: Net, data: ExamData, variant: Variant, shared: Path) -> tuple[Built, Target]:
+    """The package, compiled with every warning an error: once for all tests of a run. No two nets may have the same name."""
     target = load_target(variant.target)
-    write_package(folder, net, target, data, weights)
-    return compile_package(folder, target, variant.cc, variant.optimize, (*STRICT, *variant.flags)), target
+    words = (target.name, variant.cc, variant.optimize, *variant.flags)
+    record = "built.pickle"
+
+    def build(folder: Path) -> None:
+        write_package(folder, net, target, data)
+        built = compile_package(folder, target, variant.cc, variant.optimize, (*STRICT, *variant.flags))
+        (folder / record).write_bytes(pickle.dumps(built))
+
+    folder = once(shared / "contract" / net.name / re.sub(r"[^\w=-]+", "_", "_".join(words)), build)
+    built: Built = pickle.loads((folder / record).read_bytes())
+    return built, target
+
+
+def quick(variant: Variant) -> Variant:
+    """What takes its place where code of the highest level is no matter of the test."""
+    return replace(variant, optimize="-O3" if WHOLE else "-O1")
 
 
 def available(isa: str) -> bool:
     """Whether this processor can run an x86 vocabulary; those it cannot go through SIMDe in tests/kernels."""
     words = VOCABULARIES[isa]
-    if words.archs != ("x86_64",):
+    if "x86_64" not in words.archs:
         return True
     flags = next((line.split() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")), [])
     return set(words.features) <= set(flags)
@@ -59,10 +75,10 @@ def examine(built: Built, target: Target, run: Run) -> dict[str, Any]:
     return found
 
 
-def answers_of_all_runs(net: Net, data: ExamData, variant: Variant, folder: Path) -> set[tuple[str, ...]]:
+def answers_of_all_runs(net: Net, data: ExamData, variant: Variant, shared: Path) -> set[tuple[str, ...]]:
     """The sha256 of every output of every vector, one tuple for each run that differs from the others."""
     require(*variant.needs)
-    built, target = build_variant(net, data, variant, folder)
+    built, target = build_variant(net, data, variant, shared)
     runs = [run for run in variant.runs if available(run.isa)]
     assert runs, "no run of this variant is possible here"
     return {tuple(hashes(examine(built, target, run))) for run in runs}

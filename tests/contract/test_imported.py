@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +12,7 @@ import pytest
 from edgec.emit import ExamData
 from edgec.export import to_onnx
 from edgec.oracle import Evaluator
-from tests.contract.examiner import WHOLE, answers_of_all_runs, expected_hashes
+from tests.contract.examiner import WHOLE, answers_of_all_runs, expected_hashes, quick
 from tests.contract.imported import HAND_MADE, RECIPES, Recipe, hand_made, quantized_by_onnxruntime
 from tests.contract.subjects import Net, exact_exam, quantized_net, samples_of
 from tests.contract.variants import USUAL, Variant
@@ -34,21 +33,20 @@ def by_hand(name: str) -> tuple[Net, ExamData]:
     return net, exact_exam(net, vectors)
 
 
-def check(net: Net, data: ExamData, variant: Variant, folder: Path) -> None:
-    quick = replace(variant, optimize="-O3" if WHOLE else "-O1")
-    assert answers_of_all_runs(net, data, quick, folder) == expected_hashes(data, net.original.outputs)
+def check(net: Net, data: ExamData, variant: Variant, shared: Path) -> None:
+    assert answers_of_all_runs(net, data, quick(variant), shared) == expected_hashes(data, net.original.outputs)
 
 
 @pytest.mark.parametrize("variant", USUAL, ids=lambda item: item.name)
 @pytest.mark.parametrize("recipe", RECIPES_HERE, ids=lambda item: item.name)
-def test_onnxruntimes_own_quantization(recipe: Recipe, variant: Variant, tmp_path: Path) -> None:
-    check(*by_onnxruntime(recipe), variant, tmp_path)
+def test_onnxruntimes_own_quantization(recipe: Recipe, variant: Variant, shared: Path) -> None:
+    check(*by_onnxruntime(recipe), variant, shared)
 
 
 @pytest.mark.parametrize("variant", USUAL, ids=lambda item: item.name)
 @pytest.mark.parametrize("name", HAND_MADE)
-def test_extremes_ties_nan_and_infinities(name: str, variant: Variant, tmp_path: Path) -> None:
-    check(*by_hand(name), variant, tmp_path)
+def test_extremes_ties_nan_and_infinities(name: str, variant: Variant, shared: Path) -> None:
+    check(*by_hand(name), variant, shared)
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda item: item.name)

@@ -12,15 +12,16 @@ import pytest
 from edgec.targets import Target, load_target
 from edgec.toolchain import Built, compile_package
 from tests.conftest import require
-from tests.contract.examiner import WHOLE, available, examine, write_package
+from tests.contract.examiner import WHOLE, available, build_variant, examine, quick, write_package
 from tests.contract.subjects import FAMILIES, Net, exam_of, random_float_net, random_net
-from tests.contract.variants import AARCH64, ARM, ARMV7, X86, Run
+from tests.contract.variants import USUAL, X86, Run, Variant
 
 X86_64, PORTABLE = load_target("x86-64"), load_target("portable")
 SANITIZE = ("-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 KINDS = {"int8": random_net, "float": random_float_net}
 # Without EDGEC_TEST_ALL the float packages of two nets stand for all
 NETS = [(kind, family) for kind in KINDS for family in FAMILIES if WHOLE or kind == "int8" or family in ("yolox", "resnet")]
+NATIVE, FOREIGN = USUAL[:2], USUAL[2:4]
 GUARD = Path(__file__).parent / "guard.c"
 
 over_nets = pytest.mark.parametrize(("kind", "family"), NETS)
@@ -39,61 +40,57 @@ def test_sanitizers_find_nothing_in_any_exam(kind: str, family: str, tmp_path: P
                 examine(built, target, Run(isa, threads))
 
 
-def guarded(net: Net, target: Target, compiler: str, folder: Path) -> Path:
-    """The program of guard.c for `net`."""
-    built = compile_package(write_package(folder, net, target, exam_of(net)), target, compiler, "-O1")
+def guarded(kind: str, family: str, variant: Variant, shared: Path, tmp_path: Path) -> Path:
+    """The program of guard.c for a package that test_matrix.py builds too."""
+    net = KINDS[kind](family)
+    built, target = build_variant(net, exam_of(net), variant if kind == "int8" else quick(variant), shared)
+    return link(net, built, target, tmp_path)
+
+
+def link(net: Net, built: Built, target: Target, folder: Path) -> Path:
+    assert built.library is not None
+    package = built.library.parents[1]
     (folder / "guard.c").write_text(GUARD.read_text().replace("NAME", net.name).replace("MACRO", net.name.upper()))
-    return link(built, target, folder, net.name)
-
-
-def link(built: Built, target: Target, folder: Path, name: str) -> Path:
     static = ["-static"] if target.emulator else []
-    sources = ["guard.c", f"exam/{name}_vectors.c", f"build/lib{name}.a"]
-    command = [*built.compiler.command, "-std=gnu99", *target.flags, *static, "-Iinclude", "-Iexam", "-o", "guard", *sources, "-pthread"]
+    sources = ["guard.c", f"{package}/exam/{net.name}_vectors.c", f"{package}/build/lib{net.name}.a"]
+    includes = [f"-I{package}/include", f"-I{package}/exam"]
+    command = [*built.compiler.command, "-std=gnu99", *target.flags, *static, *includes, "-o", "guard", *sources, "-pthread"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return folder / "guard"
 
 
 @over_nets
-def test_pages_around_the_memory_are_never_touched(kind: str, family: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("variant", NATIVE, ids=lambda item: item.name)
+def test_pages_around_the_memory_are_never_touched(kind: str, family: str, variant: Variant, shared: Path, tmp_path: Path) -> None:
     """Also: one byte less, or a misaligned arena, fails in init."""
-    require("gcc")
-    net = KINDS[kind](family)
-    for target, vocabularies in ((X86_64, X86), (PORTABLE, ("portable",))):
-        program = guarded(net, target, "gcc", tmp_path / target.name)
-        for isa in filter(available, vocabularies):
-            for threads in ("1", "3"):
-                done = subprocess.run([program, isa, threads], capture_output=True, text=True, check=False)
-                assert done.returncode == 0, f"{isa}, {threads} threads: status {done.returncode} {done.stderr}"
+    require(*variant.needs)
+    program = guarded(kind, family, variant, shared, tmp_path)
+    for isa in filter(available, dict.fromkeys(run.isa for run in variant.runs)):
+        for threads in ("1", "3"):
+            done = subprocess.run([program, isa, threads], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, f"{isa}, {threads} threads: status {done.returncode} {done.stderr}"
 
 
 def test_a_forbidden_page_stops_the_program(tmp_path: Path) -> None:
     """The page test has teeth: with a header that asks for too little memory it dies."""
     require("gcc")
     net = random_net("squeezenet")
-    guarded(net, PORTABLE, "gcc", tmp_path)
+    write_package(tmp_path, net, PORTABLE, exam_of(net))
     header = tmp_path / "include" / f"{net.name}.h"
     small, changes = re.subn(r"\(\(size_t\)\d+ \+", "((size_t)64 +", header.read_text())
     assert changes == 1
     header.write_text(small)
-    built = compile_package(tmp_path, PORTABLE, "gcc", "-O2")
-    assert subprocess.run([link(built, PORTABLE, tmp_path, net.name)], check=False).returncode == -signal.SIGSEGV
+    program = link(net, compile_package(tmp_path, PORTABLE, "gcc", "-O1"), PORTABLE, tmp_path)
+    assert subprocess.run([program], check=False).returncode == -signal.SIGSEGV
 
 
-ELSEWHERE = {
-    "linux-arm64": (AARCH64, [*ARM.split(), "max"], ("neon", "dotprod", "i8mm")),
-    "rpi-32bit": (ARMV7, ["qemu-arm"], ("neon32",)),
-}
-
-
-@pytest.mark.parametrize("name", ELSEWHERE)
 @over_nets
-def test_nor_on_other_processors(kind: str, family: str, name: str, tmp_path: Path) -> None:
-    programs, emulator, vocabularies = ELSEWHERE[name]
-    require(*programs)
-    program = guarded(KINDS[kind](family), load_target(name), programs[0], tmp_path)
-    for isa in vocabularies:
+@pytest.mark.parametrize("variant", FOREIGN, ids=lambda item: item.name)
+def test_nor_on_other_processors(kind: str, family: str, variant: Variant, shared: Path, tmp_path: Path) -> None:
+    require(*variant.needs)
+    program = guarded(kind, family, variant, shared, tmp_path)
+    for isa, emulator in {run.isa: run.emulator for run in variant.runs}.items():
         done = subprocess.run([*emulator, str(program), isa, "2"], capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{isa}: status {done.returncode} {done.stderr}"
 

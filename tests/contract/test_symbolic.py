@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from edgec.passes import optimize
 from edgec.quant import QuantizeOptions, quantize
 from edgec.toolchain import run_exam
 from tests.conftest import require
-from tests.contract.examiner import WHOLE, answers_of_all_runs, available, build_variant, expected_hashes
+from tests.contract.examiner import answers_of_all_runs, available, build_variant, expected_hashes, quick
 from tests.contract.subjects import Net
 from tests.contract.variants import USUAL, Variant
 from tests.nets import OPSET
@@ -71,19 +70,19 @@ def subject(kind: str) -> tuple[Net, ExamData]:
 
 @pytest.mark.parametrize("variant", USUAL, ids=lambda item: item.name)
 @pytest.mark.parametrize("kind", ["float", "int8"])
-def test_every_batch_passes_its_exam(kind: str, variant: Variant, tmp_path: Path) -> None:
+def test_every_batch_passes_its_exam(kind: str, variant: Variant, shared: Path) -> None:
     net, data = subject(kind)
-    found = answers_of_all_runs(net, data, replace(variant, optimize="-O3" if WHOLE else "-O1"), tmp_path)
+    found = answers_of_all_runs(net, data, quick(variant), shared)
     if kind == "int8":
         assert found == expected_hashes(data, net.graph.outputs)
 
 
 @pytest.mark.parametrize("kind", ["float", "int8"])
-def test_sizes_on_the_command_line(kind: str, tmp_path: Path) -> None:
+def test_sizes_on_the_command_line(kind: str, shared: Path) -> None:
     """--run --sizes N: the outputs of every batch, by every x86 vocabulary."""
     require("gcc")
     net, data = subject(kind)
-    built, target = build_variant(net, data, replace(USUAL[0], optimize="-O1"), tmp_path)
+    built, target = build_variant(net, data, quick(USUAL[0]), shared)
     (output,) = net.graph.outputs
     for isa in filter(available, target.vocabularies):
         for vector, answer in zip(data.inputs, data.outputs, strict=True):
