@@ -58,8 +58,9 @@ COMPILING = (
     "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-ident",
 )  # fmt: skip
 LINKING = (
-    "-nostdlib", "-shared", "-Wl,-s", "-Wl,--gc-sections", "-Wl,-Bsymbolic", "-Wl,--build-id=none", "-Wl,--hash-style=both", "-Wl,-z,defs",
-    "-Wl,-z,noseparate-code", "-Wl,-z,noexecstack", "-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384",
+    "-nostdlib", "-shared", "-Wl,-s", "-Wl,--gc-sections", "-Wl,-Bsymbolic", "-Wl,--build-id=none", "-Wl,--hash-style=both",
+    "-Wl,-z,defs", "-Wl,-z,noseparate-code", "-Wl,-z,noexecstack", "-Wl,-z,relro", "-Wl,-z,now",
+    "-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384",
 )  # fmt: skip
 
 
