@@ -18,13 +18,11 @@ LONGEST_LABEL = 1000  # bytes of one; C99 promises literals of 4095
 MOST_ANCHORS, MOST_CANDIDATES = 1 << 24, 1 << 30
 MASK_CLASSES = 256
 
-# operators that change no value, or merely its coding
-_THROUGH = frozenset(
-    ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Identity", "Cast", "QuantizeLinear", "DequantizeLinear", "Dropout")
-)
-_LAYERS = frozenset(
-    ("Conv", "ConvTranspose", "MatMul", "Gemm", "MatMulInteger", "ConvInteger", "LSTM", "GRU", "RNN")
-)  # a head begins there
+# operators that move or code values, and make no score of them
+_MOVES = frozenset(("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Gather", "Concat"))
+_CODINGS = frozenset(("Identity", "Dropout", "Cast", "Clip", "QuantizeLinear", "DequantizeLinear"))
+# operators behind which a head begins
+_LAYERS = frozenset(("Conv", "ConvTranspose", "MatMul", "Gemm", "MatMulInteger", "ConvInteger", "LSTM", "GRU", "RNN"))
 _ARITHMETIC = frozenset(("Exp", "Mul", "Add", "Sub", "Pow", "Div"))
 _PROBABILITIES = frozenset(("Softmax", "Sigmoid", "HardSigmoid"))
 
@@ -139,7 +137,7 @@ def _head(graph: Graph, output: str) -> frozenset[str]:
 def activation_of(graph: Graph, output: str, missing: str = "softmax") -> str:
     """What makes scores of an output: "none" where the model's last operator has done it, else `missing`."""
     node = graph.producer(output)
-    while node is not None and node.op in _THROUGH:
+    while node is not None and node.op in _MOVES | _CODINGS:
         node = graph.producer(node.inputs[0])
     normalized = node is not None and node.op == "Div" and graph.producer(node.inputs[0], "Exp") is not None
     return "none" if normalized or (node is not None and node.op in _PROBABILITIES) else missing

@@ -47,7 +47,7 @@ CALLS = {
         add(&found, sizeof found);
         add(boxes, sizeof boxes[0] * (size_t)found);
 """,
-    "segment": """        uint8_t mask[{name}_mask];
+    "segment": """        uint8_t mask[{pixels}];
         add(mask, sizeof mask * (size_t)({name}_segment({outputs}, mask) == 0));
 """,
 }
@@ -56,13 +56,14 @@ CALLS = {
 def driver(cases: Mapping[str, Case]) -> str:
     text = [HEAD, *(f'#include "{name}_task.h"\n' for name in cases), TOOLS, "\nint main(void) {\n"]
     for name, case in cases.items():
-        text += [f"    state = 7; hash = 5;\n    for (int turn = 0; turn < 20; turn++) {{\n        enum {{ {name}_mask = 30 }};\n"]
+        text += [f"    state = 7; hash = 5;\n    for (int turn = 0; turn < 20; turn++) {{\n"]
         for number, output in enumerate(case.outputs):
             array, real = f"answer_{number}", int(output.dtype.value == "float32")
             text.append(
                 f"        static {C_TYPES[output.dtype]} {array}[{prod(output.shape)}];\n        fill({array}, sizeof {array}, {real});\n"
             )
         outputs = ", ".join(f"answer_{number}" for number in range(len(case.outputs)))
-        text += [CALLS[case.task.kind].format(name=name, classes=case.task.classes, outputs=outputs), "    }\n"]
+        task = case.task
+        text += [CALLS[task.kind].format(name=name, classes=task.classes, outputs=outputs, pixels=task.height * task.width), "    }\n"]
         text.append(f'    printf("{name} %08x%08x\\n", (unsigned)(hash >> 32), (unsigned)hash);\n')
     return "".join([*text, "    return 0;\n}\n"])

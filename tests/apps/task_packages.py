@@ -55,7 +55,8 @@ def _boxes(head: str, classes: int, activation: str, *outputs: Output) -> Case:
 
 
 def _mask(head: str, classes: int, *output: object, activation: str = "none") -> Case:
-    return Case(Task("segment", head, ("y",), classes, 6, 5, activation), (Output("y", *output),))
+    height, width = (20, 17) if head == "nchw" else (6, 5)
+    return Case(Task("segment", head, ("y",), classes, height, width, activation), (Output("y", *output),))
 
 
 HEIGHT, WIDTH = 64, 96  # 8 * 12 + 4 * 6 + 2 * 3 = 126 cells
@@ -73,7 +74,7 @@ CASES = {
     "columns": _boxes("columns", 3, "sigmoid", Output("y", F32, (1, 7, 126))),
     "pairs": _boxes("ssd", 2, "none", Output("boxes", F32, (1, 40, 3)), Output("found", F32, (1, 40, 4))),
     "pair_codes": _boxes("ssd", 1, "softmax", Output("scores", U8, (1, 30, 2), 0.05, 128), Output("places", U8, (1, 30, 4), 0.005, 20)),
-    "planes": _mask("nchw", 4, F32, (1, 4, 6, 5)),
+    "planes": _mask("nchw", 4, F32, (1, 4, 20, 17)),
     "last": _mask("nhwc", 4, I8, (1, 6, 5, 4), 0.1, 7),
     "thing": _mask("threshold", 2, DType.FLOAT16, (1, 1, 6, 5), activation="sigmoid"),
     "sure": _mask("threshold", 2, U8, (1, 6, 5), 1 / 256, 0),
@@ -157,6 +158,8 @@ class Library:
         return np.array([[getattr(box, field) for field in fields] for box in boxes[: found.value]], np.float32).reshape(-1, 6)
 
     def segment(self, case: str, answer: np.ndarray) -> np.ndarray:
-        mask = np.full((6, 5), 99, np.uint8)
+        task = CASES[case].task
+        mask = np.full(task.height * task.width + 1, 99, np.uint8)
         assert self.call(f"{case}_segment", answer, mask) == 0
-        return mask
+        assert mask[-1] == 99, "nothing is written behind the end"
+        return mask[:-1].reshape(task.height, task.width)

@@ -40,7 +40,7 @@ def found(made: Graph, task: str, **settings: object) -> Task:
     ("operators", "activation"),
     [
         ("Gemm", "softmax"), ("Gemm Softmax", "none"), ("Sigmoid Reshape DequantizeLinear", "none"), ("Exp Div", "none"),
-        ("Softmax Mul", "softmax"), ("LogSoftmax", "softmax"),
+        ("Softmax Mul", "softmax"), ("LogSoftmax", "softmax"), ("Softmax Slice Clip Concat", "none"),
     ],
 )  # fmt: skip
 def test_scores_are_made_only_where_the_model_makes_none(operators: str, activation: str) -> None:

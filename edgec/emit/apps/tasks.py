@@ -15,14 +15,15 @@ from edgec.program.program import Program
 from edgec.version import __version__
 
 KEYWORD_ANSWERS = 4
+MASK_BLOCK = 256  # pixels whose best classes are looked for together
 STRIDES = (8, 16, 32)  # of the grids of anchors
 PARAMETERS = {1: ("answer",), 2: ("scores", "places")}  # how the functions call the outputs that they read
 Context = dict[str, Any]
 
 _SUMMARIES = {
-    "classify": "what a picture, a sound or a row of numbers is",
-    "keyword": "which word was spoken",
-    "detect": "things and where they are",
+    "classify": "the classes that the model is most sure of",
+    "keyword": "the word that was spoken lately",
+    "detect": "boxes around the things in a picture",
     "segment": "the class of each pixel",
 }
 _SCORES = {
@@ -92,7 +93,7 @@ def _output(tensor: Tensor, identifier: str) -> Context:
         "c_type": C_TYPES[tensor.dtype],
         "read": f"task_read_{identifier}",
         "value": _value(tensor, f"{identifier}[i]"),
-        "comment": comment(f"{tensor.name}: {tensor.dtype.value}[{shape}]").replace("??", "? ?"),
+        "comment": comment(f"{tensor.name} {tensor.dtype.value}[{shape}]").replace("??", "? ?"),
     }
 
 
@@ -117,6 +118,7 @@ def _segment(task: Task, found: Sequence[Tensor], outputs: Sequence[Context]) ->
     last = task.head == "nhwc"
     return {
         "pixels": pixels,
+        "block": min(MASK_BLOCK, pixels),
         "threshold": "0.5f" if task.activation == "none" else "0.0f",
         "mask_words": words.get(task.head, "the one with the highest value; the lower class where two are equal"),
         "pixel_index": f"pixel * {task.classes}" if last else "pixel",
