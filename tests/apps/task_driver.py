@@ -56,7 +56,7 @@ CALLS = {
 def driver(cases: Mapping[str, Case]) -> str:
     text = [HEAD, *(f'#include "{name}_task.h"\n' for name in cases), TOOLS, "\nint main(void) {\n"]
     for name, case in cases.items():
-        text += [f"    state = 7; hash = 5;\n    for (int turn = 0; turn < 20; turn++) {{\n"]
+        text += ["    state = 7; hash = 5;\n    for (int turn = 0; turn < 20; turn++) {\n"]
         for number, output in enumerate(case.outputs):
             array, real = f"answer_{number}", int(output.dtype.value == "float32")
             text.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -15,7 +16,8 @@ import edgec
 from edgec.errors import ModelError, UsageError
 from tests.apps.task_packages import Class
 
-DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+ROOT = Path(__file__).parents[2]
+DIGITS, DOCS = ROOT / "examples" / "digits", ROOT / "docs"
 LABELS = ("zero", "eins", "δύο", "три", "四", "cinq", "sei", "siete", "oito", "nove?")
 
 
@@ -23,7 +25,7 @@ LABELS = ("zero", "eins", "δύο", "три", "四", "cinq", "sei", "siete", "oi
 def package(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("digits")
     (folder / "labels.txt").write_text("\n".join(LABELS) + "\n", encoding="utf-8")
-    settings = {"task": "classify", "labels": folder / "labels.txt", "io": "int8", "samples": 16, "cc": "gcc -O1"}
+    settings = {"task": "classify", "labels": folder / "labels.txt", "samples": 16, "cc": "gcc -O1"}
     edgec.build(DIGITS / "digits.onnx", target="portable", calib=str(DIGITS / "calibration.npz"), out=folder / "digits", **settings)
     return folder / "digits"
 
@@ -37,19 +39,24 @@ def test_the_manifest_says_what_the_answer_means(package: Path) -> None:
 
 
 def test_the_library_reads_its_own_answers(package: Path) -> None:
-    manifest = json.loads((package / "manifest.json").read_text(encoding="utf-8"))
     library = ctypes.CDLL(str(package / "build" / "libdigits.so"))
     library.digits_label.restype = ctypes.c_char_p
-    generator = np.random.default_rng(3)
-    facts = manifest["outputs"][0]
-    for _ in range(5):
-        codes = generator.integers(-128, 128, 10).astype(np.int8)
-        reals = (codes.astype(np.float64) - facts["zero_point"]) * facts["scale"]
-        best = (Class * 2)()
-        assert library.digits_classify(codes.ctypes.data_as(ctypes.c_void_p), 2, best) == 0
-        assert best[0].index == int(codes.argmax())
-        assert best[0].score == pytest.approx(1 / np.exp(reals - reals.max()).sum(), rel=1e-5)
-        assert library.digits_label(best[0].index).decode() == LABELS[best[0].index]
+    logits, best = np.random.default_rng(3).standard_normal(10).astype(np.float32), (Class * 2)()
+    assert library.digits_classify(logits.ctypes.data_as(ctypes.c_void_p), 2, best) == 0
+    assert best[0].score == pytest.approx(1 / np.exp(logits - logits.max()).sum(), rel=1e-5)
+    assert library.digits_label(best[0].index).decode() == LABELS[int(logits.argmax())]
+
+
+def test_the_program_of_the_manual_prints_labels(package: Path, tmp_path: Path) -> None:
+    (program,) = re.findall(r"```c\n(.*?)```", (DOCS / "tasks.md").read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "first.c").write_text(program)
+    words = ["gcc", "-std=c99", "-Wall", "-Werror", f"-I{package}/include", "-o", "first", "first.c", f"{package}/build/libdigits.a"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    done = subprocess.run([tmp_path / "first"], capture_output=True, text=True, check=True)
+    lines = [line.rsplit(" ", 1) for line in done.stdout.splitlines()]
+    assert len(lines) == 3
+    assert {label for label, _ in lines} <= set(LABELS)
+    assert 0 < sum(float(score) for _, score in lines) <= 1.02
 
 
 def test_the_task_needs_nothing_from_outside(package: Path, needs) -> None:
