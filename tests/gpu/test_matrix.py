@@ -80,7 +80,8 @@ def test_every_barrier_of_a_product_is_needed(monkeypatch: pytest.MonkeyPatch) -
             answer(text, mutant, layout, case, 0)
 
 
-SMALL = """kernel void call_NUMBER(device uint *arena [[buffer(0)]], uint team [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+SMALL = """kernel void call_NUMBER(device uint *arena [[buffer(0)]],
+    uint team [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     threadgroup float shared[128];
     simdgroup_float8x8 a, sum = make_filled_simdgroup_matrix<float, 8, 8>(1.0f);
     for (int i = int(lane); i < 64; i += 32) shared[int(team) * 64 + i] = float(i);

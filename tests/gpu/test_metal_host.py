@@ -158,12 +158,6 @@ def test_an_int8_net_passes_its_exam_on_the_fake_in_any_order(package: Path, tmp
         assert given.returncode == 0 and "exact" in given.stdout, given.stdout + given.stderr
 
 
-def test_a_float_net_passes_its_exam_on_the_fake(tmp_path: Path) -> None:
-    package = package_of(random_float_net("mobilenet"), tmp_path / "package")
-    given = give_exam(package, "arc", tmp_path, **BACKWARDS)
-    assert given.returncode == 0, given.stdout + given.stderr
-
-
 def test_without_its_barriers_a_net_fails_on_the_fake(package: Path, tmp_path: Path) -> None:
     shutil.copytree(package, folder := tmp_path / "package")
     tables = folder / f"src/{NAME}_gpu_tables.c"

@@ -30,7 +30,7 @@ from tests.emit.programs import evaluate, execute, in_place_program, random_inpu
 from tests.gpu.cases import lay_out
 from tests.gpu.lavapipe import run_shader
 from tests.gpu.msl.lint import complaints, lint, parse
-from tests.gpu.msl.run import ORDERS, Wrong, run_metal
+from tests.gpu.msl.run import ORDERS, SIMDGROUPS, Wrong, run_metal
 from tests.gpu.test_kernels_float import conv, image
 from tests.gpu.test_kernels_int8 import ARM, X86, planned
 from tests.kernels.int8_cases import any_case, conv_case, depthwise_case
@@ -84,8 +84,8 @@ def cases(signed: bool) -> tuple[Case, ...]:
     return tuple(found)
 
 
-def metal_file(found: Sequence[Shader], signed: bool) -> str:
-    return Metal(signed).head + "\n".join(shader.source for shader in found)
+def metal_file(found: Sequence[Shader], signed: bool, simdgroups: bool = False) -> str:
+    return (SIMDGROUPS if simdgroups else "") + Metal(signed).head + "\n".join(shader.source for shader in found)
 
 
 @pytest.mark.parametrize("signed", [False, True])
@@ -105,30 +105,32 @@ def test_template_kernels_do_what_their_glsl_does_in_every_order_of_threads(sign
 
 # Whole nets
 
-# Without EDGEC_TEST_ALL the largest net runs in int8 only.
+# Without EDGEC_TEST_ALL the largest net runs in int8 only, and each in one form: that for simdgroups, or that for any device.
+WITH_SIMDGROUPS = ("mobilenet", "digits")
 NETS = [
-    (family, quantized)
+    (family, quantized, simdgroups)
     for family in (*FAMILIES, "digits")
     for quantized in (False, True)
-    if WHOLE or (family, quantized) != ("yolox", False)
+    for simdgroups in (False, True)
+    if WHOLE or (simdgroups == (not quantized and family in WITH_SIMDGROUPS) and (family, quantized) != ("yolox", False))
 ]
 
 
-@pytest.mark.parametrize("family, quantized", NETS)
-def test_nets_answer_as_the_model_says(family: str, quantized: bool) -> None:
+@pytest.mark.parametrize("family, quantized, simdgroups", NETS)
+def test_nets_answer_as_the_model_says(family: str, quantized: bool, simdgroups: bool) -> None:
     """Each net in one order of threads; calls that stay on the CPU are evaluated statement by statement."""
     if family == "digits":
         net = (quantized_net if quantized else float_net)(onnx.load(DIGITS), family)
     else:
         net = random_net(family) if quantized else random_float_net(family)
-    order = ORDERS[NETS.index((family, quantized)) % len(ORDERS)]
-    check_net(net, load_target("linux-arm64" if order else "host"), quantized, order)
+    order = ORDERS[NETS.index((family, quantized, simdgroups)) % len(ORDERS)]
+    check_net(net, load_target("linux-arm64" if order else "host"), quantized, order, simdgroups)
 
 
-def check_net(net: Net, target: Target, quantized: bool, order: int) -> None:
+def check_net(net: Net, target: Target, quantized: bool, order: int, simdgroups: bool) -> None:
     program = program_of(net, target)
     inputs = samples_of(net.original)[0]
-    got = run_program(program, target, inputs, order)
+    got = run_program(program, target, inputs, order, simdgroups)
     evaluator = Evaluator(to_onnx(net.graph))
     for name, want in evaluator.run(inputs).items():
         if quantized and name in evaluator.exact_outputs:
@@ -138,11 +140,15 @@ def check_net(net: Net, target: Target, quantized: bool, order: int) -> None:
             np.testing.assert_allclose(got[name], want, 1e-4, 1e-4 * np.abs(want).max())
 
 
-def run_program(program: Program, target: Target, inputs: dict[str, np.ndarray], order: int) -> dict[str, np.ndarray]:
+def run_program(
+    program: Program, target: Target, inputs: dict[str, np.ndarray], order: int, simdgroups: bool = False
+) -> dict[str, np.ndarray]:
     """A planned Program call by call: the same bytes under MSL kernels and, for the CPU's calls, numpy."""
     weights, offsets, where = layout_constants(program), io_offsets(program), places(program)
     found = shaders_or_reasons(program, target, Metal(target.signed_activations))
-    text = metal_file([shader for shader in found if isinstance(shader, Shader)], target.signed_activations)
+    if simdgroups:
+        found = tuple(shader.matrices or shader if isinstance(shader, Shader) else shader for shader in found)
+    text = metal_file([shader for shader in found if isinstance(shader, Shader)], target.signed_activations, simdgroups)
     assert complaints(text) == []
     regions = {"arena": b"\x5a" * program.arena_bytes, "weights": weights, "io": b"\x5a" * offsets[""]}
 
