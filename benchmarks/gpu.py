@@ -1,12 +1,14 @@
 """Real models whole on a GPU: the same answers as the CPU's, no word from validation layers, and how fast both are.
 
-    python benchmarks/gpu.py FOLDER [--only mobilenet ...] [--precision fp32 int8] [--device N] [--variant base] [--seconds 1] [--json FILE]
+    python benchmarks/gpu.py FOLDER [--only mobilenet ...] [--precision fp32 fp16 int8] [--device N] [--variant base]
+        [--seconds 1] [--json FILE]
 
-FOLDER holds models (see benchmarks/models.py). Each is built for --target in both precisions, int8 from one calibration. fp32 must be
-within 1e-3 of ONNX Runtime's answers (largest difference / largest magnitude), int8 must be the CPU's bytes, and with Khronos' layers
-installed neither core nor synchronization validation may find anything. Latencies are medians over rounds in which the GPU, one thread
-and all threads take turns; `start` is the time from nothing to a device ready to run, without and with a cache of compiled shaders.
-Without a GPU all of it runs on lavapipe, where only the answers mean something. Exit code 1 when anything is wrong.
+FOLDER holds models (see benchmarks/models.py). Each is built for --target in these precisions, int8 from one calibration; fp16 is fp32 with
+its tensors stored in float16 on the GPU. fp32 must be within 1e-3 of ONNX Runtime's answers (largest difference / largest magnitude), fp16
+within what its exam allows, int8 must be the CPU's bytes, and with Khronos' layers installed neither core nor synchronization validation may
+find anything. Latencies are medians over rounds in which the GPU, one thread and all threads take turns; `start` is the time from nothing to
+a device ready to run, without and with a cache of compiled shaders. Without a GPU all of it runs on lavapipe, where only the answers mean
+something. Exit code 1 when anything is wrong.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +25,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -93,7 +97,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--target", default="linux-vulkan")
     parser.add_argument("--only", nargs="+", default=[], help="models whose name holds one of these words")
-    parser.add_argument("--precision", nargs="+", default=["fp32", "int8"], choices=("fp32", "int8"))
+    parser.add_argument("--precision", nargs="+", default=["fp32", "int8"], choices=("fp32", "fp16", "int8"))
     parser.add_argument("--device", type=int, help="the n-th one of the system, from 1")
     parser.add_argument("--variant", help="of the shaders: base, bytes or dot4")
     parser.add_argument("--seconds", type=float, default=1.0, help="of each latency measurement")
@@ -110,8 +114,9 @@ def measure(subject: Subject, precision: str, options: argparse.Namespace) -> Li
     work = Path(tempfile.mkdtemp(prefix="edgec-gpu-"))
     try:
         shape = {name: array.shape for name, array in feeds[0].items()}
-        calibration = (lambda: iter(feeds[3:])) if precision == "int8" else None
+        calibration = None if precision == "fp32" else lambda: iter(feeds[3:])
         build = {"target": options.target, "precision": precision, "calib": calibration, "shape": shape}
+        build |= {"precision": "fp32", "gpu_precision": "float16"} if precision == "fp16" else {}
         package = edgec.build(path, **build, out=work / "net", name="net")
         return examined(subject.name, precision, package, options, theirs(path, feeds[0], options))
     except (EdgecError, subprocess.SubprocessError) as problem:
@@ -165,7 +170,8 @@ def differences(precision: str, here: Mapping[str, Any], there: Mapping[str, Any
     if precision == "int8":
         same = [one["sha256"] for one in answers[0]] == [other["sha256"] for other in answers[1]]
         return ([] if same else ["other bytes than the CPU's"]) + ([] if there["passed"] else ["other bytes than the evaluator's"])
-    far = [f"differs by {output['difference']:.2g}" for output in answers[1] if not output["difference"] <= LIMIT]
+    limit = LIMIT if precision == "fp32" else inf
+    far = [f"differs by {output['difference']:.2g}" for output in answers[1] if not output["difference"] <= limit]
     return far or ([] if there["passed"] else ["the exam failed"])
 
 
@@ -195,7 +201,9 @@ def latencies(program: Sequence[str], kinds: Mapping[str, Sequence[str]], second
 
 
 def spirv_bytes(folder: Path) -> int:
-    return 4 * (folder / "src/net_shaders.c").read_text(encoding="utf-8").count("0x")
+    """As they are in the library: packed."""
+    text = (folder / "src/net_shaders.c").read_text(encoding="utf-8")
+    return sum(len(array.split(",")) for array in re.findall(r"uint8_t code\d+\[\] = \{(.*?)\};", text, re.S))
 
 
 def theirs(path: Path, one: Feed, options: argparse.Namespace) -> float:
