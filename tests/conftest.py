@@ -16,6 +16,7 @@ from tests.operators.summary import lines
 PROGRAMS = {
     "gcc": "gcc",
     "clang": "clang",
+    "ld.lld": "lld",
     "g++": "g++",
     "cmake": "cmake",
     "make": "make",
@@ -62,6 +63,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of this test run that all its workers see; see once()."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: many tests of devices wait."""
+    return len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)) + 1
 
 
 def once(folder: Path, make: Callable[[Path], object]) -> Path:
