@@ -21,7 +21,7 @@ from edgec.targets import load_target
 from tests.contract.examiner import WHOLE
 from tests.contract.subjects import FAMILIES, Net, program_of, random_float_net, samples_of
 from tests.gpu.msl.lint import complaints
-from tests.gpu.msl.run import run_metal
+from tests.gpu.msl.run import SIMDGROUPS, run_metal
 from tests.gpu.programs import run_shaders, with_half_weights
 
 TARGET = load_target("linux-arm64")
@@ -39,12 +39,18 @@ def with_halves(program: Program, plain: Dialect) -> tuple[Halves, Dialect, list
     return halves, dialect, found
 
 
-def run_on_metal(program: Program, inputs: Arrays) -> Arrays:
+def run_on_metal(program: Program, inputs: Arrays, simdgroups: bool = False) -> Arrays:
     halves, dialect, found = with_halves(program, Metal(TARGET.signed_activations))
-    text = dialect.head + "\n".join(shader.source for shader in found)
+    if simdgroups:
+        found = [shader.matrices or shader for shader in found]
+    text = (SIMDGROUPS if simdgroups else "") + dialect.head + "\n".join(shader.source for shader in found)
     assert complaints(text) == []
     offsets = io_offsets(program)
-    weights, arena, filled = with_half_weights(layout_constants(program), halves), bytes(halves.arena_start + halves.arena_bytes), bytearray()
+    weights, arena, filled = (
+        with_half_weights(layout_constants(program), halves),
+        bytes(halves.arena_start + halves.arena_bytes),
+        bytearray(),
+    )
     for port in program.inputs:
         filled = filled.ljust(offsets[port.buffer], b"\0") + inputs[port.name].tobytes()
     io = bytes(filled.ljust(offsets[""], b"\0"))

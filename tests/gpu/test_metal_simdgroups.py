@@ -13,9 +13,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.contract.subjects import float_net
+from edgec.emit.gpu.dialect import Metal
+from edgec.exam import half_tolerance
+from tests.contract.subjects import float_net, program_of, samples_of
 from tests.gpu.fake_metal import link
 from tests.gpu.msl.run import SIMDGROUPS, in_its_form
+from tests.gpu.test_half import TARGET, differences, run_on_metal, with_halves
 from tests.gpu.test_metal_host import package_of
 
 ORDERS = {"FAKE_BACKWARDS": "1", "FAKE_ORDER": "7"}
@@ -96,6 +99,18 @@ def test_others_run_the_kernels_for_any_device(exam: Path, words: tuple[str, ...
 def test_simdgroups_that_are_asked_for_are_there_or_the_start_fails(exam: Path, environment: dict[str, str], said: str) -> None:
     given = give(exam, "--gpu-variant", "simdgroups", **environment)
     assert given.returncode != 0 and said in given.stderr
+
+
+def test_matrices_of_halves_answer_as_well_as_halves_can() -> None:
+    net = float_net(model(), "halves")
+    inputs = samples_of(net.original)[0]
+    program = program_of(net, TARGET)
+    sources = [
+        shader.matrices.source for shader in with_halves(program, Metal(TARGET.signed_activations))[2] if shader.matrices is not None
+    ]
+    assert len(sources) == 1 and "simdgroup_matrix<half, 8, 8> a" in sources[0]
+    for apart in differences(net, inputs, run_on_metal(program, inputs, simdgroups=True)):
+        assert 1e-6 < apart < half_tolerance(net.graph, inputs)
 
 
 def test_simdgroups_that_are_asked_for_run(exam: Path) -> None:

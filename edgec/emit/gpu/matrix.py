@@ -96,12 +96,12 @@ def matrix_shader(plain: Shader, dialect: Dialect, numbers: Mapping[str, Any], c
     grid = (-(-pixels // tile.pixels), -(-lanes // tile.lanes), parts)
     if max(grid) > MOST_GROUPS or least >= cost:
         return None
-    halves = bool(numbers["half_math"])
+    halves = bool(numbers["weights"].is_half)  # then matrices of halves are multiplied; the sums stay float32
     shared = [("half" if halves else "float", "staged", tile.staged if halves else max(tile.staged, tile.finished))]
     shared += [("float", "finished", tile.finished)] if halves else []
     bytes_shared = sum(count * (2 if kind == "half" else 4) for kind, _, count in shared)
     name, group = f"{plain.name}_matrices", (tile.invocations, 1, 1)
-    changed = {"name": name, "group": group, "tile": tile, "shared": shared, "finished": shared[-1][1]}
+    changed = {"name": name, "group": group, "tile": tile, "shared": shared, "finished": shared[-1][1], "halves": halves}
     source = render_kernel("conv_matrix", dialect, **{**numbers, **changed})
     words = {operand: 0.5 if numbers[operand] is not None and numbers[operand].is_half else 1.0 for operand in ("x", "weights", "residual")}
     staged = tile.steps(terms) * tile.depth * (tile.pixels * words["x"] + tile.lanes * words["weights"])
