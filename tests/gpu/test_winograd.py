@@ -83,7 +83,7 @@ def test_metal_convolves_without_races(tile: Squares, monkeypatch: pytest.Monkey
     shader = with_tile(monkeypatch, layout, tile, Metal(False))
     text = Metal(False).head + shader.source
     assert complaints(text) == []
-    for order in ORDERS if WHOLE else ORDERS[-1:]:  # test_msl.py has another tile in all
+    for order in ORDERS:
         arena, _ = run_metal(text, shader.name, shader.group, shader.grid, layout.arena, layout.weights, b"", order)
         check(case, layout.read(arena, "y", case.arguments.y))
 
