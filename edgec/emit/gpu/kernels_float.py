@@ -109,7 +109,7 @@ def _conv(a: ConvFloat, words: Words) -> _Sketch:
     g = geometry(a.window)
     squares = plan_squares(g, a.in_channels, a.out_channels, a.groups)
     direct = _conv_direct(a, g, words)
-    if squares is None or words["weights"] < 1:
+    if squares is None:
         return direct
     return replace(_conv_winograd(a, g, words, squares), product=direct.product, cost=squares.cost)
 
