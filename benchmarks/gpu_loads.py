@@ -1,6 +1,6 @@
 """Words that the GPU kernels read for each multiplication: does every convolution reach what its tile promises?
 
-    python benchmarks/gpu_loads.py MODEL.onnx ... [--target x86-64] [--precision int8 fp32] [--all]
+    python benchmarks/gpu_loads.py MODEL.onnx ... [--target x86-64] [--precision int8 fp32] [--all] [--matrices]
 
 Nothing is run: a shader knows how many words all of its invocations read from the arena, the weights and the tensors (a test
 counts them). A line for each convolution and matrix product (with --all for each template kernel): its outputs, millions of MACs,
@@ -22,11 +22,12 @@ import numpy as np
 
 from edgec.config import BuildConfig
 from edgec.emit.constants import layout_constants
-from edgec.emit.gpu.dialect import Glsl
+from edgec.emit.gpu.dialect import Glsl, Metal
 from edgec.emit.gpu.kernels_float import float_shader
 from edgec.emit.gpu.kernels_int8 import conv_tile, int8_shader
+from edgec.emit.gpu.matrix import choose_matrix_tile
 from edgec.emit.gpu.shader import Shader
-from edgec.emit.gpu.tiles import Tile, choose_tile, geometry, number
+from edgec.emit.gpu.tiles import LANES_EACH, Tile, choose_tile, geometry, number
 from edgec.emit.gpu.winograd import SIDE, TAPS, SquarePlan, plan_squares
 from edgec.lower import lower
 from edgec.lower.plan import plan
@@ -37,6 +38,7 @@ from edgec.quant import QuantizeOptions, quantize
 from edgec.targets import Target, load_target
 
 HEAD = f"{'call':<40}{'outputs':>9}{'M MAC':>9}{'groups':>12}{'tile / slices':>16}{'promised':>10}{'loads per MAC':>17}"
+MATRICES = f"{'by matrices':<40}" + "".join(f"{word:>14}" for word in ("tile", "shared", "loads", "matrices", "shared", "loads"))
 PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False)
 
 
@@ -110,18 +112,48 @@ def report(program: Program, signed: bool, everything: bool) -> None:
     print(line("all", "", macs, "", "", loads), flush=True)
 
 
+def compare(program: Program) -> None:
+    """Of each float product that simdgroup matrices make in Metal: the direct tile and theirs, as loads of shared memory and of words."""
+    print(MATRICES)
+    totals = np.zeros(3, np.int64)  # loads of the kernel for any device, of that by matrices, and MACs
+    for index, call in enumerate(program.calls):
+        arguments = call.arguments if isinstance(call, TemplateCall) else None
+        shader = float_shader(program, index, call, Metal(False)) if isinstance(arguments, ConvFloat) else None
+        found = tile_of(arguments)
+        if shader is None or shader.matrices is None or found is None:
+            continue
+        plain, g = found[0], geometry(arguments.window)
+        sizes = (g["batch"] * g["out_height"] * g["out_width"], number(arguments.out_channels))
+        terms = g["kernel_height"] * g["kernel_width"] * number(arguments.in_channels)
+        tile, _ = choose_matrix_tile(*sizes, terms, number(arguments.groups))
+        cells: list[str] = []
+        for pixels, lanes, shared, loads in (
+            (plain.pixels, plain.lanes, 1 / plain.pixels_each + 1 / LANES_EACH, shader.loads),
+            (tile.pixels, tile.lanes, 1 / tile.pixels_each + 1 / tile.lanes_each, shader.matrices.loads),
+        ):
+            cells += [f"{pixels} x {lanes}", f"{shared:.3f}", f"{loads / shader.macs:.4f}"]
+        print(f"{call.call.name[:38]:<40}" + "".join(f"{cell:>14}" for cell in cells))
+        totals += (shader.loads, shader.matrices.loads, shader.macs)
+    if totals[2]:
+        print(f"{'all of these':<40}{totals[0] / totals[2]:>42.4f}{totals[1] / totals[2]:>42.4f}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--target", default="x86-64")
     parser.add_argument("--precision", nargs="+", choices=("int8", "fp32"), default=["int8", "fp32"])
     parser.add_argument("--all", action="store_true", help="kernels that multiply nothing too")
+    parser.add_argument("--matrices", action="store_true", help="compare with the tiles of Metal's simdgroup matrices (fp32)")
     given = parser.parse_args()
     target = load_target(given.target)
     for model in given.models:
         for precision in given.precision:
             print(f"\n{model.stem} {precision}\n{HEAD}")
-            report(planned(model, target, precision), target.signed_activations, given.all)
+            program = planned(model, target, precision)
+            report(program, target.signed_activations, given.all)
+            if given.matrices and precision == "fp32":
+                compare(program)
     return 0
 
 
