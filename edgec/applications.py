@@ -48,5 +48,6 @@ def picture_of(inputs: Sequence[Port], config: BuildConfig) -> Picture | None:
         return Picture(
             port.name, height, width, how.channels, layout, config.fuse_preprocess, color, how.resize, how.shorter, how.anchor, how.fill,
             tuple(float(number) for number in multiply), tuple(float(number) for number in add),
+            how.interpolation,
         )  # fmt: skip
     return None

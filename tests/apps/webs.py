@@ -14,7 +14,7 @@ import edgec
 from tests.conftest import require
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
-PREPROCESS = {"color": "gray", "resize": "letterbox", "scale": 1 / 255, "fill": 7}
+PREPROCESS = {"color": "gray", "resize": "letterbox", "scale": 16 / 255}
 
 
 @cache

@@ -52,6 +52,7 @@ class Picture:
     fill: int
     multiply: tuple[float, ...]
     add: tuple[float, ...]
+    interpolation: str = "bilinear"  # nearest, bilinear, bicubic or area, as Pillow has them
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from edgec.emit.apps.app import App, Tensor
 from edgec.emit.apps.names import camel, comment, legal, pascal, quoted
@@ -33,11 +34,29 @@ ARRAYS = {
 TEMPLATES = {
     "web.c.j2": "src/web/{}_web.c",
     "model.mjs.j2": "web/{}.mjs",
+    "model.d.ts.j2": "web/{}.d.mts",
+    "worker.mjs.j2": "web/{}_worker.mjs",
+    "worker.d.ts.j2": "web/{}_worker.d.mts",
+    "index.html.j2": "web/index.html",
     "exam.mjs.j2": "exam/{}_exam.mjs",
     "questions.c.j2": "exam/{}_questions.c",
 }
+MOST_BOXES = 1000  # that one call can give
 MODULES = {"": "wasm128", "_baseline": "portable"}  # end of a module's name -> the vocabulary in it
-_TAKEN = ("ModelError", "INPUTS", "OUTPUTS", "LABELS", "SIMD", "SECRET")  # names of the module's own
+# task -> the methods that ask a model, and the type of what its own one gives
+_METHODS: dict[str, tuple[list[str], list[str]]] = {
+    "": (["run"], []),
+    "classify": (["run", "classify"], ["Label"]),
+    "keyword": (["run", "keyword", "resetKeyword"], ["Label"]),
+    "detect": (["run", "detect"], ["Box"]),
+    "segment": (["run", "segment"], ["Mask"]),
+}
+_TAKEN = """
+ModelError INPUTS OUTPUTS LABELS SIMD SECRET WIDTH HEIGHT CHANNELS MULTIPLY ADD VALUES NAME METHODS ERRORS ARRAYS WIDTHS
+TensorFacts Pixels Picture Label Box Mask Source LoadOptions Exclude BufferSource CanvasImageSource
+Object Array Math Map Set Symbol Promise Number Error TypeError RangeError URL URLSearchParams Response WebAssembly DataView
+TextDecoder Worker ArrayBuffer OffscreenCanvas Element WorkerGlobalScope Uint8ClampedArray Buffer ImageData
+"""  # what the modules say themselves
 
 
 def web_files(app: App, files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -47,6 +66,7 @@ def web_files(app: App, files: Mapping[str, bytes]) -> dict[str, bytes]:
         raise UsageError("a WebAssembly module holds its weights", hint="leave out --weights bin")
     context = _context(app, manifest)
     found = {path.format(app.name): fill("apps/web", template, context).encode() for template, path in TEMPLATES.items()}
+    found["web/package.json"] = to_json(_npm(app))
     found |= {f"src/web/{name}": runtime(f"web/{name}", app.name) for name in ("memory.c", "string.h")}
     manifest["made"] = [f"web/{app.name}{end}.wasm" for end in MODULES]
     return found | {"manifest.json": to_json(manifest)}
@@ -58,6 +78,8 @@ def _context(app: App, manifest: Mapping[str, object]) -> dict[str, object]:
     inputs = [_tensor(tensor, key) for tensor, key in zip(app.inputs, keys, strict=True)]
     keys = legal([tensor.name for tensor in app.outputs], "javascript", camel, "output")
     outputs = [_tensor(tensor, key) for tensor, key in zip(app.outputs, keys, strict=True)]
+    picture = _picture(app, dict(zip((tensor.name for tensor in app.inputs), inputs, strict=True)))
+    methods, types = _METHODS[app.task.kind if app.task else ""]
     return {
         "name": app.name,
         "NAME": app.name.upper(),
@@ -70,16 +92,64 @@ def _context(app: App, manifest: Mapping[str, object]) -> dict[str, object]:
         "arrays": sorted({(tensor["dtype"], tensor["array"]) for tensor in (*inputs, *outputs)}),
         "labels": [quoted(label) for label in app.labels],
         "task": app.task,
-        "picture": app.picture,
+        "answers": ", ".join(f"tensor_{len(inputs) + _place(app, name)}" for name in (app.task.outputs if app.task else ())),
+        "most_boxes": MOST_BOXES,
+        "picture": picture,
+        "methods": methods,
+        "types": sorted(
+            ["LoadOptions", f"{class_name(app)}Inputs", f"{class_name(app)}Outputs", *(["Picture"] if picture else []), *types]
+        ),
+        "given": f"{class_name(app)}Inputs" + (" | Picture" if picture else ""),
         "vocabularies": manifest["vocabularies"],
         "weights_bytes": app.weights_bytes,
         "arena_bytes": app.arena_bytes,
     }
 
 
+def _place(app: App, output: str) -> int:
+    return [tensor.name for tensor in app.outputs].index(output)
+
+
+def _picture(app: App, inputs: Mapping[str, Mapping[str, object]]) -> dict[str, object] | None:
+    """How JavaScript makes the input of a picture; None where there is none, or where it holds several pictures."""
+    picture = app.picture
+    if picture is None or app.input(picture.input).shape[0] != 1:
+        return None
+    tensor = app.input(picture.input)
+    codes = (-128, 127) if tensor.dtype is DType.INT8 else (0, 255)
+    cropped = picture.resize == "crop"
+    return asdict(picture) | {
+        "key": inputs[picture.input]["key"],
+        "array": ARRAYS[tensor.dtype],
+        "multiply": ", ".join(map(repr, picture.multiply)),
+        "add": ", ".join(map(repr, picture.add)),
+        "codes": codes if tensor.scale is not None else None,
+        "scale": tensor.scale,
+        "zero_point": tensor.zero_point,
+        "outside": 0 if cropped else picture.fill,
+    }
+
+
 def class_name(app: App) -> str:
-    (name,) = legal([app.name], "javascript", pascal, "Model", (*_TAKEN, *ARRAYS.values()))
+    (name,) = legal([app.name], "javascript", pascal, "Model", {*_TAKEN.split(), *ARRAYS.values()})
     return name
+
+
+def _npm(app: App) -> dict[str, object]:
+    """A package as npm and bundlers take it. npm wants lower case, and no underscore at the beginning."""
+    module, worker = f"./{app.name}", f"./{app.name}_worker"
+    return {
+        "name": app.name.lower().strip("_") or "model",
+        "version": "1.0.0",
+        "type": "module",
+        "sideEffects": [f"{worker}.mjs"],
+        "exports": {
+            ".": {"types": f"{module}.d.mts", "default": f"{module}.mjs"},
+            "./worker": {"types": f"{worker}.d.mts", "default": f"{worker}.mjs"},
+            "./*.wasm": "./*.wasm",
+        },
+        "files": ["*.mjs", "*.d.mts", "*.wasm"],
+    }
 
 
 def _tensor(tensor: Tensor, key: str) -> dict[str, object]:
@@ -87,6 +157,7 @@ def _tensor(tensor: Tensor, key: str) -> dict[str, object]:
     return {
         "key": key,
         "literal": quoted(tensor.name),
+        "codes": "" if tensor.scale is None else f": code q is (q - {tensor.zero_point}) * {float(tensor.scale)!r}",
         "comment": comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
         "dtype": tensor.dtype.value,
         "array": ARRAYS[tensor.dtype],

@@ -1,0 +1,80 @@
+"""A browser without a screen: what a page of a package shows once it has answered."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+OPTIONS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update "
+    "--disable-sync --disable-dev-shm-usage --hide-scrollbars --window-size=800,600 --dump-dom"
+)
+PATIENCE = 60  # seconds until a page that says nothing is looked at as it is
+# A browser looks at a page when all its pictures have come: the last one comes when the page has an answer.
+WATCH = b"""
+<img src="/wait" alt="">
+<script type="module">
+  const output = document.querySelector("output");
+  const look = () => output.dataset.done !== "yes" && !["loading", "ready"].includes(output.textContent) && (output.dataset.done = "yes", fetch("/done"));
+  new MutationObserver(look).observe(output, { childList: true });
+  look();
+</script>
+"""
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """A package's web folder, whose page tells when it has answered."""
+
+    extensions_map = {**SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript", ".wasm": "application/wasm"}
+
+    def __init__(self, answered: threading.Event, *arguments: object, directory: str) -> None:
+        self._answered = answered
+        super().__init__(*arguments, directory=directory)  # type: ignore[arg-type]
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        if path == "/wait":
+            self._answered.wait(PATIENCE)
+        if path == "/done":
+            self._answered.set()
+        if path != "/index.html":
+            super().do_GET()
+            return
+        content = (Path(self.directory) / "index.html").read_bytes() + WATCH
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Nobody reads it."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a server on this machine that gives the folder's files."""
+    handler = functools.partial(Handler, threading.Event(), directory=str(folder))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def browse(address: str, scratch: Path) -> tuple[str, Path]:
+    """The page's document after it has answered, and a picture of it."""
+    shot = scratch / "page.png"
+    command = ["chromium", *OPTIONS.split(), f"--user-data-dir={scratch / 'profile'}", f"--screenshot={shot}", address]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout, shot
