@@ -48,6 +48,9 @@ def decode(rows: np.ndarray, size: int, ratio: float) -> Boxes:
     return suppress(Boxes(corners[cell], scores[cell, classes], classes))
 
 
+Decoder = Callable[[np.ndarray, int, float], Boxes]
+
+
 def overlap(one: np.ndarray, many: np.ndarray) -> np.ndarray:
     """Intersection over union of one box with many."""
     low, high = np.maximum(one[:2], many[:, :2]), np.minimum(one[2:], many[:, 2:])
@@ -97,13 +100,13 @@ def match(found: Boxes, truth: np.ndarray, least: float) -> np.ndarray:
     return hits
 
 
-def mean_average_precision(detector: Detector, folder: Path, size: int = 416, least: float = 0.5) -> float:
+def mean_average_precision(detector: Detector, folder: Path, size: int = 416, least: float = 0.5, decoder: Decoder = decode) -> float:
     """mAP at the overlap `least`, over the classes that the labels name. detector: float32 picture -> rows [1, cells, 5 + classes]."""
     scores: dict[int, list[np.ndarray]] = {}
     wanted: dict[int, int] = {}
     for picture, truth in labelled(folder):
         image, ratio = letterbox(picture, size)
-        found = decode(detector(image)[0].astype(np.float64), size, ratio)
+        found = decoder(detector(image)[0].astype(np.float64), size, ratio)
         hits = match(found, truth, least)
         for kind in truth[:, 0].astype(int):
             wanted[kind] = wanted.get(kind, 0) + 1
