@@ -1,5 +1,5 @@
 """What --task says of real models: a detector's mean average precision with boxes from the package's C and from numpy, a classifier's
-top-1 with the package's own classes, and the time of one call beside that of the run.
+top-1 with the package's own classes, and the time of one call.
 
     python benchmarks/tasks.py FOLDER [--target host]
 
