@@ -42,6 +42,9 @@ PROGRAMS = {
     "adb": "adb",
     "chromium": "chromium",
     "faketime": "faketime",
+    "wasm-ld": "lld",
+    "node": "nodejs",
+    "tsc": "node-typescript",
 }
 
 
