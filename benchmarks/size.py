@@ -49,7 +49,8 @@ def main() -> int:
     models = [Path(sys.argv[1]) / name for name in sys.argv[2:] or MODELS]
     print("| model | ABI | compiler | library | weights | rest |\n|---|---|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
-        return int(not all([show(model, Path(folder)) for model in models]))
+        kept = [show(model, Path(folder)) for model in models]
+    return 0 if all(kept) else 1
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ COMPILING = (
 LINKING = (
     "-nostdlib", "-shared", "-Wl,-s", "-Wl,--gc-sections", "-Wl,-Bsymbolic", "-Wl,--build-id=none", "-Wl,--hash-style=both",
     "-Wl,-z,defs", "-Wl,-z,noseparate-code", "-Wl,-z,noexecstack", "-Wl,-z,relro", "-Wl,-z,now",
-    "-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384",
+    "-Wl,-z,max-page-size=16384",
 )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def link_freestanding(
     sources: Sequence[str] = (),
     flags: Sequence[str] = (),
     result: str | None = None,
-    optimize: str = "-O2",
+    optimize: str = "-O3",
 ) -> Path:
     """The shared library of the package in `directory` for one of ABIS: its core, its task and its pool.
 
@@ -142,11 +142,15 @@ def _clang(words: tuple[str, ...], abi: Abi, origin: str) -> Compiler:
 
 
 def _gcc(words: tuple[str, ...], abi: Abi, origin: str) -> Compiler:
-    """gcc keeps its own headers (of intrinsics, say) apart from the system's, which it may not read: they fit one ABI."""
+    """gcc keeps its own headers (of intrinsics, say) apart from the system's, which it may not read: they fit one ABI.
+
+    GNU ld puts other data right behind what becomes read-only, so that must end with a page of 16 KiB. lld never does, and would
+    count memory to it that is not there.
+    """
     folder = Path(shutil.which(words[0]) or words[0])
     place = Compiler(words, ("ar",), origin)
     own = call([*words, "-print-file-name=include"], place, folder.parent, words[0]).strip()
-    return Compiler((*words, "-nostdinc", "-isystem", own, *abi.flags, *abi.gcc_flags), ("ar",), origin)
+    return Compiler((*words, "-nostdinc", "-isystem", own, "-Wl,-z,common-page-size=16384", *abi.flags, *abi.gcc_flags), ("ar",), origin)
 
 
 def _package(gcc: str) -> str:
