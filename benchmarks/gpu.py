@@ -3,12 +3,12 @@
     python benchmarks/gpu.py FOLDER [--only mobilenet ...] [--precision fp32 fp16 int8] [--device N] [--variant base]
         [--seconds 1] [--json FILE]
 
-FOLDER holds models (see benchmarks/models.py). Each is built for --target in these precisions, int8 from one calibration; fp16 is fp32 with
-its tensors stored in float16 on the GPU. fp32 must be within 1e-3 of ONNX Runtime's answers (largest difference / largest magnitude), fp16
-within what its exam allows, int8 must be the CPU's bytes, and with Khronos' layers installed neither core nor synchronization validation may
-find anything. Latencies are medians over rounds in which the GPU, one thread and all threads take turns; `start` is the time from nothing to
-a device ready to run, without and with a cache of compiled shaders. Without a GPU all of it runs on lavapipe, where only the answers mean
-something. Exit code 1 when anything is wrong.
+FOLDER holds models (see benchmarks/models.py). Each is built for --target in these precisions, int8 from one calibration; fp16 is fp32
+with its tensors stored in float16 on the GPU. fp32 must be within 1e-3 of ONNX Runtime's answers (largest difference / largest magnitude),
+fp16 within what its exam allows, int8 must be the CPU's bytes, and with Khronos' layers installed neither core nor synchronization
+validation may find anything. Latencies are medians over rounds in which the GPU, one thread and all threads take turns; `start` is the time
+from nothing to a device ready to run, without and with a cache of compiled shaders. Without a GPU all of it runs on lavapipe, where only
+the answers mean something. Exit code 1 when anything is wrong.
 """
 
 from __future__ import annotations
