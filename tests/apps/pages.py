@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 OPTIONS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update "
@@ -20,7 +21,9 @@ WATCH = b"""
 <img src="/wait" alt="">
 <script type="module">
   const output = document.querySelector("output");
-  const look = () => output.dataset.done !== "yes" && !["loading", "ready"].includes(output.textContent) && (output.dataset.done = "yes", fetch("/done"));
+  const look = () => {
+    if (!["loading", "ready"].includes(output.textContent)) fetch("/done");
+  };
   new MutationObserver(look).observe(output, { childList: true });
   look();
 </script>
@@ -30,7 +33,7 @@ WATCH = b"""
 class Handler(SimpleHTTPRequestHandler):
     """A package's web folder, whose page tells when it has answered."""
 
-    extensions_map = {**SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript", ".wasm": "application/wasm"}
+    extensions_map: ClassVar = {**SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript", ".wasm": "application/wasm"}
 
     def __init__(self, answered: threading.Event, *arguments: object, directory: str) -> None:
         self._answered = answered

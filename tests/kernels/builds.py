@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.kernels.driver import QEMU_ARM32, QEMU_ARM64, Build
+from tests.kernels.wasm import CLANG, NODE
 
 ARM64, ARM32 = ("aarch64-linux-gnu-gcc",), ("arm-linux-gnueabihf-gcc", "-march=armv7-a", "-mfpu=neon")
 X86 = ("portable", "sse41", "avx2", "avx512vnni")
@@ -28,4 +29,5 @@ BUILDS = (
     Build("neon32", ARM32, ("-O1", "-static"), QEMU_ARM32, signed=True),
     Build("neon32", ARM32, ("-O3", "-static"), QEMU_ARM32, signed=True),
     Build("neon32", ("clang", "--target=arm-linux-gnueabihf", "-march=armv7-a", "-mfpu=neon"), ("-O2", "-static"), QEMU_ARM32, signed=True),
+    Build("wasm128", (*CLANG, "-msimd128"), ("-O1",), NODE),
 )

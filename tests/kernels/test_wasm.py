@@ -1,0 +1,34 @@
+"""The int8 kernels of both of WebAssembly's vocabularies give the bytes of docs/int8.md clause 4, in a real engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from edgec.emit.kernels import render_kernel_header, render_kernels
+from edgec.targets import Target
+from tests.kernels.int8_harness import USED, X86, Program, call, driver_source
+from tests.kernels.test_int8 import agree, any_cases, conv_cases, depthwise_cases
+from tests.kernels.wasm import CLANG, NODE, SHIM
+
+# the vocabulary, the compiler's flags, and every how many-th case
+BUILDS = (("wasm128", ("-O2", "-msimd128"), 1), ("wasm128", ("-O0", "-msimd128"), 4), ("portable", ("-O2",), 4))
+
+
+@pytest.mark.parametrize(("vocabulary", "flags", "step"), BUILDS, ids=lambda item: "".join(item) if isinstance(item, tuple) else str(item))
+def test_int8_kernels(vocabulary: str, flags: tuple[str, ...], step: int, needs: Callable[..., None], tmp_path: Path) -> None:
+    needs("clang", "wasm-ld", "node")
+    if not Path("/usr/include/wasm32-wasi").exists():
+        pytest.skip("needs wasi-libc: apt-get install wasi-libc libclang-rt-14-dev-wasm32")
+    target = Target("wasm", "", "wasm32", "web", ("portable", "wasm128"), False, 4)
+    header = render_kernel_header("t", USED, target)
+    (tmp_path / "t_kernels.h").write_text(header, encoding="utf-8")
+    (tmp_path / "kernels.c").write_text(render_kernels("t", vocabulary, USED, target), encoding="utf-8")
+    (tmp_path / "driver.c").write_text(driver_source(vocabulary, target), encoding="utf-8")
+    program, sources = str(tmp_path / "driver.wasm"), [str(tmp_path / "kernels.c"), str(tmp_path / "driver.c")]
+    call([*CLANG, "-std=gnu99", *flags, f"-I{SHIM}", *sources, "-o", program, "-lm"])
+    driver = Program((*NODE, program))
+    for cases in (conv_cases(X86), depthwise_cases(X86), any_cases(X86)):
+        agree(driver, cases[::step])
