@@ -95,9 +95,9 @@ static int choose_shaders(struct gpu *gpu) {
         if ((NAME_variants[last].needs & ~has) != 0) return MACRO_GPU_UNFIT;
     }
     for (const struct NAME_spirv *code = NAME_spirv; code->shader < SHADERS; code++) {
-        if (code->variant <= last && (NAME_variants[code->variant].needs & ~has) == 0) gpu->codes[code->shader] = code;
+        if (code->variant <= last && (NAME_variants[code->variant].needs & ~has) == 0) gpu->chosen[code->shader] = code;
     }
-    for (int i = 0; i < SHADERS; i++) gpu->features |= NAME_variants[gpu->codes[i]->variant].needs;
+    for (int i = 0; i < SHADERS; i++) gpu->features |= NAME_variants[gpu->chosen[i]->variant].needs;
     gpu->form = FORMS > 1 && (gpu->features & FEATURE_HALF) != 0;
     return MACRO_OK;
 }

@@ -34,9 +34,9 @@ struct gpu {
     VkPhysicalDeviceMemoryProperties memory_types;
     uint32_t family; /* of the queue */
     VkBool32 rounds_to_even;
-    const struct NAME_spirv *codes[SHADERS + 1]; /* of each shader, in the best variant that the device can run */
-    uint32_t features;                           /* that these need */
-    int form;                                    /* that tensors are stored in: an index of views */
+    const struct NAME_spirv *chosen[SHADERS + 1]; /* of each shader, in the best variant that the device can run */
+    uint32_t features;                            /* that these need */
+    int form;                                     /* that tensors are stored in: an index of views */
     VkDevice device;
     VkQueue queue;
     struct region regions[REGIONS];

@@ -2,7 +2,8 @@
 #ifndef MACRO_VULKAN_PIPELINES_H
 #define MACRO_VULKAN_PIPELINES_H
 
-#include "NAME_vulkan_host.h"
+#include "NAME_vulkan_code.h"
+#include "NAME_vulkan_memory.h"
 
 /* Every shader has the same bindings. */
 static int make_layout(struct gpu *gpu) {
@@ -79,34 +80,27 @@ static int make_descriptors(struct gpu *gpu) {
     return status_of(result, MACRO_GPU_MEMORY);
 }
 
-/* Constants of every shader, by their ids: whether floats round to nearest even, and where the views begin, in words. */
-enum { NUMBERS = 1 + BINDINGS };
+/* Constants by their ids: whether floats round to nearest even, and where the views begin, in words; from FIRST_NUMBER on a shader's own. */
+enum { CONSTANTS = 1 + BINDINGS, FIRST_NUMBER = 16, MOST_NUMBERS = 240 };
 
-static VkResult make_pipeline(struct gpu *gpu, int shader) {
-    VkShaderModuleCreateInfo modules;
-    const struct NAME_spirv *const code = gpu->codes[shader];
-    VkPipeline *const pipeline = &gpu->pipelines[shader];
-    uint32_t numbers[NUMBERS];
-    VkSpecializationMapEntry entries[NUMBERS];
+static VkResult make_pipeline(struct gpu *gpu, int shader, VkShaderModule module) {
+    const uint32_t *const own = &NAME_numbers[NAME_numbers_start[shader]];
+    const uint32_t count = CONSTANTS + NAME_numbers_start[shader + 1] - NAME_numbers_start[shader];
+    uint32_t numbers[CONSTANTS + MOST_NUMBERS];
+    VkSpecializationMapEntry entries[CONSTANTS + MOST_NUMBERS];
     VkSpecializationInfo constants;
     VkComputePipelineCreateInfo info;
-    VkShaderModule module;
-    memset(&modules, 0, sizeof modules);
-    modules.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    modules.codeSize = code->bytes;
-    modules.pCode = code->words;
-    VkResult result = gpu->vk.vkCreateShaderModule(gpu->device, &modules, NULL, &module);
-    if (result != VK_SUCCESS) return result;
     numbers[0] = gpu->rounds_to_even;
     for (int i = 0; i < BINDINGS; i++) numbers[1 + i] = NAME_shaders[shader].views[gpu->form][i].offset / 4;
-    for (uint32_t i = 0; i < NUMBERS; i++) {
-        entries[i].constantID = i;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i >= CONSTANTS) numbers[i] = own[i - CONSTANTS];
+        entries[i].constantID = i < CONSTANTS ? i : FIRST_NUMBER + i - CONSTANTS;
         entries[i].offset = i * (uint32_t)sizeof numbers[0];
         entries[i].size = sizeof numbers[0];
     }
-    constants.mapEntryCount = NUMBERS;
+    constants.mapEntryCount = count;
     constants.pMapEntries = entries;
-    constants.dataSize = sizeof numbers;
+    constants.dataSize = count * sizeof numbers[0];
     constants.pData = numbers;
     memset(&info, 0, sizeof info);
     info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
@@ -116,18 +110,44 @@ static VkResult make_pipeline(struct gpu *gpu, int shader) {
     info.stage.pName = "main";
     info.stage.pSpecializationInfo = &constants;
     info.layout = gpu->layout;
-    result = gpu->vk.vkCreateComputePipelines(gpu->device, gpu->cache, 1, &info, NULL, pipeline);
-    if (result != VK_SUCCESS) *pipeline = 0;
+    const VkResult result = gpu->vk.vkCreateComputePipelines(gpu->device, gpu->cache, 1, &info, NULL, &gpu->pipelines[shader]);
+    if (result != VK_SUCCESS) gpu->pipelines[shader] = 0;
+    return result;
+}
+
+/* The pipelines of all shaders that have code number `code`, which is unpacked to `words`. */
+static VkResult make_pipelines_of(struct gpu *gpu, uint32_t code, uint32_t *words) {
+    VkShaderModuleCreateInfo info;
+    VkShaderModule module = 0;
+    VkResult result = VK_SUCCESS;
+    memset(&info, 0, sizeof info);
+    info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    info.codeSize = NAME_codes[code].words * sizeof words[0];
+    info.pCode = words;
+    for (int i = 0; i < SHADERS && result == VK_SUCCESS; i++) {
+        if (gpu->chosen[i]->code != code) continue;
+        if (module == 0) {
+            unpack_code(&NAME_codes[code], words);
+            result = gpu->vk.vkCreateShaderModule(gpu->device, &info, NULL, &module);
+            if (result != VK_SUCCESS) return result;
+        }
+        result = make_pipeline(gpu, i, module);
+    }
     gpu->vk.vkDestroyShaderModule(gpu->device, module, NULL);
     return result;
 }
 
 static int make_pipelines(struct gpu *gpu) {
-    for (int i = 0; i < SHADERS; i++) {
-        const VkResult result = make_pipeline(gpu, i);
-        if (result != VK_SUCCESS) return status_of(result, MACRO_GPU_SHADER);
+    VkDeviceMemory memory;
+    unsigned char *words;
+    const int status = borrow(gpu, NAME_most_words * sizeof(uint32_t), &memory, &words);
+    VkResult result = VK_SUCCESS;
+    if (status != MACRO_OK) return status;
+    for (uint32_t code = 0; NAME_codes[code].packed != NULL && result == VK_SUCCESS; code++) {
+        result = make_pipelines_of(gpu, code, (uint32_t *)(void *)words);
     }
-    return MACRO_OK;
+    gpu->vk.vkFreeMemory(gpu->device, memory, NULL);
+    return status_of(result, MACRO_GPU_SHADER);
 }
 
 static void wait_for(const struct gpu *gpu, VkCommandBuffer commands, VkFlags before, VkFlags after, VkFlags written, VkFlags used) {

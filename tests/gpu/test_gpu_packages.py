@@ -104,9 +104,9 @@ def test_shaders_without_variants_of_their_own_share_one() -> None:
     files = emit_sources(program_of(NET, ONE), ONE)
     jobs = spirv_jobs(files)
     text = spirv_file(files, [(job, (job.file + job.variant).ljust(400)[:400].encode()) for job in jobs])["src/unet_1_shaders.c"].decode()
-    assert text.count("static const uint32_t") == len({(job.file, job.variant) for job in jobs}) < 3 * len({job.file for job in jobs})
+    assert text.count("static const uint8_t") == len({(job.file, job.variant) for job in jobs}) < 3 * len({job.file for job in jobs})
     same = spirv_file(files, [(job, bytes(400)) for job in jobs])["src/unet_1_shaders.c"].decode()
-    assert same.count("static const uint32_t") == 1
+    assert same.count("static const uint8_t") == 1
 
 
 def test_every_status_is_in_the_header_and_in_words(package: Path) -> None:

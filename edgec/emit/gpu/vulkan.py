@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from textwrap import wrap
 
 from edgec.emit.gpu.host import GpuPlan
+from edgec.emit.gpu.numbers import Module, modules
+from edgec.emit.gpu.packing import packed
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.variants import VARIANTS, Variant, variants_of
 from edgec.emit.text import render_template, runtime
 
-_HEADERS = ("api", "api_work", "cache", "device", "features", "host", "memory", "pipelines")  # of runtimes/vulkan
-_WORDS_A_LINE = 12
+_HEADERS = ("api", "api_work", "cache", "code", "device", "features", "host", "memory", "pipelines")  # of runtimes/vulkan
+_LINE = 130  # characters
 
 
 @dataclass(frozen=True)
 class SpirvJob:
-    """One shader to be compiled in one variant: the GLSL file, its text, and the compiler's words."""
+    """A module to be compiled in one variant: the GLSL file of its first shader, the text, and the compiler's words."""
 
     file: str
     text: str
@@ -52,33 +56,54 @@ def spirv_jobs(files: Mapping[str, bytes]) -> list[SpirvJob]:
     """What must be compiled of a package's files before it is complete."""
     known = {variant.name: variant for variant in VARIANTS}
 
-    def job(file: str, variant: Variant) -> SpirvJob:
-        return SpirvJob(file, files[file].decode(), variant.name, variant.switches, variant.environment)
+    def job(file: str, text: str, variant: Variant) -> SpirvJob:
+        return SpirvJob(file, text, variant.name, variant.switches, variant.environment)
 
-    return [job(file, known[name]) for file, names in _variants(files).items() for name in names]
+    return [job(file, module.text, known[name]) for file, names, module in _modules(files) for name in names]
 
 
 def spirv_file(files: Mapping[str, bytes], compiled: Sequence[tuple[SpirvJob, bytes]]) -> dict[str, bytes]:
-    """src/NAME_shaders.c: the SPIR-V of every shader in its variants, equal ones once."""
+    """src/NAME_shaders.c: the packed SPIR-V of all modules, which shader has which one in which variant, and its numbers."""
     name = str(json.loads(files["manifest.json"])["name"])
     codes = {(job.file, job.variant): code for job, code in compiled}
-    numbers = {variant.name: number for number, variant in enumerate(VARIANTS)}
-    arrays: dict[bytes, str] = {}
-    rows: list[str] = []
-    for shader, (file, names) in enumerate(_variants(files).items()):
+    order = {variant.name: number for number, variant in enumerate(VARIANTS)}
+    shaders = {file: number for number, file in enumerate(_variants(files))}
+    arrays: dict[bytes, int] = {}
+    rows: list[tuple[int, int, int]] = []
+    numbers: dict[int, tuple[int, ...]] = {}
+    for first, names, module in _modules(files):
         for variant in names:
-            code = codes[file, variant]
-            symbol = arrays.setdefault(code, f"code{len(arrays)}")
-            rows.append(f"    {{{shader}, {numbers[variant]}, {symbol}, sizeof {symbol}}}, /* {file}, {variant} */\n")
+            array = arrays.setdefault(codes[first, variant], len(arrays))
+            rows += [(shaders[file], order[variant], array) for file in module.numbers]
+        numbers |= {shaders[file]: values for file, values in module.numbers.items()}
+    counted = [(len(numbers[shader]), "".join(f"{value}, " for value in numbers[shader])) for shader in sorted(numbers)]
+    starts = [0, *accumulate(count for count, _ in counted)]
     parts = [
-        f"/* The shaders of {name} in SPIR-V, compiled from the sources in vulkan. */\n",
+        f"/* The shaders of {name} in SPIR-V, compiled from the sources in vulkan and packed: {name}_vulkan_code.h unpacks them. */\n",
         f'#include "{name}_gpu_tables.h"\n',
-        *(f"\nstatic const uint32_t {symbol}[] = {{\n{_words(code)}}};\n" for code, symbol in arrays.items()),
+        *(f"\nstatic const uint8_t code{at}[] = {{\n{_lines(packed(code))}}};\n" for code, at in arrays.items()),
+        f"\nconst struct {name}_code {name}_codes[] = {{\n",
+        *(f"    {{code{at}, {len(code) // 4}}},\n" for code, at in arrays.items()),
+        f"    {{NULL, 0}},\n}};\n\nconst uint32_t {name}_most_words = {max((len(code) // 4 for code in arrays), default=0)};\n",
         f"\nconst struct {name}_spirv {name}_spirv[] = {{\n",
-        *rows,
-        "    {SHADERS, 0, NULL, 0},\n};\n",
+        *(f"    {{{shader}, {variant}, {array}}},\n" for shader, variant, array in sorted(rows)),
+        "    {SHADERS, 0, 0},\n};\n",
+        f"\nconst uint32_t {name}_numbers[] = {{\n",
+        *(f"    {values.rstrip()} /* of {file} */\n" for file, (_, values) in zip(shaders, counted, strict=True) if values),
+        f"    0,\n}};\n\nconst uint32_t {name}_numbers_start[SHADERS + 1] = {{\n{_lines(starts)}}};\n",
     ]
     return {f"src/{name}_shaders.c": "".join(parts).encode()}
+
+
+def _modules(files: Mapping[str, bytes]) -> list[tuple[str, list[str], Module]]:
+    """Of each module to compile the file of its first shader, and the variants, which all its shaders have."""
+    found = _variants(files)
+    kinds = dict.fromkeys(tuple(names) for names in found.values())
+    return [
+        (next(iter(module.numbers)), list(kind), module)
+        for kind in kinds
+        for module in modules({file: files[file].decode() for file, names in found.items() if tuple(names) == kind})
+    ]
 
 
 def _variants(files: Mapping[str, bytes]) -> dict[str, list[str]]:
@@ -86,7 +111,5 @@ def _variants(files: Mapping[str, bytes]) -> dict[str, list[str]]:
     return found
 
 
-def _words(code: bytes) -> str:
-    words = [f"0x{int.from_bytes(code[start : start + 4], 'little'):08x}" for start in range(0, len(code), 4)]
-    lines = [", ".join(words[start : start + _WORDS_A_LINE]) for start in range(0, len(words), _WORDS_A_LINE)]
-    return "".join(f"    {line},\n" for line in lines)
+def _lines(numbers: Iterable[int]) -> str:
+    return "".join(f"    {line},\n" for line in wrap(", ".join(map(str, numbers)), _LINE, break_long_words=False)).replace(",,", ",")
