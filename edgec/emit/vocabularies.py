@@ -50,8 +50,10 @@ class Vocabulary:
 def _x86(name: str, target: str, int8_headers: tuple[str, ...], int8: Tile, real: FloatWords, look_up: str, features: str) -> Vocabulary:
     guard = "defined(__x86_64__) || defined(__i386__)"
     words = tuple(features.split())
-    archs = ("x86_64", UNIVERSAL) if name == "sse41" else ("x86_64",)
-    return Vocabulary(name, archs, guard, target, target, "immintrin.h", int8_headers, int8, real, look_up, words)
+    small = name == "sse41"
+    archs = ("x86_64", UNIVERSAL) if small else ("x86_64",)
+    header = "smmintrin.h" if small else "immintrin.h"  # a tenth of the other, which takes a compiler longer than our kernels do
+    return Vocabulary(name, archs, guard, target, target, header, int8_headers, int8, real, look_up, words)
 
 
 def _arm64(name: str, gcc: str, clang: str, int8_header: str, int8: Tile, features: str) -> Vocabulary:

@@ -24,10 +24,9 @@ from edgec.program.expr import FLOAT, const, load, var
 from edgec.program.program import For, Kind, Program, Store
 from edgec.targets import load_target
 from edgec.toolchain import Built, compile_package, run_exam
-from tests.emit.packages import write_package
+from tests.emit.packages import HOST, write_package
 from tests.emit.programs import buffer, exam_of, loop, pool_program, port, small_program, symbolic_program
 
-HOST = load_target("host")
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 PERCENTILES = (50, 90, 95, 99)
 CORE = min(os.sched_getaffinity(0))

@@ -5,12 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from edgec.targets import load_target
 from edgec.toolchain import compile_package
-from tests.emit.packages import write_package
+from tests.emit.packages import HOST, write_package
 from tests.emit.programs import exam_of, symbolic_program
-
-HOST = load_target("host")
 
 PROGRAM = """
 #define _DEFAULT_SOURCE

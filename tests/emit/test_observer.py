@@ -14,15 +14,13 @@ from onnx import TensorProto, helper
 
 from edgec.emit import ExamData
 from edgec.program.program import Program
-from edgec.targets import load_target
 from edgec.toolchain import compile_package
 from tests.contract import examiner
 from tests.contract.subjects import exam_of as exam_of_net
 from tests.contract.subjects import random_net
-from tests.emit.packages import write_package
+from tests.emit.packages import HOST, write_package
 from tests.emit.programs import exam_of, pool_answer, pool_program, random_inputs, small_program, symbolic_program
 
-HOST = load_target("host")
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
 PROGRAM = """

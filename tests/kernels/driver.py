@@ -18,12 +18,14 @@ import numpy as np
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.program.expr import bound
-from edgec.program.kernels import TEMPLATES, Window
+from edgec.program.kernels import TEMPLATES, ConvFloat, DepthwiseFloat, PoolAverageFloat, PoolAverageInt8, PoolMaxFloat, PoolMaxInt8, Window
 from edgec.program.work import scratch_bytes, work_items
 from edgec.targets import Target
+from tests.conftest import once
 from tests.kernels.int8_harness import cpu_has, need, simde_command
 
 KINDS = list(TEMPLATES)
+DRIVEN = frozenset({ConvFloat, DepthwiseFloat, PoolMaxInt8, PoolMaxFloat, PoolAverageInt8, PoolAverageFloat})
 QEMU_ARM64 = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-cpu", "max")
 QEMU_ARM32 = ("qemu-arm", "-L", "/usr/arm-linux-gnueabihf")
 
@@ -40,7 +42,14 @@ class Build:
     simde: bool = False  # intrinsics by SIMDe, as for a vocabulary that the processor lacks
 
     def __str__(self) -> str:
-        words = [self.vocabulary, *(["simde"] if self.simde else []), Path(self.compiler[0]).name, *self.compiler[1:], *self.flags]
+        words = [
+            self.vocabulary,
+            *(["simde"] if self.simde else []),
+            *(["signed"] if self.signed else []),
+            Path(self.compiler[0]).name,
+            *self.compiler[1:],
+            *self.flags,
+        ]
         return "-".join(word.lstrip("-") for word in words)
 
     @property
@@ -56,9 +65,9 @@ class Case:
     splits: tuple[int, ...] = ()  # borders between the item ranges of successive calls
 
 
-def run(build: Build, kinds: frozenset[type], cases: Sequence[Case]) -> list[np.ndarray]:
+def run(build: Build, cases: Sequence[Case], shared: Path) -> list[np.ndarray]:
     """What lies in each case's `y` after its call."""
-    program = compile_driver(build, kinds)
+    program = compile_driver(build, shared)
     with tempfile.TemporaryDirectory() as folder:
         source, result = Path(folder, "cases"), Path(folder, "results")
         source.write_bytes(b"".join(map(_encode, cases)) + struct.pack("<i", -1))
@@ -73,25 +82,26 @@ def run(build: Build, kinds: frozenset[type], cases: Sequence[Case]) -> list[np.
     return outputs
 
 
-@functools.cache
-def compile_driver(build: Build, kinds: frozenset[type]) -> Path:
-    """The driver with the kernels of `kinds` in it; compiled once in a test session."""
-    folder = Path(tempfile.mkdtemp(prefix="edgec-kernels-"))
-    suffix = "cpp" if "c++" in build.compiler else "c"
-    (folder / "t_kernels.h").write_text(render_kernel_header("t", kinds, build.target), encoding="utf-8")
-    (folder / f"kernels.{suffix}").write_text(render_kernels("t", build.vocabulary, kinds, build.target), encoding="utf-8")
-    (folder / f"driver.{suffix}").write_text(_driver(build, kinds), encoding="utf-8")
-    standard = "-std=c++17" if suffix == "cpp" else "-std=c99"
-    strict = [standard] if build.simde else [standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+def compile_driver(build: Build, shared: Path) -> Path:
+    """The driver with all kernels of DRIVEN in it; compiled once in a test run."""
     for tool in (build.compiler[0], *build.emulator[:1]):
         need(tool)
+    return once(shared / "kernels" / str(build).replace("/", "_"), functools.partial(_compile, build)) / "driver"
+
+
+def _compile(build: Build, folder: Path) -> None:
+    suffix = "cpp" if "c++" in build.compiler else "c"
+    (folder / "t_kernels.h").write_text(render_kernel_header("t", DRIVEN, build.target), encoding="utf-8")
+    (folder / f"kernels.{suffix}").write_text(render_kernels("t", build.vocabulary, DRIVEN, build.target), encoding="utf-8")
+    (folder / f"driver.{suffix}").write_text(_driver(build), encoding="utf-8")
+    standard = "-std=c++17" if suffix == "cpp" else "-std=c99"
+    strict = [standard] if build.simde else [standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     compiler = build.compiler
     if build.simde or not (build.emulator or cpu_has(build.vocabulary)):
         compiler = (*simde_command(compiler[0]), *compiler[1:])
     command = [*compiler, *strict, *build.flags, "-o", "driver", f"driver.{suffix}", f"kernels.{suffix}", "-lm"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(command)} in {folder}\n{done.stderr[:4000]}"
-    return folder / "driver"
 
 
 def _encode(case: Case) -> bytes:
@@ -112,10 +122,10 @@ def _encode(case: Case) -> bytes:
     return b"".join(parts)
 
 
-def _driver(build: Build, kinds: frozenset[type]) -> str:
+def _driver(build: Build) -> str:
     bodies, cases = [], []
     for kind in KINDS:
-        if kind not in kinds:
+        if kind not in DRIVEN:
             continue
         name = TEMPLATES[kind]
         lines = [f"static void run_{name}(FILE *in, FILE *out) {{", f"    struct t_{name} a;", "    int32_t size = 0, y_size = 0;"]

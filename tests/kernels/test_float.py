@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +16,6 @@ from tests.kernels.builds import BUILDS
 from tests.kernels.driver import Build, Case, run
 from tests.kernels.windows import in_count, out_count, pixels, splits, stride_of, window
 
-KINDS = frozenset({ConvFloat, DepthwiseFloat})
 LIMITS = ((-np.inf, np.inf), (0.0, np.inf), (0.0, 6.0), (-0.5, 0.25))
 
 
@@ -107,25 +108,28 @@ def depthwise_sums(a: DepthwiseFloat) -> tuple[np.ndarray, np.ndarray]:
     return total, size
 
 
-CASES = [random_conv(seed) for seed in range(96)] + [random_depthwise(seed) for seed in range(96)]
-EXPECTED = [expected(case) for case in CASES]
+@cache
+def random_cases() -> list[tuple[Case, tuple[np.ndarray, np.ndarray]]]:
+    cases = [random_conv(seed) for seed in range(96)] + [random_depthwise(seed) for seed in range(96)]
+    return [(case, expected(case)) for case in cases]
 
 
 @pytest.mark.parametrize("build", BUILDS, ids=str)
-def test_random_cases(build: Build) -> None:
-    for case, got, (want, error) in zip(CASES, run(build, KINDS, CASES), EXPECTED, strict=True):
+def test_random_cases(build: Build, shared: Path) -> None:
+    answers = run(build, [case for case, _ in random_cases()], shared)
+    for (case, (want, error)), got in zip(random_cases(), answers, strict=True):
         between = np.isnan(want)
         assert np.array_equal(np.isnan(got), between), case.arguments
         assert (abs(got - want)[~between] <= error[~between]).all(), (case.arguments, np.nanmax(abs(got - want) / error))
 
 
-def test_not_a_number_passes_the_clamp_of_a_convolution() -> None:
+def test_not_a_number_passes_the_clamp_of_a_convolution(shared: Path) -> None:
     a = random_conv(2).arguments
     assert isinstance(a, ConvFloat)
     a = dataclasses.replace(a, x=np.full_like(a.x, np.nan), low=0.0, high=6.0)
     seen = sum(inside for _, _, inside in reference.taps(a.window, np.zeros((1, a.window.in_height, a.window.in_width, 1))))
     for vocabulary in ("portable", "sse41", "avx2", "avx512vnni"):
-        y = run(Build(vocabulary), KINDS, [Case(a)])[0]
+        y = run(Build(vocabulary), [Case(a)], shared)[0]
         value = stored(a.window, y, a.window.out_pixel_stride, a.groups * a.out_channels)
         assert np.array_equal(np.isnan(value), np.broadcast_to(seen > 0, value.shape))
 
