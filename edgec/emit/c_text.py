@@ -87,5 +87,5 @@ def identifier(text: str, taken: Container[str] = ()) -> str:
 
 def comment(lines: tuple[str, ...]) -> str:
     """One comment block; nothing in the text can end it early or start a trigraph."""
-    safe = [line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("\\", "/") for line in lines]
+    safe = [re.sub(r"\?(?=\?)", "? ", line.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *")) for line in lines]
     return "/* " + "\n   ".join(safe) + " */" if safe else ""

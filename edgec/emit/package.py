@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edgec.emit.addresses import port_field
+from edgec.emit.apps.names import comment
 from edgec.emit.c_text import C_TYPES, float_literal, identifier
 from edgec.emit.calls import functions
 from edgec.emit.constants import ALIGNMENT, assembly, c_source, layout_constants
@@ -198,7 +199,7 @@ def _port(program: Program, port: Port, role: str) -> dict[str, object]:
         "name": port.name,
         "identifier": port.identifier,
         "macro": f"{program.name}_{role}_{port.identifier}".upper(),
-        "comment": f"{role.capitalize()} {port.name}: {port.dtype.value}[{shape}]".replace("*/", "* /"),
+        "comment": comment(f"{role.capitalize()} {port.name}: {port.dtype.value}[{shape}]"),
         "field": port_field(program, port.buffer),
         "qualifier": "const " if role == "INPUT" else "",
         "c_type": C_TYPES[port.dtype],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -60,11 +60,12 @@ def _mask(head: str, classes: int, *output: object, activation: str = "none") ->
 
 
 HEIGHT, WIDTH = 64, 96  # 8 * 12 + 4 * 6 + 2 * 3 = 126 cells
+HOSTILE = '*/ int x; /* ??/\n\u202e \\ "'  # what a model may call its output
 ODD = ('"quotes" and \\', "??/ trigraph", "%s %n", "größe", "日本語", "*/ end", "$HOME`ls`", "a'b")
 CASES = {
     "classes": _classes(10, "softmax", F32, (1, 10)),
     "codes": _classes(8, "softmax", I8, (1, 8), 0.11, -5, labels=ODD),
-    "probabilities": _classes(6, "none", F32, (1, 6, 1, 1)),
+    "probabilities": Case(Task("classify", "scores", (HOSTILE,), 6), (Output("y", F32, (1, 6, 1, 1)),)),
     "single": _classes(1, "sigmoid", DType.FLOAT64, (1, 1)),
     "words": _classes(5, "softmax", F32, (1, 5), kind="keyword"),
     "wake": _classes(4, "none", U8, (4,), 1 / 256, 0, kind="keyword"),
@@ -89,6 +90,8 @@ def program_of(name: str, case: Case) -> Program:
     port(program, "z", F32, (4,), Kind.OUTPUT)
     for output in case.outputs:
         port(program, output.name, output.dtype, output.shape, Kind.OUTPUT, output.scale, output.zero)
+    if HOSTILE in case.task.outputs:
+        program.outputs[-1] = replace(program.outputs[-1], name=HOSTILE)
     i = var("i")
     loop(program, "copy", (For(i, const(4), (Store("z", i, load("x", i, FLOAT) + 1.0),)),), ("x",), ("z",))
     plan(program)

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from edgec.config import BuildConfig
+from edgec.emit import c_text
+from edgec.emit.apps import names
 from edgec.emit.apps.app import Task
 from edgec.errors import ModelError, UsageError
 from edgec.ir.graph import Graph, Node
@@ -184,3 +186,9 @@ def test_labels_without_a_task_are_an_error_before_the_work(tmp_path: Path) -> N
         prepare(model, BuildConfig(labels=write(tmp_path, "a\n"), compile=False))
     with pytest.raises(UsageError, match=r"missing\.txt: cannot read the labels"):
         prepare(model, BuildConfig(task="classify", labels=tmp_path / "missing.txt", compile=False))
+
+
+@pytest.mark.parametrize("text", ["*\\", "*/", "/*/", "**//*", "???/", "??/??/", "*\n/", "*\r\\/", "\\*\\"])
+def test_no_name_ends_a_comment(text: str) -> None:
+    for made in (names.comment(text), c_text.comment((text,))[2:-2]):
+        assert not any(pair in made for pair in ("*/", "/*", "??", "\\"))

@@ -113,6 +113,6 @@ def _escaped(code: int, escape: Callable[[int], str]) -> str:
 
 
 def comment(text: str) -> str:
-    """Text that ends no comment early, in one line: control characters become spaces."""
+    """Text that ends no comment early and begins none, in one line and without trigraphs: control characters become spaces."""
     line = "".join(letter if letter.isprintable() else " " for letter in text)
-    return line.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")
+    return re.sub(r"\?(?=\?)", "? ", line.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *"))

@@ -93,7 +93,7 @@ def _output(tensor: Tensor, identifier: str) -> Context:
         "c_type": C_TYPES[tensor.dtype],
         "read": f"task_read_{identifier}",
         "value": _value(tensor, f"{identifier}[i]"),
-        "comment": comment(f"{tensor.name} {tensor.dtype.value}[{shape}]").replace("??", "? ?"),
+        "comment": comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
     }
 
 
