@@ -134,8 +134,8 @@ def test_loads_are_what_a_step_stages_and_the_ends() -> None:
     """6 x 10 pixels are 15 squares: one group of 16; 20 outputs are one of 32; 6 channels are two steps of 4."""
     plan = SquarePlan(Squares(16, 4, 32, 8, 4), 1, 6, 10, 6, 20)
     assert (plan.squares, plan.grid) == (15, (1, 1, 1))
-    assert plan.loads({"x": 1, "residual": 1}, True) == 8 * (16 * 16 + 9 * 32) + 15 * 20 + 60 * 20
-    assert plan.loads({"x": 0.5, "residual": 0.5}, True) == 8 * (16 * 16 / 2 + 9 * 32) + 15 * 20 + 60 * 20 / 2
+    assert plan.loads({"x": 1, "weights": 1, "residual": 1}, True) == 8 * (16 * 16 + 9 * 32) + 15 * 20 + 60 * 20
+    assert plan.loads({"x": 0.5, "weights": 0.5, "residual": 0.5}, True) == 8 * (16 * 16 / 2 + 9 * 32 / 2) + 15 * 20 + 60 * 20 / 2
 
 
 def test_fewer_words_are_loaded_than_by_the_direct_sum(monkeypatch: pytest.MonkeyPatch) -> None:

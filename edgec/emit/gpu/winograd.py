@@ -80,9 +80,9 @@ class Squares:
     def steps(self, channels: int) -> int:
         return -(-channels // self.depth)
 
-    def loads(self, channels: int, words_each: float = 1) -> float:
-        """Words that a workgroup stages for all its steps, `words_each` for one of x."""
-        return self.steps(channels) * self.depth * (MATRICES * self.squares * words_each + TAPS * self.lanes)
+    def loads(self, channels: int, x_words: float = 1, weight_words: float = 1) -> float:
+        """Words that a workgroup stages for all its steps; an element of x and of the weights has so many."""
+        return self.steps(channels) * self.depth * (MATRICES * self.squares * x_words + TAPS * self.lanes * weight_words)
 
 
 def _pitch(words: int, read: int) -> int:
@@ -137,7 +137,7 @@ class SquarePlan:
         """Words read in all; `words` says how many an element of an operand has."""
         pixels = self.batch * self.height * self.width
         ends = self.squares * self.outputs + (pixels * self.outputs * words["residual"] if has_residual else 0)
-        return self.groups * self.tile.loads(self.channels, words["x"]) + ends
+        return self.groups * self.tile.loads(self.channels, words["x"], words["weights"]) + ends
 
     @property
     def cost(self) -> float:
