@@ -153,6 +153,12 @@ def describe_gpu(plan: GpuPlan) -> dict[str, Any]:
 def _describe_call(item: Shader | str, why: str) -> dict[str, Any]:
     if isinstance(item, str):
         return {"on": "cpu", "because": item}
-    facts: dict[str, Any] = {"on": "gpu", **({"because": why} if why else {}), "shader": item.name, "group": list(item.group), "grid": list(item.grid)}
+    facts: dict[str, Any] = {
+        "on": "gpu",
+        **({"because": why} if why else {}),
+        "shader": item.name,
+        "group": list(item.group),
+        "grid": list(item.grid),
+    }
     facts |= {"shared_bytes": item.shared_bytes, "loads": item.loads, "macs": item.macs}
     return facts if item.matrices is None else facts | {"matrices": _describe_call(item.matrices, "")}
