@@ -85,4 +85,5 @@ def _kernels(forms: Mapping[str, str]) -> str:
         for name in dict.fromkeys(name for names in found.values() for name in names)
     ]
     table = "".join(f'    {{"{name}", {{{functions}}}}},\n' for name, functions in rows)
-    return f'#include "fake.h"\n#include <stddef.h>\n{declared}const struct fake_kernel fake_kernels[] = {{\n{table}    {{NULL, {{NULL}}}},\n}};\n'
+    includes = '#include "fake.h"\n#include <stddef.h>\n'
+    return f"{includes}{declared}const struct fake_kernel fake_kernels[] = {{\n{table}    {{NULL, {{NULL}}}},\n}};\n"

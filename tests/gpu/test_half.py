@@ -33,7 +33,7 @@ from tests.contract.subjects import FAMILIES, Net, program_of, random_float_net,
 from tests.gpu.cases import lay_out
 from tests.gpu.lavapipe import Step, compile_all, run_steps
 from tests.gpu.msl.lint import complaints
-from tests.gpu.msl.run import run_metal
+from tests.gpu.msl.run import SIMDGROUPS, run_metal
 from tests.gpu.programs import run_shaders, with_half_weights
 from tests.gpu.test_kernels_float import conv, image
 from tests.kernels import test_pools
@@ -191,9 +191,11 @@ def with_halves(program: Program, plain: Dialect) -> tuple[Halves, Dialect, list
     return halves, dialect, found
 
 
-def run_on_metal(program: Program, inputs: Arrays) -> Arrays:
+def run_on_metal(program: Program, inputs: Arrays, simdgroups: bool = False) -> Arrays:
     halves, dialect, found = with_halves(program, Metal(TARGET.signed_activations))
-    text = dialect.head + "\n".join(shader.source for shader in found)
+    if simdgroups:
+        found = [shader.matrices or shader for shader in found]
+    text = (SIMDGROUPS if simdgroups else "") + dialect.head + "\n".join(shader.source for shader in found)
     assert complaints(text) == []
     offsets = io_offsets(program)
     weights, arena, filled = (
