@@ -1,6 +1,6 @@
 """Real models in Metal's language on the CPU: every kernel of each, executed call by call through the tests' `metal_stdlib`.
 
-    python benchmarks/gpu_msl.py FOLDER [--only mobilenet ...] [--precision fp32 int8] [--order 7]
+    python benchmarks/gpu_msl.py FOLDER [--only mobilenet ...] [--precision fp32 int8] [--order 7] [--simdgroups]
 
 FOLDER holds models (see benchmarks/models.py). Kernels run as fibers over checked memory: a race, a divergent barrier or a stray access
 ends the model with its reason. int8 outputs must be the integer evaluator's bytes, where the contract has them exact on every processor;
@@ -47,17 +47,18 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=NAMES)
     parser.add_argument("--precision", nargs="+", default=["fp32", "int8"], choices=("fp32", "int8"))
     parser.add_argument("--order", type=int, default=7, help="of threads: 0 as numbered, 1 backwards, else shuffled by this seed")
+    parser.add_argument("--simdgroups", action="store_true", help="the kernels for devices whose simdgroups multiply matrices")
     options = parser.parse_args()
     failed = False
     print(f"{'model':<20}{'precision':>10}{'kernels':>9}{'on CPU':>8}{'M MAC':>8}{'seconds':>9}  differs")
     for subject in SUBJECTS:
         if any(word in subject.name for word in options.only):
             for precision in options.precision:
-                failed |= not check(subject, options.folder, precision, options.order)
+                failed |= not check(subject, options.folder, precision, options.order, options.simdgroups)
     return int(failed)
 
 
-def check(subject: Subject, folder: Path, precision: str, order: int) -> bool:
+def check(subject: Subject, folder: Path, precision: str, order: int, simdgroups: bool) -> bool:
     """Prints a line; whether all answers are right."""
     path = find(subject, folder)
     if path is None:
@@ -76,7 +77,7 @@ def check(subject: Subject, folder: Path, precision: str, order: int) -> bool:
     on_cpu = counted(program)
     clock = time.monotonic()
     try:
-        got = run_program(program, TARGET, inputs, order)
+        got = run_program(program, TARGET, inputs, order, simdgroups)
     except Wrong as error:
         print(f"{subject.name:<20}{precision:>10}  {error}")
         return False
