@@ -16,6 +16,7 @@ test: $(VENV)/.tests
 
 test-all: $(VENV)/.tests
 	@sh tests/setup.sh
+	@$(PIP) --editable '.[zig]'
 	@EDGEC_TEST_ALL=1 $(PYTEST) tests
 
 check: $(VENV)/.tests

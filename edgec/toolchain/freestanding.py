@@ -24,9 +24,8 @@ class Abi:
 
     name: str
     clang: str  # -target of clang and of the NDK's
-    zig: str  # -target of zig
+    zig: str  # -target of zig; for Android it calls functions that are not there, or has no NEON
     gcc: str  # the cross compiler of distributions
-    flags: tuple[str, ...] = ()
     gcc_flags: tuple[str, ...] = ()
     clang_flags: tuple[str, ...] = ()
     zig_flags: tuple[str, ...] = ()  # zig knows processors by -mcpu alone
@@ -38,13 +37,16 @@ ABIS = {
     abi.name: abi
     for abi in (
         # the names that Android has
-        Abi("arm64-v8a", "aarch64-linux-android21", "aarch64-linux-android", "aarch64-linux-gnu-gcc", gcc_flags=("-mno-outline-atomics",)),
         Abi(
-            "armeabi-v7a", "armv7a-linux-androideabi21", "arm-linux-androideabi", "arm-linux-gnueabihf-gcc",
+            "arm64-v8a", "aarch64-linux-android21", "aarch64-linux-musl", "aarch64-linux-gnu-gcc",
+            gcc_flags=("-mno-outline-atomics",), clang_flags=("-mno-outline-atomics",), zig_flags=("-mno-outline-atomics",),
+        ),
+        Abi(
+            "armeabi-v7a", "armv7a-linux-androideabi21", "arm-linux-musleabihf", "arm-linux-gnueabihf-gcc",
             gcc_flags=(*_ARM, "-mthumb", "-mfloat-abi=softfp"), clang_flags=(*_ARM, "-mthumb", "-mfloat-abi=softfp"),
             zig_flags=(*_ZIG_ARM, "-mfloat-abi=softfp"),
         ),
-        Abi("x86_64", "x86_64-linux-android21", "x86_64-linux-android", "x86_64-linux-gnu-gcc"),
+        Abi("x86_64", "x86_64-linux-android21", "x86_64-linux-musl", "x86_64-linux-gnu-gcc"),
         # 32-bit ARM Linux, which passes floats in floating-point registers
         Abi(
             "armhf", "armv7a-linux-gnueabihf", "arm-linux-musleabihf", "arm-linux-gnueabihf-gcc",
@@ -59,7 +61,7 @@ COMPILING = (
 )  # fmt: skip
 LINKING = (
     "-nostdlib", "-shared", "-Wl,-s", "-Wl,--gc-sections", "-Wl,-Bsymbolic", "-Wl,--build-id=none", "-Wl,--hash-style=both",
-    "-Wl,-z,defs", "-Wl,-z,noseparate-code", "-Wl,-z,noexecstack", "-Wl,-z,relro", "-Wl,-z,now",
+    "-Wl,-z,defs", "-Wl,-z,noexecstack", "-Wl,-z,relro", "-Wl,-z,now",
     "-Wl,-z,max-page-size=16384",
 )  # fmt: skip
 
@@ -107,8 +109,10 @@ def link_freestanding(
 
 
 def find_freestanding(abi: str, cc: str | None = None) -> Compiler:
-    """The first compiler that makes such libraries: `cc`, the NDK's clang, clang with lld, a cross gcc, ziglang."""
+    """The first that makes such libraries: `cc` (a clang, a gcc or "zig"), the NDK's clang, clang with lld, a cross gcc, ziglang."""
     known, tried = ABIS[abi], []
+    if cc == "zig":
+        return _zig(known)
     if cc:
         words = tuple(cc.split())
         if not words or shutil.which(words[0]) is None:
@@ -120,9 +124,7 @@ def find_freestanding(abi: str, cc: str | None = None) -> Compiler:
             return _clang((found,), known, origin) if "clang" in Path(program).name else _gcc((found,), known, origin)
         tried.append(Problem("not found", f"{program} ({origin})"))
     if find_spec("ziglang") is not None:
-        zig = (sys.executable, "-m", "ziglang")
-        command = (*zig, "cc", "-target", known.zig, *known.flags, *known.zig_flags, "-nostdlibinc")
-        return Compiler(command, (*zig, "ar"), "ziglang", is_zig=True)
+        return _zig(known)
     hint = f"set ANDROID_NDK_HOME, or apt install clang lld, or apt install {_package(known.gcc)}, or pip install 'edgec[zig]'"
     raise ToolchainError(f"no compiler for shared libraries of {abi}", tried, hint=hint)
 
@@ -137,7 +139,7 @@ def _candidates(abi: Abi) -> Iterator[tuple[str, str]]:
 
 
 def _clang(words: tuple[str, ...], abi: Abi, origin: str) -> Compiler:
-    command = (*words, f"--target={abi.clang}", "-fuse-ld=lld", "-nostdlibinc", "-Qunused-arguments", *abi.flags, *abi.clang_flags)
+    command = (*words, f"--target={abi.clang}", "-fuse-ld=lld", "-nostdlibinc", "-Qunused-arguments", *abi.clang_flags)
     return Compiler(command, ("llvm-ar",), origin)
 
 
@@ -150,7 +152,14 @@ def _gcc(words: tuple[str, ...], abi: Abi, origin: str) -> Compiler:
     folder = Path(shutil.which(words[0]) or words[0])
     place = Compiler(words, ("ar",), origin)
     own = call([*words, "-print-file-name=include"], place, folder.parent, words[0]).strip()
-    return Compiler((*words, "-nostdinc", "-isystem", own, "-Wl,-z,common-page-size=16384", *abi.flags, *abi.gcc_flags), ("ar",), origin)
+    return Compiler(
+        (*words, "-nostdinc", "-isystem", own, "-Wl,-z,noseparate-code", "-Wl,-z,common-page-size=16384", *abi.gcc_flags), ("ar",), origin
+    )
+
+
+def _zig(abi: Abi) -> Compiler:
+    zig = (sys.executable, "-m", "ziglang")
+    return Compiler((*zig, "cc", "-target", abi.zig, *abi.zig_flags, "-nostdlibinc"), (*zig, "ar"), "ziglang", is_zig=True)
 
 
 def _package(gcc: str) -> str:

@@ -15,7 +15,7 @@ from edgec.targets import load_target
 from edgec.toolchain import freestanding
 from edgec.toolchain.freestanding import link_freestanding
 from tests.conftest import once, require
-from tests.contract.examiner import write_package
+from tests.contract.examiner import WHOLE, write_package
 from tests.contract.subjects import exam_of, random_net
 from tests.toolchain.elf import (
     DF_BIND_NOW,
@@ -32,7 +32,9 @@ from tests.toolchain.elf import (
     TEXTREL,
     Elf,
 )  # fmt: skip
+from tests.toolchain.zig import need_zig
 
+COMPILERS = ("clang", "gcc", *(["zig"] if WHOLE else []))  # ziglang is 400 MB installed
 NET = random_net("mobilenet")
 PAGE, SMALL_PAGE = 16384, 4096  # memory comes in pages of either size
 SHARED_OBJECT = 3
@@ -93,18 +95,21 @@ def exam():
 
 
 def library(shared: Path, abi: str, compiler: str) -> Path:
-    """The library for one ABI by clang or by a cross gcc, made once."""
-    require(*(("clang", "ld.lld") if compiler == "clang" else (ABIS[abi][2],)))
+    """The library for one ABI by clang, a cross gcc or zig, made once."""
+    if compiler == "zig":
+        need_zig()
+    else:
+        require(*(("clang", "ld.lld") if compiler == "clang" else (ABIS[abi][2],)))
 
     def make(folder: Path) -> None:
         write_package(folder, NET, load_target("universal"), exam())
         (folder / "probe.c").write_text(named(PROBE))
-        link_freestanding(folder, abi, "clang" if compiler == "clang" else ABIS[abi][2], ["probe.c"], optimize="-O0")
+        link_freestanding(folder, abi, ABIS[abi][2] if compiler == "gcc" else compiler, ["probe.c"], optimize="-O0")
 
     return once(shared / f"freestanding-{abi}-{compiler}", make) / f"build/{abi}/lib{NET.name}.so"
 
 
-@pytest.mark.parametrize("compiler", ["clang", "gcc"])
+@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("abi", ABIS)
 def test_a_loader_finds_all_it_needs_and_no_more(abi: str, compiler: str, shared: Path) -> None:
     path = library(shared, abi, compiler)
@@ -126,7 +131,7 @@ def test_a_loader_finds_all_it_needs_and_no_more(abi: str, compiler: str, shared
         assert not elf.flags & HARD_FLOAT
 
 
-@pytest.mark.parametrize("compiler", ["clang", "gcc"])
+@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("abi", ABIS)
 def test_it_shows_the_interface_and_asks_for_threads_alone(abi: str, compiler: str, shared: Path) -> None:
     symbols = Elf(library(shared, abi, compiler).read_bytes()).symbols
