@@ -105,7 +105,7 @@ VOCABULARIES: dict[str, Vocabulary] = {
         Vocabulary(
             "wasm128", ("wasm32",), "defined(__wasm_simd128__)", "", "", "wasm_simd128.h",
             ("int8_lanes_wasm128.h", "int8_wasm128.h", "int8_taps_wasm128.h"),
-            int8=Tile((1,), 1, 8, strip=2, hold="pixels"), float=WASM128, look_up="look_up_portable.h", features=("simd128",),
+            int8=Tile((4, 1), 1, 4, strip=2), float=WASM128, look_up="look_up_portable.h", features=("simd128",),
         ),
     )
 }  # fmt: skip
