@@ -1,6 +1,6 @@
 """Words that the GPU kernels read for each multiplication: does every convolution reach what its tile promises?
 
-    python benchmarks/gpu_loads.py MODEL.onnx ... [--target x86-64] [--precision int8 fp32] [--all] [--matrices]
+    python benchmarks/gpu_loads.py MODEL.onnx ... [--target x86-64] [--precision int8 fp32 fp16] [--all] [--matrices]
 
 Nothing is run: a shader knows how many words all of its invocations read from the arena, the weights and the tensors (a test
 counts them). A line for each convolution and matrix product (with --all for each template kernel): its outputs, millions of MACs,
@@ -23,6 +23,7 @@ import numpy as np
 from edgec.config import BuildConfig
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl, Metal
+from edgec.emit.gpu.half import NO_HALVES, Halves, plan_halves
 from edgec.emit.gpu.kernels_float import float_shader
 from edgec.emit.gpu.kernels_int8 import conv_tile, int8_shader
 from edgec.emit.gpu.matrix import choose_matrix_tile
@@ -43,7 +44,7 @@ PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, 
 
 
 def planned(model: Path, target: Target, precision: str) -> Program:
-    graph = read_model(model, BuildConfig(precision=precision)).graph
+    graph = read_model(model, BuildConfig(precision="int8" if precision == "int8" else "fp32")).graph
     if precision == "int8":
         random = np.random.default_rng(0)
         shapes = {name: graph.types[name].static_shape for name in graph.inputs}
@@ -55,11 +56,11 @@ def planned(model: Path, target: Target, precision: str) -> Program:
     return program
 
 
-def shaders(program: Program, signed: bool) -> Iterator[tuple[TemplateCall, Shader]]:
-    dialect = Glsl(signed)
+def shaders(program: Program, signed: bool, halves: Halves) -> Iterator[tuple[TemplateCall, Shader]]:
+    dialect = Glsl(signed, halves=halves)
     for index, call in enumerate(program.calls):
         if isinstance(call, TemplateCall):
-            shader = int8_shader(program, index, call, dialect) or float_shader(program, index, call, dialect)
+            shader = int8_shader(program, index, call, dialect) or float_shader(program, index, call, dialect, halves)
             if shader is not None:
                 yield call, shader
 
@@ -101,9 +102,11 @@ def line(name: str, outputs: str, macs: int, groups: str, tile: str, loads: int)
     return f"{name[:38]:<40}{outputs:>9}{macs / 1e6:>9.2f}{groups:>12}{tile:>26}{ratio}"
 
 
-def report(program: Program, signed: bool, everything: bool) -> None:
+def report(program: Program, signed: bool, everything: bool, precision: str) -> None:
+    """fp16: fp32 with everything that a GPU can store as halves stored so; two of them are a word."""
     loads = macs = 0
-    for call, shader in shaders(program, signed):
+    halves = plan_halves(program, [True] * len(program.calls)) if precision == "fp16" else NO_HALVES
+    for call, shader in shaders(program, signed, halves):
         outputs = sum(program.buffers[name].max_bytes // program.buffers[name].dtype.bytes for name in call.call.writes)
         groups = f"{math.prod(shader.grid)} x {math.prod(shader.group)}"
         if everything or shader.macs:
@@ -142,7 +145,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--target", default="x86-64")
-    parser.add_argument("--precision", nargs="+", choices=("int8", "fp32"), default=["int8", "fp32"])
+    parser.add_argument("--precision", nargs="+", choices=("int8", "fp32", "fp16"), default=["int8", "fp32"])
     parser.add_argument("--all", action="store_true", help="kernels that multiply nothing too")
     parser.add_argument("--matrices", action="store_true", help="compare with the tiles of Metal's simdgroup matrices (fp32)")
     given = parser.parse_args()
@@ -151,7 +154,7 @@ def main() -> int:
         for precision in given.precision:
             print(f"\n{model.stem} {precision}\n{HEAD}")
             program = planned(model, target, precision)
-            report(program, target.signed_activations, given.all)
+            report(program, target.signed_activations, given.all, precision)
             if given.matrices and precision == "fp32":
                 compare(program)
     return 0
