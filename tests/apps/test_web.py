@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +50,14 @@ def test_a_wrong_answer_fails_the_exam(tmp_path: Path) -> None:
     (tmp_path / "web/digits.wasm").write_bytes(module)
     done = subprocess.run(["node", str(tmp_path / "exam/digits_exam.mjs"), "--json"], capture_output=True, text=True, check=False)
     assert done.returncode == 1 and not json.loads(done.stdout)["weights_passed"]
+
+
+def test_a_package_is_built_by_make_too(tmp_path: Path, needs: Callable[..., None]) -> None:
+    needs("make")
+    copy = tmp_path / "digits"
+    shutil.copytree(digits(), copy, ignore=shutil.ignore_patterns("build", "*.wasm"))
+    done = subprocess.run(["make", "CFLAGS=-O0", "check"], cwd=copy, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "passed: 3 vectors, isa wasm128" in done.stdout, done.stderr[-2000:]
 
 
 def test_a_package_runs_over_arrays_and_is_timed() -> None:

@@ -40,7 +40,9 @@ TEMPLATES = {
     "index.html.j2": "web/index.html",
     "exam.mjs.j2": "exam/{}_exam.mjs",
     "questions.c.j2": "exam/{}_questions.c",
+    "Makefile.j2": "Makefile",
 }
+STACK_BYTES = 65536  # four times what a run takes
 MOST_BOXES = 1000  # that one call can give
 MODULES = {"": "wasm128", "_baseline": "portable"}  # end of a module's name -> the vocabulary in it
 # task -> the methods that ask a model, and the type of what its own one gives
@@ -94,6 +96,7 @@ def _context(app: App, manifest: Mapping[str, object]) -> dict[str, object]:
         "task": app.task,
         "answers": ", ".join(f"tensor_{len(inputs) + _place(app, name)}" for name in (app.task.outputs if app.task else ())),
         "most_boxes": MOST_BOXES,
+        "stack_bytes": STACK_BYTES,
         "picture": picture,
         "methods": methods,
         "types": sorted(
