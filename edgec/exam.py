@@ -23,6 +23,8 @@ from edgec.reference import FloatModel
 
 FLOAT_TOLERANCE = 1e-4  # of the largest magnitude of an output
 NOISE_FACTOR = 4  # a float answer may be off by this many times what ONNX Runtime differs by with and without its optimizations
+HALF_FACTOR = 6  # the same for what rounding to halves makes, of which the computed difference is one example
+ANYTHING = 1e3  # the limit of an answer that says nothing
 USELESS = 0.25  # a GPU's answers with halves that may be this far off say nothing
 SAMPLE_VECTORS, RANDOM_VECTORS = 1, 2
 
@@ -55,21 +57,24 @@ def _half_tolerances(graph: Graph, vectors: Sequence[Arrays], found: Sequence[Se
     """For each vector what its answer may be off by with halves."""
     tolerances = tuple(half_tolerance(graph, vector, answer) for vector, answer in zip(vectors, found, strict=True))
     if min(tolerances) > USELESS:
-        what = f"float16 keeps too little of this network: its answers may be off by {min(tolerances):.0%} of the largest"
+        what = f"float16 keeps too little of this network: its answers may be off by {min(tolerances):.0%} of the largest number"
         raise UsageError(what, where="--gpu-precision", hint="give --calib with real samples to ask about, or build with float32")
-    return tolerances
+    return tuple(min(tolerance, ANYTHING) for tolerance in tolerances)
 
 
 def half_tolerance(graph: Graph, vector: Arrays, answer: Sequence[np.ndarray] | None = None) -> float:
-    """NOISE_FACTOR times what rounding all tensors and weights to halves changes; answer: the float32 one, by default the graph's."""
+    """HALF_FACTOR times what rounding all tensors and weights to halves changes; answer: the float32 one, by default the graph's."""
     exact = FloatModel(graph)(vector) if answer is None else answer
     changed = FloatModel(graph, halves=True)(vector)
-    return max(GPU_TOLERANCE, *(NOISE_FACTOR * _distance(one, other) for one, other in zip(changed, exact, strict=True)))
+    if any(np.isfinite(other).all() and not np.isfinite(one).all() for one, other in zip(changed, exact, strict=True)):
+        return math.inf
+    return max(GPU_TOLERANCE, *(HALF_FACTOR * _distance(one, other) for one, other in zip(changed, exact, strict=True)))
 
 
 def invented_tolerance(graph: Graph) -> float:
     """half_tolerance of what a host invents when it compares the GPU with the processor (runtimes/gpu/verify.h)."""
-    return half_tolerance(graph, {name: _invented(graph.types[name].static_shape, graph.dtype(name)) for name in graph.inputs})
+    invented = {name: _invented(graph.types[name].static_shape, graph.dtype(name)) for name in graph.inputs}
+    return min(half_tolerance(graph, invented), ANYTHING)
 
 
 def _invented(shape: tuple[int, ...], kind: DType) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 
 from edgec.export import to_onnx
-from edgec.halves import rounded
+from edgec.export.halves import rounded
 from edgec.ir.graph import Graph
 
 
@@ -17,7 +17,7 @@ class FloatModel:
 
     file: the file that `graph` was imported from; it is what runs, so that a fault of the import shows. Where there is none, or ONNX
     Runtime does not take it (an operator it lacks), the graph runs; `from_file` tells. optimize: let ONNX Runtime fuse and reorder.
-    halves: the graph runs as float16 storage would have it, see edgec/halves.py.
+    halves: the graph runs as float16 storage would have it, see edgec/export/halves.py.
     """
 
     def __init__(self, graph: Graph, file: Path | None = None, *, optimize: bool = True, halves: bool = False) -> None:

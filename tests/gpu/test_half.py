@@ -13,6 +13,7 @@ from onnx import helper
 
 from edgec.config import configure
 from edgec.emit.constants import layout_constants
+from edgec.emit.gpu.choice import GPU_TOLERANCE
 from edgec.emit.gpu.dialect import Dialect, Glsl, Metal
 from edgec.emit.gpu.half import LARGEST, STRETCH, Halves, plan_halves
 from edgec.emit.gpu.kernels_float import float_shader
@@ -20,9 +21,9 @@ from edgec.emit.gpu.memory import io_offsets
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders_or_reasons
 from edgec.errors import UsageError
-from edgec.exam import half_tolerance
+from edgec.exam import USELESS, half_tolerance, write_exam
 from edgec.export import to_onnx
-from edgec.halves import rounded
+from edgec.export.halves import rounded
 from edgec.oracle import Evaluator
 from edgec.preparation import prepare
 from edgec.program.kernels import PoolAverageFloat
@@ -254,3 +255,17 @@ def test_a_wrong_answer_is_beyond_the_tolerance() -> None:
     inputs = samples_of(net.original)[0]
     got = run_on_lavapipe(program_of(net, TARGET), inputs, "half_math", ("((sum) * (scale))", "((sum) * (scale) * 1.1f)"))
     assert max(differences(net, inputs, got)) > half_tolerance(net.graph, inputs)
+
+
+def test_a_network_that_loses_itself_in_halves_is_refused() -> None:
+    """Its sums are differences of large numbers."""
+    net = random_float_net("resnet")
+    inputs = samples_of(net.original)[0]
+    program = program_of(net, TARGET)
+    sharp = write_exam(net.original, net.graph, program, None, 0, gpu_halves=True)
+    assert all(GPU_TOLERANCE <= tolerance < USELESS for tolerance in sharp.on_gpu)
+    for name in [name for name, array in net.graph.constants.items() if array.dtype == np.float32 and array.ndim == 1]:
+        net.graph.constants[name] = net.graph.constants[name] + np.float32(1e5)
+    assert half_tolerance(net.graph, inputs) > USELESS
+    with pytest.raises(UsageError, match="float16 keeps too little"):
+        write_exam(net.graph, net.graph, program, None, 0, gpu_halves=True)

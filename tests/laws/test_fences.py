@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "comparison": {"errors"},
     "package": {"errors", "interface", "targets", "devices"},
     "reference": {"ir", "export"},
-    "exam": {"emit", "export", "interface", "ir", "oracle", "program", "quant", "reference"},
+    "exam": {"emit", "errors", "export", "interface", "ir", "oracle", "program", "quant", "reference"},
     "tasks": {"config", "emit", "errors", "ir"},
     "applications": {"config", "emit", "errors", "program", "quant", "targets"},
     "evaluation": {"comparison", "config", "errors", "package", "pipeline", "preparation", "quant"},
