@@ -104,3 +104,9 @@ def test_packed_code_is_unpacked_by_the_host_to_the_same_words(tmp_path: Path) -
     command = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "unpack.c", "-o", "unpack"]
     subprocess.run(command, cwd=tmp_path, check=True)
     assert subprocess.run([tmp_path / "unpack"], capture_output=True, check=True).stdout == b"".join(codes)
+
+
+def test_what_is_no_spirv_is_not_packed() -> None:
+    for end in (0, 3 << 16):
+        with pytest.raises(ValueError, match="empty or longer than its module"):
+            packed(struct.pack("<6I", 0x07230203, 0x10000, 0, 9, 0, end))

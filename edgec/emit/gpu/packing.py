@@ -17,13 +17,15 @@ OPCODES, OPERANDS = 128, 8  # what the unpacker remembers: opcodes and places ar
 
 
 def packed(code: bytes) -> bytes:
-    """Of a whole little-endian module."""
+    """Of a whole little-endian module. ValueError for anything else."""
     words = struct.unpack(f"<{len(code) // 4}I", code)
     last: defaultdict[tuple[int, int], int] = defaultdict(int)
     numbers: list[int] = list(words[:_HEADER_WORDS])
     place = _HEADER_WORDS
     while place < len(words):
         opcode, count = words[place] & 0xFFFF, (words[place] >> 16) - 1
+        if not 0 <= count < len(words) - place:
+            raise ValueError("an instruction of SPIR-V that is empty or longer than its module")
         numbers.append(opcode * 8 + min(count, 7))
         if count >= 7:
             numbers.append(count - 7)
