@@ -18,13 +18,14 @@ STACK_BYTES = 65536  # four times what a run takes; below the data, so that a st
 # end of the module's name -> flags of its sources; engines that have SIMD128 have the instructions that copy, too
 MODULES = {"": ("-msimd128", "-mbulk-memory"), "_baseline": ("-mno-simd128", "-mno-bulk-memory")}
 FREESTANDING = ("-std=c99", "-ffunction-sections", "-fvisibility=hidden", "-nostdlibinc", "-Isrc/web", "-Iinclude", "-Isrc", "-Iexam")
-LINKING = ("-nostdlib", "-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", "-Wl,--stack-first", f"-Wl,-z,stack-size={STACK_BYTES}")
+LINKING = ("-nostdlib", "-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", f"-Wl,-z,stack-size={STACK_BYTES}")
+STACK_FIRST = "-Wl,--stack-first"  # zig does so by itself, and does not know the words
 
 
 def compile_web(directory: Path, target: Target, cc: str | None = None, optimize: str = "-O3", extra_flags: Sequence[str] = ()) -> Built:
     """What build.compile_package does, for packages of the form `web`. The exam is a program of Node's."""
     compiler = find_compiler(target, cc)
-    _check_linker(compiler)
+    _check_linker(compiler, directory)
     facts = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
     name, out = facts["name"], directory / "build"
     out.mkdir(exist_ok=True)
@@ -46,14 +47,13 @@ def compile_web(directory: Path, target: Target, cc: str | None = None, optimize
     return Built(program, None, tuple(directory / path for path in made), compiler)
 
 
-def _check_linker(compiler: Compiler) -> None:
+def _check_linker(compiler: Compiler, directory: Path) -> None:
     """clang calls wasm-ld, which is a package of its own in most systems; zig brings it."""
-    folder = Path(compiler.command[0]).parent
-    if compiler.is_zig or shutil.which("wasm-ld") or any(folder.glob("wasm-ld*")):
+    if compiler.is_zig:
         return
-    words = call([*compiler.command, "-print-prog-name=wasm-ld"], compiler, folder, "wasm-ld").strip()
-    if shutil.which(words) is None:
-        hint = "apt install lld, or pip install 'edgec[zig]', or --no-compile to leave the sources"
+    linker = call([*compiler.command, "-print-prog-name=wasm-ld"], compiler, directory, "wasm-ld").strip()
+    if shutil.which(linker) is None:
+        hint = "apt install lld, or name another compiler with --cc, or --no-compile to leave the sources"
         raise ToolchainError("clang's linker for WebAssembly, wasm-ld, is missing", where=" ".join(compiler.command), hint=hint)
 
 
@@ -70,5 +70,6 @@ def _compile(compiler: Compiler, directory: Path, sources: Sequence[str], flags:
 
 
 def _link(compiler: Compiler, directory: Path, objects: Sequence[str], result: str) -> None:
-    call([*compiler.command, *LINKING, "-o", result, *objects], compiler, directory, result)
+    flags = LINKING if compiler.is_zig else (*LINKING, STACK_FIRST)
+    call([*compiler.command, *flags, "-o", result, *objects], compiler, directory, result)
     (directory / result).chmod(0o644)  # linkers take it for a program

@@ -6,12 +6,16 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from edgec.errors import ToolchainError
 from edgec.package import Package
+from edgec.targets import load_target
+from edgec.toolchain import compile_package
 from tests.apps.webs import DIGITS, digits, node
 
 IMAGE = "const image = new Float32Array(m.Digits.inputs.image.elements).map((_, i) => (i % 17) / 16);"
@@ -58,6 +62,30 @@ def test_a_package_is_built_by_make_too(tmp_path: Path, needs: Callable[..., Non
     shutil.copytree(digits(), copy, ignore=shutil.ignore_patterns("build", "*.wasm"))
     done = subprocess.run(["make", "CFLAGS=-O0", "check"], cwd=copy, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "passed: 3 vectors, isa wasm128" in done.stdout, done.stderr[-2000:]
+
+
+def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without clang, and with a clang that has no linker for WebAssembly."""
+    package, target = digits(), load_target("wasm")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    with pytest.raises(ToolchainError, match="no C compiler for target wasm") as caught:
+        compile_package(package, replace(target, zig_triple=""))
+    assert "apt install clang lld" in (caught.value.hint or "")
+    fake = tmp_path / "clang"
+    fake.write_text('#!/bin/sh\ncase "$*" in *-dumpmachine*) echo wasm32-unknown-unknown;; *) echo wasm-ld;; esac\n', encoding="utf-8")
+    fake.chmod(0o755)
+    with pytest.raises(ToolchainError, match="wasm-ld, is missing") as caught:
+        compile_package(package, target)
+    assert "apt install lld" in (caught.value.hint or "")
+
+
+def test_the_page_of_documentation_runs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "web.md").read_text(encoding="utf-8")
+    first = page.split("```js\n")[1].split("```")[0]
+    code = "\n".join(line for line in first.splitlines() if not line.startswith("import"))
+    printed = node(digits(), f"const {{ Digits }} = m; console.log = (...words) => process.stdout.write(JSON.stringify(words));\n{code}")
+    assert printed == [10, "wasm128"]
 
 
 def test_a_package_runs_over_arrays_and_is_timed() -> None:
