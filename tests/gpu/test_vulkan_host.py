@@ -298,7 +298,7 @@ def test_a_card_comes_before_a_part_of_the_processor_and_software_last(program: 
 
 def test_memory_of_another_kind_is_taken_when_the_best_is_used_up(program: Path, fake: Path) -> None:
     plain = Told(program, fake, "start")
-    assert plain.counts["memory_3"] == 1 and plain.counts["memory_2"] == 3, "weights near the GPU, the rest, and where code is unpacked, quick to read"
+    assert plain.counts["memory_3"] == 1 and plain.counts["memory_2"] == 3, "weights near the GPU, the rest and unpacked code quick to read"
     short = Told(program, fake, "start", FAULTS="memory 3:-2,memory 2:-2:2")
     assert short.lines == [f"start {OK}"] and short.clean and short.counts["memory_1"] >= 1
 
