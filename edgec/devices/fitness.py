@@ -21,6 +21,7 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "dotprod": ("asimddp",),
     "i8mm": ("asimddp", "i8mm"),
     "neon32": ("neon",),
+    "wasm128": ("simd128",),  # of engines, which take another module where they lack it
 }
 _SAME = {"neon": "asimd"}  # 64-bit kernels say asimd to 32-bit programs too
 # what a device tree calls a board -> its target; the first that is found

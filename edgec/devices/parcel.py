@@ -79,6 +79,10 @@ def open_parcel(directory: Path) -> Parcel:
     name = manifest.name
     if name in _TAKEN:
         raise UsageError(f"a package on a board cannot be called {name!r}", where=str(directory), hint="build it with another --name")
+    if manifest.arch == "wasm32":
+        raise DeviceError(
+            "a package for the web runs in browsers and in Node, not on boards", where=str(directory), hint="copy its folder web"
+        )
     program = f"build/{name}_exam"
     if not (directory / program).is_file():
         hint = "build it without --no-compile, or run `make` in it, where the target can be linked"

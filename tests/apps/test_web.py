@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgec.errors import ToolchainError
+from edgec.devices.parcel import open_parcel
+from edgec.errors import DeviceError, ToolchainError
 from edgec.package import Package
 from edgec.targets import load_target
 from edgec.toolchain import compile_package
@@ -78,6 +79,11 @@ def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ToolchainError, match="wasm-ld, is missing") as caught:
         compile_package(package, target)
     assert "apt install lld" in (caught.value.hint or "")
+
+
+def test_it_is_not_for_boards() -> None:
+    with pytest.raises(DeviceError, match="runs in browsers and in Node"):
+        open_parcel(digits())
 
 
 def test_the_page_of_documentation_runs() -> None:
