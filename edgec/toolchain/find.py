@@ -16,7 +16,7 @@ from edgec.errors import Problem, ToolchainError
 from edgec.targets import EVERYWHERE, HOST, Target, load_target
 
 # What `cc -dumpmachine` begins with
-_PREFIXES = {
+PREFIXES = {
     "x86_64": ("x86_64", "amd64"),
     "aarch64": ("aarch64", "arm64"),
     "armv7": ("arm", "thumb"),
@@ -99,7 +99,7 @@ def _required(command: str, target: Target) -> Compiler:
     if not words or shutil.which(words[0]) is None:
         hint = "name one that is installed, or --no-compile to leave the sources"
         raise ToolchainError(f"no such compiler: {command}", where="--cc", hint=hint)
-    machine = _machine(tuple(words)) or "an unknown processor"
+    machine = machine_of(tuple(words)) or "an unknown processor"
     raise ToolchainError(f"{command} makes code for {machine}, not {target.arch}", where="--cc", hint=_hint(target))
 
 
@@ -107,14 +107,14 @@ def _named(command: str, target: Target, origin: str) -> Compiler | None:
     """`command` as a Compiler, when it is there and makes code for the target's processor."""
     words = tuple(shlex.split(command, posix=os.name != "nt"))
     program = shutil.which(words[0]) if words else None
-    if program is None or (target.arch not in EVERYWHERE and not _machine(words).startswith(_PREFIXES[target.arch])):
+    if program is None or (target.arch not in EVERYWHERE and not machine_of(words).startswith(PREFIXES[target.arch])):
         return None
     if Path(words[0]).name != words[0]:  # compilers are started in the package's folder
         words = (str(Path(program).absolute()), *words[1:])
     return Compiler(words, (_archiver(program),), origin)
 
 
-def _machine(words: tuple[str, ...]) -> str:
+def machine_of(words: tuple[str, ...]) -> str:
     """What the compiler says it compiles for; a `-target` given to it decides in clang and zig."""
     done = subprocess.run([*words, "-dumpmachine"], capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ from pathlib import Path
 from edgec.errors import Problem, ToolchainError, UsageError, did_you_mean
 from edgec.resources import resource
 from edgec.toolchain.call import call, optimization
-from edgec.toolchain.find import Compiler
+from edgec.toolchain.find import PREFIXES, Compiler, machine_of
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Abi:
     """A processor and how its functions are called. The triples make compilers use no more than the ABI; no system's headers are read."""
 
     name: str
+    arch: str  # as Target.arch
     clang: str  # -target of clang and of the NDK's
     zig: str  # -target of zig; for Android it calls functions that are not there, or has no NEON
     gcc: str  # the cross compiler of distributions
@@ -38,18 +40,18 @@ ABIS = {
     for abi in (
         # the names that Android has
         Abi(
-            "arm64-v8a", "aarch64-linux-android21", "aarch64-linux-musl", "aarch64-linux-gnu-gcc",
+            "arm64-v8a", "aarch64", "aarch64-linux-android21", "aarch64-linux-musl", "aarch64-linux-gnu-gcc",
             gcc_flags=("-mno-outline-atomics",), clang_flags=("-mno-outline-atomics",), zig_flags=("-mno-outline-atomics",),
         ),
         Abi(
-            "armeabi-v7a", "armv7a-linux-androideabi21", "arm-linux-musleabihf", "arm-linux-gnueabihf-gcc",
+            "armeabi-v7a", "armv7", "armv7a-linux-androideabi21", "arm-linux-musleabihf", "arm-linux-gnueabihf-gcc",
             gcc_flags=(*_ARM, "-mthumb", "-mfloat-abi=softfp"), clang_flags=(*_ARM, "-mthumb", "-mfloat-abi=softfp"),
             zig_flags=(*_ZIG_ARM, "-mfloat-abi=softfp"),
         ),
-        Abi("x86_64", "x86_64-linux-android21", "x86_64-linux-musl", "x86_64-linux-gnu-gcc"),
+        Abi("x86_64", "x86_64", "x86_64-linux-android21", "x86_64-linux-musl", "x86_64-linux-gnu-gcc"),
         # 32-bit ARM Linux, which passes floats in floating-point registers
         Abi(
-            "armhf", "armv7a-linux-gnueabihf", "arm-linux-musleabihf", "arm-linux-gnueabihf-gcc",
+            "armhf", "armv7", "armv7a-linux-gnueabihf", "arm-linux-musleabihf", "arm-linux-gnueabihf-gcc",
             gcc_flags=(*_ARM, "-mthumb"), clang_flags=(*_ARM, "-mthumb", "-mfloat-abi=hard"), zig_flags=_ZIG_ARM,
         ),
     )
@@ -95,13 +97,14 @@ def link_freestanding(
     words = [*COMPILING, *optimization(compiler, optimize), f"-I{own}", "-Iinclude", "-Isrc", *flags]
     whole = [*_core(name, facts, directory), f"src/{name}_pool.c", *sources, str(own / "memory.c"), str(own / "arm.c")]
 
-    def compile_one(source: str) -> str:
-        made = f"{out}/{Path(source).stem}.o"
+    def compile_one(numbered: tuple[int, str]) -> str:
+        index, source = numbered
+        made = f"{out}/{index}_{Path(source).stem}.o"  # packages may be called as our own files are
         call([*compiler.command, *words, "-c", source, "-o", made], compiler, directory, source)
         return made
 
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as workers:
-        objects = list(workers.map(compile_one, whole))
+        objects = list(workers.map(compile_one, enumerate(whole)))
     named = f"-Wl,-soname,{Path(library).name}"
     call([*compiler.command, *LINKING, named, "-o", library, *objects], compiler, directory, library)
     (directory / library).chmod(0o644)  # linkers take it for a program
@@ -114,7 +117,7 @@ def find_freestanding(abi: str, cc: str | None = None) -> Compiler:
     if cc == "zig":
         return _zig(known)
     if cc:
-        words = tuple(cc.split())
+        words = tuple(shlex.split(cc))
         if not words or shutil.which(words[0]) is None:
             raise ToolchainError(f"no such compiler: {cc}", where="--cc", hint="name one that is installed")
         return _clang(words, known, "--cc") if "clang" in Path(words[0]).name else _gcc(words, known, "--cc")
@@ -149,6 +152,10 @@ def _gcc(words: tuple[str, ...], abi: Abi, origin: str) -> Compiler:
     GNU ld puts other data right behind what becomes read-only, so that must end with a page of 16 KiB. lld never does, and would
     count memory to it that is not there.
     """
+    machine = machine_of(words)
+    if not machine.startswith(PREFIXES[abi.arch]):
+        what = f"{' '.join(words)} makes code for {machine or 'an unknown processor'}, not {abi.arch}"
+        raise ToolchainError(what, where=origin, hint=f"name {abi.gcc}, or a clang where lld is installed")
     folder = Path(shutil.which(words[0]) or words[0])
     place = Compiler(words, ("ar",), origin)
     own = call([*words, "-print-file-name=include"], place, folder.parent, words[0]).strip()

@@ -194,10 +194,13 @@ def test_equal_packages_give_equal_libraries(shared: Path, tmp_path: Path) -> No
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    require("gcc")
     with pytest.raises(UsageError, match="did you mean 'arm64-v8a'"):
         link_freestanding(tmp_path, "arm64-v8")
     with pytest.raises(ToolchainError, match="no such compiler"):
         link_freestanding(tmp_path, "x86_64", "no-such-cc")
+    with pytest.raises(ToolchainError, match="not aarch64"):
+        link_freestanding(tmp_path, "arm64-v8a", "gcc")
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setattr(freestanding, "find_spec", lambda name: None)
     with pytest.raises(ToolchainError, match="ANDROID_NDK_HOME") as caught:
