@@ -12,7 +12,7 @@ from edgec.emit.gpu.half import Halves
 from edgec.emit.gpu.memory import Place, io_offsets, places
 from edgec.emit.gpu.schedule import schedule
 from edgec.emit.gpu.shaders import shaders
-from edgec.emit.gpu.views import View, views_of
+from edgec.emit.gpu.views import views_of
 from edgec.ir.types import DType
 from edgec.lower.plan import plan
 from edgec.program.expr import FLOAT, const, load, var
@@ -127,8 +127,8 @@ def test_views_are_hulls_from_aligned_starts_and_calls_wait_by_them() -> None:
     for name, start in (("a", 0), ("b", 320), ("c", 1024), ("d", 320 + 64)):
         program.place(name, start)
     first, second = (views_of(program, index, places(program))[0] for index in (0, 1))
-    assert first.bindings == (View("arena", 0, 64), View("arena", 256, 128), View("weights"), View("io"))
-    assert second.arena_written == View("arena", 256, 192) and second.arena_read == View("arena", 1024, 64)
+    assert first.bindings == (Place("arena", 0, 64), Place("arena", 256, 128), Place("weights"), Place("io"))
+    assert second.arena_written == Place("arena", 256, 192) and second.arena_read == Place("arena", 1024, 64)
     assert second.must_follow(first) and barriers(program) == [1], "drivers see that both write from byte 256 on"
     program.place("d", 512)
     assert barriers(program) == []
@@ -149,7 +149,7 @@ def test_tensors_of_the_callers_have_a_view_of_their_own() -> None:
     program.place("a", 0), program.place("b", 256)
     found = [views_of(program, index, places(program))[0] for index in range(4)]
     assert [views.writes_io for views in found] == [False, True, False, True]
-    assert found[0].io == View("io", 0, 64) and found[1].io == View("io", 0, 128), "y lies at 64"
+    assert found[0].io == Place("io", 0, 64) and found[1].io == Place("io", 0, 128), "y lies at 64"
     assert found[3].must_follow(found[1]) and found[2].must_follow(found[1]) and not found[2].must_follow(found[0])
 
 
@@ -158,13 +158,5 @@ def test_halves_are_seen_where_they_are_stored() -> None:
     program.place("a", 0), program.place("b", 512)
     halves = Halves(tensors=frozenset("ab"), arena_start=1024, arena_bytes=512)
     as_float, as_half = views_of(program, 1, places(program, halves), halves)
-    assert (as_float.arena_read, as_float.arena_written) == (View("arena", 0, 64), View("arena", 512, 64))
-    assert (as_half.arena_read, as_half.arena_written) == (View("arena", 1024, 32), View("arena", 1280, 32))
-
-
-def test_places_with_a_stride_meet_where_their_parts_do() -> None:
-    some, other, wide = (Place("arena", start, 100, 16, width) for start, width in ((0, 8), (24, 8), (12, 8)))
-    assert not some.overlaps(other) and not other.overlaps(some)
-    assert some.overlaps(wide) and wide.overlaps(some) and other.overlaps(wide)
-    assert some.overlaps(Place("arena", 8, 1)) and some.overlaps(Place("arena", 24, 100, 12, 2))
-    assert not some.overlaps(Place("io", 0, 100))
+    assert (as_float.arena_read, as_float.arena_written) == (Place("arena", 0, 64), Place("arena", 512, 64))
+    assert (as_half.arena_read, as_half.arena_written) == (Place("arena", 1024, 32), Place("arena", 1280, 32))

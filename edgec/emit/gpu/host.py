@@ -10,12 +10,12 @@ from edgec.emit.c_text import float_literal
 from edgec.emit.gpu.choice import EVERYTHING, Choice
 from edgec.emit.gpu.dialect import Dialect, Glsl, Metal
 from edgec.emit.gpu.half import NO_HALVES, Halves, plan_halves
-from edgec.emit.gpu.memory import ALIGNMENT, io_offsets, places
+from edgec.emit.gpu.memory import ALIGNMENT, Place, io_offsets, places
 from edgec.emit.gpu.schedule import Schedule, schedule
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import is_quantized, shaders_or_reasons
 from edgec.emit.gpu.variants import FEATURES, VARIANTS
-from edgec.emit.gpu.views import View, has_halves, views_of
+from edgec.emit.gpu.views import has_halves, views_of
 from edgec.ir.types import DType
 from edgec.program.program import Program
 from edgec.targets import Target
@@ -112,7 +112,7 @@ def gpu_context(program: Program, plan: GpuPlan | None, arena_bytes: int, weight
     }
 
 
-def _bound(view: View) -> dict[str, int]:
+def _bound(view: Place) -> dict[str, int]:
     """A binding is never empty: of what a shader does not use it has a word."""
     return {"offset": view.offset, "bytes": max(view.bytes, 4)}
 

@@ -15,21 +15,15 @@ REGIONS = {Kind.ARENA: "arena", Kind.CONSTANT: "weights", Kind.INPUT: "io", Kind
 
 @dataclass(frozen=True)
 class Place:
-    """Bytes [offset, offset + bytes) of a region; with a stride, only the first `width` of every `stride` bytes."""
+    """Bytes [offset, offset + bytes) of a region."""
 
     region: str
-    offset: int
-    bytes: int
-    stride: int = 0
-    width: int = 0
+    offset: int = 0
+    bytes: int = 0
 
     def overlaps(self, other: Place) -> bool:
-        if self.region != other.region or self.offset >= other.offset + other.bytes or other.offset >= self.offset + self.bytes:
-            return False
-        if not self.stride or self.stride != other.stride:
-            return True
-        apart = (other.offset - self.offset) % self.stride
-        return apart < self.width or apart + other.width > self.stride
+        apart = self.offset >= other.offset + other.bytes or other.offset >= self.offset + self.bytes
+        return self.region == other.region and not apart
 
 
 def io_offsets(program: Program) -> dict[str, int]:

@@ -1,7 +1,8 @@
 """The part of each region that a shader sees: Vulkan binds buffers by ranges, and drivers order shaders by them.
 
-A shader reads the arena through one view and writes it through another; the weights and the caller's tensors (io) it sees through one
-each. A view is the hull of all bytes that the call uses that way, from a multiple of 256 on: no device wants more of a start.
+A shader reads the arena through one view and writes it through another; the weights and the caller's tensors (io) it sees through one each.
+A view is the hull of all bytes that the call uses that way, from a multiple of 256 on: no device wants more of a start. It has no bytes in
+a region that the shader does not use.
 """
 
 from __future__ import annotations
@@ -21,31 +22,18 @@ _WORD = 4
 
 
 @dataclass(frozen=True)
-class View:
-    """Bytes [offset, offset + bytes) of a region; none of a region that the shader does not use."""
-
-    region: str
-    offset: int = 0
-    bytes: int = 0
-
-    def overlaps(self, other: View) -> bool:
-        apart = self.offset >= other.offset + other.bytes or other.offset >= self.offset + self.bytes
-        return self.region == other.region and not apart
-
-
-@dataclass(frozen=True)
 class Views:
     """In the order of the prelude's bindings. in_place: bytes of the arena are both read and written."""
 
-    arena_read: View
-    arena_written: View
-    weights: View
-    io: View
+    arena_read: Place
+    arena_written: Place
+    weights: Place
+    io: Place
     writes_io: bool
     in_place: bool
 
     @property
-    def bindings(self) -> tuple[View, ...]:
+    def bindings(self) -> tuple[Place, ...]:
         return self.arena_read, self.arena_written, self.weights, self.io
 
     def must_follow(self, earlier: Views) -> bool:
@@ -99,10 +87,10 @@ def _loaded(item: LoopCall) -> Iterable[str]:
             yield from (part.buffer for part in walk(expression) if isinstance(part, Load))
 
 
-def _hull(region: str, some: Iterable[Place]) -> View:
+def _hull(region: str, some: Iterable[Place]) -> Place:
     places = [place for place in some if place.region == region and place.bytes]
     if not places:
-        return View(region)
+        return Place(region)
     start = min(place.offset for place in places) // ALIGNMENT * ALIGNMENT
     end = -(-max(place.offset + place.bytes for place in places) // _WORD) * _WORD
-    return View(region, start, end - start)
+    return Place(region, start, end - start)
