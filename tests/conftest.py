@@ -45,6 +45,7 @@ PROGRAMS = {
     "wasm-ld": "lld",
     "node": "nodejs",
     "tsc": "node-typescript",
+    "pkg-config": "pkg-config",
 }
 
 

@@ -6,7 +6,7 @@ packages="gcc g++ clang lld libc6-dev qemu-user libsimde-dev cmake make valgrind
   gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross
   gcc-riscv64-linux-gnu g++-riscv64-linux-gnu libc6-dev-riscv64-cross
   gobjc glslang-tools glslc spirv-tools mesa-vulkan-drivers vulkan-validationlayers libvulkan1 libvulkan-dev
-  openssh-server openssh-client iproute2 iptables adb chromium faketime lld nodejs node-typescript wasi-libc libclang-rt-14-dev-wasm32"
+  openssh-server openssh-client iproute2 iptables adb chromium faketime lld pkg-config nodejs node-typescript wasi-libc libclang-rt-14-dev-wasm32"
 if ! command -v dpkg-query >/dev/null 2>&1; then
   echo "tests/setup.sh installs nothing here: it knows Debian's packages only"
   exit 0

@@ -28,6 +28,13 @@ ABI_VERSION = 2
 INT8_CONTRACT = 1
 STACK_BYTES = 16384
 WEIGHTS = ("incbin", "c", "bin")
+# what an installation is found by: path in packaging/ -> template
+PACKAGING = {
+    "{}Config.cmake": "config.cmake.j2",
+    "{}ConfigVersion.cmake": "version.cmake.j2",
+    "{}Targets.cmake": "targets.cmake.j2",
+    "{}.pc.in": "pc.j2",
+}
 STATUSES = (
     ("OK", "done"),
     ("BAD_ARGUMENT", "a pointer is NULL or a number is out of its range"),
@@ -79,6 +86,7 @@ def emit_sources(
         f"src/{name}_weights.c": c_source(f"{name}_weights", blob, "weights and tables"),
         "CMakeLists.txt": render_template("CMakeLists.txt.j2", context),
         "Makefile": render_template("Makefile.j2", context),
+        **{f"packaging/{path.format(name)}": render_template(template, context) for path, template in PACKAGING.items()},
     }
     if plan is not None:
         files |= _gpu_files(program.name, plan, context)
