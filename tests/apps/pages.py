@@ -16,16 +16,23 @@ OPTIONS = (
     "--disable-sync --disable-dev-shm-usage --hide-scrollbars --window-size=800,600 --dump-dom"
 )
 PATIENCE = 60  # seconds until a page that says nothing is looked at as it is
-# A browser looks at a page when all its pictures have come: the last one comes when the page has an answer.
-WATCH = b"""
+# A browser looks at a page when all its pictures have come: the last one comes when the page has an answer, and the test's own code too.
+WATCH = """
 <img src="/wait" alt="">
 <script type="module">
   const output = document.querySelector("output");
-  const look = () => {
-    if (!["loading", "ready"].includes(output.textContent)) fetch("/done");
+  const answered = new Promise((resolve) => {
+    const look = () => !["loading", "ready"].includes(output.textContent) && resolve();
+    new MutationObserver(look).observe(output, { childList: true });
+    look();
+  });
+  const more = document.body.appendChild(document.createElement("pre"));
+  const own = async () => {
+    CODE
   };
-  new MutationObserver(look).observe(output, { childList: true });
-  look();
+  more.textContent = JSON.stringify(await own().catch(String));
+  await answered;
+  await fetch("/done");
 </script>
 """
 
@@ -35,8 +42,8 @@ class Handler(SimpleHTTPRequestHandler):
 
     extensions_map: ClassVar = {**SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript", ".wasm": "application/wasm"}
 
-    def __init__(self, answered: threading.Event, *arguments: object, directory: str) -> None:
-        self._answered = answered
+    def __init__(self, answered: threading.Event, code: str, *arguments: object, directory: str) -> None:
+        self._answered, self._code = answered, code
         super().__init__(*arguments, directory=directory)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
@@ -48,7 +55,7 @@ class Handler(SimpleHTTPRequestHandler):
         if path != "/index.html":
             super().do_GET()
             return
-        content = (Path(self.directory) / "index.html").read_bytes() + WATCH
+        content = (Path(self.directory) / "index.html").read_bytes() + WATCH.replace("CODE", self._code).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
@@ -60,9 +67,9 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The address of a server on this machine that gives the folder's files."""
-    handler = functools.partial(Handler, threading.Event(), directory=str(folder))
+def served(folder: Path, code: str = "") -> Iterator[str]:
+    """The address of a server on this machine that gives the folder's files. What `code` returns is in the page's <pre>, as JSON."""
+    handler = functools.partial(Handler, threading.Event(), code, directory=str(folder))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()

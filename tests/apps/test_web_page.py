@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import subprocess
 from collections.abc import Callable
@@ -45,6 +46,23 @@ export const none = (model: Digits) => model.run(inputs).logit;
 export const option = (model: Digits) => model.classify(inputs, { top: 3 });
 """
 
+# What a worker answers beside the model itself, and its errors
+WORKER = """
+const { Digits } = await import("./digits.mjs"), { DigitsWorker } = await import("./digits_worker.mjs");
+const model = await Digits.load(), worker = await DigitsWorker.load("digits_baseline.wasm");
+const image = new Float32Array(64).map((_, i) => i % 16);
+const canvas = Object.assign(document.createElement("canvas"), { width: 20, height: 30 });
+canvas.getContext("2d").fillRect(5, 0, 5, 20);
+const asked = await worker.run({ image }), seen = await worker.classify(canvas);
+const alike = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+const same = alike(asked, model.run({ image })) && alike(seen, model.classify(canvas));
+const caught = (promise) => promise.then(() => "nothing", (error) => `${error.constructor.name}: ${error.message}`);
+const wrong = await caught(worker.run({})), number = await caught(worker.classify({ image }, { most: 0 }));
+const late = caught(worker.run({ image }));
+worker.close();
+return [same, wrong, number, await caught(worker.run({ image })), await late, await caught(DigitsWorker.load("nothing.wasm"))];
+"""
+
 
 def picture(folder: Path) -> str:
     """One of the digits as a picture of its own size in `folder`, and which one."""
@@ -58,13 +76,17 @@ def test_the_page_shows_what_a_picture_is(needs: Callable[..., None], tmp_path: 
     needs("chromium")
     web = digits() / "web"
     digit = picture(web)
-    with served(web) as address:
+    with served(web, WORKER) as address:
         document, shot = browse(f"{address}/index.html?picture=picture.png", tmp_path)
     (answer,) = re.findall(r"<output[^>]*>([^<]*)</output>", document)
     lines = html.unescape(answer).splitlines()
     assert lines[0].startswith(f'digit {digit} \u2603"</script>: '), "the best label, as it is written"
     assert len(lines) == 6 and lines[-1].endswith(" ms")
     assert [float(line.split()[-2]) for line in lines[:5]] == sorted((float(line.split()[-2]) for line in lines[:5]), reverse=True)
+    (worker,) = re.findall(r"<pre>([^<]*)</pre>", document)
+    same, wrong, number, closed, waiting, missing = json.loads(html.unescape(worker))
+    assert same and wrong == "TypeError: image is missing" and number == "RangeError: most must be a whole number from 1 to 2147483647"
+    assert closed == waiting == "ModelError: the model is closed" and missing.startswith("ModelError: cannot load ")
     colors = np.asarray(Image.open(shot).convert("RGB")).reshape(-1, 3)
     assert len(np.unique(colors, axis=0)) > 20, "the page is blank"
 
