@@ -14,8 +14,10 @@ from typing import Any
 from edgec.applications import describe_app
 from edgec.config import BuildConfig
 from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
+from edgec.emit.apps.cpp import cpp_files
 from edgec.emit.apps.forms import form_files
 from edgec.emit.apps.tasks import task_facts, task_files
+from edgec.emit.apps.wheel import wheel_files
 from edgec.emit.gpu.choice import Choice
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
 from edgec.errors import EdgecError, UsageError
@@ -41,6 +43,7 @@ from edgec.targets import Target
 from edgec.tasks import find_task
 from edgec.toolchain import compile_package, compile_shaders
 from edgec.version import __version__
+from edgec.wheel import make_wheels, wheel_paths
 
 Progress = Callable[[str, int, int], None]  # stage, steps done, steps in all (0: not known)
 
@@ -82,14 +85,22 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
             files |= {"model.int8.onnx": int8_model(quantized), "calibration.json": json_bytes(quantized.calibration)}
         if task is not None:
             files |= task_files(program, task, labels)
+        if not program.sizes:
+            files |= cpp_files(describe_app(program, target, config, files, task, labels), files)
         if target.form:
             files |= form_files(target.form, describe_app(program, target, config, files, task, labels), files)
-        meaning = task_facts(task, labels) if task is not None else {}
-        finish_manifest(files, _facts(model, loaded, program, quantized, config) | meaning)
+        facts = _facts(model, loaded, program, quantized, config) | (task_facts(task, labels) if task is not None else {})
+        if config.wheel:
+            files |= wheel_files(describe_app(program, target, config, files, task, labels), exam, facts, files)
+            facts |= {"made": wheel_paths(target, files)}
+        finish_manifest(files, facts)
     with complete_directory(planned.out, files) as directory:
         if config.compile:
             with _stage(tell, "compiling"):
                 compile_package(directory, target, cc=config.cc)
+        if config.wheel:
+            with _stage(tell, "making wheels"):
+                make_wheels(directory, target, files, config.cc)
     return Package(planned.out)
 
 

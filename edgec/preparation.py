@@ -18,6 +18,7 @@ from edgec.quant.preprocess import Preprocess
 from edgec.targets import Target, load_target
 from edgec.tasks import read_labels
 from edgec.toolchain import Compiler, find_compiler
+from edgec.wheel import check_wheel
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,8 @@ def prepare(model: Path, config: BuildConfig) -> Plan:
     if target is not None:
         with _collecting(errors):
             _check_gpu(config, target)
+        with _collecting(errors):
+            _check_wheel(config, target)
     if out is not None:
         with _collecting(errors):
             check_destination(out)
@@ -131,6 +134,11 @@ def _check_gpu(config: BuildConfig, target: Target) -> None:
         raise UsageError("float16 is for fp32 packages", where="--gpu-precision", hint="give --precision fp32 with it")
     if isinstance(config.gpu, Path) and not config.gpu.is_file():
         raise UsageError("no such file", where=str(config.gpu), hint="give the results.jsonl of a bench with --profile")
+
+
+def _check_wheel(config: BuildConfig, target: Target) -> None:
+    if config.wheel:
+        check_wheel(target, config.weights, config.compile)
 
 
 def identifier(stem: str) -> str:

@@ -1,0 +1,162 @@
+"""What a Python wheel is made of: python/MODULE (typed, over ctypes and numpy), python/NAME-VERSION.dist-info, and the C between them."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from edgec.emit.apps.app import App, Tensor
+from edgec.emit.apps.names import comment, legal, pascal, snake
+from edgec.emit.apps.picture import has_pictures, picture_files
+from edgec.emit.constants import ALIGNMENT
+from edgec.emit.exam import ExamData
+from edgec.emit.manifest import sha256
+from edgec.emit.text import fill
+from edgec.errors import UsageError
+from edgec.ir.types import DType
+from edgec.version import __version__
+
+# template of templates/apps/python -> where it goes in the module
+TEMPLATES = {"init.py.j2": "__init__.py", "main.py.j2": "__main__.py", "library.py.j2": "_library.py"}
+MOST_BOXES = 100_000  # that one call can give
+MOST_THREADS = 1024
+EXAM_BYTES = 1024 * 1024  # of inputs and answers in a wheel, but for its first question
+_RESULTS = {"": [], "classify": ["Label"], "keyword": ["Label"], "detect": ["Box"], "segment": []}
+# what the module says itself
+_TAKEN_CLASSES = """
+Tensor Label Box Image ModelError LABELS MOST_THREADS NDArray Any List Mapping MappingProxyType Optional Tuple TracebackType Type Union
+ValueError TypeError RuntimeError BaseException
+"""
+_TAKEN_KEYS = """
+most threshold score overlap answers best boxes box found heard mask count least shared width height int is_picture picture_size
+"""
+Context = dict[str, Any]
+
+
+def wheel_files(app: App, exam: ExamData, facts: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """What a wheel adds to the package's `files`. `facts` are the manifest's of where the package came from: they decide the version.
+
+    UsageError where the weights are not in the package's sources.
+    """
+    manifest = json.loads(files["manifest.json"])
+    if manifest["weights"]["form"] == "bin":
+        raise UsageError("a wheel holds its weights", hint="leave out --weights bin")
+    context = _context(app, version_of(app, facts, files))
+    folder = f"python/{context['module']}"
+    found = {f"{folder}/{path}": fill("apps/python", template, context).encode() for template, path in TEMPLATES.items()}
+    found |= {f"python/{app.name}_python.c": fill("apps/python", "python.c.j2", context).encode(), f"{folder}/py.typed": b""}
+    if context["picture"]:
+        found |= picture_files(app) | {f"{folder}/_picture.py": fill("apps/python", "picture.py.j2", context).encode()}
+    questions, data = exam_of(app, exam, manifest["weights"]["sha256"])
+    found |= {f"{folder}/exam.json": (json.dumps(questions, indent=1) + "\n").encode(), f"{folder}/exam.bin": data}
+    information = f"python/{context['file_name']}-{context['package_version']}.dist-info"
+    return found | {f"{information}/METADATA": fill("apps/python", "METADATA.j2", context).encode()}
+
+
+def version_of(app: App, facts: Mapping[str, Any], files: Mapping[str, bytes]) -> str:
+    """1.0.0 and what tells this model from another: the same for all processors, so that pip replaces one by the other."""
+    content = json.dumps([dict(facts), app.labels], sort_keys=True).encode() + files.get("model.int8.onnx", b"")
+    return f"1.0.0+m{sha256(content)[:12]}"
+
+
+def exam_of(app: App, exam: ExamData, weights: str) -> tuple[dict[str, Any], bytes]:
+    """The questions and where their bytes lie. Answers that must be exact are known by their hashes, others as numbers."""
+    blob, vectors = bytearray(), []
+
+    def put(array: np.ndarray) -> int:
+        start = len(blob)
+        content = array.astype(array.dtype.newbyteorder("<")).tobytes()
+        blob.extend(content + bytes(-len(content) % ALIGNMENT))
+        return start
+
+    def answer(tensor: Tensor, array: np.ndarray) -> dict[str, Any]:
+        if exam.exact.get(tensor.name, False) or tensor.dtype not in (DType.FLOAT32, DType.FLOAT64):
+            return {"sha256": sha256(np.asarray(array, order="C").tobytes())}
+        return {"offset": put(array)}
+
+    for inputs, outputs in zip(exam.inputs, exam.outputs, strict=True):
+        places = [put(inputs[tensor.name]) for tensor in app.inputs]
+        vectors.append({"inputs": places, "outputs": [answer(tensor, outputs[tensor.name]) for tensor in app.outputs]})
+        if len(blob) * (len(vectors) + 1) > EXAM_BYTES * len(vectors):
+            break
+    return {"tolerance": exam.tolerance, "weights_sha256": weights, "vectors": vectors}, bytes(blob)
+
+
+def _context(app: App, version: str) -> Context:
+    """All that the templates of templates/apps/python read."""
+    (module,) = legal([app.name], "python", snake, "model", sys.stdlib_module_names)
+    (class_name,) = legal([app.name], "python", pascal, "Model", _TAKEN_CLASSES.split())
+    keys = legal([tensor.name for tensor in app.inputs], "python", snake, "input", _TAKEN_KEYS.split())
+    inputs = [_tensor(tensor, key) for tensor, key in zip(app.inputs, keys, strict=True)]
+    names = legal([tensor.name for tensor in app.outputs], "python", snake, "output")
+    outputs = [_tensor(tensor, key) for tensor, key in zip(app.outputs, names, strict=True)]
+    picture = _picture(app, inputs)
+    kind = app.task.kind if app.task else ""
+    places = [tensor.name for tensor in app.outputs]
+    return {
+        "name": app.name,
+        "NAME": app.name.upper(),
+        "module": module,
+        "class": class_name,
+        "distribution": _distribution(app.name).replace("_", "-"),
+        "file_name": _distribution(app.name),
+        "package_version": version,
+        "version": __version__,
+        "precision": app.precision,
+        "library": library_name(app.name),
+        "inputs": inputs,
+        "outputs": outputs,
+        "keys": ", ".join(keys),
+        "given": ", ".join(_parameter(tensor, picture) for tensor in inputs),
+        "labels": [ascii(label) for label in app.labels],
+        "task": app.task,
+        "answers": [f"answers[{places.index(name)}].ctypes.data" for name in (app.task.outputs if app.task else ())],
+        "picture": picture,
+        "detects_in_pictures": picture is not None and kind == "detect",
+        "public": sorted([class_name, f"{class_name}Outputs", "ModelError", "Tensor", *(["LABELS"] if kind else []), *_RESULTS[kind]]),
+        "most_boxes": MOST_BOXES,
+        "most_threads": MOST_THREADS,
+        "alignment": ALIGNMENT,
+        "weights_bytes": app.weights_bytes,
+    }
+
+
+def library_name(name: str) -> str:
+    return f"lib{name}.so"
+
+
+def _distribution(name: str) -> str:
+    """As file names of wheels have it."""
+    return re.sub(r"[-_.]+", "_", name).lower().strip("_")
+
+
+def _parameter(tensor: Context, picture: Context | None) -> str:
+    array = f"NDArray[np.{tensor['numpy']}]"
+    takes_pictures = picture is not None and picture["key"] == tensor["key"]
+    return f"{tensor['key']}: " + (f"Union[{array}, NDArray[np.uint8], Image]" if takes_pictures else array)
+
+
+def _picture(app: App, inputs: list[Context]) -> Context | None:
+    if app.picture is None or not has_pictures(app):
+        return None
+    place = [tensor.name for tensor in app.inputs].index(app.picture.input)
+    size = {"height": app.picture.height, "width": app.picture.width, "channels": app.picture.channels}
+    return size | {"place": place, **{key: inputs[place][key] for key in ("key", "numpy", "shape")}}
+
+
+def _tensor(tensor: Tensor, key: str) -> Context:
+    shape = ", ".join(map(str, tensor.shape))
+    return {
+        "key": key,
+        "literal": ascii(tensor.name),
+        "numpy": "bool_" if tensor.dtype is DType.BOOL else tensor.dtype.value,
+        "shape": f"{shape}," if len(tensor.shape) == 1 else shape,
+        "type": f"{tensor.dtype.value}[{shape}]",
+        "scaled": "" if tensor.scale is None else f", {float(tensor.scale)!r}, {tensor.zero_point}",
+        "comment": comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
+    }
