@@ -37,8 +37,14 @@ _PYTHON = """
 False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda
 nonlocal not or pass raise return try while with yield match case type self np numpy ctypes print
 """
+_CPP = """
+alignas alignof and_eq atomic_cancel atomic_commit atomic_noexcept bitand bitor char8_t char16_t char32_t co_await co_return co_yield compl
+concept const_cast consteval constinit dynamic_cast final import module not_eq or_eq override reflexpr reinterpret_cast requires
+static_assert static_cast synchronized thread_local typeof xor_eq i386
+"""
 KEYWORDS = {
     "c": C_KEYWORDS,
+    "cpp": C_KEYWORDS | frozenset(_CPP.split()),
     "swift": frozenset(_SWIFT.split()),
     "kotlin": frozenset(_KOTLIN.split()),
     "javascript": frozenset(_JAVASCRIPT.split()),
