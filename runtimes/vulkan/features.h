@@ -94,7 +94,7 @@ static int choose_shaders(struct gpu *gpu) {
         if (last == VARIANTS) return MACRO_BAD_ARGUMENT;
         if ((NAME_variants[last].needs & ~has) != 0) return MACRO_GPU_UNFIT;
     }
-    for (const struct NAME_spirv *code = NAME_spirv; code->shader < SHADERS; code++) {
+    for (const struct NAME_spirv *code = NAME_spirv; code->shader != SHADERS; code++) {
         if (code->variant <= last && (NAME_variants[code->variant].needs & ~has) == 0) gpu->chosen[code->shader] = code;
     }
     for (int i = 0; i < SHADERS; i++) gpu->features |= NAME_variants[gpu->chosen[i]->variant].needs;

@@ -68,6 +68,8 @@ def test_a_package_for_vulkan_is_that_of_its_processor_and_more() -> None:
         "src/unet_1_dispatch.c",
         "CMakeLists.txt",
         "Makefile",
+        "packaging/unet_1.pc.in",
+        "packaging/unet_1Targets.cmake",
         "manifest.json",
     }
     assert {path for path in plain if plain[path] != gpu[path]} == changed
@@ -257,7 +259,7 @@ def test_a_wrong_answer_on_the_gpu_fails_the_exam(package: Path, tmp_path: Path,
     folder = tmp_path / "package"
     shutil.copytree(package, folder)
     (tables,) = folder.glob("src/*_gpu_tables.c")
-    less, changes = re.subn(r"\{\d+, 1, 1\}, (\d+), 1\}, /\* call_5_", r"{1, 1, 1}, \1, 1}, /* call_5_", tables.read_text())
+    less, changes = re.subn(r"\{\d+, 1, 1\}, (\d+, 1, .*/\* call_5_)", r"{1, 1, 1}, \1", tables.read_text())
     assert changes == 1 and less != tables.read_text()
     tables.write_text(less)
     built = compile_package(folder, ONE, "gcc", "-O1")

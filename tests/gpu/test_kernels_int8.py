@@ -180,7 +180,7 @@ def test_the_invocations_of_a_shader_load_what_it_says_and_no_more() -> None:
 
 def counted_loads(case: Planned, shader: Shader) -> int:
     """Reads of memory, counted by the shader in the first word of io."""
-    counting = re.sub(r"((?:int|uint|float) load_\w+_(?:arena|weights)\(int i\) \{)", r"\1 atomicAdd(io[0], 1u);", shader.source)
+    counting = re.sub(r"((?:int|uint|float) load_\w+_(?:arena|weights)\((?:const )?int i\) \{)", r"\1 atomicAdd(io[0], 1u);", shader.source)
     assert counting.count("atomicAdd(io[0]") >= 16
     _, io = run_shader(counting, shader.group, shader.grid, case.arena.tobytes(), case.weights, bytes(4), "base")
     return int(np.frombuffer(io, np.uint32)[0])
