@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
-    from edgec.api import Bench, Deployed, bench, build, compare, deploy, inspect, plan, quantize, run
+    from edgec.api import Bench, Deployed, Verified, bench, build, compare, deploy, inspect, plan, quantize, run, verify
     from edgec.config import BuildConfig, configure
     from edgec.errors import EdgecError
     from edgec.package import Package
@@ -22,6 +22,7 @@ __all__ = [
     "Deployed",
     "EdgecError",
     "Package",
+    "Verified",
     "__version__",
     "bench",
     "build",
@@ -32,6 +33,7 @@ __all__ = [
     "plan",
     "quantize",
     "run",
+    "verify",
 ]
 
 _HOMES = {"BuildConfig": "config", "configure": "config", "EdgecError": "errors", "Package": "package", "__version__": "version"}

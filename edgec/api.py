@@ -20,9 +20,10 @@ from edgec.output import write_file
 from edgec.package import Package
 from edgec.pipeline import Progress
 from edgec.preparation import Plan, check_data, check_file, prepare
+from edgec.provenance.verify import Verified, verify_package
 from edgec.quant import Quantized
 
-__all__ = ["Bench", "Deployed", "bench", "build", "compare", "deploy", "inspect", "plan", "quantize", "run"]
+__all__ = ["Bench", "Deployed", "Verified", "bench", "build", "compare", "deploy", "inspect", "plan", "quantize", "run", "verify"]
 
 
 def build(
@@ -111,6 +112,14 @@ def inspect(model: str | Path, *, config: BuildConfig | None = None, **settings:
         return inspect_package(Package(path))
     check_file(path)
     return inspect_model(path, config or configure(**settings))
+
+
+def verify(package: Package | str | Path, *, key: str | Path | None = None) -> Verified:
+    """Check that a package directory is what build() wrote; with `key`, a file with a public ed25519 key, that this key signed it.
+
+    GateError with everything that is wrong otherwise. Nothing of the package is run.
+    """
+    return verify_package(package.directory if isinstance(package, Package) else Path(package), Path(key) if key is not None else None)
 
 
 def _package(package: Package | str | Path) -> Package:

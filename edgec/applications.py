@@ -30,6 +30,7 @@ def describe_app(
         task,
         tuple(labels),
         manifest.get("gpu", {}).get("api", "") if manifest.get("gpu", {}).get("shaders") else "",
+        manifest.get("card", {}),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from edgec.errors import Problem, UsageError, did_you_mean
+from edgec.provenance.card import parse_card
 from edgec.quant.options import OBSERVERS
 
 GPU = ("auto", "on", "off")
@@ -43,6 +44,7 @@ class BuildConfig:
     seed: int = 0
     dump: Path | None = None
     preprocess: Mapping[str, Any] = field(default_factory=dict)
+    card: Mapping[str, str] = field(default_factory=dict)
     gpu: str | Path = "auto"
     gpu_precision: str = "float32"
     task: str | None = None
@@ -167,6 +169,7 @@ SETTINGS: dict[str, Setting] = {
     "sign": Setting(_path, "private ed25519 key that signs the manifest", path=True),
     "dump": Setting(_path, "write every stage into this folder, numbered", path=True),
     "preprocess": Setting(_table, "from pictures to inputs, see [preprocess] of edgec.toml", flag=False),
+    "card": Setting(parse_card, "who made the model and what one may do with it, see [card] of edgec.toml", flag=False),
 }
 FLAGS = {name: setting for name, setting in SETTINGS.items() if setting.flag}
 
@@ -188,11 +191,11 @@ def resolve(flags: Mapping[str, object], environment: Mapping[str, str], folder:
     """
     problems: list[Problem] = []
     file = folder / "edgec.toml"
-    table, preprocess = _read_toml(file, problems)
+    tables = _read_toml(file, problems)
     variables = {key[6:].lower(): value for key, value in environment.items() if key.startswith("EDGEC_")}
     given = {key: value for key, value in flags.items() if value is not None}
-    values: dict[str, Any] = {"preprocess": preprocess}
-    values |= _placed(_parsed(table, FLAGS, lambda key: f"{file} [build] {key}", problems), folder)
+    values = _parsed({"preprocess": tables["preprocess"], "card": tables["card"]}, SETTINGS, lambda key: f"{file} [{key}]", problems)
+    values |= _placed(_parsed(tables["build"], FLAGS, lambda key: f"{file} [build] {key}", problems), folder)
     values |= _parsed(variables, FLAGS, lambda key: f"EDGEC_{key.upper()}", problems)
     values |= _parsed(given, FLAGS, lambda key: f"--{key.replace('_', '-')}", problems)
     if problems:
@@ -211,6 +214,8 @@ def _parsed(
             continue
         try:
             values[key] = known[key].parse(value)
+        except UsageError as error:
+            problems += error.problems or [Problem(error.summary, place(key), error.hint)]
         except (ValueError, TypeError) as error:
             problems.append(Problem(f"cannot use {value!r}", place(key), str(error)))
     return values
@@ -221,19 +226,20 @@ def _placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {key: type(value)(folder / value) if SETTINGS[key].path and value not in GPU else value for key, value in values.items()}
 
 
-def _read_toml(path: Path, problems: list[Problem]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The [build] table and the [preprocess] table of edgec.toml; both empty where there is no file."""
+def _read_toml(path: Path, problems: list[Problem]) -> dict[str, dict[str, Any]]:
+    """The tables of edgec.toml; empty where there is no file."""
+    empty: dict[str, dict[str, Any]] = {key: {} for key in ("build", "preprocess", "card")}
     if not path.is_file():
-        return {}, {}
+        return empty
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         problems.append(Problem(str(error), str(path), "see https://toml.io"))
-        return {}, {}
-    tables = {key: content.pop(key, {}) for key in ("build", "preprocess")}
+        return empty
+    tables = {key: content.pop(key, {}) for key in empty}
     problems += [Problem(f"unknown table [{key}]", str(path), did_you_mean(key, tables)) for key in content]
     for key, table in tables.items():
         if not isinstance(table, dict):
             problems.append(Problem(f"{key} must be a table", str(path), f"write [{key}] on a line of its own"))
             tables[key] = {}
-    return tables["build"], tables["preprocess"]
+    return tables

@@ -15,6 +15,8 @@ from typing import Any
 from edgec.errors import EdgecError, UsageError
 
 MARKER = "manifest.json"
+BUILT = "build.json"  # the list of what was compiled
+BESIDE = (MARKER, BUILT, "manifest.sig")
 SIGNATURE = "edgec_version"  # the key by which a manifest is known to be ours
 MADE = "build"  # what compilers leave in a package
 FULL = 1024 * 1024  # a disk with fewer free bytes is the reason why a compiler failed
@@ -33,9 +35,9 @@ def _is_package(folder: Path) -> bool:
     return SIGNATURE in _manifest(folder)
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def _manifest(folder: Path, name: str = MARKER) -> dict[str, Any]:
     try:
-        content = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+        content = json.loads((folder / name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
@@ -95,7 +97,7 @@ def _keep_foreign(old: Path, new: Path) -> None:
     """Copy what others put into the old package to the new one."""
     if not old.is_dir():
         return
-    ours = {MARKER, *_manifest(old).get("files", ()), *_manifest(old).get("made", ())}
+    ours = {*BESIDE, *_manifest(old).get("files", ()), *_manifest(old).get("made", ()), *_manifest(old, BUILT).get("files", ())}
     for path in sorted(old.rglob("*")):
         name = path.relative_to(old)
         if not path.is_dir() and name.parts[0] != MADE and name.as_posix() not in ours and not (new / name).exists():

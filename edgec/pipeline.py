@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -13,7 +13,7 @@ from typing import Any
 
 from edgec.applications import describe_app
 from edgec.config import BuildConfig
-from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
+from edgec.emit import ExamData, add_facts, emit_exam, emit_sources, finish_manifest
 from edgec.emit.apps.cpp import cpp_files
 from edgec.emit.apps.forms import form_files
 from edgec.emit.apps.tasks import task_facts, task_files
@@ -35,6 +35,10 @@ from edgec.passes import optimize
 from edgec.preparation import identifier, prepare
 from edgec.program.program import Program
 from edgec.program.text import dumps as dump_program
+from edgec.provenance.calibration import Witness
+from edgec.provenance.card import card_of
+from edgec.provenance.model_card import model_card
+from edgec.provenance.seal import seal
 from edgec.quant import Quantized, QuantizeOptions, Samples, quantize
 from edgec.quant.data import open_samples
 from edgec.quant.preprocess import Preprocess, fuse
@@ -57,6 +61,7 @@ class Model:
     original: Graph
     graph: Graph
     notes: tuple[str, ...]
+    origin: Mapping[str, str]  # what the file says of itself
 
 
 def build(model: Path, config: BuildConfig, progress: Progress | None = None) -> Package:
@@ -85,11 +90,12 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
             files |= {"model.int8.onnx": int8_model(quantized), "calibration.json": json_bytes(quantized.calibration)}
         if task is not None:
             files |= task_files(program, task, labels)
+        facts = _facts(model, loaded, program, quantized, config) | (task_facts(task, labels) if task is not None else {})
+        files["MODEL_CARD.md"] = model_card(add_facts(files, facts))
         if not program.sizes:
             files |= cpp_files(describe_app(program, target, config, files, task, labels), files)
         if target.form:
             files |= form_files(target.form, describe_app(program, target, config, files, task, labels), files)
-        facts = _facts(model, loaded, program, quantized, config) | (task_facts(task, labels) if task is not None else {})
         if config.wheel:
             files |= wheel_files(describe_app(program, target, config, files, task, labels), exam, facts, files)
             facts |= {"made": wheel_paths(target, files)}
@@ -101,6 +107,7 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
         if config.wheel:
             with _stage(tell, "making wheels"):
                 make_wheels(directory, target, files, config.cc)
+        seal(directory, files, compiled=config.compile or config.wheel, key=config.sign)
     return Package(planned.out)
 
 
@@ -117,7 +124,7 @@ def read_model(model: Path, config: BuildConfig) -> Model:
     graph = original.copy()
     optimize(graph)
     _dump(config.dump, "2-optimized", graph)
-    return Model(config.name or identifier(model.stem), model, original, graph, imported.notes)
+    return Model(config.name or identifier(model.stem), model, original, graph, imported.notes, imported.origin)
 
 
 def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None = None) -> Quantized:
@@ -126,7 +133,10 @@ def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None
     if samples is None and not any(node.op == "DequantizeLinear" for node in loaded.graph.nodes):
         raise UsageError("int8 needs calibration data", hint="give --calib DATA, or --precision fp32")
     options = QuantizeOptions(config.observer or QuantizeOptions.observer, exclude=config.exclude)
-    quantized = quantize(loaded.graph, samples or (lambda: iter(())), options, progress=progress)
+    witness = Witness(samples or (lambda: iter(())))
+    quantized = quantize(loaded.graph, witness, options, progress=progress)
+    if quantized.calibration:
+        quantized = replace(quantized, calibration=quantized.calibration | {"samples_sha256": witness.sha256})
     _dump(config.dump, "3-quantized", quantized.graph)
     return quantized
 
@@ -192,24 +202,37 @@ def _facts(path: Path, loaded: Model, program: Program, quantized: Quantized | N
     """What the manifest says of where the package came from."""
     kept = [port.name for port in (*program.inputs, *program.outputs) if config.io != "model" and port.dtype.value != config.io]
     notes = [*loaded.notes, *(f"{name} stays as the model has it: nothing quantizes it (--io {config.io})" for name in kept)]
+    options = _options(config)
     return {
         "precision": config.precision,
         "notes": notes + (quantized.report.notes if quantized else []),
+        "card": card_of(loaded.origin, config.card),
         "model_sha256": _sha256(path),
-        "options": {
-            "observer": config.observer,
-            "exclude": list(config.exclude),
-            "io": config.io,
-            "io_layout": config.io_layout,
-            "gpu_precision": config.gpu_precision,
-            "shape": {name: list(extents) for name, extents in config.shape.items()},
-            "fuse_preprocess": config.fuse_preprocess,
-            "preprocess": dict(config.preprocess),
-            "samples": config.samples,
-            "seed": config.seed,
-        },
+        "calibration_sha256": quantized.calibration.get("samples_sha256") if quantized else None,
+        "options_sha256": hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest(),
+        "options": options,
         "versions": {"edgec": __version__, "onnx": version("onnx"), "onnxruntime": version("onnxruntime"), "numpy": version("numpy")},
         "quantization": [] if quantized is None else quantized.report.layers,
+        "sqnr_db": {} if quantized is None else quantized.report.outputs,
+    }
+
+
+def _options(config: BuildConfig) -> dict[str, Any]:
+    """What was chosen, without places on the disk of whoever built."""
+    return {
+        "observer": config.observer,
+        "exclude": list(config.exclude),
+        "io": config.io,
+        "io_layout": config.io_layout,
+        "weights": config.weights,
+        "gpu": config.gpu if isinstance(config.gpu, str) else "measured",
+        "gpu_precision": config.gpu_precision,
+        "task": config.task,
+        "shape": {name: list(extents) for name, extents in config.shape.items()},
+        "fuse_preprocess": config.fuse_preprocess,
+        "preprocess": dict(config.preprocess),
+        "samples": config.samples,
+        "seed": config.seed,
     }
 
 

@@ -13,6 +13,7 @@ from edgec.config import BuildConfig, Calibration
 from edgec.emit.c_text import identifier as c_identifier
 from edgec.errors import EdgecError, Problem, UsageError
 from edgec.output import check_destination
+from edgec.provenance.keys import read_private_key
 from edgec.quant.options import QuantizeOptions
 from edgec.quant.preprocess import Preprocess
 from edgec.targets import Target, load_target
@@ -52,7 +53,7 @@ class Plan:
         facts |= {key: str(value) if isinstance(value, Path) else value for key, value in given.items() if value}
         facts |= {"gpu": str(config.gpu)} if target.gpu and config.gpu != "auto" else {}
         facts |= {"gpu_precision": config.gpu_precision} if config.gpu_precision != "float32" else {}
-        facts |= {key: str(value) for key in ("task", "labels") if (value := getattr(config, key))}
+        facts |= {key: str(value) for key in ("task", "labels", "sign") if (value := getattr(config, key))}
         facts |= {key: getattr(config, key) for key in ("io", "io_layout") if getattr(config, key) != "model"}
         return facts | ({"weights": config.weights} if config.weights != "incbin" else {})
 
@@ -80,6 +81,9 @@ def prepare(model: Path, config: BuildConfig) -> Plan:
         _check_interface(config, name)
     with _collecting(errors):
         _check_labels(config)
+    if config.sign is not None:
+        with _collecting(errors):
+            read_private_key(config.sign)
     if target is not None:
         with _collecting(errors):
             _check_gpu(config, target)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
-from edgec.cli import bench, build, compare, deploy, devices, inspect, quantize, report, run, targets
+from edgec.cli import bench, build, compare, deploy, devices, inspect, quantize, report, run, targets, verify
 from edgec.cli.console import Console
 from edgec.errors import EdgecError, UsageError, did_you_mean
 from edgec.version import __version__
@@ -20,6 +20,7 @@ VERBS = {
     "run": run,
     "compare": compare,
     "inspect": inspect,
+    "verify": verify,
     "devices": devices,
     "deploy": deploy,
     "bench": bench,

@@ -76,11 +76,17 @@ def to_json(facts: Mapping[str, Any]) -> bytes:
     return (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode()
 
 
+def add_facts(files: dict[str, bytes], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Put `facts` into the package's manifest.json, and return all that it says."""
+    manifest: dict[str, Any] = json.loads(files["manifest.json"]) | dict(facts)
+    files["manifest.json"] = to_json(manifest)
+    return manifest
+
+
 def finish_manifest(files: dict[str, bytes], facts: Mapping[str, Any] | None = None) -> None:
     """Bring manifest.json of a package in line with all of its files, and add `facts` (hashes of model and calibration,
     options, versions)."""
-    manifest: dict[str, Any] = json.loads(files["manifest.json"])
-    manifest.update(facts or {})
+    manifest = add_facts(files, facts or {})
     manifest["files"] = {
         path: {"bytes": len(data), "sha256": sha256(data)} for path, data in sorted(files.items()) if path != "manifest.json"
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from edgec.errors import ModelError, Problem, UsageError
 from edgec.frontend.builder import Builder
 from edgec.frontend.dispatch import dispatch, read_node
 from edgec.frontend.external import load_external
+from edgec.frontend.origin import origin_of
 from edgec.frontend.pinning import Shapes, pin_inputs
 from edgec.frontend.structure import check_text, drop_unread, label, ordered, reads
 from edgec.ir.graph import Graph
@@ -25,10 +27,11 @@ OLDEST = 7
 
 @dataclass(frozen=True)
 class Imported:
-    """A canonical graph, and what the import assumed, for the user to read."""
+    """A canonical graph, what the import assumed, for the user to read, and what the file says of itself."""
 
     graph: Graph
     notes: tuple[str, ...]
+    origin: Mapping[str, str] = field(default_factory=dict)
 
 
 def load_model(path: str | Path, shapes: Shapes | None = None) -> Imported:
@@ -64,6 +67,7 @@ def from_proto(model: onnx.ModelProto, shapes: Shapes | None = None, base_dir: P
 def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) -> Imported:
     """Translate a model that is ours to change."""
     check_text(model)
+    origin = origin_of(model)
     versions, found = _versions(model), []
     if versions.get("", OLDEST) < OLDEST:
         found = [f"converted from operator set {versions['']} to {OLDEST} by onnx.version_converter"]
@@ -99,7 +103,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
     _prune(graph)
     _check_weights(graph)
-    return Imported(graph, tuple(builder.notes))
+    return Imported(graph, tuple(builder.notes), origin)
 
 
 def _versions(model: onnx.ModelProto) -> dict[str, int]:

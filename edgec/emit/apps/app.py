@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from edgec.errors import Problem, UsageError
 from edgec.ir.types import DType
@@ -88,6 +88,7 @@ class App:
     task: Task | None = None
     labels: tuple[str, ...] = ()
     gpu: str = ""  # vulkan or metal
+    card: Mapping[str, str] = field(default_factory=dict)  # title, description, version, author, license, url and more, where known
 
     def input(self, name: str) -> Tensor:
         return next(tensor for tensor in self.inputs if tensor.name == name)

@@ -1,0 +1,69 @@
+"""What a package consists of: every file with its size and sha256; what was emitted in the manifest, what was compiled in build.json."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgec.errors import Problem
+
+MANIFEST = "manifest.json"
+BUILD = "build.json"
+SCHEMA_VERSION = 1
+_CHUNK = 1 << 20
+
+Row = Mapping[str, int | str]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file of a folder. kind: file, link, or other (a pipe, a device)."""
+
+    path: str  # below the folder, `/` between its parts
+    place: Path
+    kind: str
+    bytes: int
+
+
+def walk(folder: Path) -> Iterator[Found]:
+    """Everything below a folder that is no folder itself, in the order of names; links are found, never followed."""
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        facts = entry.stat(follow_symlinks=False)
+        if stat.S_ISDIR(facts.st_mode):
+            for found in walk(Path(entry.path)):
+                yield Found(f"{entry.name}/{found.path}", found.place, found.kind, found.bytes)
+        else:
+            kind = "file" if stat.S_ISREG(facts.st_mode) else "link" if stat.S_ISLNK(facts.st_mode) else "other"
+            yield Found(entry.name, Path(entry.path), kind, facts.st_size)
+
+
+def sha256_of(place: Path) -> str:
+    digest = hashlib.sha256()
+    with place.open("rb") as stream:
+        while block := stream.read(_CHUNK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def list_build(folder: Path, emitted: Iterable[str]) -> bytes:
+    """build.json of a package that was just compiled: every file in it that was not emitted."""
+    known = {MANIFEST, BUILD, *emitted}
+    made = {found.path: {"bytes": found.bytes, "sha256": sha256_of(found.place)} for found in walk(folder) if found.path not in known}
+    return (json.dumps({"schema_version": SCHEMA_VERSION, "files": made}, indent=1) + "\n").encode()
+
+
+def compared(found: Found, row: Row) -> Problem | None:
+    """What is wrong with a file that a list has."""
+    if found.kind != "file":
+        return Problem("is a link" if found.kind == "link" else "is no regular file", found.path)
+    if found.bytes != row["bytes"]:
+        return Problem(f"has {found.bytes} bytes, must have {row['bytes']}", found.path)
+    try:
+        return None if sha256_of(found.place) == row["sha256"] else Problem("was changed", found.path)
+    except OSError as error:
+        return Problem(f"cannot read: {error.strerror}", found.path)

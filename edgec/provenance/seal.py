@@ -1,0 +1,20 @@
+"""The last step of a build: the list of what was compiled, and the signature over it and the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from edgec.provenance.keys import read_private_key
+from edgec.provenance.listing import BUILD, MANIFEST, list_build
+from edgec.provenance.signature import FILE, sign
+
+
+def seal(folder: Path, emitted: Iterable[str], *, compiled: bool, key: Path | None) -> None:
+    """Write build.json into a package that was compiled, and manifest.sig where a private key is given."""
+    contents = {MANIFEST: (folder / MANIFEST).read_bytes()}
+    if compiled:
+        contents[BUILD] = list_build(folder, emitted)
+        (folder / BUILD).write_bytes(contents[BUILD])
+    if key is not None:
+        (folder / FILE).write_bytes(sign(contents, read_private_key(key)))
