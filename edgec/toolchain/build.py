@@ -12,6 +12,7 @@ from pathlib import Path
 
 from edgec.errors import ToolchainError, UsageError
 from edgec.targets import Target, runs_here
+from edgec.toolchain.android import make_android
 from edgec.toolchain.call import Built, call, optimization
 from edgec.toolchain.find import Compiler, find_compiler
 from edgec.toolchain.wasm import compile_web
@@ -65,6 +66,8 @@ def compile_package(
         program = _link(
             compiler, directory, objects, out / f"{name}_exam", [*linking, *_static(target, compiler, gpu), *extra_flags], libraries
         )
+    if target.form == "android":
+        make_android(directory, optimize)
     return Built(program, library, tuple(inner), compiler)
 
 

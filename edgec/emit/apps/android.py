@@ -1,0 +1,199 @@
+"""The form `android`: a Gradle library module in android/, with the model's interface in Kotlin and the C between the two."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from edgec.emit.apps.app import App, Tensor
+from edgec.emit.apps.names import camel, comment, legal, pascal, quoted
+from edgec.emit.c_text import C_TYPES, text_literal
+from edgec.emit.manifest import to_json
+from edgec.emit.text import fill
+from edgec.errors import UsageError
+from edgec.ir.types import DType
+from edgec.version import __version__
+
+# What Java holds such elements in: a primitive type. Unsigned numbers and halves keep their bits in the signed type of their width.
+PRIMITIVES = {
+    DType.FLOAT32: "float",
+    DType.FLOAT64: "double",
+    DType.FLOAT16: "short",
+    DType.INT8: "byte",
+    DType.INT16: "short",
+    DType.INT32: "int",
+    DType.INT64: "long",
+    DType.UINT8: "byte",
+    DType.UINT16: "short",
+    DType.UINT32: "int",
+    DType.UINT64: "long",
+    DType.BOOL: "boolean",
+}
+PICTURES = (DType.FLOAT32, DType.INT8, DType.UINT8)  # elements that a picture can become
+SOURCES = "android/src/main/kotlin/{path}"
+TESTS = "android/src/androidTest/kotlin/{path}"
+SAMPLE = "android/sample/src/main"
+# template of templates/apps/android -> where it goes in the package
+TEMPLATES = {
+    "Model.kt.j2": SOURCES + "/{class}.kt",
+    "Native.kt.j2": SOURCES + "/{class}Native.kt",
+    "Answers.kt.j2": SOURCES + "/Answers.kt",
+    "Processor.kt.j2": SOURCES + "/Processor.kt",
+    "Background.kt.j2": SOURCES + "/Background.kt",
+    "jni.c.j2": "android/src/main/cpp/{name}_jni.c",
+    "AndroidManifest.xml.j2": "android/src/main/AndroidManifest.xml",
+    "build.gradle.kts.j2": "android/build.gradle.kts",
+    "settings.gradle.kts.j2": "android/settings.gradle.kts",
+    "gradle.properties.j2": "android/gradle.properties",
+    "CMakeLists.txt.j2": "android/CMakeLists.txt",
+    "consumer-rules.pro.j2": "android/consumer-rules.pro",
+    "exam_jni.c.j2": "android/src/androidTest/cpp/{name}_exam_jni.c",
+    "Exam.kt.j2": TESTS + "/{class}Exam.kt",
+    "ExamTest.kt.j2": TESTS + "/{class}ExamTest.kt",
+    "sample.gradle.kts.j2": "android/sample/build.gradle.kts",
+    "sample.xml.j2": SAMPLE + "/AndroidManifest.xml",
+    "MainActivity.kt.j2": SAMPLE + "/kotlin/{path}/sample/MainActivity.kt",
+}
+PICTURE_TEMPLATES = {
+    "Picture.kt.j2": SOURCES + "/Picture.kt",
+    "Fitting.kt.j2": SOURCES + "/Fitting.kt",
+    "AndroidPictures.kt.j2": SOURCES + "/AndroidPictures.kt",
+}
+MOST_BOXES = 1000  # that one call can give
+MOST_THREADS = 64
+MOST_TENSORS = 100  # methods of Java have at most 255 parameters
+_JAVA = """
+abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally float for goto if
+implements import instanceof int interface long native new package private protected public return short static strictfp super switch
+synchronized this throw throws transient try void volatile while true false null
+"""  # what a part of a package's name may not be
+_TYPES = """
+Label Box Mask Tensor Picture Fitting Place Processor ModelException Answers Background AndroidPictures Outputs Companion Any Array Boolean
+Byte Double Float Int Long Short String Unit Nothing List Set Map Pair BooleanArray ByteArray DoubleArray FloatArray IntArray LongArray
+ShortArray ByteBuffer ByteOrder Closeable Collections IdentityHashMap IllegalArgumentException IllegalStateException RuntimeException
+Exception Error Throwable Suppress JvmField JvmOverloads JvmStatic Math System Object Bitmap Image ImageProxy R BuildConfig Dispatchers Charsets
+""".split()
+# what methods say beside their parameters; outputs meet the first two only
+_VALUES = "held answers picture most score overlap threshold resultIndices resultScores resultPlaces resultCount resultMask at".split()
+_C_NAMES = "env self memory model status spans pool instance best keyword boxes mask linux unix".split()
+
+
+def android_files(app: App, files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """What the form adds. UsageError where the weights are not in the package's sources, or tensors are more than a method can take."""
+    manifest = json.loads(files["manifest.json"])
+    if manifest["weights"]["form"] == "bin":
+        raise UsageError("an Android library holds its weights", hint="leave out --weights bin")
+    if len(app.inputs) + len(app.outputs) > MOST_TENSORS:
+        raise UsageError(f"a method of Java takes at most {MOST_TENSORS} tensors, the model has more", hint="join some of them")
+    context = _context(app, manifest)
+    places = {"name": app.name, "class": str(context["class"]), "path": str(context["package"]).replace(".", "/")}
+    templates = TEMPLATES | (PICTURE_TEMPLATES if context["picture"] else {})
+    found = {path.format(**places): fill("apps/android", template, context).encode() for template, path in templates.items()}
+    manifest["android"] = {"package": context["package"], "class": context["class"], "min_sdk": context["min_sdk"]}
+    return found | {"manifest.json": to_json(manifest)}
+
+
+def package_name(app: App) -> str:
+    """The Java package of the model's classes."""
+    (name,) = legal([app.name], "kotlin", str, "model", _JAVA.split())
+    return f"ai.edgec.{name}"
+
+
+def class_name(app: App) -> str:
+    (name,) = legal([app.name], "kotlin", pascal, "Model", _TYPES)
+    return name
+
+
+def mangled(name: str) -> str:
+    """A qualified name of ASCII letters, digits and underscores as the names of native functions have it."""
+    return name.replace("_", "_1").replace(".", "_")
+
+
+def _context(app: App, manifest: Mapping[str, object]) -> dict[str, object]:
+    """All that the templates of templates/apps/android read."""
+    keys = legal([tensor.name for tensor in app.inputs], "kotlin", camel, "input", _VALUES)
+    keys += legal([tensor.name for tensor in app.outputs], "kotlin", camel, "output", {*_VALUES[:2], *keys})
+    tensors = (*app.inputs, *app.outputs)
+    names = legal([tensor.identifier for tensor in tensors], "c", str, "tensor", _C_NAMES)
+    facts = [_tensor(*item) for item in zip(tensors, keys, names, strict=True)]
+    inputs, outputs = facts[: len(app.inputs)], facts[len(app.inputs) :]
+    package, kind = package_name(app), class_name(app)
+    return {
+        "name": app.name,
+        "NAME": app.name.upper(),
+        "package": package,
+        "class": kind,
+        "native": mangled(f"{package}.{kind}Native"),
+        "exam": mangled(f"{package}.{kind}Exam"),
+        "version": __version__,
+        "precision": app.precision,
+        "inputs": inputs,
+        "outputs": outputs,
+        "tensors": facts,
+        "declared": _declared(inputs),
+        "given": ", ".join(str(tensor["key"]) for tensor in inputs),
+        "labels": len(app.labels),
+        "task": app.task,
+        "answers": ", ".join(f"model->{_of(app, facts, name)['c_name']}" for name in (app.task.outputs if app.task else ())),
+        "most_boxes": MOST_BOXES,
+        "most_threads": MOST_THREADS,
+        "picture": _picture(app, inputs),
+        "min_sdk": 21,
+        "abis": ["arm64-v8a", "armeabi-v7a", "x86_64"],
+        "weights_bytes": app.weights_bytes,
+        "arena_bytes": app.arena_bytes,
+    }
+
+
+def _declared(tensors: Sequence[Mapping[str, object]]) -> str:
+    return ", ".join(f"{tensor['key']}: {tensor['array']}" for tensor in tensors)
+
+
+def _of(app: App, facts: Sequence[Mapping[str, object]], output: str) -> Mapping[str, object]:
+    return facts[len(app.inputs) + [tensor.name for tensor in app.outputs].index(output)]
+
+
+def _picture(app: App, inputs: Sequence[Mapping[str, object]]) -> dict[str, object] | None:
+    """How Kotlin makes the input of a picture; None where there is none, or where it holds several pictures or other numbers."""
+    picture = app.picture
+    if picture is None or app.input(picture.input).shape[0] != 1 or app.input(picture.input).dtype not in PICTURES:
+        return None
+    place = [tensor.name for tensor in app.inputs].index(picture.input)
+    tensor = app.inputs[place]
+    codes = (-128, 127) if tensor.dtype is DType.INT8 else (0, 255)
+    return asdict(picture) | {
+        "alone": len(inputs) == 1,
+        "key": inputs[place]["key"],
+        "array": inputs[place]["array"],
+        "multiply": ", ".join(f"{number!r}f" for number in picture.multiply),
+        "add": ", ".join(f"{number!r}f" for number in picture.add),
+        "codes": codes if tensor.scale is not None else None,
+        "scale": tensor.scale,
+        "zero_point": tensor.zero_point,
+        "outside": 0 if picture.resize == "crop" else picture.fill,
+    }
+
+
+def _tensor(tensor: Tensor, key: str, c_name: str) -> dict[str, object]:
+    primitive, shape = PRIMITIVES[tensor.dtype], ", ".join(map(str, tensor.shape))
+    return {
+        "key": key,
+        "c_name": c_name,
+        "literal": quoted(tensor.name),
+        "comment": comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
+        "codes": "" if tensor.scale is None else f", code q is (q - {tensor.zero_point}) * {float(tensor.scale)!r}",
+        "dtype": tensor.dtype.value,
+        "primitive": primitive,
+        "array": f"{primitive.capitalize()}Array",
+        "region": primitive.capitalize(),
+        "c_type": C_TYPES[tensor.dtype],
+        "shape": shape,
+        "elements": tensor.elements,
+        "width": tensor.dtype.bytes,
+        "bytes": tensor.bytes,
+        "wrong_array": text_literal(f"{key} must have {tensor.elements} elements"),
+        "wrong_buffer": text_literal(f"{key} must be a direct buffer of {tensor.bytes} bytes, aligned to {tensor.dtype.bytes}"),
+        "scale": "null" if tensor.scale is None else f"{float(tensor.scale)!r}f",
+        "zero_point": tensor.zero_point,
+    }

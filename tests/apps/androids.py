@@ -1,0 +1,170 @@
+"""Android packages for tests: built and compiled once in a session, and one run of tests/apps/kotlin/Driver.kt on the JVM."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import helper
+
+import edgec
+from edgec.emit.apps.android import android_files
+from edgec.toolchain.android import link_library
+from tests.apps.android_stubs import write_stubs
+from tests.apps.kotlin_compiler import LIBRARIES, compile_kotlin, compiler_folder
+from tests.apps.test_web_pictures import WAYS, app, images
+from tests.apps.test_web_tasks import model
+from tests.conftest import require
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+DRIVER = Path(__file__).parent / "kotlin"
+ABI = {"x86_64": "x86_64", "aarch64": "arm64-v8a"}.get(platform.machine(), "armeabi-v7a")
+HOSTILE = '*/ fun `1`() // "\\ ${x}\u2028'
+LABELS = [f'digit {number} \u2603 "$HOME" \\ */' for number in range(10)]
+SMALL = ("finder", "areas", "native", "Model_exception")
+
+
+def write_packages(folder: Path) -> None:
+    """Sources of all packages, each in a folder of its name."""
+    text = folder / "labels.txt"
+    text.write_text("\n".join(LABELS), encoding="utf-8")
+    how = {"color": "gray", "resize": "letterbox", "scale": 16 / 255}
+    _write(DIGITS / "digits.onnx", folder / "digits", calib=DIGITS / "calibration.npz", task="classify", labels=text, preprocess=how)
+    text.write_text("cat\ndog\n", encoding="utf-8")
+    _write(_finder(folder), folder / "finder", task="detect", labels=text, preprocess={"resize": "letterbox"}, precision="fp32")
+    _write(_areas(folder), folder / "areas", task="segment", precision="fp32")
+    _write(_words(folder), folder / "native", task="keyword", labels=text, precision="fp32", name="native")
+    _write(_odd(folder), folder / "Model_exception", precision="fp32", name="Model_exception")
+    for number, way in enumerate(WAYS):
+        item = app(number, way)
+        manifest = {"manifest.json": json.dumps({"weights": {"form": "c"}, "vocabularies": ["portable"]}).encode()}
+        for path, data in android_files(item, manifest).items():
+            if path.startswith("android/src/main/kotlin"):
+                (folder / item.name / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / item.name / path).write_bytes(data)
+
+
+def _write(path: Path, out: Path, **settings: Any) -> None:
+    edgec.build(path, target="android", out=out, compile=False, **settings)
+
+
+def _finder(folder: Path) -> Path:
+    """A detector whose answer is its constants: two things and one that shares too much with the first."""
+    answer = np.full((1, 21, 7), -20, np.float32)
+    answer[0, 0] = (16, 8, 16, 8, 2.2, -20, 20)  # center, size, how sure, and the two classes, before the sigmoid
+    answer[0, 5] = (17, 8, 16, 8, 2.0, -20, 20)
+    answer[0, 20] = (4, 28, 8, 8, 1.0, 20, -20)
+    nodes = [
+        helper.make_node("GlobalAveragePool", ["image"], ["mean"]),
+        helper.make_node("Reshape", ["mean", "flat"], ["three"]),
+        helper.make_node("MatMul", ["three", "nothing"], ["none"]),
+        helper.make_node("Reshape", ["none", "shape"], ["zeros"]),
+        helper.make_node("Add", ["zeros", "answer"], ["boxes"]),
+    ]
+    constants = {"flat": np.array([1, 3]), "nothing": np.zeros((3, 147), np.float32), "shape": np.array([1, 21, 7]), "answer": answer}
+    ports = {"image": ("float32", [1, 3, 32, 32])}, {"boxes": ("float32", [1, 21, 7])}
+    return model(folder / "finder.onnx", *ports, nodes, **constants)
+
+
+def _areas(folder: Path) -> Path:
+    weights = np.array([1, -1, 0.5], np.float32).reshape(3, 1, 1, 1)
+    nodes = [helper.make_node("Conv", ["held", "w"], ["status"])]
+    return model(folder / "areas.onnx", {"held": ("float32", [1, 1, 2, 3])}, {"status": ("float32", [1, 3, 2, 3])}, nodes, w=weights)
+
+
+def _words(folder: Path) -> Path:
+    nodes = [helper.make_node("MatMul", ["threshold", "w"], ["y"])]
+    weights = np.eye(2, dtype=np.float32) * 4
+    return model(folder / "words.onnx", {"threshold": ("float32", [1, 2])}, {"y": ("float32", [1, 2])}, nodes, w=weights)
+
+
+def _odd(folder: Path) -> Path:
+    """Names that no language likes, and elements of several kinds."""
+    nodes = [
+        helper.make_node("Add", [HOSTILE, "class"], ["constructor"]),
+        helper.make_node("Cast", ["held"], ["real"], to=1),
+        helper.make_node("Greater", ["real", "class"], ["Class"]),
+        helper.make_node("Add", ["held", "held"], ["memory"]),
+        helper.make_node("Not", ["b"], ["\u6570"]),
+    ]
+    inputs = {HOSTILE: ("float32", [4]), "class": ("float32", [4]), "held": ("int64", [4]), "b": ("bool", [3])}
+    outputs = {"constructor": ("float32", [4]), "Class": ("bool", [4]), "memory": ("int64", [4]), "\u6570": ("bool", [3])}
+    return model(folder / "odd.onnx", inputs, outputs, nodes)
+
+
+def ways_driver() -> str:
+    """A Kotlin function that says what each way makes of each picture."""
+    calls = "\n".join(
+        f'    pictures.forEachIndexed {{ i, p -> say("way.{n}.$i", hex(ai.edgec.way{n}.Way{n}.fromPicture(ai.edgec.way{n}.Picture(p.first, p.second, p.third)))) }}'
+        for n in range(len(WAYS))
+    )
+    sizes = ", ".join(f"{image.shape[1]} to {image.shape[0]}" for image in images())
+    return f"""import java.io.File
+import java.nio.ByteBuffer
+
+private fun hex(values: FloatArray) = values.joinToString("") {{ "%08x".format(it.toRawBits()) }}
+
+fun ways(folder: File) {{
+    val data = ByteBuffer.wrap(File(folder, "pictures.bin").readBytes()).asIntBuffer()
+    val pictures = listOf({sizes}).map {{ (width, height) -> Triple(width, height, IntArray(width * height).also(data::get)) }}
+{calls}
+}}
+"""
+
+
+def pictures() -> bytes:
+    """argb numbers, with any opacity, which does not count."""
+    found = []
+    for image in images():
+        red, green, blue = np.moveaxis(image.astype(np.uint32), 2, 0)
+        opaque = np.arange(red.size, dtype=np.uint32).reshape(red.shape) % 256
+        found.append((opaque << 24 | red << 16 | green << 8 | blue).astype(">u4").tobytes())
+    return b"".join(found)
+
+
+def include_folder() -> Path:
+    """Where the JDK has its jni.h."""
+    require("javac")
+    return Path(os.path.realpath(str(shutil.which("javac")))).parents[1] / "include"
+
+
+def make_all(folder: Path) -> None:
+    """Everything below `folder`: packages, libraries, classes, and what the driver said in said.txt and noise.txt."""
+    require("java", "gcc", "npm")
+    write_packages(folder)
+    libraries = folder / "libraries"
+    libraries.mkdir()
+    for name in ("digits", *SMALL):
+        shutil.copy(link_library(folder / name, ABI, "-O0"), libraries)
+    _link_exam(folder / "digits", libraries)
+    images_file = np.load(DIGITS / "evaluation.npz")["image"][:4].astype("<f4")
+    (folder / "images.bin").write_bytes(images_file.tobytes())
+    (folder / "pictures.bin").write_bytes(pictures())
+    (folder / "Ways.kt").write_text(ways_driver(), encoding="utf-8")
+    sources = [path / part for path in sorted(folder.iterdir()) for part in ("android/src", "android/sample/src") if (path / part).is_dir()]
+    words = compile_kotlin(folder / "classes", write_stubs(folder / "stubs"), *sources, DRIVER, folder / "Ways.kt")
+    (folder / "compiler.txt").write_text(words, encoding="utf-8")
+    done = subprocess.run([*java(folder, "-Xcheck:jni"), "DriverKt", str(folder)], capture_output=True, text=True, timeout=120, check=False)
+    (folder / "said.txt").write_text(done.stdout, encoding="utf-8")
+    (folder / "noise.txt").write_text(done.stderr + f"exit {done.returncode}\n", encoding="utf-8")
+
+
+def java(folder: Path, *flags: str) -> list[str]:
+    jars = [str(compiler_folder() / jar) for jar in LIBRARIES]
+    path = os.pathsep.join([str(folder / "classes"), *jars])
+    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8"]
+    return [str(shutil.which("java")), *quick, *flags, f"-Djava.library.path={folder / 'libraries'}", "-cp", path]
+
+
+def _link_exam(package: Path, libraries: Path) -> None:
+    include = include_folder()
+    sources = [package / "android/src/androidTest/cpp/digits_exam_jni.c", package / "exam/digits_vectors.c"]
+    headers = [f"-I{path}" for path in (include, include / "linux", package / "include", package / "exam")]
+    flags = ["-std=c99", "-O0", "-Wall", "-Wextra", "-pedantic", "-Werror", "-shared", "-fPIC"]
+    subprocess.run(["gcc", *flags, *headers, "-o", str(libraries / "libdigits_exam.so"), *map(str, sources)], check=True)
