@@ -16,6 +16,7 @@ from edgec.config import BuildConfig
 from edgec.emit import ExamData, add_facts, emit_exam, emit_sources, finish_manifest
 from edgec.emit.apps.cpp import cpp_files
 from edgec.emit.apps.forms import form_files
+from edgec.emit.apps.single_file import single_files
 from edgec.emit.apps.tasks import task_facts, task_files
 from edgec.emit.apps.wheel import wheel_files
 from edgec.emit.gpu.choice import Choice
@@ -94,6 +95,8 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
         files["MODEL_CARD.md"] = model_card(add_facts(files, facts))
         if not program.sizes:
             files |= cpp_files(describe_app(program, target, config, files, task, labels), files)
+        if config.single_file:
+            files |= single_files(program.name, files)
         if target.form:
             files |= form_files(target.form, describe_app(program, target, config, files, task, labels), files)
         if config.wheel:
