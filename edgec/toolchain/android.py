@@ -1,4 +1,4 @@
-"""What of an Android library can be made without Gradle: build/android/jni/ABI/libNAME.so, and build/NAME.aar where there is a Kotlin compiler."""
+"""What of an Android library is made without Gradle: build/android/jni/ABI/libNAME.so, and build/NAME.aar with a Kotlin compiler."""
 
 from __future__ import annotations
 

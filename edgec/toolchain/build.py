@@ -66,7 +66,7 @@ def compile_package(
         program = _link(
             compiler, directory, objects, out / f"{name}_exam", [*linking, *_static(target, compiler, gpu), *extra_flags], libraries
         )
-    if target.form == "android":
+    if "android" in facts:
         make_android(directory, optimize)
     return Built(program, library, tuple(inner), compiler)
 

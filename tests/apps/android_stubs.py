@@ -51,7 +51,8 @@ ANDROIDX = {
     "androidx.activity.result.contract.ActivityResultContracts": """final class ActivityResultContracts {
         public static final class RequestPermission extends ActivityResultContract<String, Boolean> { }
     }""",
-    "androidx.activity.ComponentActivity": """class ComponentActivity extends android.content.Context implements androidx.lifecycle.LifecycleOwner {
+    "androidx.activity.ComponentActivity": """class ComponentActivity extends android.content.Context
+        implements androidx.lifecycle.LifecycleOwner {
         protected void onCreate(android.os.Bundle state) { }
         protected void onDestroy() { }
         public void setContentView(android.view.View view) { }

@@ -100,10 +100,9 @@ def _odd(folder: Path) -> Path:
 
 def ways_driver() -> str:
     """A Kotlin function that says what each way makes of each picture."""
-    calls = "\n".join(
-        f'    pictures.forEachIndexed {{ i, p -> say("way.{n}.$i", hex(ai.edgec.way{n}.Way{n}.fromPicture(ai.edgec.way{n}.Picture(p.first, p.second, p.third)))) }}'
-        for n in range(len(WAYS))
-    )
+    made = "ai.edgec.way{n}.Way{n}.fromPicture(ai.edgec.way{n}.Picture(p.first, p.second, p.third))"
+    call = f'    pictures.forEachIndexed {{{{ i, p -> say("way.{{n}}.$i", hex({made})) }}}}'
+    calls = "\n".join(call.format(n=n) for n in range(len(WAYS)))
     sizes = ", ".join(f"{image.shape[1]} to {image.shape[0]}" for image in images())
     return f"""import java.io.File
 import java.nio.ByteBuffer

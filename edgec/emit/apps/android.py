@@ -72,11 +72,12 @@ _TYPES = """
 Label Box Mask Tensor Picture Fitting Place Processor ModelException Answers Background AndroidPictures Outputs Companion Any Array Boolean
 Byte Double Float Int Long Short String Unit Nothing List Set Map Pair BooleanArray ByteArray DoubleArray FloatArray IntArray LongArray
 ShortArray ByteBuffer ByteOrder Closeable Collections IdentityHashMap IllegalArgumentException IllegalStateException RuntimeException
-Exception Error Throwable Suppress JvmField JvmOverloads JvmStatic Math System Object Bitmap Image ImageProxy R BuildConfig Dispatchers Charsets
-""".split()
+Exception Error Throwable Suppress JvmField JvmOverloads JvmStatic Math System Object Bitmap Image ImageProxy R BuildConfig Dispatchers
+Charsets MainActivity Manifest Bundle TextView LinearLayout Executors PreviewView
+"""  # what sources say themselves
 # what methods say beside their parameters; outputs meet the first two only
-_VALUES = "held answers picture most score overlap threshold resultIndices resultScores resultPlaces resultCount resultMask at".split()
-_C_NAMES = "env self memory model status spans pool instance best keyword boxes mask linux unix".split()
+_VALUES = "held answers picture most score overlap threshold resultIndices resultScores resultPlaces resultCount resultMask at"
+_C_NAMES = "env self memory model status spans pool instance best keyword boxes mask linux unix"
 
 
 def android_files(app: App, files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -101,7 +102,7 @@ def package_name(app: App) -> str:
 
 
 def class_name(app: App) -> str:
-    (name,) = legal([app.name], "kotlin", pascal, "Model", _TYPES)
+    (name,) = legal([app.name], "kotlin", pascal, "Model", _TYPES.split())
     return name
 
 
@@ -112,10 +113,10 @@ def mangled(name: str) -> str:
 
 def _context(app: App, manifest: Mapping[str, object]) -> dict[str, object]:
     """All that the templates of templates/apps/android read."""
-    keys = legal([tensor.name for tensor in app.inputs], "kotlin", camel, "input", _VALUES)
-    keys += legal([tensor.name for tensor in app.outputs], "kotlin", camel, "output", {*_VALUES[:2], *keys})
+    keys = legal([tensor.name for tensor in app.inputs], "kotlin", camel, "input", _VALUES.split())
+    keys += legal([tensor.name for tensor in app.outputs], "kotlin", camel, "output", {*_VALUES.split()[:2], *keys})
     tensors = (*app.inputs, *app.outputs)
-    names = legal([tensor.identifier for tensor in tensors], "c", str, "tensor", _C_NAMES)
+    names = legal([tensor.identifier for tensor in tensors], "c", str, "tensor", _C_NAMES.split())
     facts = [_tensor(*item) for item in zip(tensors, keys, names, strict=True)]
     inputs, outputs = facts[: len(app.inputs)], facts[len(app.inputs) :]
     package, kind = package_name(app), class_name(app)
