@@ -31,7 +31,7 @@ class Demands:
 
 
 def demands(data: bytes) -> Demands:
-    """ValueError where this is not a little-endian shared library."""
+    """ValueError where this is not a little-endian shared library, or lacks the older table of symbols, which tells their number."""
     if data[:4] != b"\x7fELF" or data[5] != 1:
         raise ValueError("not a little-endian ELF file")
     bits = {1: 32, 2: 64}[data[4]]
@@ -47,7 +47,7 @@ def demands(data: bytes) -> Demands:
             _undefined(data, bits, values),
         )
     except (struct.error, KeyError) as error:
-        raise ValueError("not a shared library") from error
+        raise ValueError("not a shared library with the older table of symbols") from error
 
 
 def _segments(data: bytes, bits: int) -> list[tuple[int, int, int, int]]:
