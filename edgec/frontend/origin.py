@@ -18,4 +18,4 @@ def origin_of(model: onnx.ModelProto) -> dict[str, str]:
     found["domain"] = model.domain
     found.setdefault("model_version", str(model.model_version) if model.model_version else "")
     found.setdefault("model_description", model.doc_string or model.graph.doc_string)
-    return {str(key): str(value)[:LONGEST] for key, value in found.items() if value}
+    return {key: value[:LONGEST] for key, value in found.items() if value and isinstance(key, str) and isinstance(value, str)}

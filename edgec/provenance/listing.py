@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,16 +30,19 @@ class Found:
     bytes: int
 
 
-def walk(folder: Path) -> Iterator[Found]:
-    """Everything below a folder that is no folder itself, in the order of names; links are found, never followed."""
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        facts = entry.stat(follow_symlinks=False)
-        if stat.S_ISDIR(facts.st_mode):
-            for found in walk(Path(entry.path)):
-                yield Found(f"{entry.name}/{found.path}", found.place, found.kind, found.bytes)
-        else:
-            kind = "file" if stat.S_ISREG(facts.st_mode) else "link" if stat.S_ISLNK(facts.st_mode) else "other"
-            yield Found(entry.name, Path(entry.path), kind, facts.st_size)
+def walk(folder: Path) -> list[Found]:
+    """Everything below a folder that is no folder itself, in the order of paths; links are found, never followed."""
+    found, waiting = [], [("", folder)]
+    while waiting:
+        before, place = waiting.pop()
+        for entry in os.scandir(place):
+            facts, path = entry.stat(follow_symlinks=False), f"{before}{entry.name}"
+            if stat.S_ISDIR(facts.st_mode):
+                waiting.append((f"{path}/", Path(entry.path)))
+            else:
+                kind = "file" if stat.S_ISREG(facts.st_mode) else "link" if stat.S_ISLNK(facts.st_mode) else "other"
+                found.append(Found(path, Path(entry.path), kind, facts.st_size))
+    return sorted(found, key=lambda item: item.path)
 
 
 def sha256_of(place: Path) -> str:

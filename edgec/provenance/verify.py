@@ -17,7 +17,7 @@ from edgec.provenance.card import FIELDS, MOST, OF_THE_FILE, printable
 from edgec.provenance.keys import fingerprint, public_line, read_public_key
 from edgec.provenance.listing import BUILD, MANIFEST, SCHEMA_VERSION, Found, Row, compared, walk
 
-LARGEST = 1 << 28  # bytes of a manifest
+LARGEST = 1 << 26  # bytes of a manifest
 SHOWN = 100  # problems that are told
 _PART = re.compile(r"(?!\.{1,2}(?:/|$))[A-Za-z0-9_.+@-]{1,200}")
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -54,8 +54,9 @@ def verify_package(package: Path, key: Path | None = None) -> Verified:
     problems: list[Problem] = []
     texts = {name: text for name in (MANIFEST, BUILD, signature.FILE) if (text := _text(found, name, problems)) is not None}
     manifest = _manifest(texts.get(MANIFEST, b"{}"), problems)
-    listed = _rows(manifest.get("files"), MANIFEST, problems)
-    made = _rows(_build(texts[BUILD], problems), BUILD, problems) if BUILD in texts else {}
+    taken: set[str] = set()
+    listed = _rows(manifest.get("files"), MANIFEST, taken, problems)
+    made = _rows(_build(texts[BUILD], problems), BUILD, taken, problems) if BUILD in texts else {}
     problems += _unlike(found, listed, made)
     signed = signature.read_signature(texts[signature.FILE], problems) if signature.FILE in texts else None
     if signed is not None:
@@ -141,13 +142,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return facts
 
 
-def _rows(files: object, name: str, problems: list[Problem]) -> dict[str, Row]:
-    """path -> size and hash, of the rows that can be used; the others are problems."""
+def _rows(files: object, name: str, taken: set[str], problems: list[Problem]) -> dict[str, Row]:
+    """path -> size and hash, of the rows that can be used; the others are problems. taken: paths of all lists, in small letters."""
     if not isinstance(files, dict):
         problems.append(Problem("must list files", f"{name} files"))
         return {}
     rows: dict[str, Row] = {}
-    taken: set[str] = set()
     for path, row in files.items():
         if not is_path(path) or path.lower() in taken:
             problems.append(Problem("no path in a package, or there twice", f"{name} {ascii(path)[:200]}"))
@@ -172,10 +172,9 @@ def _is_row(row: object) -> bool:
 
 
 def _unlike(found: Mapping[str, Found], listed: Mapping[str, Row], made: Mapping[str, Row]) -> list[Problem]:
-    """Files that are missing, changed, listed twice, or not listed at all: compilers and systems of packages take what lies there."""
-    problems = [Problem("is in the manifest too", f"{BUILD} {path}") for path in made if path in listed]
-    rows = {**made, **listed}
-    problems += [Problem("is missing", path) for path in rows if path not in found]
+    """Files that are missing, changed, or not listed at all: compilers and systems of packages take what lies there."""
+    rows = {**listed, **made}
+    problems = [Problem("is missing", path) for path in rows if path not in found]
     problems += [problem for path, row in rows.items() if path in found and (problem := compared(found[path], row))]
     strange = [path for path in found if path not in rows and path not in (MANIFEST, BUILD, signature.FILE)]
     return problems + [Problem("is no part of the package", ascii(path)[1:-1], "move it out of the folder") for path in strange]

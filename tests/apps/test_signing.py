@@ -1,0 +1,123 @@
+"""Keys of `--sign`: which are taken, and what is said of those that are not; cards of models."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from edgec.config import configure, resolve
+from edgec.errors import UsageError
+from edgec.frontend.origin import origin_of
+from edgec.provenance.calibration import Witness
+from edgec.provenance.card import card_of
+from edgec.provenance.keys import PASSPHRASE as VARIABLE
+from edgec.provenance.keys import fingerprint, read_private_key, read_public_key
+from edgec.provenance.signature import read_signature, sign
+from tests.apps.signers import PASSPHRASE, keys_in
+from tests.cli.conftest import QUICK, Program, program, work  # noqa: F401
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("keys")
+    keys_in(folder)
+    (folder / "garbage").write_bytes(b"-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n")
+    (folder / "garbage").chmod(0o600)
+    return folder
+
+
+def test_every_form_of_a_key_signs_alike(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, PASSPHRASE)
+    texts = {sign({"manifest.json": b"{}"}, read_private_key(keys / name)) for name in ("key", "pem", "locked", "locked_pem")}
+    assert len(texts) == 1
+    found = read_signature(texts.pop(), [])
+    assert found is not None and found.signer == fingerprint(read_public_key(keys / "pem.pub")) and list(found.signed) == ["manifest.json"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("none", "no such file"), ("rsa", "not an ed25519 key"), ("key.pub", "is a public key"), ("pem.pub", "is a public key"),
+        ("garbage", "not a private key"), ("locked", f"needs a passphrase    hint: put it into the environment variable {VARIABLE}"),
+        ("locked_pem", "needs a passphrase"), (".", "no such file"),
+    ],
+)  # fmt: skip
+def test_keys_that_cannot_sign(keys: Path, name: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with pytest.raises(UsageError) as caught:
+        read_private_key(keys / name)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["locked", "locked_pem"])
+def test_a_wrong_passphrase(keys: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "wrong")
+    with pytest.raises(UsageError, match="does not open it") as caught:
+        read_private_key(keys / name)
+    assert "wrong" not in str(caught.value), "a passphrase is never shown"
+
+
+def test_a_key_that_others_may_read(keys: Path, tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes((keys / "key").read_bytes())
+    (tmp_path / "key").chmod(0o640)
+    with pytest.raises(UsageError, match="chmod 600"):
+        read_private_key(tmp_path / "key")
+
+
+def test_a_build_says_so_before_the_long_work_and_with_all_else(keys: Path, program: Program) -> None:  # noqa: F811
+    done = program("build", "digits.onnx", "--sign", keys / "rsa", "--calib", "missing.npz", *QUICK)
+    done.failed(2, "2 things stand in the way", "not an ed25519 key", "missing.npz")
+
+
+def test_openssh_knows_the_key_by_the_same_name(keys: Path, tmp_path: Path, needs: Callable[..., None]) -> None:
+    needs("ssh-keygen")
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "made")], check=True)
+    shown = subprocess.run(["ssh-keygen", "-l", "-f", str(tmp_path / "made.pub")], capture_output=True, text=True, check=True).stdout
+    assert fingerprint(read_private_key(tmp_path / "made").public_key()) == shown.split()[1]
+
+
+def test_a_card_of_the_settings_is_strict(tmp_path: Path) -> None:
+    (tmp_path / "edgec.toml").write_text('[card]\nlicence = "x"\nauthor = 3\n[preprocess]\n')
+    with pytest.raises(UsageError) as caught:
+        resolve({}, {}, tmp_path)
+    assert "licence" in str(caught.value) and "did you mean 'license'?" in str(caught.value) and "[card] author" in str(caught.value)
+    (tmp_path / "edgec.toml").write_text('card = "x"\n')
+    with pytest.raises(UsageError, match="card must be a table"):
+        resolve({}, {}, tmp_path)
+    (tmp_path / "edgec.toml").write_text('[card]\nlicense = "MIT"\n')
+    assert resolve({}, {}, tmp_path).card == {"license": "MIT"} == configure(card={"license": "MIT\n"}).card
+    with pytest.raises(UsageError, match="at most 2000"):
+        configure(card={"url": "x" * 2001})
+
+
+def test_what_a_model_file_says_of_itself_is_kept_under_known_names() -> None:
+    model = onnx.ModelProto(producer_name="lab", domain="org.example", doc_string="by\x00 ONNX", model_version=2)
+    onnx.helper.set_model_props(model, {"License": "MIT", "Model Author": "Ada", "secret": "x", "producer": "forged", "name": " "})
+    card = card_of(origin_of(model), {"author": "Bo"})
+    assert card == {"description": "by ONNX", "version": "2", "author": "Bo", "license": "MIT", "producer": "lab", "domain": "org.example"}
+    assert list(card) == ["description", "version", "author", "license", "producer", "domain"], "the order is not the file's"
+    assert card_of(origin_of(onnx.ModelProto()), {}) == {}
+
+
+def test_the_hash_of_samples_depends_on_their_values_order_and_names_alone() -> None:
+    def digest(*samples: dict[str, np.ndarray]) -> str | None:
+        witness = Witness(lambda: iter(samples))
+        assert list(witness()) == list(samples)
+        return witness.sha256
+
+    one, two = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array(3)}, {"a": np.ones((2, 3), np.float32), "b": np.array(4)}
+    turned = {"b": one["b"], "a": np.asfortranarray(one["a"])}
+    assert digest(one, two) == digest(turned, two) == digest({**one, "a": one["a"].astype(">f4")}, two)
+    different = [digest(one), digest(two, one), digest({**one, "a": one["a"].reshape(3, 2)}, two), digest({"c": one["a"]}, two), digest()]
+    assert len({digest(one, two), *different}) == 6
+
+
+def test_samples_that_were_not_all_used_have_no_hash() -> None:
+    witness = Witness(lambda: iter([{"a": np.ones(1)}, {"a": np.ones(1)}]))
+    next(iter(witness()))
+    assert witness.sha256 is None
