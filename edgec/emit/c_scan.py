@@ -54,6 +54,8 @@ def _names(head: str, body: str, tail: str) -> Iterator[str]:
         yield from (name for item in body.split(",") for name in re.findall(rf"^\s*{_NAME}", item))
     kind_alone = re.search(r"\b(?:struct|union|enum)\b(?:\s+\w+)?$", head)  # what it declares stands behind the braces, if at all
     yield from _declarators(tail if kind_alone else head)
+    if "=" in head:  # more variables behind a value in braces
+        yield from _declarators(tail)
 
 
 def _declarators(text: str) -> Iterator[str]:
