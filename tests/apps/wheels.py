@@ -106,7 +106,7 @@ def python_command(folder: Path, processor: str) -> tuple[list[str], dict[str, s
     """Python of foreign_python() as a command, and what it must find in its environment."""
     emulator, libraries = PROCESSORS[processor]
     root = folder / "root"
-    path = ":".join(f"/usr/lib/{libraries}/{name}" for name in ("blas", "lapack"))
+    path = ":".join(f"{root}/usr/lib/{libraries}/{name}" for name in ("blas", "lapack"))
     return [emulator, "-L", str(root), "-E", f"LD_LIBRARY_PATH={path}", f"{root}/usr/bin/python3"], {
         "PYTHONPATH": f"{root}/usr/lib/python3/dist-packages"
     }
