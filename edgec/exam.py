@@ -10,7 +10,6 @@ from itertools import islice
 import numpy as np
 
 from edgec.emit import ExamData
-from edgec.emit.gpu.choice import GPU_TOLERANCE
 from edgec.errors import UsageError
 from edgec.export import to_onnx
 from edgec.interface import Face
@@ -23,7 +22,8 @@ from edgec.reference import FloatModel
 
 FLOAT_TOLERANCE = 1e-4  # of the largest magnitude of an output
 NOISE_FACTOR = 4  # a float answer may be off by this many times what ONNX Runtime differs by with and without its optimizations
-HALF_FACTOR = 6  # the same for what rounding to halves makes, of which the computed difference is one example
+HALF_FACTOR = 6  # the same for what rounding to halves makes, of which the computed difference is one example,
+HALF_LEAST = 2.0**-8  # and eight roundings to a half: the example can be one whose errors cancel, as behind a sure softmax
 ANYTHING = 1e3  # the limit of an answer that says nothing
 USELESS = 0.25  # a GPU's answers with halves that may be this far off say nothing
 SAMPLE_VECTORS, RANDOM_VECTORS = 1, 2
@@ -63,12 +63,15 @@ def _half_tolerances(graph: Graph, vectors: Sequence[Arrays], found: Sequence[Se
 
 
 def half_tolerance(graph: Graph, vector: Arrays, answer: Sequence[np.ndarray] | None = None) -> float:
-    """HALF_FACTOR times what rounding all tensors and weights to halves changes; answer: the float32 one, by default the graph's."""
+    """HALF_FACTOR times what rounding all tensors and weights to halves changes, and HALF_LEAST at least.
+
+    answer: the float32 one, by default the graph's.
+    """
     exact = FloatModel(graph)(vector) if answer is None else answer
     changed = FloatModel(graph, halves=True)(vector)
     if any(np.isfinite(other).all() and not np.isfinite(one).all() for one, other in zip(changed, exact, strict=True)):
         return math.inf
-    return max(GPU_TOLERANCE, *(HALF_FACTOR * _distance(one, other) for one, other in zip(changed, exact, strict=True)))
+    return max(HALF_LEAST, *(HALF_FACTOR * _distance(one, other) for one, other in zip(changed, exact, strict=True)))
 
 
 def invented_tolerance(graph: Graph) -> float:

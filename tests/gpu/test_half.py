@@ -13,7 +13,6 @@ from onnx import helper
 
 from edgec.config import configure
 from edgec.emit.constants import layout_constants
-from edgec.emit.gpu.choice import GPU_TOLERANCE
 from edgec.emit.gpu.dialect import Dialect, Glsl, Metal
 from edgec.emit.gpu.half import LARGEST, STRETCH, Halves, plan_halves
 from edgec.emit.gpu.kernels_float import float_shader
@@ -21,7 +20,7 @@ from edgec.emit.gpu.memory import io_offsets
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders_or_reasons
 from edgec.errors import UsageError
-from edgec.exam import USELESS, half_tolerance, write_exam
+from edgec.exam import HALF_LEAST, USELESS, half_tolerance, write_exam
 from edgec.export import to_onnx
 from edgec.export.halves import rounded
 from edgec.oracle import Evaluator
@@ -32,7 +31,7 @@ from edgec.targets import load_target
 from tests.contract.examiner import WHOLE
 from tests.contract.subjects import FAMILIES, Net, program_of, random_float_net, samples_of
 from tests.gpu.cases import lay_out
-from tests.gpu.lavapipe import Step, compile_all, run_steps
+from tests.gpu.lavapipe import Step, run_steps
 from tests.gpu.msl.lint import complaints
 from tests.gpu.msl.run import SIMDGROUPS, run_metal
 from tests.gpu.programs import run_shaders, with_half_weights
@@ -222,7 +221,6 @@ def run_on_lavapipe(program: Program, inputs: Arrays, variant: str, fault: tuple
     if fault[0]:
         assert fault[0] in found[first].source
         found[first] = replace(found[first], source=found[first].source.replace(*fault))
-    compile_all([shader.source for shader in found], variant)
     outputs = run_shaders(program, found, [inputs[port.name] for port in program.inputs], variant, halves)
     return {port.name: output for port, output in zip(program.outputs, outputs, strict=True)}
 
@@ -263,7 +261,7 @@ def test_a_network_that_loses_itself_in_halves_is_refused() -> None:
     inputs = samples_of(net.original)[0]
     program = program_of(net, TARGET)
     sharp = write_exam(net.original, net.graph, program, None, 0, gpu_halves=True)
-    assert all(GPU_TOLERANCE <= tolerance < USELESS for tolerance in sharp.on_gpu)
+    assert all(HALF_LEAST <= tolerance < USELESS for tolerance in sharp.on_gpu)
     for name in [name for name, array in net.graph.constants.items() if array.dtype == np.float32 and array.ndim == 1]:
         net.graph.constants[name] = net.graph.constants[name] + np.float32(1e5)
     assert half_tolerance(net.graph, inputs) > USELESS
