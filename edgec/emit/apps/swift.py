@@ -50,7 +50,7 @@ ARRAYS = {"arrays.swift.j2": "swift/{module}/{class}Arrays.swift"}
 MOST_THREADS = 64
 MOST_BOXES = 1000  # that one call can give
 _TAKEN = """
-Input Output Label Box Mask ModelError TensorFacts PixelFormat App Model Package Target Product View Text Button Task VStack State Set
+Input Output Label Box Mask ModelError TensorFacts PixelFormat View Text Button Task VStack State Set
 Array Bool Double Float Int Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 UInt String Character Error Equatable Sendable Sequence Result
 Element Optional OpaquePointer UnsafeBufferPointer UnsafeRawBufferPointer UnsafeMutableRawPointer LocalizedError NSLock DispatchQueue Data
 Foundation Swift Dispatch Metal CoreML CoreVideo CoreGraphics XCTest XCTestCase SwiftUI PhotosUI PhotosPicker PhotosPickerItem UIImage
