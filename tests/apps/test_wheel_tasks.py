@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from email.parser import Parser
 from pathlib import Path
 from types import ModuleType
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -108,3 +110,21 @@ def test_keyword(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RuntimeError, match="closed"):
         net.reset_keyword()
     assert [item and item.label for item in heard] == ["yes", None, "no"] and abs(heard[0].score - 0.982) < 0.001
+
+
+def test_the_models_card_is_in_the_wheel_and_cannot_write_lines_of_its_own(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Neg", ["x"], ["y"])]
+    path = model(tmp_path / "M-x.onnx", {"x": ("float32", [2])}, {"y": ("float32", [2])}, nodes)
+    versions = []
+    for number, (version, author) in enumerate({"2.10": "Ada\nRequires-Dist: evil", "2.10; evil": "Größe"}.items()):
+        card = {"title": "Negative", "version": version, "author": author, "license": "MIT"}
+        package = built(path, tmp_path / str(number), precision="fp32", card=card)
+        wheel = wheel_of(package)
+        with ZipFile(wheel) as archive:
+            (name,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+            about = Parser().parsestr(archive.read(name).decode())
+        assert about["Name"] == "m-x" and wheel.name.startswith(f"m_x-{about['Version']}-py3-none-")
+        assert about.get_all("Requires-Dist") == ["numpy>=1.20"] and (about["Summary"], about["License"]) == ("Negative", "MIT")
+        assert about["Author"] == " ".join(author.split())
+        versions.append(about["Version"].partition("+"))
+    assert [version for version, *_ in versions] == ["2.10", "1.0.0"] and versions[0][2] != versions[1][2]

@@ -35,6 +35,9 @@ ValueError TypeError RuntimeError BaseException
 _TAKEN_KEYS = """
 most threshold score overlap answers best boxes box found heard mask count least shared width height int is_picture picture_size
 """
+_VERSION = re.compile(r"(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){0,4}", re.ASCII)  # that needs no normal form
+# fields of METADATA -> what the model's card calls them
+_CARD = {"Summary": "title", "Author": "author", "License": "license"}
 Context = dict[str, Any]
 
 
@@ -46,7 +49,7 @@ def wheel_files(app: App, exam: ExamData, facts: Mapping[str, Any], files: Mappi
     manifest = json.loads(files["manifest.json"])
     if manifest["weights"]["form"] == "bin":
         raise UsageError("a wheel holds its weights", hint="leave out --weights bin")
-    context = _context(app, version_of(app, facts, files))
+    context = _context(app, version_of(app, facts, files)) | {"fields": _fields(app, facts.get("card", {}))}
     folder = f"python/{context['module']}"
     found = {f"{folder}/{path}": fill("apps/python", template, context).encode() for template, path in TEMPLATES.items()}
     found |= {f"python/{app.name}_python.c": fill("apps/python", "python.c.j2", context).encode(), f"{folder}/py.typed": b""}
@@ -59,9 +62,13 @@ def wheel_files(app: App, exam: ExamData, facts: Mapping[str, Any], files: Mappi
 
 
 def version_of(app: App, facts: Mapping[str, Any], files: Mapping[str, bytes]) -> str:
-    """1.0.0 and what tells this model from another: the same for all processors, so that pip replaces one by the other."""
+    """What the model's card says, else 1.0.0; then what tells this build of the model from another, the same for all processors.
+
+    So pip puts a new build in the place of an old one, and nothing else.
+    """
+    declared = str(facts.get("card", {}).get("version", ""))
     content = json.dumps([dict(facts), app.labels], sort_keys=True).encode() + files.get("model.int8.onnx", b"")
-    return f"1.0.0+m{sha256(content)[:12]}"
+    return f"{declared if _VERSION.fullmatch(declared) else '1.0.0'}+m{sha256(content)[:12]}"
 
 
 def exam_of(app: App, exam: ExamData, weights: str) -> tuple[dict[str, Any], bytes]:
@@ -124,6 +131,12 @@ def _context(app: App, version: str) -> Context:
         "alignment": ALIGNMENT,
         "weights_bytes": app.weights_bytes,
     }
+
+
+def _fields(app: App, card: Mapping[str, Any]) -> dict[str, str]:
+    """Lines of METADATA, each in one line whatever the card holds."""
+    said = {field: " ".join(re.sub(r"[^\w -~]", " ", str(card.get(key, ""))).split()) for field, key in _CARD.items()}
+    return {"Summary": f"The model {app.name} ({app.precision}), ready to run"} | {field: text for field, text in said.items() if text}
 
 
 def library_name(name: str) -> str:
