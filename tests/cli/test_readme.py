@@ -23,6 +23,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What a line of a README stands for here: `make` sets up an environment, which CI does itself
 STANDS_FOR = {"make demo": f"{sys.executable} examples/demo.py", "make test": "grep -q '^test:' Makefile"}
+STANDS_FOR["pip install digits-py/dist/*.whl"] = f"{sys.executable} -m pip install -q --no-index --no-deps -t site digits-py/dist/*.whl"
+# Language of a block -> the file that it is
+FILES = {"c": "app.c", "cpp": "app.cpp", "js": "app.mjs"}
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -43,19 +46,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(command: str, folder: Path) -> str:
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "CC": "gcc -O1"}
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": "site", "CC": "gcc -O1"}
+    if "--target wasm" in command:
+        environment["CC"] = "clang --target=wasm32 -O1"
     done = subprocess.run(["sh", "-ec", command], cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
 def test_every_block_of_the_readme_works_in_order(folder: Path, needs: Callable[..., None]) -> None:
-    """The foreign board needs its compiler and emulator, the GPU a compiler of shaders and Mesa's Vulkan on the CPU."""
-    needs("aarch64-linux-gnu-gcc", "qemu-aarch64", "glslangValidator")
+    """The foreign board needs its compiler and emulator, the GPU a compiler of shaders and Mesa's Vulkan on the CPU, the web clang."""
+    needs("aarch64-linux-gnu-gcc", "qemu-aarch64", "glslangValidator", "g++", "clang", "wasm-ld", "node")
     outputs: dict[str, str] = {}
     for language, body in BLOCK.findall(README):
-        if language == "c":
-            (folder / "app.c").write_text(body)
+        if language in FILES:
+            (folder / FILES[language]).write_text(body)
         elif language == "python":
             (folder / "snippet.py").write_text(body)
             predicted, actual = run(f"{sys.executable} snippet.py", folder).split()
@@ -65,6 +70,9 @@ def test_every_block_of_the_readme_works_in_order(folder: Path, needs: Callable[
                 outputs[line] = run(STANDS_FOR.get(line, line), folder)
     assert "edgec int8" in outputs["make demo"] and "98." in outputs["make demo"] and "latency" in outputs["make demo"]
     assert re.match(r"done with \w+: logits\[0\] = -?\d", outputs["./app"])
+    said = [outputs["./app-cpp"], run("node app.mjs", folder)]
+    numbers = [re.search(r"logits\[0\] = (-?[\d.]+)", text) for text in (outputs["./app"], *said)]
+    assert len({round(float(number[1]), 5) for number in numbers if number}) == 1 and all(numbers), "one model, one answer"
     assert "passed: 3 vectors" in outputs["digits-gpu/build/digits_exam --gpu"]
     assert (folder / "logits.npz").exists() and (folder / "digits-rpi4-int8").is_dir()
     for line in section("A first package").splitlines():
