@@ -11,16 +11,16 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from edgec.emit.gpu.shader import Extent
 from tests.conftest import require
+from tests.gpu.glsl import compile_glsl
 
 VARIANTS = ("base", "bytes", "dot4")
-_AT_ONCE = 200  # shaders that one compiler is given
 _SOURCE = Path(__file__).with_suffix(".c")
 _DRIVERS = (Path("/usr/share/vulkan/icd.d"), Path("/etc/vulkan/icd.d"))
 # variant -> (-D switches, environment, whether the device says that it rounds to nearest even)
@@ -84,58 +84,15 @@ def run_steps(steps: Sequence[Step], arena: bytes, weights: bytes, io: bytes, va
     return regions[0].raw[: len(arena)], regions[2].raw[: len(io)]
 
 
+def compile_shader(source: str, variant: str) -> bytes:
+    """SPIR-V that spirv-val has nothing against."""
+    switches, environment, _ = _KINDS[variant]
+    return compile_glsl(source, environment, switches)
+
+
 def padded(data: bytes) -> bytes:
     """Whole words, and at least one."""
     return data + bytes(-len(data) % 4) if data else bytes(4)
-
-
-_compiled: dict[tuple[str, str], bytes] = {}
-
-
-def compile_all(sources: Iterable[str], variant: str) -> None:
-    """Compile many shaders at once, for run_shader and run_steps: a twentieth of the time that they take one by one."""
-    require("glslc", "spirv-val")
-    switches, environment, _ = _KINDS[variant]
-    missing = [source for source in dict.fromkeys(sources) if (source, variant) not in _compiled]
-    with tempfile.TemporaryDirectory() as folder:
-        for number, source in enumerate(missing):
-            Path(folder, f"{number}.comp").write_text(source)
-        for start in range(0, len(missing), _AT_ONCE):
-            names = [f"{number}.comp" for number in range(start, min(start + _AT_ONCE, len(missing)))]
-            command = ["glslc", f"--target-env={environment}", "-O0", *switches, "-c", *names]
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-            assert done.returncode == 0, f"{done.stdout}{done.stderr}"
-        for number, source in enumerate(missing):
-            code = Path(folder, f"{number}.comp.spv")
-            done = subprocess.run(["spirv-val", "--target-env", environment, str(code)], capture_output=True, text=True)
-            assert done.returncode == 0, f"{done.stdout}{done.stderr}\n{_numbered(source)}"
-            _compiled[source, variant] = code.read_bytes()
-
-
-def compile_shader(source: str, variant: str) -> bytes:
-    """SPIR-V that spirv-val has nothing against."""
-    if (source, variant) not in _compiled:
-        _compiled[source, variant] = _compile(source, variant)
-    return _compiled[source, variant]
-
-
-def _compile(source: str, variant: str) -> bytes:
-    require("glslangValidator", "spirv-val")
-    switches, environment, _ = _KINDS[variant]
-    with tempfile.TemporaryDirectory() as folder:
-        path, code = Path(folder, "shader.comp"), Path(folder, "shader.spv")
-        path.write_text(source)
-        for command in (
-            ["glslangValidator", "-V", "--target-env", environment, *switches, "-o", str(code), str(path)],
-            ["spirv-val", "--target-env", environment, str(code)],
-        ):
-            done = subprocess.run(command, capture_output=True, text=True)
-            assert done.returncode == 0, f"{done.stdout}{done.stderr}\n{_numbered(source)}"
-        return code.read_bytes()
-
-
-def _numbered(source: str) -> str:
-    return "\n".join(f"{number:4} {line}" for number, line in enumerate(source.splitlines(), 1))
 
 
 def driver() -> Path:
@@ -148,7 +105,7 @@ def driver() -> Path:
 
 @cache
 def _device() -> ctypes.CDLL:
-    require("gcc", "glslangValidator", "spirv-val")
+    require("gcc")
     os.environ["VK_ICD_FILENAMES"] = os.environ["VK_DRIVER_FILES"] = str(driver())
     folder = Path(tempfile.mkdtemp(prefix="edgec-lavapipe-"))
     try:

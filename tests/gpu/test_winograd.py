@@ -17,7 +17,7 @@ from edgec.emit.gpu.winograd import SHAPES, SquarePlan, Squares, plan_squares, w
 from edgec.program.kernels import LANES, ConvFloat, Window
 from tests.contract.examiner import WHOLE
 from tests.gpu.cases import Layout, lay_out
-from tests.gpu.lavapipe import Step, compile_all, run_steps
+from tests.gpu.lavapipe import Step, run_steps
 from tests.gpu.msl.lint import complaints
 from tests.gpu.msl.run import ORDERS, run_metal
 from tests.gpu.test_kernels_float import check, conv, image
@@ -65,7 +65,6 @@ def check_on_lavapipe(monkeypatch: pytest.MonkeyPatch, tiles: Iterable[Squares],
     cases = [random_case(seed) for seed in seeds]
     layouts = [lay_out(case.arguments) for case in cases]
     shaders = [with_tile(monkeypatch, layout, tile, Glsl(False)) for layout, tile in zip(layouts, tiles, strict=True)]
-    compile_all([shader.source for shader in shaders], "base")
     for case, layout, shader in zip(cases, layouts, shaders, strict=True):
         arena, _ = run_steps([Step(shader.source, shader.grid)], layout.arena, layout.weights, b"")
         check(case, layout.read(arena, "y", case.arguments.y))

@@ -20,7 +20,6 @@ from edgec.program.expr import bound
 from edgec.program.program import Program
 from edgec.targets import Target
 from edgec.toolchain import compile_package, compile_shaders
-from tests.gpu.lavapipe import compile_all
 from tests.gpu.packages import lavapipe
 from tests.gpu.programs import run_shaders
 from tests.operators.batch import Answer, port_bytes
@@ -51,9 +50,6 @@ class Placed:
 def run_on_vulkan(cases: Sequence[Case], target: Target, folder: Path, variants: Variants) -> list[Outcome]:
     """What became of every case, in the order of `cases`."""
     found = [_place(case, target, variants(number)) for number, case in enumerate(cases)]
-    whole = [item for item in found if isinstance(item, Placed) and not item.reasons]
-    for variant in dict.fromkeys(variant for item in whole for variant in item.variants):
-        compile_all((shader.source for item in whole if variant in item.variants for shader in item.shaders), variant)
     return [item if isinstance(item, Outcome) else _run(item, target, folder / f"case{number}") for number, item in enumerate(found)]
 
 
