@@ -45,6 +45,9 @@ PROGRAMS = {
     "wasm-ld": "lld",
     "node": "nodejs",
     "tsc": "node-typescript",
+    "java": "openjdk-17-jdk-headless",
+    "javac": "openjdk-17-jdk-headless",
+    "npm": "npm",
     "pkg-config": "pkg-config",
 }
 

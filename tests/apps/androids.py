@@ -15,7 +15,7 @@ from onnx import helper
 
 import edgec
 from edgec.emit.apps.android import android_files
-from edgec.toolchain.android import link_library
+from edgec.toolchain.android import link_library, make_android
 from tests.apps.android_stubs import write_stubs
 from tests.apps.kotlin_compiler import LIBRARIES, compile_kotlin, compiler_folder
 from tests.apps.test_web_pictures import WAYS, app, images
@@ -45,7 +45,7 @@ def write_packages(folder: Path) -> None:
         item = app(number, way)
         manifest = {"manifest.json": json.dumps({"weights": {"form": "c"}, "vocabularies": ["portable"]}).encode()}
         for path, data in android_files(item, manifest).items():
-            if path.startswith("android/src/main/kotlin"):
+            if path.endswith(("/Picture.kt", "/Fitting.kt")):
                 (folder / item.name / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / item.name / path).write_bytes(data)
 
@@ -100,7 +100,7 @@ def _odd(folder: Path) -> Path:
 
 def ways_driver() -> str:
     """A Kotlin function that says what each way makes of each picture."""
-    made = "ai.edgec.way{n}.Way{n}.fromPicture(ai.edgec.way{n}.Picture(p.first, p.second, p.third))"
+    made = "ai.edgec.way{n}.Fitting.tensorOf(ai.edgec.way{n}.Picture(p.first, p.second, p.third))"
     call = f'    pictures.forEachIndexed {{{{ i, p -> say("way.{{n}}.$i", hex({made})) }}}}'
     calls = "\n".join(call.format(n=n) for n in range(len(WAYS)))
     sizes = ", ".join(f"{image.shape[1]} to {image.shape[0]}" for image in images())
@@ -115,6 +115,13 @@ fun ways(folder: File) {{
 {calls}
 }}
 """
+
+
+def scripts(package: Path) -> str:
+    """Gradle's scripts of a package as one Kotlin file."""
+    found = [path.read_text(encoding="utf-8") for path in sorted((package / "android").rglob("*.kts"))]
+    functions = [f"class Script{number} : Script() {{\n    fun all() {{\n{text}\n    }}\n}}\n" for number, text in enumerate(found)]
+    return "package gradle\n\n" + "\n".join(functions)
 
 
 def pictures() -> bytes:
@@ -135,30 +142,43 @@ def include_folder() -> Path:
 
 def make_all(folder: Path) -> None:
     """Everything below `folder`: packages, libraries, classes, and what the driver said in said.txt and noise.txt."""
-    require("java", "gcc", "npm")
+    require("java", "gcc", "npm", "clang", "ld.lld")
     write_packages(folder)
     libraries = folder / "libraries"
     libraries.mkdir()
-    for name in ("digits", *SMALL):
+    make_android(folder / "digits", "-O0")
+    shutil.copy(folder / f"digits/build/android/jni/{ABI}/libdigits.so", libraries)
+    for name in SMALL:
         shutil.copy(link_library(folder / name, ABI, "-O0"), libraries)
     _link_exam(folder / "digits", libraries)
     images_file = np.load(DIGITS / "evaluation.npz")["image"][:4].astype("<f4")
     (folder / "images.bin").write_bytes(images_file.tobytes())
     (folder / "pictures.bin").write_bytes(pictures())
     (folder / "Ways.kt").write_text(ways_driver(), encoding="utf-8")
-    sources = [path / part for path in sorted(folder.iterdir()) for part in ("android/src", "android/sample/src") if (path / part).is_dir()]
-    words = compile_kotlin(folder / "classes", write_stubs(folder / "stubs"), *sources, DRIVER, folder / "Ways.kt")
+    whole = [
+        folder / "digits/android/src",
+        *(folder / name / "android/sample/src" for name in ("digits", "finder", "areas", "Model_exception")),
+    ]
+    sources = [
+        *whole,
+        *(path / "android/src/main" for path in sorted(folder.iterdir()) if path.name != "digits" and (path / "android").is_dir()),
+    ]
+    (folder / "Scripts.kt").write_text(scripts(folder / "digits"), encoding="utf-8")
+    sources += [DRIVER, folder / "Ways.kt", folder / "Scripts.kt"]
+    words = compile_kotlin(folder / "classes", write_stubs(folder / "stubs"), *sources)
     (folder / "compiler.txt").write_text(words, encoding="utf-8")
-    done = subprocess.run([*java(folder, "-Xcheck:jni"), "DriverKt", str(folder)], capture_output=True, text=True, timeout=120, check=False)
+    done = drive(folder, libraries, "-Xcheck:jni")
     (folder / "said.txt").write_text(done.stdout, encoding="utf-8")
-    (folder / "noise.txt").write_text(done.stderr + f"exit {done.returncode}\n", encoding="utf-8")
+    (folder / "noise.txt").write_text(f"{done.stderr}exit {done.returncode}", encoding="utf-8")
 
 
-def java(folder: Path, *flags: str) -> list[str]:
+def drive(folder: Path, libraries: Path, flag: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """A run of the driver, with the native libraries of a folder."""
     jars = [str(compiler_folder() / jar) for jar in LIBRARIES]
     path = os.pathsep.join([str(folder / "classes"), *jars])
-    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8"]
-    return [str(shutil.which("java")), *quick, *flags, f"-Djava.library.path={folder / 'libraries'}", "-cp", path]
+    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8", f"-Djava.library.path={libraries}"]
+    command = [str(shutil.which("java")), *quick, flag, "-cp", path, "DriverKt", str(folder), *words]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=False)
 
 
 def _link_exam(package: Path, libraries: Path) -> None:

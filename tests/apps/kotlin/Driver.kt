@@ -1,4 +1,4 @@
-/** What tests ask of emitted packages on a JVM. Prints lines `name TAB answer`; the tests compare them. */
+/** What tests ask of emitted packages on a JVM. Prints lines `name TAB answer`; the tests compare them. One more word: the exam alone. */
 
 import ai.edgec.digits.Digits
 import ai.edgec.digits.DigitsExam
@@ -46,7 +46,6 @@ fun answers(images: List<FloatArray>) {
     }
     Digits().use { model ->
         say("exam.one", DigitsExam.problems(model))
-        say("exam.wrong", DigitsExam.problems(model).size)
         say("labels", Digits.labels.joinToString("|"))
         say("facts", Digits.inputs.joinToString { "${it.name} ${it.type} ${it.shape} ${it.elements} ${it.scale} ${it.zeroPoint}" })
         for ((i, image) in images.withIndex()) {
@@ -58,7 +57,7 @@ fun answers(images: List<FloatArray>) {
             model.runDirect(given, answer)
             say("direct.$i", bits(floats(answer)))
         }
-        say("most", model.classify(images[0], most = Int.MAX_VALUE).size)
+        say("most.all", model.classify(images[0], most = Int.MAX_VALUE).size)
         say("label", model.classify(images[0])[0].label == Digits.labels[model.classify(images[0])[0].index])
         val inside = direct(16 + 256).position(16) as ByteBuffer
         inside.slice().order(ByteOrder.nativeOrder()).asFloatBuffer().put(images[1])
@@ -119,6 +118,16 @@ fun nativeErrors(image: FloatArray) {
         failure("native.status") { say("native.words", DigitsNative.message(DigitsNative.classify(memory, -1, IntArray(0), FloatArray(0)))) }
         DigitsNative.close(memory)
         DigitsNative.close(memory)
+    }
+    failure("refused") {
+        try {
+            Digits::class.java.getDeclaredField("Companion").get(null).let { companion ->
+                companion.javaClass.declaredMethods.single { it.name == "verify" }.also { it.isAccessible = true }.invoke(companion, 1)
+            }
+        } catch (error: java.lang.reflect.InvocationTargetException) {
+            val refused = error.targetException as ai.edgec.digits.ModelException
+            throw ai.edgec.digits.ModelException("${refused.status} ${refused.message}", refused.status)
+        }
     }
     say("native.label", DigitsNative.label(-1).size + DigitsNative.label(Int.MAX_VALUE).size)
 }
@@ -212,6 +221,7 @@ fun hostile() {
 
 fun main(args: Array<String>) {
     val folder = File(args[0])
+    if (args.size > 1) return Digits().use { say("exam", DigitsExam.problems(it)) }
     val images = images(folder)
     answers(images)
     errors(images[0])

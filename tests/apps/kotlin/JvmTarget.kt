@@ -1,0 +1,3 @@
+package org.jetbrains.kotlin.gradle.dsl
+
+enum class JvmTarget { JVM_11 }
