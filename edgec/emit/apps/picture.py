@@ -37,6 +37,7 @@ def picture_files(app: App) -> dict[str, bytes]:
         "prologue": runtime("c/prologue.h", app.name).decode().strip(),
         "comment": comment(tensor.name),
         "picture": picture,
+        "centered": picture.resize == "crop" or picture.anchor == "center",
         "c_type": C_TYPES[tensor.dtype],
         "codes": CODES[tensor.dtype] if tensor.scale is not None and not picture.raw else None,
         "scale": None if tensor.scale is None else float_literal(tensor.scale),

@@ -1,0 +1,110 @@
+"""Swift packages for tests: the example model built once, models with every task and with names that nobody should have, and a parser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import tree_sitter_swift
+from tree_sitter import Language, Node, Parser
+
+import edgec
+from edgec.emit import emit_sources
+from edgec.emit.apps.app import App, Picture, tensors
+from edgec.emit.apps.swift import swift_files
+from edgec.emit.apps.tasks import task_files
+from edgec.ir.types import DType
+from edgec.lower.plan import plan
+from edgec.program.expr import FLOAT, const, load, var
+from edgec.program.program import For, Kind, Program, Store
+from edgec.targets import load_target
+from tests.apps.task_packages import CASES
+from tests.apps.task_packages import program_of as program_of_task
+from tests.emit.programs import loop, port
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+PREPROCESS = {"color": "gray", "resize": "letterbox", "scale": 16 / 255}
+NAMES = (
+    "self", "init", "class", "a b", "a-b", "a_b", "größe", "日本", "*/ evil /*", '"\\(exit(1))"', "x\n// y\r\u2028z", "1", "", "Type",
+    "\u202e", "default", "_size", "size", "index", "app", "`quoted`", "#if 0", "input", "format", "width",
+)  # fmt: skip
+PACKAGES = ("String", "x1", "xCTest", "self", "f_32", "Model", "result")  # names of packages
+_PARSER = Parser(Language(tree_sitter_swift.language()))
+
+
+@cache
+def digits() -> Path:
+    """The example model for Apple's systems, with labels and pictures; nothing is compiled."""
+    folder = Path(mkdtemp(prefix="edgec-swift-"))
+    (folder / "labels.txt").write_text("\n".join(f'digit {number} \u2603 "*/ \\(x)' for number in range(10)), encoding="utf-8")
+    settings = {"task": "classify", "calib": DIGITS / "calibration.npz", "labels": folder / "labels.txt", "preprocess": PREPROCESS}
+    edgec.build(DIGITS / "digits.onnx", target="ios", out=folder / "digits", compile=False, samples=16, **settings)
+    return folder / "digits"
+
+
+def with_task(name: str) -> dict[str, bytes]:
+    """A package of tests.apps.task_packages."""
+    case = CASES[name]
+    program = program_of_task(name, case)
+    return _files(program, App(name, "int8", tensors(program.inputs), tensors(program.outputs), 0, 0, 0, None, case.task, case.labels))
+
+
+def with_names(name: str) -> dict[str, bytes]:
+    """A package called `name` of a model that takes a picture and every type of element, under NAMES."""
+    types, shape = list(DType), (1, 3, 4, 5)
+    program = Program(name, "host")
+    port(program, "picture", DType.FLOAT32, shape, Kind.INPUT)
+    for number in range(len(NAMES)):
+        port(program, f"in{number}", types[number % len(types)] if number else DType.FLOAT32, (4,), Kind.INPUT)
+        port(program, f"out{number}", types[number % len(types)] if number else DType.FLOAT32, (4,), Kind.OUTPUT)
+    i = var("i")
+    loop(program, "copy", (For(i, const(4), (Store("out0", i, load("in0", i, FLOAT) + 1.0),)),), ("in0",), ("out0",))
+    plan(program)
+    given = [replace(item, name=name) for item, name in zip(tensors(program.inputs)[1:], NAMES, strict=True)]
+    answers = [replace(item, name=name) for item, name in zip(tensors(program.outputs), NAMES, strict=True)]
+    picture = Picture("picture", 4, 5, 3, "nchw", False, "rgb", "crop", 4, "center", 0, (1.0, 0.5, 2.0), (0.0, -1.0, 0.1))
+    return _files(program, App(name, "fp32", (tensors(program.inputs)[0], *given), tuple(answers), 0, 0, 0, picture))
+
+
+def _files(program: Program, app: App) -> dict[str, bytes]:
+    files = emit_sources(program, load_target("universal"), "c", parts=["task"] if app.task else [])
+    if app.task is not None:
+        files |= task_files(program, app.task, app.labels)
+    return files | swift_files(app, files)
+
+
+def sources(files: dict[str, bytes]) -> dict[str, bytes]:
+    return {path: text for path, text in files.items() if path.endswith(".swift")}
+
+
+def parse(text: bytes) -> Node:
+    return _PARSER.parse(text).root_node
+
+
+def walk(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from walk(child)
+
+
+def mistakes(text: bytes) -> list[str]:
+    """Where the parser finds no Swift."""
+    lines = text.decode().splitlines()
+    return [f"{node.type} {lines[node.start_point[0]]!r}" for node in walk(parse(text)) if node.is_error or node.is_missing]
+
+
+def lists(text: str) -> list[dict[str, list[str]]]:
+    """`sources` and `exclude` of the two C targets in a Package.swift, as they are on a system that is not Apple's."""
+    elsewhere = text.split("#else")[1].split("#endif")[0]
+    hosts = dict(re.findall(r'\b(host|other) = "([^"]+)"', elsewhere))
+    targets = []
+    for target in re.split(r"\.target\(\s", text)[1:]:
+        found = {key: re.search(rf"{key}: \[(.*?)\]", target, re.DOTALL) for key in ("exclude", "sources")}
+        if all(found.values()):
+            words = {key: re.findall(r'"([^"]+)"|\b(host|other)\b', match.group(1)) for key, match in found.items() if match}
+            targets.append({key: [file or hosts[word] for file, word in pairs] for key, pairs in words.items()})
+    return targets
