@@ -197,6 +197,20 @@ def test_a_closed_model_is_an_error_and_no_thread_stays(module: ModuleType) -> N
     assert len(os.listdir("/proc/self/task")) == before, "forgotten models end their threads too"
 
 
+def test_a_model_that_is_in_use_ends_with_its_program(site: Path) -> None:
+    code = """
+import threading, time, numpy as np, digits
+model, image = digits.Digits(3), np.zeros((1, 1, 8, 8), np.float32)
+def forever():
+    while True:
+        model(image)
+threading.Thread(target=forever, daemon=True).start()
+time.sleep(0.05)
+"""
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(site)}, timeout=60, check=False)
+    assert done.returncode == 0
+
+
 def test_threads_take_turns(module: ModuleType) -> None:
     answers: dict[int, set[bytes]] = {index: set() for index in range(4)}
     with module.Digits(2) as model:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from email.parser import Parser
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +12,10 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from edgec.emit.apps.app import App, Tensor
+from edgec.emit.apps.wheel import wheel_files
+from edgec.emit.exam import ExamData
+from edgec.ir.types import DType
 from tests.apps.test_web_tasks import model
 from tests.apps.wheels import built, imported, install, wheel_of
 
@@ -128,3 +133,13 @@ def test_the_models_card_is_in_the_wheel_and_cannot_write_lines_of_its_own(tmp_p
         assert about["Author"] == " ".join(author.split())
         versions.append(about["Version"].partition("+"))
     assert [version for version, *_ in versions] == ["2.10", "1.0.0"] and versions[0][2] != versions[1][2]
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "distribution"), [("numpy", "numpy_", "numpy_model"), ("pip", "pip_2", "pip_model"), ("Box_", "Box", "box")]
+)
+def test_a_model_replaces_nothing_that_an_environment_has(name: str, module: str, distribution: str) -> None:
+    tensor = Tensor("x", "x", DType.FLOAT32, (1,))
+    manifest = json.dumps({"weights": {"form": "c", "sha256": ""}}).encode()
+    found = wheel_files(App(name, "fp32", (tensor,), (tensor,), 0, 0, 0), ExamData([], [], {}), {}, {"manifest.json": manifest})
+    assert f"python/{module}/__init__.py" in found and any(path.startswith(f"python/{distribution}-1.0.0+m") for path in found)

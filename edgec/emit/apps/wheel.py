@@ -32,6 +32,7 @@ _TAKEN_CLASSES = """
 Tensor Label Box Image ModelError LABELS MOST_THREADS NDArray Any List Mapping MappingProxyType Optional Tuple TracebackType Type Union
 ValueError TypeError RuntimeError BaseException
 """
+_TAKEN_MODULES = "edgec numpy pip pkg_resources setuptools test wheel PIL"  # what an environment has, which a model must not replace
 _TAKEN_KEYS = """
 most threshold score overlap answers best boxes box found heard mask count least shared width height int is_picture picture_size
 """
@@ -96,7 +97,7 @@ def exam_of(app: App, exam: ExamData, weights: str) -> tuple[dict[str, Any], byt
 
 def _context(app: App, version: str) -> Context:
     """All that the templates of templates/apps/python read."""
-    (module,) = legal([app.name], "python", snake, "model", sys.stdlib_module_names)
+    (module,) = legal([app.name], "python", snake, "model", {*sys.stdlib_module_names, *_TAKEN_MODULES.split()})
     (class_name,) = legal([app.name], "python", pascal, "Model", _TAKEN_CLASSES.split())
     keys = legal([tensor.name for tensor in app.inputs], "python", snake, "input", _TAKEN_KEYS.split())
     inputs = [_tensor(tensor, key) for tensor, key in zip(app.inputs, keys, strict=True)]
@@ -144,8 +145,9 @@ def library_name(name: str) -> str:
 
 
 def _distribution(name: str) -> str:
-    """As file names of wheels have it."""
-    return re.sub(r"[-_.]+", "_", name).lower().strip("_")
+    """As file names of wheels have it; never what a wheel is installed with, or by."""
+    plain = re.sub(r"[-_.]+", "_", name).lower().strip("_")
+    return f"{plain}_model" if plain in (*_TAKEN_MODULES.lower().split(), "pillow") else plain
 
 
 def _parameter(tensor: Context, picture: Context | None) -> str:
