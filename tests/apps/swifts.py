@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -12,7 +15,6 @@ from tempfile import mkdtemp
 import tree_sitter_swift
 from tree_sitter import Language, Node, Parser
 
-import edgec
 from edgec.emit import emit_sources
 from edgec.emit.apps.app import App, Picture, tensors
 from edgec.emit.apps.swift import swift_files
@@ -27,7 +29,7 @@ from tests.apps.task_packages import program_of as program_of_task
 from tests.emit.programs import loop, port
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
-PREPROCESS = {"color": "gray", "resize": "letterbox", "scale": 16 / 255}
+MANUAL = DIGITS.parents[1] / "docs" / "ios.md"
 NAMES = (
     "self", "init", "class", "a b", "a-b", "a_b", "größe", "日本", "*/ evil /*", '"\\(exit(1))"', "x\n// y\r\u2028z", "1", "", "Type",
     "\u202e", "default", "_size", "size", "index", "app", "`quoted`", "#if 0", "input", "format", "width",
@@ -38,12 +40,20 @@ _PARSER = Parser(Language(tree_sitter_swift.language()))
 
 @cache
 def digits() -> Path:
-    """The example model for Apple's systems, with labels and pictures; nothing is compiled."""
+    """What the manual's commands make of the example model, with labels and pictures; nothing is compiled."""
     folder = Path(mkdtemp(prefix="edgec-swift-"))
-    (folder / "labels.txt").write_text("\n".join(f'digit {number} \u2603 "*/ \\(x)' for number in range(10)), encoding="utf-8")
-    settings = {"task": "classify", "calib": DIGITS / "calibration.npz", "labels": folder / "labels.txt", "preprocess": PREPROCESS}
-    edgec.build(DIGITS / "digits.onnx", target="ios", out=folder / "digits", compile=False, samples=16, **settings)
-    return folder / "digits"
+    (folder / "examples").symlink_to(DIGITS.parent)
+    (commands,) = re.findall(r"```sh\n(.*?)```", MANUAL.read_text(encoding="utf-8"), re.DOTALL)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    settings = os.environ | {"PATH": path, "EDGEC_COMPILE": "false", "EDGEC_SAMPLES": "16"}
+    done = subprocess.run(["bash", "-ec", commands], cwd=folder, env=settings, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / "DigitsModel"
+
+
+def snippets() -> list[str]:
+    """The manual's programs."""
+    return re.findall(r"```swift\n(import.*?)```", MANUAL.read_text(encoding="utf-8"), re.DOTALL)
 
 
 def with_task(name: str) -> dict[str, bytes]:
@@ -55,7 +65,7 @@ def with_task(name: str) -> dict[str, bytes]:
 
 def with_names(name: str) -> dict[str, bytes]:
     """A package called `name` of a model that takes a picture and every type of element, under NAMES."""
-    types, shape = list(DType), (1, 3, 4, 5)
+    types, shape = [dtype for dtype in DType if dtype is not DType.FLOAT16 or name == PACKAGES[0]], (1, 3, 4, 5)
     program = Program(name, "host")
     port(program, "picture", DType.FLOAT32, shape, Kind.INPUT)
     for number in range(len(NAMES)):

@@ -14,7 +14,7 @@ from tree_sitter import Node
 
 import edgec
 from edgec.errors import UsageError
-from tests.apps.swifts import CASES, DIGITS, PACKAGES, digits, lists, mistakes, parse, sources, walk, with_names, with_task
+from tests.apps.swifts import CASES, DIGITS, PACKAGES, digits, lists, mistakes, parse, snippets, sources, walk, with_names, with_task
 from tests.contract.examiner import WHOLE
 from tests.gpu.fake_metal import parse_host
 
@@ -50,6 +50,9 @@ def test_all_sources_are_good_swift() -> None:
         assert len(sources(files)) >= 4
         for path, text in sources(files).items():
             assert not mistakes(text), f"{name}: {path}"
+    for program in snippets():
+        assert not mistakes(program.encode()), program
+    assert len(snippets()) == 2
     assert mistakes(b"let a: Int = ") and mistakes(b"func f( {}")
 
 
@@ -146,6 +149,19 @@ def test_apple_s_compiler_takes_the_c(triple: str, needs: Needs, tmp_path: Path)
     done = subprocess.run([*words, *folders, *files], cwd=digits(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     parse_host(digits(), "-fobjc-arc", "-fobjc-runtime=objfw")
+
+
+def test_the_c_of_every_task_and_type_compiles(needs: Needs, tmp_path: Path) -> None:
+    needs("gcc")
+    shown: list[str] = []
+    for files in packages().values():
+        for path, text in files.items():
+            if re.fullmatch(r"(include|src)/\w+(\.h|_app\.c|_picture\.c)", path):
+                (tmp_path / Path(path).name).write_bytes(text)
+                shown += [Path(path).name] if path.endswith(".c") else []
+    words = ["gcc", "-std=c99", "-fsyntax-only", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror", *shown]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert len(shown) > len(packages()) and done.returncode == 0, done.stderr[-3000:]
 
 
 def test_module_maps_show_headers_that_stand_alone(needs: Needs, tmp_path: Path) -> None:

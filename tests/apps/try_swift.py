@@ -18,7 +18,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.apps.swifts import CASES, PACKAGES, digits, with_names, with_task
+from tests.apps.swifts import CASES, PACKAGES, digits, snippets, with_names, with_task
 
 STUBS = Path(__file__).parent / "swift_stubs"
 FRAMEWORKS = ("CoreGraphics", "CoreVideo", "CoreML", "SwiftUI", "PhotosUI")  # each after those that it imports
@@ -44,6 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in ("digits", *PACKAGES, *CASES):
         _check(options.folder / name, options.swift, seen)
         print(f"{name}: good Swift")
+    maps = ["-Xcc", f"-fmodule-map-file={seen}/digits/src/apple/module.modulemap"]
+    for number, program in enumerate(snippets()):
+        folder = options.folder / f"manual{number}"
+        folder.mkdir()
+        (folder / "main.swift").write_text(program)
+        _call(options.swift, "swiftc", "-typecheck", "-I", f"{seen}/stubs", *maps, f"{seen}/{folder.name}/main.swift")
+    print("the manual: good Swift")
 
 
 def _write(folder: Path, files: dict[str, bytes]) -> None:
