@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import platform
@@ -23,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit code: 0 ok, 1 a gate failed, 2 usage, 3 model, 4 toolchain, 5 device, 70 our bug."""
     try:
         _end_cleanly()
+        _print_anything()
         from edgec.cli.verbs import act  # slow: it loads the whole compiler, and may be interrupted too
 
         return act(arguments)
@@ -42,6 +44,13 @@ def _end_cleanly() -> None:
         for name in ("SIGTERM", "SIGHUP"):
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), _terminate)
+
+
+def _print_anything() -> None:
+    """Let letters that a console lacks (Windows' have few) be spelled out, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _terminate(number: int, frame: object) -> None:

@@ -96,7 +96,7 @@ def open_parcel(directory: Path) -> Parcel:
 
 def _beside(directory: Path, name: str, form: str) -> Iterable[str]:
     """What an application on the board would use, and the weights where the program loads them."""
-    libraries = [path for path in (f"build/lib{name}.so", f"build/lib{name}.a") if (directory / path).is_file()]
+    libraries = [path for path in (f"build/lib{name}.so", f"build/lib{name}.dylib", f"build/lib{name}.a") if (directory / path).is_file()]
     headers = [f"include/{path.name}" for path in sorted((directory / "include").glob("*.h"))]
     strange = [path for path in headers if not _SAFE_PART.fullmatch(path.removeprefix("include/"))]
     if strange:

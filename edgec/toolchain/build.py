@@ -17,6 +17,14 @@ from edgec.toolchain.call import Built, call, optimization
 from edgec.toolchain.find import Compiler, find_compiler
 from edgec.toolchain.wasm import compile_web
 
+# system -> what a shared library is called there, and the linker's words for it; packages for other systems get an archive alone
+SHARED = {
+    "linux": ("lib{}.so", "-shared"),
+    "macos": ("lib{}.dylib", "-shared", "-Wl,-install_name,@rpath/lib{}.dylib"),
+    "windows": ("{}.dll", "-shared", "-Wl,--out-implib,build/{}.lib"),
+}
+_HERE = {"darwin": "macos", "win32": "windows"}  # sys.platform -> system; all others are taken for Linux
+
 
 def compile_package(
     directory: Path, target: Target, cc: str | None = None, optimize: str = "-O3", extra_flags: Sequence[str] = ()
@@ -59,8 +67,10 @@ def compile_package(
         objects = list(workers.map(lambda source: _compile(compiler, directory, source, flags), sources))
     inner, linked = objects[: len(core)], objects[: len(core) + len(pool)]
     library = _archive(compiler, directory, linked, out / f"lib{name}.a")
-    if target.os in ("linux", "any", "macos"):
-        library = _link(compiler, directory, linked, out / f"lib{name}.so", [*linking, "-shared", *extra_flags], libraries)
+    shared = SHARED.get(_system(target))
+    if shared is not None:
+        words = [word.format(name) for word in shared[1:]]
+        library = _link(compiler, directory, linked, out / shared[0].format(name), [*linking, *words, *extra_flags], libraries)
     program = None
     if exam:
         program = _link(
@@ -79,6 +89,11 @@ def run_exam(built: Built, target: Target, args: Sequence[str] = (), stdin: byte
         return subprocess.run([*target.emulator, str(built.exam), *args], input=stdin, capture_output=True, check=False)
     except OSError as error:
         raise ToolchainError(str(error), where=target.emulator[0] if target.emulator else str(built.exam)) from error
+
+
+def _system(target: Target) -> str:
+    """The system that the target's programs are for; those for any are compiled for this one."""
+    return _HERE.get(sys.platform, "linux") if target.os == "any" else target.os
 
 
 def _position(target: Target) -> list[str]:

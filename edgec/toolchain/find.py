@@ -116,7 +116,7 @@ def _named(command: str, target: Target, origin: str) -> Compiler | None:
 
 def machine_of(words: tuple[str, ...]) -> str:
     """What the compiler says it compiles for; a `-target` given to it decides in clang and zig."""
-    done = subprocess.run([*words, "-dumpmachine"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*words, "-dumpmachine"], capture_output=True, text=True, errors="replace", check=False)
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
