@@ -59,6 +59,7 @@ def _dry_run(plan: Plan, found: Inspection, console: Console) -> None:
 
 def _facts(package: Package, *, examined: bool, on_gpu: bool) -> dict[str, object]:
     manifest = package.manifest
+    wheels = [str(package.directory / path) for path in manifest.get("made", ()) if path.endswith(".whl")]
     return {
         "package": str(package.directory),
         "target": manifest["target"],
@@ -68,10 +69,12 @@ def _facts(package: Package, *, examined: bool, on_gpu: bool) -> dict[str, objec
         "macs": manifest["macs"],
         "exam": "passed" if examined else "not run here",
         **({"exam_gpu": "passed" if on_gpu else "not run here"} if package.has_gpu else {}),
+        **({"wheels": wheels} if wheels else {}),
         "notes": manifest["notes"],
     }
 
 
 def _rows(facts: dict[str, object]) -> list[tuple[str, object]]:
     shown = {key.removesuffix("_bytes"): bytes_text(int(str(value))) if key.endswith("_bytes") else value for key, value in facts.items()}
-    return [(key, f"{value:,}" if isinstance(value, int) else value) for key, value in shown.items() if key != "notes"]
+    rows = [(key, "\n".join(value) if isinstance(value, list) else value) for key, value in shown.items() if key != "notes"]
+    return [(key, f"{value:,}" if isinstance(value, int) else value) for key, value in rows]

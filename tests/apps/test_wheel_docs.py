@@ -61,4 +61,5 @@ if WHOLE:
         for command in (*commands, "qemu-aarch64 ./app"):
             done = subprocess.run(["sh", "-ec", command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stdout + done.stderr
+            assert "--wheel" not in command or "digits-wheel/dist/digits-1.0.0+m" in done.stdout
         assert "logits[0]" in done.stdout and wheel_of(tmp_path / "digits-wheel", "aarch64").stat().st_size > 10_000
