@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ import onnx
 import pytest
 
 from edgec.config import configure, resolve
+from edgec.emit.apps.app import App
+from edgec.emit.apps.web import _npm
 from edgec.errors import UsageError
 from edgec.frontend.origin import origin_of
 from edgec.provenance.calibration import Witness
@@ -121,3 +124,17 @@ def test_samples_that_were_not_all_used_have_no_hash() -> None:
     witness = Witness(lambda: iter([{"a": np.ones(1)}, {"a": np.ones(1)}]))
     next(iter(witness()))
     assert witness.sha256 is None
+
+
+def test_the_card_is_in_the_package_for_npm() -> None:
+    app = App(
+        "digits", "int8", (), (), 0, 0, 0, card={"version": "2.10.0", "license": "MIT", "author": '"Ada"', "url": "https://a.example"}
+    )
+    facts = _npm(app)
+    assert (
+        facts["version"] == "2.10.0"
+        and facts["license"] == "MIT"
+        and facts["author"] == '"Ada"'
+        and facts["homepage"] == "https://a.example"
+    )
+    assert _npm(replace(app, card={"version": "2.1"}))["version"] == "1.0.0"

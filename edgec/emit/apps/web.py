@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 
@@ -46,6 +47,7 @@ STACK_BYTES = 65536  # four times what a run takes
 MOST_BOXES = 1000  # that one call can give
 MODULES = {"": "wasm128", "_baseline": "portable"}  # end of a module's name -> the vocabulary in it
 # task -> the methods that ask a model, and the type of what its own one gives
+_CARD = {"description": "description", "author": "author", "license": "license", "homepage": "url"}  # field of package.json -> of the card
 _METHODS: dict[str, tuple[list[str], list[str]]] = {
     "": (["run"], []),
     "classify": (["run", "classify"], ["Label"]),
@@ -139,11 +141,13 @@ def class_name(app: App) -> str:
 
 
 def _npm(app: App) -> dict[str, object]:
-    """A package as npm and bundlers take it. npm wants lower case, and no underscore at the beginning."""
+    """A package as npm and bundlers take it, with the model's card. npm wants names in lower case, and versions of three numbers."""
     module, worker = f"./{app.name}", f"./{app.name}_worker"
+    version = app.card.get("version", "")
     return {
         "name": app.name.lower().strip("_") or "model",
-        "version": "1.0.0",
+        "version": version if re.fullmatch(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}", version) else "1.0.0",
+        **{field: app.card[key] for field, key in _CARD.items() if key in app.card},
         "type": "module",
         "sideEffects": [f"{worker}.mjs"],
         "exports": {
