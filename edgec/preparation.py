@@ -145,7 +145,7 @@ def _check_gpu(config: BuildConfig, target: Target) -> None:
 
 def _check_wheel(config: BuildConfig, target: Target) -> None:
     if config.wheel:
-        check_wheel(target, config.weights, config.compile)
+        check_wheel(target, config.weights, config.compile, config.cc)
 
 
 def identifier(stem: str) -> str:

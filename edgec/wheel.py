@@ -13,7 +13,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from edgec.errors import ToolchainError, UsageError
 from edgec.targets import EVERYWHERE, Target
 from edgec.toolchain.elf import Demands, demands
-from edgec.toolchain.freestanding import link_freestanding
+from edgec.toolchain.freestanding import find_freestanding, link_freestanding
 from edgec.version import __version__
 
 # Target.arch -> the ABIs of Linux that it is compiled for
@@ -27,8 +27,8 @@ _SYSTEMS = ("manylinux_2_17", "manylinux2014", "musllinux_1_1")
 _TIME = (1980, 1, 1, 0, 0, 0)  # the least that a zip file can say
 
 
-def check_wheel(target: Target, weights: str, compiled: bool) -> None:
-    """Why no wheel can be made, as a UsageError."""
+def check_wheel(target: Target, weights: str, compiled: bool, cc: str | None = None) -> None:
+    """Why no wheel can be made: a UsageError, or a ToolchainError where a processor has no compiler."""
     if not wheel_abis(target):
         hint = "choose a target for Linux on x86-64, 64-bit or 32-bit ARM, or `universal` for all three"
         raise UsageError(f"no wheels are made for {target.name}", where="--wheel", hint=hint)
@@ -36,6 +36,8 @@ def check_wheel(target: Target, weights: str, compiled: bool) -> None:
         raise UsageError("a wheel holds its weights", where="--wheel", hint="leave out --weights bin")
     if not compiled:
         raise UsageError("a wheel holds a compiled library", where="--wheel", hint="leave out --no-compile")
+    for abi in wheel_abis(target):
+        find_freestanding(abi, _compiler(target, cc))
 
 
 def wheel_abis(target: Target) -> tuple[str, ...]:
@@ -43,6 +45,11 @@ def wheel_abis(target: Target) -> tuple[str, ...]:
     if target.form or target.os not in ("linux", "any"):
         return ()
     return _EVERY_ABI if target.arch in EVERYWHERE else _ABIS.get(target.arch, ())
+
+
+def _compiler(target: Target, cc: str | None) -> str | None:
+    """A compiler that the user names makes code for one processor."""
+    return cc if len(wheel_abis(target)) == 1 else None
 
 
 def wheel_paths(target: Target, files: Iterable[str]) -> list[str]:
@@ -63,13 +70,13 @@ def make_wheels(directory: Path, target: Target, files: Mapping[str, bytes], cc:
     """
     name = json.loads(files["manifest.json"])["name"]
     parts = {path.removeprefix("python/"): content for path, content in files.items() if path.startswith("python/") and path.count("/") > 1}
-    sources = [f"python/{name}_python.c", *(path for path in [f"src/{name}_picture.c"] if path in files)]
+    sources = sorted(path for path in files if path.startswith("python/") and path.count("/") == 1 and path.endswith(".c"))
     (module,) = {path.partition("/")[0] for path in parts if path.endswith("/__init__.py")}
-    abis, found = wheel_abis(target), []
+    found = []
     (directory / "dist").mkdir(exist_ok=True)
-    for abi, path in zip(abis, wheel_paths(target, files), strict=True):
+    for abi, path in zip(wheel_abis(target), wheel_paths(target, files), strict=True):
         result = f"build/wheel-{abi}/lib{name}.so"
-        library = link_freestanding(directory, abi, cc if len(abis) == 1 else None, sources, result=result, optimize=optimize).read_bytes()
+        library = link_freestanding(directory, abi, _compiler(target, cc), sources, result=result, optimize=optimize).read_bytes()
         prove(abi, demands(library))
         wheel = pack(parts | {f"{module}/lib{name}.so": library}, _distribution(files), platform_tag(abi))
         (directory / path).write_bytes(wheel)

@@ -6,6 +6,7 @@ import ast
 import base64
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from edgec.errors import ToolchainError, UsageError
 from edgec.package import Package
 from edgec.quant.preprocess import Preprocess
 from edgec.targets import load_target
+from edgec.toolchain import freestanding
 from edgec.toolchain.elf import demands
 from edgec.wheel import make_wheels, prove
 from tests.apps.wheels import DIGITS, LABELS, PREPROCESS, digits, examined, imported, install, wheel_of
@@ -260,3 +262,12 @@ def test_what_has_no_wheel_is_refused_before_the_work(target: str, tmp_path: Pat
     with pytest.raises(UsageError) as caught:
         edgec.build(DIGITS / "digits.onnx", target=target, out=tmp_path / "out", wheel=True, precision="fp32", **REFUSED[target])
     assert "wheel" in str(caught.value) and not (tmp_path / "out").exists()
+
+
+def test_a_processor_without_a_compiler_is_named_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """gcc for this machine alone."""
+    (tmp_path / "gcc").symlink_to(shutil.which("gcc") or "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(freestanding, "find_spec", lambda name: None)
+    with pytest.raises(ToolchainError, match="no compiler for shared libraries of"):
+        edgec.build(DIGITS / "digits.onnx", target="universal", out=tmp_path / "out", wheel=True, precision="fp32", cc="gcc")

@@ -55,7 +55,8 @@ def wheel_files(app: App, exam: ExamData, facts: Mapping[str, Any], files: Mappi
     found = {f"{folder}/{path}": fill("apps/python", template, context).encode() for template, path in TEMPLATES.items()}
     found |= {f"python/{app.name}_python.c": fill("apps/python", "python.c.j2", context).encode(), f"{folder}/py.typed": b""}
     if context["picture"]:
-        found |= picture_files(app) | {f"{folder}/_picture.py": fill("apps/python", "picture.py.j2", context).encode()}
+        found |= {f"python/{path.rpartition('/')[2]}": content for path, content in picture_files(app).items()}
+        found |= {f"{folder}/_picture.py": fill("apps/python", "picture.py.j2", context).encode()}
     questions, data = exam_of(app, exam, manifest["weights"]["sha256"])
     found |= {f"{folder}/exam.json": (json.dumps(questions, indent=1) + "\n").encode(), f"{folder}/exam.bin": data}
     information = f"python/{context['file_name']}-{context['package_version']}.dist-info"
