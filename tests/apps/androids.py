@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -124,6 +125,12 @@ def scripts(package: Path) -> str:
     return "package gradle\n\n" + "\n".join(functions)
 
 
+def documented() -> str:
+    """The Kotlin of docs/android.md."""
+    (code,) = re.findall(r"```kotlin\n(.*?)```", (DIGITS.parents[1] / "docs/android.md").read_text(encoding="utf-8"), re.DOTALL)
+    return str(code)
+
+
 def pictures() -> bytes:
     """argb numbers, with any opacity, which does not count."""
     found = []
@@ -150,7 +157,7 @@ def make_all(folder: Path) -> None:
     shutil.copy(folder / f"digits/build/android/jni/{ABI}/libdigits.so", libraries)
     for name in SMALL:
         shutil.copy(link_library(folder / name, ABI, "-O0"), libraries)
-    _link_exam(folder / "digits", libraries)
+    link_exam(folder / "digits", libraries)
     images_file = np.load(DIGITS / "evaluation.npz")["image"][:4].astype("<f4")
     (folder / "images.bin").write_bytes(images_file.tobytes())
     (folder / "pictures.bin").write_bytes(pictures())
@@ -164,7 +171,8 @@ def make_all(folder: Path) -> None:
         *(path / "android/src/main" for path in sorted(folder.iterdir()) if path.name != "digits" and (path / "android").is_dir()),
     ]
     (folder / "Scripts.kt").write_text(scripts(folder / "digits"), encoding="utf-8")
-    sources += [DRIVER, folder / "Ways.kt", folder / "Scripts.kt"]
+    (folder / "Documented.kt").write_text(documented(), encoding="utf-8")
+    sources += [DRIVER, *(folder / f"{name}.kt" for name in ("Ways", "Scripts", "Documented"))]
     words = compile_kotlin(folder / "classes", write_stubs(folder / "stubs"), *sources)
     (folder / "compiler.txt").write_text(words, encoding="utf-8")
     done = drive(folder, libraries, "-Xcheck:jni")
@@ -181,9 +189,10 @@ def drive(folder: Path, libraries: Path, flag: str, *words: str) -> subprocess.C
     return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=False)
 
 
-def _link_exam(package: Path, libraries: Path) -> None:
-    include = include_folder()
-    sources = [package / "android/src/androidTest/cpp/digits_exam_jni.c", package / "exam/digits_vectors.c"]
+def link_exam(package: Path, libraries: Path) -> None:
+    """The exam's questions, as a library for the JVM."""
+    include, name = include_folder(), json.loads((package / "manifest.json").read_text(encoding="utf-8"))["name"]
+    sources = [package / f"android/src/androidTest/cpp/{name}_exam_jni.c", package / f"exam/{name}_vectors.c"]
     headers = [f"-I{path}" for path in (include, include / "linux", package / "include", package / "exam")]
     flags = ["-std=c99", "-O0", "-Wall", "-Wextra", "-pedantic", "-Werror", "-shared", "-fPIC"]
-    subprocess.run(["gcc", *flags, *headers, "-o", str(libraries / "libdigits_exam.so"), *map(str, sources)], check=True)
+    subprocess.run(["gcc", *flags, *headers, "-o", str(libraries / f"lib{name}_exam.so"), *map(str, sources)], check=True)
