@@ -97,12 +97,18 @@ def _keep_foreign(old: Path, new: Path) -> None:
     """Copy what others put into the old package to the new one."""
     if not old.is_dir():
         return
-    ours = {*BESIDE, *_manifest(old).get("files", ()), *_manifest(old).get("made", ()), *_manifest(old, BUILT).get("files", ())}
+    ours = {*BESIDE, *_paths(_manifest(old), "files"), *_paths(_manifest(old), "made"), *_paths(_manifest(old, BUILT), "files")}
     for path in sorted(old.rglob("*")):
         name = path.relative_to(old)
         if not path.is_dir() and name.parts[0] != MADE and name.as_posix() not in ours and not (new / name).exists():
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, new / name, follow_symlinks=False)
+
+
+def _paths(facts: Mapping[str, Any], key: str) -> list[str]:
+    """What a list of a package names; nothing where it is none."""
+    listed = facts.get(key)
+    return [path for path in listed if isinstance(path, str)] if isinstance(listed, (dict, list)) else []
 
 
 def _swap(new: Path, destination: Path) -> None:

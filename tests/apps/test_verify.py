@@ -14,7 +14,9 @@ import onnx
 import pytest
 
 import edgec
+from edgec.cli.verbs import parse
 from edgec.errors import GateError, UsageError
+from edgec.output import complete_directory
 from edgec.provenance.keys import read_private_key
 from edgec.provenance.signature import sign
 from tests.apps.signers import keys_in
@@ -256,6 +258,24 @@ def test_the_card_is_the_models_and_the_settings_own(made: Path) -> None:
     page = (made / "digits/MODEL_CARD.md").read_text()
     assert "| License | Apache-2.0 |" in page and "Ada \\| \\<b\\>B\\</b\\>" in page and " <script" not in page
     assert "\\](http" not in page and "names no license" not in page
+
+
+def test_lists_of_an_old_package_that_are_none_are_no_matter(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old/manifest.json").write_text('{"edgec_version": "1", "files": 5, "made": [["x"]]}')
+    (tmp_path / "old/build.json").write_text('{"files": {"build/x": 1, "dist/old.whl": 2}}')
+    (tmp_path / "old/dist").mkdir()
+    for name in ("dist/old.whl", "manifest.sig", "mine.txt"):
+        (tmp_path / "old" / name).write_text("x")
+    with complete_directory(tmp_path / "old", {"manifest.json": b"{}"}):
+        pass
+    assert {path.name for path in (tmp_path / "old").rglob("*") if path.is_file()} == {"manifest.json", "mine.txt"}
+
+
+def test_the_commands_of_the_page_are_understood() -> None:
+    page = (DIGITS.parents[1] / "docs/package.md").read_text(encoding="utf-8")
+    commands = [line for line in page.splitlines() if line.startswith(("edgec build", "edgec verify"))]
+    assert [parse(command.split()[1:]).verb for command in commands] == ["build", "verify"]
 
 
 def test_what_is_no_package_or_no_key_is_a_matter_of_usage(made: Path, program: Program, tmp_path: Path) -> None:  # noqa: F811

@@ -125,6 +125,7 @@ def _context(app: App) -> dict[str, object]:
         "alignment": ALIGNMENT,
         "picture": _picture(app, tensors),
         "gpu": app.gpu == "metal",
+        "card": [comment(f"{key}: {app.card[key]}") for key in ("title", "version", "author", "license", "url") if key in app.card],
     }
 
 
