@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -22,14 +23,18 @@ from tests.apps.task_packages import CASES, program_of
 from tests.conftest import require
 from tests.contract.examiner import STRICT, WHOLE
 
+ROOT = Path(__file__).parents[2]
 APPLICATION = Path(__file__).with_name("cpp_app.cpp")
 PROJECT = """
 cmake_minimum_required(VERSION 3.13)
-project(application CXX)
 if(DEFINED INSIDE)
-  enable_language(C)
+  project(application C)
   add_subdirectory("${INSIDE}" inside)
+  add_library(application INTERFACE)
+  target_link_libraries(application INTERFACE digits::pool)
+  return()
 else()
+  project(application CXX)
   find_package(digits 2 REQUIRED)
   find_package(digits 3 QUIET)
   if(digits_FOUND)
@@ -41,6 +46,20 @@ add_executable(application "${SOURCE}")
 target_compile_features(application PRIVATE cxx_std_17)
 target_compile_options(application PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror)
 target_link_libraries(application PRIVATE digits::pool digits::digits)
+"""
+C_APPLICATION = """
+#include "digits.h"
+#include "digits_pool.h"
+#include <stdio.h>
+static unsigned char memory[DIGITS_ARENA_BYTES + DIGITS_ARENA_ALIGNMENT], threads[DIGITS_POOL_BYTES(1)];
+int main(void) {
+    static float image[DIGITS_INPUT_IMAGE_ELEMENTS], logits[DIGITS_OUTPUT_LOGITS_ELEMENTS];
+    unsigned char *arena = memory + (DIGITS_ARENA_ALIGNMENT - (size_t)memory % DIGITS_ARENA_ALIGNMENT);
+    digits_t model;
+    if (fread(image, sizeof image, 1, stdin) != 1 || digits_init(&model, arena, DIGITS_ARENA_BYTES) != DIGITS_OK) return 1;
+    if (digits_run(&model, image, logits) != DIGITS_OK || fwrite(logits, sizeof logits, 1, stdout) != 1) return 1;
+    return digits_pool_start(threads, 0, 1) != NULL;
+}
 """
 QUICK = ("-DCMAKE_C_FLAGS=-O0", "-DCMAKE_CXX_FLAGS=-O0", "-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY")
 
@@ -89,7 +108,7 @@ def test_cmake_finds_what_make_installed(made: Path, answer: bytes, image: np.nd
 
 
 def test_cmake_installs_what_pkg_config_finds(answer: bytes, image: np.ndarray, tmp_path: Path, needs) -> None:
-    needs("cmake", "g++", "pkg-config")
+    needs("cmake", "gcc", "pkg-config")
     call(tmp_path, "cmake", "-S", digits(), "-B", "built", "-DBUILD_SHARED_LIBS=ON", "-DCMAKE_INSTALL_LIBDIR=lib/here", *QUICK)
     call(tmp_path, "cmake", "--build", "built", "--target", "digits", "digits_pool")
     call(tmp_path, "cmake", "--install", "built", "--prefix", tmp_path / "first")
@@ -98,8 +117,30 @@ def test_cmake_installs_what_pkg_config_finds(answer: bytes, image: np.ndarray, 
     assert (place / "cmake/digits/digitsConfig.cmake").is_file() and (place / "cmake/digits/digitsTargets.cmake").is_file()
     environment = {**os.environ, "PKG_CONFIG_PATH": str(place / "pkgconfig")}
     words = call(tmp_path, "pkg-config", "--cflags", "--libs", "digits", environment=environment).split()
-    call(tmp_path, "g++", "-std=c++17", "-O0", APPLICATION, *words, "-pthread", "-o", "application")
+    (tmp_path / "application.c").write_text(C_APPLICATION)
+    call(tmp_path, "gcc", "-O0", *STRICT, "application.c", *words, "-o", "application")
     assert answer_of(tmp_path / "application", image, LD_LIBRARY_PATH=str(place)) == answer
+
+
+def test_the_program_of_the_manual_compiles_and_runs(made: Path, tmp_path: Path, needs) -> None:
+    needs("g++")
+    (program,) = re.findall(r"```cpp\n(.*?)```", (ROOT / "docs/package.md").read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "manual.cpp").write_text(program)
+    call(
+        tmp_path,
+        "g++",
+        "-std=c++17",
+        "-O0",
+        *STRICT,
+        f"-I{made}/include",
+        "manual.cpp",
+        made / "lib/libdigits.a",
+        "-pthread",
+        "-o",
+        "manual",
+    )
+    said = call(tmp_path, "./manual").splitlines()
+    assert said[0].endswith(" with portable") and said[1].startswith("digits: image needs 64 elements")
 
 
 def test_pkg_config_tells_what_a_static_program_needs(made: Path, needs) -> None:
@@ -110,7 +151,7 @@ def test_pkg_config_tells_what_a_static_program_needs(made: Path, needs) -> None
 
 
 def test_an_included_project_keeps_its_installation_to_itself(tmp_path: Path, needs) -> None:
-    needs("cmake", "g++")
+    needs("cmake", "gcc")
     built = configured(tmp_path, f"-DINSIDE={digits()}")
     assert "digits_INSTALL" not in (built / "cmake_install.cmake").read_text()
     assert "digits.h" not in (built / "inside/cmake_install.cmake").read_text()
