@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from functools import cache
@@ -16,7 +17,7 @@ import edgec
 from edgec.errors import UsageError
 from tests.apps.swifts import CASES, DIGITS, PACKAGES, digits, lists, mistakes, parse, snippets, sources, walk, with_names, with_task
 from tests.contract.examiner import WHOLE
-from tests.gpu.fake_metal import parse_host
+from tests.gpu.fake_metal import link, parse_host
 
 HERE = Path(__file__).parent
 FREESTANDING = HERE.parents[1] / "runtimes" / "freestanding"
@@ -108,7 +109,7 @@ def test_swift_calls_c_as_the_headers_declare_it(needs: Needs, tmp_path: Path) -
             tree = parse(text)
             found = [call for node in walk(tree) if (call := called(node))]
             used = {(node.text or b"").decode() for node in walk(tree) if node.type in ("simple_identifier", "type_identifier")}
-            ours = {word for word in used if word.startswith((f"{name}_", f"{name.upper()}_")) and not word.startswith(cls)}
+            ours = {word for word in used if re.match(rf"({name}|{name.upper()})_.", word) and not word.startswith(cls)}
             assert ours <= others | set(functions), path
             calls = [(function, arguments) for function, arguments in found if function in functions]
             assert all(functions[function] == arguments for function, arguments in calls), path
@@ -135,6 +136,20 @@ def test_the_exam_passes_through_the_class_s_c(where: str, needs: Needs, tmp_pat
     program = compiled(tmp_path / "driver", compiler, "-O0", flag, package=digits())
     done = subprocess.run([*([emulator] if emulator else []), program], capture_output=True, text=True, check=False)
     assert done.stdout == "0 wrong\n" and done.returncode == 0, done.stdout + done.stderr[-2000:]
+
+
+if WHOLE:
+
+    def test_the_class_s_c_starts_the_gpu(tmp_path: Path) -> None:
+        """On a Metal that is a fake, with the package's own kernels."""
+        sources = [HERE / "swift_driver.c", *(digits() / "exam" / f"digits_{name}.c" for name in ("questions", "vectors"))]
+        for folder in ("include", "src", "exam", "metal"):
+            shutil.copytree(digits() / folder, tmp_path / folder)
+        for header in (digits() / "exam" / "apple").glob("*.h"):
+            shutil.copy(header, tmp_path / "include")
+        program = link(tmp_path, "arc", sources, tmp_path / "driver")
+        done = subprocess.run([program, "gpu"], capture_output=True, text=True, check=False)
+        assert done.stdout == "0 wrong\n" and done.returncode == 0, done.stdout + done.stderr[-2000:]
 
 
 @pytest.mark.parametrize("triple", ["arm64-apple-ios13.0", "x86_64-apple-ios13.0-simulator"] if WHOLE else ["arm64-apple-ios13.0"])
