@@ -3,8 +3,11 @@ kernels, which tests/gpu/msl compiles for the CPU."""
 
 from __future__ import annotations
 
+import atexit
 import re
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -18,7 +21,7 @@ STUBS = Path(__file__).parent / "stubs"
 _STUBS = ("foundation", "metal", "blocks", "arc")
 _OBJECTIVE_C = ("-x", "objective-c", "-fblocks", "-fconstant-string-class=NSConstantString", f"-I{STUBS}")
 _STRICT = ("-Wall", "-Wextra", "-Wshadow", "-Werror")
-_DEBUG = ("-O1", "-gdwarf-4")  # of a version that valgrind reads
+_DEBUG = ("-O0", "-gdwarf-4")  # of a version that valgrind reads
 # The module that ARC makes says it is of another version than the runtime: stubs/arc.m.
 _RUNTIMES = {"arc": ("-fobjc-runtime=objfw", "-fobjc-arc"), "manual": ("-fobjc-runtime=gcc",)}
 
@@ -60,13 +63,19 @@ def link(package: Path, memory: str, sources: list[Path], program: Path, simdgro
         (folder / f"{prefix}.so").write_bytes(compile_metal(text, prefix))
     (folder / "kernels.c").write_text(_kernels(forms))
     includes = [f"-I{package}/{name}" for name in ("include", "src", "exam")]
-    objects = [_compile(STUBS / f"{name}.m", folder, *_RUNTIMES["manual"]) for name in _STUBS]
-    objects.append(_compile(host, folder, "-std=c99", *_RUNTIMES[memory], *includes))
+    objects = [*_stubs(), _compile(host, folder, "-std=c99", *_RUNTIMES[memory], *includes)]
     core = [path for path in sorted(package.glob("src/*.c")) if not path.stem.endswith("_none")]
     files = [*core, *sources, folder / "kernels.c", *objects, *(folder / f"{prefix}.so" for prefix in forms)]
     linking = ["-Wl,--wrap=__objc_exec_class", f"-Wl,-rpath,{folder}", f"-L{runtime_folder()}", "-lobjc", "-lpthread"]
     call("clang", *_DEBUG, "-w", f"-I{STUBS}", *includes, *map(str, files), *linking, "-o", str(program))
     return program
+
+
+@cache
+def _stubs() -> list[Path]:
+    folder = tempfile.mkdtemp(prefix="edgec-stubs-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return [_compile(STUBS / f"{name}.m", Path(folder), *_RUNTIMES["manual"]) for name in _STUBS]
 
 
 def _compile(source: Path, folder: Path, *flags: str) -> Path:

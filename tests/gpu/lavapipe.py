@@ -1,7 +1,7 @@
 """Runs compute shaders on lavapipe, Mesa's Vulkan device on the CPU, under core and synchronization validation.
 
 One device serves a whole test session. Any message of the validation layers, any word written behind a region's end and any
-complaint of spirv-val fails the test that caused it.
+complaint about SPIR-V fails the test that caused it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def run_steps(steps: Sequence[Step], arena: bytes, weights: bytes, io: bytes, va
 
 
 def compile_shader(source: str, variant: str) -> bytes:
-    """SPIR-V that spirv-val has nothing against."""
+    """What runs of a shader, if it is good GLSL."""
     switches, environment, _ = _KINDS[variant]
     return compile_glsl(source, environment, switches)
 

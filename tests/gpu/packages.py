@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
+from edgec.emit.gpu.vulkan import SpirvJob, spirv_file, spirv_jobs
 from edgec.targets import Target
 from edgec.toolchain import compile_shaders
-from tests.conftest import require
+from tests.conftest import once, require
 from tests.contract.examiner import write_package
 from tests.contract.subjects import Net, exam_of
 from tests.gpu.lavapipe import driver
@@ -26,15 +28,28 @@ VALIDATION = {
 }
 
 
-def write_vulkan_package(folder: Path, net: Net, target: Target, weights: str = "incbin") -> Path:
-    """The package of `net` with its exam and its SPIR-V."""
+def write_vulkan_package(folder: Path, net: Net, target: Target, shared: Path | None, weights: str = "incbin") -> Path:
+    """The package of `net` with its exam and its SPIR-V; shared: see compiled()."""
     require("glslangValidator", "spirv-val")
     write_package(folder, net, target, exam_of(net), weights)
     shaders = {str(path.relative_to(folder)): path.read_bytes() for path in (folder / "vulkan").glob("*.comp")}
     files = {"manifest.json": (folder / "manifest.json").read_bytes(), **shaders}
-    for name, content in spirv_file(files, compile_shaders(spirv_jobs(files))).items():
+    for name, content in spirv_file(files, compiled(spirv_jobs(files), shared)).items():
         (folder / name).write_bytes(content)
     return folder
+
+
+def compiled(jobs: list[SpirvJob], shared: Path | None) -> list[tuple[SpirvJob, bytes]]:
+    """The SPIR-V of a package's shaders: compiled once for all tests of a run that see `shared`, or here if that is None."""
+    if shared is None:
+        return compile_shaders(jobs)
+    record = "codes.pickle"
+
+    def make(folder: Path) -> None:
+        (folder / record).write_bytes(pickle.dumps([code for _, code in compile_shaders(jobs)]))
+
+    folder = once(shared / "spirv" / hashlib.sha256(repr(jobs).encode()).hexdigest(), make)
+    return list(zip(jobs, pickle.loads((folder / record).read_bytes()), strict=True))
 
 
 def lavapipe(validation: str = "") -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from edgec.targets import load_target
 from edgec.toolchain import Built, compile_package
-from tests.conftest import require
+from tests.conftest import once, require
 from tests.contract.examiner import STRICT, WHOLE, expected_hashes, hashes
 from tests.contract.subjects import FAMILIES, Net, exam_of, program_of, random_float_net, random_net
 from tests.gpu.lavapipe import VARIANTS
@@ -25,10 +26,18 @@ FLOAT_FAMILIES = FAMILIES if WHOLE else FAMILIES[:2]
 TWO = Path(__file__).with_name("two_instances.c")
 
 
-def build(net: Net, folder: Path) -> Built:
+def build(net: Net, shared: Path) -> Built:
+    """The package, once for all tests of a run."""
     require("gcc")
-    write_vulkan_package(folder, net, SMALL)
-    return compile_package(folder, SMALL, "gcc", "-O2" if WHOLE else "-O0", STRICT)
+    record = "built.pickle"
+
+    def make(folder: Path) -> None:
+        write_vulkan_package(folder, net, SMALL, shared)
+        built = compile_package(folder, SMALL, "gcc", "-O2" if WHOLE else "-O0", STRICT)
+        (folder / record).write_bytes(pickle.dumps(built))
+
+    built: Built = pickle.loads((once(shared / "gpu" / net.name, make) / record).read_bytes())
+    return built
 
 
 def examine(built: Built, variant: str, validation: str = "synchronization") -> dict[str, Any]:
@@ -41,17 +50,17 @@ def examine(built: Built, variant: str, validation: str = "synchronization") -> 
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_int8_packages_give_the_evaluators_bytes_in_every_variant(family: str, tmp_path: Path) -> None:
+def test_int8_packages_give_the_evaluators_bytes_in_every_variant(family: str, shared: Path) -> None:
     net = random_net(family)
-    built = build(net, tmp_path)
+    built = build(net, shared)
     found = {tuple(hashes(examine(built, variant))) for variant in VARIANTS}
     assert found == expected_hashes(exam_of(net), net.graph.outputs)
 
 
 @pytest.mark.parametrize("family", FLOAT_FAMILIES)
-def test_float_packages_agree_with_onnxruntime(family: str, tmp_path: Path) -> None:
+def test_float_packages_agree_with_onnxruntime(family: str, shared: Path) -> None:
     """The tolerance of the CPU, a tenth of what the exam asks of a GPU."""
-    built = build(random_float_net(family), tmp_path)
+    built = build(random_float_net(family), shared)
     for variant in VARIANTS:
         found = examine(built, variant)
         assert max(output["difference"] for vector in found["vectors"] for output in vector["outputs"]) <= 1e-4
@@ -71,11 +80,13 @@ def test_float_exams_allow_a_gpu_a_thousandth(tmp_path: Path) -> None:
         start([exam, "--gpu"], lavapipe(), status=on_gpu)
 
 
-def test_two_instances_at_once_are_both_right(tmp_path: Path) -> None:
+def test_two_instances_at_once_are_both_right(shared: Path, tmp_path: Path) -> None:
     net = random_net(FAMILIES[0])
-    build(net, tmp_path)
+    exam = build(net, shared).exam
+    assert exam is not None
+    package = exam.parents[1]
     (tmp_path / TWO.name).write_text(TWO.read_text().replace("NAME", net.name).replace("MACRO", net.name.upper()))
-    command = ["gcc", "-std=gnu99", *STRICT, "-Iinclude", "-Iexam", TWO.name, f"exam/{net.name}_vectors.c", f"build/lib{net.name}.a"]
-    start([*command, "-o", "two", "-pthread", "-ldl"], {}, folder=tmp_path)
+    command = ["gcc", "-std=gnu99", *STRICT, "-Iinclude", "-Iexam", tmp_path / TWO.name, f"exam/{net.name}_vectors.c"]
+    start([*command, f"build/lib{net.name}.a", "-o", tmp_path / "two", "-pthread", "-ldl"], {}, folder=package)
     done = start([tmp_path / "two"], lavapipe("core"))
     assert (done.stdout, done.stderr) == ("right\nright\n", "")

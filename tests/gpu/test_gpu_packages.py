@@ -23,8 +23,8 @@ from edgec.package import Package
 from edgec.targets import load_target, target_names
 from edgec.toolchain import compile_package, compile_shaders, run_exam
 from edgec.toolchain.spirv import find_shader_compiler, without_names
-from tests.conftest import require
-from tests.contract.examiner import STRICT
+from tests.conftest import once, require
+from tests.contract.examiner import STRICT, WHOLE
 from tests.contract.subjects import program_of, random_float_net, random_net
 from tests.contract.test_symbolic import subject
 from tests.contract.variants import AARCH64
@@ -32,6 +32,7 @@ from tests.gpu.packages import lavapipe, start, write_vulkan_package
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 X86, TARGET = load_target("x86-64"), load_target("linux-vulkan")
+QUICK = "-O1" if WHOLE else "-O0"
 ONE = replace(TARGET, vocabularies=TARGET.vocabularies[:1])
 NET = random_net("unet")
 VULKAN = [name for name in target_names() if load_target(name).gpu == "vulkan"]
@@ -46,12 +47,14 @@ def software(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def package(shared: Path) -> Path:
     """A package of two segments, compiled."""
     require("gcc")
-    folder = write_vulkan_package(tmp_path_factory.mktemp("package") / "unet", NET, ONE)
-    compile_package(folder, ONE, "gcc", "-O1", STRICT)
-    return folder
+
+    def make(folder: Path) -> None:
+        compile_package(write_vulkan_package(folder, NET, ONE, shared), ONE, "gcc", QUICK, STRICT)
+
+    return once(shared / "gpu" / "package", make)
 
 
 # Files
@@ -98,7 +101,7 @@ def test_the_manifest_says_where_every_call_runs_and_why() -> None:
 
 
 def test_equal_programs_give_equal_shaders(package: Path, tmp_path: Path) -> None:
-    again = write_vulkan_package(tmp_path, NET, ONE)
+    again = write_vulkan_package(tmp_path, NET, ONE, None)
     for path in sorted(path.relative_to(again) for path in again.rglob("*") if path.is_file()):
         assert (package / path).read_bytes() == (again / path).read_bytes(), path
 
@@ -146,9 +149,9 @@ def test_the_host_is_strict_c99(package: Path, compiler: str) -> None:
     assert done.returncode == 0, done.stderr[:3000]
 
 
-def test_cmake_and_make_build_it_and_the_exam_passes_on_the_gpu(tmp_path: Path) -> None:
+def test_cmake_and_make_build_it_and_the_exam_passes_on_the_gpu(shared: Path, tmp_path: Path) -> None:
     require("cmake", "make", "gcc")
-    folder = write_vulkan_package(tmp_path / "package", random_float_net("squeezenet"), ONE)
+    folder = write_vulkan_package(tmp_path / "package", random_float_net("squeezenet"), ONE, shared)
     built = tmp_path / "cmake"
     for command in (["cmake", "-S", str(folder), "-B", str(built), "-DCMAKE_C_FLAGS=-O0"], ["cmake", "--build", str(built), "-j2"]):
         start(command, {})
@@ -157,20 +160,20 @@ def test_cmake_and_make_build_it_and_the_exam_passes_on_the_gpu(tmp_path: Path) 
         assert json.loads(start([program, "--json", "--gpu"], lavapipe("core")).stdout)["gpu"].startswith("llvmpipe")
 
 
-def test_for_another_processor_it_builds_and_runs_on_the_cpu_where_there_is_no_driver(tmp_path: Path) -> None:
+def test_for_another_processor_it_builds_and_runs_on_the_cpu_where_there_is_no_driver(shared: Path, tmp_path: Path) -> None:
     require(*AARCH64)
     target = load_target("rpi5-vulkan")
-    built = compile_package(write_vulkan_package(tmp_path, NET, target), target, AARCH64[0], "-O1", STRICT)
+    built = compile_package(write_vulkan_package(tmp_path, NET, target, shared), target, AARCH64[0], QUICK, STRICT)
     assert run_exam(built, target).returncode == 0
     refused = run_exam(built, target, ["--gpu"])
     assert refused.returncode == 1 and b"there is no GPU" in refused.stderr
 
 
-def test_sanitizers_find_nothing(tmp_path: Path) -> None:
+def test_sanitizers_find_nothing(shared: Path, tmp_path: Path) -> None:
     """What LLVM forgets within lavapipe is not ours; test_vulkan_host counts what is."""
     require("gcc")
     flags = ("-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    built = compile_package(write_vulkan_package(tmp_path, NET, ONE, "c"), ONE, "gcc", "-O1", flags)
+    built = compile_package(write_vulkan_package(tmp_path, NET, ONE, shared, "c"), ONE, "gcc", QUICK, flags)
     assert built.exam is not None
     start([built.exam, "--gpu", "--gpu-verify", "--gpu-cache", tmp_path / "cache"], {**lavapipe(), "ASAN_OPTIONS": "detect_leaks=0"})
 
@@ -262,7 +265,7 @@ def test_a_wrong_answer_on_the_gpu_fails_the_exam(package: Path, tmp_path: Path,
     less, changes = re.subn(r"\{\d+, 1, 1\}, (\d+, 1, .*/\* call_5_)", r"{1, 1, 1}, \1", tables.read_text())
     assert changes == 1 and less != tables.read_text()
     tables.write_text(less)
-    built = compile_package(folder, ONE, "gcc", "-O1")
+    built = compile_package(folder, ONE, "gcc", QUICK)
     assert Package(folder).examine()["passed"]
     with pytest.raises(GateError):
         Package(folder).examine(gpu=True)

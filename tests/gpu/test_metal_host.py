@@ -20,6 +20,8 @@ from edgec.emit.gpu.dialect import Metal
 from edgec.emit.gpu.host import plan_gpu
 from edgec.targets import Target, load_target
 from edgec.toolchain import compile_package, run_exam
+from tests.conftest import once
+from tests.contract.examiner import WHOLE
 from tests.contract.subjects import Net, exam_of, program_of, random_float_net, random_net
 from tests.emit.packages import write_package
 from tests.gpu.fake_metal import call, link, parse_host
@@ -85,7 +87,7 @@ def test_packages_for_apple_hold_the_host_and_the_shaders(name: str) -> None:
     assert b"MTLMathModeSafe" in files[f"src/{net.name}_metal.m"]
 
 
-@pytest.mark.parametrize("name", ["macos-metal", "ios-metal"])
+@pytest.mark.parametrize("name", ["macos-metal", "ios-metal"] if WHOLE else ["ios-metal"])
 def test_packages_for_apple_build_with_cmake_as_far_as_no_sdk_is_needed(name: str, tmp_path: Path, needs: Any) -> None:
     """Their C with another compiler for the same processor, where it runs too."""
     needs("cmake", "make", "aarch64-linux-gnu-gcc", "qemu-aarch64", "clang")
@@ -140,12 +142,12 @@ def test_the_host_is_objective_c(package: Path, flags: tuple[str, ...]) -> None:
 # On the fake
 
 
-def give_exam(package: Path, memory: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    sources = sorted(package.glob("exam/*.c"))
-    program = link(package, memory, sources, folder / "exam")
-    return subprocess.run(
-        [program, "--gpu", "--gpu-verify"], capture_output=True, text=True, env={**os.environ, **environment}, check=False
-    )
+def link_exam(package: Path, memory: str, folder: Path) -> Path:
+    return link(package, memory, sorted(package.glob("exam/*.c")), folder / "exam")
+
+
+def give(exam: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([exam, "--gpu", "--gpu-verify"], capture_output=True, text=True, env={**os.environ, **environment}, check=False)
 
 
 BACKWARDS = {"FAKE_BACKWARDS": "1", "FAKE_ORDER": "1"}  # everything that is not ordered happens in another order
@@ -153,8 +155,9 @@ BACKWARDS = {"FAKE_BACKWARDS": "1", "FAKE_ORDER": "1"}  # everything that is not
 
 @pytest.mark.parametrize("memory", ["arc", "manual"])
 def test_an_int8_net_passes_its_exam_on_the_fake_in_any_order(package: Path, tmp_path: Path, memory: str) -> None:
+    exam = link_exam(package, memory, tmp_path)
     for environment in ({}, BACKWARDS) if memory == "arc" else (BACKWARDS,):
-        given = give_exam(package, memory, tmp_path, **environment)
+        given = give(exam, **environment)
         assert given.returncode == 0 and "exact" in given.stdout, given.stdout + given.stderr
 
 
@@ -162,7 +165,7 @@ def test_without_its_barriers_a_net_fails_on_the_fake(package: Path, tmp_path: P
     shutil.copytree(package, folder := tmp_path / "package")
     tables = folder / f"src/{NAME}_gpu_tables.c"
     tables.write_text(re.sub(r", 1\}, /\* call", ", 0}, /* call", tables.read_text()))
-    given = give_exam(folder, "arc", tmp_path, **BACKWARDS)
+    given = give(link_exam(folder, "arc", tmp_path), **BACKWARDS)
     assert given.returncode != 0 and "cannot use a GPU" in given.stderr  # --gpu-verify sees it first
 
 
@@ -170,13 +173,16 @@ def test_without_its_barriers_a_net_fails_on_the_fake(package: Path, tmp_path: P
 
 
 @pytest.fixture(scope="module", params=["arc", "manual"])
-def driver(request: pytest.FixtureRequest, package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("driver")
+def driver(request: pytest.FixtureRequest, package: Path, shared: Path) -> Path:
     text = (HERE / "metal_driver.c").read_text()
     for word, meant in (("INPUT_BYTES", f"{NAME.upper()}_INPUT_X_BYTES"), ("OUTPUT_BYTES", output_bytes(package))):
         text = text.replace(word, meant)
-    (folder / "driver.c").write_text(re.sub(r"\bMACRO(?=_)", NAME.upper(), re.sub(r"\bNAME(?=_|\b)", NAME, text)))
-    return link(package, request.param, [folder / "driver.c"], folder / "driver")
+
+    def make(folder: Path) -> None:
+        (folder / "driver.c").write_text(re.sub(r"\bMACRO(?=_)", NAME.upper(), re.sub(r"\bNAME(?=_|\b)", NAME, text)))
+        link(package, request.param, [folder / "driver.c"], folder / "driver")
+
+    return once(shared / "metal" / request.param, make) / "driver"
 
 
 def output_bytes(package: Path) -> str:

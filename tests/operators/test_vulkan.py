@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from tests.operators.test_operators import EXCUSES, SHARDS, all_cases, is_sound,
 from tests.operators.vulkan import ON_CPU, run_on_vulkan
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the onnx package, while it makes its cases
+WIDE = load_target(VULKAN.target)
+TARGET = WIDE if WHOLE else replace(WIDE, vocabularies=WIDE.vocabularies[:1])  # the processor's half is test_operators' matter
 MOST_ON_CPU = 20  # of all cases: those that have no shader at all
 
 
@@ -33,7 +36,7 @@ def variants(number: int) -> Sequence[str]:
 
 def run(cases: Sequence[Case], folder: Path) -> list[Outcome]:
     require(*VULKAN.needs)
-    outcomes = run_on_vulkan(cases, load_target(VULKAN.target), folder, variants)
+    outcomes = run_on_vulkan(cases, TARGET, folder, variants)
     assert len(outcomes) == len(cases)
     return outcomes
 
@@ -72,7 +75,7 @@ def test_calls_take_turns_on_the_gpu_and_the_cpu(kind: str, tmp_path: Path, monk
 
     for user in (host, vulkan):
         monkeypatch.setattr(user, "shaders_or_reasons", every_second)
-    cases = [MAKERS[kind](seed) for seed in range(4)]
+    cases = [MAKERS[kind](seed) for seed in range(4 if WHOLE else len(VULKAN.isas))]
     outcomes = run(cases, tmp_path)
     assert {item.case: f"{item.operator}: {item.message}" for item in outcomes if item.verdict not in (OK, ON_CPU)} == {}
     assert OK in {item.verdict for item in outcomes}
