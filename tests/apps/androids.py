@@ -8,6 +8,7 @@ import platform
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from onnx import helper
 
 import edgec
 from edgec.emit.apps.android import android_files
+from edgec.emit.apps.app import App
+from edgec.ir.types import DType
 from edgec.toolchain.android import link_library, make_android
 from tests.apps.android_stubs import write_stubs
 from tests.apps.kotlin_compiler import LIBRARIES, compile_kotlin, compiler_folder
@@ -28,6 +31,8 @@ DRIVER = Path(__file__).parent / "kotlin"
 ABI = {"x86_64": "x86_64", "aarch64": "arm64-v8a"}.get(platform.machine(), "armeabi-v7a")
 HOSTILE = '*/ fun `1`() // "\\ ${x}\u2028'
 LABELS = [f'digit {number} \u2603 "$HOME" \\ */' for number in range(10)]
+FUSED = {"preprocess": {"resize": "letterbox"}, "fuse_preprocess": True}
+CODES = (1.7, -20)  # scale and zero point of codes that a picture becomes
 SMALL = ("finder", "areas", "native", "Model_exception")
 
 
@@ -38,17 +43,23 @@ def write_packages(folder: Path) -> None:
     how = {"color": "gray", "resize": "letterbox", "scale": 16 / 255}
     _write(DIGITS / "digits.onnx", folder / "digits", calib=DIGITS / "calibration.npz", task="classify", labels=text, preprocess=how)
     text.write_text("cat\ndog\n", encoding="utf-8")
-    _write(_finder(folder), folder / "finder", task="detect", labels=text, preprocess={"resize": "letterbox"}, precision="fp32")
+    _write(_finder(folder), folder / "finder", task="detect", labels=text, precision="fp32", **FUSED)
     _write(_areas(folder), folder / "areas", task="segment", precision="fp32")
     _write(_words(folder), folder / "native", task="keyword", labels=text, precision="fp32", name="native")
     _write(_odd(folder), folder / "Model_exception", precision="fp32", name="Model_exception")
-    for number, way in enumerate(WAYS):
-        item = app(number, way)
+    for item in (*(app(number, way) for number, way in enumerate(WAYS)), codes_app()):
         manifest = {"manifest.json": json.dumps({"weights": {"form": "c"}, "vocabularies": ["portable"]}).encode()}
         for path, data in android_files(item, manifest).items():
             if path.endswith(("/Picture.kt", "/Fitting.kt")):
                 (folder / item.name / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / item.name / path).write_bytes(data)
+
+
+def codes_app() -> App:
+    """The first way for a model that takes 8-bit codes."""
+    item = app(0, WAYS[0])
+    coded = replace(item.inputs[0], dtype=DType.INT8, scale=CODES[0], zero_point=CODES[1])
+    return replace(item, name=f"way{len(WAYS)}", inputs=(coded,))
 
 
 def _write(path: Path, out: Path, **settings: Any) -> None:
@@ -103,10 +114,12 @@ def ways_driver() -> str:
     """A Kotlin function that says what each way makes of each picture."""
     made = "ai.edgec.way{n}.Fitting.tensorOf(ai.edgec.way{n}.Picture(p.first, p.second, p.third))"
     call = f'    pictures.forEachIndexed {{{{ i, p -> say("way.{{n}}.$i", hex({made})) }}}}'
-    calls = "\n".join(call.format(n=n) for n in range(len(WAYS)))
+    calls = "\n".join(call.format(n=n) for n in range(len(WAYS) + 1))
     sizes = ", ".join(f"{image.shape[1]} to {image.shape[0]}" for image in images())
     return f"""import java.io.File
 import java.nio.ByteBuffer
+
+private fun hex(values: ByteArray) = values.joinToString("") {{ "%02x".format(it) }}
 
 private fun hex(values: FloatArray) = values.joinToString("") {{ "%08x".format(it.toRawBits()) }}
 

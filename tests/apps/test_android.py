@@ -13,7 +13,7 @@ from edgec.emit.apps.android import android_files, class_name, mangled, package_
 from edgec.emit.apps.app import App, Tensor
 from edgec.errors import UsageError
 from edgec.ir.types import DType
-from tests.apps.androids import HOSTILE, LABELS, drive, make_all
+from tests.apps.androids import CODES, HOSTILE, LABELS, drive, make_all
 from tests.apps.test_web_pictures import WAYS, app, images
 from tests.conftest import once
 
@@ -151,6 +151,13 @@ def test_pictures_are_brought_to_size_as_for_calibration(number: int, said: dict
         found = np.frombuffer(bytes.fromhex(said[f"way.{number}.{place}"]), ">f4").reshape(shape)
         apart = float(np.abs(found - expected).max())
         assert apart <= (1.001 * float(how.affine()[0].max()) if how.resize == "stretch" else 0.0), image.shape
+
+
+def test_pictures_become_codes(said: dict[str, str]) -> None:
+    for place, image in enumerate(images()):
+        pixels = WAYS[0].apply(image, app(0, WAYS[0]).inputs[0].shape)
+        expected = np.clip(np.rint(pixels / np.float32(CODES[0])) + CODES[1], -128, 127).astype(np.int8)
+        assert bytes.fromhex(said[f"way.{len(WAYS)}.{place}"]) == expected.tobytes()
 
 
 def test_tasks_give_what_can_be_shown(said: dict[str, str]) -> None:

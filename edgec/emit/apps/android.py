@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from edgec.emit.apps.app import App, Tensor
 from edgec.emit.apps.names import camel, comment, legal, pascal, quoted
+from edgec.emit.apps.picture import has_pictures
 from edgec.emit.c_text import C_TYPES, text_literal
 from edgec.emit.manifest import to_json
 from edgec.emit.text import fill
@@ -30,7 +31,6 @@ PRIMITIVES = {
     DType.UINT64: "long",
     DType.BOOL: "boolean",
 }
-PICTURES = (DType.FLOAT32, DType.INT8, DType.UINT8)  # elements that a picture can become
 SOURCES = "android/src/main/kotlin/{path}"
 TESTS = "android/src/androidTest/kotlin/{path}"
 SAMPLE = "android/sample/src/main"
@@ -46,6 +46,7 @@ TEMPLATES = {
     "build.gradle.kts.j2": "android/build.gradle.kts",
     "settings.gradle.kts.j2": "android/settings.gradle.kts",
     "gradle.properties.j2": "android/gradle.properties",
+    "gitignore.j2": "android/.gitignore",
     "CMakeLists.txt.j2": "android/CMakeLists.txt",
     "consumer-rules.pro.j2": "android/consumer-rules.pro",
     "exam_jni.c.j2": "android/src/androidTest/cpp/{name}_exam_jni.c",
@@ -156,9 +157,9 @@ def _of(app: App, facts: Sequence[Mapping[str, object]], output: str) -> Mapping
 
 
 def _picture(app: App, inputs: Sequence[Mapping[str, object]]) -> dict[str, object] | None:
-    """How Kotlin makes the input of a picture; None where there is none, or where it holds several pictures or other numbers."""
+    """How Kotlin makes the input of a picture; None where no picture makes one."""
     picture = app.picture
-    if picture is None or app.input(picture.input).shape[0] != 1 or app.input(picture.input).dtype not in PICTURES:
+    if picture is None or not has_pictures(app):
         return None
     place = [tensor.name for tensor in app.inputs].index(picture.input)
     tensor = app.inputs[place]

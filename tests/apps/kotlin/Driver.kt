@@ -186,7 +186,7 @@ fun frames() {
 
 fun tasks() {
     ai.edgec.finder.Finder().use { model ->
-        val image = FloatArray(3072)
+        val image = ByteArray(3072)
         model.detect(image).forEachIndexed { i, box -> say("box.$i", box) }
         model.detect(ai.edgec.finder.Picture(128, 64, IntArray(128 * 64))).forEachIndexed { i, box -> say("box.picture.$i", box) }
         say("box.all", model.detect(image, score = 0.8f, overlap = 1f).size)
