@@ -41,6 +41,7 @@ from edgec.provenance.card import card_of
 from edgec.provenance.model_card import model_card
 from edgec.provenance.seal import seal
 from edgec.quant import Quantized, QuantizeOptions, Samples, quantize
+from edgec.quant.calibration import fingerprint
 from edgec.quant.data import open_samples
 from edgec.quant.preprocess import Preprocess, fuse
 from edgec.reference import FloatModel
@@ -211,6 +212,7 @@ def _facts(path: Path, loaded: Model, program: Program, quantized: Quantized | N
         "notes": notes + (quantized.report.notes if quantized else []),
         "card": card_of(loaded.origin, config.card),
         "model_sha256": _sha256(path),
+        "network_sha256": fingerprint(loaded.original),
         "calibration_sha256": quantized.calibration.get("samples_sha256") if quantized else None,
         "options_sha256": hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest(),
         "options": options,

@@ -10,6 +10,7 @@ from edgec.provenance.card import FIELDS, OF_THE_FILE
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>()#!|~&$@])")
 NO_LICENSE = "The model file names no license, and `[card]` of edgec.toml did not either: ask the model's author before passing it on."
+AROUND = "What is said here is the model's. The sources around it were written by edgec and are their user's, without conditions."
 
 
 def model_card(facts: Mapping[str, Any]) -> bytes:
@@ -21,6 +22,7 @@ def model_card(facts: Mapping[str, Any]) -> bytes:
     titles = FIELDS | OF_THE_FILE
     lines += table(("", ""), [(titles[key], plain(card[key])) for key in shown]) if shown else []
     lines += [] if "license" in card else [NO_LICENSE, ""]
+    lines += [AROUND, ""]
     lines += ["## Tensors", ""]
     ports = [(kind, port) for kind in ("input", "output") for port in facts[f"{kind}s"]]
     lines += table(("", "name", "type", "shape", "codes"), [(kind, *_port(port)) for kind, port in ports])
@@ -69,7 +71,12 @@ def _accuracy(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _origin(facts: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    names = {"model_sha256": "model file", "calibration_sha256": "calibration samples", "options_sha256": "options of the build"}
+    names = {
+        "model_sha256": "model file",
+        "network_sha256": "operators and weights",
+        "calibration_sha256": "calibration samples",
+        "options_sha256": "options of the build",
+    }
     for key, name in names.items():
         yield name, f"`{facts[key]}`" if facts[key] else "none"
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())

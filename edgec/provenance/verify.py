@@ -21,7 +21,7 @@ LARGEST = 1 << 26  # bytes of a manifest
 SHOWN = 100  # problems that are told
 _PART = re.compile(r"(?!\.{1,2}(?:/|$))[A-Za-z0-9_.+@-]{1,200}")
 _HASH = re.compile(r"[0-9a-f]{64}")
-_HASHES = ("model_sha256", "options_sha256", "calibration_sha256")
+_HASHES = ("model_sha256", "network_sha256", "options_sha256", "calibration_sha256")
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(command: str, folder: Path) -> str:
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": "site", "CC": "gcc -O1"}
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": "site",
+        "CC": "gcc -O1",
+        "EDGEC_SAMPLES": "16",
+    }
     if "--target wasm" in command:
         environment["CC"] = "clang --target=wasm32 -O1"
     done = subprocess.run(["sh", "-ec", command], cwd=folder, env=environment, capture_output=True, text=True, check=False)
