@@ -79,7 +79,7 @@ def _call(swift: str, tool: str, *words: str) -> None:
     begin = shlex.split(swift)
     command = [*begin[:-1], begin[-1].removesuffix("swift") + tool] if tool == "swiftc" else [*begin, tool]
     done = subprocess.run([*command, *words], capture_output=True, text=True, check=False)
-    if done.returncode != 0 or "warning: " in done.stdout:
+    if done.returncode != 0 or "warning: " in done.stdout + done.stderr:
         raise SystemExit(f"{shlex.join([*command, *words])}\n{done.stdout[-6000:]}{done.stderr[-6000:]}")
 
 
