@@ -83,16 +83,18 @@ def compile_metal(source: str, prefix: str = "run") -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path, library = Path(folder, "kernels.cpp"), Path(folder, "kernels.so")
         path.write_text(f'#include "dispatch.h"\n#line 1 "kernels.metal"\n{text}\n{_TEAMS}{entries}')
-        _compile(f"-I{_precompiled()}", f"-I{_SHIM}", "-shared", str(path), "-o", str(library))
+        ready = _precompiled()
+        _compile(f"-I{ready}", f"-I{_SHIM}", "-shared", str(path), f"{ready}/dispatch.o", "-o", str(library))
         return library.read_bytes()
 
 
 @cache
 def _precompiled() -> str:
-    """A folder with the shim's headers, compiled once in a test session."""
+    """A folder with the shim's headers and its dispatch, compiled once in a test session."""
     folder = tempfile.mkdtemp(prefix="edgec-metal-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     _compile("-x", "c++-header", str(_SHIM / "dispatch.h"), "-o", f"{folder}/dispatch.h.gch")
+    _compile(f"-I{folder}", f"-I{_SHIM}", "-c", str(_SHIM / "dispatch.cpp"), "-o", f"{folder}/dispatch.o")
     return folder
 
 

@@ -30,21 +30,7 @@ struct Visits {
     Visitor reader, writer;
     int since = -1;
     bool written = false;
-    void check(int moment, const Visitor &now, bool writes, const char *what, long index) {
-        const int many = -2;
-        if (since != moment) since = moment, reader = writer = Visitor();
-        if (!writer.before(now) || (writes && !reader.before(now))) {
-            const int other = writer.before(now) ? reader.who : writer.who;
-            std::snprintf(complaint, sizeof complaint, "race: threads %d and %d meet at %s[%ld]", other, now.who, what, index);
-            give_up();
-        }
-        if (writes) {
-            writer = now, written = true;
-        } else {
-            const bool first = reader.who == -1;
-            reader = {first || reader.who == now.who ? now.who : many, first || reader.team == now.team ? now.team : many, now.turn};
-        }
-    }
+    void check(int moment, const Visitor &now, bool writes, const char *what, long index);
 };
 
 struct Region {
@@ -52,17 +38,12 @@ struct Region {
     uchar *bytes;
     long size;
     std::vector<Visits> visits; // of each byte; none when nobody can write
+    void visit(long byte, long count, bool writes);
 };
 template <class T> struct device_element {
     Region *region;
     long byte;
-    void visit(bool writes) const {
-        if (byte < 0 || byte + long(sizeof(T)) > region->size) {
-            std::snprintf(complaint, sizeof complaint, "out of bounds: byte %ld of the %ld of %s", byte, region->size, region->name);
-            give_up();
-        }
-        for (long i = byte; !region->visits.empty() && i < byte + long(sizeof(T)); i++) region->visits[size_t(i)].check(0, {this_invocation, -1, 0}, writes, region->name, i);
-    }
+    void visit(bool writes) const { region->visit(byte, long(sizeof(T)), writes); }
     operator std::remove_const_t<T>() const {
         std::remove_const_t<T> value;
         visit(false);

@@ -15,17 +15,6 @@ struct Member {
 inline std::vector<Member> members; // by thread
 inline std::vector<int> threads_in_teams; // team by team, by lane
 
-inline void make_teams(const std::vector<int> &threads) {
-    threads_in_teams = threads;
-    members.resize(threads.size());
-    team_sizes.assign((threads.size() + size_t(team_width) - 1) / size_t(team_width), 0);
-    for (size_t i = 0; i < threads.size(); i++) {
-        Member &member = members[size_t(threads[i])];
-        member.team = int(i) / team_width, member.lane = int(i) % team_width, member.turn = member.meetings = 0;
-        team_sizes[size_t(member.team)]++;
-    }
-}
-
 // What every lane of the thread's simdgroup gave.
 template <class T> struct Gathered {
     const int *threads;
