@@ -51,7 +51,6 @@ def run(command: str, folder: Path) -> str:
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "PYTHONPATH": "site",
         "CC": "gcc -O1",
-        "EDGEC_SAMPLES": "16",
     }
     if "--target wasm" in command:
         environment["CC"] = "clang --target=wasm32 -O1"
