@@ -25,6 +25,7 @@ from tests.apps.kotlin_compiler import LIBRARIES, compile_kotlin, compiler_folde
 from tests.apps.test_web_pictures import WAYS, app, images
 from tests.apps.test_web_tasks import model
 from tests.conftest import require
+from tests.contract.examiner import WHOLE
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 DRIVER = Path(__file__).parent / "kotlin"
@@ -33,6 +34,7 @@ HOSTILE = '*/ fun `1`() // "\\ ${x}\u2028'
 LABELS = [f'digit {number} \u2603 "$HOME" \\ */' for number in range(10)]
 FUSED = {"preprocess": {"resize": "letterbox"}, "fuse_preprocess": True}
 CODES = (1.7, -20)  # scale and zero point of codes that a picture becomes
+TRIED = range(len(WAYS)) if WHOLE else (1, 2, 3, 5)  # of the ways of pictures
 SMALL = ("finder", "areas", "native", "Model_exception")
 
 
@@ -47,7 +49,7 @@ def write_packages(folder: Path) -> None:
     _write(_areas(folder), folder / "areas", task="segment", precision="fp32")
     _write(_words(folder), folder / "native", task="keyword", labels=text, precision="fp32", name="native")
     _write(_odd(folder), folder / "Model_exception", precision="fp32", name="Model_exception")
-    for item in (*(app(number, way) for number, way in enumerate(WAYS)), codes_app()):
+    for item in (*(app(number, WAYS[number]) for number in TRIED), codes_app()):
         manifest = {"manifest.json": json.dumps({"weights": {"form": "c"}, "vocabularies": ["portable"]}).encode()}
         for path, data in android_files(item, manifest).items():
             if path.endswith(("/Picture.kt", "/Fitting.kt")):
@@ -114,7 +116,7 @@ def ways_driver() -> str:
     """A Kotlin function that says what each way makes of each picture."""
     made = "ai.edgec.way{n}.Fitting.tensorOf(ai.edgec.way{n}.Picture(p.first, p.second, p.third))"
     call = f'    pictures.forEachIndexed {{{{ i, p -> say("way.{{n}}.$i", hex({made})) }}}}'
-    calls = "\n".join(call.format(n=n) for n in range(len(WAYS) + 1))
+    calls = "\n".join(call.format(n=n) for n in (*TRIED, len(WAYS)))
     sizes = ", ".join(f"{image.shape[1]} to {image.shape[0]}" for image in images())
     return f"""import java.io.File
 import java.nio.ByteBuffer

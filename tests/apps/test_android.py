@@ -13,7 +13,7 @@ from edgec.emit.apps.android import android_files, class_name, mangled, package_
 from edgec.emit.apps.app import App, Tensor
 from edgec.errors import UsageError
 from edgec.ir.types import DType
-from tests.apps.androids import CODES, HOSTILE, LABELS, drive, make_all
+from tests.apps.androids import CODES, HOSTILE, LABELS, TRIED, drive, make_all
 from tests.apps.test_web_pictures import WAYS, app, images
 from tests.conftest import once
 
@@ -130,6 +130,12 @@ def test_threads_and_the_garbage_collector_do_no_harm(said: dict[str, str]) -> N
     assert said["crowd.wrong"] == "0" and said["crowd.closed"] == "[the model is closed]" and said["after"] == said["run.0"]
 
 
+def test_a_processor_is_known_by_what_the_kernel_says_of_it(said: dict[str, str]) -> None:
+    """In either file; what one core lacks the processor lacks."""
+    assert said["hwcap.vector"] == f"[{1 << 20 | 3}, {1 << 13}]"
+    assert said["hwcap.words"] == f"[{1 << 20 | 2}, {1 << 13}]" and said["hwcap.mixed"] == "[2, 0]" and said["hwcap.none"] == "[0, 0]"
+
+
 def test_frames_of_cameras_become_pictures(said: dict[str, str]) -> None:
     pixels = np.arange(1, 7).reshape(2, 3)
     for turns in range(4):
@@ -142,7 +148,7 @@ def test_frames_of_cameras_become_pictures(said: dict[str, str]) -> None:
     assert said["yuv"] == f"[{', '.join(bytes(color).hex() for color in expected)}]"
 
 
-@pytest.mark.parametrize("number", range(len(WAYS)))
+@pytest.mark.parametrize("number", TRIED)
 def test_pictures_are_brought_to_size_as_for_calibration(number: int, said: dict[str, str]) -> None:
     """Pillow may resize rows or columns first where it changes the proportions: one level of a pixel apart."""
     how, shape = WAYS[number], app(number, WAYS[number]).inputs[0].shape

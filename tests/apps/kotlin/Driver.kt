@@ -4,6 +4,7 @@ import ai.edgec.digits.Digits
 import ai.edgec.digits.DigitsExam
 import ai.edgec.digits.DigitsNative
 import ai.edgec.digits.Picture
+import ai.edgec.digits.Processor
 import ai.edgec.digits.inBackground
 import java.io.File
 import java.nio.ByteBuffer
@@ -184,6 +185,16 @@ fun frames() {
     failure("yuv.short") { Picture.fromYuv(3, 4, gray, u, v, 4, 4, 2) }
 }
 
+fun processors() {
+    val vector = ByteBuffer.allocate(72).order(ByteOrder.nativeOrder())
+    for (number in listOf(6L, 4096L, 16L, (1L shl 20) + 3, 26L, 1L shl 13, 0L, 0L)) vector.putLong(number)
+    say("hwcap.vector", Processor.ofVector(vector.array().inputStream()).toList())
+    val best = "processor\t: 0\nFeatures\t: fp asimd asimddp i8mm\n"
+    say("hwcap.words", Processor.ofWords((best + best).byteInputStream()).toList())
+    say("hwcap.mixed", Processor.ofWords((best + "Features : fp asimd i8mmx\n").byteInputStream()).toList())
+    say("hwcap.none", Processor.ofWords("flags : sse\n".byteInputStream()).toList())
+}
+
 fun tasks() {
     ai.edgec.finder.Finder().use { model ->
         val image = ByteArray(3072)
@@ -228,6 +239,7 @@ fun main(args: Array<String>) {
     nativeErrors(images[0])
     crowds(images)
     frames()
+    processors()
     tasks()
     hostile()
     ways(folder)
