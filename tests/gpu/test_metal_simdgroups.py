@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from edgec.emit.gpu.dialect import Metal
 from edgec.exam import half_tolerance
+from tests.conftest import once
 from tests.contract.subjects import float_net, program_of, samples_of
 from tests.gpu.fake_metal import link
 from tests.gpu.msl.run import SIMDGROUPS, in_its_form
@@ -42,8 +43,11 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def exam(package: Path) -> Path:
-    return link(package, "arc", sorted(package.glob("exam/*.c")), package.parent / "exam", simdgroups=True)
+def exam(package: Path, shared: Path) -> Path:
+    def make(folder: Path) -> None:
+        link(package, "arc", sorted(package.glob("exam/*.c")), folder / "exam", simdgroups=True)
+
+    return once(shared / "metal" / "simdgroups", make) / "exam"
 
 
 def give(exam: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
