@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import tempfile
@@ -56,7 +57,7 @@ def make_android(directory: Path, optimize: str = "-O3") -> Made:
         classes, skipped = compile_classes(directory, facts, compiler)
         notes += skipped
         archive.write_bytes(zipped(_contents(directory, facts, libraries, classes)))
-    paths = [str(path.relative_to(directory)) for path in libraries.values()]
+    paths = [path.relative_to(directory).as_posix() for path in libraries.values()]
     made = Made((*paths, *([f"build/{archive.name}"] if archive.exists() else [])), tuple(notes))
     words = ["Made without Gradle; jni/ can be copied to src/main/jniLibs.", *paths, *made.notes]
     (directory / "build" / "android").mkdir(parents=True, exist_ok=True)
@@ -75,7 +76,7 @@ def link_library(directory: Path, abi: str, optimize: str = "-O3") -> Path:
 
 def kotlin_compiler() -> list[str] | None:
     """The command of EDGEC_KOTLINC, or kotlinc; None where neither is there."""
-    words = shlex.split(os.environ.get("EDGEC_KOTLINC", ""))
+    words = shlex.split(os.environ.get("EDGEC_KOTLINC", ""), posix=os.name == "posix")
     if words:
         return words
     found = shutil.which("kotlinc")
@@ -85,7 +86,7 @@ def kotlin_compiler() -> list[str] | None:
 def compile_classes(directory: Path, facts: Mapping[str, object], command: list[str]) -> tuple[bytes, list[str]]:
     """classes.jar of the module's sources, and what was left out of it. android.jar is that of ANDROID_HOME's newest platform."""
     sources = sorted((directory / "android/src/main/kotlin").rglob("*.kt"))
-    jars = sorted(Path(os.environ.get("ANDROID_HOME", "/nowhere")).glob("platforms/*/android.jar"))
+    jars = sorted(Path(os.environ.get("ANDROID_HOME", "/nowhere")).glob("platforms/android-*/android.jar"), key=_level)
     left_out = {*NEEDS_COROUTINES, *(() if jars else NEEDS_ANDROID)}
     notes = [f"{path.name} is not in the AAR: what it needs is not here; Gradle compiles it" for path in sources if path.name in left_out]
     kept = [str(path.relative_to(directory)) for path in sources if path.name not in left_out]
@@ -93,8 +94,13 @@ def compile_classes(directory: Path, facts: Mapping[str, object], command: list[
     with tempfile.TemporaryDirectory(prefix="edgec-kotlin-") as folder:
         words = [*command, *paths, "-module-name", str(facts["name"]), "-d", folder, *kept]
         call(words, Compiler(tuple(command), ("ar",), "Kotlin"), directory, "the Kotlin sources")
-        found = {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+        found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
     return zipped(found), notes
+
+
+def _level(jar: Path) -> list[int]:
+    """platforms/android-35/android.jar -> 35"""
+    return [int(number) for number in re.findall(r"\d+", jar.parent.name)]
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 import zipfile
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 
+from edgec.errors import ToolchainError
 from edgec.resources import resource
 from edgec.toolchain import android
-from edgec.toolchain.android import make_android, zipped
+from edgec.toolchain.android import compile_classes, make_android, zipped
 from tests.apps.androids import SMALL, drive, include_folder, make_all
 from tests.apps.kotlin_compiler import compile_command
 from tests.conftest import once, require
@@ -88,6 +90,27 @@ def test_what_is_missing_is_said(folder: Path, tmp_path: Path, monkeypatch: pyte
     assert made.paths == () and len(made.notes) == 4
     for abi in MACHINES:
         assert any(f"jni/{abi} is missing: no compiler" in note and "ANDROID_NDK_HOME" in note for note in made.notes)
+
+
+def test_a_compiler_s_refusal_is_told_in_its_words(folder: Path) -> None:
+    words = [sys.executable, "-c", "import sys; sys.exit('error: unresolved reference')"]
+    with pytest.raises(ToolchainError, match="failed") as caught:
+        compile_classes(folder / "digits", {"name": "digits"}, words)
+    assert any("unresolved reference" in str(problem) for problem in caught.value.problems)
+
+
+def test_the_newest_platform_has_the_highest_number(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told by what a stand-in for the compiler was called with."""
+    for level in ("9", "35", "34-ext8"):
+        (tmp_path / f"platforms/android-{level}").mkdir(parents=True)
+        (tmp_path / f"platforms/android-{level}/android.jar").write_bytes(b"")
+    monkeypatch.setenv("ANDROID_HOME", str(tmp_path))
+    code = "import pathlib, sys; words = sys.argv; pathlib.Path(words[words.index('-d') + 1], 'words').write_text(' '.join(words))"
+    archive, notes = compile_classes(folder / "digits", {"name": "digits"}, [sys.executable, "-c", code])
+    with zipfile.ZipFile(BytesIO(archive)) as classes:
+        said = classes.read("words").decode()
+    assert "platforms/android-35/android.jar" in said and "AndroidPictures.kt" in said
+    assert "Background.kt" not in said and len(notes) == 1
 
 
 def test_archives_are_the_same_bytes_for_the_same_files() -> None:
