@@ -129,6 +129,7 @@ fun ways(folder: File) {{
     val data = ByteBuffer.wrap(File(folder, "pictures.bin").readBytes()).asIntBuffer()
     val pictures = listOf({sizes}).map {{ (width, height) -> Triple(width, height, IntArray(width * height).also(data::get)) }}
 {calls}
+    failure("way.long") {{ ai.edgec.way1.Fitting.tensorOf(ai.edgec.way1.Picture(1, 1000000, IntArray(1000000))) }}
 }}
 """
 

@@ -115,6 +115,7 @@ def _bits(values: np.ndarray) -> str:
         "refused": "ModelException: 1 a pointer is NULL or a number is out of its range",
         "picture.size": f"{WRONG}a picture of 2 x 2 has 4 pixels, not 3",
         "picture.empty": f"{WRONG}a picture of 0 x 2 is empty",
+        "way.long": f"{WRONG}a picture of 1 x 1000000 is too large, or too long and narrow",
         "rotated.45": f"{WRONG}degrees must be 0, 90, 180 or 270, not 45",
         "rgba.short": f"{WRONG}pixels has 17 bytes, must have 27",
         "yuv.short": f"{WRONG}y has 8 bytes, must have 15",
