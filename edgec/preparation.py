@@ -13,6 +13,7 @@ from edgec.config import BuildConfig, Calibration
 from edgec.emit.c_text import identifier as c_identifier
 from edgec.errors import EdgecError, Problem, UsageError
 from edgec.output import check_destination
+from edgec.program.names import PACKAGES
 from edgec.provenance.keys import read_private_key
 from edgec.quant.options import QuantizeOptions
 from edgec.quant.preprocess import Preprocess
@@ -20,6 +21,8 @@ from edgec.targets import Target, load_target
 from edgec.tasks import read_labels
 from edgec.toolchain import Compiler, find_compiler
 from edgec.wheel import check_wheel
+
+LONGEST_NAME = 64  # letters of a package's name, which names of files and symbols begin with
 
 
 @dataclass(frozen=True)
@@ -117,8 +120,10 @@ def check_data(config: BuildConfig) -> None:
 
 
 def _check_interface(config: BuildConfig, name: str) -> None:
-    if name != c_identifier(name):
-        raise UsageError(f"{name!r} means something in C", where="--name", hint=f"try {c_identifier(name)!r}")
+    if not _free(name):
+        raise UsageError(f"{name!r} means something in C, or to systems", where="--name", hint=f"try {identifier(name)!r}")
+    if len(name) > LONGEST_NAME:
+        raise UsageError(f"is longer than {LONGEST_NAME} letters", where="--name", hint="give a short one")
     if config.io != "model" and config.precision != "int8":
         raise UsageError(f"io {config.io} needs precision int8", hint="leave --io out, or build with --precision int8")
 
@@ -150,8 +155,13 @@ def _check_wheel(config: BuildConfig, target: Target) -> None:
 
 def identifier(stem: str) -> str:
     """A C identifier from a file name: `mobilenetv2-1.0` -> `mobilenetv2_1_0`."""
-    word = re.sub(r"[^0-9A-Za-z]+", "_", stem).strip("_").lower()
-    return word if word == c_identifier(word) else f"model_{word}".rstrip("_")
+    word = re.sub(r"[^0-9A-Za-z]+", "_", stem).strip("_").lower()[:LONGEST_NAME].rstrip("_")
+    return word if _free(word) else f"model_{word}"[:LONGEST_NAME].rstrip("_")
+
+
+def _free(name: str) -> bool:
+    """Whether symbols and files may begin with this identifier."""
+    return name == c_identifier(name) and name.lower() not in PACKAGES
 
 
 @contextmanager

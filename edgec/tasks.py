@@ -14,6 +14,7 @@ from edgec.ir.graph import Graph
 
 MOST_LABELS = 65536
 MOST_LABEL_BYTES = 1 << 20  # of the whole file
+MOST_OBJECTIONS = 20  # that are shown of a file
 LONGEST_LABEL = 1000  # bytes of one; C99 promises literals of 4095
 MOST_ANCHORS, MOST_CANDIDATES = 1 << 24, 1 << 30
 MASK_CLASSES = 256
@@ -87,11 +88,13 @@ def read_labels(path: Path | None) -> tuple[str, ...]:
     except UnicodeDecodeError as error:
         words = f"the labels are not UTF-8: {error.reason} at byte {error.start}"
         raise UsageError(words, where=where, hint="save the file as UTF-8") from error
-    if not 0 < len(lines) <= MOST_LABELS or lines == [""]:
-        raise UsageError("holds no labels, or too many", where=where, hint=hint)
+    if lines == [""]:
+        raise UsageError("holds no labels", where=where, hint=hint)
+    if not 0 < len(lines) <= MOST_LABELS:
+        raise UsageError(f"holds more than {MOST_LABELS} labels, or {MOST_LABEL_BYTES} bytes", where=where, hint=hint)
     problems = [Problem(words, f"{where}:{number}") for number, line in enumerate(lines, 1) for words in _objections(line)]
     if problems:
-        raise UsageError("the labels cannot be used", problems, hint=hint)
+        raise UsageError(f"{len(problems)} labels cannot be used", problems[:MOST_OBJECTIONS], hint=hint)
     return tuple(lines)
 
 

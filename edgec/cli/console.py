@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from edgec.errors import EdgecError
+from edgec.text import without_controls
 
 SCHEMA_VERSION = 1
 WIDE = 1000  # columns of an output that is no terminal: nothing is folded
@@ -32,7 +33,7 @@ class Console:
     def note(self, text: str) -> None:
         """A remark on standard error, unless --quiet."""
         if not self.quiet:
-            self._notes.print(escape(text), soft_wrap=True)
+            self._notes.print(_shown(text), soft_wrap=True)
 
     def remark(self, table: rich.table.Table) -> None:
         """A table on standard error, unless --quiet."""
@@ -52,7 +53,7 @@ class Console:
         """What is wrong beside a result that was shown."""
         if self.verbose:
             self._notes.print("".join(traceback.format_exception(error)), markup=False, soft_wrap=True)
-        self._notes.print(f"[bold red]error:[/] {escape(error.render())}", soft_wrap=True)
+        self._notes.print(f"[bold red]error:[/] {_shown(error.render())}", soft_wrap=True)
 
     def result(self, facts: Mapping[str, Any], show: Sequence[rich.table.Table | str] = ()) -> None:
         """The answer of the verb: `facts` with --json, else the tables and lines of `show`."""
@@ -60,7 +61,7 @@ class Console:
             self._json(facts)
             return
         for item in show:
-            self._results.print(escape(item) if isinstance(item, str) else item, soft_wrap=isinstance(item, str))
+            self._results.print(_shown(item) if isinstance(item, str) else item, soft_wrap=isinstance(item, str))
 
     def _json(self, facts: Mapping[str, Any]) -> None:
         print(json.dumps(_plain({"schema_version": SCHEMA_VERSION, **facts}), indent=1, allow_nan=False))
@@ -78,16 +79,21 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _shown(text: str) -> str:
+    """Words that may be a model's or a board's, for a terminal: they neither steer it nor choose how they look."""
+    return escape(without_controls(text.replace("\t", "    ")))
+
+
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> rich.table.Table:
     """A plain table; numbers to the right, no header where all columns are nameless."""
     texts = [[_text(cell) for cell in row] for row in rows]
-    result = rich.table.Table(title=escape(title) if title else None, title_justify="left", box=None, pad_edge=False)
+    result = rich.table.Table(title=_shown(title) if title else None, title_justify="left", box=None, pad_edge=False)
     result.show_header = any(columns)
     for index, column in enumerate(columns):
         numeric = bool(texts) and bool(column) and all(row[index][:1] in "0123456789-." for row in texts)
         result.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in texts:
-        result.add_row(*[escape(cell) for cell in row])
+        result.add_row(*[_shown(cell) for cell in row])
     return result
 
 

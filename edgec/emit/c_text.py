@@ -10,6 +10,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from edgec.emit.apps.names import comment as harmless
 from edgec.ir.types import DType
 from edgec.program.names import KEYWORDS
 
@@ -86,6 +87,5 @@ def identifier(text: str, taken: Container[str] = ()) -> str:
 
 
 def comment(lines: tuple[str, ...]) -> str:
-    """One comment block; nothing in the text can end it early or start a trigraph."""
-    safe = [re.sub(r"\?(?=\?)", "? ", line.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *")) for line in lines]
-    return "/* " + "\n   ".join(safe) + " */" if safe else ""
+    """One comment block of these lines."""
+    return "/* " + "\n   ".join(map(harmless, lines)) + " */" if lines else ""

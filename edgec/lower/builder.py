@@ -32,7 +32,7 @@ from edgec.lower.values import (
     viewed,
 )
 from edgec.program.expr import Expr, Size, const, product, var
-from edgec.program.names import KEYWORDS, LOCALS
+from edgec.program.names import KEYWORDS, LOCALS, MACROS
 from edgec.program.program import Buffer, Call, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
 from edgec.program.work import scratch_bytes, work_items
 from edgec.targets import Target
@@ -78,7 +78,7 @@ class Lowering:
         word = re.sub(r"[^0-9A-Za-z]+", "_", hint).strip("_")[:LONGEST_NAME].strip("_") or "value"
         word = f"n{word}" if word[0].isdigit() else word
         name, serial = word, 1
-        while name.lower() in self._identifiers:
+        while name.lower() in self._identifiers or name in MACROS:
             serial += 1
             name = f"{word}_{serial}"
         self._identifiers.add(name.lower())

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from edgec.provenance.card import FIELDS, OF_THE_FILE
+from edgec.provenance.card import FIELDS, OF_THE_FILE, printable
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>()#!|~&$@])")
 NO_LICENSE = "The model file names no license, and `[card]` of edgec.toml did not either: ask the model's author before passing it on."
@@ -34,7 +34,7 @@ def model_card(facts: Mapping[str, Any]) -> bytes:
 
 def plain(text: object) -> str:
     """Text that means nothing in Markdown or HTML."""
-    return _MARKS.sub(r"\\\1", " ".join(str(text).split()))
+    return _MARKS.sub(r"\\\1", printable(str(text)))
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:

@@ -155,7 +155,8 @@ def test_labels_are_lines_in_utf_8(tmp_path: Path) -> None:
     [
         (b"", "no labels"), (b"\n\n", "no labels"), (b"a\nb\xff\n", "not UTF-8"), (b"a\x00b", r":1: .*U\+0000"), (b"a\tb", "U.0009"),
         ("ok\nright\u202eleft", r":2: .*U\+202E"), ("a\u200f", "U.200F"), ("a\u2028b", "U.2028"), ("a\x0bb", "U.000B"), ("a\rb", "U.000D"),
-        ("x" * 1001, "longer than 1000"), (b"a\n" * 65537, "too many"), (b"a" * ((1 << 20) + 1), "too many"),
+        ("x" * 1001, "longer than 1000"), (b"a\n" * 65537, "more than"), (b"a" * ((1 << 20) + 1), "more than"),
+        (b"\n\x01" * 999, "999 labels"),
     ],
 )  # fmt: skip
 def test_labels_that_cannot_be_shown_are_refused(tmp_path: Path, text: str | bytes, words: str) -> None:

@@ -43,9 +43,22 @@ MAY_IMPORT = {
     "applications": {"config", "emit", "errors", "program", "quant", "targets"},
     "evaluation": {"comparison", "config", "errors", "package", "pipeline", "preparation", "quant"},
     "judging": {"comparison", "devices", "errors", "evaluation", "package", "results"},
-    "preparation": {"config", "emit", "errors", "output", "provenance", "quant", "targets", "tasks", "toolchain", "wheel"},
+    "preparation": {"config", "emit", "errors", "output", "program", "provenance", "quant", "targets", "tasks", "toolchain", "wheel"},
     "wheel": {"errors", "targets", "toolchain", "version"},
-    "cli": {"config", "devices", "errors", "inspection", "output", "package", "preparation", "report", "results", "targets", "version"},
+    "cli": {
+        "config",
+        "devices",
+        "errors",
+        "inspection",
+        "output",
+        "package",
+        "preparation",
+        "report",
+        "results",
+        "targets",
+        "text",
+        "version",
+    },
 }
 # library -> the rooms (or modules) that may import it
 LIBRARIES = {

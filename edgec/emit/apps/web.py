@@ -147,7 +147,7 @@ def _npm(app: App) -> dict[str, object]:
     return {
         "name": app.name.lower().strip("_") or "model",
         "version": version if re.fullmatch(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}", version) else "1.0.0",
-        **{field: app.card[key] for field, key in _CARD.items() if key in app.card},
+        **{field: app.card[key] for field, key in _CARD.items() if key in app.card and _fits(key, app.card[key])},
         "type": "module",
         "sideEffects": [f"{worker}.mjs"],
         "exports": {
@@ -157,6 +157,11 @@ def _npm(app: App) -> dict[str, object]:
         },
         "files": ["*.mjs", "*.d.mts", "*.wasm"],
     }
+
+
+def _fits(key: str, text: str) -> bool:
+    """Pages show an address as a link, which must lead to a page and run nothing."""
+    return key != "url" or text.startswith(("https://", "http://"))
 
 
 def _tensor(tensor: Tensor, key: str) -> dict[str, object]:
