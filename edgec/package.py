@@ -58,6 +58,15 @@ class Package:
         return facts
 
     @property
+    def notes(self) -> list[str]:
+        """Of the build, and of what it could not make here."""
+        try:
+            made = (self.directory / "build" / "android" / "README.txt").read_text(encoding="utf-8").splitlines()[1:]
+        except OSError:
+            made = []
+        return [*self.manifest["notes"], *(line for line in made if not (self.directory / line).exists())]
+
+    @property
     def target(self) -> Target:
         return load_target(self.manifest["target"])
 

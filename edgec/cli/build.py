@@ -41,7 +41,7 @@ def act(options: argparse.Namespace, console: Console) -> None:
             progress("examining on the GPU", 0, 1)
             package.examine(gpu=True)
             progress("examining on the GPU", 1, 1)
-    for note in package.manifest["notes"]:
+    for note in package.notes:
         console.note(f"note: {note}")
     facts = _facts(package, examined=examined, on_gpu=on_gpu)
     console.result(facts, [table("", ["", ""], _rows(facts))])
@@ -70,7 +70,7 @@ def _facts(package: Package, *, examined: bool, on_gpu: bool) -> dict[str, objec
         "exam": "passed" if examined else "not run here",
         **({"exam_gpu": "passed" if on_gpu else "not run here"} if package.has_gpu else {}),
         **({"wheels": wheels} if wheels else {}),
-        "notes": manifest["notes"],
+        "notes": package.notes,
     }
 
 

@@ -69,9 +69,10 @@ def link_library(directory: Path, abi: str, optimize: str = "-O3") -> Path:
     """The package and what Kotlin calls, as build/android/jni/ABI/libNAME.so, which needs no other library."""
     name = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))["name"]
     source, headers = f"android/src/main/cpp/{name}_jni.c", resource("runtimes", "android")
-    return link_freestanding(
-        directory, abi, sources=[source], flags=[f"-I{headers}"], result=f"build/android/jni/{abi}/lib{name}.so", optimize=optimize
-    )
+    result = f"build/android/jni/{abi}/lib{name}.so"
+    library = link_freestanding(directory, abi, sources=[source], flags=[f"-I{headers}"], result=result, optimize=optimize)
+    shutil.rmtree(directory / "build" / abi)  # the objects, which hold the weights once more
+    return library
 
 
 def kotlin_compiler() -> list[str] | None:
