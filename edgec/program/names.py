@@ -22,14 +22,18 @@ MACROS = frozenset(
     DOMAIN SING OVERFLOW UNDERFLOW PLOSS TLOSS M_PI M_E ERROR INFINITE MAX_PATH TRUE FALSE YES NO DEBUG NDEBUG
     """.split()  # noqa: SIM905
 )
-# What no package is called: its NAME.h would stand before a header of C and of systems, its NAME_init beside a function of theirs, or
-# Windows would not have its files. In small letters, since file systems may know no others.
+# What no package is called: its NAME.h would stand before a header of C and of systems, its NAME_init or NAME_t beside one of theirs,
+# or Windows would not have its files. In small letters, since file systems may know no others.
 PACKAGES = frozenset(
     """
     alloca assert complex ctype endian errno fcntl features fenv inttypes io iso646 limits link locale malloc math memory poll process
     pthread regex sched search semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn
     string strings tgmath threads time uchar unistd utime wchar wctype byteswap cpuid dirent dlfcn elf windows windef intrin jni
     cnd mtx once res sem thrd tss edgec
+    int8 int16 int32 int64 uint8 uint16 uint32 uint64 intptr uintptr intmax uintmax size ssize ptrdiff max_align float16 float32 float64
+    blkcnt blksize boolean caddr char8 char16 char32 clock clockid daddr dev div error fpos fsid gid glob host iconv id idtype ino key
+    ldiv lldiv loff mbstate mode nfds nlink off pid processor quad rlim sig_atomic sigset socklen stack suseconds task thread timer
+    ucontext uid useconds uuid wctrans wint
     aux con nul prn com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9
     """.split()  # noqa: SIM905
 )

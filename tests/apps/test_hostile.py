@@ -79,10 +79,10 @@ def test_words_of_a_model_do_not_steer_a_terminal(tmp_path: Path, capsys: pytest
 
 
 def test_a_package_stands_before_no_header_and_beside_no_function_of_systems(tmp_path: Path) -> None:
-    names = ["time", "string", "Math", "stdint", "pthread", "sem", "nul", "COM1", "int", "日本", "x" * 250, "2"]
+    names = ["time", "string", "Math", "stdint", "pthread", "sem", "size", "int8", "nul", "COM1", "int", "日本", "x" * 250, "2"]
     found = [identifier(name) for name in names]
-    assert found[:8] == [f"model_{name.lower()}" for name in names[:8]]
-    assert found[8:] == ["model_int", "model", "x" * LONGEST_NAME, "model_2"]
+    assert found[:10] == [f"model_{name.lower()}" for name in names[:10]]
+    assert found[10:] == ["model_int", "model", "x" * LONGEST_NAME, "model_2"]
     assert all(re.fullmatch("[a-z][a-z0-9_]*", name) and identifier(name) == name for name in found)
     (tmp_path / "m.onnx").touch()
     for name, words in (("time", "model_time"), ("x" * 65, "longer")):
