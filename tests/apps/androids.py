@@ -141,9 +141,9 @@ def scripts(package: Path) -> str:
     return "package gradle\n\n" + "\n".join(functions)
 
 
-def documented() -> str:
-    """The Kotlin of docs/android.md."""
-    (code,) = re.findall(r"```kotlin\n(.*?)```", (DIGITS.parents[1] / "docs/android.md").read_text(encoding="utf-8"), re.DOTALL)
+def documented(page: str) -> str:
+    """The Kotlin of a page."""
+    (code,) = re.findall(r"```kotlin\n(.*?)```", (DIGITS.parents[1] / page).read_text(encoding="utf-8"), re.DOTALL)
     return str(code)
 
 
@@ -187,21 +187,22 @@ def make_all(folder: Path) -> None:
         *(path / "android/src/main" for path in sorted(folder.iterdir()) if path.name != "digits" and (path / "android").is_dir()),
     ]
     (folder / "Scripts.kt").write_text(scripts(folder / "digits"), encoding="utf-8")
-    (folder / "Documented.kt").write_text(documented(), encoding="utf-8")
-    sources += [DRIVER, *(folder / f"{name}.kt" for name in ("Ways", "Scripts", "Documented"))]
+    (folder / "Documented.kt").write_text(documented("docs/android.md"), encoding="utf-8")
+    (folder / "Readme.kt").write_text(documented("README.md"), encoding="utf-8")
+    sources += [DRIVER, *(folder / f"{name}.kt" for name in ("Ways", "Scripts", "Documented", "Readme"))]
     words = compile_kotlin(folder / "classes", write_stubs(folder / "stubs"), *sources)
     (folder / "compiler.txt").write_text(words, encoding="utf-8")
-    done = drive(folder, libraries, "-Xcheck:jni")
+    done = drive(folder, libraries, "-Xcheck:jni", "DriverKt", str(folder))
     (folder / "said.txt").write_text(done.stdout, encoding="utf-8")
     (folder / "noise.txt").write_text(f"{done.stderr}exit {done.returncode}", encoding="utf-8")
 
 
 def drive(folder: Path, libraries: Path, flag: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """A run of the driver, with the native libraries of a folder."""
+    """A run of a program, with the native libraries of a folder: its class and arguments."""
     jars = [str(compiler_folder() / jar) for jar in LIBRARIES]
     path = os.pathsep.join([str(folder / "classes"), *jars])
     quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8", f"-Djava.library.path={libraries}"]
-    command = [str(shutil.which("java")), *quick, flag, "-cp", path, "DriverKt", str(folder), *words]
+    command = [str(shutil.which("java")), *quick, flag, "-cp", path, *words]
     return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=False)
 
 

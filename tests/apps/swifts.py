@@ -52,8 +52,9 @@ def digits() -> Path:
 
 
 def snippets() -> list[str]:
-    """The manual's programs."""
-    return re.findall(r"```swift\n(import.*?)```", MANUAL.read_text(encoding="utf-8"), re.DOTALL)
+    """The programs of the manual and of the README."""
+    pages = MANUAL, DIGITS.parents[1] / "README.md"
+    return [code for page in pages for code in re.findall(r"```swift\n(import.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)]
 
 
 def with_task(name: str) -> dict[str, bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 from pathlib import Path
 
@@ -48,6 +49,11 @@ def test_the_exam_passes_with_one_thread_and_several(said: dict[str, str]) -> No
     )
 
 
+def test_the_readme_s_program_answers(folder: Path) -> None:
+    done = drive(folder, folder / "libraries", "-Xcheck:jni", "ReadmeKt")
+    assert re.fullmatch(r"with \w+: logits\[0\] = -?\d+\.\d+\n", done.stdout), done.stdout + done.stderr
+
+
 def test_a_wrong_answer_fails_the_exam(folder: Path, tmp_path: Path) -> None:
     """One byte of the weights, in the native library."""
     for name in ("libdigits.so", "libdigits_exam.so"):
@@ -57,7 +63,7 @@ def test_a_wrong_answer_fails_the_exam(folder: Path, tmp_path: Path) -> None:
     place = library.index(weights[1000:1064])
     library[place : place + 64] = bytes(byte ^ 0x55 for byte in library[place : place + 64])
     (tmp_path / "libdigits.so").write_bytes(library)
-    done = drive(folder, tmp_path, "-Xcheck:jni", "exam")
+    done = drive(folder, tmp_path, "-Xcheck:jni", "DriverKt", str(folder), "exam")
     assert done.returncode == 0 and "vector 0: logits is wrong" in done.stdout
 
 

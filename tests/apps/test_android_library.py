@@ -147,5 +147,5 @@ if WHOLE:
         for command in (["cmake", "-S", str(folder / "digits/android"), "-B", str(tmp_path), *flags], ["cmake", "--build", str(tmp_path)]):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-        answered = drive(folder, tmp_path, "-Xcheck:jni", "exam")
+        answered = drive(folder, tmp_path, "-Xcheck:jni", "DriverKt", str(folder), "exam")
         assert answered.stdout == "exam\t[]\n" and answered.stderr == ""

@@ -53,7 +53,7 @@ def test_all_sources_are_good_swift() -> None:
             assert not mistakes(text), f"{name}: {path}"
     for program in snippets():
         assert not mistakes(program.encode()), program
-    assert len(snippets()) == 2
+    assert len(snippets()) == 3
     assert mistakes(b"let a: Int = ") and mistakes(b"func f( {}")
 
 
