@@ -23,7 +23,7 @@ from edgec.toolchain.android import link_library, make_android
 from tests.apps.android_stubs import write_stubs
 from tests.apps.kotlin_compiler import LIBRARIES, compile_kotlin, compiler_folder
 from tests.apps.test_web_pictures import WAYS, app, images
-from tests.apps.test_web_tasks import model
+from tests.apps.test_web_tasks import detector, model
 from tests.conftest import require
 from tests.contract.examiner import WHOLE
 
@@ -45,7 +45,7 @@ def write_packages(folder: Path) -> None:
     how = {"color": "gray", "resize": "letterbox", "scale": 16 / 255}
     _write(DIGITS / "digits.onnx", folder / "digits", calib=DIGITS / "calibration.npz", task="classify", labels=text, preprocess=how)
     text.write_text("cat\ndog\n", encoding="utf-8")
-    _write(_finder(folder), folder / "finder", task="detect", labels=text, precision="fp32", **FUSED)
+    _write(detector(folder), folder / "finder", task="detect", labels=text, precision="fp32", **FUSED)
     _write(_areas(folder), folder / "areas", task="segment", precision="fp32")
     _write(_words(folder), folder / "native", task="keyword", labels=text, precision="fp32", name="native")
     _write(_odd(folder), folder / "Model_exception", precision="fp32", name="Model_exception")
@@ -66,24 +66,6 @@ def codes_app() -> App:
 
 def _write(path: Path, out: Path, **settings: Any) -> None:
     edgec.build(path, target="android", out=out, compile=False, **settings)
-
-
-def _finder(folder: Path) -> Path:
-    """A detector whose answer is its constants: two things and one that shares too much with the first."""
-    answer = np.full((1, 21, 7), -20, np.float32)
-    answer[0, 0] = (16, 8, 16, 8, 2.2, -20, 20)  # center, size, how sure, and the two classes, before the sigmoid
-    answer[0, 5] = (17, 8, 16, 8, 2.0, -20, 20)
-    answer[0, 20] = (4, 28, 8, 8, 1.0, 20, -20)
-    nodes = [
-        helper.make_node("GlobalAveragePool", ["image"], ["mean"]),
-        helper.make_node("Reshape", ["mean", "flat"], ["three"]),
-        helper.make_node("MatMul", ["three", "nothing"], ["none"]),
-        helper.make_node("Reshape", ["none", "shape"], ["zeros"]),
-        helper.make_node("Add", ["zeros", "answer"], ["boxes"]),
-    ]
-    constants = {"flat": np.array([1, 3]), "nothing": np.zeros((3, 147), np.float32), "shape": np.array([1, 21, 7]), "answer": answer}
-    ports = {"image": ("float32", [1, 3, 32, 32])}, {"boxes": ("float32", [1, 21, 7])}
-    return model(folder / "finder.onnx", *ports, nodes, **constants)
 
 
 def _areas(folder: Path) -> Path:

@@ -29,6 +29,24 @@ def model(path: Path, inputs: dict[str, Any], outputs: dict[str, Any], nodes: li
     return path
 
 
+def detector(folder: Path, given: str = "image") -> Path:
+    """A detector whose answer is its constants: two things and one that shares too much with the first. `given` is its input."""
+    answer = np.full((1, 21, 7), -20, np.float32)
+    answer[0, 0] = (16, 8, 16, 8, 2.2, -20, 20)  # center, size, how sure, and the two classes, before the sigmoid
+    answer[0, 5] = (17, 8, 16, 8, 2.0, -20, 20)
+    answer[0, 20] = (4, 28, 8, 8, 1.0, 20, -20)
+    nodes = [
+        helper.make_node("GlobalAveragePool", [given], ["mean"]),
+        helper.make_node("Reshape", ["mean", "flat"], ["three"]),
+        helper.make_node("MatMul", ["three", "nothing"], ["none"]),
+        helper.make_node("Reshape", ["none", "shape"], ["zeros"]),
+        helper.make_node("Add", ["zeros", "answer"], ["boxes"]),
+    ]
+    constants = {"flat": np.array([1, 3]), "nothing": np.zeros((3, 147), np.float32), "shape": np.array([1, 21, 7]), "answer": answer}
+    ports = {given: ("float32", [1, 3, 32, 32])}, {"boxes": ("float32", [1, 21, 7])}
+    return model(folder / "finder.onnx", *ports, nodes, **constants)
+
+
 def test_hostile_names_and_every_kind_of_array(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Add", [HOSTILE, "class"], ["constructor"]),
@@ -63,20 +81,7 @@ def test_hostile_names_and_every_kind_of_array(tmp_path: Path) -> None:
 
 
 def test_detect_gives_boxes_in_the_picture(tmp_path: Path) -> None:
-    """A detector whose answer is its constants: two things and one that shares too much with the first."""
-    answer = np.full((1, 21, 7), -20, np.float32)
-    answer[0, 0] = (16, 8, 16, 8, 2.2, -20, 20)  # center, size, how sure, and the two classes, before the sigmoid
-    answer[0, 5] = (17, 8, 16, 8, 2.0, -20, 20)
-    answer[0, 20] = (4, 28, 8, 8, 1.0, 20, -20)
-    nodes = [
-        helper.make_node("GlobalAveragePool", ["image"], ["mean"]),
-        helper.make_node("Reshape", ["mean", "flat"], ["three"]),
-        helper.make_node("MatMul", ["three", "nothing"], ["none"]),
-        helper.make_node("Reshape", ["none", "shape"], ["zeros"]),
-        helper.make_node("Add", ["zeros", "answer"], ["boxes"]),
-    ]
-    constants = {"flat": np.array([1, 3]), "nothing": np.zeros((3, 147), np.float32), "shape": np.array([1, 21, 7]), "answer": answer}
-    path = model(tmp_path / "finder.onnx", {"image": ("float32", [1, 3, 32, 32])}, {"boxes": ("float32", [1, 21, 7])}, nodes, **constants)
+    path = detector(tmp_path)
     (tmp_path / "labels.txt").write_text("cat\ndog\n", encoding="utf-8")
     settings = {"task": "detect", "labels": tmp_path / "labels.txt", "preprocess": {"resize": "letterbox"}}
     package = built(path, tmp_path / "out", precision="fp32", **settings)

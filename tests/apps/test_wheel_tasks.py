@@ -16,7 +16,7 @@ from edgec.emit.apps.app import App, Tensor
 from edgec.emit.apps.wheel import wheel_files
 from edgec.emit.exam import ExamData
 from edgec.ir.types import DType
-from tests.apps.test_web_tasks import model
+from tests.apps.test_web_tasks import detector, model
 from tests.apps.wheels import built, imported, install, wheel_of
 
 HOSTILE = '"""*/ + __import__("os").abort() # {{ x }}\n\u2028\\'
@@ -58,20 +58,7 @@ def test_hostile_names_and_every_kind_of_array(tmp_path: Path, monkeypatch: pyte
 
 
 def test_detect_gives_boxes_in_the_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A detector whose answer is its constants: two things and one that shares too much with the first."""
-    answer = np.full((1, 21, 7), -20, np.float32)
-    answer[0, 0] = (16, 8, 16, 8, 2.2, -20, 20)  # center, size, how sure, and the two classes, before the sigmoid
-    answer[0, 5] = (17, 8, 16, 8, 2.0, -20, 20)
-    answer[0, 20] = (4, 28, 8, 8, 1.0, 20, -20)
-    nodes = [
-        helper.make_node("GlobalAveragePool", ["score"], ["mean"]),
-        helper.make_node("Reshape", ["mean", "flat"], ["three"]),
-        helper.make_node("MatMul", ["three", "nothing"], ["none"]),
-        helper.make_node("Reshape", ["none", "shape"], ["zeros"]),
-        helper.make_node("Add", ["zeros", "answer"], ["boxes"]),
-    ]
-    constants = {"flat": np.array([1, 3]), "nothing": np.zeros((3, 147), np.float32), "shape": np.array([1, 21, 7]), "answer": answer}
-    path = model(tmp_path / "finder.onnx", {"score": ("float32", [1, 3, 32, 32])}, {"boxes": ("float32", [1, 21, 7])}, nodes, **constants)
+    path = detector(tmp_path, given="score")
     (tmp_path / "labels.txt").write_text("cat\ndog\n", encoding="utf-8")
     settings = {"task": "detect", "labels": tmp_path / "labels.txt", "preprocess": {"resize": "letterbox"}}
     module = module_of(path, monkeypatch, **settings)
