@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import shutil
 import tempfile
 import zipfile
@@ -17,7 +16,7 @@ from pathlib import Path
 from edgec.errors import ToolchainError
 from edgec.resources import resource
 from edgec.toolchain.call import call
-from edgec.toolchain.find import Compiler
+from edgec.toolchain.find import Compiler, words_of
 from edgec.toolchain.freestanding import find_freestanding, link_freestanding
 
 ABIS = ("arm64-v8a", "armeabi-v7a", "x86_64")
@@ -77,9 +76,9 @@ def link_library(directory: Path, abi: str, optimize: str = "-O3") -> Path:
 
 def kotlin_compiler() -> list[str] | None:
     """The command of EDGEC_KOTLINC, or kotlinc; None where neither is there."""
-    words = shlex.split(os.environ.get("EDGEC_KOTLINC", ""), posix=os.name == "posix")
+    words = words_of(os.environ.get("EDGEC_KOTLINC", ""), "EDGEC_KOTLINC")
     if words:
-        return words
+        return list(words)
     found = shutil.which("kotlinc")
     return [found] if found else None
 

@@ -95,23 +95,31 @@ def _required(command: str, target: Target) -> Compiler:
     found = _named(command, target, "--cc")
     if found is not None:
         return found
-    words = shlex.split(command)
+    words = words_of(command, "--cc")
     if not words or shutil.which(words[0]) is None:
         hint = "name one that is installed, or --no-compile to leave the sources"
         raise ToolchainError(f"no such compiler: {command}", where="--cc", hint=hint)
-    machine = machine_of(tuple(words)) or "an unknown processor"
+    machine = machine_of(words) or "an unknown processor"
     raise ToolchainError(f"{command} makes code for {machine}, not {target.arch}", where="--cc", hint=_hint(target))
 
 
 def _named(command: str, target: Target, origin: str) -> Compiler | None:
     """`command` as a Compiler, when it is there and makes code for the target's processor."""
-    words = tuple(shlex.split(command, posix=os.name != "nt"))
+    words = words_of(command, origin)
     program = shutil.which(words[0]) if words else None
     if program is None or (target.arch not in EVERYWHERE and not machine_of(words).startswith(PREFIXES[target.arch])):
         return None
     if Path(words[0]).name != words[0]:  # compilers are started in the package's folder
         words = (str(Path(program).absolute()), *words[1:])
     return Compiler(words, (_archiver(program),), origin)
+
+
+def words_of(command: str, where: str) -> tuple[str, ...]:
+    """A command as its words, as shells have them; on Windows a backslash is a letter. ToolchainError where a quote has no end."""
+    try:
+        return tuple(shlex.split(command, posix=os.name != "nt"))
+    except ValueError as error:
+        raise ToolchainError(f"cannot be read: {command}", where=where, hint="end what a quotation mark begins") from error
 
 
 def machine_of(words: tuple[str, ...]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from pathlib import Path
 from edgec.errors import Problem, ToolchainError, UsageError, did_you_mean
 from edgec.resources import resource
 from edgec.toolchain.call import call, optimization
-from edgec.toolchain.find import PREFIXES, Compiler, machine_of
+from edgec.toolchain.find import PREFIXES, Compiler, machine_of, words_of
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ def find_freestanding(abi: str, cc: str | None = None) -> Compiler:
     if cc == "zig":
         return _zig(known)
     if cc:
-        words = tuple(shlex.split(cc))
+        words = words_of(cc, "--cc")
         if not words or shutil.which(words[0]) is None:
             raise ToolchainError(f"no such compiler: {cc}", where="--cc", hint="name one that is installed")
         return _clang(words, known, "--cc") if "clang" in Path(words[0]).name else _gcc(words, known, "--cc")

@@ -196,6 +196,7 @@ def _app(name: str, inputs: int = 1) -> App:
 def test_names_of_packages_and_classes_are_legal_in_java_too() -> None:
     assert package_name(_app("native")) == "ai.edgec.native_2" and package_name(_app("fun")) == "ai.edgec.fun_"
     assert class_name(_app("label")) == "Label_2" and class_name(_app("mobilenet_v2")) == "MobilenetV2"
+    assert class_name(_app("ANSWERS")) == "Answers_2", "file systems may not tell it from Answers"
     assert mangled("ai.edgec.a_b.A_2Native") == "ai_edgec_a_1b_A_12Native"
 
 

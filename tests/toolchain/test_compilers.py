@@ -11,8 +11,15 @@ from edgec.errors import ToolchainError
 from edgec.targets import load_target, runs_here
 from edgec.toolchain import compile_package, find_compiler, run_exam
 from edgec.toolchain import find as finding
+from edgec.toolchain.freestanding import find_freestanding
 from tests.emit.packages import write_package
 from tests.emit.programs import exam_of, small_program
+
+
+@pytest.mark.parametrize("find", [lambda: find_compiler(load_target("portable"), "gcc 'x"), lambda: find_freestanding("x86_64", "gcc 'x")])
+def test_a_command_without_its_last_quote_is_no_compiler(find) -> None:
+    with pytest.raises(ToolchainError, match=r"--cc: cannot be read: gcc 'x"):
+        find()
 
 
 def test_a_named_compiler_must_exist_and_fit(needs) -> None:

@@ -103,7 +103,9 @@ def package_name(app: App) -> str:
 
 
 def class_name(app: App) -> str:
-    (name,) = legal([app.name], "kotlin", pascal, "Model", _TYPES.split())
+    """No name of _TYPES in other letters either: files beside each other would be one where systems do not tell them apart."""
+    wanted = next((taken for taken in _TYPES.split() if taken.lower() == pascal(app.name).lower()), app.name)
+    (name,) = legal([wanted], "kotlin", pascal, "Model", _TYPES.split())
     return name
 
 
