@@ -84,7 +84,8 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
     functions = {(item.domain, item.name, item.overload): item for item in model.functions}
     graph = Graph(file.name or "model", list(types), [value.name for value in file.output])
     graph.types.update(types)
-    graph.metadata.update({item.key: item.value for item in model.metadata_props})
+    said = [(item.key, item.value) for item in model.metadata_props]  # what is not UTF-8 comes as bytes
+    graph.metadata.update({key: value for key, value in said if isinstance(key, str) and isinstance(value, str)})
     taken = set(types) | initializers | {name for node in file.node for name in (*node.input, *node.output)}
     builder = Builder(graph, functions, taken, dispatch, notes=list(notes), versions=versions)
     _read_initializers(builder, file)

@@ -14,7 +14,7 @@ def origin_of(model: onnx.ModelProto) -> dict[str, str]:
     Where metadata and a field of ONNX say the same, the metadata does.
     """
     found = {item.key: item.value for item in list(model.metadata_props)[:MOST] if item.key not in ("producer", "domain")}
-    found["producer"] = f"{model.producer_name} {model.producer_version}".strip()
+    found["producer"] = " ".join(text for text in (model.producer_name, model.producer_version) if text and isinstance(text, str))
     found["domain"] = model.domain
     found.setdefault("model_version", str(model.model_version) if model.model_version else "")
     found.setdefault("model_description", model.doc_string or model.graph.doc_string)

@@ -88,3 +88,14 @@ def test_a_package_stands_before_no_header_and_beside_no_function_of_systems(tmp
     for name, words in (("time", "model_time"), ("x" * 65, "longer")):
         with pytest.raises(UsageError, match=words):
             edgec.build(tmp_path / "m.onnx", target="portable", precision="fp32", name=name)
+
+
+def test_what_is_not_utf_8_is_no_word_of_a_model(tmp_path: Path) -> None:
+    path = hostile_model(tmp_path)
+    model = onnx.load(path)
+    helper.set_model_props(model, {"license": "@@@@", "author": "Ada"})
+    model.producer_name, model.producer_version, model.doc_string = "@@@@", "1", "@@@@"
+    (tmp_path / "odd.onnx").write_bytes(model.SerializeToString().replace(b"@@@@", b"\xff\xfe@\xff"))
+    package = edgec.build(tmp_path / "odd.onnx", target="portable", out=tmp_path / "out", precision="fp32", compile=False)
+    card = package.manifest["card"]
+    assert card == {"author": "Ada", "producer": "1"}
