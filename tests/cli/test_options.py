@@ -88,7 +88,7 @@ def test_no_compile_leaves_sources_that_make_builds(program: Program, work: Path
 def test_the_name_is_everywhere(program: Program, work: Path) -> None:
     assert program("build", "-q", "digits.onnx", "--precision", "fp32", "--name", "MyNet", "--no-compile").code == 0
     out = work / "MyNet-x86-64-fp32" if (work / "MyNet-x86-64-fp32").exists() else next(work.glob("MyNet-*-fp32"))
-    assert names_in(out / "include") == {"MyNet.h", "MyNet_pool.h"} and "MyNet_init" in (out / "include/MyNet.h").read_text()
+    assert names_in(out / "include") == {"MyNet.h", "MyNet.hpp", "MyNet_pool.h"} and "MyNet_init" in (out / "include/MyNet.h").read_text()
 
 
 def test_excluded_nodes_stay_in_float(program: Program, work: Path) -> None:

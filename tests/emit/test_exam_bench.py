@@ -92,9 +92,8 @@ def test_a_benchmark_says_everything(built: Built) -> None:
     assert list(found) == expected
     assert (found["schema_version"], found["name"], found["threads"], found["samples_us"]) == (1, "small", 3, [])
     assert 0 < found["min_us"] <= found["p50_us"] <= found["p90_us"] <= found["p95_us"] <= found["p99_us"]
-    assert found["cold_us"] > found["min_us"] and found["seconds"] == pytest.approx(
-        found["mean_us"] * found["runs"] / 1e6, rel=0.01, abs=2e-6
-    )
+    assert found["cold_us"] > 0
+    assert found["seconds"] == pytest.approx(found["mean_us"] * found["runs"] / 1e6, rel=0.01, abs=2e-6)
 
 
 def test_the_figures_are_those_of_the_samples(built: Built) -> None:
