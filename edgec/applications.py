@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from edgec.config import BuildConfig
 from edgec.emit.apps.app import App, Picture, Task, refuse_sizes, tensors
+from edgec.ir.graph import Graph
 from edgec.program.program import Port, Program
 from edgec.quant.preprocess import Preprocess
 from edgec.targets import Target
@@ -36,19 +38,39 @@ def describe_app(
 
 def picture_of(inputs: Sequence[Port], config: BuildConfig) -> Picture | None:
     """What [preprocess] says of the one input that pictures fit; None without that table."""
-    if not config.preprocess:
+    place = picture_input([(tensor.name, tensor.shape) for tensor in tensors(inputs)], config)
+    if place is None:
         return None
     how = Preprocess.parse(config.preprocess)
-    for port in tensors(inputs):
-        if len(port.shape) != 4:
-            continue
-        layout = "nhwc" if config.fuse_preprocess or config.io_layout == "nhwc" else how.layout_of(port.shape)
-        height, width = port.shape[1:3] if layout == "nhwc" else port.shape[2:4]
-        multiply, add = how.affine()
-        color = "rgb" if config.fuse_preprocess and how.color == "bgr" else how.color
-        return Picture(
-            port.name, height, width, how.channels, layout, config.fuse_preprocess, color, how.resize, how.shorter, how.anchor, how.fill,
-            tuple(float(number) for number in multiply), tuple(float(number) for number in add),
-            how.interpolation,
-        )  # fmt: skip
-    return None
+    name, layout, shape = place
+    height, width = shape[1:3] if layout == "nhwc" else shape[2:4]
+    multiply, add = how.affine()
+    color = "rgb" if config.fuse_preprocess and how.color == "bgr" else how.color
+    return Picture(
+        name, height, width, how.channels, layout, config.fuse_preprocess, color, how.resize, how.shorter, how.anchor, how.fill,
+        tuple(float(number) for number in multiply), tuple(float(number) for number in add),
+        how.interpolation,
+    )  # fmt: skip
+
+
+def check_pictures(graph: Graph, config: BuildConfig) -> None:
+    """UsageError when [preprocess] speaks of other pictures than the imported model takes."""
+    shapes = [(name, graph.shape(name)) for name in graph.inputs]
+    fixed = [(name, tuple(size for size in shape if isinstance(size, int))) for name, shape in shapes]
+    if all(len(shape) == len(sizes) for (_, shape), (_, sizes) in zip(shapes, fixed, strict=True)):
+        picture_input(fixed, replace(config, io_layout="model"))
+
+
+def picture_input(inputs: Sequence[tuple[str, tuple[int, ...]]], config: BuildConfig) -> tuple[str, str, tuple[int, ...]] | None:
+    """Name, layout (nchw or nhwc) and shape of the first input that pictures fit; None without [preprocess] or an input of four axes.
+
+    UsageError where such inputs have other channels than the pictures.
+    """
+    how = Preprocess.parse(config.preprocess) if config.preprocess else None
+    found = [(name, shape) for name, shape in inputs if len(shape) == 4 and how is not None]
+    if how is None or not found:
+        return None
+    last = config.fuse_preprocess or config.io_layout == "nhwc"
+    fitting = [(name, shape) for name, shape in found if how.channels in (shape[3:] if last else (shape[1], shape[3]))]
+    name, shape = (fitting or found)[0]
+    return name, "nhwc" if last and fitting else how.layout_of(shape), shape

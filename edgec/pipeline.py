@@ -11,9 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from edgec.applications import describe_app
+from edgec.applications import check_pictures, describe_app
 from edgec.config import BuildConfig
 from edgec.emit import ExamData, add_facts, emit_exam, emit_sources, finish_manifest
+from edgec.emit.apps.app import App
 from edgec.emit.apps.cpp import cpp_files
 from edgec.emit.apps.forms import form_files
 from edgec.emit.apps.single_file import single_files
@@ -72,6 +73,7 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
     target, tell = planned.target, progress or (lambda stage, done, total: None)
     with _stage(tell, "reading the model"):
         loaded = read_model(model, config)
+        check_pictures(loaded.original, config)
         task, labels = find_task(loaded.original, config)
     quantized = None
     if config.precision == "int8":
@@ -94,15 +96,10 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
             files |= task_files(program, task, labels)
         facts = _facts(model, loaded, program, quantized, config) | (task_facts(task, labels) if task is not None else {})
         files["MODEL_CARD.md"] = model_card(add_facts(files, facts))
-        if not program.sizes:
-            files |= cpp_files(describe_app(program, target, config, files, task, labels), files)
         if config.single_file:
             files |= single_files(program.name, files)
-        if target.form:
-            files |= form_files(target.form, describe_app(program, target, config, files, task, labels), files)
-        if config.wheel:
-            files |= wheel_files(describe_app(program, target, config, files, task, labels), exam, facts, files)
-            facts |= {"made": wheel_paths(target, files)}
+        if not program.sizes or target.form or config.wheel:
+            _add_interfaces(files, facts, describe_app(program, target, config, files, task, labels), target, exam, config)
         finish_manifest(files, facts)
     with complete_directory(planned.out, files) as directory:
         if config.compile:
@@ -113,6 +110,16 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
                 make_wheels(directory, target, files, config.cc)
         seal(directory, files, compiled=config.compile or config.wheel, key=config.sign)
     return Package(planned.out)
+
+
+def _add_interfaces(files: dict[str, bytes], facts: dict[str, Any], app: App, target: Target, exam: ExamData, config: BuildConfig) -> None:
+    """What applications take beside the C package: each form sees the files of those before it."""
+    files |= cpp_files(app, files)
+    if target.form:
+        files |= form_files(target.form, app, files)
+    if config.wheel:
+        files |= wheel_files(app, exam, facts, files)
+        facts |= {"made": wheel_paths(target, files)}
 
 
 def read_model(model: Path, config: BuildConfig) -> Model:

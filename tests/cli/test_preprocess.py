@@ -74,5 +74,8 @@ def test_folders_of_pictures(program: Program, pixels: np.ndarray, flags: list[s
 
 def test_pictures_that_do_not_fit_the_model(program: Program, pixels: np.ndarray) -> None:
     Path("edgec.toml").write_text("[preprocess]\ncolor = 'rgb'\n")
-    for flags in ([], ["--fuse-preprocess"]):
+    for flags in ([], ["--fuse-preprocess"], ["--io-layout", "nhwc"]):
         program("build", "digits.onnx", "--calib", "pixels.npz", "--no-compile", *flags).failed(2, "3 channels", "[1, 1, 8, 8]")
+    np.savez("right.npz", image=np.zeros((2, 1, 8, 8), np.float32))
+    failed = program("build", "digits.onnx", "--calib", "right.npz", "--no-compile")
+    assert failed.code == 2 and "ranges" not in failed.err, "it is said before the calibration"

@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "reference": {"ir", "export"},
     "exam": {"emit", "errors", "export", "interface", "ir", "oracle", "program", "quant", "reference"},
     "tasks": {"config", "emit", "errors", "ir"},
-    "applications": {"config", "emit", "errors", "program", "quant", "targets"},
+    "applications": {"config", "emit", "ir", "errors", "program", "quant", "targets"},
     "evaluation": {"comparison", "config", "errors", "package", "pipeline", "preparation", "quant"},
     "judging": {"comparison", "devices", "errors", "evaluation", "package", "results"},
     "preparation": {"config", "emit", "errors", "output", "program", "provenance", "quant", "targets", "tasks", "toolchain", "wheel"},
