@@ -127,7 +127,7 @@ def measure(case: Case, given: argparse.Namespace, scratch: Path) -> bool:
     (out / "Driver.kt").write_text(text, encoding="utf-8")
     stubs = write_stubs(scratch / "stubs")
     compile_kotlin(out / "classes", stubs, out / "android/src", out / "Driver.kt")
-    done = drive(out, libraries, "-XX:TieredStopAtLevel=4")
+    done = drive(out, libraries, "-XX:TieredStopAtLevel=4", "DriverKt", str(out))
     assert done.returncode == 0, done.stderr[-2000:]
     said = dict(line.split("\t", 1) for line in done.stdout.splitlines() if "\t" in line)
     expected = answers(package, case, pictures)
