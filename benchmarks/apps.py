@@ -4,7 +4,7 @@ FOLDER has mobilenetv2-1.0.onnx and yolox_nano_416.onnx, with imagenet_calib.npz
 calibration for this machine, `ios` and `wasm`, classifying or detecting, and answers one picture: in C through the exam program, in C++
 through the class, through the C target of the Swift package here and on arm64 under QEMU, in Node and in headless Chromium. A line for each
 has the sha256 of all outputs. The Swift is parsed, the Objective-C goes through clang, the exam of every package passes. The JVM and Python
-have commands of their own: benchmarks/android.py and benchmarks/wheels.py. --shots keeps the pages' pictures. Exit code 1 when bytes differ.
+have commands of their own: benchmarks/android.py and benchmarks/wheels.py. --shots keeps the pages' pictures. Exit code 1: bytes differ.
 """
 
 from __future__ import annotations
