@@ -167,7 +167,7 @@ def test_hashed_names_are_found(tmp_path: Path, needs: Callable[..., None]) -> N
     file = tmp_path / "hashed"
     file.write_text("".join(f"{name} {key.with_suffix('.pub').read_text()}" for name in ("pi", "[pi]:2222")))
     subprocess.run(["ssh-keygen", "-q", "-H", "-f", str(file)], check=True, capture_output=True)
-    assert "pi" not in file.read_text().split("ssh-ed25519")[0]
+    assert all(line.startswith("|1|") for line in file.read_text().splitlines()), "no name is left as it was"
     assert [len(known(tmp_path, file.read_text(), host=host, port=port)) for host, port in (("pi", 22), ("pi", 2222), ("pie", 22))] == [
         1,
         1,
