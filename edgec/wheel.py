@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from edgec.errors import ToolchainError, UsageError
 from edgec.targets import EVERYWHERE, Target
+from edgec.toolchain.archive import archived
 from edgec.toolchain.elf import Demands, demands
 from edgec.toolchain.freestanding import find_freestanding, link_freestanding
 from edgec.version import __version__
@@ -24,7 +23,6 @@ _MACHINES = {"x86_64": ("x86_64", 64, 62), "arm64-v8a": ("aarch64", 64, 183), "a
 _HARD_FLOAT = 0x400  # a flag of ARM's: floats are passed in floating-point registers
 # A library that needs no other one and no version of a symbol runs with the oldest C libraries that tags are agreed for
 _SYSTEMS = ("manylinux_2_17", "manylinux2014", "musllinux_1_1")
-_TIME = (1980, 1, 1, 0, 0, 0)  # the least that a zip file can say
 
 
 def check_wheel(target: Target, weights: str, compiled: bool, cc: str | None = None) -> None:
@@ -100,14 +98,7 @@ def pack(parts: Mapping[str, bytes], distribution: str, platform: str) -> bytes:
     held = dict(sorted(parts.items())) | {f"{information}/WHEEL": wheel.encode()}
     rows = [f"{path},sha256={_digest(content)},{len(content)}\n" for path, content in held.items()]
     held[f"{information}/RECORD"] = "".join([*rows, f"{information}/RECORD,,\n"]).encode()
-    stream = io.BytesIO()
-    with ZipFile(stream, "w", ZIP_DEFLATED) as archive:
-        for path, content in held.items():
-            entry = ZipInfo(path, _TIME)
-            entry.create_system = 3  # Unix, whatever this machine is
-            entry.external_attr = 0o100644 << 16
-            archive.writestr(entry, content, ZIP_DEFLATED)
-    return stream.getvalue()
+    return archived(held)
 
 
 def _digest(content: bytes) -> str:

@@ -7,20 +7,18 @@ import os
 import re
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 
 from edgec.errors import ToolchainError
 from edgec.resources import resource
+from edgec.toolchain.archive import archived
 from edgec.toolchain.call import call
 from edgec.toolchain.find import Compiler, words_of
 from edgec.toolchain.freestanding import find_freestanding, link_freestanding
 
 ABIS = ("arm64-v8a", "armeabi-v7a", "x86_64")
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
 NEEDS_ANDROID = ("AndroidPictures.kt",)  # sources that only compile against android.jar
 NEEDS_COROUTINES = ("Background.kt",)
 
@@ -105,13 +103,7 @@ def _level(jar: Path) -> list[int]:
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
     """A zip archive; equal files give equal bytes."""
-    result = BytesIO()
-    with zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for path, data in sorted(files.items()):
-            entry = zipfile.ZipInfo(path, EPOCH)
-            entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
-            archive.writestr(entry, data)
-    return result.getvalue()
+    return archived(dict(sorted(files.items())))
 
 
 def _contents(directory: Path, facts: Mapping[str, object], libraries: Mapping[str, Path], classes: bytes) -> dict[str, bytes]:

@@ -13,8 +13,8 @@ import pytest
 
 from edgec.errors import ToolchainError
 from edgec.resources import resource
-from edgec.toolchain import android
 from edgec.toolchain.android import compile_classes, make_android, zipped
+from edgec.toolchain.archive import EPOCH
 from tests.apps.androids import SMALL, drive, include_folder, make_all
 from tests.apps.kotlin_compiler import compile_command
 from tests.conftest import once, require
@@ -118,7 +118,7 @@ def test_archives_are_the_same_bytes_for_the_same_files() -> None:
     assert zipped(files) == zipped(dict(reversed(files.items())))
     with zipfile.ZipFile(BytesIO(zipped(files))) as archive:
         assert archive.namelist() == ["a", "b/c"] and archive.read("b/c") == b"2"
-        assert {entry.date_time for entry in archive.infolist()} == {android.EPOCH}
+        assert {entry.date_time for entry in archive.infolist()} == {EPOCH}
 
 
 if WHOLE:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from edgec.emit.apps.app import App, Tensor
+from edgec.emit.apps.app import MOST_BOXES, MOST_THREADS, App, Tensor
 from edgec.emit.apps.names import camel, comment, legal, pascal, quoted
 from edgec.emit.apps.picture import has_pictures
 from edgec.emit.c_text import C_TYPES, text_literal
@@ -61,8 +61,6 @@ PICTURE_TEMPLATES = {
     "Fitting.kt.j2": SOURCES + "/Fitting.kt",
     "AndroidPictures.kt.j2": SOURCES + "/AndroidPictures.kt",
 }
-MOST_BOXES = 1000  # that one call can give
-MOST_THREADS = 64
 MOST_TENSORS = 100  # methods of Java have at most 255 parameters
 _JAVA = """
 abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally float for goto if
@@ -139,7 +137,7 @@ def _context(app: App, manifest: Mapping[str, object]) -> dict[str, object]:
         "given": ", ".join(str(tensor["key"]) for tensor in inputs),
         "labels": len(app.labels),
         "task": app.task,
-        "answers": ", ".join(f"model->{_of(app, facts, name)['c_name']}" for name in (app.task.outputs if app.task else ())),
+        "answers": ", ".join(f"model->{outputs[place]['c_name']}" for place in app.answer_places),
         "most_boxes": MOST_BOXES,
         "most_threads": MOST_THREADS,
         "picture": _picture(app, inputs),
@@ -154,16 +152,12 @@ def _declared(tensors: Sequence[Mapping[str, object]]) -> str:
     return ", ".join(f"{tensor['key']}: {tensor['array']}" for tensor in tensors)
 
 
-def _of(app: App, facts: Sequence[Mapping[str, object]], output: str) -> Mapping[str, object]:
-    return facts[len(app.inputs) + [tensor.name for tensor in app.outputs].index(output)]
-
-
 def _picture(app: App, inputs: Sequence[Mapping[str, object]]) -> dict[str, object] | None:
     """How Kotlin makes the input of a picture; None where no picture makes one."""
     picture = app.picture
     if picture is None or not has_pictures(app):
         return None
-    place = [tensor.name for tensor in app.inputs].index(picture.input)
+    place = app.picture_place
     tensor = app.inputs[place]
     codes = (-128, 127) if tensor.dtype is DType.INT8 else (0, 255)
     return asdict(picture) | {

@@ -10,6 +10,9 @@ from edgec.ir.types import DType
 from edgec.program.expr import bound
 from edgec.program.program import Port, Program
 
+MOST_BOXES = 1000  # that one call of an application can give
+MOST_THREADS = 64  # of an instance in an application
+
 
 @dataclass(frozen=True)
 class Tensor:
@@ -93,8 +96,17 @@ class App:
     def input(self, name: str) -> Tensor:
         return next(tensor for tensor in self.inputs if tensor.name == name)
 
-    def output(self, name: str) -> Tensor:
-        return next(tensor for tensor in self.outputs if tensor.name == name)
+    @property
+    def answer_places(self) -> tuple[int, ...]:
+        """Which outputs the task reads, in its order, by their places; none without a task."""
+        names = [tensor.name for tensor in self.outputs]
+        return tuple(names.index(name) for name in (self.task.outputs if self.task else ()))
+
+    @property
+    def picture_place(self) -> int:
+        """The place of the input that a picture becomes."""
+        assert self.picture is not None
+        return [tensor.name for tensor in self.inputs].index(self.picture.input)
 
 
 def tensors(ports: Sequence[Port]) -> tuple[Tensor, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import PurePosixPath
 
-from edgec.emit.apps.app import App, Tensor
+from edgec.emit.apps.app import MOST_BOXES, MOST_THREADS, App, Tensor
 from edgec.emit.apps.names import camel, comment, legal, pascal, quoted_swift
 from edgec.emit.apps.picture import has_pictures, picture_files
 from edgec.emit.c_text import C_TYPES
@@ -47,8 +47,6 @@ SOURCES = {
 }
 PICTURES = {"pictures.swift.j2": "swift/{module}/{class}Pictures.swift"}
 ARRAYS = {"arrays.swift.j2": "swift/{module}/{class}Arrays.swift"}
-MOST_THREADS = 64
-MOST_BOXES = 1000  # that one call can give
 _TAKEN = """
 Input Output Label Box Mask ModelError TensorFacts PixelFormat View Text Button Task VStack State Set
 Array Bool Double Float Int Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 UInt String Character Error Equatable Sendable Sequence Result
@@ -119,7 +117,7 @@ def _context(app: App) -> dict[str, object]:
         "tensors": tensors,
         "task": app.task,
         "keyword": app.task is not None and app.task.kind == "keyword",
-        "answers": ", ".join(_answer(app, output) for output in (app.task.outputs if app.task else ())),
+        "answers": ", ".join(_answer(app, place) for place in app.answer_places),
         "most_boxes": MOST_BOXES,
         "most_threads": MOST_THREADS,
         "alignment": ALIGNMENT,
@@ -133,17 +131,15 @@ def _all(app: App) -> tuple[Tensor, ...]:
     return (*app.inputs, *app.outputs)
 
 
-def _answer(app: App, output: str) -> str:
+def _answer(app: App, place: int) -> str:
     """The output in C, among the tensors of an instance."""
-    place = len(app.inputs) + [tensor.name for tensor in app.outputs].index(output)
-    return f"(const {C_TYPES[app.output(output).dtype]} *)(void *)app->tensors[{place}]"
+    return f"(const {C_TYPES[app.outputs[place].dtype]} *)(void *)app->tensors[{len(app.inputs) + place}]"
 
 
 def _picture(app: App, tensors: list[dict[str, object]]) -> dict[str, object] | None:
     if app.picture is None or not has_pictures(app):
         return None
-    place = [tensor.name for tensor in app.inputs].index(app.picture.input)
-    return asdict(app.picture) | {key: tensors[place][key] for key in ("key", "element", "elements")}
+    return asdict(app.picture) | {key: tensors[app.picture_place][key] for key in ("key", "element", "elements")}
 
 
 def _tensor(tensor: Tensor, key: str, is_input: bool) -> dict[str, object]:

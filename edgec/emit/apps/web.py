@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from edgec.emit.apps.app import App, Tensor
+from edgec.emit.apps.app import MOST_BOXES, App, Tensor
 from edgec.emit.apps.names import camel, comment, legal, pascal, quoted
 from edgec.emit.c_text import C_TYPES
 from edgec.emit.manifest import to_json
@@ -44,10 +44,9 @@ TEMPLATES = {
     "Makefile.j2": "Makefile",
 }
 STACK_BYTES = 65536  # four times what a run takes
-MOST_BOXES = 1000  # that one call can give
 MODULES = {"": "wasm128", "_baseline": "portable"}  # end of a module's name -> the vocabulary in it
-# task -> the methods that ask a model, and the type of what its own one gives
 _CARD = {"description": "description", "author": "author", "license": "license", "homepage": "url"}  # field of package.json -> of the card
+# task -> the methods that ask a model, and the type of what its own one gives
 _METHODS: dict[str, tuple[list[str], list[str]]] = {
     "": (["run"], []),
     "classify": (["run", "classify"], ["Label"]),
@@ -96,7 +95,7 @@ def _context(app: App, manifest: Mapping[str, object]) -> dict[str, object]:
         "arrays": sorted({(tensor["dtype"], tensor["array"]) for tensor in (*inputs, *outputs)}),
         "labels": [quoted(label) for label in app.labels],
         "task": app.task,
-        "answers": ", ".join(f"tensor_{len(inputs) + _place(app, name)}" for name in (app.task.outputs if app.task else ())),
+        "answers": ", ".join(f"tensor_{len(inputs) + place}" for place in app.answer_places),
         "most_boxes": MOST_BOXES,
         "stack_bytes": STACK_BYTES,
         "picture": picture,
@@ -109,10 +108,6 @@ def _context(app: App, manifest: Mapping[str, object]) -> dict[str, object]:
         "weights_bytes": app.weights_bytes,
         "arena_bytes": app.arena_bytes,
     }
-
-
-def _place(app: App, output: str) -> int:
-    return [tensor.name for tensor in app.outputs].index(output)
 
 
 def _picture(app: App, inputs: Mapping[str, Mapping[str, object]]) -> dict[str, object] | None:

@@ -106,7 +106,6 @@ def _context(app: App, version: str) -> Context:
     outputs = [_tensor(tensor, key) for tensor, key in zip(app.outputs, names, strict=True)]
     picture = _picture(app, inputs)
     kind = app.task.kind if app.task else ""
-    places = [tensor.name for tensor in app.outputs]
     return {
         "name": app.name,
         "NAME": app.name.upper(),
@@ -124,7 +123,7 @@ def _context(app: App, version: str) -> Context:
         "given": ", ".join(_parameter(tensor, picture) for tensor in inputs),
         "labels": [ascii(label) for label in app.labels],
         "task": app.task,
-        "answers": [f"answers[{places.index(name)}].ctypes.data" for name in (app.task.outputs if app.task else ())],
+        "answers": [f"answers[{place}].ctypes.data" for place in app.answer_places],
         "picture": picture,
         "detects_in_pictures": picture is not None and kind == "detect",
         "public": sorted([class_name, f"{class_name}Outputs", "ModelError", "Tensor", *(["LABELS"] if kind else []), *_RESULTS[kind]]),
@@ -160,7 +159,7 @@ def _parameter(tensor: Context, picture: Context | None) -> str:
 def _picture(app: App, inputs: list[Context]) -> Context | None:
     if app.picture is None or not has_pictures(app):
         return None
-    place = [tensor.name for tensor in app.inputs].index(app.picture.input)
+    place = app.picture_place
     size = {"height": app.picture.height, "width": app.picture.width, "channels": app.picture.channels}
     return size | {"place": place, **{key: inputs[place][key] for key in ("key", "numpy", "shape")}}
 
