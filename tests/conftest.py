@@ -82,7 +82,7 @@ def once(folder: Path, make: Callable[[Path], object]) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f"{folder.name}.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if lock.tell() == 0:
+        if lock.seek(0, os.SEEK_END) == 0:  # what another worker wrote while this one waited counts
             shutil.rmtree(folder, ignore_errors=True)  # what a failed test left
             folder.mkdir()
             make(folder)
