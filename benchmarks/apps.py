@@ -30,8 +30,8 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import edgec
-from edgec.devices.local import exam_program
 from edgec.package import Package
+from edgec.package.running import exam_program
 from tests.apps.pages import browse, served
 from tests.apps.swifts import lists, mistakes
 from tests.gpu.fake_metal import parse_host

@@ -34,8 +34,8 @@ import onnxruntime
 from models import SUBJECTS, Feed, Subject, feed, find, photographs
 
 import edgec
-from edgec.devices.local import exam_program
 from edgec.errors import EdgecError
+from edgec.package.running import exam_program
 
 LIMIT = 1e-3
 NAMES = ("mobilenetv2", "squeezenet", "ultraface", "yolox", "resnet8", "sed_unet", "superres", "kws_dscnn")

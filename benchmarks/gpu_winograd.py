@@ -24,9 +24,9 @@ from unittest.mock import patch
 from models import SUBJECTS, Subject, feed, find, photographs
 
 import edgec
-from edgec.devices.local import exam_program
 from edgec.emit.gpu import kernels_float
 from edgec.emit.gpu.winograd import SquarePlan, plan_squares
+from edgec.package.running import exam_program
 
 NAMES = ("resnet8", "sed_unet", "superres", "ultraface", "squeezenet", "yolox_nano")
 HEAD = f"{'call':<40}{'M MAC':>8}{'tile':>12}{'loads/MAC':>10}{'direct':>8}{'us':>10}{'direct':>10}{'costs':>8}{'loads':>8}{'time':>8}"

@@ -15,9 +15,9 @@ from edgec.devices.adb_shell import HOME, ending, greeting_bytes, group_of, wrap
 from edgec.devices.connection import Answer, Sent
 from edgec.devices.device import Device
 from edgec.devices.errors import BoardLost, BoardTimeout
-from edgec.devices.local import Session, finish, run_to_end
-from edgec.devices.process import Child
 from edgec.errors import DeviceError, Problem
+from edgec.package.process import Child
+from edgec.package.running import Session, finish, run_to_end
 from edgec.text import last_lines, printable
 
 ANDROID_WORK = f"{HOME}/edgec"

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from edgec.devices.device import Device
+from edgec.package.running import Answer
+
+__all__ = ["Answer", "Connection", "Exchange", "Sent"]
 
 Sent = Callable[[int], None]  # told how many bytes of a file have been sent
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a command on a board left behind. status: its exit status; 128 + N when signal N ended it.
-
-    output and errors are what the board said, untrusted: they go through `text.printable` before anybody sees them.
-    """
-
-    status: int
-    output: bytes
-    errors: bytes
-    seconds: float
 
 
 class Exchange(Protocol):

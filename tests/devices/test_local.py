@@ -18,8 +18,9 @@ from edgec.devices import files
 from edgec.devices.connect import connect, program_words
 from edgec.devices.device import Device, Limits
 from edgec.devices.errors import BoardTimeout
-from edgec.devices.local import LocalConnection, Session, run
+from edgec.devices.local import LocalConnection
 from edgec.errors import DeviceError
+from edgec.package.running import Session, run
 
 LIMITS = Limits(command=10, run=10)
 HELLO = '#include <stdio.h>\nint main(void){char w[9];while(fread(w,1,3,stdin)==3){printf("<%.3s>",w);fflush(stdout);}return 0;}\n'

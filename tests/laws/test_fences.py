@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "toolchain": {"errors", "targets", "resources"},
     "results": {"errors"},
     "text": set(),
-    "devices": {"errors", "results", "targets", "text"},
+    "devices": {"errors", "package", "results", "targets", "text"},
     "report": {"errors", "output", "resources", "results", "text"},
     "measurement": {"emit", "errors", "results"},
     "interface": set(),
@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "config": {"errors", "provenance", "quant"},
     "provenance": {"devices", "errors"},
     "comparison": {"errors"},
-    "package": {"errors", "interface", "targets", "devices"},
+    "package": {"errors", "interface", "targets", "text"},
     "reference": {"ir", "export"},
     "exam": {"emit", "errors", "export", "interface", "ir", "oracle", "program", "quant", "reference"},
     "tasks": {"config", "emit", "errors", "ir"},
@@ -68,7 +68,7 @@ LIBRARIES = {
     "paramiko": {"devices"},
     "cryptography": {"provenance"},
     "distributed": {"devices"},
-    "subprocess": {"toolchain", "devices"},
+    "subprocess": {"toolchain", "devices", "package"},
     "pickle": set(),
 }
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from edgec.devices.local import Session, exam_program
 from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl
@@ -16,6 +15,7 @@ from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders_or_reasons
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
 from edgec.errors import EdgecError
+from edgec.package.running import Session, exam_program
 from edgec.program.expr import bound
 from edgec.program.program import Program
 from edgec.targets import Target
