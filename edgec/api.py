@@ -30,7 +30,7 @@ def build(
     model: str | Path, *, target: str = "host", precision: str = "int8", calib: Data | None = None, out: str | Path | None = None,
     config: BuildConfig | None = None, progress: Progress | None = None, **settings: Any,
 ) -> Package:  # fmt: skip
-    """Build a package from an ONNX file.
+    """Build a package from an ONNX file, and examine it in every vocabulary that can run here: a package that fails is not left there.
 
     calib: a data file or folder; arrays by input name (for a model of one input, an array), the samples along their first axis; or a
     function that gives an iterable of {input name: array} each time it is called.

@@ -52,6 +52,7 @@ class BuildConfig:
     single_file: bool = False
     wheel: bool = False
     sign: Path | None = None
+    keep_failed: bool = False
 
 
 def _shapes(text: object) -> Shapes:
@@ -167,6 +168,7 @@ SETTINGS: dict[str, Setting] = {
     "single_file": Setting(_flag, "also write the package as one header and one source", switch=True),
     "wheel": Setting(_flag, "also make a Python wheel for the target", switch=True),
     "sign": Setting(_path, "private ed25519 key that signs the manifest", path=True),
+    "keep_failed": Setting(_flag, "keep a package that fails its exam, as OUT.failed, for a report", switch=True),
     "dump": Setting(_path, "write every stage into this folder, numbered", path=True),
     "preprocess": Setting(_table, "from pictures to inputs, see [preprocess] of edgec.toml", flag=False),
     "card": Setting(parse_card, "who made the model and what one may do with it, see [card] of edgec.toml", flag=False),

@@ -19,6 +19,7 @@ BUILT = "build.json"  # the list of what was compiled
 BESIDE = (MARKER, BUILT, "manifest.sig")
 SIGNATURE = "edgec_version"  # the key by which a manifest is known to be ours
 MADE = "build"  # what compilers leave in a package
+FAILED = "FAILED.txt"  # in a package that failed its exam and was kept: what was wrong
 FULL = 1024 * 1024  # a disk with fewer free bytes is the reason why a compiler failed
 
 
@@ -124,6 +125,33 @@ def _swap(new: Path, destination: Path) -> None:
         if not destination.exists():
             (old / "package").rename(destination)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def failed_beside(destination: Path) -> Path:
+    """Where a package that was meant for `destination` and failed is kept."""
+    return destination.with_name(f"{destination.name}.failed")
+
+
+def keep_aside(folder: Path, destination: Path, words: str) -> Path:
+    """Copy a package in the making that failed to failed_beside(destination), marked: `words` in FAILED.txt, and no manifest.json, so that
+    nobody takes it for a package. One that was kept before is replaced."""
+    place = failed_beside(destination.resolve())
+    try:
+        shutil.rmtree(place, ignore_errors=not place.exists())
+        shutil.copytree(folder, place, symlinks=True)
+        place.chmod(0o777 & ~_umask())
+        (place / MARKER).rename(place / f"{MARKER}.failed")
+        (place / FAILED).write_text(f"{words}\n", encoding="utf-8")
+    except OSError as error:
+        raise _cannot_write(error, place) from error
+    return place
+
+
+def check_failed(destination: Path) -> None:
+    """UsageError when a failed package could not be kept beside `destination`."""
+    place = failed_beside(destination)
+    if os.path.lexists(place) and (place.is_symlink() or not (place / FAILED).is_file()):
+        raise UsageError("exists and is not a failed package", where=str(place), hint="move it away, or leave --keep-failed out")
 
 
 def write_file(destination: Path, content: bytes) -> None:

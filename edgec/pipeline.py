@@ -22,8 +22,9 @@ from edgec.emit.apps.tasks import task_facts, task_files
 from edgec.emit.apps.wheel import wheel_files
 from edgec.emit.gpu.choice import Choice
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
-from edgec.errors import EdgecError, UsageError
+from edgec.errors import EdgecError, GateError, UsageError
 from edgec.exam import invented_tolerance, write_exam
+from edgec.examination import examine_everywhere, failed
 from edgec.export import to_onnx
 from edgec.frontend import load_model
 from edgec.ir.graph import Graph
@@ -108,8 +109,19 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
         if config.wheel:
             with _stage(tell, "making wheels"):
                 make_wheels(directory, target, files, config.cc)
+        examined = _examined(directory, planned.out, config, tell)
         seal(directory, files, compiled=config.compile or config.wheel, key=config.sign)
-    return Package(planned.out)
+    return Package(planned.out, examined)
+
+
+def _examined(directory: Path, out: Path, config: BuildConfig, tell: Progress) -> tuple[str, ...]:
+    """Where the package in `directory`, which will be `out`, passed its exam. GateError when it failed: then there is no `out`."""
+    if not config.compile:
+        return ()
+    try:
+        return examine_everywhere(Package(directory), tell)
+    except GateError as error:
+        raise failed(error, directory, out, keep=config.keep_failed) from error
 
 
 def _add_interfaces(files: dict[str, bytes], facts: dict[str, Any], app: App, target: Target, exam: ExamData, config: BuildConfig) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from edgec.config import BuildConfig, Calibration
 from edgec.emit.c_text import identifier as c_identifier
 from edgec.errors import EdgecError, Problem, UsageError
-from edgec.output import check_destination
+from edgec.output import check_destination, check_failed
 from edgec.program.names import PACKAGES
 from edgec.provenance.keys import read_private_key
 from edgec.quant.options import QuantizeOptions
@@ -95,6 +95,8 @@ def prepare(model: Path, config: BuildConfig) -> Plan:
     if out is not None:
         with _collecting(errors):
             check_destination(out)
+            if config.keep_failed:
+                check_failed(out)
     if target is not None and config.compile:
         with _collecting(errors):
             compiler = find_compiler(target, config.cc)

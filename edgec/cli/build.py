@@ -12,7 +12,7 @@ from edgec.cli.console import Console, bytes_text, table
 from edgec.cli.inspect import refuse, tables
 from edgec.cli.settings import declare_settings, resolve_settings
 from edgec.inspection import Inspection
-from edgec.package import Package
+from edgec.package import GPU, Package
 from edgec.preparation import Plan
 
 
@@ -31,19 +31,9 @@ def act(options: argparse.Namespace, console: Console) -> None:
     console.remark(_plan(plan))
     with console.progress() as progress:
         package = edgec.build(options.model, config=config, progress=progress)
-        examined = config.compile and package.can_run
-        if examined:
-            progress("examining", 0, 1)
-            package.examine()
-            progress("examining", 1, 1)
-        on_gpu = config.compile and package.finds_gpu()
-        if on_gpu:
-            progress("examining on the GPU", 0, 1)
-            package.examine(gpu=True)
-            progress("examining on the GPU", 1, 1)
     for note in package.notes:
         console.note(f"note: {note}")
-    facts = _facts(package, examined=examined, on_gpu=on_gpu)
+    facts = _facts(package)
     console.result(facts, [table("", ["", ""], _rows(facts))])
 
 
@@ -57,7 +47,7 @@ def _dry_run(plan: Plan, found: Inspection, console: Console) -> None:
     refuse(found, plan.model)
 
 
-def _facts(package: Package, *, examined: bool, on_gpu: bool) -> dict[str, object]:
+def _facts(package: Package) -> dict[str, object]:
     manifest = package.manifest
     wheels = [str(package.directory / path) for path in manifest.get("made", ()) if path.endswith(".whl")]
     return {
@@ -67,8 +57,9 @@ def _facts(package: Package, *, examined: bool, on_gpu: bool) -> dict[str, objec
         "arena_bytes": manifest["arena"]["bytes"],
         "weights_bytes": manifest["weights"]["bytes"],
         "macs": manifest["macs"],
-        "exam": "passed" if examined else "not run here",
-        **({"exam_gpu": "passed" if on_gpu else "not run here"} if package.has_gpu else {}),
+        "exam": "passed" if package.examined else "not run here",
+        "examined": [place for place in package.examined if place != GPU],
+        **({"exam_gpu": "passed" if GPU in package.examined else "not run here"} if package.has_gpu else {}),
         **({"wheels": wheels} if wheels else {}),
         "notes": package.notes,
     }
@@ -76,5 +67,6 @@ def _facts(package: Package, *, examined: bool, on_gpu: bool) -> dict[str, objec
 
 def _rows(facts: dict[str, object]) -> list[tuple[str, object]]:
     shown = {key.removesuffix("_bytes"): bytes_text(int(str(value))) if key.endswith("_bytes") else value for key, value in facts.items()}
-    rows = [(key, "\n".join(value) if isinstance(value, list) else value) for key, value in shown.items() if key != "notes"]
+    apart = {"examined": ", ", "wheels": "\n"}
+    rows = [(key, apart[key].join(value) if isinstance(value, list) else value) for key, value in shown.items() if key != "notes"]
     return [(key, f"{value:,}" if isinstance(value, int) else value) for key, value in rows]

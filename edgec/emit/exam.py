@@ -56,6 +56,7 @@ def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, byt
         "NAME": name.upper(),
         "version": __version__,
         "arch": target.arch,
+        "vocabularies": target.vocabularies,
         "inputs": program.inputs,
         "outputs": program.outputs,
         "sizes": program.sizes,

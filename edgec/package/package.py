@@ -14,6 +14,7 @@ from edgec.package.runner import Runner, Tensor, tensors_of
 from edgec.package.running import Session, exam_program, run
 from edgec.targets import Target, load_target
 
+GPU = "gpu"  # stands among vocabularies for what ran on a GPU
 MOST_THREADS = 1024
 MOST_RUNS = 1_000_000
 MOST_SECONDS = 86_400
@@ -21,9 +22,10 @@ MOST_SECONDS = 86_400
 
 @dataclass(frozen=True)
 class Package:
-    """A package directory that build() wrote."""
+    """A package directory that build() wrote. examined: the vocabularies, and `gpu`, in which the build that gave it examined it."""
 
     directory: Path
+    examined: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "directory", Path(self.directory))
@@ -80,6 +82,15 @@ class Package:
             return False
         done = run([*exam_program(self.directory, self.target), "--gpu", "--gpu-name"])
         return done.status == 0
+
+    def isas(self) -> list[str]:
+        """The vocabularies of the package that this machine, or the emulator, can run."""
+        done = run([*exam_program(self.directory, self.target), "--isas"])
+        if done.status != 0:
+            problems = [Problem(line) for line in done.errors.splitlines()[-8:]]
+            raise GateError(f"the exam program does not start: status {done.status}", problems, where=str(self.directory))
+        known = self.manifest["vocabularies"]
+        return [word for word in done.output.decode("ascii", errors="replace").split() if word in known]
 
     def examine(self, *, isa: str | None = None, threads: int = 1, gpu: bool = False) -> dict[str, Any]:
         """Run the exam and return its findings; GateError when an answer is not the expected one. gpu: what can runs there."""

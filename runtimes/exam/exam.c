@@ -2,11 +2,12 @@
 
    NAME_exam [--isa NAME] [--threads N] [--cores N,...] [--sizes N,...] [--weights FILE] [--json]
              [--bench SECONDS [--runs N] [--samples N] | --profile SECONDS | --run]
-             [--gpu [--gpu-device N] [--gpu-variant NAME] [--gpu-cache FILE] [--gpu-verify] [--gpu-name]]
+             [--gpu [--gpu-device N] [--gpu-variant NAME] [--gpu-cache FILE] [--gpu-verify] [--gpu-name]] [--isas]
 
    Without --bench, --profile or --run it gives the exam: status 1 when an answer or the weights are wrong. --run reads
    the inputs from standard input, one after the other and as many sets as come, and writes the outputs to standard output.
-   --gpu runs on the GPU what the package has for one, and fails where it cannot, or where validation layers have something to say. */
+   --gpu runs on the GPU what the package has for one, and fails where it cannot, or where validation layers have something to say.
+   --isas names the vocabularies of the package that this processor can run, one a line. */
 #if defined(__linux__)
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* to choose cores */
@@ -132,6 +133,13 @@ static int run_sets(struct exam *exam) {
     }
 }
 
+static int list_vocabularies(NAME_t *instance) {
+    for (size_t i = 0; i < sizeof exam_vocabularies / sizeof exam_vocabularies[0]; i++) {
+        if (NAME_force_isa(instance, exam_vocabularies[i]) == MACRO_OK) puts(exam_vocabularies[i]);
+    }
+    return fflush(stdout) != 0;
+}
+
 int main(int argc, char **argv) {
     static struct exam exam;
     int status;
@@ -139,6 +147,7 @@ int main(int argc, char **argv) {
     exam.options = parse(argc, argv);
     open_exam(&exam);
     if (exam.options.gpu.name) status = puts(gpu_name(&exam.instance)) < 0;
+    else if (exam.options.isas) status = list_vocabularies(&exam.instance);
     else if (exam.options.run) status = run_sets(&exam);
     else if (exam.options.bench > 0.0) status = benchmark(&exam);
     else if (exam.options.profile > 0.0) status = profile(&exam);

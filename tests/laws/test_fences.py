@@ -39,6 +39,7 @@ MAY_IMPORT = {
     "package": {"errors", "interface", "targets", "text"},
     "reference": {"ir", "export"},
     "exam": {"emit", "errors", "export", "interface", "ir", "oracle", "program", "quant", "reference"},
+    "examination": {"errors", "output", "package"},
     "tasks": {"config", "emit", "errors", "ir"},
     "applications": {"config", "emit", "ir", "errors", "program", "quant", "targets"},
     "evaluation": {"comparison", "config", "errors", "package", "pipeline", "preparation", "quant"},
