@@ -19,6 +19,7 @@ from edgec.devices.ssh_config import Route, resolve
 from edgec.devices.ssh_hosts import check_host, known_keys, preferred
 from edgec.devices.ssh_keys import log_in
 from edgec.devices.watchdog import Watchdog, within
+from edgec.environment import users_command_environment
 from edgec.errors import DeviceError
 from edgec.text import last_lines, printable
 
@@ -147,7 +148,8 @@ class Line:
         near, far = socket.socketpair()
         self._proxy_words = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the line)
         with far:
-            process = subprocess.Popen(["sh", "-c", f"exec {command}"], stdin=far.fileno(), stdout=far.fileno(), stderr=self._proxy_words)
+            words, end, environment = ["sh", "-c", f"exec {command}"], far.fileno(), users_command_environment()
+            process = subprocess.Popen(words, env=environment, stdin=end, stdout=end, stderr=self._proxy_words)
         self._ends.append(lambda: _end(process))
         return near
 

@@ -15,6 +15,8 @@ from queue import SimpleQueue
 from threading import Condition, Thread
 from typing import IO
 
+from edgec.environment import child_environment
+
 CHUNK = 1 << 16
 _BUSY_TRIES = 20
 
@@ -152,8 +154,9 @@ def _start(command: Sequence[str], folder: Path | None) -> subprocess.Popen[byte
     for attempt in range(_BUSY_TRIES):
         try:
             return subprocess.Popen(
-                list(command), stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, cwd=folder, start_new_session=os.name == "posix"
-            )
+                list(command), env=child_environment(), stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, cwd=folder,
+                start_new_session=os.name == "posix",
+            )  # fmt: skip
         except OSError as error:
             # another thread, between fork and exec, still holds the file open that we have just written
             if error.errno != errno.ETXTBSY or attempt == _BUSY_TRIES - 1:
@@ -164,7 +167,8 @@ def _start(command: Sequence[str], folder: Path | None) -> subprocess.Popen[byte
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
     if sys.platform == "win32":
-        subprocess.run(["taskkill", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False)
+        command = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
+        subprocess.run(command, env=child_environment(), capture_output=True, check=False)
     else:
         with suppress(ProcessLookupError, PermissionError):  # macOS denies it for a group of zombies
             os.killpg(process.pid, signal.SIGKILL)

@@ -14,9 +14,9 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from edgec.environment import OURS as PASSPHRASE
 from edgec.errors import UsageError
 
-PASSPHRASE = "EDGEC_SIGN_PASSPHRASE"  # the environment variable that opens an encrypted key
 LARGEST = 65536  # bytes of a key file
 MAKE_ONE = "make one with `ssh-keygen -t ed25519`"
 

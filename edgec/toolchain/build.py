@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from edgec.environment import child_environment
 from edgec.errors import ToolchainError, UsageError
 from edgec.targets import Target, runs_here
 from edgec.toolchain.android import make_android
@@ -86,7 +87,8 @@ def run_exam(built: Built, target: Target, args: Sequence[str] = (), stdin: byte
     if built.exam is None:
         raise ToolchainError("the exam was not compiled", hint=f"target {target.name} cannot be linked here")
     try:
-        return subprocess.run([*target.emulator, str(built.exam), *args], input=stdin, capture_output=True, check=False)
+        command = [*target.emulator, str(built.exam), *args]
+        return subprocess.run(command, env=child_environment(), input=stdin, capture_output=True, check=False)
     except OSError as error:
         raise ToolchainError(str(error), where=target.emulator[0] if target.emulator else str(built.exam)) from error
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from edgec.environment import child_environment
 from edgec.errors import Problem, ToolchainError
+from edgec.toolchain.cache import cache_folder
 from edgec.toolchain.find import Compiler
 
 SHOWN_LINES = 12  # of a compiler's words
@@ -33,10 +33,10 @@ def optimization(compiler: Compiler, optimize: str) -> list[str]:
 
 def call(command: Sequence[str], compiler: Compiler, directory: Path, what: str) -> str:
     """What one command, run in the package directory, prints; ToolchainError with its first lines when it fails."""
-    environment = dict(os.environ)
-    if compiler.is_zig:
-        cache = Path(tempfile.gettempdir()) / "edgec-zig-cache"
-        environment = {"ZIG_GLOBAL_CACHE_DIR": str(cache), "ZIG_LOCAL_CACHE_DIR": str(cache)} | environment
+    environment = child_environment()
+    if compiler.is_zig and not {"ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"} <= environment.keys():
+        cache = str(cache_folder("zig"))
+        environment = {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache} | environment
     try:
         done = subprocess.run(list(command), cwd=directory, env=environment, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:

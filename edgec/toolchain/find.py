@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from edgec.environment import child_environment
 from edgec.errors import Problem, ToolchainError
 from edgec.targets import EVERYWHERE, HOST, Target, load_target
 
@@ -124,7 +125,8 @@ def words_of(command: str, where: str) -> tuple[str, ...]:
 
 def machine_of(words: tuple[str, ...]) -> str:
     """What the compiler says it compiles for; a `-target` given to it decides in clang and zig."""
-    done = subprocess.run([*words, "-dumpmachine"], capture_output=True, text=True, errors="replace", check=False)
+    command = [*words, "-dumpmachine"]
+    done = subprocess.run(command, env=child_environment(), capture_output=True, text=True, errors="replace", check=False)
     return done.stdout.strip() if done.returncode == 0 else ""
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from edgec.environment import child_environment
 from edgec.errors import Problem, ToolchainError
 
 SHOWN_LINES = 12  # of a compiler's words
@@ -96,7 +97,7 @@ def _alike(sources: Sequence[GlslSource]) -> list[list[int]]:
 def _compile_together(compiler: ShaderCompiler, folder: Path, sources: Sequence[GlslSource], numbers: Sequence[int]) -> None:
     """Many sources by one process: starting glslc takes as long as ten shaders do. What it refuses is left to be compiled alone."""
     command = [compiler.command, *_words(compiler, sources[numbers[0]]), "-c", *(f"{number}.comp" for number in numbers)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=child_environment(), capture_output=True, check=False)
     for number in numbers if done.returncode == 0 else ():
         (folder / f"{number}.comp.spv").rename(folder / f"{number}.spv")
 
@@ -121,7 +122,7 @@ def _compiled(compiler: ShaderCompiler, folder: Path, number: int, source: GlslS
 
 def _call(command: Sequence[str], source: GlslSource) -> None:
     try:
-        done = subprocess.run(list(command), capture_output=True, text=True, errors="replace", check=False)
+        done = subprocess.run(list(command), env=child_environment(), capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:
         raise ToolchainError(str(error), where=command[0]) from error
     if done.returncode != 0:

@@ -14,11 +14,11 @@ import pytest
 from edgec.config import configure, resolve
 from edgec.emit.apps.app import App
 from edgec.emit.apps.web import _npm
+from edgec.environment import OURS as VARIABLE
 from edgec.errors import UsageError
 from edgec.frontend.origin import origin_of
 from edgec.provenance.calibration import Witness
 from edgec.provenance.card import card_of
-from edgec.provenance.keys import PASSPHRASE as VARIABLE
 from edgec.provenance.keys import fingerprint, read_private_key, read_public_key
 from edgec.provenance.signature import read_signature, sign
 from tests.apps.signers import PASSPHRASE, keys_in
