@@ -20,7 +20,7 @@ from edgec.program.program import Port, Program
 from edgec.targets import Target
 from edgec.version import __version__
 
-_HEADERS = ("machine.h", "process.h", "sha256.h", "timing.h")  # of the exam program, in runtimes/exam
+_HEADERS = ("machine.h", "process.h", "timing.h")  # of the exam program, in runtimes/exam
 _TYPES = {DType.FLOAT32: "EXAM_FLOAT", DType.FLOAT64: "EXAM_DOUBLE"}
 
 
@@ -72,6 +72,7 @@ def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, byt
         f"exam/{name}_exam.h": render_template("exam.h.j2", context),
         f"exam/{name}_exam.c": runtime("exam/exam.c", name),
         **{f"exam/{name}_{header}": runtime(f"exam/{header}", name) for header in _HEADERS},
+        f"exam/{name}_sha256.h": runtime("c/sha256.h", name),
         f"exam/{name}_exam_gpu.h": runtime("exam/gpu.h" if target.gpu else "exam/no_gpu.h", name),
         f"exam/{name}_vectors.c": c_source(f"{name}_vectors", bytes(blob) or bytes(ALIGNMENT), "inputs and expected outputs"),
     }

@@ -44,6 +44,7 @@ STATUSES = (
     ("BAD_SIZE", "a size is below 1 or above its maximum"),
     ("NO_SUCH_ISA", "this package or this processor does not have that set of instructions"),
     ("NO_WEIGHTS", "the package was built without weights: set them first"),
+    ("BAD_WEIGHTS", "these are not the weights of this package: their hash is another"),
 )
 
 
@@ -66,7 +67,7 @@ def emit_sources(
     _check(program, weights)
     blob = layout_constants(program)
     plan = plan_gpu(program, target, choice)
-    context = _context(program, target, weights, len(blob), plan) | {"parts": tuple(parts)}
+    context = _context(program, target, weights, blob, plan) | {"parts": tuple(parts)}
     name = program.name
     used = frozenset(type(call.arguments) for call in program.calls if isinstance(call, TemplateCall))
     files = {
@@ -78,6 +79,7 @@ def emit_sources(
         f"src/{name}_dispatch.h": runtime("c/dispatch.h", name),
         f"src/{name}_scalar.h": runtime("c/scalar.h", name),
         f"src/{name}_math.h": runtime("c/math.h", name),
+        f"src/{name}_sha256.h": runtime("c/sha256.h", name),
         f"src/{name}_pool.c": runtime("c/pool.c", name),
         f"src/{name}_kernels.h": render_kernel_header(name, used, target).encode(),
         **{f"src/{name}_kernels_{isa}.c": render_kernels(name, isa, used, target).encode() for isa in target.vocabularies},
@@ -154,7 +156,7 @@ def _scratch_bytes(program: Program) -> int:
     return -(-program.scratch_bytes // ALIGNMENT) * ALIGNMENT
 
 
-def _context(program: Program, target: Target, weights: str, weights_bytes: int, plan: GpuPlan | None) -> dict[str, object]:
+def _context(program: Program, target: Target, weights: str, blob: bytes, plan: GpuPlan | None) -> dict[str, object]:
     """All that the templates of templates/package read."""
     run = Scope({}, {size.name: size.name for size in program.sizes})
     inputs = [_port(program, port, "INPUT") for port in program.inputs]
@@ -172,7 +174,8 @@ def _context(program: Program, target: Target, weights: str, weights_bytes: int,
         "alignment": ALIGNMENT,
         "tensor_bytes": _tensor_bytes(program),
         "scratch_bytes": _scratch_bytes(program),
-        "weights_bytes": weights_bytes,
+        "weights_bytes": len(blob),
+        "weights_digest": list(bytes.fromhex(sha256(blob))),
         "stack_bytes": STACK_BYTES,
         "weights": weights,
         "sizes": sizes,
@@ -192,7 +195,7 @@ def _context(program: Program, target: Target, weights: str, weights_bytes: int,
         ],
         "calls": len(program.calls),
         "wide_loops": has_wide_loops(target),
-        **gpu_context(program, plan, _tensor_bytes(program), weights_bytes),
+        **gpu_context(program, plan, _tensor_bytes(program), len(blob)),
     }
 
 

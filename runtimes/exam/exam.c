@@ -51,6 +51,13 @@ static double difference(const unsigned char *got, const unsigned char *expected
     return worst == 0.0 ? 0.0 : worst / (largest > 1e-30 ? largest : 1e-30);
 }
 
+/* The SHA-256 of these bytes as text. */
+static void sha256(const void *data, size_t bytes, char text[2 * EDGEC_SHA256_BYTES + 1]) {
+    unsigned char digest[EDGEC_SHA256_BYTES];
+    edgec_sha256(data, bytes, digest);
+    edgec_sha256_text(digest, text);
+}
+
 /* What a float output may be off by. */
 static double tolerance(const struct options *options, int index) {
     return options->gpu.wanted ? exam_gpu_tolerances[index] : TOLERANCE;

@@ -70,7 +70,7 @@ static void do_word(const char *word, int *index, struct NAME_gpu_options *optio
         void *const weights = allocate(MACRO_WEIGHTS_BYTES);
         memcpy(weights, NAME_weights_in_use(instance), MACRO_WEIGHTS_BYTES);
         for (int i = 0; i < atoi(value); i++) ((unsigned char *)weights)[i] ^= 5;
-        NAME_set_weights(instance, weights, MACRO_WEIGHTS_BYTES); /* lost when the program ends */
+        NAME_set_weights_unchecked(instance, weights, MACRO_WEIGHTS_BYTES); /* lost when the program ends */
     } else if (IS("cycle")) {
         int good = 0;
         for (int i = 0; i < atoi(value); i++) {
