@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from edgec.budget import Budget, parse_budget
 from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.provenance.card import parse_card
 from edgec.quant.options import OBSERVERS
@@ -53,6 +54,7 @@ class BuildConfig:
     wheel: bool = False
     sign: Path | None = None
     keep_failed: bool = False
+    budget: Budget = Budget()  # noqa: RUF009
 
 
 def _shapes(text: object) -> Shapes:
@@ -169,6 +171,9 @@ SETTINGS: dict[str, Setting] = {
     "wheel": Setting(_flag, "also make a Python wheel for the target", switch=True),
     "sign": Setting(_path, "private ed25519 key that signs the manifest", path=True),
     "keep_failed": Setting(_flag, "keep a package that fails its exam, as OUT.failed, for a report", switch=True),
+    "budget": Setting(
+        parse_budget, "the most that the model may cost: nodes=N,constants=N,tensors=N,memory=N,seconds=N, with K, M, G or T"
+    ),
     "dump": Setting(_path, "write every stage into this folder, numbered", path=True),
     "preprocess": Setting(_table, "from pictures to inputs, see [preprocess] of edgec.toml", flag=False),
     "card": Setting(parse_card, "who made the model and what one may do with it, see [card] of edgec.toml", flag=False),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from edgec.applications import check_pictures, describe_app
+from edgec.budget import check_tensors, spending
 from edgec.config import BuildConfig
 from edgec.emit import ExamData, add_facts, emit_exam, emit_sources, finish_manifest
 from edgec.emit.apps.app import App
@@ -28,6 +29,7 @@ from edgec.examination import examine_everywhere, failed
 from edgec.export import to_onnx
 from edgec.frontend import load_model
 from edgec.ir.graph import Graph
+from edgec.ir.liveness import live_bytes
 from edgec.ir.text import dumps
 from edgec.lower import LowerOptions, lower
 from edgec.lower.plan import plan
@@ -137,7 +139,7 @@ def _add_interfaces(files: dict[str, bytes], facts: dict[str, Any], app: App, ta
 def read_model(model: Path, config: BuildConfig) -> Model:
     """Import and optimize. Errors name the file."""
     try:
-        imported = load_model(model, config.shape)
+        imported = load_model(model, config.shape, config.budget)
     except EdgecError as error:
         raise type(error)(error.summary, error.problems, where=error.where or str(model), hint=error.hint) from error
     original = imported.graph
@@ -145,7 +147,9 @@ def read_model(model: Path, config: BuildConfig) -> Model:
         original = fuse(original.copy(), Preprocess.parse(config.preprocess))
     _dump(config.dump, "1-imported", original)
     graph = original.copy()
-    optimize(graph)
+    optimize(graph, config.budget)
+    with spending(config.budget):
+        check_tensors(*live_bytes(graph))
     _dump(config.dump, "2-optimized", graph)
     return Model(config.name or identifier(model.stem), model, original, graph, imported.notes, imported.origin)
 

@@ -13,7 +13,7 @@ from edgec.cli.console import Console, table
 from edgec.cli.inspect import refuse, tables
 from edgec.cli.settings import declare_settings, resolve_settings
 
-SETTINGS = ("calib", "shape", "observer", "exclude", "samples", "fuse_preprocess", "dump")
+SETTINGS = ("calib", "shape", "observer", "exclude", "samples", "fuse_preprocess", "budget", "dump")
 WORST = 20
 COLUMNS = {
     "node": "node",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import helper
 
+from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.frontend.builder import Builder
 from edgec.frontend.rules import rule
@@ -107,6 +108,7 @@ def constant_of_shape(b: Builder, s: Source) -> None:
     wanted = b.known(s, 0, "the shape")
     if min(wanted, default=0) < 0 or prod(wanted) > LARGEST:
         raise ModelError(f"the shape {wanted} is not possible")
+    spend_constant(prod(wanted) * value.dtype.itemsize, s.where)
     b.define(s.outputs[0], np.full(wanted, value.reshape(-1)[0], value.dtype))
 
 

@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 import onnx
 
+from edgec.budget import BudgetError, check_tensors, exceeded, spend_constant, spend_node
 from edgec.errors import ModelError, Problem
 from edgec.frontend.source import Source
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
 from edgec.ops import OPERATORS
-from edgec.ops.evaluate import evaluate
+from edgec.ops.evaluate import evaluate, expected_bytes
 from edgec.ops.infer import infer_node
 from edgec.ops.proto import canonical_attributes, schema
 
 # DequantizeLinear of a constant stays: its operand is a quantized weight, not arithmetic to be folded.
 NEVER_FOLDED = ("DequantizeLinear",)
+LONGEST = 100_000  # numbers of an operand that is a shape, a list of axes, of parts and the like
 
 
 @dataclass
@@ -34,6 +36,7 @@ class Builder:
     notes: list[str] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
     labels: dict[str, int] = field(default_factory=dict)
+    serials: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
     depth: int = 0
 
@@ -57,15 +60,18 @@ class Builder:
         array = self.value(source.input(index))
         if array is None:
             raise ModelError(f"{what} is computed while the model runs", hint="edgec needs static shapes: export a constant")
+        if array.size > LONGEST:
+            raise ModelError(f"{what} has {array.size:,} numbers, {LONGEST:,} are the most")
         return [int(item) for item in array.reshape(-1)]
 
     # Changes
 
     def fresh(self, hint: str) -> str:
-        name, serial = hint, 0
+        name, serial = hint, self.serials.get(hint, 0)
         while name in self.taken:
             serial += 1
             name = f"{hint}_{serial}"
+        self.serials[hint] = serial
         self.taken.add(name)
         return name
 
@@ -105,24 +111,46 @@ class Builder:
             raise ModelError(f"attribute {error} is not supported") from None
         node = Node(op, operands, names, complete, self.label(source.name))
         if op not in NEVER_FOLDED and all(name in self.graph.constants for name in operands if name):
-            arrays = evaluate(node, [self.graph.constants[name] if name else None for name in operands])
-            for name, array in zip(names, arrays, strict=False):
+            for name, array in zip(names, self._folded(node), strict=False):
                 self.define(name, array)
             return names
         if op not in OPERATORS:
             raise unsupported(op)
-        self.graph.types.update(zip(names, infer_node(self.graph, node), strict=True))
-        self.graph.nodes.append(node)
-        self.graph.touched()
+        types = infer_node(self.graph, node)
+        check_tensors(sum(kind.bytes for kind in types), f"{node.name} ({op})")
+        self.graph.insert(node, types)
         return names
 
+    def _folded(self, node: Node) -> list[np.ndarray]:
+        """The outputs of a node whose inputs are known; their size is paid for before they are made, where a rule tells it."""
+        inputs = [self.graph.constants[name] if name else None for name in node.inputs]
+        expected = self._expected_bytes(node, inputs)
+        spend_constant(expected, where := f"{node.name} ({node.op})")
+        arrays = evaluate(node, inputs)
+        spend_constant(max(0, sum(array.nbytes for array in arrays) - expected), where)
+        return arrays
+
+    def _expected_bytes(self, node: Node, inputs: Sequence[np.ndarray | None]) -> int:
+        if node.op not in OPERATORS:
+            return expected_bytes(node, inputs)
+        try:
+            types = infer_node(self.graph, node)
+        except ModelError:  # the reference computes more than the rules allow in a Graph, such as empty shapes
+            return 0
+        return sum(kind.bytes for kind in types)
+
     def add(self, source: Source) -> None:
-        """Translate one node; what goes wrong is noted, and the values that depend on it are skipped."""
+        """Translate one node; what goes wrong is noted, and the values that depend on it are skipped. BudgetError ends it all."""
+        spend_node(source.where)
         try:
             self.dispatch(self, source)
+        except BudgetError:
+            raise
+        except MemoryError:
+            raise exceeded("memory", "there is no memory left for it", source.where) from None
         except ModelError as error:
             self.problem(source, error.summary, error.hint)
-        except (ArithmeticError, IndexError, KeyError, MemoryError, TypeError, ValueError) as error:
+        except (ArithmeticError, IndexError, KeyError, TypeError, ValueError) as error:
             # damaged files put nonsense into operands and attributes, in more ways than the rules test for
             self.problem(source, f"is malformed ({type(error).__name__}: {error})", "export the model again")
 

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 import onnx
 from onnx import helper
 
+from edgec.budget import BudgetError, spend_constant
 from edgec.errors import ModelError, Problem
 
 
@@ -36,6 +37,8 @@ def load_external(model: onnx.ModelProto, base: Path | None) -> list[Problem]:
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             try:
                 _load(tensor, base)
+            except BudgetError:
+                raise
             except ModelError as error:
                 problems.append(Problem(error.summary, f"tensor {tensor.name}", error.hint))
     return problems
@@ -52,6 +55,7 @@ def _load(tensor: onnx.TensorProto, base: Path | None) -> None:
         raise ModelError(f"{length} bytes are declared, its shape {list(tensor.dims)} needs {expected}")
     if offset + length > path.stat().st_size:
         raise ModelError(f"{path.name} has {path.stat().st_size} bytes, {offset + length} are needed", hint="copy the whole file again")
+    spend_constant(length, f"tensor {tensor.name}")
     with path.open("rb") as file:
         file.seek(offset)
         tensor.raw_data = file.read(length)

@@ -11,6 +11,7 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import defs, numpy_helper, version_converter
 
+from edgec.budget import Budget, BudgetError, check_tensors, spending
 from edgec.errors import ModelError, Problem, UsageError
 from edgec.frontend.builder import Builder
 from edgec.frontend.dispatch import dispatch, read_node
@@ -34,7 +35,7 @@ class Imported:
     origin: Mapping[str, str] = field(default_factory=dict)
 
 
-def load_model(path: str | Path, shapes: Shapes | None = None) -> Imported:
+def load_model(path: str | Path, shapes: Shapes | None = None, budget: Budget | None = None) -> Imported:
     """Read the ONNX file at `path`; see from_proto."""
     path = Path(path)
     try:
@@ -49,19 +50,24 @@ def load_model(path: str | Path, shapes: Shapes | None = None) -> Imported:
     if not model.HasField("graph") or not model.opset_import:
         hint = "compare its size with the original's"
         raise ModelError("not an ONNX model: it has no graph or no operator set", where=str(path), hint=hint)
-    return _read(model, shapes, path.parent)
+    with spending(budget):
+        return _read(model, shapes, path.parent)
 
 
-def from_proto(model: onnx.ModelProto, shapes: Shapes | None = None, base_dir: Path | None = None) -> Imported:
+def from_proto(
+    model: onnx.ModelProto, shapes: Shapes | None = None, base_dir: Path | None = None, budget: Budget | None = None
+) -> Imported:
     """The model as a canonical Graph with static shapes.
 
     shapes: extents (or Symbols) of inputs whose dimensions the file leaves open; a batch dimension that nobody decides is 1.
-    base_dir: folder of external data. UsageError for shapes, ModelError for the model; each lists all problems at once.
+    base_dir: folder of external data. budget: what it may cost (the default, or what counts already). UsageError for shapes,
+    ModelError for the model; each lists all problems at once, a BudgetError none but its own.
     `model` is not changed.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    return _read(copy, shapes, base_dir)
+    with spending(budget):
+        return _read(copy, shapes, base_dir)
 
 
 def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) -> Imported:
@@ -80,6 +86,8 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
     initializers = {tensor.name for tensor in file.initializer}
     types, notes = pin_inputs([value for value in file.input if value.name not in initializers], shapes or {})
     notes = [*found, *notes]
+    for name, kind in types.items():
+        check_tensors(kind.bytes, f"input {name}")
     nodes = ordered(file, set(types) | initializers | {tensor.values.name for tensor in file.sparse_initializer})
     functions = {(item.domain, item.name, item.overload): item for item in model.functions}
     graph = Graph(file.name or "model", list(types), [value.name for value in file.output])
@@ -97,6 +105,8 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
         drop_unread(node, read)
         try:
             builder.add(read_node(builder, node, versions, names, ""))
+        except BudgetError:
+            raise
         except ModelError as error:
             builder.problems.append(Problem(error.summary, label(node), error.hint))
             builder.broken.update(node.output)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import onnx
 
 from edgec.errors import ModelError, Problem
@@ -61,8 +63,8 @@ def ordered(graph: onnx.GraphProto, given: set[str]) -> list[onnx.NodeProto]:
         for value in graph.output if value.name not in producers and value.name not in given
     ]  # fmt: skip
     for kind, values in (("input", graph.input), ("output", graph.output)):
-        names = [value.name for value in values]
-        problems += [Problem("is there twice", f"{kind} {name}") for name in dict.fromkeys(names) if names.count(name) > 1]
+        counts = Counter(value.name for value in values)
+        problems += [Problem("is there twice", f"{kind} {name}") for name, count in counts.items() if count > 1]
     if not graph.output:
         problems.append(Problem("it has no outputs"))
     if problems:

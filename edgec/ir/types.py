@@ -82,6 +82,10 @@ class TensorType:
         """Number of elements; a symbol counts as its bound."""
         return prod(self.static_shape)
 
+    @property
+    def bytes(self) -> int:
+        return self.elements * self.dtype.bytes
+
 
 def static(shape: Sequence[Dim]) -> tuple[int, ...]:
     """`shape` as integers, a symbol replaced by its bound."""

@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
-from onnx import helper
+import onnx
+from onnx import helper, numpy_helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 
 from edgec.errors import ModelError
 from edgec.ir.graph import Node
 from edgec.ops.proto import IR_VERSION, OPSET, node_proto, schema
 
+SHAPE_LIKE = 64  # elements of an operand that may be a shape
+
 
 def evaluate(node: Node, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray]:
     """Outputs of `node`; absent optional inputs are None. ModelError when the reference cannot compute it."""
+    model, feeds = _alone(node, inputs)
+    try:
+        with np.errstate(all="ignore"):
+            return [np.asarray(array) for array in ReferenceEvaluator(model).run(None, feeds)]
+    except MemoryError:
+        raise
+    except Exception as error:  # the reference raises whatever numpy raises
+        raise ModelError(f"cannot be evaluated: {error}", where=f"{node.name} ({node.op})") from error
+
+
+def expected_bytes(node: Node, inputs: Sequence[np.ndarray | None]) -> int:
+    """How large ONNX's own shape inference says that the outputs of `node` will be; 0 where it does not know."""
+    model, feeds = _alone(node, inputs)
+    for value in model.graph.input:
+        array = feeds[value.name]
+        value.CopyFrom(helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape))
+        if array.size <= SHAPE_LIKE:
+            model.graph.initializer.append(numpy_helper.from_array(array, value.name))
+    try:
+        found = shape_inference.infer_shapes(model, data_prop=True).graph.output
+        kinds = [value.type.tensor_type for value in found]
+        return sum(prod(d.dim_value for d in kind.shape.dim) * helper.tensor_dtype_to_np_dtype(kind.elem_type).itemsize for kind in kinds)
+    except Exception:  # of a node that does not fit its schema it says nothing; the evaluation will
+        return 0
+
+
+def _alone(node: Node, inputs: Sequence[np.ndarray | None]) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+    """A model of one node, and its inputs by name."""
     found = schema(node.op)
     if found is None:
         raise ModelError("ONNX has no such operator", where=f"{node.name} ({node.op})")
@@ -28,9 +60,4 @@ def evaluate(node: Node, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray
         [helper.make_empty_tensor_value_info(name) for name in outputs],
     )  # fmt: skip
     opset = helper.make_opsetid("", max(OPSET, found.since_version))
-    model = helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION)
-    try:
-        with np.errstate(all="ignore"):
-            return [np.asarray(array) for array in ReferenceEvaluator(model).run(None, feeds)]
-    except Exception as error:  # the reference raises whatever numpy raises
-        raise ModelError(f"cannot be evaluated: {error}", where=f"{node.name} ({node.op})") from error
+    return helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION), feeds

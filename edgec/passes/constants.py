@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
@@ -41,9 +42,10 @@ def fold_constants(graph: Graph, node: Node) -> bool:
     if node.op == "DequantizeLinear" and feeds_quantized(graph, node.outputs[0]):
         return why_not(node, "it is the weight of a quantized operator")
     room = GROWTH * sum(graph.constants[name].nbytes for name in node.inputs if name)
-    size = sum(graph.types[name].elements * graph.types[name].dtype.bytes for name in node.outputs if name)
+    size = sum(graph.types[name].bytes for name in node.outputs if name)
     if size > max(room, ALWAYS_FOLDED_BYTES):
         return why_not(node, f"the constant would grow to {size} bytes")
+    spend_constant(size, f"{node.name} ({node.op})")
     try:
         arrays = evaluate(node, [graph.constants[name] if name else None for name in node.inputs])
     except ModelError as error:

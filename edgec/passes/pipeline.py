@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
+from edgec.budget import Budget, check_time, spending
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.passes import (
@@ -90,8 +91,17 @@ PIPELINE: tuple[Rewrite, ...] = (
 )
 
 
-def optimize(graph: Graph) -> None:
-    """Rewrite `graph` in place until no rule applies. Inputs, outputs and their names stay; results agree up to float rounding."""
+def optimize(graph: Graph, budget: Budget | None = None) -> None:
+    """Rewrite `graph` in place until no rule applies. Inputs, outputs and their names stay; results agree up to float rounding.
+
+    budget: what it may cost (the default, or what counts already); BudgetError when it costs more.
+    """
+    with spending(budget):
+        _settle(graph)
+    name_uniquely(graph)
+
+
+def _settle(graph: Graph) -> None:
     for number in range(ROUNDS):
         changed = [rewrite.name for rewrite in PIPELINE if apply(rewrite, graph)]
         duplicates.remove_unread_constants(graph)
@@ -101,7 +111,6 @@ def optimize(graph: Graph) -> None:
             break
     else:
         log.warning("%s: rewrites did not settle within %d rounds", graph.name, ROUNDS)
-    name_uniquely(graph)
 
 
 def apply(rewrite: Rewrite, graph: Graph) -> bool:
@@ -109,6 +118,7 @@ def apply(rewrite: Rewrite, graph: Graph) -> bool:
     changed = False
     for node in graph:
         if graph.producer(node.outputs[0]) is node and rewrite(graph, node):
+            check_time(f"{node.name} ({rewrite.name})")
             changed = True
     return changed
 

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import onnxruntime
 
+from edgec.budget import check_tensors
 from edgec.export import to_onnx
 from edgec.ir.graph import Graph
+from edgec.ir.liveness import live_bytes
 from edgec.quant.options import Progress, Sample, Samples
 
 
@@ -23,6 +25,7 @@ class Probe:
         self.values = list(dict.fromkeys(values))
         self.graph = graph
         self.names = seen.outputs
+        check_tensors(*live_bytes(seen))  # what is looked at stays until the end of a run
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = 3
         settings.enable_mem_pattern = False

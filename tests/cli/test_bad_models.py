@@ -163,7 +163,7 @@ def value(name: str, *shape: int, kind: int = TensorProto.FLOAT) -> onnx.ValueIn
     [
         ([value("x", 2)], [value("y", 2), value("y", 2)], ("output y", "twice")),
         ([value("x", 2)], [], ("no outputs",)),
-        ([value("x", 10**5, 10**5)], [value("y", 10**5, 10**5)], ("10,000,000,000 elements", "tensor x", "tensor y")),
+        ([value("x", 10**5, 10**5)], [value("y", 10**5, 10**5)], ("input x", "40,000,000,000 bytes", "--budget tensors=")),
         ([value("x", 2, kind=TensorProto.STRING)], [value("y", 2, kind=TensorProto.STRING)], ("input x", "string")),
         ([value("x", 2, kind=TensorProto.DOUBLE)], [value("y", 2, kind=TensorProto.DOUBLE)], ("float64", "float32")),
     ],

@@ -1,0 +1,131 @@
+"""Small files that ask for much: each ends with one clear error, before anything of that size is made."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from edgec.budget import Budget, BudgetError, parse_budget, spending
+from edgec.frontend import from_proto, load_model
+from edgec.ir.liveness import live_bytes
+from edgec.ir.text import loads
+from edgec.passes import optimize
+from edgec.quant.run import Probe
+
+from .models import ints, model, node, weights
+
+SMALL = Budget(nodes=2000, constants=1 << 20, tensors=1 << 24, seconds=60)
+
+
+def nested_functions(depth: int) -> onnx.ModelProto:
+    """Each function calls the one below it twice: 2^depth nodes in all."""
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("f", 1)]
+    functions = [helper.make_function("f", "f0", ["a"], ["b"], [node("Neg", "a", "b")], opsets)]
+    for level in range(1, depth + 1):
+        calls = [node(f"f{level - 1}", "a", "m", domain="f"), node(f"f{level - 1}", "m", "b", domain="f")]
+        functions.append(helper.make_function("f", f"f{level}", ["a"], ["b"], calls, opsets))
+    top = [node(f"f{depth}", "x", "y", "bomb", domain="f")]
+    return model(top, {"x": [1]}, ["y"], functions=functions, domains={"f": 1})
+
+
+def one(op: str, constants: dict[str, np.ndarray] | None = None, inputs: str = "x", **attributes: object) -> onnx.ModelProto:
+    """One node of that name over a small image, and constants."""
+    used = {"x": [1, 1, 4, 4]} if "x" in inputs.split() else {}
+    return model([node(op, inputs, "y", "big", **attributes)], used, ["y"], constants)
+
+
+BIG = 1 << 15
+CASES: dict[str, tuple[onnx.ModelProto, str, str]] = {
+    "functions": (nested_functions(30), "nodes", r"bomb/.*more than 2,000 nodes"),
+    "constant of shape": (one("ConstantOfShape", {"s": ints(BIG, BIG)}, "s"), "constants", r"big.*4,294,967,296 bytes"),
+    "range": (one("Range", {"a": np.array(0, np.int64), "b": np.array(1 << 40), "c": np.array(1, np.int64)}, "a b c"), "constants", "big"),
+    "tile, folded": (one("Tile", {"t": weights(4), "n": ints(1 << 30)}, "t n"), "constants", "big"),
+    "expand, folded": (one("Expand", {"t": weights(1), "s": ints(BIG, BIG)}, "t s"), "constants", "big"),
+    "pad, folded": (one("Pad", {"t": weights(1), "s": ints(0, 1 << 40)}, "t s"), "constants", "big"),
+    "one-hot": (
+        one("OneHot", {"t": ints(*range(64)), "d": np.array(1 << 30), "v": np.array([0, 1], np.float32)}, "t d v"), "constants", "big",
+    ),
+    "resize": (one("Resize", {"s": ints(1, 1, BIG, BIG)}, "x _ _ s"), "tensors", r"big.*4,294,967,296 bytes"),
+    "transposed convolution": (
+        one("ConvTranspose", {"w": weights(1, 1, 1, 1)}, "x w", strides=[BIG, BIG]), "tensors", "big",
+    ),
+    "tile": (one("Tile", {"n": ints(1, BIG, BIG, 1)}, "x n"), "tensors", "big"),
+    "pad": (one("Pad", {"p": ints(0, 0, 0, 0, 0, 0, BIG, BIG)}, "x p"), "tensors", "big"),
+    "expand": (one("Expand", {"s": ints(*[64] * 10, 1, 1, 4, 4)}, "x s"), "tensors", "big"),
+    "input": (model([node("Relu", "x", "y")], {"x": [1 << 20, 1 << 20]}, ["y"]), "tensors", "input x"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_bomb_is_refused_with_its_node_and_the_flag_that_raises_the_limit(name: str) -> None:
+    proto, key, words = CASES[name]
+    assert len(proto.SerializeToString()) < 4000
+    with pytest.raises(BudgetError) as caught:
+        from_proto(proto, budget=SMALL)
+    assert re.search(words, str(caught.value), re.DOTALL)
+    assert f"--budget {key}=" in str(caught.value)
+
+
+def test_a_budget_can_be_raised() -> None:
+    proto = nested_functions(4)
+    with pytest.raises(BudgetError, match="more than 20 nodes"):
+        from_proto(proto, budget=Budget(nodes=20))
+    assert len(from_proto(proto, budget=Budget(nodes=100)).graph.nodes) == 16
+
+
+def test_time_is_counted() -> None:
+    with pytest.raises(BudgetError, match=r"longer than 0 s.*--budget seconds="):
+        from_proto(one("Neg"), budget=Budget(seconds=0))
+
+
+def test_external_data_is_paid_for_before_it_is_read(tmp_path: Path) -> None:
+    """A sparse file has any length that one likes."""
+    with (tmp_path / "weights.bin").open("wb") as file:
+        file.truncate(1 << 41)
+    tensor = TensorProto(name="w", dims=[1 << 39], data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value="weights.bin")
+    proto = model([node("Add", "x w", "y")], {"x": [1]}, ["y"])
+    proto.graph.initializer.append(tensor)
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+    with pytest.raises(BudgetError, match=r"tensor w: .*--budget constants="):
+        load_model(tmp_path / "model.onnx")
+
+
+def test_a_shape_of_many_numbers_is_none() -> None:
+    nodes = [node("ConstantOfShape", "n", "s"), node("Reshape", "x s", "y", "shaped")]
+    with pytest.raises(Exception, match=r"shaped.*200,000 numbers"):
+        from_proto(model(nodes, {"x": [1]}, ["y"], {"n": ints(200_000)}), budget=Budget())
+
+
+def test_folding_between_passes_is_paid_for() -> None:
+    graph = loads(
+        'graph g\ninput %x: float32[65536]\nconst %c: float32[32768] = fill(1)\nconst %n: int64[1] = [2]\n'
+        '%t: float32[65536] = Tile(%c, %n) "grown"\n%y: float32[65536] = Add(%x, %t)\noutput %y\n'
+    )  # fmt: skip
+    with pytest.raises(BudgetError, match=r"grown.*--budget constants="):
+        optimize(graph.copy(), Budget(constants=1 << 17))
+    optimize(graph, SMALL)
+
+
+def test_a_run_that_looks_at_too_much_is_refused_before_it_begins() -> None:
+    graph = loads(
+        "graph g\ninput %x: float32[1048576]\n%a: float32[1048576] = Neg(%x)\n%b: float32[1048576] = Abs(%a)\n"
+        "%y: float32[1048576] = Exp(%b)\noutput %y\n"
+    )
+    assert live_bytes(graph) == (3 << 22, " (Abs)")
+    with spending(Budget(tensors=(4 << 22) - 1)), pytest.raises(BudgetError, match="--budget tensors="):
+        Probe(graph, ["x", "a", "b", "y"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("nodes", "nodes=500000"), ("node=3", "'nodes'"), ("nodes=0", "positive"), ("memory=1X", "1X")]
+)
+def test_a_budget_that_cannot_be_read(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_budget(text)
+    assert parse_budget("nodes=5,tensors=2G") == Budget(nodes=5, tensors=2 << 30)
