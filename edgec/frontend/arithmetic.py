@@ -74,6 +74,14 @@ def cast(b: Builder, s: Source) -> None:
     b.emit(s, "Cast", s.inputs, s.outputs, {"to": element_type(s.attributes["to"])})
 
 
+@rule("Celu")
+def celu(b: Builder, s: Source) -> None:
+    """alpha * elu(x / alpha), as ONNX defines it, with alpha a scalar: in ONNX's function body it has an axis."""
+    alpha = b.constant(f"{s.outputs[0]}_alpha", s.attributes["alpha"], b.type(s.inputs[0]).dtype.value)
+    scaled = b.emit(s, "Div", [s.inputs[0], alpha])
+    b.emit(s, "Mul", [*b.emit(s, "Elu", scaled, attributes={"alpha": 1.0}), alpha], s.outputs)
+
+
 @rule("CastLike")
 def cast_like(b: Builder, s: Source) -> None:
     b.emit(s, "Cast", s.inputs[:1], s.outputs, {"to": b.type(s.inputs[1]).dtype.value})

@@ -98,7 +98,9 @@ class Builder:
     def emit(
         self, source: Source, op: str, inputs: Sequence[str], outputs: Sequence[str] | int = 1, attributes: Mapping[str, Any] | None = None
     ) -> list[str]:
-        """Add a canonical node on behalf of `source`; `outputs` are names, or how many fresh ones. Folded when all inputs are known."""
+        """Add a canonical node on behalf of `source`; `outputs` are names, or how many fresh ones. Folded when all inputs are known,
+        or when the result holds nothing: no node of a Graph makes an empty tensor.
+        """
         names = [self.fresh(f"{source.outputs[0]}_{op}") for _ in range(outputs)] if isinstance(outputs, int) else list(outputs)
         operands = list(inputs)
         while operands and not operands[-1]:
@@ -117,6 +119,10 @@ class Builder:
         if op not in OPERATORS:
             raise unsupported(op)
         types = infer_node(self.graph, node)
+        if all(0 in kind.shape for kind in types):  # what holds nothing is known
+            for name, kind in zip(names, types, strict=True):
+                self.define(name, np.zeros(kind.static_shape, kind.dtype.numpy))
+            return names
         check_tensors(sum(kind.bytes for kind in types), f"{node.name} ({op})")
         self.graph.insert(node, types)
         return names

@@ -114,6 +114,9 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
     _prune(graph)
     _check_weights(graph)
+    empty = [Problem(f"{graph.types[name]} holds nothing", f"output {name}") for name in graph.outputs if 0 in graph.shape(name)]
+    if empty:
+        raise ModelError(f"{len(empty)} output(s) are empty tensors", empty, hint="leave them out of the model")
     return Imported(graph, tuple(builder.notes), origin)
 
 

@@ -90,6 +90,8 @@ def slice_(b: Builder, s: Source) -> None:
                 continue
             raise ModelError(f"cuts the symbolic axis {axis}")
         first, last, step = slice(start, None if step < 0 and end < -extent else end, step).indices(extent)
+        if step < 0 and start < -extent:
+            first = 0  # ONNX clamps it to the first element, Python starts before it
         rows.append((first, -extent - 1 if last < 0 else last, axis, step))
     names = ("starts", "ends", "axes", "steps")
     operands = [b.constant(f"{s.outputs[0]}_{what}", [row[column] for row in rows]) for column, what in enumerate(names)]
@@ -109,13 +111,22 @@ def split(b: Builder, s: Source) -> None:
             raise ModelError(f"{extent} does not split into {count} equal parts")
         size = -(-extent // count)
         parts = [size] * (count - 1) + [extent - size * (count - 1)]
+    if len(parts) != count:
+        raise ModelError(f"has {count} outputs for {len(parts)} parts")
     outputs = [name or b.fresh(f"{s.name}_unused") for name in s.outputs]
-    b.emit(s, "Split", [s.inputs[0], b.constant(f"{s.outputs[0]}_split", parts)], outputs, {"axis": axis})
+    for name in [name for name, part in zip(outputs, parts, strict=True) if not part]:
+        shape = b.type(s.inputs[0]).static_shape
+        b.define(name, np.zeros((*shape[:axis], 0, *shape[axis + 1 :]), b.type(s.inputs[0]).dtype.numpy))
+    outputs = [name for name, part in zip(outputs, parts, strict=True) if part]
+    b.emit(s, "Split", [s.inputs[0], b.constant(f"{s.outputs[0]}_split", [part for part in parts if part])], outputs, {"axis": axis})
 
 
 @rule("Concat")
 def concat(b: Builder, s: Source) -> None:
-    b.emit(s, "Concat", s.inputs, s.outputs, {"axis": axis_of(s.attributes["axis"], b.rank(s.inputs[0]))})
+    """Of operands that hold nothing only the last is kept, where all do."""
+    axis = axis_of(s.attributes["axis"], b.rank(s.inputs[0]))
+    operands = [name for name in s.inputs if b.rank(name) <= axis or b.shape(name)[axis] != 0] or s.inputs[-1:]
+    b.emit(s, "Concat", operands, s.outputs, {"axis": axis})
 
 
 @rule("Gather")

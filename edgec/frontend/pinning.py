@@ -12,6 +12,7 @@ from edgec.errors import ModelError, Problem, UsageError, did_you_mean
 from edgec.ir.types import Dim, DType, Symbol, TensorType
 
 Shapes = Mapping[str, Sequence[int | Symbol]]
+OPEN_HINT = "export the model with the real extent, or with a name for an axis that --shape decides"
 
 
 def pin_inputs(inputs: Sequence[onnx.ValueInfoProto], shapes: Shapes) -> tuple[dict[str, TensorType], list[str]]:
@@ -61,7 +62,10 @@ def _dims(value: onnx.ValueInfoProto) -> list[int | str]:
     """Extents of one input; a string, possibly empty, for an open one."""
     if not value.type.tensor_type.HasField("shape"):
         raise ModelError("has no shape, not even a rank", where=f"input {value.name}", hint="export the model with declared input shapes")
-    return [dim.dim_value if dim.dim_value > 0 else dim.dim_param for dim in value.type.tensor_type.shape.dim]
+    dims = value.type.tensor_type.shape.dim
+    if any(dim.HasField("dim_value") and dim.dim_value == 0 for dim in dims):
+        raise ModelError("an axis of extent 0 leaves nothing to compute", where=f"input {value.name}", hint=OPEN_HINT)
+    return [dim.dim_value if dim.dim_value > 0 else dim.dim_param for dim in dims]
 
 
 def _clashes(name: str, dims: list[int | str], given: Sequence[int | Symbol]) -> list[Problem]:

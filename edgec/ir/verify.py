@@ -59,7 +59,7 @@ def _types(graph: Graph, node: Node) -> list[Problem]:
         inferred = infer_rules[0](graph, node)
     except ModelError as error:
         return [Problem(error.summary, error.where, error.hint)]
-    rows = zip(node.outputs, inferred, strict=True)
-    return [
+    rows = list(zip(node.outputs, inferred, strict=True))
+    return [Problem(f"{name!r} is {kind}, which holds nothing", where) for name, kind in rows if 0 in kind.shape] + [
         Problem(f"{name!r} is typed {graph.types[name]}, the rule says {kind}", where) for name, kind in rows if graph.types[name] != kind
     ]

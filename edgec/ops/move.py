@@ -78,7 +78,6 @@ def _slice(call: Call) -> list[TensorType]:
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         extent = fixed(shape[axis], f"axis {axis} of Slice")
         shape[axis] = len(range(*slice(start, None if step < 0 and end < -extent else end, step).indices(extent)))
-        need(bool(shape[axis]), f"nothing is left of axis {axis}")
     return typed(call.dtype(), shape)
 
 

@@ -80,6 +80,9 @@ def _channel_constant(graph: Graph, node: Node) -> tuple[Node, np.ndarray] | Non
     matrix = sole_producer(graph, operand[0], *CHANNEL_AXIS) if operand is not None else None
     if operand is None or matrix is None or graph.types[operand[0]] != graph.types[node.outputs[0]]:
         return None
+    if len(graph.shape(matrix.inputs[1])) < 2:
+        why_not(node, "a product with a vector has no output channels")
+        return None
     vector = per_channel(operand[1], graph.shape(operand[0]), CHANNEL_AXIS[matrix.op])
     if vector is None:
         why_not(node, "the constant does not go by channel")

@@ -52,8 +52,9 @@ class Noise:
         self.signal = self.error = 0.0
 
     def add(self, exact: np.ndarray, stored: np.ndarray) -> None:
-        self.signal += float(np.square(exact, dtype=np.float64).sum())
-        self.error += float(np.square(exact - stored, dtype=np.float64).sum())
+        wide = exact.astype(np.float64)
+        self.signal += float(np.square(wide).sum())
+        self.error += float(np.square(wide - stored).sum())
 
     @property
     def sqnr(self) -> float:

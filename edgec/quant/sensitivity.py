@@ -37,18 +37,19 @@ def passed_on(graph: Graph, node: Node, place: int, found: dict[str, np.ndarray]
     """What input `place` inherits from the outputs of `node`."""
     name = node.inputs[place]
     channels = channels_of(graph, name)
-    weights = [found[output] for output in node.outputs if output in found]
-    if not weights:
+    known = [found[output] for output in node.outputs if output in found]
+    if not known:
         return np.zeros(channels)
-    after = weights[0]
-    if node.op in ("Conv", "Gemm", "MatMul", "ConvTranspose") and place == 0 and node.inputs[1] in graph.constants:
+    after = known[0]
+    weights = graph.constant(node.inputs[1]) if node.op in ("Conv", "Gemm", "MatMul", "ConvTranspose") and place == 0 else None
+    if weights is not None and (node.op != "MatMul" or weights.ndim == 2):  # by vectors and stacks of matrices is in float
         return through_matrix(graph, node, channels, after)
     if node.op == "Concat" and node.attributes.get("axis") == 1 and channels > 1:
         begin = sum(channels_of(graph, other) for other in node.inputs[:place])
         return after[begin : begin + channels]
-    if len(weights) == 1 and len(after) == channels:
+    if len(known) == 1 and len(after) == channels:
         return after
-    return np.full(channels, np.mean([np.mean(part) for part in weights]))
+    return np.full(channels, np.mean([np.mean(part) for part in known]))
 
 
 def through_matrix(graph: Graph, node: Node, channels: int, after: np.ndarray) -> np.ndarray:

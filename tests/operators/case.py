@@ -10,7 +10,10 @@ import onnx
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """expected: the outputs in the model's order. rtol, atol: of float outputs; all others must be equal."""
+    """expected: the outputs in the model's order. rtol, atol: of float outputs; all others must be equal.
+
+    bounds: instead of those, how far each element of each output may be off; infinity where nothing is promised.
+    """
 
     name: str
     operator: str
@@ -19,6 +22,7 @@ class Case:
     expected: list[np.ndarray]
     rtol: float = 1e-3
     atol: float = 1e-5
+    bounds: list[np.ndarray] | None = None
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,9 @@ def difference(case: Case, found: list[np.ndarray]) -> str:
         wanted = np.asarray(wanted)
         if (result.shape, result.dtype) != (wanted.shape, wanted.dtype):
             return f"output {index} is {result.dtype}{list(result.shape)} instead of {wanted.dtype}{list(wanted.shape)}"
-        if wanted.dtype.kind == "f":
+        if case.bounds is not None:
+            fits = is_within(result, wanted, case.bounds[index])
+        elif wanted.dtype.kind == "f":
             fits = np.isclose(result.astype(np.float64), wanted.astype(np.float64), case.rtol, case.atol, equal_nan=True)
         else:
             fits = result == wanted
@@ -47,3 +53,11 @@ def difference(case: Case, found: list[np.ndarray]) -> str:
             places = np.argwhere(~fits)[:3].tolist()
             return f"output {index} differs at {places}: {result[~fits][:3].tolist()} instead of {wanted[~fits][:3].tolist()}"
     return ""
+
+
+def is_within(found: np.ndarray, wanted: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """Whether each element is equal (NaN, and infinities of one sign, included) or off by at most its bound."""
+    with np.errstate(invalid="ignore"):
+        near = np.abs(found.astype(np.float64) - wanted.astype(np.float64)) <= bound
+    same = (found == wanted) | ((found != found) & (wanted != wanted))
+    return np.asarray(same | near | np.isposinf(bound))

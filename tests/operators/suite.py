@@ -26,7 +26,7 @@ MAKERS = {"ConstantOfShape", "Range", "BlackmanWindow", "HammingWindow", "HannWi
 OK, REFUSED, WRONG = "ok", "refused", "wrong"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Compiled:
     """A case and its Program."""
 
@@ -58,26 +58,35 @@ def run_cases(cases: Sequence[Case], target: Target, folder: Path, isas: Sequenc
             outcomes.append(found)
         else:
             compiled.append(found)
+    return outcomes + run_programs(compiled, target, folder, isas, level, flags)
+
+
+def run_programs(compiled: Sequence[Compiled], target: Target, folder: Path, isas: Sequence[str] = ("",), level: str = "-O0",
+                 flags: Sequence[str] = ()) -> list[Outcome]:  # fmt: skip
+    """The same of Programs; several cases may share one."""
+    outcomes = []
     for start in range(0, len(compiled), BATCH):
         place = folder / f"batch{start // BATCH}"
         place.mkdir()
-        outcomes += _run_block(compiled[start : start + BATCH], target, place, isas, level, flags)
+        outcomes += _run_block(list(compiled[start : start + BATCH]), target, place, isas, level, flags)
     return outcomes
 
 
 def _run_block(block: list[Compiled], target: Target, folder: Path, isas: Sequence[str], level: str,
                flags: Sequence[str]) -> list[Outcome]:  # fmt: skip
     """The outcomes of one batch; a package that does not compile is built no second time with the others."""
+    programs = list({id(item.program): item.program for item in block}.values())
+    numbers = {id(program): number for number, program in enumerate(programs)}
     try:
-        batch = build([item.program for item in block], target, folder, level, flags)
+        batch = build(programs, target, folder, level, flags)
     except DoesNotCompile as error:
         if not error.guilty:
             raise
-        named = [block[number].case for number in error.guilty]
-        rest = [item for number, item in enumerate(block) if number not in error.guilty]
-        bad = [Outcome(case.name, case.operator, WRONG, f"does not compile: {error}") for case in named]
+        guilty = [item for item in block if numbers[id(item.program)] in error.guilty]
+        rest = [item for item in block if item not in guilty]
+        bad = [Outcome(item.case.name, item.case.operator, WRONG, f"does not compile: {error}") for item in guilty]
         return bad + (_run_block(rest, target, folder, isas, level, flags) if rest else [])
-    return _run(block, batch, isas)
+    return _run(block, [numbers[id(item.program)] for item in block], batch, isas)
 
 
 def compile_case(case: Case, target: Target) -> Compiled | Outcome:
@@ -129,10 +138,11 @@ def with_constants(model: onnx.ModelProto, values: dict[str, np.ndarray]) -> onn
     return result
 
 
-def _run(block: Sequence[Compiled], batch: Batch, isas: Sequence[str]) -> list[Outcome]:
+def _run(block: Sequence[Compiled], places: Sequence[int], batch: Batch, isas: Sequence[str]) -> list[Outcome]:
+    """places: the number of each case's Program in the batch."""
     problems: list[list[str]] = [[] for _ in block]
     for isa in isas:
-        answers = batch.ask([(number, item.inputs()) for number, item in enumerate(block)], isa)
+        answers = batch.ask([(place, item.inputs()) for place, item in zip(places, block, strict=True)], isa)
         for number, (item, answer) in enumerate(zip(block, answers, strict=True)):
             problem = problem_of(item.case, answer)
             if problem:

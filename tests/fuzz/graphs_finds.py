@@ -1,0 +1,60 @@
+"""Graphs that were once compiled wrongly or ended in a traceback, as ONNX's own text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import onnx
+from onnx import parser
+
+
+@dataclass(frozen=True)
+class Find:
+    """One graph. It is compiled in float, and in int8 where it can be, and both are right; or edgec refuses it with these words."""
+
+    name: str
+    text: str
+    refused: str = ""
+    opset: int = 21
+
+    def model(self) -> onnx.ModelProto:
+        return parser.parse_model(f'<ir_version: 9, opset_import: ["": {self.opset}]> find {self.text}')
+
+
+FINDS = (
+    Find(
+        "a factor behind a product with a vector, lengths differ",
+        "(float[3,4] x) => (y) <float[4] w = {1,2,3,4}, float[3] c = {1,2,3}> { m = MatMul(x, w) y = Mul(m, c) }",
+    ),
+    Find(
+        "a factor behind a product with a vector, lengths agree",
+        "(float[4,4] x) => (y) <float[4] w = {1,2,3,4}, float[4] c = {1,2,3,5}> { m = MatMul(x, w) y = Mul(m, c) }",
+    ),
+    Find("a product with a vector", "(float[1,4,3] x) => (y) <float[3] w = {1,-2,3}> { y = MatMul(x, w) }"),
+    Find(
+        "a product with a vector behind one with a matrix",
+        "(float[1,2] x) => (y) <float[2,3] a = {1,2,3,4,5,6}, float[3] w = {1,-2,3}> { m = MatMul(x, a) r = Sigmoid(m) y = MatMul(r, w) }",
+    ),
+    Find(
+        "a bool output beside a quantized one",
+        "(float[1,2] x) => (y, z) <float[2,3] a = {1,2,3,4,5,6}, float c = {1}> { y = MatMul(x, a) z = Greater(x, c) }",
+    ),
+    Find("Celu of a scalar", "(float x) => (y) { y = Celu<alpha = 2.0>(x) }"),
+    Find(
+        "a backward slice that starts before the first element",
+        "(float[5] x) => (y) <int64[1] s = {-7}, int64[1] e = {-9}, int64[1] a = {0}, int64[1] t = {-1}> { y = Slice(x, s, e, a, t) }",
+    ),
+    Find("an input without elements", "(float[0,3] x) => (y) { y = Relu(x) }", "input x: an axis of extent 0"),
+    Find("Trilu of a matrix without elements", "(float[2,0] x) => (y) { y = Trilu(x) }", "input x: an axis of extent 0"),
+    Find("CastLike to the type of an input without elements", "(float[2] x, int32[0] e) => (y) { y = CastLike(x, e) }", "input e: an axis"),
+    Find(
+        "parts without elements",
+        "(float[2,3] x) => (y, z) <int64[3] p = {0,3,0}, int64[1] s = {1}, int64[1] e = {1}>"
+        "{ a, b, c = Split<axis = 1>(x, p) r = Relu(c) y = Concat<axis = 1>(r, b, a, c) d = Slice(x, s, e) z = Concat<axis = 0>(d, x) }",
+    ),
+    Find(
+        "a convolution without output channels",
+        "(float[1,3,4,4] x) => (y) <float[1] e = {1}, int64[4] n = {0,3,1,1}> { w = Expand(e, n) y = Conv(x, w) }",
+        r"output y: float32\[1,0,4,4\] holds nothing",
+    ),
+)  # fmt: skip
