@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.package import Package
 from edgec.preparation import check_data, check_file
 from edgec.quant import Samples
+from edgec.quant.files import read_array_file
 
 Arrays = dict[str, np.ndarray]
 Data = Calibration | Path
@@ -76,14 +76,9 @@ def read_labels(labels: Labels, data: Data) -> np.ndarray:
 
 def read_arrays(path: Path, names: Sequence[str]) -> Arrays:
     """Arrays of an .npz, or the single array of an .npy under the only name. Pickled data is refused."""
-    try:
-        content = np.load(path, allow_pickle=False)
-        if not isinstance(content, np.ndarray):
-            with content:
-                return {name: content[name] for name in content.files}
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
-        what = "it holds no plain arrays" if "pickle" in str(error) else str(error)
-        raise UsageError(f"cannot read: {what}", where=str(path), hint="give an .npz or .npy file that numpy wrote") from error
+    content = read_array_file(path)
+    if isinstance(content, dict):
+        return content
     if len(names) != 1:
         problems = [Problem("missing", f"input {name}") for name in names]
         raise UsageError(f"one array for {len(names)} inputs", problems, where=str(path), hint="give an .npz with one array an input")

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
 
 from edgec.errors import EdgecError, Problem, UsageError, did_you_mean
 from edgec.ir.graph import Graph
 from edgec.ir.types import DType
+from edgec.quant.files import FORMATS, read_array_file, read_picture
 from edgec.quant.options import Sample, Samples
 from edgec.quant.preprocess import Preprocess
 
-PICTURES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm", ".pgm", ".gif", ".tif", ".tiff"})
 WIDENED = {"float16": "float32", "float64": "float32", "int32": "int64", "int8": "int64"}  # what becomes a model's type without a word
 Source = str | Path | Callable[[], Iterable[Any]] | Mapping[str, np.ndarray] | np.ndarray
 
@@ -56,17 +55,8 @@ def from_path(text: str, graph: Graph, preprocess: Preprocess | None) -> Samples
 
 def read_arrays(path: Path, graph: Graph) -> dict[str, np.ndarray]:
     """The arrays of an .npz, or the one of an .npy under the name of the only input; pickled data is refused."""
-    try:
-        content = np.load(path, allow_pickle=False, mmap_mode="r" if path.suffix == ".npy" else None)
-        if isinstance(content, np.ndarray):
-            return {graph.inputs[0] if len(graph.inputs) == 1 else path.stem: content}
-        with content:
-            return {name: content[name] for name in content.files}
-    except (OSError, ValueError, EOFError) as error:
-        what = "it holds no plain arrays" if "pickle" in str(error) else str(error)
-        raise UsageError(
-            f"cannot read: {what}", where=str(path), hint="give an .npz or .npy file that numpy wrote, or a folder of pictures"
-        ) from error
+    content = read_array_file(path)
+    return content if isinstance(content, dict) else {graph.inputs[0] if len(graph.inputs) == 1 else path.stem: content}
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray], graph: Graph, preprocess: Preprocess | None, where: str) -> Samples:
@@ -134,9 +124,9 @@ def batch_of(graph: Graph, name: str) -> int:
 
 def from_folder(folder: Path, graph: Graph, preprocess: Preprocess | None) -> Samples:
     """Every picture of the folder, by name."""
-    files = sorted(path for path in folder.iterdir() if path.suffix.lower() in PICTURES)
+    files = sorted(path for path in folder.iterdir() if path.suffix.lower() in FORMATS)
     if not files:
-        raise UsageError("no pictures in this folder", where=str(folder), hint=f"looked for {', '.join(sorted(PICTURES))}")
+        raise UsageError("no pictures in this folder", where=str(folder), hint=f"looked for {', '.join(sorted(FORMATS))}")
     if len(graph.inputs) != 1:
         raise UsageError("pictures feed a model of one input only", where=str(folder), hint="give an .npz with one array per input")
     name = graph.inputs[0]
@@ -147,12 +137,8 @@ def from_folder(folder: Path, graph: Graph, preprocess: Preprocess | None) -> Sa
 
     def samples() -> Iterator[Sample]:
         for path in files:
-            try:
-                with Image.open(path) as picture:
-                    shape = graph.types[name].static_shape
-                    array = how.pixels(picture, shape)[None] if plain else how.apply(picture, shape)
-            except (OSError, UnidentifiedImageError) as error:
-                raise UsageError(f"not a picture: {error}", where=str(path)) from error
+            picture, shape = read_picture(path), graph.types[name].static_shape
+            array = how.pixels(picture, shape)[None] if plain else how.apply(picture, shape)
             yield fitted({name: array}, graph, None, str(path))
 
     next(samples())
