@@ -41,8 +41,11 @@ def build(
 
 
 def plan(model: str | Path, *, config: BuildConfig | None = None, **settings: Any) -> Plan:
-    """What build() would do with these arguments. Raises every reason to refuse them that needs no long work."""
-    return prepare(Path(model), config or configure(**settings))
+    """What build() would do with these arguments, without starting a program that they name.
+
+    Raises every reason to refuse them that needs no long work.
+    """
+    return prepare(Path(model), config or configure(**settings), start=False)
 
 
 def quantize(

@@ -1,9 +1,8 @@
-"""Settings of a build: command-line flags over EDGEC_* variables over edgec.toml over defaults, as one frozen record."""
+"""The settings of a build: the table of all that can be set, and the frozen record of what was."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +54,7 @@ class BuildConfig:
     sign: Path | None = None
     keep_failed: bool = False
     budget: Budget = Budget()  # noqa: RUF009
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # of the settings that were given: where
 
 
 def _shapes(text: object) -> Shapes:
@@ -78,7 +78,9 @@ def _names(text: object) -> tuple[str, ...]:
 
 
 def _path(value: object) -> Path:
-    return value if isinstance(value, Path) else Path(str(value))
+    if "\0" in str(value) or not isinstance(value, (str, Path)):
+        raise ValueError("write a path")
+    return Path(value)
 
 
 def _placement(value: object) -> str | Path:
@@ -90,8 +92,13 @@ def _placement(value: object) -> str | Path:
     return _path(value)
 
 
+def names_function(value: object) -> bool:
+    """Whether calibration data is FILE.py:FUNCTION, which is run."""
+    return isinstance(value, str) and ".py:" in value
+
+
 def _source(value: object) -> Calibration:
-    return value if callable(value) or isinstance(value, (Mapping, np.ndarray)) else str(value)
+    return value if callable(value) or isinstance(value, (Mapping, np.ndarray)) else str(_path(value))
 
 
 def _identifier(text: object) -> str:
@@ -142,15 +149,18 @@ class Setting:
     help: str
     many: bool = False  # the flag may be repeated
     switch: bool = False  # the flag takes no value
-    path: bool = False  # in edgec.toml relative to that file
+    path: str = ""  # "read" or "write": what it names; in edgec.toml relative to that file
     flag: bool = True  # whether the command line and the environment can give it
+    file: bool = True  # whether edgec.toml can
+    words: tuple[str, ...] = ()  # values that are no path
+    danger: str = ""  # why an edgec.toml that came with a model must not give it
 
 
 SETTINGS: dict[str, Setting] = {
     "target": Setting(str, "processor family or board, see `edgec targets` (host)"),
     "precision": Setting(_one_of("int8", "fp32"), "int8 or fp32 (int8)"),
-    "calib": Setting(_source, "calibration data: .npz, .npy, a folder of images, or FILE.py:FUNCTION", path=True),
-    "out": Setting(_path, "package directory to write (NAME-TARGET-PRECISION)", path=True),
+    "calib": Setting(_source, "calibration data: .npz, .npy, a folder of images, or FILE.py:FUNCTION", path="read"),
+    "out": Setting(_path, "package directory to write (NAME-TARGET-PRECISION)", path="write"),
     "name": Setting(_identifier, "C identifier of the package (from the model's file name)"),
     "shape": Setting(_shapes, "pin an input's shape, NAME=1,3,224,224; may be repeated", many=True),
     "observer": Setting(_one_of(*OBSERVERS), f"how ranges are chosen: {', '.join(OBSERVERS)} (mse)"),
@@ -158,23 +168,27 @@ SETTINGS: dict[str, Setting] = {
     "io": Setting(_one_of("model", "int8", "uint8"), "type of inputs and outputs: model, int8 or uint8 (model)"),
     "io_layout": Setting(_one_of("model", "nhwc"), "layout of inputs and outputs: model or nhwc (model)"),
     "weights": Setting(_one_of("incbin", "c", "bin"), "how weights travel: incbin, c (pure C99) or bin (a file to load) (incbin)"),
-    "cc": Setting(str, "C compiler to use ($CC, then the target's own, then ziglang)"),
+    "cc": Setting(str, "C compiler to use ($CC, then the target's own, then ziglang)", danger="names a program to run"),
     "compile": Setting(_flag, "leave sources only", switch=True),
     "fuse_preprocess": Setting(_flag, "compile [preprocess] in, so that the package takes raw uint8 pixels", switch=True),
     "samples": Setting(_count, "use at most this many calibration samples (all)"),
     "seed": Setting(_seed, "seed of the exam's random inputs (0)"),
-    "gpu": Setting(_placement, "what runs on the GPU: on, off, or as a bench's results.jsonl measured (what the target says)", path=True),
+    "gpu": Setting(
+        _placement, "what runs on the GPU: on, off, or as a bench's results.jsonl measured (what the target says)", path="read", words=GPU
+    ),
     "gpu_precision": Setting(_one_of(*GPU_PRECISIONS), "of an fp32 package's tensors on the GPU: float32 or float16 (float32)"),
     "task": Setting(_one_of(*TASKS), f"what the answer means, which adds functions that read it: {', '.join(TASKS)}"),
-    "labels": Setting(_path, "the classes' names, one in a line", path=True),
+    "labels": Setting(_path, "the classes' names, one in a line", path="read"),
     "single_file": Setting(_flag, "also write the package as one header and one source", switch=True),
     "wheel": Setting(_flag, "also make a Python wheel for the target", switch=True),
-    "sign": Setting(_path, "private ed25519 key that signs the manifest", path=True),
+    "sign": Setting(_path, "private ed25519 key that signs the manifest", path="read", danger="names a key that signs in your name"),
     "keep_failed": Setting(_flag, "keep a package that fails its exam, as OUT.failed, for a report", switch=True),
     "budget": Setting(
-        parse_budget, "the most that the model may cost: nodes=N,constants=N,tensors=N,memory=N,seconds=N, with K, M, G or T"
+        parse_budget,
+        "the most that the model may cost: nodes=N,constants=N,tensors=N,memory=N,seconds=N, with K, M, G or T",
+        danger="decides what the model may cost",
     ),
-    "dump": Setting(_path, "write every stage into this folder, numbered", path=True),
+    "dump": Setting(_path, "write every stage into this folder, numbered", path="write"),
     "preprocess": Setting(_table, "from pictures to inputs, see [preprocess] of edgec.toml", flag=False),
     "card": Setting(parse_card, "who made the model and what one may do with it, see [card] of edgec.toml", flag=False),
 }
@@ -184,33 +198,13 @@ FLAGS = {name: setting for name, setting in SETTINGS.items() if setting.flag}
 def configure(**values: object) -> BuildConfig:
     """The settings of a build from Python values; a value of None is a setting not given. UsageError lists all that cannot be used."""
     problems: list[Problem] = []
-    parsed = _parsed({key: value for key, value in values.items() if value is not None}, SETTINGS, str, problems)
+    parsed = parse_settings({key: value for key, value in values.items() if value is not None}, SETTINGS, str, problems)
     if problems:
         raise UsageError("the settings cannot be used", problems)
-    return BuildConfig(**parsed)
+    return BuildConfig(**parsed, origins=dict.fromkeys(parsed, "argument"))
 
 
-def resolve(flags: Mapping[str, object], environment: Mapping[str, str], folder: Path) -> BuildConfig:
-    """Merge the four sources; unknown keys and unreadable values of any of them are reported together.
-
-    flags: values given on the command line (None when not given). folder: where edgec.toml is looked for; paths in that file are
-    relative to it.
-    """
-    problems: list[Problem] = []
-    file = folder / "edgec.toml"
-    tables = _read_toml(file, problems)
-    variables = {key[6:].lower(): value for key, value in environment.items() if key.startswith("EDGEC_")}
-    given = {key: value for key, value in flags.items() if value is not None}
-    values = _parsed({"preprocess": tables["preprocess"], "card": tables["card"]}, SETTINGS, lambda key: f"{file} [{key}]", problems)
-    values |= _placed(_parsed(tables["build"], FLAGS, lambda key: f"{file} [build] {key}", problems), folder)
-    values |= _parsed(variables, FLAGS, lambda key: f"EDGEC_{key.upper()}", problems)
-    values |= _parsed(given, FLAGS, lambda key: f"--{key.replace('_', '-')}", problems)
-    if problems:
-        raise UsageError("the settings cannot be used", problems)
-    return BuildConfig(**values)
-
-
-def _parsed(
+def parse_settings(
     entries: Mapping[str, object], known: Mapping[str, Setting], place: Callable[[str], str], problems: list[Problem]
 ) -> dict[str, Any]:
     """The values of one source; what cannot be used becomes a problem. place: how an error calls a key of this source."""
@@ -223,30 +217,6 @@ def _parsed(
             values[key] = known[key].parse(value)
         except UsageError as error:
             problems += error.problems or [Problem(error.summary, place(key), error.hint)]
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             problems.append(Problem(f"cannot use {value!r}", place(key), str(error)))
     return values
-
-
-def _placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Paths as seen from the folder of edgec.toml."""
-    return {key: type(value)(folder / value) if SETTINGS[key].path and value not in GPU else value for key, value in values.items()}
-
-
-def _read_toml(path: Path, problems: list[Problem]) -> dict[str, dict[str, Any]]:
-    """The tables of edgec.toml; empty where there is no file."""
-    empty: dict[str, dict[str, Any]] = {key: {} for key in ("build", "preprocess", "card")}
-    if not path.is_file():
-        return empty
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        problems.append(Problem(str(error), str(path), "see https://toml.io"))
-        return empty
-    tables = {key: content.pop(key, {}) for key in empty}
-    problems += [Problem(f"unknown table [{key}]", str(path), did_you_mean(key, tables)) for key in content]
-    for key, table in tables.items():
-        if not isinstance(table, dict):
-            problems.append(Problem(f"{key} must be a table", str(path), f"write [{key}] on a line of its own"))
-            tables[key] = {}
-    return tables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ def inspect_model(path: Path, config: BuildConfig) -> Inspection:
     """
     target = load_target(config.target)
     try:
-        loaded = read_model(path, config)
+        loaded = read_model(path, replace(config, dump=None))  # it writes nothing
     except ModelError as error:
         if not error.problems:
             raise

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgec.config import BuildConfig, Calibration
+from edgec.config import SETTINGS, BuildConfig, names_function
 from edgec.emit.c_text import identifier as c_identifier
 from edgec.errors import EdgecError, Problem, UsageError
 from edgec.output import check_destination, check_failed
@@ -17,6 +17,7 @@ from edgec.program.names import PACKAGES
 from edgec.provenance.keys import read_private_key
 from edgec.quant.options import QuantizeOptions
 from edgec.quant.preprocess import Preprocess
+from edgec.settings.facts import origin_of, settings_facts, shown_value
 from edgec.targets import Target, load_target
 from edgec.tasks import read_labels
 from edgec.toolchain import Compiler, find_compiler
@@ -37,8 +38,16 @@ class Plan:
     out: Path
 
     @property
+    def origins(self) -> dict[str, str]:
+        """Of each fact that a setting decides: which flag, variable or file gave it, or how else it came to be."""
+        found = {key: origin_of(self.config, SETTING_OF.get(key, key)) for key in self.facts if SETTING_OF.get(key, key) in SETTINGS}
+        if self.compiler is not None and self.config.cc is None:
+            found["compiler"] = f"{found['compiler']}: {self.compiler.origin}"
+        return found
+
+    @property
     def facts(self) -> dict[str, Any]:
-        """For people and for JSON, in the order of the work."""
+        """For people and for JSON, in the order of the work: what decides every build, then all that was set otherwise than it is."""
         config, target = self.config, self.target
         facts: dict[str, Any] = {
             "model": str(self.model),
@@ -50,26 +59,21 @@ class Plan:
             "package": str(self.out),
         }
         if config.precision == "int8":
-            facts["calibration"] = _named(config.calib)
+            facts["calibration"] = shown_value("calib", config)
             facts["observer"] = config.observer or QuantizeOptions.observer
-        given = {key: getattr(config, key) for key in ("shape", "exclude", "preprocess", "samples", "dump")}
-        facts |= {key: str(value) if isinstance(value, Path) else value for key, value in given.items() if value}
-        facts |= {"gpu": str(config.gpu)} if target.gpu and config.gpu != "auto" else {}
-        facts |= {"gpu_precision": config.gpu_precision} if config.gpu_precision != "float32" else {}
-        facts |= {key: str(value) for key in ("task", "labels", "sign") if (value := getattr(config, key))}
-        facts |= {key: getattr(config, key) for key in ("io", "io_layout") if getattr(config, key) != "model"}
-        return facts | ({"weights": config.weights} if config.weights != "incbin" else {})
+        shown = {SETTING_OF.get(key, key) for key in facts}
+        chosen = {key: item["value"] for key, item in settings_facts(config).items() if key not in shown}
+        return facts | {key: value for key, value in chosen.items() if value != shown_value(key, BuildConfig())}
 
 
-def _named(calib: Calibration | None) -> str | None:
-    """Calibration data in a word."""
-    if calib is None or isinstance(calib, str):
-        return calib
-    return str(getattr(calib, "__name__", "a function")) if callable(calib) else "arrays"
+SETTING_OF = {"compiler": "cc", "package": "out", "calibration": "calib"}  # facts that are called otherwise than their setting
 
 
-def prepare(model: Path, config: BuildConfig) -> Plan:
-    """Resolve a build. Raises everything that is wrong at once, as an error of the family with the lowest exit code."""
+def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
+    """Resolve a build. Raises everything that is wrong at once, as an error of the family with the lowest exit code.
+
+    start: whether the compiler that the settings name may be started, to hear what it compiles for.
+    """
     errors: list[EdgecError] = []
     name = config.name or identifier(model.stem)
     target, compiler, out = None, None, config.out
@@ -91,7 +95,7 @@ def prepare(model: Path, config: BuildConfig) -> Plan:
         with _collecting(errors):
             _check_gpu(config, target)
         with _collecting(errors):
-            _check_wheel(config, target)
+            _check_wheel(config, target, start)
     if out is not None:
         with _collecting(errors):
             check_destination(out)
@@ -99,7 +103,7 @@ def prepare(model: Path, config: BuildConfig) -> Plan:
                 check_failed(out)
     if target is not None and config.compile:
         with _collecting(errors):
-            compiler = find_compiler(target, config.cc)
+            compiler = find_compiler(target, config.cc, start=start)
     _raise_together(errors)
     assert target is not None and out is not None
     return Plan(model, config, name, target, compiler, out)
@@ -113,7 +117,7 @@ def check_file(model: Path) -> None:
 
 def check_data(config: BuildConfig) -> None:
     """What can be said of the calibration data without reading it."""
-    if isinstance(config.calib, str) and ".py:" not in config.calib and not Path(config.calib).exists():
+    if isinstance(config.calib, str) and not names_function(config.calib) and not Path(config.calib).exists():
         raise UsageError("no such file or folder", where=config.calib, hint="give calibration data: .npz, .npy, a folder of images")
     if config.preprocess:
         Preprocess.parse(config.preprocess)
@@ -150,9 +154,9 @@ def _check_gpu(config: BuildConfig, target: Target) -> None:
         raise UsageError("no such file", where=str(config.gpu), hint="give the results.jsonl of a bench with --profile")
 
 
-def _check_wheel(config: BuildConfig, target: Target) -> None:
+def _check_wheel(config: BuildConfig, target: Target, start: bool) -> None:
     if config.wheel:
-        check_wheel(target, config.weights, config.compile, config.cc)
+        check_wheel(target, config.weights, config.compile, config.cc, start=start)
 
 
 def identifier(stem: str) -> str:

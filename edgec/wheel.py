@@ -25,8 +25,8 @@ _HARD_FLOAT = 0x400  # a flag of ARM's: floats are passed in floating-point regi
 _SYSTEMS = ("manylinux_2_17", "manylinux2014", "musllinux_1_1")
 
 
-def check_wheel(target: Target, weights: str, compiled: bool, cc: str | None = None) -> None:
-    """Why no wheel can be made: a UsageError, or a ToolchainError where a processor has no compiler."""
+def check_wheel(target: Target, weights: str, compiled: bool, cc: str | None = None, *, start: bool = True) -> None:
+    """Why no wheel can be made: a UsageError, or a ToolchainError where a processor has no compiler. start: whether `cc` may be started."""
     if not wheel_abis(target):
         hint = "choose a target for Linux on x86-64, 64-bit or 32-bit ARM, or `universal` for all three"
         raise UsageError(f"no wheels are made for {target.name}", where="--wheel", hint=hint)
@@ -34,7 +34,7 @@ def check_wheel(target: Target, weights: str, compiled: bool, cc: str | None = N
         raise UsageError("a wheel holds its weights", where="--wheel", hint="leave out --weights bin")
     if not compiled:
         raise UsageError("a wheel holds a compiled library", where="--wheel", hint="leave out --no-compile")
-    for abi in wheel_abis(target):
+    for abi in wheel_abis(target) if start or cc is None else ():
         find_freestanding(abi, _compiler(target, cc))
 
 

@@ -12,7 +12,7 @@ import rich.table
 import edgec
 from edgec.cli.console import Console, table
 from edgec.cli.devices import declare_choice
-from edgec.cli.settings import declare_settings, resolve_settings
+from edgec.cli.settings import declare_settings, resolve_settings, settings_table
 from edgec.devices.gates import PERCENTILES, us_text
 from edgec.devices.measure import GPU
 from edgec.errors import DeviceError, EdgecError, GateError, Problem
@@ -58,6 +58,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def act(options: argparse.Namespace, console: Console) -> int:
+    config = _config(options)
+    if config is not None:
+        console.remark(settings_table(config))
     with console.progress() as progress:
         found = edgec.bench(
             options.what, devices=options.device, tags=options.tag, everything=options.all, inventory=options.devices,
@@ -66,7 +69,7 @@ def act(options: argparse.Namespace, console: Console) -> int:
             data=options.data, labels=options.labels, samples=options.most_samples, model=options.reference,
             max_latency=options.max_latency, percentile=options.percentile, min_agreement=options.min_agreement,
             min_top1=options.min_top1, max_rss=options.max_rss, faster_than=options.faster_than,
-            precision=options.precision, config=_config(options),
+            precision=options.precision, config=config,
             resume=options.resume, retries=options.retries, scheduler=options.scheduler, progress=progress, tell=console.note,
         )  # fmt: skip
     for note in found.notes:
@@ -97,7 +100,8 @@ def _config(options: argparse.Namespace) -> edgec.BuildConfig | None:
     models = [path for path in options.what if not path.is_dir()]
     if not models:
         return None
-    given = argparse.Namespace(**{name: getattr(options, name) for name in _BUILD}, model=models[0])
+    chosen = (*_BUILD, "config", "trust_config")
+    given = argparse.Namespace(**{name: getattr(options, name) for name in chosen}, model=models[0])
     return replace(resolve_settings(given), out=None)
 
 

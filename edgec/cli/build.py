@@ -14,6 +14,7 @@ from edgec.cli.settings import declare_settings, resolve_settings
 from edgec.inspection import Inspection
 from edgec.package import GPU, Package
 from edgec.preparation import Plan
+from edgec.settings.facts import settings_facts
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -38,12 +39,15 @@ def act(options: argparse.Namespace, console: Console) -> None:
 
 
 def _plan(plan: Plan) -> rich.table.Table:
-    return table("", ["", ""], [(key, value) for key, value in plan.facts.items() if value is not None])
+    """What is planned, and where it was decided."""
+    origins = plan.origins
+    return table("", ["", "", ""], [(key, value, origins.get(key, "")) for key, value in plan.facts.items() if value is not None])
 
 
 def _dry_run(plan: Plan, found: Inspection, console: Console) -> None:
     """The plan and the inspection; the error that the build would end with, where that is known already."""
-    console.result({"plan": plan.facts, **found.facts}, [_plan(plan), *tables(found)])
+    facts = {"plan": plan.facts, "settings": settings_facts(plan.config), **found.facts}
+    console.result(facts, [_plan(plan), *tables(found)])
     refuse(found, plan.model)
 
 

@@ -11,7 +11,8 @@ import rich.table
 import edgec
 from edgec.cli.console import Console, table
 from edgec.cli.inspect import refuse, tables
-from edgec.cli.settings import declare_settings, resolve_settings
+from edgec.cli.settings import declare_settings, resolve_settings, settings_table
+from edgec.settings.facts import settings_facts
 
 SETTINGS = ("calib", "shape", "observer", "exclude", "samples", "fuse_preprocess", "budget", "dump")
 WORST = 20
@@ -39,9 +40,10 @@ def act(options: argparse.Namespace, console: Console) -> None:
     output = options.output or Path(options.model.with_suffix(".int8.onnx").name)
     source = f", calibrated on {config.calib}, observer {config.observer or 'mse'}" if config.calib else ""
     console.note(f"{options.model} -> {output}{source}")
+    console.remark(settings_table(config))
     if options.dry_run:
         found = edgec.inspect(options.model, config=config)
-        console.result({"model": str(output), **found.facts}, tables(found))
+        console.result({"model": str(output), "settings": settings_facts(config), **found.facts}, tables(found))
         refuse(found, options.model)
         return
     with console.progress() as progress:

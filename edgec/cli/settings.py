@@ -7,11 +7,16 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from edgec.config import FLAGS, BuildConfig, resolve
+import rich.table
+
+from edgec.cli.console import table
+from edgec.config import FLAGS, BuildConfig
+from edgec.settings import FILE, find_file, resolve
+from edgec.settings.facts import settings_facts
 
 
 def declare_settings(parser: argparse.ArgumentParser, names: Iterable[str] = tuple(FLAGS)) -> None:
-    """Add one flag for each named setting; a missing flag is None, so that the other sources can speak."""
+    """Add one flag for each named setting, and those that choose the file of others; a missing flag is None: other sources can speak."""
     for name in names:
         setting, flag = FLAGS[name], f"--{name.replace('_', '-')}"
         if name == "compile":
@@ -22,12 +27,19 @@ def declare_settings(parser: argparse.ArgumentParser, names: Iterable[str] = tup
             short = ["-o"] if name == "out" else []
             action = "append" if setting.many else "store"
             parser.add_argument(*short, flag, dest=name, action=action, default=None, metavar=name.upper(), help=setting.help)
+    parser.add_argument("--config", type=Path, default=None, metavar="FILE", help=f"settings (the {FILE} beside the model, else here)")
+    parser.add_argument("--trust-config", action="store_true", help=f"obey an {FILE} that lies beside the model in all that it says")
 
 
 def resolve_settings(options: argparse.Namespace) -> BuildConfig:
-    """Flags over EDGEC_* over edgec.toml (beside the model, else here) over defaults."""
+    """Flags over EDGEC_* over edgec.toml (named, else beside the model, else here) over defaults."""
     flags = {name: getattr(options, name) for name in FLAGS if getattr(options, name, None) is not None}
-    beside = options.model.parent
-    folder = beside if (beside / "edgec.toml").is_file() else Path()
     known = {f"EDGEC_{name.upper()}" for name in FLAGS}
-    return resolve(flags, {key: value for key, value in os.environ.items() if key in known}, folder)
+    variables = {key: value for key, value in os.environ.items() if key in known}
+    return resolve(flags, variables, find_file(options.model, options.config, trust=options.trust_config))
+
+
+def settings_table(config: BuildConfig) -> rich.table.Table:
+    """What was set, and where, for verbs that have no plan of a build."""
+    given = [(key, item["value"], item["from"]) for key, item in settings_facts(config).items() if item["from"] != "default"]
+    return table("", ["", "", ""], given)

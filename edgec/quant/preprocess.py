@@ -28,6 +28,7 @@ CHOICES = {
     "color": ("rgb", "bgr", "gray"),
     "anchor": ("center", "top-left"),
 }
+LONGEST_SIDE = 1 << 14  # of a picture while it is brought to the model's size
 ONE_TAP: dict[str, Any] = {"kernel_shape": [1, 1], "strides": [1, 1], "dilations": [1, 1], "pads": [0, 0, 0, 0]}
 
 
@@ -68,7 +69,7 @@ class Preprocess:
                 continue
             try:
                 values[key] = converted(value, known[key])
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 problems.append(Problem(f"{value!r} does not fit", f"[preprocess] {key}", f"write it like {known[key]!r}"))
         for key, allowed in CHOICES.items():
             if key in values and values[key] not in allowed:
@@ -136,6 +137,9 @@ def wrong_numbers(values: Mapping[str, Any]) -> list[Problem]:
         numbers = values.get(key, (1.0,))
         if len(numbers) not in (1, channels):
             problems.append(Problem(f"{len(numbers)} numbers for {channels} channels", f"[preprocess] {key}"))
+    for key, most in (("shorter", LONGEST_SIDE), ("fill", 255)):
+        if not 0 <= values.get(key, 0) <= most:
+            problems.append(Problem(f"{values[key]} is not from 0 to {most}", f"[preprocess] {key}"))
     if any(number == 0 for number in values.get("std", ())):
         problems.append(Problem("a standard deviation of 0", "[preprocess] std"))
     return problems

@@ -37,10 +37,13 @@ class Compiler:
     is_zig: bool = False
 
 
-def find_compiler(target: Target, cc: str | None = None) -> Compiler:
-    """The first compiler that makes code for `target`; ToolchainError when there is none, or when `cc` is not one."""
+def find_compiler(target: Target, cc: str | None = None, *, start: bool = True) -> Compiler:
+    """The first compiler that makes code for `target`; ToolchainError when there is none, or when `cc` is not one.
+
+    start: whether `cc` may be started, to hear what it compiles for; without that it is one where a program of its name is installed.
+    """
     if cc:
-        return _required(cc, target)
+        return _required(cc, target, start)
     tried = []
     for name, origin in _candidates(target):
         found = _named(name, target, origin)
@@ -91,9 +94,9 @@ def _candidates(target: Target) -> Iterator[tuple[str, str]]:
     yield from ((name, "target") for name in target.compilers)
 
 
-def _required(command: str, target: Target) -> Compiler:
+def _required(command: str, target: Target, start: bool) -> Compiler:
     """What the user named, or an error that says why it cannot be used."""
-    found = _named(command, target, "--cc")
+    found = _named(command, target, "--cc", start)
     if found is not None:
         return found
     words = words_of(command, "--cc")
@@ -104,11 +107,13 @@ def _required(command: str, target: Target) -> Compiler:
     raise ToolchainError(f"{command} makes code for {machine}, not {target.arch}", where="--cc", hint=_hint(target))
 
 
-def _named(command: str, target: Target, origin: str) -> Compiler | None:
+def _named(command: str, target: Target, origin: str, start: bool = True) -> Compiler | None:
     """`command` as a Compiler, when it is there and makes code for the target's processor."""
     words = words_of(command, origin)
     program = shutil.which(words[0]) if words else None
-    if program is None or (target.arch not in EVERYWHERE and not machine_of(words).startswith(PREFIXES[target.arch])):
+    if program is None:
+        return None
+    if start and target.arch not in EVERYWHERE and not machine_of(words).startswith(PREFIXES[target.arch]):
         return None
     if Path(words[0]).name != words[0]:  # compilers are started in the package's folder
         words = (str(Path(program).absolute()), *words[1:])

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 
-from edgec.config import configure, resolve
+from edgec.config import configure
 from edgec.emit.apps.app import App
 from edgec.emit.apps.web import _npm
 from edgec.environment import OURS as VARIABLE
@@ -21,6 +21,7 @@ from edgec.provenance.calibration import Witness
 from edgec.provenance.card import card_of
 from edgec.provenance.keys import fingerprint, read_private_key, read_public_key
 from edgec.provenance.signature import read_signature, sign
+from edgec.settings import FILE, ConfigFile, resolve
 from tests.apps.signers import PASSPHRASE, keys_in
 from tests.cli.conftest import QUICK, Program, program, work  # noqa: F401
 
@@ -87,13 +88,13 @@ def test_openssh_knows_the_key_by_the_same_name(keys: Path, tmp_path: Path, need
 def test_a_card_of_the_settings_is_strict(tmp_path: Path) -> None:
     (tmp_path / "edgec.toml").write_text('[card]\nlicence = "x"\nauthor = 3\n[preprocess]\n')
     with pytest.raises(UsageError) as caught:
-        resolve({}, {}, tmp_path)
+        resolve({}, {}, ConfigFile(tmp_path / FILE, True))
     assert "licence" in str(caught.value) and "did you mean 'license'?" in str(caught.value) and "[card] author" in str(caught.value)
     (tmp_path / "edgec.toml").write_text('card = "x"\n')
     with pytest.raises(UsageError, match="card must be a table"):
-        resolve({}, {}, tmp_path)
+        resolve({}, {}, ConfigFile(tmp_path / FILE, True))
     (tmp_path / "edgec.toml").write_text('[card]\nlicense = "MIT"\n')
-    assert resolve({}, {}, tmp_path).card == {"license": "MIT"} == configure(card={"license": "MIT\n"}).card
+    assert resolve({}, {}, ConfigFile(tmp_path / FILE, True)).card == {"license": "MIT"} == configure(card={"license": "MIT\n"}).card
     with pytest.raises(UsageError, match="at most 2000"):
         configure(card={"url": "x" * 2001})
 

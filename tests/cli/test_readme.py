@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from edgec.cli.verbs import VERBS
-from edgec.config import FLAGS, resolve
+from edgec.config import FLAGS
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.errors import DeviceError, EdgecError, GateError, ModelError, ToolchainError, UsageError
 from edgec.quant.preprocess import Preprocess
+from edgec.settings import FILE, ConfigFile, resolve
 from tests.cli.conftest import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -88,7 +89,7 @@ def test_every_block_of_the_readme_works_in_order(folder: Path, needs: Callable[
 def test_the_settings_of_the_readme_are_understood(tmp_path: Path) -> None:
     (toml,) = blocks(README, "toml")
     (tmp_path / "edgec.toml").write_text(toml)
-    config = resolve({}, {}, tmp_path)
+    config = resolve({}, {}, ConfigFile(tmp_path / FILE, True))
     assert config.target == "rpi4" and config.calib == str(tmp_path / "photos")
     assert Preprocess.parse(config.preprocess).shorter == 256
 

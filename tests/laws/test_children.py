@@ -56,26 +56,24 @@ def makers(tree: ast.AST, value: ast.expr) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_program_is_started_with_an_environment_without_secrets(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node, module, name in calls(tree):
-        assert not (module in ("os", "asyncio", "pty") and (name in OTHERS or name.startswith(("exec", "spawn")))), (
-            f"line {node.lineno}: os.{name}"
-        )
-        if module == "subprocess" and name in STARTING:
-            given = [keyword.value for keyword in node.keywords if keyword.arg == "env"]
-            assert given, f"line {node.lineno}: give env=child_environment()"
-            allowed = ENVIRONMENTS if str(path.relative_to(ROOT)) in USERS_OWN else {"child_environment"}
-            assert (found := makers(tree, given[0])) and found <= allowed, f"line {node.lineno}: make it by {', '.join(allowed)}"
+def test_every_program_is_started_with_an_environment_without_secrets() -> None:
+    for path in FILES:
+        tree, home = ast.parse(path.read_text(encoding="utf-8")), str(path.relative_to(ROOT))
+        allowed = ENVIRONMENTS if home in USERS_OWN else {"child_environment"}
+        for node, module, name in calls(tree):
+            where = f"{home}:{node.lineno}"
+            assert not (module in ("os", "asyncio", "pty") and (name in OTHERS or name.startswith(("exec", "spawn")))), f"{where}: {name}"
+            if module == "subprocess" and name in STARTING:
+                given = [keyword.value for keyword in node.keywords if keyword.arg == "env"]
+                assert given and (found := makers(tree, given[0])) and found <= allowed, f"{where}: give env={' or '.join(allowed)}()"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_file_has_a_name_in_a_shared_folder_that_can_be_foretold(path: Path) -> None:
+def test_no_file_has_a_name_in_a_shared_folder_that_can_be_foretold() -> None:
     """tempfile's own functions choose names that nobody else has; boards' /data/local/tmp is Android's, and no other user's."""
-    for node, _, name in calls(ast.parse(path.read_text(encoding="utf-8"))):
-        assert name not in ("gettempdir", "mktemp", "tempnam", "tmpnam"), f"line {node.lineno}"
-    assert '"/tmp' not in path.read_text(encoding="utf-8").replace("/data/local/tmp", "")
+    for path in FILES:
+        text = path.read_text(encoding="utf-8")
+        found = {name for _, _, name in calls(ast.parse(text))}
+        assert not found & {"gettempdir", "mktemp", "tempnam", "tmpnam"} and '"/tmp' not in text.replace("/data/local/tmp", ""), path
 
 
 def test_secrets_are_known_by_their_names() -> None:

@@ -88,7 +88,7 @@ def test_resources_lie_where_they_are_looked_for() -> None:
 
 
 def test_settings_are_the_fields_of_a_build() -> None:
-    assert set(SETTINGS) == set(BuildConfig.__dataclass_fields__)
+    assert {*SETTINGS, "origins"} == set(BuildConfig.__dataclass_fields__)
     assert all(configure(weights=form).weights == form for form in WEIGHTS)
 
 
