@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 
+from edgec.errors import ModelError
 from edgec.export import to_onnx
 from edgec.export.halves import rounded
 from edgec.ir.graph import Graph
+from edgec.runtime import Effort, Session
 
 
 class FloatModel:
@@ -22,13 +23,13 @@ class FloatModel:
 
     def __init__(self, graph: Graph, file: Path | None = None, *, optimize: bool = True, halves: bool = False) -> None:
         self._inputs, self._outputs = list(graph.inputs), list(graph.outputs)
-        session = _open(str(file), optimize) if file is not None else None
+        effort = Effort.ALL if optimize else Effort.NONE
+        session = _opened(file, effort) if file is not None else None
         self.from_file = session is not None
-        self._session = session or _session(_bytes(graph, halves), optimize and not halves)
+        self._session = session or Session(_bytes(graph, halves), Effort.NONE if halves else effort)
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
-        feed = {name: inputs[name] for name in self._inputs}
-        return [np.asarray(output) for output in self._session.run(self._outputs, feed)]
+        return self._session(self._outputs, {name: inputs[name] for name in self._inputs})
 
 
 def _bytes(graph: Graph, halves: bool) -> bytes:
@@ -36,16 +37,8 @@ def _bytes(graph: Graph, halves: bool) -> bytes:
     return bytes((rounded(model) if halves else model).SerializeToString())
 
 
-def _session(model: str | bytes, optimize: bool) -> onnxruntime.InferenceSession:
-    settings = onnxruntime.SessionOptions()
-    settings.log_severity_level = 3
-    levels = onnxruntime.GraphOptimizationLevel
-    settings.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
-
-
-def _open(path: str, optimize: bool) -> onnxruntime.InferenceSession | None:
+def _opened(file: Path, effort: Effort) -> Session | None:
     try:
-        return _session(path, optimize)
-    except Exception:  # its error classes have no common base of their own
+        return Session(str(file), effort)
+    except ModelError:  # an operator that it lacks, perhaps: the graph may do
         return None

@@ -10,8 +10,9 @@ from onnx import defs, helper
 from edgec.errors import ModelError, Problem, did_you_mean
 from edgec.frontend import arithmetic, movement, qlinear, window  # noqa: F401  (they fill RULES)
 from edgec.frontend.builder import HINTS, Builder, unsupported
+from edgec.frontend.conform import conforming
 from edgec.frontend.rules import RULES, rule
-from edgec.frontend.source import Source, complete, find_schema, read_attributes
+from edgec.frontend.source import Source, find_schema, read_attributes
 from edgec.ops import OPERATORS
 from edgec.ops.proto import attribute_proto, tensor_code
 
@@ -42,7 +43,7 @@ def dispatch(b: Builder, source: Source) -> None:
     if b.is_broken(source.inputs):
         b.broken.update(source.outputs)
         return
-    source = complete(source)
+    source = conforming(b, source, schema)
     if translate is not None:
         translate(b, source)
     elif native or (foldable and not source.domain and not composite):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import onnx
@@ -51,27 +51,3 @@ def find_schema(op: str, domain: str, version: int) -> Any:
         return defs.get_schema(op, version, domain)
     except defs.SchemaError:
         return None
-
-
-def complete(source: Source) -> Source:
-    """`source` with its schema's defaults; ModelError when it does not fit the schema, unchanged when there is none."""
-    schema = find_schema(source.op, source.domain, source.version)
-    if schema is None:
-        return source
-    if schema.deprecated:
-        raise ModelError("was removed from this operator set", hint="convert the model with onnx.version_converter")
-    unknown = sorted(set(source.attributes) - set(schema.attributes) - {"consumed_inputs"})
-    if unknown:
-        raise ModelError(f"has unknown attributes: {', '.join(unknown)}")
-    missing = sorted(name for name, item in schema.attributes.items() if item.required and name not in source.attributes)
-    if missing:
-        raise ModelError(f"lacks attributes: {', '.join(missing)}")
-    present = len(source.inputs)
-    if not schema.min_input <= present <= schema.max_input:
-        raise ModelError(f"has {present} inputs, needs {schema.min_input} to {schema.max_input}")
-    if len(source.outputs) > schema.max_output:
-        raise ModelError(f"has {len(source.outputs)} outputs, {schema.max_output} exist")
-    defaults = {
-        name: plain(helper.get_attribute_value(item.default_value)) for name, item in schema.attributes.items() if item.default_value.type
-    }
-    return replace(source, attributes={**defaults, **source.attributes})

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import onnxruntime
 
 from edgec.budget import check_tensors
 from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.ir.liveness import live_bytes
 from edgec.quant.options import Progress, Sample, Samples
+from edgec.runtime import Effort, Session
 
 
 class Probe:
@@ -26,18 +26,12 @@ class Probe:
         self.graph = graph
         self.names = seen.outputs
         check_tensors(*live_bytes(seen))  # what is looked at stays until the end of a run
-        settings = onnxruntime.SessionOptions()
-        settings.log_severity_level = 3
-        settings.enable_mem_pattern = False
-        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        levels = onnxruntime.GraphOptimizationLevel
-        settings.graph_optimization_level = levels.ORT_DISABLE_ALL if exact else levels.ORT_ENABLE_EXTENDED
-        self.session = onnxruntime.InferenceSession(to_onnx(seen).SerializeToString(), settings, providers=["CPUExecutionProvider"])
+        self._session = Session(to_onnx(seen).SerializeToString(), Effort.NONE if exact else Effort.EXTENDED, lean=True)
 
     def __call__(self, sample: Sample) -> dict[str, np.ndarray]:
         """The values, those that are graph inputs or constants included."""
         feed = {name: sample[name] for name in self.graph.inputs if name in sample}
-        found = dict(zip(self.names, self.session.run(self.names, feed), strict=True))
+        found = dict(zip(self.names, self._session(self.names, feed), strict=True))
         return {value: found[value] if value in found else self._given(value, sample) for value in self.values}
 
     def _given(self, value: str, sample: Sample) -> np.ndarray:

@@ -1,0 +1,99 @@
+"""Does a node fit its operator's schema: its attributes and their types, how many operands there are, and the types of those.
+
+Everything behind the import relies on it: no rule asks whether a number is a string.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from onnx import defs, helper
+
+from edgec.errors import ModelError
+from edgec.frontend.builder import Builder
+from edgec.frontend.source import Source
+from edgec.ir.types import DType
+from edgec.ops.proto import plain
+
+_KINDS: dict[str, type] = {"INT": int, "FLOAT": float, "STRING": str, "TENSOR": np.ndarray}
+_LISTS = {"INTS": int, "FLOATS": float, "STRINGS": str}
+_NAMES = {DType.FLOAT32: "float", DType.FLOAT64: "double"}  # what ONNX calls a type, where that is not numpy's name
+_FORM = defs.OpSchema.FormalParameterOption
+
+
+def conforming(b: Builder, source: Source, schema: Any) -> Source:
+    """`source` with its schema's defaults; ModelError when it does not fit. Without a schema only its operands are looked at."""
+    unknown = [name for name in source.inputs if name and name not in b.graph.types]
+    if unknown:
+        raise ModelError(f"reads {', '.join(map(repr, unknown))}, which nothing defines")
+    if schema is None:
+        return source
+    if schema.deprecated:
+        raise ModelError("was removed from this operator set", hint="convert the model with onnx.version_converter")
+    _check_attributes(source, schema)
+    _check_counts(source, schema)
+    _check_types(b, source, schema)
+    defaults = {
+        name: plain(helper.get_attribute_value(item.default_value)) for name, item in schema.attributes.items() if item.default_value.type
+    }
+    return replace(source, attributes={**defaults, **source.attributes})
+
+
+def _check_attributes(source: Source, schema: Any) -> None:
+    unknown = sorted(set(source.attributes) - set(schema.attributes) - {"consumed_inputs"})
+    if unknown:
+        raise ModelError(f"has unknown attributes: {', '.join(unknown)}")
+    missing = sorted(name for name, item in schema.attributes.items() if item.required and name not in source.attributes)
+    if missing:
+        raise ModelError(f"lacks attributes: {', '.join(missing)}")
+    wrong = [
+        f"{name} is {_kind_of(value)} instead of {schema.attributes[name].type.name}"
+        for name, value in source.attributes.items()
+        if name in schema.attributes and not _fits(value, schema.attributes[name].type.name)
+    ]
+    if wrong:
+        raise ModelError(f"has attributes of wrong types: {', '.join(wrong)}", hint="export the model again")
+
+
+def _fits(value: Any, kind: str) -> bool:
+    if kind in _KINDS:
+        return isinstance(value, _KINDS[kind])
+    return kind not in _LISTS or (isinstance(value, list) and all(isinstance(item, _LISTS[kind]) for item in value))
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, list):
+        return f"a list of {_kind_of(value[0])}" if value else "an empty list"
+    return next((kind for kind, type_ in _KINDS.items() if isinstance(value, type_)), type(value).__name__)
+
+
+def _check_counts(source: Source, schema: Any) -> None:
+    present = len(source.inputs)
+    if not schema.min_input <= present <= schema.max_input:
+        raise ModelError(f"has {present} inputs, needs {schema.min_input} to {schema.max_input}")
+    if not schema.min_output <= len(source.outputs) <= schema.max_output:
+        raise ModelError(f"has {len(source.outputs)} outputs, needs {schema.min_output} to {schema.max_output}")
+    absent = [formal.name for formal, name in zip(schema.inputs, source.inputs, strict=False) if not name and formal.option == _FORM.Single]
+    absent += [schema.inputs[-1].name for name in source.inputs[len(schema.inputs) - 1 :] if not name and _is_variadic(schema)]
+    if absent:
+        raise ModelError(f"lacks its input {', '.join(absent)}")
+
+
+def _is_variadic(schema: Any) -> bool:
+    return bool(schema.inputs) and schema.inputs[-1].option == _FORM.Variadic
+
+
+def _check_types(b: Builder, source: Source, schema: Any) -> None:
+    """The types that the schema allows; operands of one type variable have one type."""
+    bound: dict[str, tuple[str, DType]] = {}
+    for place, name in enumerate(source.inputs):
+        if not name:
+            continue
+        formal, dtype = schema.inputs[min(place, len(schema.inputs) - 1)], b.type(name).dtype
+        if f"tensor({_NAMES.get(dtype, dtype.value)})" not in formal.types:
+            raise ModelError(f"cannot take {dtype.value} as its input {formal.name}")
+        first, expected = bound.setdefault(formal.type_str, (formal.name, dtype)) if formal.is_homogeneous else ("", dtype)
+        if dtype != expected:
+            raise ModelError(f"has inputs of different types: {first} is {expected.value}, {formal.name} is {dtype.value}")

@@ -1,0 +1,58 @@
+"""ONNX Runtime, opened and called in one place: what it cannot open or run is an error about the model, with the node where it says one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+import numpy as np
+import onnxruntime
+
+from edgec.errors import ModelError
+
+_LEVELS = onnxruntime.GraphOptimizationLevel
+_SILENT = 4  # severity of what it logs: its errors are told by us, once
+_NODE = re.compile(r"(?:node with name |Name:)'([^']+)'|[Ii]n [Nn]ode \(\"?([^\")]+)|Node:\s?([^\s,]+)")
+
+
+class Effort(Enum):
+    """How much ONNX Runtime may fuse and reorder."""
+
+    NONE = _LEVELS.ORT_DISABLE_ALL
+    EXTENDED = _LEVELS.ORT_ENABLE_EXTENDED
+    ALL = _LEVELS.ORT_ENABLE_ALL
+
+
+class Session:
+    """A model, by its path or its bytes, ready to run. ModelError when ONNX Runtime does not take it."""
+
+    def __init__(self, model: str | bytes, effort: Effort, *, lean: bool = False) -> None:
+        """lean: spare memory and processor time between calls, for sessions that see very different sizes."""
+        settings = onnxruntime.SessionOptions()
+        settings.log_severity_level = _SILENT
+        settings.graph_optimization_level = effort.value
+        if lean:
+            settings.enable_mem_pattern = False
+            settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        try:
+            self._session = onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+        except Exception as error:  # its error classes have no common base of their own
+            raise _refused("does not take", error) from error
+
+    def __call__(self, outputs: Sequence[str], feed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """The named outputs, in order. ModelError when a node cannot be computed."""
+        try:
+            return [np.asarray(output) for output in self._session.run(list(outputs), dict(feed))]
+        except Exception as error:
+            raise _refused("cannot run", error) from error
+
+
+def _refused(what: str, error: Exception) -> ModelError:
+    """Its message without codes and places of its own source; the node that it names."""
+    text = " ".join(str(error).split())
+    found = _NODE.search(text)
+    place = next((group for group in found.groups() if group), "") if found else ""
+    reason = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : |/\S+\.(?:cc|h):\d+ \S+ ", "", text)[:300]
+    hint = "the reference for answers and ranges comes from it: export the model again"
+    return ModelError(f"ONNX Runtime {what} the model: {reason}", where=place, hint=hint)
