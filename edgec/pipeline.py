@@ -138,10 +138,8 @@ def _add_interfaces(files: dict[str, bytes], facts: dict[str, Any], app: App, ta
 
 def read_model(model: Path, config: BuildConfig) -> Model:
     """Import and optimize. Errors name the file."""
-    try:
+    with _about(model):
         imported = load_model(model, config.shape, config.budget)
-    except EdgecError as error:
-        raise type(error)(error.summary, error.problems, where=error.where or str(model), hint=error.hint) from error
     original = imported.graph
     if config.fuse_preprocess:
         original = fuse(original.copy(), Preprocess.parse(config.preprocess))
@@ -161,7 +159,8 @@ def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None
         raise UsageError("int8 needs calibration data", hint="give --calib DATA, or --precision fp32")
     options = QuantizeOptions(config.observer or QuantizeOptions.observer, exclude=config.exclude)
     witness = Witness(samples or (lambda: iter(())))
-    quantized = quantize(loaded.graph, witness, options, progress=progress)
+    with _about(loaded.file):
+        quantized = quantize(loaded.graph, witness, options, progress=progress)
     if quantized.calibration:
         quantized = replace(quantized, calibration=quantized.calibration | {"samples_sha256": witness.sha256})
     _dump(config.dump, "3-quantized", quantized.graph)
@@ -219,10 +218,11 @@ def _sha256(path: Path) -> str:
 def _exam(loaded: Model, graph: Graph, program: Program, config: BuildConfig, gpu_halves: bool) -> ExamData:
     samples = samples_of(loaded.graph, config)
     reference = reference_of(loaded, config) if config.precision == "fp32" else None
-    return write_exam(
-        loaded.original, graph, program, samples, config.seed, channels_last=config.io_layout == "nhwc", reference=reference,
-        gpu_halves=gpu_halves,
-    )  # fmt: skip
+    with _about(loaded.file):
+        return write_exam(
+            loaded.original, graph, program, samples, config.seed, channels_last=config.io_layout == "nhwc", reference=reference,
+            gpu_halves=gpu_halves,
+        )  # fmt: skip
 
 
 def _facts(path: Path, loaded: Model, program: Program, quantized: Quantized | None, config: BuildConfig) -> dict[str, Any]:
@@ -269,6 +269,15 @@ def _dump(folder: Path | None, stage: str, graph: Graph) -> None:
     if folder is not None:
         write_file(folder / f"{stage}.eir", dumps(graph).encode())
         write_file(folder / f"{stage}.onnx", to_onnx(graph).SerializeToString(deterministic=True))
+
+
+@contextmanager
+def _about(file: Path) -> Iterator[None]:
+    """Errors that name no place are about this file."""
+    try:
+        yield
+    except EdgecError as error:
+        raise type(error)(error.summary, error.problems, where=error.where or str(file), hint=error.hint) from error
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from edgec.ir.types import DType, TensorType
 from edgec.ops import OPERATORS
 from edgec.ops.evaluate import evaluate, expected_bytes
 from edgec.ops.infer import infer_node
+from edgec.ops.legal import check_attributes
 from edgec.ops.proto import canonical_attributes, schema
 
 # DequantizeLinear of a constant stays: its operand is a quantized weight, not arithmetic to be folded.
@@ -111,6 +112,7 @@ class Builder:
             complete = canonical_attributes(op, dict(attributes or {}))
         except ValueError as error:
             raise ModelError(f"attribute {error} is not supported") from None
+        check_attributes(op, complete)
         node = Node(op, operands, names, complete, self.label(source.name))
         if op not in NEVER_FOLDED and all(name in self.graph.constants for name in operands if name):
             for name, array in zip(names, self._folded(node), strict=False):

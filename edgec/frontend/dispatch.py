@@ -30,21 +30,21 @@ def dispatch(b: Builder, source: Source) -> None:
         return
     schema = find_schema(source.op, source.domain, source.version)
     translate = RULES.get((source.domain, source.op))
-    if source.op == "If" and not source.domain:
-        branch(b, source)
-        return
     if translate is None and schema is None:
         raise ModelError("is no operator that ONNX knows in this version", hint=unknown_hint(source))
     native = not source.domain and source.op in OPERATORS
     foldable = all(name in b.graph.constants for name in source.inputs if name) and source.op not in HINTS
     composite = schema is not None and (schema.has_function or schema.has_context_dependent_function)
-    if translate is None and not native and not composite and not foldable:
+    is_branch = source.op == "If" and not source.domain
+    if translate is None and not is_branch and not native and not composite and not foldable:
         raise unsupported(source.op)
     if b.is_broken(source.inputs):
         b.broken.update(source.outputs)
         return
     source = conforming(b, source, schema)
-    if translate is not None:
+    if is_branch:
+        branch(b, source)
+    elif translate is not None:
         translate(b, source)
     elif native or (foldable and not source.domain and not composite):
         b.emit(source, source.op, source.inputs, source.outputs, source.attributes)
@@ -165,9 +165,6 @@ def read_node(b: Builder, proto: onnx.NodeProto, versions: dict[str, int], names
 def branch(b: Builder, source: Source) -> None:
     """An If whose condition is known becomes the branch it takes."""
     condition = b.value(source.inputs[0])
-    if b.is_broken(source.inputs):
-        b.broken.update(source.outputs)
-        return
     if condition is None:
         raise ModelError("chooses its branch while the model runs", hint="export the model with the condition fixed")
     graph = source.attributes["then_branch" if condition.reshape(-1)[0] else "else_branch"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -65,8 +66,8 @@ def _load(tensor: onnx.TensorProto, base: Path | None) -> None:
 
 def _number(entries: dict[str, str], key: str, default: int) -> int:
     text = entries.get(key, "")
-    if text and not text.isdecimal():
-        raise ModelError(f"its {key} {text!r} is no number")
+    if text and not re.fullmatch(r"[0-9]{1,19}", text):
+        raise ModelError(f"its {key} {text[:30]!r} is no number of bytes")
     return int(text) if text else default
 
 
@@ -83,11 +84,15 @@ def _inside(base: Path, location: str) -> Path:
     hint = "external data must lie in the model's own folder"
     if not location or PurePosixPath(location).is_absolute() or PureWindowsPath(location).drive or "\\" in location or ".." in parts:
         raise ModelError(f"its data path {location!r} leads out of the model's folder", hint=hint)
-    path = base
-    for part in parts:
-        path = path / part
-        if path.is_symlink():
-            raise ModelError(f"its data path {location!r} goes through a symbolic link", hint=hint)
-    if not path.is_file():
+    path, found = base, False
+    try:
+        for part in parts:
+            path = path / part
+            if path.is_symlink():
+                raise ModelError(f"its data path {location!r} goes through a symbolic link", hint=hint)
+        found = path.is_file()
+    except (OSError, ValueError):  # too long for a name, or with a zero byte in it
+        location = location[:100]
+    if not found:
         raise ModelError(f"its data file {location!r} does not exist", hint="copy it beside the model")
     return path

@@ -20,6 +20,7 @@ from edgec.frontend.origin import origin_of
 from edgec.frontend.pinning import Shapes, pin_inputs
 from edgec.frontend.structure import check_text, drop_unread, label, ordered, reads
 from edgec.ir.graph import Graph
+from edgec.ir.verify import verify
 from edgec.ops import OPERATORS
 from edgec.ops.registry import Role
 
@@ -117,6 +118,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
     empty = [Problem(f"{graph.types[name]} holds nothing", f"output {name}") for name in graph.outputs if 0 in graph.shape(name)]
     if empty:
         raise ModelError(f"{len(empty)} output(s) are empty tensors", empty, hint="leave them out of the model")
+    verify(graph, "export the model again")
     return Imported(graph, tuple(builder.notes), origin)
 
 

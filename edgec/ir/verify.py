@@ -1,4 +1,4 @@
-"""Is a Graph well formed? Run between stages; a failure is a bug of the stage before."""
+"""Is a Graph well formed? Run between stages; a failure is a bug of the stage before, behind the import one of the file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ InferRule = Callable[[Graph, Node], list[TensorType]]
 infer_rules: list[InferRule] = []
 
 
-def verify(graph: Graph) -> None:
+def verify(graph: Graph, hint: str = "this is a bug of edgec") -> None:
     """ModelError that lists everything: order of nodes, definitions, types against the shape rules, constants against their types."""
     if not infer_rules:
         raise RuntimeError("import edgec.ops before verifying: it brings the shape rules")
@@ -22,7 +22,7 @@ def verify(graph: Graph) -> None:
     if not problems:
         problems = [problem for node in graph.nodes for problem in _types(graph, node)]
     if problems:
-        raise ModelError(f"the graph {graph.name!r} is not well formed", problems, hint="this is a bug of edgec")
+        raise ModelError(f"the graph {graph.name!r} is not well formed", problems, hint=hint)
 
 
 def _constants(graph: Graph) -> list[Problem]:

@@ -38,6 +38,10 @@ def lower(graph: Graph, target: Target, name: str, options: LowerOptions = Lower
         except Unsupported as problem:
             lowering.problems.append(Problem(f"{node.op}: {problem.what}", node.name or node.outputs[0], problem.hint))
             _placeholder(lowering, node)
+        except ArithmeticError as error:  # an error of arithmetic comes from numbers, and those are the model's
+            what = f"{node.op}: its numbers cannot be computed with ({error})"
+            lowering.problems.append(Problem(what, node.name or node.outputs[0], "export the model again"))
+            _placeholder(lowering, node)
     _raise(lowering.problems, target)
     _outputs(lowering)
     return lowering.program

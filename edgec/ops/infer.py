@@ -23,6 +23,9 @@ def infer_node(graph: Graph, node: Node) -> list[TensorType]:
         raise ModelError(error.summary, where=where, hint=error.hint) from None
     except (KeyError, IndexError, ValueError) as error:
         raise ModelError(f"is not in canonical form: {error!r}", where=where) from error
+    extent = next((extent for kind in types for extent in kind.shape if isinstance(extent, int) and extent < 0), 0)
+    if extent:
+        raise ModelError(f"its result would have an extent of {extent}", where=where)
     if len(types) < len(node.outputs):
         raise ModelError(f"has {len(node.outputs)} outputs, edgec computes {len(types)}", where=where)
     return types[: len(node.outputs)]

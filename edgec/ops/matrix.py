@@ -50,8 +50,9 @@ def _conv(call: Call) -> list[TensorType]:
 
 def _conv_transpose(call: Call) -> list[TensorType]:
     group, weight = attribute(call, "group"), call.shape(1)
-    outputs = fixed(weight[1], "output channels") * group
-    _check_weights(call, fixed(weight[0], "input channels"), outputs)
+    inputs, outputs = fixed(weight[0], "input channels"), fixed(weight[1], "output channels") * group
+    _check_weights(call, inputs, outputs)
+    need(inputs % group == 0, f"{inputs} input channels are not a multiple of group {group}")
     pads, extents = attribute(call, "pads"), spatial(call)
     rank = len(extents)
     result = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from edgec.budget import Budget, check_time, spending
+from edgec.errors import ModelError
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.passes import (
@@ -117,8 +118,13 @@ def apply(rewrite: Rewrite, graph: Graph) -> bool:
     """Try one rule on every node once; whether it changed the graph."""
     changed = False
     for node in graph:
-        if graph.producer(node.outputs[0]) is node and rewrite(graph, node):
-            check_time(f"{node.name} ({rewrite.name})")
+        where = f"{node.name} ({node.op})"
+        try:
+            applied = graph.producer(node.outputs[0]) is node and rewrite(graph, node)
+        except ArithmeticError as error:  # an error of arithmetic comes from numbers, and those are the model's
+            raise ModelError(f"its numbers cannot be computed with ({error})", where=where) from error
+        if applied:
+            check_time(f"{where} in {rewrite.name}")
             changed = True
     return changed
 

@@ -61,6 +61,8 @@ def read_arrays(path: Path, graph: Graph) -> dict[str, np.ndarray]:
 
 def from_arrays(arrays: Mapping[str, np.ndarray], graph: Graph, preprocess: Preprocess | None, where: str) -> Samples:
     """Samples of the model's batch along the first axis of every array."""
+    if not graph.inputs:
+        raise UsageError("the model has no inputs that samples could be for", where=where, hint="use precision fp32")
     chosen = choose_arrays(arrays, graph, preprocess, where)
     lengths = {name: len(array) if array.ndim else 0 for name, array in chosen.items()}
     if len(set(lengths.values())) > 1:

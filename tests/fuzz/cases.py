@@ -1,0 +1,81 @@
+"""What the mutator found, as small models in text, and what edgec must say of each: the place and the reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import onnx
+from onnx import TensorProto, helper, parser
+
+IMAGE = '<ir_version: 10, opset_import: ["": 21]> g (float[1,4,6,6] x) => (float[] y)'
+MATRIX = '<ir_version: 10, opset_import: ["": 21]> g (float[2,4] x) => (float[] y)'
+
+
+@dataclass(frozen=True)
+class Case:
+    """text: the model. words: parts of the error, the node's name among them. change: what the text form cannot say."""
+
+    name: str
+    text: str
+    words: tuple[str, ...]
+
+    def model(self) -> onnx.ModelProto:
+        model = parser.parse_model(self.text)
+        model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, None))
+        return model
+
+
+def _weights(*shape: int) -> str:
+    count = 1
+    for extent in shape:
+        count *= extent
+    return f"float[{','.join(map(str, shape))}] w = {{{', '.join(['0.5'] * count)}}}"
+
+
+W = _weights(4, 2, 1, 1)
+
+CASES = (
+    # attributes of another type, of an impossible value
+    Case(
+        "text for a number", f'{MATRIX} {{ [n] y = LeakyRelu<alpha = "steep">(x) }}', ("n (LeakyRelu", "alpha is STRING instead of FLOAT")
+    ),
+    Case("number for a list", f"{IMAGE} <{W}> {{ [n] y = Conv<group = 2, strides = 3>(x, w) }}", ("n (Conv", "strides is INT")),
+    Case(
+        "number for a branch",
+        f"{MATRIX} <bool c = {{1}}> {{ [n] y = If<then_branch = 1, else_branch = 2>(c) }}",
+        ("n (If", "then_branch is INT"),
+    ),
+    Case("list for a tensor", f"{MATRIX} {{ [n] y = Constant<value = [1.0]>() }}", ("n (Constant", "value is a list of FLOAT")),
+    Case("infinite slope", f"{MATRIX} {{ [n] y = LeakyRelu<alpha = inf>(x) }}", ("n (LeakyRelu", "alpha is inf")),
+    Case("infinite Elu", f"{MATRIX} {{ [n] y = Elu<alpha = inf>(x) }}", ("n (Elu", "alpha is inf")),
+    Case(
+        "negative epsilon",
+        f"{MATRIX} <float[4] s = {{1,1,1,1}}> {{ [n] y = LayerNormalization<epsilon = -1.0>(x, s) }}",
+        ("n (Layer", "epsilon is -1.0"),
+    ),
+    Case("group 0", f"{IMAGE} <{W}> {{ [n] y = Conv<group = 0>(x, w) }}", ("n (Conv", "group is 0")),
+    Case("group 0 transposed", f"{IMAGE} <{W}> {{ [n] y = ConvTranspose<group = 0>(x, w) }}", ("n (ConvTranspose", "group is 0")),
+    Case(
+        "too many groups", f"{IMAGE} <{W}> {{ [n] y = ConvTranspose<group = 1000>(x, w) }}", ("n (ConvTranspose", "multiple of group 1000")
+    ),
+    Case("group of 63 bits", f"{IMAGE} <{W}> {{ [n] y = Conv<group = 4611686018427387904>(x, w) }}", ("n (Conv", "32 bits")),
+    Case("size 0", f"{IMAGE} {{ [n] y = LRN<size = 0>(x) }}", ("n (LRN", "size is 0")),
+    Case("size of 63 bits", f"{IMAGE} {{ [n] y = LRN<size = 9223372036854775807>(x) }}", ("n (LRN", "32 bits")),
+    Case(
+        "unknown mode",
+        f'{IMAGE} <int64[8] p = {{0,0,1,1,0,0,1,1}}> {{ [n] y = Pad<mode = "around">(x, p) }}',
+        ("n (Pad", "mode is 'around'", "reflect"),
+    ),
+    Case("unknown approximation", f'{MATRIX} {{ [n] y = Gelu<approximate = "rough">(x) }}', ("n (Gelu", "approximate is 'rough'")),
+    Case(
+        "unknown rounding",
+        f'{IMAGE} <float[4] s = {{1,1,2,2}}> {{ [n] y = Resize<nearest_mode = "up">(x, , s) }}',
+        ("n (Resize", "nearest_mode is 'up'"),
+    ),
+    # operands of another type, absent, unknown
+    Case("Relu of booleans", f"{MATRIX} {{ b = IsNaN(x) [n] c = Relu(b) y = Cast<to = 1>(c) }}", ("n (Relu", "cannot take bool")),
+    Case("two types", f"{MATRIX} <int32[1] k = {{2}}> {{ [n] y = Max(x, k) }}", ("n (Max", "different types", "float32", "int32")),
+    Case("a shape of floats", f"{MATRIX} <float[1] s = {{8}}> {{ [n] y = Reshape(x, s) }}", ("n (Reshape", "cannot take float32", "shape")),
+    Case("no operand", f"{MATRIX} {{ [n] y = Add( , x) }}", ("n (Add", "lacks its input A")),
+    Case("no first of many", f"{MATRIX} {{ [n] y = Concat<axis = 0>( , x) }}", ("n (Concat", "lacks its input")),
+)

@@ -1,0 +1,44 @@
+"""What the mutator found stays found: an error with place and reason in float and in int8; and a short sample finds nothing new."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import edgec
+from edgec.errors import ModelError
+from tests.fuzz.cases import CASES, Case
+from tests.fuzz.frame import fuzz
+
+WHOLE = bool(os.environ.get("EDGEC_TEST_ALL"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_a_find_is_refused_with_place_and_reason(tmp_path: Path, case: Case, precision: str) -> None:
+    model = case.model()
+    onnx.save(model, tmp_path / "model.onnx")
+    inputs = {value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in model.graph.input}
+    calib = {name: np.ones((2 * shape[0], *shape[1:]), np.float32) for name, shape in inputs.items()}
+    with pytest.raises(ModelError) as caught:
+        edgec.build(tmp_path / "model.onnx", target="portable", precision=precision, calib=calib, out=tmp_path / "out", compile=False)
+    for word in case.words:
+        assert word in str(caught.value)
+    assert "bug of edgec" not in str(caught.value) and not (tmp_path / "out").exists()
+
+
+def test_mutants_become_packages_or_clear_errors(tmp_path: Path) -> None:
+    """A few seconds of a fixed seed; with EDGEC_TEST_ALL two and a half minutes of a fresh one."""
+    seed = secrets.randbelow(2**32) if WHOLE else 10
+    print(f"seed {seed}")
+    tally = fuzz(
+        "mutants" if WHOLE else "few_mutants", seed, seconds=150 if WHOLE else 600, count=1 << 60 if WHOLE else 100, finds=tmp_path
+    )
+    print("\n".join(tally.lines()))
+    assert not tally.finds, f"seed {seed}:\n" + "\n".join(tally.lines())
+    assert len(tally.operators) > (100 if WHOLE else 15)
