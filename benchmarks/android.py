@@ -103,7 +103,7 @@ def encoded(pictures: list[np.ndarray]) -> bytes:
 
 def answers(package: Package, case: Case, pictures: list[np.ndarray]) -> list[str]:
     """Hashes of what the package's C gives."""
-    how, shape = Preprocess.parse(case.preprocess | {"color": "rgb"}), tuple(package.manifest["inputs"][0]["shape"])
+    how, shape = Preprocess.parse(case.preprocess | {"color": "rgb"}), package.inputs[0].shape
     nchw = (shape[0], shape[3], *shape[1:3])
     with package.load() as run:
         return [hashlib.sha256(run(how.pixels(picture, nchw)[None])[0].tobytes()).hexdigest() for picture in pictures]
@@ -117,11 +117,11 @@ def measure(case: Case, given: argparse.Namespace, scratch: Path) -> bool:
     package = edgec.build(given.folder / f"{case.stem}.onnx", target="android", calib=calib, out=out, **settings)
     facts, pictures = package.manifest, pictures_of(case, given.folder, given.pictures)
     libraries.mkdir()
-    (libraries / f"lib{facts['name']}.so").write_bytes((out / f"build/android/jni/{ABI}/lib{facts['name']}.so").read_bytes())
+    (libraries / f"lib{facts.name}.so").write_bytes((out / f"build/android/jni/{ABI}/lib{facts.name}.so").read_bytes())
     link_exam(out, libraries)
     (out / "pictures.bin").write_bytes(encoded(pictures))
-    names = {"PACKAGE": facts["android"]["package"], "CLASS": facts["android"]["class"], "TASK": case.task, "RUNS": str(given.runs)}
-    text = DRIVER.replace("OUTPUT", facts["outputs"][0]["identifier"])
+    names = {"PACKAGE": facts.android.package, "CLASS": facts.android.class_, "TASK": case.task, "RUNS": str(given.runs)}
+    text = DRIVER.replace("OUTPUT", facts.outputs[0].identifier)
     for word, name in names.items():
         text = text.replace(word, name)
     (out / "Driver.kt").write_text(text, encoding="utf-8")
@@ -141,7 +141,7 @@ def measure(case: Case, given: argparse.Namespace, scratch: Path) -> bool:
         f"  ms a run: C {best:.2f}, Kotlin with arrays {times[0]:.2f}, direct {times[1]:.2f}; making the input of a picture {times[2]:.2f}"
     )
     for path in sorted((out / "build/android/jni").glob("*/*.so")):
-        size, weights = path.stat().st_size, facts["weights"]["bytes"]
+        size, weights = path.stat().st_size, facts.weights.bytes
         print(f"  {path.parent.name:<12} {size:>10,} bytes, {(size - weights) / 1e3:.0f} KB more than the weights")
     return passed and alike == len(pictures)
 

@@ -50,8 +50,8 @@ def check(subject: Subject, folder: Path, work: Path) -> bool:
     answers: dict[str, str] = {}
     for target, isas in RUNS.items():
         package = edgec.build(model, target=target, out=work / target, name="net")
-        arena = package.manifest["arena"]
-        ratio = arena["bytes"] / arena["live_bound_bytes"]
+        arena = package.manifest.arena
+        ratio = arena.bytes / arena.live_bound_bytes
         for isa in isas:
             try:
                 ran, answer = hashes(package, isa)

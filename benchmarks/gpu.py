@@ -35,6 +35,7 @@ from models import SUBJECTS, Feed, Subject, feed, find, photographs
 
 import edgec
 from edgec.errors import EdgecError
+from edgec.package.codec import encode
 from edgec.package.running import exam_program
 
 LIMIT = 1e-3
@@ -139,7 +140,7 @@ def examined(name: str, precision: str, package: edgec.Package, options: argpars
         problems += [text[:200] for text in (*core[:1], *synchronization[:1])]
     start, cached = starts(program, gpu, package.directory / "cache")
     speeds = latencies(program, {"gpu": gpu, "one": [], "all": ["--threads", str(os.cpu_count() or 1)]}, options.seconds)
-    facts = package.manifest["gpu"]
+    facts = encode(package.manifest.gpu)
     on_gpu = [call for call in facts["calls"] if call["on"] == "gpu"]
     products = [call for call in on_gpu if call["macs"]]
     because = Counter(call["because"] for call in facts["calls"] if call["on"] == "cpu")

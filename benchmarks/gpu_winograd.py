@@ -26,6 +26,7 @@ from models import SUBJECTS, Subject, feed, find, photographs
 import edgec
 from edgec.emit.gpu import kernels_float
 from edgec.emit.gpu.winograd import SquarePlan, plan_squares
+from edgec.package.codec import encode
 from edgec.package.running import exam_program
 
 NAMES = ("resnet8", "sed_unet", "superres", "ultraface", "squeezenet", "yolox_nano")
@@ -79,7 +80,8 @@ def profiled(package: edgec.Package, seconds: float) -> list[float]:
 
 
 def told(squares: edgec.Package, direct: edgec.Package, plans: Any, rounds: list[list[list[float]]]) -> None:
-    both = zip(squares.manifest["calls"], squares.manifest["gpu"]["calls"], direct.manifest["gpu"]["calls"], strict=True)
+    ours, theirs = encode(squares.manifest), encode(direct.manifest)
+    both = zip(ours["calls"], ours["gpu"]["calls"], theirs["gpu"]["calls"], strict=True)
     for index, (call, one, other) in enumerate(both):
         if one != other:
             plan = next(plans)

@@ -163,7 +163,7 @@ def measure(subject: Subject, precision: str, options: argparse.Namespace) -> Li
         session, theirs = reference(path, options)
         error, sqnr = compare([session.run(None, one) for one in feeds[:3]], answers)
         status = "ok" if precision == "int8" or error <= FP32_LIMIT else "INACCURATE"
-        return Line(subject.name, precision, status, error, sqnr, facts["weights_bytes"] / 1024, facts["arena_bytes"] / 1024, took,
+        return Line(subject.name, precision, status, error, sqnr, facts.weights_bytes / 1024, facts.arena_bytes / 1024, took,
                     speed["p50_us"], theirs(feeds[0]), speed["isa"])  # fmt: skip
     except EdgecError as problem:
         return Line(subject.name, precision, str(problem).replace("\n", " ")[:160])

@@ -37,7 +37,7 @@ class Reader:
     """The task's function in the package's library; adds up the time that it takes."""
 
     def __init__(self, package: Package, function: str) -> None:
-        name = package.manifest["name"]
+        name = package.manifest.name
         library = ctypes.CDLL(str(package.directory / "build" / f"lib{name}.so"))
         self.function = getattr(library, f"{name}_{function}")
         self.seconds, self.calls = 0.0, 0

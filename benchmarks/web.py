@@ -54,7 +54,7 @@ def compare(model: Path, folder: Path, scratch: Path, rounds: int, seconds: floa
         target: edgec.build(model, target=target, calib=scratch / "calib.npz", shape=shape, out=scratch / f"{model.stem}-{target}")
         for target in ("host", "wasm")
     }
-    native = [isa for isa in packages["host"].manifest["vocabularies"] if isa in ("sse41", "avx2", "neon", "dotprod")]
+    native = [isa for isa in packages["host"].manifest.vocabularies if isa in ("sse41", "avx2", "neon", "dotprod")]
     ways = [("wasm", "wasm128"), ("wasm", "portable"), *(("host", isa) for isa in native)]
     times: dict[tuple[str, str], list[dict[str, float]]] = {way: [] for way in ways}
     for _ in range(rounds):

@@ -116,7 +116,7 @@ def compare(folder: Path, stem: str, python: tuple[list[str], dict[str, str]], s
         sites[target] = scratch / f"site-{target}"
         platform = [f"--platform={tag}" for tag in wheel.stem.split("-")[4].split(".")]
         install(wheel, sites[target], "--only-binary=:all:", *platform)
-    module, method = packages["x86-64"].manifest["name"], settings["task"]
+    module, method = packages["x86-64"].manifest.name, settings["task"]
     found = {}
     for where, (words, environment), site, threads in (
         ("Python here", ([sys.executable], {}), "x86-64", 1),

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from edgec.config import BuildConfig
 from edgec.emit.apps.app import App, Picture, Task, refuse_sizes, tensors
 from edgec.ir.graph import Graph
+from edgec.package.manifest import Manifest
 from edgec.program.program import Port, Program
 from edgec.quant.preprocess import Preprocess
 from edgec.targets import Target
 
 
 def describe_app(
-    program: Program, target: Target, config: BuildConfig, files: Mapping[str, bytes], task: Task | None = None, labels: Sequence[str] = ()
+    program: Program, target: Target, config: BuildConfig, manifest: Manifest, task: Task | None = None, labels: Sequence[str] = ()
 ) -> App:
-    """The package `files`, made of a planned Program, as an application's developer sees it."""
+    """A package, made of a planned Program, as an application's developer sees it."""
     refuse_sizes(program, target.form or "an application")
-    manifest = json.loads(files["manifest.json"])
     return App(
         program.name,
         config.precision,
         tensors(program.inputs),
         tensors(program.outputs),
-        manifest["arena"]["bytes"],
-        manifest["arena"]["scratch_bytes_per_thread"],
-        manifest["weights"]["bytes"],
+        manifest.arena.bytes,
+        manifest.arena.scratch_bytes_per_thread,
+        manifest.weights.bytes,
         picture_of(program.inputs, config),
         task,
         tuple(labels),
-        manifest.get("gpu", {}).get("api", "") if manifest.get("gpu", {}).get("shaders") else "",
-        manifest.get("card", {}),
+        manifest.gpu.api if manifest.gpu and manifest.gpu.shaders else "",
+        manifest.card,
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from edgec.budget import Budget, parse_budget
 from edgec.errors import Problem, UsageError, did_you_mean
-from edgec.provenance.card import parse_card
+from edgec.package.card import parse_card
 from edgec.quant.options import OBSERVERS
 
 GPU = ("auto", "on", "off")

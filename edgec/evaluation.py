@@ -53,8 +53,8 @@ def open_evaluation(
 
 def kept_options(package: Package) -> dict[str, object]:
     """What of a package's build decides the meaning of a sample."""
-    options = package.manifest.get("options", {})
-    return {key: options.get(key) for key in ("shape", "preprocess", "fuse_preprocess")}
+    options = package.manifest.options
+    return {"shape": options.shape, "preprocess": options.preprocess, "fuse_preprocess": options.fuse_preprocess}
 
 
 def read_labels(labels: Labels, data: Data) -> np.ndarray:

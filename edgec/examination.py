@@ -26,7 +26,7 @@ def examine_everywhere(package: Package, tell: Callable[[str, int, int], None]) 
         except GateError as error:
             problems += [Problem(f"{place}: {error.summary}"), *error.problems]
     if problems:
-        raise GateError("the package does not compute what the model does", problems, where=package.manifest["name"])
+        raise GateError("the package does not compute what the model does", problems, where=package.manifest.name)
     tell("examining", len(places), len(places))
     return tuple(places)
 

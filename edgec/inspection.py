@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from edgec.config import BuildConfig
-from edgec.emit.manifest import describe
+from edgec.emit.manifest import calls_of, memory_of
 from edgec.errors import ModelError, Problem
 from edgec.frontend.outline import outline
 from edgec.ir.graph import Graph
@@ -17,6 +17,8 @@ from edgec.ir.types import Dim
 from edgec.lower import lower
 from edgec.lower.plan import plan
 from edgec.package import Package
+from edgec.package.codec import encode
+from edgec.package.parts import Call, Memory, Port
 from edgec.pipeline import Model, read_model
 from edgec.preparation import identifier
 from edgec.program.program import Kind, Program
@@ -83,22 +85,25 @@ def inspect_model(path: Path, config: BuildConfig) -> Inspection:
 
 def inspect_package(package: Package) -> Inspection:
     """What the manifest says."""
-    facts = package.manifest
-    ports = {which: [{key: item[key] for key in item if key != "identifier"} for item in facts[which]] for which in ("inputs", "outputs")}
+    found = package.manifest
     return Inspection(
-        facts["name"], "package", ports["inputs"], ports["outputs"], macs=facts["macs"], arena_bytes=facts["arena"]["bytes"],
-        weights_bytes=facts["weights"]["bytes"], layers=_layers(facts), notes=facts.get("notes", []),
+        found.name, "package", _ports(found.inputs), _ports(found.outputs), macs=found.macs, arena_bytes=found.arena.bytes,
+        weights_bytes=found.weights.bytes, layers=_layers(found.calls, found.memory), notes=list(found.notes),
     )  # fmt: skip
+
+
+def _ports(ports: Iterable[Port]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in encode(port).items() if key != "identifier"} for port in ports]
 
 
 def _of_model(loaded: Model, program: Program, unsupported: list[dict[str, str]]) -> Inspection:
     constants = loaded.graph.constants.values()
-    facts = describe(program)
+    layers = _layers(calls_of(program), memory_of(program))
     return Inspection(
         loaded.name, "model", _values(loaded.graph, loaded.graph.inputs), _values(loaded.graph, loaded.graph.outputs),
-        macs=facts["macs"], arena_bytes=program.arena_bytes + program.scratch_bytes,
+        macs=sum(layer.macs for layer in layers), arena_bytes=program.arena_bytes + program.scratch_bytes,
         weights_bytes=sum(array.nbytes for array in constants), parameters=sum(array.size for array in constants),
-        operators=dict(sorted(Counter(node.op for node in loaded.graph.nodes).items())), layers=_layers(facts),
+        operators=dict(sorted(Counter(node.op for node in loaded.graph.nodes).items())), layers=layers,
         unsupported=unsupported, kept_in_float=select(loaded.graph).refused, notes=list(loaded.notes),
     )  # fmt: skip
 
@@ -124,13 +129,11 @@ def _extent(dim: Dim) -> int | str:
     return dim if isinstance(dim, int) else str(dim)
 
 
-def _layers(facts: Mapping[str, Any]) -> list[Layer]:
-    """From the calls and the memory of a manifest."""
-    buffers = {item["name"]: item for item in facts["memory"]}
+def _layers(calls: Sequence[Call], memory: Iterable[Memory]) -> list[Layer]:
+    buffers = {item.name: item for item in memory}
 
-    def touched(call: Mapping[str, Any], constant: bool) -> int:
-        names = dict.fromkeys(call["reads"] + call["writes"])
-        return sum(buffers[name]["bytes"] for name in names if (buffers[name]["kind"] == Kind.CONSTANT.value) is constant)
+    def touched(call: Call, constant: bool) -> int:
+        names = dict.fromkeys(call.reads + call.writes)
+        return sum(buffers[name].bytes for name in names if (buffers[name].kind == Kind.CONSTANT.value) is constant)
 
-    calls = facts["calls"]
-    return [Layer(call["name"], tuple(call["nodes"]), call["macs"], touched(call, False), touched(call, True)) for call in calls]
+    return [Layer(call.name, call.nodes, call.macs, touched(call, False), touched(call, True)) for call in calls]

@@ -9,17 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from edgec.applications import check_pictures, describe_app
 from edgec.budget import check_tensors, spending
 from edgec.config import BuildConfig
-from edgec.emit import ExamData, add_facts, emit_exam, emit_sources, finish_manifest
+from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.emit.apps.app import App
 from edgec.emit.apps.cpp import cpp_files
-from edgec.emit.apps.forms import form_files
+from edgec.emit.apps.forms import add_form
 from edgec.emit.apps.single_file import single_files
-from edgec.emit.apps.tasks import task_facts, task_files
+from edgec.emit.apps.tasks import add_task
 from edgec.emit.apps.wheel import wheel_files
 from edgec.emit.gpu.choice import Choice
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
@@ -36,12 +35,15 @@ from edgec.lower.plan import plan
 from edgec.measurement import read_measurement
 from edgec.output import complete_directory, write_file
 from edgec.package import Package
+from edgec.package.card import card_of
+from edgec.package.draft import Draft
+from edgec.package.manifest import Origin, options_hash
+from edgec.package.parts import Options, QuantizedValue
 from edgec.passes import optimize
 from edgec.preparation import identifier, prepare
 from edgec.program.program import Program
 from edgec.program.text import dumps as dump_program
 from edgec.provenance.calibration import Witness
-from edgec.provenance.card import card_of
 from edgec.provenance.model_card import model_card
 from edgec.provenance.seal import seal
 from edgec.quant import Quantized, QuantizeOptions, Samples, quantize
@@ -89,21 +91,21 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
     with _stage(tell, "writing the exam"):
         exam = _exam(loaded, graph, program, config, choice.precision == "float16")
     with _stage(tell, "emitting"):
-        files = emit_sources(program, target, config.weights, choice=choice, parts=["task"] if task else [])
-        files |= emit_exam(program, target, exam)
+        origin = _origin(model, loaded, program, quantized, config)
+        draft = emit_sources(program, target, config.weights, origin, choice, parts=["task"] if task else [])
+        draft = draft.plus(emit_exam(program, target, exam))
         if target.gpu == "vulkan":
-            files |= spirv_file(files, compile_shaders(spirv_jobs(files)))
+            draft = draft.plus(spirv_file(draft, compile_shaders(spirv_jobs(draft))))
         if quantized is not None:
-            files |= {"model.int8.onnx": int8_model(quantized), "calibration.json": json_bytes(quantized.calibration)}
+            draft = draft.plus({"model.int8.onnx": int8_model(quantized), "calibration.json": json_bytes(quantized.calibration)})
         if task is not None:
-            files |= task_files(program, task, labels)
-        facts = _facts(model, loaded, program, quantized, config) | (task_facts(task, labels) if task is not None else {})
-        files["MODEL_CARD.md"] = model_card(add_facts(files, facts))
+            draft = add_task(draft, program, task, labels)
+        draft = draft.plus({"MODEL_CARD.md": model_card(draft.manifest)})
         if config.single_file:
-            files |= single_files(program.name, files)
+            draft = draft.plus(single_files(draft))
         if not program.sizes or target.form or config.wheel:
-            _add_interfaces(files, facts, describe_app(program, target, config, files, task, labels), target, exam, config)
-        finish_manifest(files, facts)
+            draft = _add_interfaces(draft, describe_app(program, target, config, draft.manifest, task, labels), target, exam, config)
+        files = draft.complete()
     with complete_directory(planned.out, files) as directory:
         if config.compile:
             with _stage(tell, "compiling"):
@@ -126,14 +128,13 @@ def _examined(directory: Path, out: Path, config: BuildConfig, tell: Progress) -
         raise failed(error, directory, out, keep=config.keep_failed) from error
 
 
-def _add_interfaces(files: dict[str, bytes], facts: dict[str, Any], app: App, target: Target, exam: ExamData, config: BuildConfig) -> None:
-    """What applications take beside the C package: each form sees the files of those before it."""
-    files |= cpp_files(app, files)
-    if target.form:
-        files |= form_files(target.form, app, files)
-    if config.wheel:
-        files |= wheel_files(app, exam, facts, files)
-        facts |= {"made": wheel_paths(target, files)}
+def _add_interfaces(draft: Draft, app: App, target: Target, exam: ExamData, config: BuildConfig) -> Draft:
+    """With what applications take beside the C package: each form sees the files of those before it."""
+    draft = add_form(target.form, app, draft.plus(cpp_files(app, draft.manifest.vocabularies)))
+    if not config.wheel:
+        return draft
+    draft = draft.plus(wheel_files(app, exam, draft))
+    return draft.plus({}, replace(draft.manifest, made=wheel_paths(target, draft.files)))
 
 
 def read_model(model: Path, config: BuildConfig) -> Model:
@@ -225,43 +226,43 @@ def _exam(loaded: Model, graph: Graph, program: Program, config: BuildConfig, gp
         )  # fmt: skip
 
 
-def _facts(path: Path, loaded: Model, program: Program, quantized: Quantized | None, config: BuildConfig) -> dict[str, Any]:
+def _origin(path: Path, loaded: Model, program: Program, quantized: Quantized | None, config: BuildConfig) -> Origin:
     """What the manifest says of where the package came from."""
     kept = [port.name for port in (*program.inputs, *program.outputs) if config.io != "model" and port.dtype.value != config.io]
     notes = [*loaded.notes, *(f"{name} stays as the model has it: nothing quantizes it (--io {config.io})" for name in kept)]
     options = _options(config)
-    return {
-        "precision": config.precision,
-        "notes": notes + (quantized.report.notes if quantized else []),
-        "card": card_of(loaded.origin, config.card),
-        "model_sha256": _sha256(path),
-        "network_sha256": fingerprint(loaded.original),
-        "calibration_sha256": quantized.calibration.get("samples_sha256") if quantized else None,
-        "options_sha256": hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest(),
-        "options": options,
-        "versions": {"edgec": __version__, "onnx": version("onnx"), "onnxruntime": version("onnxruntime"), "numpy": version("numpy")},
-        "quantization": [] if quantized is None else quantized.report.layers,
-        "sqnr_db": {} if quantized is None else quantized.report.outputs,
-    }
+    return Origin(
+        precision=config.precision,
+        notes=(*notes, *(quantized.report.notes if quantized else [])),
+        card=card_of(loaded.origin, config.card),
+        model_sha256=_sha256(path),
+        network_sha256=fingerprint(loaded.original),
+        calibration_sha256=quantized.calibration.get("samples_sha256") if quantized else None,
+        options_sha256=options_hash(options),
+        options=options,
+        versions={"edgec": __version__, "onnx": version("onnx"), "onnxruntime": version("onnxruntime"), "numpy": version("numpy")},
+        quantization=tuple(QuantizedValue(**layer) for layer in quantized.report.layers) if quantized else (),
+        sqnr_db=quantized.report.outputs if quantized else {},
+    )
 
 
-def _options(config: BuildConfig) -> dict[str, Any]:
+def _options(config: BuildConfig) -> Options:
     """What was chosen, without places on the disk of whoever built."""
-    return {
-        "observer": config.observer,
-        "exclude": list(config.exclude),
-        "io": config.io,
-        "io_layout": config.io_layout,
-        "weights": config.weights,
-        "gpu": config.gpu if isinstance(config.gpu, str) else "measured",
-        "gpu_precision": config.gpu_precision,
-        "task": config.task,
-        "shape": {name: list(extents) for name, extents in config.shape.items()},
-        "fuse_preprocess": config.fuse_preprocess,
-        "preprocess": dict(config.preprocess),
-        "samples": config.samples,
-        "seed": config.seed,
-    }
+    return Options(
+        observer=config.observer,
+        exclude=tuple(config.exclude),
+        io=config.io,
+        io_layout=config.io_layout,
+        weights=config.weights,
+        gpu=config.gpu if isinstance(config.gpu, str) else "measured",
+        gpu_precision=config.gpu_precision,
+        task=config.task,
+        shape={name: tuple(extents) for name, extents in config.shape.items()},
+        fuse_preprocess=config.fuse_preprocess,
+        preprocess=config.preprocess,
+        samples=config.samples,
+        seed=config.seed,
+    )
 
 
 def _dump(folder: Path | None, stage: str, graph: Graph) -> None:

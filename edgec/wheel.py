@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from edgec.errors import ToolchainError, UsageError
+from edgec.package.manifest import read_manifest
 from edgec.targets import EVERYWHERE, Target
 from edgec.toolchain.archive import archived
 from edgec.toolchain.elf import Demands, demands
@@ -50,10 +50,10 @@ def _compiler(target: Target, cc: str | None) -> str | None:
     return cc if len(wheel_abis(target)) == 1 else None
 
 
-def wheel_paths(target: Target, files: Iterable[str]) -> list[str]:
+def wheel_paths(target: Target, files: Iterable[str]) -> tuple[str, ...]:
     """Where make_wheels puts them, given the paths of a package's files."""
     name = _distribution(files)
-    return [f"dist/{name}-py3-none-{platform_tag(abi)}.whl" for abi in wheel_abis(target)]
+    return tuple(f"dist/{name}-py3-none-{platform_tag(abi)}.whl" for abi in wheel_abis(target))
 
 
 def platform_tag(abi: str) -> str:
@@ -66,7 +66,7 @@ def make_wheels(directory: Path, target: Target, files: Mapping[str, bytes], cc:
 
     ToolchainError where a processor has no compiler, or in the compiler's own words.
     """
-    name = json.loads(files["manifest.json"])["name"]
+    name = read_manifest(directory)[0].name
     parts = {path.removeprefix("python/"): content for path, content in files.items() if path.startswith("python/") and path.count("/") > 1}
     sources = sorted(path for path in files if path.startswith("python/") and path.count("/") == 1 and path.endswith(".c"))
     (module,) = {path.partition("/")[0] for path in parts if path.endswith("/__init__.py")}

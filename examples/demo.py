@@ -38,7 +38,7 @@ def build(precision: str, console: Console) -> Result:
 
 def row(precision: str, result: Result) -> tuple[object, ...]:
     facts, scores = result.package.manifest, result.scores
-    sizes = (f"{facts['weights']['bytes'] / 1024:.1f} KiB", f"{facts['arena']['bytes'] / 1024:.1f} KiB")
+    sizes = (f"{facts.weights.bytes / 1024:.1f} KiB", f"{facts.arena.bytes / 1024:.1f} KiB")
     return (
         f"edgec {precision}",
         f"{scores.accuracy['package'][0]:.2%}",

@@ -53,14 +53,14 @@ def _dry_run(plan: Plan, found: Inspection, console: Console) -> None:
 
 def _facts(package: Package) -> dict[str, object]:
     manifest = package.manifest
-    wheels = [str(package.directory / path) for path in manifest.get("made", ()) if path.endswith(".whl")]
+    wheels = [str(package.directory / path) for path in manifest.made or () if path.endswith(".whl")]
     return {
         "package": str(package.directory),
-        "target": manifest["target"],
-        "precision": manifest["precision"],
-        "arena_bytes": manifest["arena"]["bytes"],
-        "weights_bytes": manifest["weights"]["bytes"],
-        "macs": manifest["macs"],
+        "target": manifest.target,
+        "precision": manifest.precision,
+        "arena_bytes": manifest.arena.bytes,
+        "weights_bytes": manifest.weights.bytes,
+        "macs": manifest.macs,
         "exam": "passed" if package.examined else "not run here",
         "examined": [place for place in package.examined if place != GPU],
         **({"exam_gpu": "passed" if GPU in package.examined else "not run here"} if package.has_gpu else {}),

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any
 
 from edgec.devices.binary import made_for
-from edgec.devices.manifest import Manifest
 from edgec.errors import DeviceError, Problem, UsageError
+from edgec.package.manifest import Manifest, read_manifest
+from edgec.package.summary import summarize
+from edgec.package.words import BYTES, MANIFEST
 from edgec.results import PackageFacts
 from edgec.targets import EVERYWHERE, load_target
 
@@ -42,7 +43,7 @@ class Parcel:
     vocabularies: tuple[str, ...]
     inputs_bytes: int
     outputs_bytes: int
-    manifest: Mapping[str, Any]
+    manifest: Manifest
 
     @cached_property
     def listing(self) -> bytes:
@@ -58,10 +59,8 @@ class Parcel:
     @property
     def gpu_calls(self) -> frozenset[int]:
         """Calls that go to a GPU where the board has one."""
-        gpu = self.manifest.get("gpu")
-        rows = gpu.get("calls") if isinstance(gpu, dict) else None
-        calls = rows if isinstance(rows, list) else []
-        return frozenset(index for index, row in enumerate(calls) if isinstance(row, dict) and row.get("on") == "gpu")
+        gpu = self.manifest.gpu
+        return frozenset(index for index, call in enumerate(gpu.calls if gpu else ()) if call.on == "gpu")
 
     @property
     def bytes(self) -> int:
@@ -74,8 +73,7 @@ class Parcel:
 
 def open_parcel(directory: Path) -> Parcel:
     """The parcel of a compiled package. UsageError: not a package, or one that lies; DeviceError: no program to run on a board."""
-    text = _read(directory, "manifest.json", "not an edgec package", "give the directory that edgec build wrote")
-    manifest = Manifest.parse(text, str(directory))
+    manifest, text = read_manifest(directory)
     name = manifest.name
     if name in _TAKEN:
         raise UsageError(f"a package on a board cannot be called {name!r}", where=str(directory), hint="build it with another --name")
@@ -87,11 +85,11 @@ def open_parcel(directory: Path) -> Parcel:
     if not (directory / program).is_file():
         hint = "build it without --no-compile, or run `make` in it, where the target can be linked"
         raise DeviceError("the package has no exam program", where=str(directory), hint=hint)
-    paths = ["manifest.json", program, *_beside(directory, name, manifest.weights_form)]
-    files = {path: text if path == "manifest.json" else _read(directory, path, "not a whole package") for path in paths}
+    paths = [MANIFEST, program, *_beside(directory, name, manifest.weights.form)]
+    files = {path: text if path == MANIFEST else _read(directory, path, "not a whole package") for path in paths}
     arch, system = _machine(directory, manifest, files[program])
-    inputs, outputs = (sum(prod(shape) * size for shape, size in ports) for ports in (manifest.inputs, manifest.outputs))
-    return Parcel(manifest.facts, files, program, arch, system, _vocabularies(manifest, arch), inputs, outputs, manifest.raw)
+    inputs, outputs = (sum(prod(port.shape) * BYTES[port.dtype] for port in ports) for ports in (manifest.inputs, manifest.outputs))
+    return Parcel(summarize(manifest, text), files, program, arch, system, _vocabularies(manifest, arch), inputs, outputs, manifest)
 
 
 def _beside(directory: Path, name: str, form: str) -> Iterable[str]:
@@ -118,7 +116,7 @@ def _read(directory: Path, path: str, what: str, hint: str = "build it again") -
 
 def _machine(directory: Path, manifest: Manifest, program: bytes) -> tuple[str, str]:
     """(architecture, system) that the exam program needs; DeviceError when its first bytes contradict the manifest."""
-    target = load_target(manifest.facts.target)
+    target = load_target(manifest.target)
     system, arch = made_for(program)
     wanted_arch = manifest.arch if manifest.arch not in EVERYWHERE else arch
     wanted_system = _family(target.os) if target.os != "any" else system

@@ -2,7 +2,6 @@
 
 from edgec.emit.constants import layout_constants
 from edgec.emit.exam import ExamData, emit_exam
-from edgec.emit.manifest import add_facts, finish_manifest
 from edgec.emit.package import ABI_VERSION, INT8_CONTRACT, emit_sources
 
-__all__ = ["ABI_VERSION", "INT8_CONTRACT", "ExamData", "add_facts", "emit_exam", "emit_sources", "finish_manifest", "layout_constants"]
+__all__ = ["ABI_VERSION", "INT8_CONTRACT", "ExamData", "emit_exam", "emit_sources", "layout_constants"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 from edgec.emit.addresses import port_field
 from edgec.emit.apps.names import comment
@@ -15,10 +15,13 @@ from edgec.emit.gpu.host import GPU_STATUSES, GpuPlan, describe_gpu, gpu_context
 from edgec.emit.gpu.metal import metal_files
 from edgec.emit.gpu.vulkan import vulkan_files, vulkan_variants
 from edgec.emit.kernels import has_wide_loops, render_kernel_header, render_kernels
-from edgec.emit.manifest import SCHEMA_VERSION, describe, finish_manifest, sha256, to_json
+from edgec.emit.manifest import BY_HAND, calls_of, memory_of, ports_of, sizes_of
 from edgec.emit.render_c import Scope, render
 from edgec.emit.text import render_template, runtime
 from edgec.errors import Problem, UsageError, did_you_mean
+from edgec.package.draft import Draft
+from edgec.package.manifest import Manifest, Origin, sha256
+from edgec.package.parts import Arena, Gpu, Weights
 from edgec.program.expr import bound, product
 from edgec.program.program import Port, Program, TemplateCall
 from edgec.targets import Target
@@ -52,15 +55,14 @@ def emit_sources(
     program: Program,
     target: Target,
     weights: str = "incbin",
-    facts: Mapping[str, Any] | None = None,
+    origin: Origin = BY_HAND,
     choice: Choice = EVERYTHING,
     parts: Sequence[str] = (),
-) -> dict[str, bytes]:
-    """Path -> content of the package's files, without the exam; `program` must be planned.
+) -> Draft:
+    """The package's files without the exam, and its manifest; `program` must be planned.
 
     Vulkan's are without src/NAME_shaders.c: their SPIR-V is compiled by a program (gpu.vulkan.spirv_jobs, spirv_file).
     weights: how they are linked: "incbin" (assembler), "c" (string literals) or "bin" (not at all: set_weights).
-    facts: more entries of the manifest (options, hashes of the model and the calibration).
     choice: what goes to the GPU of a target that has one.
     parts: sources src/NAME_PART.c that are added later and belong to the library.
     """
@@ -92,9 +94,8 @@ def emit_sources(
     }
     if plan is not None:
         files |= _gpu_files(program.name, plan, context)
-    files["manifest.json"] = to_json(_manifest(program, target, weights, blob) | _gpu_facts(plan))
-    finish_manifest(files, facts)
-    return files
+    manifest = _manifest(program, target, Weights(weights, len(blob), sha256(blob)), origin)
+    return Draft(files, replace(manifest, gpu=_gpu_facts(plan)))
 
 
 def _gpu_files(name: str, plan: GpuPlan, context: Mapping[str, object]) -> dict[str, bytes]:
@@ -102,10 +103,10 @@ def _gpu_files(name: str, plan: GpuPlan, context: Mapping[str, object]) -> dict[
     return files | (vulkan_files if plan.api == "vulkan" else metal_files)(name, plan, context)
 
 
-def _gpu_facts(plan: GpuPlan | None) -> dict[str, Any]:
+def _gpu_facts(plan: GpuPlan | None) -> Gpu | None:
     if plan is None:
-        return {}
-    return {"gpu": describe_gpu(plan) | ({"glsl": vulkan_variants(plan)} if plan.api == "vulkan" else {})}
+        return None
+    return replace(describe_gpu(plan), glsl=vulkan_variants(plan) if plan.api == "vulkan" else None)
 
 
 def _check(program: Program, weights: str) -> None:
@@ -122,29 +123,29 @@ def _check(program: Program, weights: str) -> None:
         raise ValueError("a Program without calls computes nothing")
 
 
-def _manifest(program: Program, target: Target, weights: str, blob: bytes) -> dict[str, Any]:
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "name": program.name,
-        "target": target.name,
-        "arch": target.arch,
-        "vocabularies": list(target.vocabularies),
-        "abi_version": ABI_VERSION,
-        "int8_contract": INT8_CONTRACT,
-        "edgec_version": __version__,
-        "arena_bytes": _tensor_bytes(program) + _scratch_bytes(program),
-        "weights_bytes": len(blob),
-        "weights": {"form": weights, "bytes": len(blob), "sha256": sha256(blob)},
-        "arena": {
-            "bytes": _tensor_bytes(program) + _scratch_bytes(program),
-            "tensor_bytes": _tensor_bytes(program),
-            "scratch_bytes_per_thread": _scratch_bytes(program),
-            "live_bound_bytes": program.live_bound_bytes,
-            "alignment": ALIGNMENT,
-        },
-        "stack_bytes": STACK_BYTES,
-        **describe(program),
-    }
+def _manifest(program: Program, target: Target, weights: Weights, origin: Origin) -> Manifest:
+    tensors, scratch = _tensor_bytes(program), _scratch_bytes(program)
+    return Manifest(
+        name=program.name,
+        target=target.name,
+        arch=target.arch,
+        vocabularies=tuple(target.vocabularies),
+        abi_version=ABI_VERSION,
+        int8_contract=INT8_CONTRACT,
+        edgec_version=__version__,
+        arena_bytes=tensors + scratch,
+        weights_bytes=weights.bytes,
+        weights=weights,
+        arena=Arena(tensors + scratch, tensors, scratch, program.live_bound_bytes, ALIGNMENT),
+        stack_bytes=STACK_BYTES,
+        inputs=ports_of(program.inputs),
+        outputs=ports_of(program.outputs),
+        sizes=sizes_of(program),
+        macs=sum(call.call.macs for call in program.calls),
+        calls=calls_of(program),
+        memory=memory_of(program),
+        **vars(origin),
+    )
 
 
 def _tensor_bytes(program: Program) -> int:

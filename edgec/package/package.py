@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from edgec.errors import DeviceError, GateError, Problem, UsageError, did_you_mean
+from edgec.package.manifest import Manifest, read_manifest
 from edgec.package.runner import Runner, Tensor, tensors_of
 from edgec.package.running import Session, exam_program, run
 from edgec.targets import Target, load_target
@@ -31,15 +32,9 @@ class Package:
         object.__setattr__(self, "directory", Path(self.directory))
 
     @property
-    def manifest(self) -> dict[str, Any]:
-        path = self.directory / "manifest.json"
-        try:
-            facts = dict(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            facts = {}
-        if "edgec_version" not in facts:
-            raise UsageError("not an edgec package", where=str(self.directory), hint="give the directory that edgec build wrote")
-        return facts
+    def manifest(self) -> Manifest:
+        """As it is now. UsageError: no package, or a manifest that lies."""
+        return read_manifest(self.directory)[0]
 
     @property
     def notes(self) -> list[str]:
@@ -48,19 +43,19 @@ class Package:
             made = (self.directory / "build" / "android" / "README.txt").read_text(encoding="utf-8").splitlines()[1:]
         except OSError:
             made = []
-        return [*self.manifest["notes"], *(line for line in made if not (self.directory / line).exists())]
+        return [*self.manifest.notes, *(line for line in made if not (self.directory / line).exists())]
 
     @property
     def target(self) -> Target:
-        return load_target(self.manifest["target"])
+        return load_target(self.manifest.target)
 
     @property
     def inputs(self) -> list[Tensor]:
-        return tensors_of(self.manifest, "inputs")
+        return tensors_of(self.manifest.inputs, self.manifest.options)
 
     @property
     def outputs(self) -> list[Tensor]:
-        return tensors_of(self.manifest, "outputs")
+        return tensors_of(self.manifest.outputs, self.manifest.options)
 
     @property
     def can_run(self) -> bool:
@@ -74,7 +69,8 @@ class Package:
     @property
     def has_gpu(self) -> bool:
         """Whether some of the package's calls can run on a GPU."""
-        return bool(self.manifest.get("gpu", {}).get("shaders"))
+        gpu = self.manifest.gpu
+        return gpu is not None and gpu.shaders > 0
 
     def finds_gpu(self) -> bool:
         """Whether the package's exam program can start and finds a GPU here (a driver in software is one too)."""
@@ -89,7 +85,7 @@ class Package:
         if done.status != 0:
             problems = [Problem(line) for line in done.errors.splitlines()[-8:]]
             raise GateError(f"the exam program does not start: status {done.status}", problems, where=str(self.directory))
-        known = self.manifest["vocabularies"]
+        known = self.manifest.vocabularies
         return [word for word in done.output.decode("ascii", errors="replace").split() if word in known]
 
     def examine(self, *, isa: str | None = None, threads: int = 1, gpu: bool = False) -> dict[str, Any]:
@@ -126,7 +122,7 @@ class Package:
         gpu: calls that go to the GPU together are timed together, as the first of them.
         """
         times = self._ask("profile", ["--profile", _seconds(seconds)], isa, threads, gpu)["calls_us"]
-        return [(call["name"], tuple(call["nodes"]), us) for call, us in zip(self.manifest["calls"], times, strict=True)]
+        return [(call.name, call.nodes, us) for call, us in zip(self.manifest.calls, times, strict=True)]
 
     def load(self, *, isa: str | None = None, threads: int = 1, gpu: bool = False) -> Runner:
         """A callable over numpy arrays, which keeps one process of the exam program open until it is closed or forgotten."""
@@ -142,7 +138,7 @@ class Package:
 
     def _choices(self, isa: str | None, threads: int, gpu: bool) -> list[str]:
         """Arguments of the exam program; UsageError for what this package cannot do on any machine."""
-        known = self.manifest["vocabularies"]
+        known = self.manifest.vocabularies
         if isa is not None and isa not in known:
             raise UsageError(f"no vocabulary {isa!r} in this package", where=str(self.directory), hint=did_you_mean(isa, known))
         if not 1 <= threads <= MOST_THREADS:
@@ -152,8 +148,8 @@ class Package:
         return ["--threads", str(threads), *(["--isa", isa] if isa else []), *(["--gpu"] if gpu else [])]
 
 
-def _gpu_hint(facts: Mapping[str, Any]) -> str:
-    return "manifest.json says why, call by call" if "gpu" in facts else "build it for a target with a GPU, see `edgec targets`"
+def _gpu_hint(manifest: Manifest) -> str:
+    return "manifest.json says why, call by call" if manifest.gpu else "build it for a target with a GPU, see `edgec targets`"
 
 
 def _seconds(seconds: float) -> str:

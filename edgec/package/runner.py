@@ -12,6 +12,7 @@ import numpy as np
 
 from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.interface import Face
+from edgec.package.parts import Options, Port
 from edgec.package.running import Session
 
 
@@ -83,11 +84,11 @@ def fitting(tensors: Sequence[Tensor], given: Mapping[str, np.ndarray]) -> list[
     return [np.asarray(arrays[name], order="C") for name in names]
 
 
-def tensors_of(facts: Mapping[str, Any], which: str) -> list[Tensor]:
-    channels_last = facts.get("options", {}).get("io_layout") == "nhwc"
+def tensors_of(ports: Sequence[Port], options: Options) -> list[Tensor]:
+    """How callers see a package's inputs or outputs."""
     found = []
-    for item in facts[which]:
-        kind = np.dtype(item["dtype"])
-        face = Face(item["name"], kind, item.get("scale"), item.get("zero_point", 0), channels_last)
-        found.append(Tensor(item["name"], kind, tuple(item["shape"]), face))
+    for port in ports:
+        kind = np.dtype(port.dtype)
+        face = Face(port.name, kind, port.scale, port.zero_point or 0, options.io_layout == "nhwc")
+        found.append(Tensor(port.name, kind, tuple(port.shape), face))
     return found

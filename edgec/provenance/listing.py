@@ -11,13 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgec.errors import Problem
+from edgec.package.codec import encode
+from edgec.package.manifest import SCHEMA_VERSION, Version
+from edgec.package.parts import File
+from edgec.package.words import BUILD, MANIFEST
+from edgec.package.words import Path as FilePath
 
-MANIFEST = "manifest.json"
-BUILD = "build.json"
-SCHEMA_VERSION = 1
 _CHUNK = 1 << 20
 
-Row = Mapping[str, int | str]
+
+@dataclass(frozen=True)
+class Listing:
+    """build.json."""
+
+    schema_version: Version
+    files: Mapping[FilePath, File]
 
 
 @dataclass(frozen=True)
@@ -56,17 +64,17 @@ def sha256_of(place: Path) -> str:
 def list_build(folder: Path, emitted: Iterable[str]) -> bytes:
     """build.json of a package that was just compiled: every file in it that was not emitted."""
     known = {MANIFEST, BUILD, *emitted}
-    made = {found.path: {"bytes": found.bytes, "sha256": sha256_of(found.place)} for found in walk(folder) if found.path not in known}
-    return (json.dumps({"schema_version": SCHEMA_VERSION, "files": made}, indent=1) + "\n").encode()
+    made = {found.path: File(found.bytes, sha256_of(found.place)) for found in walk(folder) if found.path not in known}
+    return (json.dumps(encode(Listing(SCHEMA_VERSION, made)), indent=1) + "\n").encode()
 
 
-def compared(found: Found, row: Row) -> Problem | None:
+def compared(found: Found, row: File) -> Problem | None:
     """What is wrong with a file that a list has."""
     if found.kind != "file":
         return Problem("is a link" if found.kind == "link" else "is no regular file", found.path)
-    if found.bytes != row["bytes"]:
-        return Problem(f"has {found.bytes} bytes, must have {row['bytes']}", found.path)
+    if found.bytes != row.bytes:
+        return Problem(f"has {found.bytes} bytes, must have {row.bytes}", found.path)
     try:
-        return None if sha256_of(found.place) == row["sha256"] else Problem("was changed", found.path)
+        return None if sha256_of(found.place) == row.sha256 else Problem("was changed", found.path)
     except OSError as error:
         return Problem(f"cannot read: {error.strerror}", found.path)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from edgec.provenance.card import FIELDS, OF_THE_FILE, printable
+from edgec.package.card import FIELDS, OF_THE_FILE, printable
+from edgec.package.manifest import Manifest
+from edgec.package.parts import Port
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>()#!|~&$@])")
 NO_LICENSE = "The model file names no license, and `[card]` of edgec.toml did not either: ask the model's author before passing it on."
 AROUND = "What is said here is the model's. The sources around it were written by edgec and are their user's, without conditions."
 
 
-def model_card(facts: Mapping[str, Any]) -> bytes:
+def model_card(manifest: Manifest) -> bytes:
     """The page for a manifest that holds everything but its list of files. Equal facts give equal bytes."""
-    card: Mapping[str, str] = facts["card"]
-    lines = [f"# {plain(card.get('title') or facts['name'])}", ""]
+    card = manifest.card
+    lines = [f"# {plain(card.get('title') or manifest.name)}", ""]
     lines += [plain(card["description"]), ""] if "description" in card else []
     shown = [key for key in (*FIELDS, *OF_THE_FILE) if key in card and key not in ("title", "description")]
     titles = FIELDS | OF_THE_FILE
@@ -24,10 +25,10 @@ def model_card(facts: Mapping[str, Any]) -> bytes:
     lines += [] if "license" in card else [NO_LICENSE, ""]
     lines += [AROUND, ""]
     lines += ["## Tensors", ""]
-    ports = [(kind, port) for kind in ("input", "output") for port in facts[f"{kind}s"]]
+    ports = [(kind, port) for kind, found in (("input", manifest.inputs), ("output", manifest.outputs)) for port in found]
     lines += table(("", "name", "type", "shape", "codes"), [(kind, *_port(port)) for kind, port in ports])
-    lines += ["## The package", "", *table(("", ""), list(_package(facts))), *_accuracy(facts)]
-    lines += ["## Where it comes from", "", *table(("", "sha256"), list(_origin(facts)))]
+    lines += ["## The package", "", *table(("", ""), list(_package(manifest))), *_accuracy(manifest)]
+    lines += ["## Where it comes from", "", *table(("", "sha256"), list(_origin(manifest)))]
     lines += ["`edgec verify` checks the package against `manifest.json`, which has the sha256 of every file."]
     return ("\n".join(lines) + "\n").encode()
 
@@ -43,41 +44,40 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     return [*(f"| {' | '.join(map(str, row))} |" for row in cells), ""]
 
 
-def _port(port: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    shape = " x ".join(map(str, port.get("symbolic_shape", port["shape"]))) or "scalar"
-    codes = f"(q - {port['zero_point']}) * {port['scale']!r}" if "scale" in port else ""
-    return plain(port["name"]), port["dtype"], plain(shape), plain(codes)
+def _port(port: Port) -> tuple[str, str, str, str]:
+    shape = " x ".join(map(str, port.symbolic_shape or port.shape)) or "scalar"
+    codes = f"(q - {port.zero_point}) * {port.scale!r}" if port.scale is not None else ""
+    return plain(port.name), port.dtype, plain(shape), plain(codes)
 
 
-def _package(facts: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    yield "Target", plain(facts["target"])
-    yield "Precision", plain(facts["precision"])
-    yield "Instruction sets", plain(", ".join(facts["vocabularies"]))
-    yield "Working memory", f"{facts['arena']['bytes']:,} bytes"
-    yield "Weights", f"{facts['weights']['bytes']:,} bytes"
-    yield "Multiply-accumulates of a run", f"{facts['macs']:,}"
-    if "task" in facts:
-        task = facts["task"]
-        yield "Task", plain(task.get("kind", "") if isinstance(task, Mapping) else task)
+def _package(manifest: Manifest) -> Iterable[tuple[str, str]]:
+    yield "Target", plain(manifest.target)
+    yield "Precision", plain(manifest.precision)
+    yield "Instruction sets", plain(", ".join(manifest.vocabularies))
+    yield "Working memory", f"{manifest.arena.bytes:,} bytes"
+    yield "Weights", f"{manifest.weights.bytes:,} bytes"
+    yield "Multiply-accumulates of a run", f"{manifest.macs:,}"
+    if manifest.task is not None:
+        yield "Task", plain(manifest.task.kind)
 
 
-def _accuracy(facts: Mapping[str, Any]) -> list[str]:
+def _accuracy(manifest: Manifest) -> list[str]:
     """What quantization did to the answers, as it was measured during the build."""
-    if not facts.get("sqnr_db"):
+    if not manifest.sqnr_db:
         return []
-    rows = [(plain(name), f"{ratio:.2f} dB") for name, ratio in facts["sqnr_db"].items()]
+    rows = [(plain(name), f"{ratio:.2f} dB") for name, ratio in manifest.sqnr_db.items()]
     words = "Signal-to-noise ratio of the quantized answers against the float model's, over samples of the calibration set:"
     return [words, "", *table(("output", "ratio"), rows)]
 
 
-def _origin(facts: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    names = {
-        "model_sha256": "model file",
-        "network_sha256": "operators and weights",
-        "calibration_sha256": "calibration samples",
-        "options_sha256": "options of the build",
+def _origin(manifest: Manifest) -> Iterable[tuple[str, str]]:
+    hashes = {
+        "model file": manifest.model_sha256,
+        "operators and weights": manifest.network_sha256,
+        "calibration samples": manifest.calibration_sha256,
+        "options of the build": manifest.options_sha256,
     }
-    for key, name in names.items():
-        yield name, f"`{facts[key]}`" if facts[key] else "none"
-    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    for name, value in hashes.items():
+        yield name, f"`{value}`" if value else "none"
+    versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     yield "made by", plain(versions)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from edgec.package.words import BUILD, MANIFEST
 from edgec.provenance.keys import read_private_key
-from edgec.provenance.listing import BUILD, MANIFEST, list_build
+from edgec.provenance.listing import list_build
 from edgec.provenance.signature import FILE, sign
 
 

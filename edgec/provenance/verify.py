@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from edgec.devices.manifest import Manifest
 from edgec.errors import GateError, Problem, UsageError
+from edgec.package.codec import decode
+from edgec.package.manifest import LARGEST, Manifest, load_json, scan
+from edgec.package.parts import File
+from edgec.package.words import BUILD, MANIFEST
 from edgec.provenance import signature
-from edgec.provenance.card import FIELDS, MOST, OF_THE_FILE, printable
 from edgec.provenance.keys import fingerprint, public_line, read_public_key
-from edgec.provenance.listing import BUILD, MANIFEST, SCHEMA_VERSION, Found, Row, compared, walk
+from edgec.provenance.listing import Found, Listing, compared, walk
 
-LARGEST = 1 << 26  # bytes of a manifest
 SHOWN = 100  # problems that are told
-_PART = re.compile(r"(?!\.{1,2}(?:/|$))[A-Za-z0-9_.+@-]{1,200}")
-_HASH = re.compile(r"[0-9a-f]{64}")
-_HASHES = ("model_sha256", "network_sha256", "options_sha256", "calibration_sha256")
 
 
 @dataclass(frozen=True)
@@ -53,11 +48,10 @@ def verify_package(package: Path, key: Path | None = None) -> Verified:
         raise UsageError("not an edgec package", where=str(package), hint="give the directory that edgec build wrote")
     problems: list[Problem] = []
     texts = {name: text for name in (MANIFEST, BUILD, signature.FILE) if (text := _text(found, name, problems)) is not None}
-    manifest = _manifest(texts.get(MANIFEST, b"{}"), problems)
-    taken: set[str] = set()
-    listed = _rows(manifest.get("files"), MANIFEST, taken, problems)
-    made = _rows(_build(texts[BUILD], problems), BUILD, taken, problems) if BUILD in texts else {}
-    problems += _unlike(found, listed, made)
+    manifest = _manifest(texts.get(MANIFEST, b""), problems)
+    listed = (manifest.files if manifest else None) or {}
+    made = _build(texts[BUILD], problems) if BUILD in texts else {}
+    problems += [*_twice(listed, made), *_unlike(found, listed, made)]
     signed = signature.read_signature(texts[signature.FILE], problems) if signature.FILE in texts else None
     if signed is not None:
         problems += _uncovered(signed.signed, texts)
@@ -65,13 +59,13 @@ def verify_package(package: Path, key: Path | None = None) -> Verified:
         problems.append(Problem("the package is not signed", signature.FILE, "build it with --sign"))
     if wanted is not None and signed is not None and public_line(signed.key) != public_line(wanted):
         problems.append(Problem(f"signed by another key: {signed.signer}, must be {fingerprint(wanted)}", signature.FILE))
-    if problems:
+    if manifest is None or problems:
         more = [Problem(f"and {len(problems) - SHOWN} more")] if len(problems) > SHOWN else []
         summary = f"the package is not what edgec built: {len(problems)} problem{'s' if len(problems) > 1 else ''}"
         raise GateError(summary, [*problems[:SHOWN], *more], where=str(package), hint="do not use it; get or build it again")
     digest = hashlib.sha256(texts[MANIFEST]).hexdigest()
     signer, line = (signed.signer, public_line(signed.key)) if signed else ("", "")
-    return Verified(package, str(manifest["name"]), digest, len(listed), len(made), signer, line, wanted is not None)
+    return Verified(package, manifest.name, digest, len(listed), len(made), signer, line, wanted is not None)
 
 
 def _text(found: Mapping[str, Found], name: str, problems: list[Problem]) -> bytes | None:
@@ -89,89 +83,30 @@ def _text(found: Mapping[str, Found], name: str, problems: list[Problem]) -> byt
         return None
 
 
-def _manifest(text: bytes, problems: list[Problem]) -> dict[str, Any]:
-    """What the manifest says; its parts that nothing else checks are checked here."""
-    manifest = _json(text, MANIFEST, problems)
-    if not manifest:
-        return {}
-    try:
-        Manifest.parse(text, MANIFEST)
-    except UsageError as error:
-        problems += [Problem(item.what, f"{MANIFEST} {item.where}", item.hint) for item in error.problems or (Problem(error.summary),)]
-    for key in _HASHES:
-        value = manifest.get(key)
-        if not (value is None and key == "calibration_sha256") and not (isinstance(value, str) and _HASH.fullmatch(value)):
-            problems.append(Problem("must be a sha256", f"{MANIFEST} {key}"))
-    card = manifest.get("card")
-    if not isinstance(card, dict) or not all(map(_is_field, card.items())):
-        problems.append(Problem("must be a table of short texts under known names", f"{MANIFEST} card"))
+def _manifest(text: bytes, problems: list[Problem]) -> Manifest | None:
+    """What the manifest says, as far as it can be read."""
+    said: list[Problem] = []
+    raw = load_json(text, said)
+    manifest = None if raw is None else scan(raw, said)
+    problems += [Problem(item.what, f"{MANIFEST} {item.where}".rstrip(), item.hint) for item in said]
     return manifest
 
 
-def _is_field(item: tuple[str, Any]) -> bool:
-    key, value = item
-    return (key in FIELDS or key in OF_THE_FILE) and isinstance(value, str) and len(value) <= MOST and printable(value) == value
+def _build(text: bytes, problems: list[Problem]) -> Mapping[str, File]:
+    said: list[Problem] = []
+    raw = load_json(text, said)
+    listing: Listing | None = None if raw is None else decode(Listing, raw, "", said)
+    problems += [Problem(item.what, f"{BUILD} {item.where}".rstrip(), item.hint) for item in said]
+    return (listing.files if listing else None) or {}
 
 
-def _build(text: bytes, problems: list[Problem]) -> object:
-    facts = _json(text, BUILD, problems)
-    if set(facts) == {"schema_version", "files"} and facts["schema_version"] == SCHEMA_VERSION:
-        return facts["files"]
-    problems.append(Problem(f"is no list of files of version {SCHEMA_VERSION}", BUILD))
-    return {}
+def _twice(listed: Iterable[str], made: Iterable[str]) -> list[Problem]:
+    """Paths of the second list that the first has too, in these letters or others: systems may not tell them apart."""
+    taken = {path.lower() for path in listed}
+    return [Problem("must be a path in a package, once", f"{BUILD} files {path!r}") for path in made if path.lower() in taken]
 
 
-def _json(text: bytes, name: str, problems: list[Problem]) -> dict[str, Any]:
-    """An object in which no key comes twice; empty, with a problem, for anything else."""
-    try:
-        facts = json.loads(text, object_pairs_hook=_once)
-        if isinstance(facts, dict):
-            return facts
-    except (ValueError, RecursionError) as error:
-        problems.append(Problem(f"cannot be read: {str(error)[:200]}", name))
-        return {}
-    problems.append(Problem("is no JSON object", name))
-    return {}
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    facts = dict(pairs)
-    if len(facts) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"{ascii(next(key for key in keys if keys.count(key) > 1))[:80]} comes twice")
-    return facts
-
-
-def _rows(files: object, name: str, taken: set[str], problems: list[Problem]) -> dict[str, Row]:
-    """path -> size and hash, of the rows that can be used; the others are problems. taken: paths of all lists, in small letters."""
-    if not isinstance(files, dict):
-        problems.append(Problem("must list files", f"{name} files"))
-        return {}
-    rows: dict[str, Row] = {}
-    for path, row in files.items():
-        if not is_path(path) or path.lower() in taken:
-            problems.append(Problem("no path in a package, or there twice", f"{name} {ascii(path)[:200]}"))
-        elif not _is_row(row):
-            problems.append(Problem("must have bytes and sha256", f"{name} {path}"))
-        else:
-            rows[path] = row
-        taken.add(path.lower())
-    return rows
-
-
-def is_path(path: str) -> bool:
-    """Whether a list may name it: relative, plain letters, no way up; and none of the three files that lists are kept in."""
-    return len(path) <= 1000 and all(map(_PART.fullmatch, path.split("/"))) and path not in (MANIFEST, BUILD, signature.FILE)
-
-
-def _is_row(row: object) -> bool:
-    if not isinstance(row, dict) or set(row) != {"bytes", "sha256"}:
-        return False
-    size, digest = row["bytes"], row["sha256"]
-    return type(size) is int and 0 <= size < 1 << 48 and isinstance(digest, str) and _HASH.fullmatch(digest) is not None
-
-
-def _unlike(found: Mapping[str, Found], listed: Mapping[str, Row], made: Mapping[str, Row]) -> list[Problem]:
+def _unlike(found: Mapping[str, Found], listed: Mapping[str, File], made: Mapping[str, File]) -> list[Problem]:
     """Files that are missing, changed, or not listed at all: compilers and systems of packages take what lies there."""
     rows = {**listed, **made}
     problems = [Problem("is missing", path) for path in rows if path not in found]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -12,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgec.errors import ToolchainError
+from edgec.package.manifest import read_manifest
+from edgec.package.parts import AndroidNames
 from edgec.resources import resource
 from edgec.toolchain.archive import archived
 from edgec.toolchain.call import call
@@ -36,7 +37,7 @@ def make_android(directory: Path, optimize: str = "-O3") -> Made:
 
     build/android/README.txt says what is there and what is missing, and why. ToolchainError where a compiler refuses the sources.
     """
-    facts = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+    manifest, _ = read_manifest(directory)
     notes, libraries = [], {}
     for abi in ABIS:
         try:
@@ -45,15 +46,15 @@ def make_android(directory: Path, optimize: str = "-O3") -> Made:
             notes.append(f"jni/{abi} is missing: {error.summary}; {error.hint}")
             continue
         libraries[abi] = link_library(directory, abi, optimize)
-    archive = directory / "build" / f"{facts['name']}.aar"
+    archive = directory / "build" / f"{manifest.name}.aar"
     archive.unlink(missing_ok=True)
     compiler = kotlin_compiler()
     if compiler is None:
         notes.append("the AAR is missing: no Kotlin compiler (kotlinc, or EDGEC_KOTLINC); Gradle makes it: gradle assembleRelease")
     elif libraries:
-        classes, skipped = compile_classes(directory, facts, compiler)
+        classes, skipped = compile_classes(directory, manifest.name, compiler)
         notes += skipped
-        archive.write_bytes(zipped(_contents(directory, facts, libraries, classes)))
+        archive.write_bytes(zipped(_contents(directory, manifest.android, libraries, classes)))
     paths = [path.relative_to(directory).as_posix() for path in libraries.values()]
     made = Made((*paths, *([f"build/{archive.name}"] if archive.exists() else [])), tuple(notes))
     words = ["Made without Gradle; jni/ can be copied to src/main/jniLibs.", *paths, *made.notes]
@@ -64,7 +65,7 @@ def make_android(directory: Path, optimize: str = "-O3") -> Made:
 
 def link_library(directory: Path, abi: str, optimize: str = "-O3") -> Path:
     """The package and what Kotlin calls, as build/android/jni/ABI/libNAME.so, which needs no other library."""
-    name = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))["name"]
+    name = read_manifest(directory)[0].name
     source, headers = f"android/src/main/cpp/{name}_jni.c", resource("runtimes", "android")
     result = f"build/android/jni/{abi}/lib{name}.so"
     library = link_freestanding(directory, abi, sources=[source], flags=[f"-I{headers}"], result=result, optimize=optimize)
@@ -81,7 +82,7 @@ def kotlin_compiler() -> list[str] | None:
     return [found] if found else None
 
 
-def compile_classes(directory: Path, facts: Mapping[str, object], command: list[str]) -> tuple[bytes, list[str]]:
+def compile_classes(directory: Path, name: str, command: list[str]) -> tuple[bytes, list[str]]:
     """classes.jar of the module's sources, and what was left out of it. android.jar is that of ANDROID_HOME's newest platform."""
     sources = sorted((directory / "android/src/main/kotlin").rglob("*.kt"))
     jars = sorted(Path(os.environ.get("ANDROID_HOME", "/nowhere")).glob("platforms/android-*/android.jar"), key=_level)
@@ -90,7 +91,7 @@ def compile_classes(directory: Path, facts: Mapping[str, object], command: list[
     kept = [str(path.relative_to(directory)) for path in sources if path.name not in left_out]
     paths = ["-classpath", str(jars[-1])] if jars else []
     with tempfile.TemporaryDirectory(prefix="edgec-kotlin-") as folder:
-        words = [*command, *paths, "-module-name", str(facts["name"]), "-d", folder, *kept]
+        words = [*command, *paths, "-module-name", name, "-d", folder, *kept]
         call(words, Compiler(tuple(command), ("ar",), "Kotlin"), directory, "the Kotlin sources")
         found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
     return zipped(found), notes
@@ -106,13 +107,12 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
     return archived(dict(sorted(files.items())))
 
 
-def _contents(directory: Path, facts: Mapping[str, object], libraries: Mapping[str, Path], classes: bytes) -> dict[str, bytes]:
+def _contents(directory: Path, names: AndroidNames | None, libraries: Mapping[str, Path], classes: bytes) -> dict[str, bytes]:
     """What is in an AAR."""
-    android = facts["android"]
-    assert isinstance(android, dict)
+    assert names is not None
     manifest = f"""<?xml version="1.0" encoding="utf-8"?>
-<manifest xmlns:android="http://schemas.android.com/apk/res/android" package="{android["package"]}">
-    <uses-sdk android:minSdkVersion="{android["min_sdk"]}" />
+<manifest xmlns:android="http://schemas.android.com/apk/res/android" package="{names.package}">
+    <uses-sdk android:minSdkVersion="{names.min_sdk}" />
 </manifest>
 """
     return {

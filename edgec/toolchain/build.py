@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from edgec.environment import child_environment
 from edgec.errors import ToolchainError, UsageError
+from edgec.package.manifest import read_manifest
 from edgec.targets import Target, runs_here
 from edgec.toolchain.android import make_android
 from edgec.toolchain.call import Built, call, optimization
@@ -34,8 +34,8 @@ def compile_package(
     if target.form == "web":
         return compile_web(directory, target, cc, optimize, extra_flags)
     compiler = find_compiler(target, cc)
-    facts = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    name, form, gpu = facts["name"], facts["weights"]["form"], facts.get("gpu", {}).get("api")
+    manifest, _ = read_manifest(directory)
+    name, form, gpu = manifest.name, manifest.weights.form, manifest.gpu.api if manifest.gpu else None
     out = directory / "build"
     try:
         out.mkdir(exist_ok=True)
@@ -51,8 +51,8 @@ def compile_package(
         "-Iexam",
         *extra_flags,
     ]
-    core = [f"src/{name}.c", f"src/{name}_dispatch.c", *(f"src/{name}_kernels_{isa}.c" for isa in facts["vocabularies"])]
-    core += [f"src/{name}_task.c"] if "task" in facts else []
+    core = [f"src/{name}.c", f"src/{name}_dispatch.c", *(f"src/{name}_kernels_{isa}.c" for isa in manifest.vocabularies)]
+    core += [f"src/{name}_task.c"] if manifest.task else []
     core += {"incbin": [f"src/{name}_weights.S"], "c": [f"src/{name}_weights.c"], "bin": []}[form]
     linking = () if compiler.is_zig else target.flags  # zig would make its C library anew for the processor
     hosts, libraries = _gpu_part(name, gpu, compiler)
@@ -77,7 +77,7 @@ def compile_package(
         program = _link(
             compiler, directory, objects, out / f"{name}_exam", [*linking, *_static(target, compiler, gpu), *extra_flags], libraries
         )
-    if "android" in facts:
+    if manifest.android:
         make_android(directory, optimize)
     return Built(program, library, tuple(inner), compiler)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -13,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from edgec.errors import Problem, ToolchainError, UsageError, did_you_mean
+from edgec.package.manifest import Manifest, read_manifest
 from edgec.resources import resource
 from edgec.toolchain.call import call, optimization
 from edgec.toolchain.find import PREFIXES, Compiler, machine_of, words_of
@@ -87,14 +87,14 @@ def link_freestanding(
     if abi not in ABIS:
         raise UsageError(f"unknown ABI {abi!r}", hint=did_you_mean(abi, ABIS))
     compiler = find_freestanding(abi, cc)
-    facts = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    name, out = facts["name"], f"build/{abi}"
+    manifest, _ = read_manifest(directory)
+    name, out = manifest.name, f"build/{abi}"
     library = result or f"{out}/lib{name}.so"
     for folder in (directory / out, (directory / library).parent):
         folder.mkdir(parents=True, exist_ok=True)
     own = resource("runtimes", "freestanding")
     words = [*COMPILING, *optimization(compiler, optimize), f"-I{own}", "-Iinclude", "-Isrc", *flags]
-    whole = [*_core(name, facts, directory), f"src/{name}_pool.c", *sources, str(own / "memory.c"), str(own / "arm.c")]
+    whole = [*_core(manifest, directory), f"src/{name}_pool.c", *sources, str(own / "memory.c"), str(own / "arm.c")]
 
     def compile_one(numbered: tuple[int, str]) -> str:
         index, source = numbered
@@ -172,9 +172,8 @@ def _package(gcc: str) -> str:
     return f"gcc-{gcc.removesuffix('-gcc').replace('_', '-')}"
 
 
-def _core(name: str, facts: dict[str, object], directory: Path) -> list[str]:
-    vocabularies, weights = facts["vocabularies"], facts["weights"]
-    assert isinstance(vocabularies, list) and isinstance(weights, dict)
-    core = [f"src/{name}.c", f"src/{name}_dispatch.c", *(f"src/{name}_kernels_{isa}.c" for isa in vocabularies)]
+def _core(manifest: Manifest, directory: Path) -> list[str]:
+    name = manifest.name
+    core = [f"src/{name}.c", f"src/{name}_dispatch.c", *(f"src/{name}_kernels_{isa}.c" for isa in manifest.vocabularies)]
     core += [f"src/{name}_task.c"] if (directory / f"src/{name}_task.c").exists() else []
-    return core + {"incbin": [f"src/{name}_weights.S"], "c": [f"src/{name}_weights.c"], "bin": []}[str(weights["form"])]
+    return core + {"incbin": [f"src/{name}_weights.S"], "c": [f"src/{name}_weights.c"], "bin": []}[manifest.weights.form]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from edgec.errors import ToolchainError
+from edgec.package.manifest import read_manifest
 from edgec.targets import Target
 from edgec.toolchain.call import Built, call, optimization
 from edgec.toolchain.find import Compiler, find_compiler
@@ -26,11 +26,11 @@ def compile_web(directory: Path, target: Target, cc: str | None = None, optimize
     """What build.compile_package does, for packages of the form `web`. The exam is a program of Node's."""
     compiler = find_compiler(target, cc)
     _check_linker(compiler, directory)
-    facts = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    name, out = facts["name"], directory / "build"
+    manifest, _ = read_manifest(directory)
+    name, out = manifest.name, directory / "build"
     out.mkdir(exist_ok=True)
     core = [f"src/{name}", f"src/{name}_dispatch", f"src/web/{name}_web", "src/web/memory"]
-    core += [f"src/{name}_kernels_{isa}" for isa in facts["vocabularies"]]
+    core += [f"src/{name}_kernels_{isa}" for isa in manifest.vocabularies]
     core += [f"src/{name}_task"] if (directory / f"src/{name}_task.c").exists() else []
     flags = [*FREESTANDING, *optimization(compiler, optimize), *extra_flags]
     (weights,) = _compile(compiler, directory, [f"src/{name}_weights"], flags)

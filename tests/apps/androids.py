@@ -21,6 +21,7 @@ from edgec.emit.apps.app import App
 from edgec.ir.types import DType
 from edgec.toolchain.android import link_library, make_android
 from tests.apps.android_stubs import write_stubs
+from tests.apps.drafts import empty_draft
 from tests.apps.kotlin_compiler import LIBRARIES, compile_kotlin, compiler_folder
 from tests.apps.test_web_pictures import WAYS, app, images
 from tests.apps.test_web_tasks import detector, model
@@ -50,8 +51,7 @@ def write_packages(folder: Path) -> None:
     _write(_words(folder), folder / "native", task="keyword", labels=text, precision="fp32", name="native")
     _write(_odd(folder), folder / "Model_exception", precision="fp32", name="Model_exception")
     for item in (*(app(number, WAYS[number]) for number in TRIED), codes_app()):
-        manifest = {"manifest.json": json.dumps({"weights": {"form": "c"}, "vocabularies": ["portable"]}).encode()}
-        for path, data in android_files(item, manifest).items():
+        for path, data in android_files(item, empty_draft(item.name)).files.items():
             if path.endswith(("/Picture.kt", "/Fitting.kt")):
                 (folder / item.name / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / item.name / path).write_bytes(data)

@@ -18,7 +18,7 @@ from tree_sitter import Language, Node, Parser
 from edgec.emit import emit_sources
 from edgec.emit.apps.app import App, Picture, tensors
 from edgec.emit.apps.swift import swift_files
-from edgec.emit.apps.tasks import task_files
+from edgec.emit.apps.tasks import add_task
 from edgec.ir.types import DType
 from edgec.lower.plan import plan
 from edgec.program.expr import FLOAT, const, load, var
@@ -82,10 +82,10 @@ def with_names(name: str) -> dict[str, bytes]:
 
 
 def _files(program: Program, app: App) -> dict[str, bytes]:
-    files = emit_sources(program, load_target("universal"), "c", parts=["task"] if app.task else [])
+    draft = emit_sources(program, load_target("universal"), "c", parts=["task"] if app.task else [])
     if app.task is not None:
-        files |= task_files(program, app.task, app.labels)
-    return files | swift_files(app, files)
+        draft = add_task(draft, program, app.task, app.labels)
+    return swift_files(app, draft).complete()
 
 
 def sources(files: dict[str, bytes]) -> dict[str, bytes]:

@@ -103,7 +103,7 @@ def write_sources(folder: Path) -> list[Path]:
     target, sources = load_target("portable"), []
     for name, case in CASES.items():
         program = program_of(name, case)
-        files = emit_sources(program, target, "c", parts=["task"]) | task_files(program, case.task, case.labels)
+        files = emit_sources(program, target, "c", parts=["task"]).files | task_files(program, case.task, case.labels)
         assert f"{name}_task" in files["Makefile"].decode() and f"src/{name}_task.c" in files["CMakeLists.txt"].decode()
         for path in (f"include/{name}.h", f"include/{name}_task.h", f"src/{name}_task.c", f"src/{name}_scalar.h", f"src/{name}_math.h"):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)

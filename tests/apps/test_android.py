@@ -15,6 +15,7 @@ from edgec.emit.apps.app import App, Tensor
 from edgec.errors import UsageError
 from edgec.ir.types import DType
 from tests.apps.androids import CODES, HOSTILE, LABELS, TRIED, drive, make_all
+from tests.apps.drafts import empty_draft
 from tests.apps.test_web_pictures import WAYS, app, images
 from tests.conftest import once
 
@@ -205,4 +206,4 @@ def test_names_of_packages_and_classes_are_legal_in_java_too() -> None:
 )
 def test_what_android_cannot_take_is_refused(app: App, form: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        android_files(app, {"manifest.json": b'{"weights": {"form": "%s"}}' % form.encode()})
+        android_files(app, empty_draft("net", form))

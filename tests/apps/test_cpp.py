@@ -203,12 +203,12 @@ def test_every_task_and_any_name_compile_cleanly(tmp_path: Path, needs) -> None:
     files, target = {}, load_target("portable")
     for name, case in CASES.items():
         program = program_of(name, case)
-        of_case = emit_sources(program, target, "c", parts=["task"]) | task_files(program, case.task, case.labels)
+        of_case = emit_sources(program, target, "c", parts=["task"]).files | task_files(program, case.task, case.labels)
         app = App(name, "int8", tensors(program.inputs), tensors(program.outputs), 64, 64, 64, None, case.task, case.labels)
         files |= {path: of_case[path] for path in (f"include/{name}{end}.h" for end in ("", "_task", "_pool"))}
-        files |= cpp_files(app, of_case)
+        files |= cpp_files(app, target.vocabularies)
     strange = hostile()
-    files |= cpp_files(strange, {"manifest.json": b'{"vocabularies": ["portable"]}'})
+    files |= cpp_files(strange, ["portable"])
     files |= {"include/stdin.h": HOSTILE_HEADER.encode(), "include/stdin_pool.h": b""}
     for path, content in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
@@ -227,5 +227,5 @@ def test_every_task_and_any_name_compile_cleanly(tmp_path: Path, needs) -> None:
 
 
 def test_a_package_that_is_called_like_a_function_has_another_namespace() -> None:
-    files = cpp_files(hostile(), {"manifest.json": b'{"vocabularies": []}'})
+    files = cpp_files(hostile(), [])
     assert b"namespace stdin_2 {" in files["include/stdin.hpp"]

@@ -97,5 +97,5 @@ def test_what_is_not_utf_8_is_no_word_of_a_model(tmp_path: Path) -> None:
     model.producer_name, model.producer_version, model.doc_string = "@@@@", "1", "@@@@"
     (tmp_path / "odd.onnx").write_bytes(model.SerializeToString().replace(b"@@@@", b"\xff\xfe@\xff"))
     package = edgec.build(tmp_path / "odd.onnx", target="portable", out=tmp_path / "out", precision="fp32", compile=False)
-    card = package.manifest["card"]
+    card = package.manifest.card
     assert card == {"author": "Ada", "producer": "1"}

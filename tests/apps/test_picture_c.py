@@ -65,7 +65,7 @@ def library() -> ctypes.CDLL:
         loop(program, "copy", (For(i, const(4), (Store("y", i, load("x", i, FLOAT)),)),), ("x",), ("y",))
         plan(program)
         header = f"include/{app.name}.h"
-        for path, text in ({header: emit_sources(program, load_target("portable"), "c")[header]} | picture_files(app)).items():
+        for path, text in ({header: emit_sources(program, load_target("portable"), "c").files[header]} | picture_files(app)).items():
             (folder / Path(path).name).write_bytes(text)
     checks = ["-fsanitize=undefined", "-fno-sanitize-recover=all", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
     words = ["gcc", "-std=c99", "-O0", "-shared", "-fPIC", *checks, "-o", "pictures.so", *(f"{app.name}_picture.c" for app in apps())]

@@ -17,8 +17,8 @@ from edgec.emit.apps.web import _npm
 from edgec.environment import OURS as VARIABLE
 from edgec.errors import UsageError
 from edgec.frontend.origin import origin_of
+from edgec.package.card import card_of
 from edgec.provenance.calibration import Witness
-from edgec.provenance.card import card_of
 from edgec.provenance.keys import fingerprint, read_private_key, read_public_key
 from edgec.provenance.signature import read_signature, sign
 from edgec.settings import FILE, ConfigFile, resolve

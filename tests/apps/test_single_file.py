@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,8 @@ from edgec.config import BuildConfig
 from edgec.emit.apps.single_file import single_files
 from edgec.emit.c_scan import declared
 from edgec.errors import EdgecError
+from edgec.package.draft import Draft
+from edgec.package.manifest import read_manifest
 from edgec.preparation import prepare
 from edgec.targets import Target, load_target
 from tests.apps.cpps import DIGITS, call, digits
@@ -51,13 +52,13 @@ def write_single(folder: Path, net: Net, target: Target) -> str:
     """The package of `net` with its single file; gives the package's name."""
     write_package(folder, net, target, exam_of(net))
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-    name = str(json.loads(files["manifest.json"])["name"])
-    made = single_files(name, files)
-    assert made == single_files(name, dict(reversed(files.items()))), "the same files give the same source"
+    manifest, _ = read_manifest(folder)
+    made = single_files(Draft(files, manifest))
+    assert made == single_files(Draft(dict(reversed(files.items())), manifest)), "the same files give the same source"
     (folder / "single").mkdir()
     for path, content in made.items():
         (folder / path).write_bytes(content)
-    return name
+    return manifest.name
 
 
 @pytest.mark.parametrize(("make", "target"), CASES, ids=["int8", "universal", "float"])

@@ -36,7 +36,7 @@ def failures(code: str) -> dict[str, str]:
 
 def test_both_modules_pass_the_exam_in_node() -> None:
     package = Package(digits())
-    for isa in package.manifest["vocabularies"]:
+    for isa in package.manifest.vocabularies:
         facts = package.examine(isa=isa)
         assert facts["passed"] and facts["isa"] == isa
         assert all(output["exact"] for vector in facts["vectors"] for output in vector["outputs"])

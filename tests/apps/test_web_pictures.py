@@ -18,6 +18,7 @@ from edgec.emit.apps.app import App, Picture, Tensor
 from edgec.emit.apps.web import web_files
 from edgec.ir.types import DType
 from edgec.quant.preprocess import Preprocess
+from tests.apps.drafts import empty_draft
 from tests.conftest import require
 
 SIZES = ((30, 40), (24, 32), (7, 5), (61, 33), (1, 90))  # of pictures; the second one is the model's
@@ -46,9 +47,8 @@ def app(number: int, how: Preprocess) -> App:
 
 def written(app: App, folder: Path) -> Path:
     """The ES module of an app that has no package."""
-    manifest = json.dumps({"weights": {"form": "c"}, "vocabularies": ["portable"]}).encode()
     path = folder / f"{app.name}.mjs"
-    path.write_bytes(web_files(app, {"manifest.json": manifest})[f"web/{app.name}.mjs"])
+    path.write_bytes(web_files(app, empty_draft(app.name)).files[f"web/{app.name}.mjs"])
     return path
 
 

@@ -56,7 +56,8 @@ def test_a_wheel_says_what_pip_reads(package: Path, machine: str) -> None:
     path = wheel_of(package, machine)
     name, version, *tag = path.stem.split("-")
     platforms = [f"{system}_{machine}" for system in ("manylinux_2_17", "manylinux2014", "musllinux_1_1")]
-    assert name == "digits" and tag == ["py3", "none", ".".join(platforms)] and f"dist/{path.name}" in Package(package).manifest["made"]
+    made = Package(package).manifest.made or ()
+    assert name == "digits" and tag == ["py3", "none", ".".join(platforms)] and f"dist/{path.name}" in made
     with ZipFile(path) as archive:
         held = {item.filename: archive.read(item) for item in archive.infolist()}
         assert {item.date_time for item in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
@@ -100,10 +101,10 @@ def test_a_library_that_needs_others_gets_no_such_tag(tmp_path: Path) -> None:
 
 
 def test_wheels_are_made_alike_each_time(package: Path) -> None:
-    paths = [path for path in Package(package).manifest["files"] if path.startswith("python/")]
+    paths = [path for path in Package(package).manifest.files if path.startswith("python/")]
     files = {path: (package / path).read_bytes() for path in [*paths, "manifest.json"]}
     before = wheel_of(package).read_bytes()
-    sources = {path: (package / path).read_bytes() for path in Package(package).manifest["files"]}
+    sources = {path: (package / path).read_bytes() for path in Package(package).manifest.files}
     (wheel,) = make_wheels(package, load_target("x86-64"), sources | files, optimize="-O0")
     assert wheel == wheel_of(package) and wheel.read_bytes() == before
 

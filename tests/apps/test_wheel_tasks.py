@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from email.parser import Parser
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +15,7 @@ from edgec.emit.apps.app import App, Tensor
 from edgec.emit.apps.wheel import wheel_files
 from edgec.emit.exam import ExamData
 from edgec.ir.types import DType
+from tests.apps.drafts import empty_draft
 from tests.apps.test_web_tasks import detector, model
 from tests.apps.wheels import built, imported, install, wheel_of
 
@@ -127,6 +127,5 @@ def test_the_models_card_is_in_the_wheel_and_cannot_write_lines_of_its_own(tmp_p
 )
 def test_a_model_replaces_nothing_that_an_environment_has(name: str, module: str, distribution: str) -> None:
     tensor = Tensor("x", "x", DType.FLOAT32, (1,))
-    manifest = json.dumps({"weights": {"form": "c", "sha256": ""}}).encode()
-    found = wheel_files(App(name, "fp32", (tensor,), (tensor,), 0, 0, 0), ExamData([], [], {}), {}, {"manifest.json": manifest})
+    found = wheel_files(App(name, "fp32", (tensor,), (tensor,), 0, 0, 0), ExamData([], [], {}), empty_draft(name))
     assert f"python/{module}/__init__.py" in found and any(path.startswith(f"python/{distribution}-1.0.0+m") for path in found)

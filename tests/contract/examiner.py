@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
+from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.targets import Target, load_target
 from edgec.toolchain import Built, compile_package, run_exam
@@ -26,9 +26,8 @@ WHOLE = bool(os.environ.get("EDGEC_TEST_ALL"))  # every combination, instead of 
 def write_package(folder: Path, net: Net, target: Target, data: ExamData, weights: str = "incbin", **options: Any) -> Path:
     """The package of `net` with its exam, in `folder`."""
     program = program_of(net, target, **options)
-    files = emit_sources(program, target, weights) | emit_exam(program, target, data)
-    finish_manifest(files)
-    for name, content in files.items():
+    draft = emit_sources(program, target, weights).plus(emit_exam(program, target, data))
+    for name, content in draft.complete().items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

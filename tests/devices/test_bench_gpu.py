@@ -75,7 +75,7 @@ def test_the_gpu_is_measured_beside_the_numbers_of_threads(lab: Lab) -> None:
 
 
 def test_every_call_has_a_time_on_both_sides(lab: Lab) -> None:
-    calls = range(len(lab.package.manifest["calls"]))
+    calls = range(len(lab.package.manifest.calls))
     assert lab.job.gpu is not None
     assert [time.layer for time in lab.job.profile] == [time.layer for time in lab.job.gpu.profile] == list(calls)
     assert lab.job.gpu.wait_us > 0 and any(time.us > 0 for time in lab.job.gpu.profile)
@@ -109,11 +109,12 @@ def test_a_build_takes_places_from_the_results(lab: Lab, tmp_path: Path) -> None
     package = edgec.build(
         DIGITS / "digits.onnx", target="linux-vulkan", calib=CALIB, gpu=results, out=tmp_path / "mixed"
     )  # fmt: skip
-    facts = package.manifest["gpu"]
-    assert [call["on"] for call in facts["calls"]] == ["gpu"] * 5 + ["cpu"] * (len(facts["calls"]) - 5)
-    assert facts["calls"][0]["because"] == "measured: CPU 900 us, GPU 5 us, waiting 50 us"
-    assert facts["calls"][5]["because"] == "measured: CPU 1 us, GPU 5 us, waiting 50 us"
-    assert facts["measured"]["board"] == "desk" and facts["measured"]["expected_us"] == 50 + 5 * 5 + len(facts["calls"]) - 5
+    facts = package.manifest.gpu
+    assert facts is not None and facts.measured is not None
+    assert [call.on for call in facts.calls] == ["gpu"] * 5 + ["cpu"] * (len(facts.calls) - 5)
+    assert facts.calls[0].because == "measured: CPU 900 us, GPU 5 us, waiting 50 us"
+    assert facts.calls[5].because == "measured: CPU 1 us, GPU 5 us, waiting 50 us"
+    assert facts.measured.board == "desk" and facts.measured.expected_us == 50 + 5 * 5 + len(facts.calls) - 5
     assert package.examine(gpu=True)["passed"] and package.examine()["passed"]
     job = run(tmp_path, package)
     assert (job.status, latencies(job)) == ("passed", [(1, False), (1, True)])
@@ -123,8 +124,8 @@ def test_a_build_takes_places_from_the_results(lab: Lab, tmp_path: Path) -> None
 def test_what_was_really_measured_here_decides_every_call(lab: Lab, tmp_path: Path) -> None:
     words = ["build", str(DIGITS / "digits.onnx"), "--target", "linux-vulkan", "--calib", CALIB, "--gpu", str(lab.bench.results)]
     assert main([*words, "--no-compile", "-o", str(tmp_path / "out")]) == 0
-    calls = Package(tmp_path / "out").manifest["gpu"]["calls"]
-    assert all(call["because"].startswith("measured: CPU ") for call in calls)
+    gpu = Package(tmp_path / "out").manifest.gpu
+    assert gpu is not None and all((call.because or "").startswith("measured: CPU ") for call in gpu.calls)
 
 
 def test_calls_given_one_by_one_are_without_a_message_of_the_validation_layers(lab: Lab) -> None:
@@ -135,7 +136,8 @@ def test_calls_given_one_by_one_are_without_a_message_of_the_validation_layers(l
 
 def test_a_package_for_the_processor_is_compared_in_the_way_that_both_have(lab: Lab, tmp_path: Path) -> None:
     alone = edgec.build(DIGITS / "digits.onnx", target="linux-vulkan", calib=CALIB, gpu="off", out=tmp_path / "alone")
-    assert not alone.has_gpu and {call["on"] for call in alone.manifest["gpu"]["calls"]} == {"cpu"}
+    gpu = alone.manifest.gpu
+    assert not alone.has_gpu and gpu is not None and {call.on for call in gpu.calls} == {"cpu"}
     device = Device("desk", "linux-vulkan", "local", work=str(tmp_path / "work"))
     parcels = tuple(open_parcel(one.directory) for one in (lab.package, alone))
     *_, first, second, versus = run_task(Task(device, parcels, QUICK, Gates(), None, "a test"))
@@ -238,7 +240,8 @@ def test_a_pi_keeps_its_processor_unless_told_otherwise(tmp_path: Path) -> None:
     words = {"target": "rpi5-vulkan", "precision": "fp32", "compile": False}
     alone = edgec.build(DIGITS / "digits.onnx", out=tmp_path / "alone", **words)  # type: ignore[arg-type]
     asked = edgec.build(DIGITS / "digits.onnx", out=tmp_path / "asked", gpu="on", **words)  # type: ignore[arg-type]
-    assert {call["on"] for call in alone.manifest["gpu"]["calls"]} == {"cpu"} and not alone.has_gpu
+    gpu = alone.manifest.gpu
+    assert gpu is not None and {call.on for call in gpu.calls} == {"cpu"} and not alone.has_gpu
     assert asked.has_gpu
 
 

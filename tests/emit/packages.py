@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
+from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.program.program import Program
 from edgec.targets import Target, load_target
 from tests.contract.examiner import WHOLE
@@ -16,10 +16,8 @@ HOST = EVERY if WHOLE else replace(EVERY, vocabularies=EVERY.vocabularies[:2])
 
 
 def write_package(folder: Path, program: Program, target: Target, data: ExamData, weights: str = "incbin") -> Path:
-    files = emit_sources(program, target, weights)
-    files |= emit_exam(program, target, data)
-    finish_manifest(files)
-    for path, content in files.items():
+    draft = emit_sources(program, target, weights).plus(emit_exam(program, target, data))
+    for path, content in draft.complete().items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)
     return folder

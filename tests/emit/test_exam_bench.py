@@ -147,9 +147,9 @@ def test_memory_is_that_of_the_program_and_not_of_who_started_it(built: Built, p
     ballast = np.ones(40_000_000)
     found = facts(built, "--bench", "0.01")
     assert 100_000 < found["rss_bytes"] < ballast.nbytes / 4
-    arena = package.manifest["arena"]
+    arena = package.manifest.arena
     for threads in (1, 4):
-        expected = arena["tensor_bytes"] + threads * arena["scratch_bytes_per_thread"]
+        expected = arena.tensor_bytes + threads * arena.scratch_bytes_per_thread
         assert facts(built, "--bench", "0.001", "--threads", str(threads))["arena_bytes"] == expected
 
 
@@ -243,9 +243,7 @@ def test_people_read_one_figure_a_line(built: Built) -> None:
 def test_python_asks_for_the_same_facts(package: Package) -> None:
     found = package.benchmark(0.001, threads=2, runs=50, samples=10, cores=[CORE])
     assert found["runs"] >= 50 and len(found["samples_us"]) == 10 and found["threads"] == 2
-    assert [(name, nodes) for name, nodes, _ in package.profile(0.001)] == [
-        (call["name"], tuple(call["nodes"])) for call in package.manifest["calls"]
-    ]
+    assert [(name, nodes) for name, nodes, _ in package.profile(0.001)] == [(call.name, call.nodes) for call in package.manifest.calls]
     with pytest.raises(GateError, match="cannot run on cores 1000"):
         package.benchmark(0.001, cores=[1000])
 

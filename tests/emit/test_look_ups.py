@@ -102,7 +102,7 @@ def test_tables_give_the_same_bytes(tmp_path: Path, needs, name: str, compiler: 
 @pytest.mark.parametrize("name", ["x86-64", "linux-arm64"])
 def test_only_look_ups_on_neighbours_become_calls(name: str) -> None:
     target = load_target(name)
-    text = emit_sources(program_of(target), target)["src/tables.c"].decode()
+    text = emit_sources(program_of(target), target).files["src/tables.c"].decode()
     calls = {}
     for function in text.split("\n/* "):
         head = re.search(r"void step_(\w+)\(", function)

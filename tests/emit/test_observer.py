@@ -118,7 +118,7 @@ def test_a_model_that_computes_nothing_has_a_call_all_the_same(tmp_path: Path) -
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(tmp_path / "same.onnx"))
     package = edgec.build(tmp_path / "same.onnx", out=tmp_path / "same", precision="fp32")
     profile = package.profile(0.01)
-    assert [name for name, _, _ in profile] == [call["name"] for call in package.manifest["calls"]]
+    assert [name for name, _, _ in profile] == [call.name for call in package.manifest.calls]
     assert len(profile) == 1
     with package.load() as same:
         assert np.array_equal(same(np.float32([[1, 2, 3]]))[0], [[1, 2, 3]])

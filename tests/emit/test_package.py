@@ -160,7 +160,7 @@ def test_a_flip_in_the_sources_fails_the_exam(tmp_path: Path, path: str, old: by
 def test_equal_programs_give_equal_bytes_and_hashes() -> None:
     import hashlib
 
-    first, second = emit_sources(small_program(), HOST), emit_sources(small_program(), HOST)
+    first, second = emit_sources(small_program(), HOST).complete(), emit_sources(small_program(), HOST).complete()
     assert first == second
     manifest = json.loads(first["manifest.json"])
     assert {path: hashlib.sha256(data).hexdigest() for path, data in first.items() if path != "manifest.json"} == {

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from edgec.emit.gpu.vulkan import SpirvJob, spirv_file, spirv_jobs
+from edgec.package.draft import Draft
+from edgec.package.manifest import read_manifest
 from edgec.targets import Target
 from edgec.toolchain import compile_shaders
 from tests.conftest import once, require
@@ -33,8 +35,8 @@ def write_vulkan_package(folder: Path, net: Net, target: Target, shared: Path | 
     require("glslangValidator", "spirv-val")
     write_package(folder, net, target, exam_of(net), weights)
     shaders = {str(path.relative_to(folder)): path.read_bytes() for path in (folder / "vulkan").glob("*.comp")}
-    files = {"manifest.json": (folder / "manifest.json").read_bytes(), **shaders}
-    for name, content in spirv_file(files, compiled(spirv_jobs(files), shared)).items():
+    draft = Draft(shaders, read_manifest(folder)[0])
+    for name, content in spirv_file(draft, compiled(spirv_jobs(draft), shared)).items():
         (folder / name).write_bytes(content)
     return folder
 

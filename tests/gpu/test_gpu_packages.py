@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 import edgec
-from edgec.emit import emit_exam, emit_sources, finish_manifest
+from edgec.emit import emit_exam, emit_sources
 from edgec.emit.gpu.host import GPU_STATUSES, plan_gpu
 from edgec.emit.gpu.variants import VARIANTS
 from edgec.emit.gpu.vulkan import SpirvJob, spirv_file, spirv_jobs
 from edgec.errors import GateError, ToolchainError, UsageError
 from edgec.package import Package
+from edgec.package.codec import encode
 from edgec.targets import load_target, target_names
 from edgec.toolchain import compile_package, compile_shaders, run_exam
 from edgec.toolchain.spirv import find_shader_compiler, without_names
@@ -62,7 +63,7 @@ def package(shared: Path) -> Path:
 
 def test_a_package_for_vulkan_is_that_of_its_processor_and_more() -> None:
     """Of the files that both have, only those differ that know of the host."""
-    plain, gpu = (emit_sources(program_of(NET, target), target) for target in (X86, TARGET))
+    plain, gpu = (dict(emit_sources(program_of(NET, target), target).files) for target in (X86, TARGET))
     assert set(plain) < set(gpu)
     changed = {
         "include/unet_1.h",
@@ -73,7 +74,6 @@ def test_a_package_for_vulkan_is_that_of_its_processor_and_more() -> None:
         "Makefile",
         "packaging/unet_1.pc.in",
         "packaging/unet_1Targets.cmake",
-        "manifest.json",
     }
     assert {path for path in plain if plain[path] != gpu[path]} == changed
     assert not [path for path, data in plain.items() if b"offload" in data or b"gpu" in data.lower()]
@@ -82,16 +82,16 @@ def test_a_package_for_vulkan_is_that_of_its_processor_and_more() -> None:
 @pytest.mark.parametrize("name", VULKAN)
 def test_every_target_with_vulkan_has_the_shaders_and_the_host(name: str) -> None:
     target = load_target(name)
-    files = emit_sources(program_of(NET, target), target)
-    gpu = json.loads(files["manifest.json"])["gpu"]
-    assert gpu["api"] == "vulkan" and gpu["shaders"] > 15 and len(gpu["glsl"]) == gpu["shaders"]
-    assert set(gpu["glsl"]) == {path for path in files if path.endswith(".comp")}
-    assert {"src/unet_1_vulkan_host.c", "include/unet_1_gpu.h"} <= set(files)
+    draft = emit_sources(program_of(NET, target), target)
+    gpu = draft.manifest.gpu
+    assert gpu is not None and gpu.glsl is not None and gpu.api == "vulkan" and gpu.shaders > 15 and len(gpu.glsl) == gpu.shaders
+    assert set(gpu.glsl) == {path for path in draft.files if path.endswith(".comp")}
+    assert {"src/unet_1_vulkan_host.c", "include/unet_1_gpu.h"} <= set(draft.files)
 
 
 def test_the_manifest_says_where_every_call_runs_and_why() -> None:
     program = program_of(NET, TARGET)
-    manifest = json.loads(emit_sources(program, TARGET)["manifest.json"])
+    manifest = encode(emit_sources(program, TARGET).manifest)
     calls = manifest["gpu"]["calls"]
     assert len(calls) == len(manifest["calls"])
     assert {call["because"] for call in calls if call["on"] == "cpu"} and all(call["group"] for call in calls if call["on"] == "gpu")
@@ -113,11 +113,11 @@ def module_of(word: str) -> bytes:
 
 
 def test_shaders_without_variants_of_their_own_share_one() -> None:
-    files = emit_sources(program_of(NET, ONE), ONE)
-    jobs = spirv_jobs(files)
-    text = spirv_file(files, [(job, module_of(job.file + job.variant)) for job in jobs])["src/unet_1_shaders.c"].decode()
+    draft = emit_sources(program_of(NET, ONE), ONE)
+    jobs = spirv_jobs(draft)
+    text = spirv_file(draft, [(job, module_of(job.file + job.variant)) for job in jobs])["src/unet_1_shaders.c"].decode()
     assert text.count("static const uint8_t") == len({(job.file, job.variant) for job in jobs}) < 3 * len({job.file for job in jobs})
-    same = spirv_file(files, [(job, module_of("")) for job in jobs])["src/unet_1_shaders.c"].decode()
+    same = spirv_file(draft, [(job, module_of("")) for job in jobs])["src/unet_1_shaders.c"].decode()
     assert same.count("static const uint8_t") == 1
 
 
@@ -215,8 +215,7 @@ def test_a_shader_that_is_refused_is_named() -> None:
 
 def test_both_compilers_give_shaders_that_are_valid_without_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require("glslangValidator", "glslc", "spirv-val")
-    files = emit_sources(program_of(NET, ONE), ONE)
-    jobs = [item for item in spirv_jobs(files) if "007" in item.file]
+    jobs = [item for item in spirv_jobs(emit_sources(program_of(NET, ONE), ONE)) if "007" in item.file]
     assert len(jobs) >= 2
     found = {name: str(shutil.which(name)) for name in ("glslangValidator", "glslc", "spirv-val")}
     for name in ("glslangValidator", "glslc"):
@@ -247,14 +246,12 @@ def test_edgec_builds_a_package_for_vulkan_and_runs_it_on_the_gpu(software: None
     on_gpu, on_cpu = built.examine(gpu=True), built.examine()
     assert on_gpu.pop("gpu").startswith("llvmpipe") and on_gpu == on_cpu
     assert built.benchmark(0.01, gpu=True)["gpu"].startswith("llvmpipe") and "gpu" not in built.benchmark(0.01)
-    assert len(built.profile(0.01, gpu=True)) == len(built.manifest["calls"])
+    assert len(built.profile(0.01, gpu=True)) == len(built.manifest.calls)
     sample = np.load(DIGITS / "calibration.npz")["image"][:1]
     with built.load(gpu=True) as gpu, built.load() as cpu:
         np.testing.assert_array_equal(gpu(sample)[0], cpu(sample)[0])
-    files = built.manifest["files"]
-    assert "src/digits_shaders.c" in files and all(
-        (built.directory / path).stat().st_size == facts["bytes"] for path, facts in files.items()
-    )
+    files = built.manifest.files
+    assert "src/digits_shaders.c" in files and all((built.directory / path).stat().st_size == facts.bytes for path, facts in files.items())
 
 
 def test_a_wrong_answer_on_the_gpu_fails_the_exam(package: Path, tmp_path: Path, software: None) -> None:
@@ -300,10 +297,9 @@ def test_sizes_chosen_at_run_time_stay_on_the_cpu_and_say_why(tmp_path: Path) ->
     program = program_of(net, ONE)
     plan = plan_gpu(program, ONE)
     assert plan is not None and not plan.shaders and set(plan.calls) == {"has symbolic sizes"}
-    files = emit_sources(program, ONE)
-    files |= emit_exam(program, ONE, data) | spirv_file(files, [])
-    finish_manifest(files)
-    for name, content in files.items():
+    draft = emit_sources(program, ONE)
+    draft = draft.plus({**emit_exam(program, ONE, data), **spirv_file(draft, [])})
+    for name, content in draft.complete().items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)
     built = compile_package(tmp_path, ONE, "gcc", "-O0", STRICT)

@@ -134,7 +134,7 @@ def _unit(programs: Sequence[Program], target: Target, folder: Path) -> str:
     """One C source that includes those of all packages, with their file scope names made different, and the table of cases."""
     lines = ["#include <stddef.h>", "#include <stdint.h>", "#include <string.h>"]
     for program in programs:
-        files = emit_sources(program, target, "c")
+        files = dict(emit_sources(program, target, "c").files)
         name = program.name
         files[f"src/{name}_kernels.h"] = render_kernel_header(name, KERNELS, target).encode()
         for path, content in files.items():

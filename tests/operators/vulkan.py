@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
+from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl
 from edgec.emit.gpu.shader import Shader
@@ -116,10 +116,9 @@ def _outputs(program: Program, answer: bytes) -> list[np.ndarray]:
 
 def write_package(folder: Path, program: Program, target: Target, data: ExamData) -> None:
     """The package of a planned Program, shaders compiled."""
-    files = emit_sources(program, target) | emit_exam(program, target, data)
-    files |= spirv_file(files, compile_shaders(spirv_jobs(files)))
-    finish_manifest(files)
-    for name, content in files.items():
+    draft = emit_sources(program, target).plus(emit_exam(program, target, data))
+    draft = draft.plus(spirv_file(draft, compile_shaders(spirv_jobs(draft))))
+    for name, content in draft.complete().items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

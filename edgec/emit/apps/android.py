@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from edgec.emit.apps.app import MOST_BOXES, MOST_THREADS, App, Tensor
 from edgec.emit.apps.names import camel, comment, legal, pascal, quoted
 from edgec.emit.apps.picture import has_pictures
 from edgec.emit.c_text import C_TYPES, text_literal
-from edgec.emit.manifest import to_json
 from edgec.emit.text import fill
 from edgec.errors import UsageError
 from edgec.ir.types import DType
+from edgec.package.draft import Draft
+from edgec.package.parts import AndroidNames
 from edgec.version import __version__
 
 # What Java holds such elements in: a primitive type. Unsigned numbers and halves keep their bits in the signed type of their width.
@@ -61,6 +61,7 @@ PICTURE_TEMPLATES = {
     "Fitting.kt.j2": SOURCES + "/Fitting.kt",
     "AndroidPictures.kt.j2": SOURCES + "/AndroidPictures.kt",
 }
+MIN_SDK = 21
 MOST_TENSORS = 100  # methods of Java have at most 255 parameters
 _JAVA = """
 abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally float for goto if
@@ -79,19 +80,18 @@ _VALUES = "held answers picture most score overlap threshold resultIndices resul
 _C_NAMES = "env self memory model status spans pool instance best keyword boxes mask linux unix"
 
 
-def android_files(app: App, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """What the form adds. UsageError where the weights are not in the package's sources, or tensors are more than a method can take."""
-    manifest = json.loads(files["manifest.json"])
-    if manifest["weights"]["form"] == "bin":
+def android_files(app: App, draft: Draft) -> Draft:
+    """With what the form adds. UsageError where the weights are not in the package's sources, or tensors are more than a method takes."""
+    if draft.manifest.weights.form == "bin":
         raise UsageError("an Android library holds its weights", hint="leave out --weights bin")
     if len(app.inputs) + len(app.outputs) > MOST_TENSORS:
         raise UsageError(f"a method of Java takes at most {MOST_TENSORS} tensors, the model has more", hint="join some of them")
-    context = _context(app, manifest)
+    context = _context(app)
     places = {"name": app.name, "class": str(context["class"]), "path": str(context["package"]).replace(".", "/")}
     templates = TEMPLATES | (PICTURE_TEMPLATES if context["picture"] else {})
     found = {path.format(**places): fill("apps/android", template, context).encode() for template, path in templates.items()}
-    manifest["android"] = {"package": context["package"], "class": context["class"], "min_sdk": context["min_sdk"]}
-    return found | {"manifest.json": to_json(manifest)}
+    names = AndroidNames(str(context["package"]), str(context["class"]), MIN_SDK)
+    return draft.plus(found, replace(draft.manifest, android=names))
 
 
 def package_name(app: App) -> str:
@@ -112,7 +112,7 @@ def mangled(name: str) -> str:
     return name.replace("_", "_1").replace(".", "_")
 
 
-def _context(app: App, manifest: Mapping[str, object]) -> dict[str, object]:
+def _context(app: App) -> dict[str, object]:
     """All that the templates of templates/apps/android read."""
     keys = legal([tensor.name for tensor in app.inputs], "kotlin", camel, "input", _VALUES.split())
     keys += legal([tensor.name for tensor in app.outputs], "kotlin", camel, "output", {*_VALUES.split()[:2], *keys})
@@ -141,7 +141,7 @@ def _context(app: App, manifest: Mapping[str, object]) -> dict[str, object]:
         "most_boxes": MOST_BOXES,
         "most_threads": MOST_THREADS,
         "picture": _picture(app, inputs),
-        "min_sdk": 21,
+        "min_sdk": MIN_SDK,
         "abis": ["arm64-v8a", "armeabi-v7a", "x86_64"],
         "weights_bytes": app.weights_bytes,
         "arena_bytes": app.arena_bytes,

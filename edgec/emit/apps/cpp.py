@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -48,9 +47,9 @@ _METHODS: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
 }
 
 
-def cpp_files(app: App, files: Mapping[str, bytes]) -> dict[str, bytes]:
+def cpp_files(app: App, vocabularies: Sequence[str]) -> dict[str, bytes]:
     """Path -> content, of a package for tensors of one size."""
-    context = _context(app) | {"vocabularies": json.loads(files["manifest.json"])["vocabularies"]}
+    context = _context(app) | {"vocabularies": vocabularies}
     if app.task is not None:
         context["throwing"] = _throwing(app.task.kind, context).rstrip()
     return {f"include/{app.name}.hpp": fill("apps/cpp", "model.hpp.j2", context).encode()}

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from edgec.emit.apps.android import android_files
 from edgec.emit.apps.app import App
 from edgec.emit.apps.swift import swift_files
 from edgec.emit.apps.web import web_files
+from edgec.package.draft import Draft
 
-Files = Mapping[str, bytes]
-
-# Target.form -> path -> content of what is added to the package's files
-FORMS: dict[str, Callable[[App, Files], dict[str, bytes]]] = {"android": android_files, "swift": swift_files, "web": web_files}
+# Target.form -> the package with what the form adds, or puts in place of files
+FORMS: dict[str, Callable[[App, Draft], Draft]] = {"android": android_files, "swift": swift_files, "web": web_files}
 
 
-def form_files(form: str, app: App, files: Files) -> dict[str, bytes]:
-    """What the form adds to (or puts in place of) the C package's `files`; nothing for a plain package."""
-    return FORMS[form](app, files) if form else {}
+def add_form(form: str, app: App, draft: Draft) -> Draft:
+    """The C package with what the form adds; as it is for a plain package."""
+    return FORMS[form](app, draft) if form else draft

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from edgec.emit.c_scan import WORDS_IN_CODE, declared
 from edgec.emit.text import fill, runtime
+from edgec.package.draft import Draft
+from edgec.package.manifest import Manifest
 from edgec.version import __version__
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 
-def single_files(name: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
+def single_files(draft: Draft) -> dict[str, bytes]:
     """Path -> content, made of the package's files; it must be for a target without a GPU, whose host is more than one source."""
-    manifest = json.loads(files["manifest.json"])
+    files, manifest = draft.files, draft.manifest
+    name = manifest.name
     headers = _headers(name, files)
     context = {
         "name": name,
         "NAME": name.upper(),
         "version": __version__,
-        "target": manifest["target"],
+        "target": manifest.target,
         "parts": [_without_includes(files[path].decode()) for path in headers if not path.endswith("_pool.h")],
         "pool": _without_includes(files[f"include/{name}_pool.h"].decode()),
         "prologue": _prologue(name),
-        "old_clang": {"dotprod", "i8mm"} & set(manifest["vocabularies"]),
+        "old_clang": {"dotprod", "i8mm"} & set(manifest.vocabularies),
         "sections": _sections(name, files, manifest),
         "pool_source": _without_includes(files[f"src/{name}_pool.c"].decode()),
     }
@@ -51,7 +52,7 @@ class Section:
     macros: tuple[str, ...]
 
 
-def _sections(name: str, files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> list[Section]:
+def _sections(name: str, files: Mapping[str, bytes], manifest: Manifest) -> list[Section]:
     """All sources but the pool, which shares the names of file scope with them."""
     texts = {path: files[path].decode().replace(_prologue(name) + "\n", "") for path in _sources(name, files, manifest)}
     counts = Counter(word for text in (*texts.values(), files[f"src/{name}_pool.c"].decode()) for word in declared(text))
@@ -65,12 +66,12 @@ def _sections(name: str, files: Mapping[str, bytes], manifest: Mapping[str, Any]
     return found
 
 
-def _sources(name: str, files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> list[str]:
+def _sources(name: str, files: Mapping[str, bytes], manifest: Manifest) -> list[str]:
     first = [f"src/{name}.c", f"src/{name}_dispatch.c"]
-    kernels = [f"src/{name}_kernels_{isa}.c" for isa in manifest["vocabularies"]]
+    kernels = [f"src/{name}_kernels_{isa}.c" for isa in manifest.vocabularies]
     weights, pool = f"src/{name}_weights.c", f"src/{name}_pool.c"
     parts = sorted(path for path in files if re.fullmatch(rf"src/{name}_\w+\.c", path) and path not in {*first, *kernels, weights, pool})
-    return [*first, *parts, *kernels, *([] if manifest["weights"]["form"] == "bin" else [weights])]
+    return [*first, *parts, *kernels, *([] if manifest.weights.form == "bin" else [weights])]
 
 
 def _prologue(name: str) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import PurePosixPath
 
 from edgec.emit.apps.app import MOST_BOXES, MOST_THREADS, App, Tensor
@@ -12,10 +10,11 @@ from edgec.emit.apps.names import camel, comment, legal, pascal, quoted_swift
 from edgec.emit.apps.picture import has_pictures, picture_files
 from edgec.emit.c_text import C_TYPES
 from edgec.emit.constants import ALIGNMENT
-from edgec.emit.manifest import to_json
 from edgec.emit.text import fill
 from edgec.errors import UsageError
 from edgec.ir.types import DType
+from edgec.package.draft import Draft
+from edgec.package.parts import SwiftNames
 from edgec.version import __version__
 
 # How Swift calls such elements, and which property of an NSNumber gives one; a half is its bits, which no NSNumber has
@@ -56,10 +55,10 @@ UIGraphicsImageRenderer CGImage CGContext CGColorSpace CGImageAlphaInfo CGRect C
 """  # what the sources say themselves
 
 
-def swift_files(app: App, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """What the form adds. UsageError where the weights are not in the package's sources."""
-    manifest = json.loads(files["manifest.json"])
-    if manifest["weights"]["form"] == "bin":
+def swift_files(app: App, draft: Draft) -> Draft:
+    """With what the form adds. UsageError where the weights are not in the package's sources."""
+    manifest = draft.manifest
+    if manifest.weights.form == "bin":
         raise UsageError("a Swift package holds its weights", hint="leave out --weights bin")
     context = _context(app)
     templates = dict(SOURCES)
@@ -70,9 +69,8 @@ def swift_files(app: App, files: Mapping[str, bytes]) -> dict[str, bytes]:
     names = {key: context[key] for key in ("name", "module", "class")}
     added = {path.format(**names): fill("apps/swift", template, context).encode() for template, path in templates.items()}
     added |= picture_files(app)
-    added["Package.swift"] = fill("apps/swift", "Package.swift.j2", context | _lists({*files, *added}, app.name)).encode()
-    manifest["swift"] = {"package": context["module"], "class": context["class"]}
-    return added | {"manifest.json": to_json(manifest)}
+    added["Package.swift"] = fill("apps/swift", "Package.swift.j2", context | _lists({*draft.files, *added}, app.name)).encode()
+    return draft.plus(added, replace(manifest, swift=SwiftNames(str(context["module"]), str(context["class"]))))
 
 
 def _lists(paths: set[str], name: str) -> dict[str, object]:

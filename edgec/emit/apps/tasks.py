@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from edgec.emit.apps.app import Task, Tensor, tensors
 from edgec.emit.apps.names import comment
 from edgec.emit.c_text import C_TYPES, float_literal, text_literal
-from edgec.emit.manifest import sha256
 from edgec.emit.text import fill, runtime
 from edgec.ir.types import DType
+from edgec.package.draft import Draft
+from edgec.package.manifest import sha256
+from edgec.package.parts import Labels, TaskFacts
 from edgec.program.program import Program
 from edgec.version import __version__
 
@@ -42,21 +45,13 @@ def task_files(program: Program, task: Task, labels: Sequence[str]) -> dict[str,
     return {f"include/{name}_task.h": header, f"src/{name}_task.c": fill("apps/task", "task.c.j2", context).encode()}
 
 
-def task_facts(task: Task, labels: Sequence[str]) -> dict[str, Any]:
-    """What the manifest says of it. The hash is that of the labels in UTF-8, each followed by a line feed."""
-    facts: dict[str, Any] = {
-        "task": {
-            "kind": task.kind,
-            "head": task.head,
-            "activation": task.activation,
-            "outputs": list(task.outputs),
-            "classes": task.classes,
-        }
-    }
-    if task.height:
-        facts["task"] |= {"height": task.height, "width": task.width}
+def add_task(draft: Draft, program: Program, task: Task, labels: Sequence[str]) -> Draft:
+    """The package with the task's functions."""
+    size = (task.height, task.width) if task.height else (None, None)
+    facts = TaskFacts(task.kind, task.head, task.activation, tuple(task.outputs), task.classes, *size)
     text = "".join(f"{label}\n" for label in labels).encode()
-    return facts | ({"labels": {"count": len(labels), "sha256": sha256(text)}} if labels else {})
+    known = Labels(len(labels), sha256(text)) if labels else None
+    return draft.plus(task_files(program, task, labels), replace(draft.manifest, task=facts, labels=known))
 
 
 def grids(height: int, width: int, strides: Sequence[int] = STRIDES) -> list[tuple[int, int, int]]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from edgec.emit.apps.app import MOST_BOXES, App, Tensor
 from edgec.emit.apps.names import camel, comment, legal, pascal, quoted
 from edgec.emit.c_text import C_TYPES
-from edgec.emit.manifest import to_json
 from edgec.emit.text import fill, runtime
 from edgec.errors import UsageError
 from edgec.ir.types import DType
+from edgec.package.draft import Draft
+from edgec.package.manifest import Manifest
 from edgec.version import __version__
 
 # What JavaScript holds such elements in; it has no halves and no bools of one byte
@@ -62,20 +63,19 @@ TextDecoder Worker ArrayBuffer OffscreenCanvas Element WorkerGlobalScope Uint8Cl
 """  # what the modules say themselves
 
 
-def web_files(app: App, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """What the form adds. UsageError where the weights are not in the package's sources."""
-    manifest = json.loads(files["manifest.json"])
-    if manifest["weights"]["form"] == "bin":
+def web_files(app: App, draft: Draft) -> Draft:
+    """With what the form adds. UsageError where the weights are not in the package's sources."""
+    manifest = draft.manifest
+    if manifest.weights.form == "bin":
         raise UsageError("a WebAssembly module holds its weights", hint="leave out --weights bin")
     context = _context(app, manifest)
     found = {path.format(app.name): fill("apps/web", template, context).encode() for template, path in TEMPLATES.items()}
-    found["web/package.json"] = to_json(_npm(app))
+    found["web/package.json"] = (json.dumps(_npm(app), indent=1, ensure_ascii=False) + "\n").encode()
     found |= {f"src/web/{name}": runtime(f"web/{name}", app.name) for name in ("memory.c", "string.h")}
-    manifest["made"] = [f"web/{app.name}{end}.wasm" for end in MODULES]
-    return found | {"manifest.json": to_json(manifest)}
+    return draft.plus(found, replace(manifest, made=tuple(f"web/{app.name}{end}.wasm" for end in MODULES)))
 
 
-def _context(app: App, manifest: Mapping[str, object]) -> dict[str, object]:
+def _context(app: App, manifest: Manifest) -> dict[str, object]:
     """All that the templates of templates/apps/web read."""
     keys = legal([tensor.name for tensor in app.inputs], "javascript", camel, "input")
     inputs = [_tensor(tensor, key) for tensor, key in zip(app.inputs, keys, strict=True)]
@@ -104,7 +104,7 @@ def _context(app: App, manifest: Mapping[str, object]) -> dict[str, object]:
             ["LoadOptions", f"{class_name(app)}Inputs", f"{class_name(app)}Outputs", *(["Picture"] if picture else []), *types]
         ),
         "given": f"{class_name(app)}Inputs" + (" | Picture" if picture else ""),
-        "vocabularies": manifest["vocabularies"],
+        "vocabularies": manifest.vocabularies,
         "weights_bytes": app.weights_bytes,
         "arena_bytes": app.arena_bytes,
     }

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from edgec.emit.apps.names import comment, legal, pascal, snake
 from edgec.emit.apps.picture import has_pictures, picture_files
 from edgec.emit.constants import ALIGNMENT
 from edgec.emit.exam import ExamData
-from edgec.emit.manifest import sha256
 from edgec.emit.text import fill
 from edgec.errors import UsageError
 from edgec.ir.types import DType
+from edgec.package.codec import encode
+from edgec.package.draft import Draft
+from edgec.package.manifest import Origin, sha256
 from edgec.version import __version__
 
 # template of templates/apps/python -> where it goes in the module
@@ -42,34 +45,32 @@ _CARD = {"Summary": "title", "Author": "author", "License": "license"}
 Context = dict[str, Any]
 
 
-def wheel_files(app: App, exam: ExamData, facts: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """What a wheel adds to the package's `files`. `facts` are the manifest's of where the package came from: they decide the version.
-
-    UsageError where the weights are not in the package's sources.
-    """
-    manifest = json.loads(files["manifest.json"])
-    if manifest["weights"]["form"] == "bin":
+def wheel_files(app: App, exam: ExamData, draft: Draft) -> dict[str, bytes]:
+    """What a wheel adds to the package's files. UsageError where the weights are not in its sources."""
+    manifest = draft.manifest
+    if manifest.weights.form == "bin":
         raise UsageError("a wheel holds its weights", hint="leave out --weights bin")
-    context = _context(app, version_of(app, facts, files)) | {"fields": _fields(app, facts.get("card", {}))}
+    context = _context(app, version_of(app, draft)) | {"fields": _fields(app, manifest.card)}
     folder = f"python/{context['module']}"
     found = {f"{folder}/{path}": fill("apps/python", template, context).encode() for template, path in TEMPLATES.items()}
     found |= {f"python/{app.name}_python.c": fill("apps/python", "python.c.j2", context).encode(), f"{folder}/py.typed": b""}
     if context["picture"]:
         found |= {f"python/{path.rpartition('/')[2]}": content for path, content in picture_files(app).items()}
         found |= {f"{folder}/_picture.py": fill("apps/python", "picture.py.j2", context).encode()}
-    questions, data = exam_of(app, exam, manifest["weights"]["sha256"])
+    questions, data = exam_of(app, exam, manifest.weights.sha256)
     found |= {f"{folder}/exam.json": (json.dumps(questions, indent=1) + "\n").encode(), f"{folder}/exam.bin": data}
     information = f"python/{context['file_name']}-{context['package_version']}.dist-info"
     return found | {f"{information}/METADATA": fill("apps/python", "METADATA.j2", context).encode()}
 
 
-def version_of(app: App, facts: Mapping[str, Any], files: Mapping[str, bytes]) -> str:
+def version_of(app: App, draft: Draft) -> str:
     """What the model's card says, else 1.0.0; then what tells this build of the model from another, the same for all processors.
 
     So pip puts a new build in the place of an old one, and nothing else.
     """
-    declared = str(facts.get("card", {}).get("version", ""))
-    content = json.dumps([dict(facts), app.labels], sort_keys=True).encode() + files.get("model.int8.onnx", b"")
+    declared, said = draft.manifest.card.get("version", ""), encode(draft.manifest)
+    facts = {key: said[key] for key in (*(field.name for field in fields(Origin)), "task", "labels") if key in said}
+    content = json.dumps([facts, app.labels], sort_keys=True).encode() + draft.files.get("model.int8.onnx", b"")
     return f"{declared if _VERSION.fullmatch(declared) else '1.0.0'}+m{sha256(content)[:12]}"
 
 

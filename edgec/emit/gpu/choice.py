@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+
+from edgec.package.parts import Measured as MeasuredFacts
 
 GPU_TOLERANCE = 1e-3  # of float32: sums are in other orders than on the CPU, functions and divisions less exact
 
@@ -47,14 +48,13 @@ class Choice:
         places = choose_places(times.cpu_us, [us or 0.0 for us in times.gpu_us], times.wait_us, known)
         return tuple((place, _words(times, index) if able else "") for index, (place, able) in enumerate(zip(places, can, strict=True)))
 
-    def describe(self, places: Sequence[bool]) -> dict[str, Any]:
+    def describe(self, places: Sequence[bool]) -> MeasuredFacts | None:
         """For the manifest: what was measured where, and what a run is expected to take by it."""
         if self.measured is None or not self.gpu:
-            return {}
+            return None
         times = self.measured
         expected = run_us(times.cpu_us, [us or 0.0 for us in times.gpu_us], times.wait_us, places)
-        facts = {"board": times.board, "device": times.device, "wait_us": times.wait_us}
-        return {"measured": {**facts, "cpu_us": sum(times.cpu_us), "expected_us": round(expected, 3)}}
+        return MeasuredFacts(times.board, times.device, times.wait_us, sum(times.cpu_us), round(expected, 3))
 
 
 EVERYTHING = Choice()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from edgec.emit.c_text import float_literal
 from edgec.emit.gpu.choice import EVERYTHING, Choice
@@ -17,6 +16,7 @@ from edgec.emit.gpu.shaders import is_quantized, shaders_or_reasons
 from edgec.emit.gpu.variants import FEATURES, VARIANTS
 from edgec.emit.gpu.views import has_halves, views_of
 from edgec.ir.types import DType
+from edgec.package.parts import Gpu, GpuCall
 from edgec.program.program import Program
 from edgec.targets import Target
 
@@ -137,28 +137,23 @@ def port_context(program: Program, buffer: str, dtype: DType, is_input: bool) ->
     }
 
 
-def describe_gpu(plan: GpuPlan) -> dict[str, Any]:
+def describe_gpu(plan: GpuPlan) -> Gpu:
     """What the manifest says: for each call where it runs, and of its shader what a reader of results wants to know."""
-    return {
-        "api": plan.api,
-        "precision": plan.choice.precision,
-        "segments": [list(segment) for segment in plan.schedule.segments],
-        "barriers": sorted(plan.schedule.barriers),
-        "shaders": len(plan.shaders),
-        "calls": [_describe_call(item, why) for item, why in zip(plan.calls, plan.reasons, strict=True)],
-        **plan.choice.describe([isinstance(item, Shader) for item in plan.calls]),
-    }
+    return Gpu(
+        plan.api,
+        plan.choice.precision,
+        tuple(tuple(segment) for segment in plan.schedule.segments),
+        tuple(sorted(plan.schedule.barriers)),
+        len(plan.shaders),
+        tuple(_describe_call(item, why) for item, why in zip(plan.calls, plan.reasons, strict=True)),
+        plan.choice.describe([isinstance(item, Shader) for item in plan.calls]),
+    )
 
 
-def _describe_call(item: Shader | str, why: str) -> dict[str, Any]:
+def _describe_call(item: Shader | str, why: str) -> GpuCall:
     if isinstance(item, str):
-        return {"on": "cpu", "because": item}
-    facts: dict[str, Any] = {
-        "on": "gpu",
-        **({"because": why} if why else {}),
-        "shader": item.name,
-        "group": list(item.group),
-        "grid": list(item.grid),
-    }
-    facts |= {"shared_bytes": item.shared_bytes, "loads": item.loads, "macs": item.macs}
-    return facts if item.matrices is None else facts | {"matrices": _describe_call(item.matrices, "")}
+        return GpuCall("cpu", item)
+    matrices = None if item.matrices is None else _describe_call(item.matrices, "")
+    return GpuCall(
+        "gpu", why or None, item.name, tuple(item.group), tuple(item.grid), item.shared_bytes, item.loads, item.macs, matrices
+    )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -14,6 +13,7 @@ from edgec.emit.gpu.packing import packed
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.variants import VARIANTS, Variant, variants_of
 from edgec.emit.text import render_template, runtime
+from edgec.package.draft import Draft
 
 _HEADERS = ("api", "api_work", "cache", "code", "device", "features", "host", "memory", "pipelines")  # of runtimes/vulkan
 _LINE = 130  # characters
@@ -47,31 +47,31 @@ def glsl_file(shader: Shader) -> str:
     return f"vulkan/{shader.call:03}_{shader.name}.comp"
 
 
-def vulkan_variants(plan: GpuPlan) -> dict[str, list[str]]:
+def vulkan_variants(plan: GpuPlan) -> dict[str, tuple[str, ...]]:
     """For the manifest: GLSL file -> the variants in which it is compiled, in the order of the shaders."""
-    return {glsl_file(shader): [variant.name for variant in variants_of(shader)] for shader in plan.shaders}
+    return {glsl_file(shader): tuple(variant.name for variant in variants_of(shader)) for shader in plan.shaders}
 
 
-def spirv_jobs(files: Mapping[str, bytes]) -> list[SpirvJob]:
+def spirv_jobs(draft: Draft) -> list[SpirvJob]:
     """What must be compiled of a package's files before it is complete."""
     known = {variant.name: variant for variant in VARIANTS}
 
     def job(file: str, text: str, variant: Variant) -> SpirvJob:
         return SpirvJob(file, text, variant.name, variant.switches, variant.environment)
 
-    return [job(file, module.text, known[name]) for file, names, module in _modules(files) for name in names]
+    return [job(file, module.text, known[name]) for file, names, module in _modules(draft) for name in names]
 
 
-def spirv_file(files: Mapping[str, bytes], compiled: Sequence[tuple[SpirvJob, bytes]]) -> dict[str, bytes]:
+def spirv_file(draft: Draft, compiled: Sequence[tuple[SpirvJob, bytes]]) -> dict[str, bytes]:
     """src/NAME_shaders.c: the packed SPIR-V of all modules, which shader has which one in which variant, and its numbers."""
-    name = str(json.loads(files["manifest.json"])["name"])
+    name = draft.manifest.name
     codes = {(job.file, job.variant): code for job, code in compiled}
     order = {variant.name: number for number, variant in enumerate(VARIANTS)}
-    shaders = {file: number for number, file in enumerate(_variants(files))}
+    shaders = {file: number for number, file in enumerate(_variants(draft))}
     arrays: dict[bytes, int] = {}
     rows: list[tuple[int, int, int]] = []
     numbers: dict[int, tuple[int, ...]] = {}
-    for first, names, module in _modules(files):
+    for first, names, module in _modules(draft):
         for variant in names:
             array = arrays.setdefault(codes[first, variant], len(arrays))
             rows += [(shaders[file], order[variant], array) for file in module.numbers]
@@ -95,20 +95,20 @@ def spirv_file(files: Mapping[str, bytes], compiled: Sequence[tuple[SpirvJob, by
     return {f"src/{name}_shaders.c": "".join(parts).encode()}
 
 
-def _modules(files: Mapping[str, bytes]) -> list[tuple[str, list[str], Module]]:
+def _modules(draft: Draft) -> list[tuple[str, tuple[str, ...], Module]]:
     """Of each module to compile the file of its first shader, and the variants, which all its shaders have."""
-    found = _variants(files)
-    kinds = dict.fromkeys(tuple(names) for names in found.values())
+    found = _variants(draft)
     return [
-        (next(iter(module.numbers)), list(kind), module)
-        for kind in kinds
-        for module in modules({file: files[file].decode() for file, names in found.items() if tuple(names) == kind})
+        (next(iter(module.numbers)), kind, module)
+        for kind in dict.fromkeys(found.values())
+        for module in modules({file: draft.files[file].decode() for file, names in found.items() if names == kind})
     ]
 
 
-def _variants(files: Mapping[str, bytes]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = json.loads(files["manifest.json"])["gpu"]["glsl"]
-    return found
+def _variants(draft: Draft) -> Mapping[str, tuple[str, ...]]:
+    gpu = draft.manifest.gpu
+    assert gpu is not None and gpu.glsl is not None
+    return gpu.glsl
 
 
 def _lines(numbers: Iterable[int]) -> str:

@@ -1,0 +1,210 @@
+"""The parts of a manifest: what a package takes and gives, computes, keeps in memory, runs on a GPU, and was built with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from edgec.package.words import (
+    Code,
+    Count,
+    ElementType,
+    Extent,
+    Flag,
+    Hash,
+    Identifier,
+    Number,
+    Path,
+    Plain,
+    Scale,
+    Seed,
+    Shape,
+    Text,
+    Word,
+    one_of,
+)
+
+FORMS = ("incbin", "c", "bin")  # of weights: linked by the assembler, as C, or a file to load
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output as C has it. Codes q stand for (q - zero_point) * scale where there is a scale.
+
+    shape: the largest one. symbolic_shape: the same with the names of sizes that runs decide.
+    """
+
+    name: Text
+    identifier: Identifier
+    dtype: ElementType
+    shape: Shape
+    symbolic_shape: tuple[Extent, ...] | None = None
+    scale: Scale | None = None
+    zero_point: Code | None = None
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a run may choose."""
+
+    minimum: Count
+    maximum: Count
+
+
+@dataclass(frozen=True)
+class Call:
+    """One kernel call of a run. reads, writes: names of the memory that it touches."""
+
+    name: Text
+    kernel: Word
+    nodes: tuple[Text, ...]
+    macs: Count
+    items: Count
+    reads: tuple[Text, ...]
+    writes: tuple[Text, ...]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A buffer: where it lies, as program.Kind has it, and its address in the arena or among the weights."""
+
+    name: Text
+    kind: Annotated[str, one_of("input", "output", "arena", "constant")]
+    dtype: ElementType
+    bytes: Count
+    address: Count | None = None
+
+
+@dataclass(frozen=True)
+class Weights:
+    form: Annotated[str, one_of(*FORMS)]
+    bytes: Count
+    sha256: Hash
+
+
+@dataclass(frozen=True)
+class Arena:
+    """bytes: the tensors and the scratch of one thread. live_bound_bytes: what no plan can do with less."""
+
+    bytes: Count
+    tensor_bytes: Count
+    scratch_bytes_per_thread: Count
+    live_bound_bytes: Count
+    alignment: Count
+
+
+@dataclass(frozen=True)
+class GpuCall:
+    """Where a call runs, and why; of its shader what a reader of results wants to know. matrices: the kernel that is taken instead on
+    devices that multiply matrices."""
+
+    on: Annotated[str, one_of("cpu", "gpu")]
+    because: Text | None = None
+    shader: Text | None = None
+    group: tuple[Count, ...] | None = None
+    grid: tuple[Count, ...] | None = None
+    shared_bytes: Count | None = None
+    loads: Count | None = None
+    macs: Count | None = None
+    matrices: GpuCall | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The bench by which calls were placed."""
+
+    board: Text
+    device: Text
+    wait_us: Number
+    cpu_us: Number
+    expected_us: Number
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """segments: first and end of each run of calls that go to the GPU together. glsl: Vulkan's sources -> the variants of each."""
+
+    api: Annotated[str, one_of("vulkan", "metal")]
+    precision: Annotated[str, one_of("float32", "float16")]
+    segments: tuple[tuple[Count, ...], ...]
+    barriers: tuple[Count, ...]
+    shaders: Count
+    calls: tuple[GpuCall, ...]
+    measured: Measured | None = None
+    glsl: Mapping[Path, tuple[Word, ...]] | None = None
+
+
+@dataclass(frozen=True)
+class File:
+    """A row of a list of files."""
+
+    bytes: Count
+    sha256: Hash
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was chosen for a build, without places on the disk of whoever built."""
+
+    observer: Text | None
+    exclude: tuple[Text, ...]
+    io: Word
+    io_layout: Word
+    weights: Word
+    gpu: Word
+    gpu_precision: Word
+    task: Word | None
+    shape: Mapping[Text, Shape]
+    fuse_preprocess: Flag
+    preprocess: Mapping[Text, Plain]
+    samples: Count | None
+    seed: Seed
+
+
+@dataclass(frozen=True)
+class QuantizedValue:
+    """What one node computes: its range and parameters, and its signal-to-noise ratio in dB against the float model."""
+
+    node: Text
+    operator: Text
+    value: Text
+    low: Number
+    high: Number
+    scale: Number
+    zero_point: Code
+    sqnr: Number
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """What the answer means, as emit.apps.app.Task has it."""
+
+    kind: Word
+    head: Word
+    activation: Word
+    outputs: tuple[Text, ...]
+    classes: Count
+    height: Count | None = None
+    width: Count | None = None
+
+
+@dataclass(frozen=True)
+class Labels:
+    """sha256: of the labels in UTF-8, each followed by a line feed."""
+
+    count: Count
+    sha256: Hash
+
+
+@dataclass(frozen=True)
+class SwiftNames:
+    package: Word
+    class_: Word
+
+
+@dataclass(frozen=True)
+class AndroidNames:
+    package: Word
+    class_: Word
+    min_sdk: Count
