@@ -22,12 +22,13 @@ NAMES_OF_THE_FUNCTION = frozenset({"run", "begin", "end", "scratch", "a", "activ
 
 @dataclass(frozen=True)
 class Function:
-    """One emitted function: its C name, its text, and how many work items it has."""
+    """One emitted function: its C name, its text, and how many work items it has; where in the arena it tells of bad indices, or -1."""
 
     name: str
     text: str
     items: Expr
     is_loop: bool
+    outside: int
 
 
 def functions(program: Program, target: Target) -> list[Function]:
@@ -48,8 +49,16 @@ def functions(program: Program, target: Target) -> list[Function]:
         )
         head = f"{words} {name}(const struct run *run, int32_t begin, int32_t end, void *scratch) {{"
         text = "\n".join(filter(None, [comment(call.call.comment), head, *lines, "}"]))
-        result.append(Function(name, text, work_items(call), isinstance(call, LoopCall)))
+        result.append(Function(name, text, work_items(call), isinstance(call, LoopCall), _outside(program, call)))
     return result
+
+
+def _outside(program: Program, call: AnyCall) -> int:
+    if not isinstance(call, LoopCall) or call.outside is None:
+        return -1
+    address = program.buffers[call.outside].address
+    assert address is not None, "the Program is planned"
+    return address
 
 
 def work_items(call: AnyCall) -> Expr:

@@ -23,7 +23,7 @@ from edgec.package.draft import Draft
 from edgec.package.manifest import Manifest, Origin, sha256
 from edgec.package.parts import Arena, Gpu, Weights
 from edgec.program.expr import bound, product
-from edgec.program.program import Port, Program, TemplateCall
+from edgec.program.program import LoopCall, Port, Program, TemplateCall
 from edgec.targets import Target
 from edgec.version import __version__
 
@@ -48,6 +48,7 @@ STATUSES = (
     ("NO_SUCH_ISA", "this package or this processor does not have that set of instructions"),
     ("NO_WEIGHTS", "the package was built without weights: set them first"),
     ("BAD_WEIGHTS", "these are not the weights of this package: their hash is another"),
+    ("BAD_INDEX", "an index that the model computes or is given lies outside of its axis"),
 )
 
 
@@ -191,9 +192,10 @@ def _context(program: Program, target: Target, weights: str, blob: bytes, plan: 
         "flags": list(target.flags),
         "prologue": runtime("c/prologue.h", program.name).decode().strip(),
         "functions": [
-            {"name": item.name, "text": item.text, "extent": render(item.items, run), "is_loop": item.is_loop}
+            {"name": item.name, "text": item.text, "extent": render(item.items, run), "is_loop": item.is_loop, "outside": item.outside}
             for item in functions(program, target)
         ],
+        "has_indices": any(isinstance(call, LoopCall) and call.outside is not None for call in program.calls),
         "calls": len(program.calls),
         "wide_loops": has_wide_loops(target),
         **gpu_context(program, plan, _tensor_bytes(program), len(blob)),

@@ -181,15 +181,17 @@ class Lowering:
 
     # Calls
 
-    def loops(self, axes: Sequence[Axis], body: Sequence[Statement], hint: str, about: Value, macs: int = 0, parallel: bool = True) -> None:
-        """Append a loop nest that computes `about`."""
+    def loops(
+        self, axes: Sequence[Axis], body: Sequence[Statement], hint: str, about: Value, macs: int = 0, outside: str | None = None
+    ) -> None:
+        """Append a loop nest that computes `about`; `outside` is where it tells of an index out of range."""
         statements = nest(axes, body)
         reads, writes = loads(statements), stores(statements)
         self._sizes(list(expressions(statements)))
         title = (describe(len(self.program.calls), about, macs),)
         call = Call(self.identifier(_call_name(about.nodes, hint)), about.nodes, title, reads, writes, macs)
         one_loop = len(statements) == 1 and isinstance(statements[0], For)
-        self.program.calls.append(LoopCall(call, statements, parallel and one_loop))
+        self.program.calls.append(LoopCall(call, statements, one_loop, outside))
 
     def template(self, arguments: object, hint: str, about: Value, macs: int, operands: str, lines: Sequence[str] = ()) -> None:
         """Append a call of a template kernel."""

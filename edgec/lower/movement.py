@@ -84,19 +84,26 @@ def pad(source: Value, before: Sequence[int], shape: Extents, mode: str, fill: E
 
     def remap(index: Index) -> Index:
         return tuple(
-            i if not lead and size == whole else _outside(mode, i - lead, fixed(size))
+            i if not lead and size == whole else _padded(mode, i, lead, fixed(size), fixed(whole))
             for i, lead, size, whole in zip(index, before, source.shape, shape, strict=True)
         )
 
     return remapped(source, shape, remap, source.order)
 
 
-def _outside(mode: str, i: Expr, size: int) -> Expr:
-    """The position inside that stands for position `i`, which may lie outside by less than `size`."""
+def _padded(mode: str, i: Expr, before: int, size: int, whole: int) -> Expr:
+    """The position that stands at `i` of `whole`: an axis of `size` is cropped first, and padded from what is left then."""
+    start = max(-before, 0)
+    kept = size - start - max(before + size - whole, 0)
+    return _outside(mode, i - max(before, 0), kept, max(before, 0)) + start
+
+
+def _outside(mode: str, i: Expr, size: int, most: int) -> Expr:
+    """The position inside that stands for position `i`, -most <= i; a mirrored one lies outside by less than `size`."""
     if mode == "edge":
         return binary("min", binary("max", i, 0), size - 1)
     if mode == "wrap":
-        return binary("mod", i + size, size)
+        return binary("mod", i + -(-most // size) * size, size)
     mirrored = binary("max", i, 0 - i)
     return binary("min", mirrored, 2 * (size - 1) - mirrored) if size > 1 else const(0)
 
@@ -109,14 +116,11 @@ def tile(source: Value, shape: Extents) -> Value:
 
 
 def take(source: Value, axis: int, indices: Value, shape: Extents) -> Value:
-    """Gather: the axis is replaced by the dimensions of `indices`, whose elements (negative: from the end) select."""
-    size, rank = source.shape[axis], indices.rank
+    """Gather: the axis is replaced by the dimensions of `indices`, whose elements, places on that axis, select."""
+    rank = indices.rank
 
     def remap(index: Index) -> Index:
-        chosen = cast(indices.at(index[axis : axis + rank]), INT)
-        if indices.constant is None or bool((indices.constant < 0).any()):
-            chosen = select(binary("lt", chosen, 0), chosen + size, chosen)
-        return (*index[:axis], chosen, *index[axis + rank :])
+        return (*index[:axis], cast(indices.at(index[axis : axis + rank]), INT), *index[axis + rank :])
 
     return remapped(source, shape, remap)
 

@@ -12,8 +12,9 @@ from edgec.lower import movement
 from edgec.lower.builder import Lowering, Unsupported
 from edgec.lower.coding import Params, decoded, number_code
 from edgec.lower.destination import slices
+from edgec.lower.indices import places_on
 from edgec.lower.values import Coded, Extents, Index, Value, View, elements, fixed, row_major, same_strides
-from edgec.program.expr import Expr, binary, const, select
+from edgec.program.expr import Const, Expr, binary, const, select
 
 
 def reshaped(lowering: Lowering, node: Node) -> None:
@@ -78,8 +79,9 @@ def gather(lowering: Lowering, node: Node) -> None:
     source = lowering.value(node.inputs[0])
     indices, shape = lowering.value(node.inputs[1]), lowering.shape(node.outputs[0])
     axis = node.attributes["axis"] % source.rank
-    if indices.constant is not None and indices.rank == 0:
-        at = int(indices.constant) % fixed(source.shape[axis])
+    extent = source.shape[axis]
+    if indices.constant is not None and indices.rank == 0 and isinstance(extent, Const):
+        at = int(indices.constant) % int(extent.value)
         one = (*source.shape[:axis], const(1), *source.shape[axis + 1 :])
         starts = [at if d == axis else 0 for d in range(source.rank)]
         steps = [1] * source.rank
@@ -90,9 +92,8 @@ def gather(lowering: Lowering, node: Node) -> None:
         lowering.define(node.outputs[0], movement.lift(source, pick))
         return
     source = repeated(lowering, node, shape)
-    if not indices.free:
-        indices = lowering.materialize(indices, node.inputs[1])
-    lowering.define(node.outputs[0], movement.lift(source, lambda value: movement.take(value, axis, indices, shape)))
+    places = places_on(lowering, node, indices, extent)
+    lowering.define(node.outputs[0], movement.lift(source, lambda value: movement.take(value, axis, places, shape)))
 
 
 def pad(lowering: Lowering, node: Node) -> None:

@@ -122,10 +122,21 @@ def _pad(call: Call) -> list[TensorType]:
     shape, pads = call.shape(0), integers(call, 1, "the padding")
     rank = len(shape)
     need(len(pads) == 2 * rank, f"{len(pads)} pads for {text(shape)}")
-    sums = [pads[d] + pads[d + rank] for d in range(rank)]
-    result = [e if pads[d] == pads[d + rank] == 0 else fixed(e, "a padded axis") + sums[d] for d, e in enumerate(shape)]
-    need(all(isinstance(e, Symbol) or e > 0 for e in result), "the padding leaves nothing")
+    result = [_padded(call, d, pads[d], pads[d + rank], e) if pads[d] or pads[d + rank] else e for d, e in enumerate(shape)]
     return typed(call.dtype(), result)
+
+
+def _padded(call: Call, axis: int, before: int, after: int, extent: Dim) -> int:
+    """The extent of a padded axis. Negative pads crop it first; the other modes than "constant" need something that is left."""
+    mode, size = attribute(call, "mode"), fixed(extent, "a padded axis")
+    need(size + before + after > 0, f"the padding leaves nothing of axis {axis}")
+    kept = size + min(before, 0) + min(after, 0)
+    if mode != "constant":
+        need(kept > 0, f"nothing is left of axis {axis} to pad with")
+    if mode == "reflect":
+        most = max(before, after)
+        need(most < kept, f"axis {axis} of {size} cannot be mirrored over {most} elements", "pad by less than the extent, or twice")
+    return size + before + after
 
 
 def _resize(call: Call) -> list[TensorType]:

@@ -66,9 +66,9 @@ def same(call: Call) -> list[TensorType]:
     return [call.type(0)]
 
 
-def need(condition: bool, what: str) -> None:
+def need(condition: bool, what: str, hint: str = "") -> None:
     if not condition:
-        raise refuse(what)
+        raise refuse(what, hint)
 
 
 def count(shape: Shape) -> int:

@@ -25,6 +25,7 @@ class Buffer:
     """A one-dimensional run of `size` elements. Shape and layout live in the index expressions of those who use it.
 
     `parent` makes this a view: it starts `offset` elements (of this dtype) into the parent's memory.
+    `below`: the elements are places, 0 <= element < below; whoever writes them sees to it.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Buffer:
     parent: str | None = None
     offset: Expr | None = None
     address: int | None = None
+    below: Expr | None = None
 
     @property
     def max_bytes(self) -> int:
@@ -101,11 +103,15 @@ class Call:
 
 @dataclass(frozen=True)
 class LoopCall:
-    """A loop nest. The outermost For, when `parallel`, is split statically over the threads."""
+    """A loop nest. The outermost For, when `parallel`, is split statically over the threads.
+
+    `outside`: a buffer of one int32; when the call leaves another number than 0 there, the run ends with the status BAD_INDEX.
+    """
 
     call: Call
     body: tuple[Statement, ...]
     parallel: bool
+    outside: str | None = None
 
 
 @dataclass(frozen=True)

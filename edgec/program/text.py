@@ -40,11 +40,12 @@ def _buffer(buffer: Buffer) -> str:
     place = f" @ {buffer.address}" if buffer.address is not None else ""
     start = text(buffer.offset) if buffer.offset is not None else "0"
     view = f" in {buffer.parent} from {start}" if buffer.parent else ""
-    return f"buffer {buffer.name} {buffer.dtype.value}[{text(buffer.size)}] {buffer.kind.value}{view}{place}"
+    below = f" below {text(buffer.below)}" if buffer.below is not None else ""
+    return f"buffer {buffer.name} {buffer.dtype.value}[{text(buffer.size)}] {buffer.kind.value}{below}{view}{place}"
 
 
 def _loop_call(call: LoopCall) -> Iterator[str]:
-    yield f"loop {call.call.name}{' parallel' if call.parallel else ''}"
+    yield f"loop {call.call.name}{' parallel' if call.parallel else ''}{f' outside {call.outside}' if call.outside else ''}"
     yield from _statements(call.body, 1)
 
 

@@ -44,6 +44,8 @@ class Packing:
 
 def loop_shader(program: Program, index: int, call: LoopCall, places: Mapping[str, Place], dialect: Dialect, exact: bool) -> Shader:
     """The call as a shader. Raises NoShaderForm with the reason when it must stay on the CPU."""
+    if call.outside is not None:
+        raise NoShaderForm("tells of indices out of range")
     dtypes = {name: program.buffers[name].dtype for name in places}
     nest = independent(call, places, {name: dtype.bytes for name, dtype in dtypes.items()})
     nest = in_variables(Nest(_in_order_of_stores(nest), nest.body), places, dtypes)
