@@ -1,0 +1,229 @@
+"""Between which numbers integer expressions lie, and proofs that one is never negative.
+
+An expression is a polynomial over sizes, loop variables and atoms. An atom stands for what is no polynomial (a quotient, a minimum, an
+element of a buffer) and has bounds of its own, polynomials again. To prove that p >= 0, names are replaced by the bound that
+makes p least, the latest name first, until only sizes are left; conditions that are known to hold are bounds too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import count
+
+import numpy as np
+
+from edgec.ir.types import DType
+from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var
+from edgec.program.polynomial import Coefficient, Interval, Polynomial, named, number
+from edgec.program.program import Buffer, For
+
+Facts = tuple[Polynomial, ...]  # none of them is negative
+
+
+@dataclass(frozen=True)
+class Range:
+    """Bounds of one name: polynomials over earlier names, and numbers."""
+
+    lows: tuple[Polynomial, ...]
+    highs: tuple[Polynomial, ...]
+    least: Coefficient
+    most: Coefficient
+    serial: int
+
+
+@dataclass
+class Scope:
+    """What is known at one place of a nest: buffers, what its variables are, and the ranges of all names."""
+
+    buffers: Mapping[str, Buffer]
+    variables: dict[str, Polynomial] = field(default_factory=dict)
+    ranges: dict[str, Range] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    serial: count[int] = field(default_factory=count)
+    known: dict[int, Polynomial] = field(default_factory=dict)  # by the identity of expressions, which the Program keeps
+
+    def inner(self) -> Scope:
+        """The scope of a loop's body."""
+        return replace(self, variables=dict(self.variables), known={})
+
+    def new(self, least: Coefficient, most: Coefficient, lows: Sequence[Polynomial] = (), highs: Sequence[Polynomial] = ()) -> Polynomial:
+        """A name for something between these bounds."""
+        serial = next(self.serial)
+        self.ranges[f"#{serial}"] = Range((*lows, number(least)), (*highs, number(most)), least, most, serial)
+        return named(f"#{serial}")
+
+    def enter(self, loop: For) -> Polynomial:
+        """The loop's variable in its body."""
+        first = number(0) if loop.start is None else self.of(loop.start)
+        final = first + self.of(loop.extent) - number(1)
+        least, most = self.interval(first)[0], self.interval(final)[1]
+        self.variables[loop.var.name] = self.new(least, max(least, most), (first,), (final,))
+        return self.variables[loop.var.name]
+
+    def interval(self, item: Polynomial) -> Interval:
+        return item.interval(lambda name: (self.ranges[name].least, self.ranges[name].most))
+
+    # Expressions
+
+    def of(self, item: Expr) -> Polynomial:
+        """An integer or truth value as a polynomial."""
+        found = self.known.get(id(item))
+        if found is None:
+            found = self.known[id(item)] = self._of(item)
+        return found
+
+    def _of(self, item: Expr) -> Polynomial:
+        if item.dtype.is_float:
+            raise ValueError(f"{item} is no integer")
+        if isinstance(item, Const):
+            return number(int(item.value))
+        if isinstance(item, Size):
+            self.sizes[item.name] = item.bound
+            self.ranges.setdefault(item.name, Range((), (), 1, item.bound, -1))
+            return named(item.name)
+        if isinstance(item, Var) and item.name in self.variables:
+            return self.variables[item.name]
+        if isinstance(item, Load):
+            return self._element(item)
+        if isinstance(item, Cast) and not item.a.dtype.is_float:
+            return self._fitting(item.dtype, self.of(item.a))
+        if isinstance(item, Unary) and item.op == "neg":
+            return self._fitting(item.dtype, number(0) - self.of(item.a))
+        if isinstance(item, Select):
+            (low, high), (least, most) = self.interval(self.of(item.a)), self.interval(self.of(item.b))
+            return self.new(min(low, least), max(high, most))
+        if isinstance(item, Binary) and item.op in _COMBINED and not item.a.dtype.is_float:
+            return self._fitting(item.dtype, _COMBINED[item.op](self, self.of(item.a), self.of(item.b)))
+        return self.new(*limits(item.dtype))
+
+    def _fitting(self, dtype: DType, item: Polynomial) -> Polynomial:
+        """The same where the type holds it, else any number of the type."""
+        (low, high), (least, most) = self.interval(item), limits(dtype)
+        return item if least <= low and high <= most else self.new(least, most)
+
+    def _element(self, item: Load) -> Polynomial:
+        buffer = self.buffers[item.buffer]
+        if buffer.data is not None and buffer.data.size:
+            return self.new(int(np.min(buffer.data)), int(np.max(buffer.data)))
+        if buffer.below is not None:
+            most = self.of(buffer.below) - number(1)
+            return self.new(0, self.interval(most)[1], (), (most,))
+        return self.new(*limits(item.dtype))
+
+    def minimum(self, a: Polynomial, b: Polynomial) -> Polynomial:
+        """Also at most the mean, which is a number in min(x, c - x)."""
+        (low, high), (least, most), mean = self.interval(a), self.interval(b), (a + b).scaled(Fraction(1, 2))
+        return self.new(min(low, least), min(high, most, self.interval(mean)[1]), (), (a, b))
+
+    def maximum(self, a: Polynomial, b: Polynomial) -> Polynomial:
+        """Also at least the mean, as 0 in max(x, -x)."""
+        (low, high), (least, most), mean = self.interval(a), self.interval(b), (a + b).scaled(Fraction(1, 2))
+        return self.new(max(low, least, self.interval(mean)[0]), max(high, most), (a, b), ())
+
+    def quotient(self, a: Polynomial, b: Polynomial) -> Polynomial:
+        """a // b as C has it, which truncates."""
+        low, high = self.interval(a)
+        divisor = b.constant
+        if set(b.terms) - {()} or divisor < 1:
+            size = max(-low, high)
+            return self.new(0 if low >= 0 and self.interval(b)[0] > 0 else -size, size)
+        if low < 0:
+            return self.new(-(-low // divisor), max(high, 0) // divisor)
+        most = self.largest(a)
+        exact = most.floor_of(int(divisor)) if most is not None else None
+        return self.new(low // divisor, high // divisor, (), (a.scaled(Fraction(1, divisor)), *([exact] if exact is not None else [])))
+
+    def remainder(self, a: Polynomial, b: Polynomial) -> Polynomial:
+        (low, high), (least, most) = self.interval(a), self.interval(b)
+        if least < 1:
+            return self.new(-max(-least, most), max(-least, most))
+        if low < 0:
+            return self.new(1 - most, most - 1)
+        return self.new(0, min(high, most - 1), (), (b - number(1), a))
+
+    def largest(self, item: Polynomial) -> Polynomial | None:
+        """An upper bound over sizes alone; None where the sign of a factor is not plain."""
+        while names := item.names - set(self.sizes):
+            name = max(names, key=lambda one: self.ranges[one].serial)
+            parts = item.split(name)
+            if parts is None:
+                return None
+            rest, factor = parts
+            low, high = self.interval(factor)
+            if low < 0 < high:
+                return None
+            bounds = self.ranges[name].highs if low >= 0 else self.ranges[name].lows
+            item = rest + factor * bounds[0]
+        return item
+
+    # Proofs
+
+    def never_negative(self, item: Polynomial, facts: Facts = ()) -> bool:
+        """Whether a polynomial of integers is proven to be at least 0 wherever the facts hold."""
+        return self._more(item, Fraction(-1), False, facts)
+
+    def _more(self, item: Polynomial, limit: Coefficient, equal: bool, facts: Facts) -> bool:
+        """Whether item > limit, or item >= limit."""
+
+        def suffices(value: Coefficient) -> bool:
+            return value > limit or (equal and value == limit)
+
+        if suffices(self.interval(item)[0]):
+            return True
+        names = item.names - set(self.sizes)
+        if not names:
+            return suffices(item.least_of(self.sizes))
+        name = max(names, key=lambda one: self.ranges[one].serial)
+        parts = item.split(name)
+        if parts is None:
+            return False
+        rest, factor = parts
+        if self._more(factor, 0, True, ()):
+            upward = True
+        elif self._more(factor.scaled(-1), 0, True, ()):
+            upward = False
+        else:
+            return False
+        bounds = [(low, facts) for low in (self.ranges[name].lows if upward else self.ranges[name].highs)]
+        return any(self._more(rest + factor * low, limit, equal, left) for low, left in (*_from_facts(name, upward, facts), *bounds))
+
+
+def _from_facts(name: str, upward: bool, facts: Facts) -> Iterator[tuple[Polynomial, Facts]]:
+    """Lower (upward) or upper bounds of a name that facts give, and the facts that are left."""
+    for place, fact in enumerate(facts):
+        parts = fact.split(name) if name in fact.names else None
+        if parts is not None and set(parts[1].terms) == {()} and (parts[1].constant > 0) == upward:
+            yield parts[0].scaled(Fraction(-1) / parts[1].constant), facts[:place] + facts[place + 1 :]
+
+
+_COMBINED: dict[str, Callable[[Scope, Polynomial, Polynomial], Polynomial]] = {
+    "add": lambda scope, a, b: a + b, "sub": lambda scope, a, b: a - b, "mul": lambda scope, a, b: a * b, "min": Scope.minimum,
+    "max": Scope.maximum, "floordiv": Scope.quotient, "mod": Scope.remainder,
+}  # fmt: skip
+
+
+def limits(dtype: DType) -> tuple[int, int]:
+    """The least and the largest number of an integer type."""
+    if dtype is DType.BOOL:
+        return 0, 1
+    values = 1 << 8 * dtype.bytes
+    return (0, values - 1) if dtype.value.startswith("u") else (-values // 2, values // 2 - 1)
+
+
+def assumed(scope: Scope, condition: Expr, holds: bool) -> Facts:
+    """What is known where a condition holds, or where it does not."""
+    if isinstance(condition, Unary) and condition.op == "not":
+        return assumed(scope, condition.a, not holds)
+    if not isinstance(condition, Binary) or condition.a.dtype.is_float:
+        return ()
+    if condition.op == ("and" if holds else "or") and condition.dtype is DType.BOOL:
+        return (*assumed(scope, condition.a, holds), *assumed(scope, condition.b, holds))
+    if condition.op not in ("lt", "le", "eq"):
+        return ()
+    a, b = scope.of(condition.a), scope.of(condition.b)
+    if condition.op == "eq":
+        return (a - b, b - a) if holds else ()
+    strict = number(1 if (condition.op == "lt") == holds else 0)
+    return (b - a - strict,) if holds else (a - b - strict,)

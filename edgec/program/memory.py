@@ -1,0 +1,172 @@
+"""The law that no call of a Program leaves its memory, proven for every load and store on every build.
+
+What a proof is missing for is a mistake of the lowering, found before anything is emitted: the indices of a model that are known only
+when it runs are brought into their range by calls of their own (lower/indices.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from edgec.program.bounds import Facts, Scope, assumed
+from edgec.program.expr import Binary, Cast, Expr, Load, Select, Unary, expr
+from edgec.program.kernels import (
+    LANES,
+    TEMPLATES,
+    ConvFloat,
+    ConvInt8,
+    ConvInt8Any,
+    DepthwiseFloat,
+    DepthwiseInt8,
+    PoolAverageInt8,
+    Window,
+)
+from edgec.program.polynomial import Polynomial, number
+from edgec.program.program import Assign, Buffer, Declare, For, LoopCall, Pointer, Program, Statement, Store, TemplateCall
+from edgec.program.text import text
+
+LARGEST = 2**31 - 1  # that an index, an int32_t, can be
+
+
+class OutOfMemory(Exception):
+    """An access of which nobody has proven that it lies inside its buffer."""
+
+
+def prove_memory(program: Program) -> None:
+    """OutOfMemory with every access that may lie outside."""
+    problems = list(_views(program))
+    for call in program.calls:
+        found = _loop_call(program, call) if isinstance(call, LoopCall) else _template_call(program, call)
+        problems += [f"{call.call.name}: {problem}" for problem in found]
+    if problems:
+        raise OutOfMemory("; ".join(problems))
+
+
+def _views(program: Program) -> Iterator[str]:
+    for buffer in program.buffers.values():
+        if buffer.parent is not None:
+            scope, parent = Scope(program.buffers), program.buffers[buffer.parent]
+            offset = expr(0) if buffer.offset is None else buffer.offset
+            unit = buffer.dtype.bytes
+            room = scope.of(parent.size).scaled(parent.dtype.bytes) - (scope.of(offset) + scope.of(buffer.size)).scaled(unit)
+            if not scope.never_negative(scope.of(offset)) or not scope.never_negative(room):
+                yield f"{buffer.name} is no part of {buffer.parent}"
+
+
+# Loops
+
+
+def _loop_call(program: Program, call: LoopCall) -> Iterator[str]:
+    yield from _statements(Scope(program.buffers), call.body)
+
+
+def _statements(scope: Scope, body: Sequence[Statement]) -> Iterator[str]:
+    changed = {item.var.name for item in body if isinstance(item, Assign)}
+    for item in body:
+        if isinstance(item, For):
+            yield from _expression(scope, item.extent)
+            if item.start is not None:
+                yield from _expression(scope, item.start)
+            inner = scope.inner()
+            if inner.interval(inner.enter(item) + number(1))[1] > LARGEST:
+                yield f"{item.var.name} does not fit an int32_t"
+            yield from _statements(inner, item.body)
+        elif isinstance(item, Store):
+            yield from _access(scope, item.buffer, item.index, ())
+            yield from _expression(scope, item.index)
+            yield from _expression(scope, item.value)
+            yield from _places(scope, item)
+        else:
+            yield from _expression(scope, item.value)
+            if isinstance(item, Declare) and not item.mutable and item.var.name not in changed and not item.var.dtype.is_float:
+                scope.variables[item.var.name] = scope.of(item.value)
+
+
+def _places(scope: Scope, item: Store) -> Iterator[str]:
+    """What is stored among places is one."""
+    below = scope.buffers[item.buffer].below
+    if below is None:
+        return
+    value = scope.of(item.value)
+    if not scope.never_negative(value) or not scope.never_negative(scope.of(below) - value - number(1)):
+        yield f"{item.buffer} gets {text(item.value)}, which is not below {text(below)}"
+
+
+def _expression(scope: Scope, root: Expr) -> Iterator[str]:
+    """The loads of an expression, each under the conditions on which it is done."""
+    seen: dict[tuple[int, int], Facts] = {}  # which keeps the facts, and so their identity
+    nothing: Facts = ()
+    stack = [(root, nothing)]
+    while stack:
+        item, facts = stack.pop()
+        if (id(item), id(facts)) in seen:
+            continue
+        seen[id(item), id(facts)] = facts
+        if isinstance(item, Load):
+            yield from _access(scope, item.buffer, item.index, facts)
+            stack.append((item.index, facts))
+        elif isinstance(item, Select):
+            stack.append((item.condition, facts))
+            stack += [(side, (*facts, *assumed(scope, item.condition, holds))) for side, holds in ((item.a, True), (item.b, False))]
+        elif isinstance(item, Binary):
+            stack += [(item.a, facts), (item.b, facts)]
+        elif isinstance(item, (Unary, Cast)):
+            stack.append((item.a, facts))
+
+
+def _access(scope: Scope, buffer: str, index: Expr, facts: Facts) -> Iterator[str]:
+    place, size = scope.of(index), scope.of(scope.buffers[buffer].size)
+    if not scope.never_negative(place, facts) or not scope.never_negative(size - place - number(1), facts):
+        yield f"{buffer}[{text(index)}] may lie outside of its {text(scope.buffers[buffer].size)} elements"
+
+
+# Template kernels, by what program/kernels.py says of each
+
+
+def _template_call(program: Program, call: TemplateCall) -> Iterator[str]:
+    scope, arguments = Scope(program.buffers), call.arguments
+    kernel = TEMPLATES[type(arguments)]
+    for name, elements in _reach(scope, arguments):
+        pointer: Pointer | None = getattr(arguments, name)
+        if pointer is None:
+            continue
+        buffer: Buffer = program.buffers[pointer.buffer]
+        offset = scope.of(pointer.offset)
+        if not scope.never_negative(offset) or not scope.never_negative(scope.of(buffer.size) - offset - elements):
+            yield f"{kernel} reaches outside of {pointer.buffer}"
+
+
+def _reach(scope: Scope, arguments: object) -> Iterator[tuple[str, Polynomial]]:
+    """How many elements from its pointer on a kernel may touch, by argument."""
+
+    def value(name: str) -> int:
+        return int(getattr(arguments, name))
+
+    def pixels(batch: object, height: object, width: object, stride: object, channels: int) -> Polynomial:
+        sides = [scope.of(expr(item)) for item in (batch, height, width)]  # type: ignore[arg-type]
+        return (sides[0] * sides[1] * sides[2] - number(1)) * scope.of(expr(stride)) + number(channels)  # type: ignore[arg-type]
+
+    window: Window = arguments.window  # type: ignore[attr-defined]
+    taps = window.kernel_height * window.kernel_width
+    dense = isinstance(arguments, (ConvInt8, ConvInt8Any, ConvFloat))
+    inputs = value("groups") * value("in_channels") if dense else value("channels")
+    outputs = value("groups") * value("out_channels") if dense else value("channels")
+    yield "x", pixels(window.batch, window.in_height, window.in_width, window.in_pixel_stride, inputs)
+    yield "y", pixels(window.batch, window.out_height, window.out_width, window.out_pixel_stride, outputs)
+    if isinstance(arguments, (ConvInt8, ConvFloat)):
+        lanes = value("groups") * -(-value("out_channels") // LANES) * LANES
+        yield "residual", pixels(window.batch, window.out_height, window.out_width, arguments.residual_pixel_stride, outputs)
+        yield "weights", number(lanes * taps * value("in_channels"))
+        yield "bias", number(lanes)
+        if isinstance(arguments, ConvInt8):
+            yield "scale", number(lanes)
+    elif isinstance(arguments, ConvInt8Any):
+        yield "weights", number(outputs * taps * value("in_channels"))
+        yield from (("bias", number(outputs)), ("scale", number(outputs)))
+    elif isinstance(arguments, (DepthwiseInt8, DepthwiseFloat)):
+        lanes = -(-outputs // LANES) * LANES
+        yield from (("weights", number(lanes * taps)), ("bias", number(lanes)))
+        if isinstance(arguments, DepthwiseInt8):
+            yield "scale", number(lanes)
+    elif isinstance(arguments, PoolAverageInt8):
+        yield "scale", number(taps + 1)
