@@ -8,6 +8,8 @@ from edgec.ir.types import TensorType
 from edgec.ir.verify import infer_rules
 from edgec.ops.registry import OPERATORS, Call
 
+LARGEST = 2**31 - 1  # an extent
+
 
 def infer_node(graph: Graph, node: Node) -> list[TensorType]:
     """Types of the outputs of `node`; ModelError that names the node when its inputs do not fit."""
@@ -28,6 +30,9 @@ def infer_node(graph: Graph, node: Node) -> list[TensorType]:
         raise ModelError(f"its result would have an extent of {extent}", where=where)
     if len(types) < len(node.outputs):
         raise ModelError(f"has {len(node.outputs)} outputs, edgec computes {len(types)}", where=where)
+    wrong = [kind for kind in types if any(isinstance(extent, int) and not 0 <= extent <= LARGEST for extent in kind.shape)]
+    if wrong:
+        raise ModelError(f"its result would be {wrong[0]}", where=where, hint="an extent is from 1 to 2^31 - 1")
     return types[: len(node.outputs)]
 
 

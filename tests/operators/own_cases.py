@@ -24,6 +24,7 @@ def own_cases() -> tuple[Case, ...]:
     groups = (
         _broadcasts,
         _ranks,
+        _pads,
         _convolutions,
         _transposed,
         _pools,
@@ -127,6 +128,16 @@ def _ranks() -> Iterator[Case]:
             if min(shape) > 2:
                 yield _single(f"rank_{rank}_{shape}_reflect", "Pad", [shape], [pads], mode="reflect")
             yield _single(f"rank_{rank}_{shape}_tile", "Tile", [shape], [np.arange(rank) % 2 + 1])
+
+
+def _pads() -> Iterator[Case]:
+    """Negative pads crop, before the others are filled."""
+    for mode in ("reflect", "edge", "wrap"):
+        for pads in ((2, 2), (-1, 2), (2, -1), (-2, 0), (-1, -2)):
+            yield _single(f"pad_{mode}_{pads}", "Pad", [(5, 2)], [np.array([pads[0], 0, pads[1], 0])], mode=mode)
+    for mode in ("edge", "wrap"):
+        for pads in ((7, 0), (0, 9), (-2, 6), (5, -1), (11, 11)):
+            yield _single(f"pad_{mode}_far_{pads}", "Pad", [(3, 2)], [np.array([pads[0], 0, pads[1], 0])], mode=mode)
 
 
 def _convolutions() -> Iterator[Case]:

@@ -10,6 +10,7 @@ from edgec.ir.types import Symbol
 from edgec.ops.infer import infer_graph, infer_node
 
 N = Symbol("N", 4)
+PAD = 'input %x: float32[{}]\nconst %p: int64[2] = [{}]\n%y: float32[1] = Pad(%x, %p) {{mode="{}"}}'
 
 
 def infer(text: str) -> list[object]:
@@ -52,6 +53,14 @@ def test_symbols(text: str, expected: tuple[object, ...] | None) -> None:
         ("input %x: int32[2,3]\n%y: float32[2,2] = Exp(%x)", "needs a float operand"),
         ("input %x: float32[2,3]\n%y: float32[2,2] = Softmax(%x)", "not in canonical form"),
         ("input %x: float32[4,3]\nconst %i: int64[1] = [7]\n%y: float32[1,3] = Gather(%x, %i) {axis=0}", "index lies outside"),
+        (PAD.format(3, "2, 3", "reflect"), "axis 0 of 3 cannot be mirrored over 3 elements"),
+        (PAD.format(4, "-2, 2", "reflect"), "axis 0 of 4 cannot be mirrored over 2 elements"),
+        (PAD.format(1, "0, 1", "reflect"), "axis 0 of 1 cannot be mirrored"),
+        (PAD.format(3, "-2, -1", "edge"), "leaves nothing of axis 0"),
+        (PAD.format(3, "-3, 5", "wrap"), "nothing is left of axis 0 to pad with"),
+        ("input %x: float32[2]\nconst %r: int64[1] = [-3]\n%y: float32[1] = Tile(%x, %r)", "result would be float32"),
+        ("input %x: float32[2]\nconst %r: int64[1] = [4611686018427387905]\n%y: float32[1] = Tile(%x, %r)", "result would be float32"),
+        ("input %x: float32[1]\nconst %s: int64[1] = [-7]\n%y: float32[1] = Expand(%x, %s)", "result would be float32"),
     ],
 )
 def test_refusals(text: str, message: str) -> None:
