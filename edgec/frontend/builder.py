@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,13 +140,9 @@ class Builder:
         return arrays
 
     def _expected_bytes(self, node: Node, inputs: Sequence[np.ndarray | None]) -> int:
-        if node.op not in OPERATORS:
-            return expected_bytes(node, inputs)
-        try:
-            types = infer_node(self.graph, node)
-        except ModelError:  # the reference computes more than the rules allow in a Graph, such as empty shapes
-            return 0
-        return sum(kind.bytes for kind in types)
+        with suppress(ModelError):  # the reference computes more than the rules allow in a Graph
+            return sum(kind.bytes for kind in infer_node(self.graph, node))
+        return expected_bytes(node, inputs)
 
     def add(self, source: Source) -> None:
         """Translate one node; what goes wrong is noted, and the values that depend on it are skipped. BudgetError ends it all."""

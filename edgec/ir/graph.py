@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from edgec.ir.index import Index
 from edgec.ir.types import DType, Shape, TensorType
+
+FEW = 8  # serial numbers of a name that are tried anew each time, since a rewrite may have set them free
 
 
 @dataclass(eq=False)
@@ -26,7 +29,6 @@ class Node:
         return self.inputs[index] if index < len(self.inputs) else ""
 
 
-@dataclass(eq=False)
 class Graph:
     """Nodes in topological order over named values.
 
@@ -34,17 +36,34 @@ class Graph:
     Every value has exactly one definition. Graph outputs count as readers.
     """
 
-    name: str
-    inputs: list[str] = field(default_factory=list)
-    outputs: list[str] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
-    constants: dict[str, np.ndarray] = field(default_factory=dict)
-    types: dict[str, TensorType] = field(default_factory=dict)
-    metadata: dict[str, str] = field(default_factory=dict)
-    _producers: dict[str, Node] | None = field(default=None, repr=False)
-    _readers: dict[str, list[Node]] | None = field(default=None, repr=False)
+    def __init__(
+        self, name: str, inputs: Iterable[str] = (), outputs: Iterable[str] = (), nodes: Iterable[Node] = (),
+        constants: Mapping[str, np.ndarray] | None = None, types: Mapping[str, TensorType] | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        self.name, self.inputs, self.outputs = name, list(inputs), list(outputs)
+        self.constants = dict(constants or {})
+        self.types = dict(types or {})
+        self.metadata = dict(metadata or {})
+        self._nodes = list(nodes)
+        self._index: Index | None = None
+        self._moved = False  # whether the index knows more than the list
+        self._serials: dict[str, int] = {}
 
     # Questions
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes in order. Who changes this list, or a node of it, by hand calls `touched`."""
+        if self._moved and self._index is not None:
+            self._nodes, self._index, self._moved = self._index.in_order(), None, False
+        return self._nodes
+
+    @property
+    def index(self) -> Index:
+        if self._index is None:
+            self._index = Index(self._nodes)
+        return self._index
 
     def shape(self, value: str) -> Shape:
         return self.types[value].shape
@@ -58,41 +77,44 @@ class Graph:
 
     def producer(self, value: str, op: str | None = None) -> Node | None:
         """The node that computes `value`; None for inputs and constants, or when its operator is not `op`."""
-        if self._producers is None:
-            self._producers = {output: node for node in self.nodes for output in node.outputs if output}
-        node = self._producers.get(value)
+        node = self.index.producers.get(value)
         return node if node is not None and (op is None or node.op == op) else None
 
     def readers(self, value: str) -> list[Node]:
         """The nodes that read `value`, each once, in order."""
-        if self._readers is None:
-            self._readers = {}
-            for node in self.nodes:
-                for name in dict.fromkeys(node.inputs):
-                    self._readers.setdefault(name, []).append(node)
-        return self._readers.get(value, [])
+        return self.index.readers(value)
+
+    def some_readers(self, value: str, most: int) -> list[Node]:
+        """All readers of `value` in order when they are that few, else some of them, in any order."""
+        return self.index.some_readers(value, most)
 
     def reader_count(self, value: str) -> int:
         """How many read `value`: nodes, and graph outputs, each of which counts as one."""
-        return len(self.readers(value)) + self.outputs.count(value)
+        return self.index.reader_count(value) + self.outputs.count(value)
+
+    def stands_before(self, one: Node, other: Node) -> bool:
+        """The order of two nodes."""
+        return self.index.places[one] < self.index.places[other]
 
     def __iter__(self) -> Iterator[Node]:
         """A snapshot of the nodes, so that a pass may change the graph while it walks."""
         return iter(list(self.nodes))
 
-    # Changes; each keeps the look-up tables honest
+    # Changes; each costs what it touches
 
     def touched(self) -> None:
         """Call after changing a node's inputs or outputs, or the list of nodes, by hand."""
-        self._producers = self._readers = None
+        self._nodes, self._index, self._moved = self.nodes, None, False
 
     def fresh(self, hint: str) -> str:
         """A value name that is not yet taken, near to `hint`."""
         if hint and hint not in self.types:
             return hint
-        serial = 1
+        few = (serial for serial in range(1, FEW) if f"{hint}_{serial}" not in self.types)
+        serial = next(few, 0) or self._serials.get(hint, FEW)
         while f"{hint}_{serial}" in self.types:
             serial += 1
+        self._serials[hint] = max(serial, FEW)
         return f"{hint}_{serial}"
 
     def add_constant(self, hint: str, array: np.ndarray) -> str:
@@ -104,21 +126,26 @@ class Graph:
 
     def insert(self, node: Node, types: Sequence[TensorType], *, before: Node | None = None) -> Node:
         """Insert `node` before another (at the end by default); `types` are those of its outputs."""
-        position = len(self.nodes) if before is None else self.nodes.index(before)
-        self.nodes.insert(position, node)
+        self.index.add(node, before)
+        self._moved = True
         self.types.update(zip(node.outputs, types, strict=True))
-        self.touched()
         return node
+
+    def rewire(self, node: Node, inputs: Iterable[str], outputs: Iterable[str] | None = None) -> None:
+        """Let `node` read other values, and write others."""
+        self.index.disconnect(node)
+        node.inputs = list(inputs)
+        node.outputs = node.outputs if outputs is None else list(outputs)
+        self.index.connect(node)
 
     def remove(self, nodes: Iterable[Node]) -> None:
         """Remove nodes; their outputs must have no reader left."""
-        gone = {id(node) for node in nodes}
-        for node in self.nodes:
-            if id(node) in gone:
+        for node in nodes:
+            if node in self.index.places:
+                self.index.drop(node)
+                self._moved = True
                 for output in node.outputs:
                     self.types.pop(output, None)
-        self.nodes = [node for node in self.nodes if id(node) not in gone]
-        self.touched()
 
     def replace_uses(self, old: str, new: str) -> None:
         """Let every reader of `old`, node or graph input-of-node alike, read `new`. Graph outputs keep their names:
@@ -126,29 +153,30 @@ class Graph:
         when `old` is a graph output, the producer of `new` is renamed to write `old`; where that cannot be (new is a
         graph input, a constant or itself an output) an Identity node keeps the interface.
         """
-        for node in self.readers(old):
-            node.inputs = [new if name == old else name for name in node.inputs]
-        self.touched()
+        self._rename(old, new)
         if old in self.outputs:
             self._rename_output(old, new)
+
+    def _rename(self, old: str, new: str) -> None:
+        for node in list(self.readers(old)):
+            self.rewire(node, [new if name == old else name for name in node.inputs])
 
     def _rename_output(self, old: str, new: str) -> None:
         previous, source = self.producer(old), self.producer(new)
         if source is None or new in self.outputs:
             if previous is not None:
-                self.nodes[self.nodes.index(previous)] = Node("Identity", [new], [old], {}, previous.name)
-            self.touched()
+                kind = self.types[old]
+                self.insert(Node("Identity", [new], [old], {}, previous.name), [kind], before=previous)
+                self.index.drop(previous)
             return
         if previous is not None:
-            previous.outputs = [self.fresh(f"{old}_unused") if name == old else name for name in previous.outputs]
+            self.rewire(previous, previous.inputs, [self.fresh(f"{old}_unused") if name == old else name for name in previous.outputs])
             self.types.update({name: self.types[old] for name in previous.outputs if name not in self.types})
-        source.outputs = [old if name == new else name for name in source.outputs]
-        for node in self.nodes:
-            node.inputs = [old if name == new else name for name in node.inputs]
+        self.rewire(source, source.inputs, [old if name == new else name for name in source.outputs])
+        self._rename(new, old)
         self.types[old] = self.types.pop(new)
-        self.touched()
 
     def copy(self) -> Graph:
         """An independent graph that shares the (never modified) arrays."""
         nodes = [Node(n.op, list(n.inputs), list(n.outputs), dict(n.attributes), n.name) for n in self.nodes]
-        return Graph(self.name, list(self.inputs), list(self.outputs), nodes, dict(self.constants), dict(self.types), dict(self.metadata))
+        return Graph(self.name, self.inputs, self.outputs, nodes, self.constants, self.types, self.metadata)

@@ -67,8 +67,10 @@ class Lowering:
         self.done: set[int] = set()  # ids of nodes that another node's rule has computed
         self.destinations: dict[str, View] = {}  # where a value is wanted: its slice of a concatenation
         self.reserved: dict[str, Value] = {}  # concatenations whose buffer exists before they are reached
+        self.lengths: dict[str, int] = {}  # how many nodes are deferred behind a value, see edgec/lower/chains.py
         self.problems: list[Problem] = []
         self._identifiers = {word.lower() for word in KEYWORDS | LOCALS}
+        self._serials: dict[str, int] = {}
         self._constants: dict[tuple[str, bytes], str] = {}
 
     # Names and buffers
@@ -77,10 +79,12 @@ class Lowering:
         """A C identifier, not yet taken, near to an ONNX name."""
         word = re.sub(r"[^0-9A-Za-z]+", "_", hint).strip("_")[:LONGEST_NAME].strip("_") or "value"
         word = f"n{word}" if word[0].isdigit() else word
-        name, serial = word, 1
+        serial = self._serials.get(word.lower(), 1)
+        name = word if serial == 1 else f"{word}_{serial}"
         while name.lower() in self._identifiers or name in MACROS:
             serial += 1
             name = f"{word}_{serial}"
+        self._serials[word.lower()] = serial
         self._identifiers.add(name.lower())
         return name
 
@@ -135,10 +139,15 @@ class Lowering:
 
     def shared(self, value: Value, name: str) -> Value:
         """`value` in a form that any number of readers may evaluate."""
+        free = value.coded.value.free if value.coded is not None else value.free
+        return value if free else self.stored(value, name)
+
+    def stored(self, value: Value, name: str) -> Value:
+        """`value` computed into memory, as codes where it has them."""
         if value.coded is not None:
             codes = value.coded.value
-            return value if codes.free else self.recoded(value, self.materialize(codes, name, self.preferred(codes, name)))
-        return value if value.free else self.materialize(value, name, self.preferred(value, name))
+            return self.recoded(value, self.materialize(codes, name, self.preferred(codes, name)))
+        return self.materialize(value, name, self.preferred(value, name))
 
     def recoded(self, value: Value, stored: Value) -> Value:
         """`value` again, its 8-bit form now being `stored`."""

@@ -9,6 +9,7 @@ from edgec.errors import ModelError, Problem
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
 from edgec.lower.builder import Lowering, LowerOptions, Unsupported
+from edgec.lower.chains import cut
 from edgec.lower.coding import Params, coded_form, decoded, shift_to
 from edgec.lower.concatenation import reserve
 from edgec.lower.operators import lower_node, rule_of
@@ -36,6 +37,7 @@ def lower(graph: Graph, target: Target, name: str, options: LowerOptions = Lower
         try:
             _check(graph, node)
             lower_node(lowering, node)
+            cut(lowering, node)
         except Unsupported as problem:
             lowering.problems.append(Problem(f"{node.op}: {problem.what}", node.name or node.outputs[0], problem.hint))
             _placeholder(lowering, node)

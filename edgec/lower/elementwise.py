@@ -18,12 +18,12 @@ def elementwise(lowering: Lowering, node: Node) -> None:
     if rule is None:
         raise Unsupported(f"{node.op} has no scalar rule")
     shape = lowering.shape(node.outputs[0])
-    operands = [once(lowering, lowering.value(name), shape, name) if name else None for name in node.inputs]
-    known = [operand for operand in operands if operand is not None]
+    operands = {name: once(lowering, lowering.value(name), shape, name) for name in dict.fromkeys(node.inputs) if name}
+    known = [operands[name] for name in node.inputs if name]
 
     def at(index: Index) -> Expr:
-        arguments = [operand.at(broadcast_index(index, operand.shape)) if operand is not None else None for operand in operands]
-        return rule(*arguments, **node.attributes)
+        found = {name: operand.at(broadcast_index(index, operand.shape)) for name, operand in operands.items()}
+        return rule(*(found.get(name) for name in node.inputs), **node.attributes)
 
     dtype = lowering.graph.dtype(node.outputs[0])
     order, splits = layout_of(known, shape)

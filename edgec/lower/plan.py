@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from edgec.lower.in_place import in_place_pairs
 from edgec.program.program import AnyCall, Kind, Program, TemplateCall
@@ -16,6 +17,7 @@ from edgec.program.program import AnyCall, Kind, Program, TemplateCall
 ALIGNMENT = 64
 SLACK = 64  # readable bytes after the last tensor: 8-bit kernels read a few bytes past a pixel's channels
 SEARCH_ROUNDS = 300
+SEARCH_WORK = 5_000_000  # blocks that these rounds look at, at most
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,6 @@ class Life:
     size: int
     first: int
     last: int
-
-    def overlaps(self, other: Life) -> bool:
-        return self.first <= other.last and other.first <= self.last
 
 
 def plan(program: Program) -> None:
@@ -124,46 +123,63 @@ def _lives(program: Program, roots: dict[str, str]) -> list[Life]:
 
 
 def _live_bound(lives: Sequence[Life], calls: int) -> int:
-    return max((sum(life.size for life in lives if life.first <= index <= life.last) for index in range(calls)), default=0)
+    change = [0] * (calls + 1)
+    for life in lives:
+        change[life.first] += life.size
+        change[life.last + 1] -= life.size
+    return max(accumulate(change), default=0)
 
 
 def _extent(lives: Sequence[Life], addresses: dict[str, int]) -> int:
     return max((addresses[life.name] + life.size for life in lives), default=0)
 
 
-def _first_fit(order: Sequence[Life]) -> dict[str, int]:
+def _neighbours(lives: Sequence[Life]) -> dict[str, list[Life]]:
+    """For each block those that are alive at some moment with it."""
+    found: dict[str, list[Life]] = {life.name: [] for life in lives}
+    alive: list[Life] = []
+    for life in sorted(lives, key=lambda life: life.first):
+        alive = [other for other in alive if other.last >= life.first]
+        for other in alive:
+            found[life.name].append(other)
+            found[other.name].append(life)
+        alive.append(life)
+    return found
+
+
+def _first_fit(order: Sequence[Life], neighbours: dict[str, list[Life]]) -> dict[str, int]:
     """Each block at the lowest address where nothing that is alive at the same time lies."""
-    placed: list[tuple[int, Life]] = []
     addresses: dict[str, int] = {}
     for life in order:
         address = 0
-        for start, other in placed:
-            if other.overlaps(life) and start < address + life.size and address < start + other.size:
-                address = start + other.size
+        for start, end in sorted((addresses[other.name], addresses[other.name] + other.size)
+                                 for other in neighbours[life.name] if other.name in addresses):  # fmt: skip
+            if start < address + life.size and address < end:
+                address = end
         addresses[life.name] = address
-        placed.append((address, life))
-        placed.sort(key=lambda item: item[0])
     return addresses
 
 
 def _search(lives: Sequence[Life], bound_bytes: int) -> dict[str, int]:
+    neighbours = _neighbours(lives)
     orders = [
         sorted(lives, key=lambda life: (-life.size, life.first)),
         sorted(lives, key=lambda life: (-life.size * (life.last - life.first + 1), life.first)),
         sorted(lives, key=lambda life: (life.first, -life.size)),
         sorted(lives, key=lambda life: (life.first - life.last, -life.size)),
     ]
-    best_order = min(orders, key=lambda order: _extent(lives, _first_fit(order)))
-    best = _first_fit(best_order)
+    best_order = min(orders, key=lambda order: _extent(lives, _first_fit(order, neighbours)))
+    best = _first_fit(best_order, neighbours)
     generator = random.Random(0)
-    rounds = SEARCH_ROUNDS if len(lives) > 1 else 0
+    work = len(lives) + sum(map(len, neighbours.values()))
+    rounds = min(SEARCH_ROUNDS, SEARCH_WORK // work) if len(lives) > 1 else 0
     for _ in range(rounds):
         if _extent(lives, best) <= bound_bytes:
             break
         order = list(best_order)
         first, second = generator.randrange(len(order)), generator.randrange(len(order))
         order.insert(second, order.pop(first))
-        candidate = _first_fit(order)
+        candidate = _first_fit(order, neighbours)
         if _extent(lives, candidate) <= _extent(lives, best):
             best, best_order = candidate, order
     return best

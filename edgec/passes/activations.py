@@ -12,21 +12,22 @@ from edgec.passes.arithmetic import bounds
 from edgec.passes.rewrite import become, constant_operand, is_near, rewrites, scalar, sole_producer
 
 Factors = tuple[float, tuple[str, ...]]
+DEEPEST = 6  # nested products that are looked through: no pattern has more
 
 
-def factors(graph: Graph, value: str, root: bool = False) -> Factors:
+def factors(graph: Graph, value: str, root: bool = False, depth: int = DEEPEST) -> Factors:
     """(number, values) such that `value` = number * product of values; goes through Mul, Div and Pow that only this product reads."""
     number = scalar(graph, value)
     if number is not None:
         return number, ()
     node = graph.producer(value)
-    if node is None or (not root and graph.reader_count(value) > 1):
+    if node is None or not depth or (not root and graph.reader_count(value) > 1):
         return 1.0, (value,)
     if node.op == "Mul":
-        (a, left), (b, right) = (factors(graph, name) for name in node.inputs)
+        (a, left), (b, right) = (factors(graph, name, depth=depth - 1) for name in node.inputs)
         return a * b, (*left, *right)
     if node.op == "Div" and scalar(graph, node.inputs[1]):
-        a, left = factors(graph, node.inputs[0])
+        a, left = factors(graph, node.inputs[0], depth=depth - 1)
         return a / (scalar(graph, node.inputs[1]) or 1.0), left
     if node.op == "Pow" and scalar(graph, node.inputs[1]) in (2.0, 3.0):
         return 1.0, (node.inputs[0],) * int(scalar(graph, node.inputs[1]) or 1)

@@ -33,8 +33,7 @@ def batch_norm_to_affine(graph: Graph, norm: Node) -> bool:
         for word, part in zip(("scale", "shift"), parts, strict=True)
     )
     scaled = emit(graph, norm, "Mul", [norm.inputs[0], scale], hint=f"{norm.outputs[0]}_scaled", name=norm.name)
-    norm.outputs = norm.outputs[:1]
-    return become(graph, norm, "Add", [scaled, shift])
+    return become(graph, norm, "Add", [scaled, shift], outputs=norm.outputs[:1])
 
 
 @rewrites("Mul", "Div")
@@ -109,8 +108,7 @@ def _fold(graph: Graph, root: Node, matrix: Node, scale: np.ndarray, shift: np.n
         attributes["beta"] = 1.0
     if matrix.op != "MatMul" and (matrix.input(2) or np.any(shifted)):
         inputs.append(graph.add_constant(matrix.input(2) or f"{matrix.inputs[1]}_bias", shifted.astype(weight.dtype)))
-    root.outputs = root.outputs[:1]
-    return become(graph, root, matrix.op, inputs, attributes, name=matrix.name)
+    return become(graph, root, matrix.op, inputs, attributes, name=matrix.name, outputs=root.outputs[:1])
 
 
 def _scaled(matrix: Node, weight: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -55,11 +55,14 @@ def fold_constants(graph: Graph, node: Node) -> bool:
 
 def feeds_quantized(graph: Graph, value: str) -> bool:
     """Whether a reader of `value`, perhaps behind data movement, also reads a computed value that was dequantized."""
-    for reader in graph.readers(value):
-        if _moves(reader) and feeds_quantized(graph, reader.outputs[0]):
+    seen, front = {value}, [value]
+    while front:
+        readers = graph.readers(front.pop())
+        if any(_is_dequantized(graph, name) for reader in readers for name in reader.inputs):
             return True
-        if any(_is_dequantized(graph, name) for name in reader.inputs):
-            return True
+        moved = {reader.outputs[0] for reader in readers if _moves(reader)} - seen
+        seen |= moved
+        front += sorted(moved)
     return False
 
 
@@ -83,8 +86,7 @@ def _define(graph: Graph, node: Node, arrays: list[np.ndarray]) -> bool:
         return why_not(node, "several outputs, one of them the graph's")
     if exposed:
         constant = graph.add_constant(f"{exposed[0]}_value", np.asarray(arrays[0]))
-        node.outputs = exposed
-        return become(graph, node, "Identity", [constant])
+        return become(graph, node, "Identity", [constant], outputs=exposed)
     pairs = [(name, np.asarray(array)) for name, array in zip(node.outputs, arrays, strict=False) if name]
     graph.remove([node])
     for name, array in pairs:

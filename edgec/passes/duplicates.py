@@ -10,6 +10,8 @@ from edgec.ir.graph import Graph, Node
 from edgec.passes.constants import RANDOM
 from edgec.passes.rewrite import bypass, rewrites, why_not
 
+CANDIDATES = 64  # readers of one value that are compared
+
 
 @rewrites()
 def merge_duplicates(graph: Graph, node: Node) -> bool:
@@ -17,8 +19,9 @@ def merge_duplicates(graph: Graph, node: Node) -> bool:
     if node.op in RANDOM:
         return False
     anchor = next((name for name in node.inputs if name and name not in graph.constants), "")
-    twin = next((other for other in graph.readers(anchor) if other is not node and _equal(graph, other, node)), None) if anchor else None
-    if twin is None or graph.nodes.index(twin) > graph.nodes.index(node):
+    others = graph.some_readers(anchor, CANDIDATES) if anchor else []
+    twin = next((other for other in others if other is not node and _equal(graph, other, node)), None)
+    if twin is None or graph.stands_before(node, twin):
         return False
     if len(node.outputs) == 1:
         return bypass(graph, node, twin.outputs[0])

@@ -53,12 +53,13 @@ def why_not(node: Node, reason: str) -> bool:
 
 
 def become(
-    graph: Graph, node: Node, op: str, inputs: Sequence[str], attributes: Mapping[str, Any] | None = None, *, name: str | None = None
-) -> bool:
-    """Turn `node` into another operator that computes the same outputs. Always True, so that a rule can return it."""
-    node.op, node.inputs, node.attributes = op, list(inputs), canonical_attributes(op, dict(attributes or {}))
+    graph: Graph, node: Node, op: str, inputs: Sequence[str], attributes: Mapping[str, Any] | None = None, *, name: str | None = None,
+    outputs: Sequence[str] | None = None,
+) -> bool:  # fmt: skip
+    """Turn `node` into another operator that computes the same outputs, or `outputs` of them. True, so that a rule can return it."""
+    node.op, node.attributes = op, canonical_attributes(op, dict(attributes or {}))
     node.name = node.name if name is None else name
-    graph.touched()
+    graph.rewire(node, inputs, outputs)
     inferred, known = infer_node(graph, node), [graph.types[output] for output in node.outputs]
     if inferred != known:
         raise RuntimeError(f"a rewrite changed the type of {node.outputs}: {known} became {inferred} ({op} {node.name})")
@@ -90,9 +91,8 @@ def bypass(graph: Graph, node: Node, value: str) -> bool:
         if node.op == "Identity" and not readers:
             return False
         for reader in readers:
-            reader.inputs = [value if name == output else name for name in reader.inputs]
-        node.outputs = [output]
-        return become(graph, node, "Identity", [value])
+            graph.rewire(reader, [value if name == output else name for name in reader.inputs])
+        return become(graph, node, "Identity", [value], outputs=[output])
     graph.replace_uses(output, value)
     graph.remove([node])
     return True
