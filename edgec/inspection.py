@@ -15,6 +15,7 @@ from edgec.frontend.outline import outline
 from edgec.ir.graph import Graph
 from edgec.ir.types import Dim
 from edgec.lower import lower
+from edgec.lower.limits import check_limits
 from edgec.lower.plan import plan
 from edgec.package import Package
 from edgec.package.codec import encode
@@ -78,6 +79,7 @@ def inspect_model(path: Path, config: BuildConfig) -> Inspection:
     try:
         program = lower(loaded.graph, target, loaded.name)
         plan(program)
+        check_limits(program, target)
     except ModelError as error:
         return _of_model(loaded, Program(loaded.name, target.name), _blockers(error.problems))
     return _of_model(loaded, program, [])

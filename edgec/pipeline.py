@@ -31,6 +31,7 @@ from edgec.ir.graph import Graph
 from edgec.ir.liveness import live_bytes
 from edgec.ir.text import dumps
 from edgec.lower import LowerOptions, lower
+from edgec.lower.limits import check_limits
 from edgec.lower.plan import plan
 from edgec.measurement import read_measurement
 from edgec.output import complete_directory, write_file
@@ -195,6 +196,7 @@ def json_bytes(value: object) -> bytes:
 def _program(graph: Graph, target: Target, loaded: Model, config: BuildConfig) -> Program:
     program = lower(graph, target, loaded.name, LowerOptions(io=config.io, io_layout=config.io_layout))
     plan(program)
+    check_limits(program, target)
     if config.dump is not None:
         write_file(config.dump / "4-program.eir", dump_program(program).encode())
     return program

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from edgec.emit.c_text import C_TYPES, comment, identifier
 from edgec.emit.render_c import Scope, render
-from edgec.program.expr import Const, Expr, const, expr
+from edgec.ir.types import DType
+from edgec.program.expr import INT, Const, Expr, cast, const, expr
 from edgec.program.program import Buffer, Kind, Program
 
 
@@ -56,9 +57,20 @@ def root_of(program: Program, buffer: Buffer) -> tuple[Buffer, Expr]:
     """The buffer whose memory a view uses, and the view's offset in it, in bytes."""
     offset: Expr = const(0)
     while buffer.parent is not None:
-        offset = offset + (expr(0) if buffer.offset is None else buffer.offset) * buffer.dtype.bytes
+        offset = _sum(offset, _in_bytes(expr(0) if buffer.offset is None else buffer.offset, buffer.dtype.bytes))
         buffer = program.buffers[buffer.parent]
     return buffer, offset
+
+
+def _in_bytes(elements: Expr, each: int) -> Expr:
+    """A number in 64 bits where it is known: memory may be larger than an int32 says."""
+    return const(int(elements.value) * each, DType.INT64) if isinstance(elements, Const) else elements * each
+
+
+def _sum(a: Expr, b: Expr) -> Expr:
+    if isinstance(a, Const) and isinstance(b, Const):
+        return const(int(a.value) + int(b.value), DType.INT64)
+    return cast(a, INT) + cast(b, INT)
 
 
 def _place(program: Program, buffer: Buffer) -> tuple[object, ...]:
@@ -86,14 +98,16 @@ def address(program: Program, name: str, offset: Expr, c_type: str, sizes: dict[
     root, start = root_of(program, buffer)
     scope = Scope({}, sizes)
     if root.kind in (Kind.INPUT, Kind.OUTPUT):
-        base, place = f"run->{port_field(program, root.name)}", start + offset * buffer.dtype.bytes
+        base, place = f"run->{port_field(program, root.name)}", _sum(start, _in_bytes(offset, buffer.dtype.bytes))
         if not (isinstance(place, Const) and place.value == 0):  # these pointers have types, and places are bytes
             base = f"({'const ' if root.kind is Kind.INPUT else ''}unsigned char *){base}"
     else:
         if buffer.address is None:
             raise ValueError(f"buffer {name!r} has no address: plan the Program first")
-        base, place = f"run->{'weights' if root.kind is Kind.CONSTANT else 'arena'}", offset * buffer.dtype.bytes + buffer.address
-    text = base if isinstance(place, Const) and place.value == 0 else f"({base} + {render(place, scope)})"
+        base = f"run->{'weights' if root.kind is Kind.CONSTANT else 'arena'}"
+        place = _sum(_in_bytes(offset, buffer.dtype.bytes), const(buffer.address, DType.INT64))
+    far = str(place.value) if isinstance(place, Const) else render(place, scope)
+    text = base if far == "0" else f"({base} + {far})"
     return f"({c_type})({'const ' if c_type.startswith('const') else ''}void *){text}"
 
 

@@ -179,6 +179,7 @@ def _context(program: Program, target: Target, weights: str, blob: bytes, plan: 
         "weights_bytes": len(blob),
         "weights_digest": list(bytes.fromhex(sha256(blob))),
         "stack_bytes": STACK_BYTES,
+        "needs_64_bits": _tensor_bytes(program) + _scratch_bytes(program) > 2**31 - 1,
         "weights": weights,
         "sizes": sizes,
         "ports": [*inputs, *outputs],

@@ -12,6 +12,7 @@ from edgec.lower.builder import Lowering, LowerOptions, Unsupported
 from edgec.lower.chains import cut
 from edgec.lower.coding import Params, coded_form, decoded, shift_to
 from edgec.lower.concatenation import reserve
+from edgec.lower.limits import LARGEST
 from edgec.lower.operators import lower_node, rule_of
 from edgec.lower.quantized import coded_params, parameters
 from edgec.lower.values import Coded, Extents, Value, View, channels_last, extents, packed_strides, row_major, viewed
@@ -20,7 +21,6 @@ from edgec.program.memory import prove_memory
 from edgec.program.program import Kind, Port, Program
 from edgec.targets import Target
 
-LARGEST = 2**31 - 1  # elements of a tensor: C indices are int32_t
 _IO = {"int8": DType.INT8, "uint8": DType.UINT8}
 
 

@@ -88,7 +88,8 @@ void NAME_pool_stop(struct NAME_pool *pool) {
 
 struct NAME_pool *NAME_pool_start(void *memory, size_t bytes, int32_t threads) {
     struct NAME_pool *const pool = (struct NAME_pool *)memory;
-    if (memory == NULL || threads < 1 || bytes < MACRO_POOL_BYTES(threads)) return NULL;
+    if (memory == NULL || threads < 1 || bytes < MACRO_POOL_BYTES(0)) return NULL;
+    if ((size_t)threads > (bytes - MACRO_POOL_BYTES(0)) / sizeof(struct NAME_worker)) return NULL; /* _POOL_BYTES may be too much for a size_t */
     pool->threads = 1;
     pool->sleeping = 0;
     pool->round = 0;
