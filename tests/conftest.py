@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz.frame import FUZZED
 from tests.operators.summary import lines
 
 # program -> the Debian package that has it
@@ -99,10 +100,12 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The tables of tests/operators, which workers send along with their reports."""
+    """The tables of tests/operators, and what the fuzzers counted: workers send them along with their reports."""
     reports = [report for key in ("passed", "failed") for report in terminalreporter.stats.get(key, [])]
-    found = list(lines(item for report in reports for item in report.user_properties))
-    if found:
-        terminalreporter.section("operator cases")
-        for line in found:
-            terminalreporter.write_line(line)
+    properties = [item for report in reports for item in report.user_properties]
+    fuzzed = [line for key, text in properties if key == FUZZED for line in text.splitlines()]
+    for title, found in (("operator cases", list(lines(properties))), ("fuzzers", fuzzed)):
+        if found:
+            terminalreporter.section(title)
+            for line in found:
+                terminalreporter.write_line(line)

@@ -30,6 +30,7 @@ CPU_SECONDS = 20  # of one trial; more is a find
 WALL_FACTOR = 12  # after so many times CPU_SECONDS a worker that does not even notice its alarm is ended
 MEMORY = 6 << 30  # address space of a worker, of which ONNX Runtime and its threads take about one
 LIFETIME = 2000  # trials of one worker process: what leaks must not become a find
+FUZZED = "fuzzed"  # the property of a test that says what it counted; conftest.py prints it at the end
 ROOT = Path(__file__).parents[2]
 
 

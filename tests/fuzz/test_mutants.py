@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 import edgec
 from edgec.errors import ModelError
 from tests.fuzz.cases import CASES, Case
-from tests.fuzz.frame import fuzz
+from tests.fuzz.frame import FUZZED, fuzz
 
 WHOLE = bool(os.environ.get("EDGEC_TEST_ALL"))
 
@@ -32,13 +33,12 @@ def test_a_find_is_refused_with_place_and_reason(tmp_path: Path, case: Case, pre
     assert "bug of edgec" not in str(caught.value) and not (tmp_path / "out").exists()
 
 
-def test_mutants_become_packages_or_clear_errors(tmp_path: Path) -> None:
+def test_mutants_become_packages_or_clear_errors(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """A few seconds of a fixed seed; with EDGEC_TEST_ALL two and a half minutes of a fresh one."""
     seed = secrets.randbelow(2**32) if WHOLE else 10
-    print(f"seed {seed}")
-    tally = fuzz(
-        "mutants" if WHOLE else "few_mutants", seed, seconds=150 if WHOLE else 600, count=1 << 60 if WHOLE else 100, finds=tmp_path
-    )
-    print("\n".join(tally.lines()))
-    assert not tally.finds, f"seed {seed}:\n" + "\n".join(tally.lines())
+    name, seconds, count = ("mutants", 150, 1 << 60) if WHOLE else ("few_mutants", 600, 100)
+    tally = fuzz(name, seed, seconds=seconds, count=count, finds=tmp_path)
+    said = "\n".join([f"{name}, seed {seed}:", *tally.lines()])
+    record_property(FUZZED, said)
+    assert not tally.finds, said
     assert len(tally.operators) > (100 if WHOLE else 15)
