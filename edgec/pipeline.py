@@ -220,8 +220,8 @@ def _sha256(path: Path) -> str:
 
 def _exam(loaded: Model, graph: Graph, program: Program, config: BuildConfig, gpu_halves: bool) -> ExamData:
     samples = samples_of(loaded.graph, config)
-    reference = reference_of(loaded, config) if config.precision == "fp32" else None
     with _about(loaded.file):
+        reference = reference_of(loaded, config) if config.precision == "fp32" else None
         return write_exam(
             loaded.original, graph, program, samples, config.seed, channels_last=config.io_layout == "nhwc", reference=reference,
             gpu_halves=gpu_halves,

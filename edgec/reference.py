@@ -18,18 +18,26 @@ class FloatModel:
 
     file: the file that `graph` was imported from; it is what runs, so that a fault of the import shows. Where there is none, or ONNX
     Runtime does not take it (an operator it lacks), the graph runs; `from_file` tells. optimize: let ONNX Runtime fuse and reorder.
-    halves: the graph runs as float16 storage would have it, see edgec/export/halves.py.
+    halves: the graph runs as float16 storage would have it, see edgec/export/halves.py. A call raises ModelError for what ONNX Runtime
+    cannot run, and for answers of another type than the graph's.
     """
 
     def __init__(self, graph: Graph, file: Path | None = None, *, optimize: bool = True, halves: bool = False) -> None:
         self._inputs, self._outputs = list(graph.inputs), list(graph.outputs)
+        self._types = {name: graph.types[name] for name in graph.outputs}
         effort = Effort.ALL if optimize else Effort.NONE
         session = _opened(file, effort) if file is not None else None
         self.from_file = session is not None
         self._session = session or Session(_bytes(graph, halves), Effort.NONE if halves else effort)
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
-        return self._session(self._outputs, {name: inputs[name] for name in self._inputs})
+        answers = self._session(self._outputs, {name: inputs[name] for name in self._inputs})
+        for name, answer in zip(self._outputs, answers, strict=True):
+            found, expected = f"{answer.dtype}{list(answer.shape)}", self._types[name]
+            if expected.is_static and found.replace(" ", "") != str(expected):
+                hint = "one of both is wrong: please send us the model"
+                raise ModelError(f"ONNX Runtime computes {found}, edgec {expected}", where=f"output {name}", hint=hint)
+        return answers
 
 
 def _bytes(graph: Graph, halves: bool) -> bytes:

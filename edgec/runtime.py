@@ -14,6 +14,8 @@ from edgec.errors import ModelError
 _LEVELS = onnxruntime.GraphOptimizationLevel
 _SILENT = 4  # severity of what it logs: its errors are told by us, once
 _NODE = re.compile(r"(?:node with name |Name:)'([^']+)'|[Ii]n [Nn]ode \(\"?([^\")]+)|Node:\s?([^\s,]+)")
+# a code, and a line of its own source with the function's whole signature
+_ORIGIN = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : |/\S+\.(?:cc|h):\d+ .*\) (?:const )?(?:\[with [^\]]*\] )?")
 
 
 class Effort(Enum):
@@ -53,6 +55,6 @@ def _refused(what: str, error: Exception) -> ModelError:
     text = " ".join(str(error).split())
     found = _NODE.search(text)
     place = next((group for group in found.groups() if group), "") if found else ""
-    reason = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : |/\S+\.(?:cc|h):\d+ \S+ ", "", text)[:300]
+    reason = _ORIGIN.sub("", text)[:300]
     hint = "the reference for answers and ranges comes from it: export the model again"
     return ModelError(f"ONNX Runtime {what} the model: {reason}", where=place, hint=hint)

@@ -100,6 +100,8 @@ def dropout(b: Builder, s: Source) -> None:
 
 @rule("Constant")
 def constant(b: Builder, s: Source) -> None:
+    if len(s.attributes) != 1:
+        raise ModelError(f"has {len(s.attributes)} values, needs one")
     kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
     for name, value in s.attributes.items():
         if name == "value":

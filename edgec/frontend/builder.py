@@ -16,7 +16,7 @@ from edgec.frontend.source import Source
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
 from edgec.ops import OPERATORS
-from edgec.ops.evaluate import evaluate, expected_bytes
+from edgec.ops.evaluate import evaluate, expected_bytes, has_types
 from edgec.ops.infer import infer_node
 from edgec.ops.legal import check_attributes
 from edgec.ops.proto import canonical_attributes, schema
@@ -116,9 +116,11 @@ class Builder:
         check_attributes(op, complete)
         node = Node(op, operands, names, complete, self.label(source.name))
         if op not in NEVER_FOLDED and all(name in self.graph.constants for name in operands if name):
-            for name, array in zip(names, self._folded(node), strict=False):
-                self.define(name, array)
-            return names
+            folded = self._folded(node)
+            if folded is not None:
+                for name, array in zip(names, folded, strict=False):
+                    self.define(name, array)
+                return names
         if op not in OPERATORS:
             raise unsupported(op)
         types = infer_node(self.graph, node)
@@ -130,19 +132,24 @@ class Builder:
         self.graph.insert(node, types)
         return names
 
-    def _folded(self, node: Node) -> list[np.ndarray]:
-        """The outputs of a node whose inputs are known; their size is paid for before they are made, where a rule tells it."""
+    def _folded(self, node: Node) -> list[np.ndarray] | None:
+        """The outputs of a node whose inputs are known; their size is paid for before they are made, where a rule tells it.
+
+        None when the reference computes something else than the rule says: one of both is wrong, so the package computes the node.
+        """
         inputs = [self.graph.constants[name] if name else None for name in node.inputs]
-        expected = self._expected_bytes(node, inputs)
+        types = self._expected(node)
+        expected = expected_bytes(node, inputs) if types is None else sum(kind.bytes for kind in types)
         spend_constant(expected, where := f"{node.name} ({node.op})")
         arrays = evaluate(node, inputs)
         spend_constant(max(0, sum(array.nbytes for array in arrays) - expected), where)
-        return arrays
+        return arrays if types is None or has_types(arrays, types) else None
 
-    def _expected_bytes(self, node: Node, inputs: Sequence[np.ndarray | None]) -> int:
-        with suppress(ModelError):  # the reference computes more than the rules allow in a Graph
-            return sum(kind.bytes for kind in infer_node(self.graph, node))
-        return expected_bytes(node, inputs)
+    def _expected(self, node: Node) -> list[TensorType] | None:
+        """What the rule says; None where there is none, or the reference computes more than the rules allow in a Graph."""
+        with suppress(ModelError):
+            return infer_node(self.graph, node)
+        return None
 
     def add(self, source: Source) -> None:
         """Translate one node; what goes wrong is noted, and the values that depend on it are skipped. BudgetError ends it all."""

@@ -18,7 +18,7 @@ from edgec.frontend.dispatch import dispatch, read_node
 from edgec.frontend.external import load_external
 from edgec.frontend.origin import origin_of
 from edgec.frontend.pinning import Shapes, pin_inputs
-from edgec.frontend.structure import check_text, drop_unread, label, ordered, reads
+from edgec.frontend.structure import check_functions, check_text, drop_unread, label, ordered, reads
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.ops import OPERATORS
@@ -74,6 +74,7 @@ def from_proto(
 def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) -> Imported:
     """Translate a model that is ours to change."""
     check_text(model)
+    check_functions(model)
     origin = origin_of(model)
     versions, found = _versions(model), []
     if versions.get("", OLDEST) < OLDEST:
@@ -115,10 +116,10 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
     _prune(graph)
     _check_weights(graph)
+    verify(graph, "export the model again")
     empty = [Problem(f"{graph.types[name]} holds nothing", f"output {name}") for name in graph.outputs if 0 in graph.shape(name)]
     if empty:
         raise ModelError(f"{len(empty)} output(s) are empty tensors", empty, hint="leave them out of the model")
-    verify(graph, "export the model again")
     return Imported(graph, tuple(builder.notes), origin)
 
 

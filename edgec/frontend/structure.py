@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import onnx
+from onnx import defs
 
 from edgec.errors import ModelError, Problem
 
@@ -31,6 +32,17 @@ def check_text(model: onnx.ModelProto) -> None:
     damaged = [text for text in texts if isinstance(text, bytes)]
     if damaged:
         raise ModelError(f"a name is not UTF-8: {damaged[0]!r}", hint="the file is damaged: copy or export it again")
+
+
+def check_functions(model: onnx.ModelProto) -> None:
+    """ModelError when the file says anew what an operator of ONNX is: engines do not agree on which of both counts."""
+    known = {schema.name for schema in defs.get_all_schemas() if not schema.domain}
+    problems = [
+        Problem("has the name of an operator of ONNX", f"function {item.name}")
+        for item in model.functions if item.domain in ("", "ai.onnx") and item.name in known
+    ]  # fmt: skip
+    if problems:
+        raise ModelError("functions hide operators", problems, hint="give them a domain of their own in the exporter")
 
 
 def drop_unread(node: onnx.NodeProto, read: set[str]) -> None:

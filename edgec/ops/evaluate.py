@@ -12,6 +12,7 @@ from onnx.reference import ReferenceEvaluator
 
 from edgec.errors import ModelError
 from edgec.ir.graph import Node
+from edgec.ir.types import TensorType
 from edgec.ops.proto import IR_VERSION, OPSET, node_proto, schema
 
 SHAPE_LIKE = 64  # elements of an operand that may be a shape
@@ -27,6 +28,12 @@ def evaluate(node: Node, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray
         raise
     except Exception as error:  # the reference raises whatever numpy raises
         raise ModelError(f"cannot be evaluated: {error}", where=f"{node.name} ({node.op})") from error
+
+
+def has_types(arrays: Sequence[np.ndarray], types: Sequence[TensorType]) -> bool:
+    """Whether the reference's answers have the types that our rules give."""
+    found = [(array.dtype.name, array.shape) for array in arrays[: len(types)]]
+    return found == [(kind.dtype.value, kind.static_shape) for kind in types]
 
 
 def expected_bytes(node: Node, inputs: Sequence[np.ndarray | None]) -> int:

@@ -9,7 +9,7 @@ from edgec.errors import ModelError
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
 from edgec.ops import OPERATORS, Role
-from edgec.ops.evaluate import evaluate
+from edgec.ops.evaluate import evaluate, has_types
 from edgec.passes.rewrite import become, rewrites, why_not
 
 ALWAYS_FOLDED_BYTES = 1 << 16
@@ -50,6 +50,8 @@ def fold_constants(graph: Graph, node: Node) -> bool:
         arrays = evaluate(node, [graph.constants[name] if name else None for name in node.inputs])
     except ModelError as error:
         return why_not(node, str(error))
+    if not has_types(arrays, [graph.types[name] for name in node.outputs if name]):
+        return why_not(node, "the reference computes something of another type")
     return _define(graph, node, arrays)
 
 

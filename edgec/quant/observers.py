@@ -32,7 +32,7 @@ class Histogram:
         step += step % 2 == 0  # rows are often of even length
         flat = values.ravel()[::step]
         span = self.high - self.low
-        if span <= 0:
+        if span <= 0 or not np.isfinite(np.float32(BINS / span)):  # a range too small to be divided
             self.counts[0] += flat.size
             return
         scaled = (flat - np.float32(self.low)) * np.float32(BINS / span)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,6 +20,7 @@ from tests.fuzz.mutate_graph import (
     node_name,
     node_operator,
     node_output,
+    nodes_added,
     numbers,
     opset,
     port_shape,
@@ -49,8 +51,10 @@ MUTATIONS: dict[Mutation, int] = {
     attribute_value: 14, attribute_type: 2, attribute_declared_type: 1, attribute_missing: 3, attribute_twice: 1, attribute_added: 6,
     attribute_renamed: 1, attribute_reference: 1, tensor: 14, tensor_external: 2, initializer_missing: 1, initializer_twice: 1, sparse: 1,
     input_frozen: 4, port_shape: 6, port_type: 4, ports: 3, value_info: 1, node_input: 7, node_output: 3, node_operator: 6, node_domain: 1,
-    node_name: 1, node_missing: 1, node_added: 8, node_moved: 1, renamed: 2, opset: 3, function: 2, metadata: 1, numbers: 1,
+    node_name: 1, node_missing: 1, node_added: 12, nodes_added: 6, node_moved: 1, renamed: 2, opset: 3, function: 2, metadata: 1,
+    numbers: 1,
 }  # fmt: skip
+TRIES = 8  # until a mutation finds something to change
 _DRAWN = [mutation for mutation, weight in MUTATIONS.items() for _ in range(weight)]
 
 
@@ -60,12 +64,12 @@ def damage(model: onnx.ModelProto, numbers: Sequence[int]) -> tuple[onnx.ModelPr
     copy.CopyFrom(model)
     for number in numbers:
         g = np.random.default_rng(number)
-        mutation = pick(g, _DRAWN)
-        try:
-            mutation(copy, g)
-            names.append(mutation.__name__)
-        except Skip:
-            continue
+        for _ in range(TRIES):
+            mutation = pick(g, _DRAWN)
+            with contextlib.suppress(Skip):
+                mutation(copy, g)
+                names.append(mutation.__name__)
+                break
     return copy, names
 
 

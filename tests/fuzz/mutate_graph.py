@@ -5,8 +5,9 @@ from __future__ import annotations
 import onnx
 from onnx import defs, helper
 
-from edgec.ops import OPERATORS
-from tests.fuzz.draw import COMMON, NAMES, STRINGS, TYPES, Generator, graphs, integer, nodes, operators, pick, values
+from tests.fuzz.draw import COMMON, NAMES, STRINGS, TYPES, Generator, Skip, graphs, integer, nodes, operators, pick, values
+from tests.fuzz.grow import new_node, reachable, schema_of
+from tests.fuzz.mutate_tensors import change_value
 
 # Types of inputs and outputs
 
@@ -94,7 +95,18 @@ def node_output(model: onnx.ModelProto, g: Generator) -> None:
 
 
 def node_operator(model: onnx.ModelProto, g: Generator) -> None:
-    pick(g, nodes(model)).op_type = pick(g, NAMES if g.random() < 0.1 else operators())
+    """Another one of as many operands, mostly."""
+    node, kind = pick(g, nodes(model)), g.random()
+    if kind < 0.2:
+        node.op_type = pick(g, NAMES if kind < 0.05 else operators())
+    else:
+        node.op_type = op = pick(g, reachable())
+        if not (schema := schema_of(op, model)).min_input <= len(node.input) <= schema.max_input:
+            raise Skip
+        known = set(schema.attributes)
+        kept = [item for item in node.attribute if item.name in known]
+        del node.attribute[:]
+        node.attribute.extend(kept)
 
 
 def node_domain(model: onnx.ModelProto, g: Generator) -> None:
@@ -112,11 +124,12 @@ def node_missing(model: onnx.ModelProto, g: Generator) -> None:
 
 def node_added(model: onnx.ModelProto, g: Generator) -> None:
     """An operator over any values, whose result is an output or takes the place of another operand."""
-    count = int(pick(g, (1, 1, 2, 3, 4)))
     name = f"added{len(model.graph.node)}"
-    node = helper.make_node(pick(g, sorted(OPERATORS)), [pick(g, values(model)) for _ in range(count)], [name], name)
+    node = new_node(model, g, name)
+    if node.attribute and g.random() < 0.3:
+        change_value(pick(g, node.attribute), g)
     readers = [item for item in model.graph.node if item.input]
-    if readers and g.random() < 0.5:
+    if readers and node.input and g.random() < 0.3:
         reader = pick(g, readers)
         place = int(g.integers(len(reader.input)))
         node.input[0] = reader.input[place]
@@ -124,6 +137,12 @@ def node_added(model: onnx.ModelProto, g: Generator) -> None:
     else:
         model.graph.output.append(helper.make_empty_tensor_value_info(name))
     model.graph.node.append(node)
+
+
+def nodes_added(model: onnx.ModelProto, g: Generator) -> None:
+    """A few of them, which read one another."""
+    for _ in range(int(g.integers(2, 6))):
+        node_added(model, g)
 
 
 def node_moved(model: onnx.ModelProto, g: Generator) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, TensorProto, defs, helper, numpy_helper
+from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 from tests.fuzz.draw import (
     COMMON,
@@ -25,6 +25,7 @@ from tests.fuzz.draw import (
     pick,
     values,
 )
+from tests.fuzz.grow import SAMPLES, schema_of
 
 # Attributes
 
@@ -93,18 +94,12 @@ def attribute_twice(model: onnx.ModelProto, g: Generator) -> None:
 def attribute_added(model: onnx.ModelProto, g: Generator) -> None:
     """One that the operator has and the node did not give, often with an extreme value."""
     node = pick(g, nodes(model))
-    schema = next((item for item in defs.get_all_schemas() if item.name == node.op_type), None)
-    if schema is None:
-        raise Skip
+    schema = schema_of(node.op_type, model)
     name = pick(g, sorted(set(schema.attributes) - {item.name for item in node.attribute}))
-    kind = int(schema.attributes[name].type)
-    empty = {
-        AttributeProto.INT: 1, AttributeProto.FLOAT: 1.0, AttributeProto.STRING: "a", AttributeProto.INTS: [1, 1],
-        AttributeProto.FLOATS: [1.0], AttributeProto.TENSOR: numpy_helper.from_array(np.ones(1, np.float32)),
-    }.get(kind)  # fmt: skip
-    if empty is None:
+    sample = SAMPLES.get(int(schema.attributes[name].type))
+    if sample is None:
         raise Skip
-    node.attribute.append(helper.make_attribute(name, empty))
+    node.attribute.append(helper.make_attribute(name, sample))
     change_value(node.attribute[-1], g)
 
 
