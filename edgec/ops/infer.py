@@ -8,8 +8,6 @@ from edgec.ir.types import TensorType
 from edgec.ir.verify import infer_rules
 from edgec.ops.registry import OPERATORS, Call
 
-LARGEST = 2**31 - 1  # an extent
-
 
 def infer_node(graph: Graph, node: Node) -> list[TensorType]:
     """Types of the outputs of `node`; ModelError that names the node when its inputs do not fit."""
@@ -25,14 +23,11 @@ def infer_node(graph: Graph, node: Node) -> list[TensorType]:
         raise ModelError(error.summary, where=where, hint=error.hint) from None
     except (KeyError, IndexError, ValueError) as error:
         raise ModelError(f"is not in canonical form: {error!r}", where=where) from error
-    extent = next((extent for kind in types for extent in kind.shape if isinstance(extent, int) and extent < 0), 0)
-    if extent:
-        raise ModelError(f"its result would have an extent of {extent}", where=where)
     if len(types) < len(node.outputs):
         raise ModelError(f"has {len(node.outputs)} outputs, edgec computes {len(types)}", where=where)
-    wrong = [kind for kind in types if any(isinstance(extent, int) and not 0 <= extent <= LARGEST for extent in kind.shape)]
+    wrong = [kind for kind in types if any(isinstance(extent, int) and extent < 0 for extent in kind.shape)]
     if wrong:
-        raise ModelError(f"its result would be {wrong[0]}", where=where, hint="an extent is from 1 to 2^31 - 1")
+        raise ModelError(f"its result would be {wrong[0]}", where=where, hint="no extent is below 0")
     return types[: len(node.outputs)]
 
 
