@@ -45,9 +45,13 @@ class Session:
     def __call__(self, outputs: Sequence[str], feed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """The named outputs, in order. ModelError when a node cannot be computed."""
         try:
-            return [np.asarray(output) for output in self._session.run(list(outputs), dict(feed))]
+            answers: list[np.ndarray] = self._session.run(list(outputs), dict(feed))
         except Exception as error:
             raise _refused("cannot run", error) from error
+        absent = [name for name, answer in zip(outputs, answers, strict=True) if not isinstance(answer, np.ndarray)]
+        if absent:
+            raise ModelError("ONNX Runtime gives no tensor for it", where=f"output {absent[0]}", hint="leave it out of the model")
+        return answers
 
 
 def _refused(what: str, error: Exception) -> ModelError:

@@ -30,7 +30,7 @@ def dispatch(b: Builder, source: Source) -> None:
         return
     schema = find_schema(source.op, source.domain, source.version)
     translate = RULES.get((source.domain, source.op))
-    if translate is None and schema is None:
+    if schema is None and (translate is None or not source.domain):
         raise ModelError("is no operator that ONNX knows in this version", hint=unknown_hint(source))
     native = not source.domain and source.op in OPERATORS
     foldable = all(name in b.graph.constants for name in source.inputs if name) and source.op not in HINTS

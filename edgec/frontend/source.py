@@ -39,8 +39,13 @@ class Source:
 
 def read_attributes(proto: onnx.NodeProto) -> dict[str, Any]:
     """Attributes as Python values; references to a function's own attributes must have been replaced before."""
+    if any(item.ref_attr_name for item in proto.attribute):
+        raise ModelError("refers to an attribute of a function, and is in none", where=proto.name, hint="export the model again")
+    names = [item.name for item in proto.attribute]
+    if len(set(names)) < len(names):
+        raise ModelError("has an attribute twice", where=proto.name, hint="export the model again")
     try:
-        return {item.name: plain(helper.get_attribute_value(item)) for item in proto.attribute if not item.ref_attr_name}
+        return {item.name: plain(helper.get_attribute_value(item)) for item in proto.attribute}
     except (TypeError, ValueError) as error:
         raise ModelError(f"has a damaged attribute ({error})", where=proto.name, hint="export the model again") from None
 
