@@ -40,14 +40,19 @@ class Package:
     def notes(self) -> list[str]:
         """Of the build, and of what it could not make here."""
         try:
-            made = (self.directory / "build" / "android" / "README.txt").read_text(encoding="utf-8").splitlines()[1:]
+            place = self.directory / "build" / "android" / "README.txt"
+            made = place.read_text(encoding="utf-8", errors="replace").splitlines()[1:]
         except OSError:
             made = []
         return [*self.manifest.notes, *(line for line in made if not (self.directory / line).exists())]
 
     @property
     def target(self) -> Target:
-        return load_target(self.manifest.target)
+        """UsageError also for one that this edgec does not know."""
+        try:
+            return load_target(self.manifest.target)
+        except UsageError as error:
+            raise UsageError(error.summary, error.problems, where=error.where or str(self.directory), hint=error.hint) from error
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -121,8 +126,10 @@ class Package:
 
         gpu: calls that go to the GPU together are timed together, as the first of them.
         """
-        times = self._ask("profile", ["--profile", _seconds(seconds)], isa, threads, gpu)["calls_us"]
-        return [(call.name, call.nodes, us) for call, us in zip(self.manifest.calls, times, strict=True)]
+        times, calls = self._ask("profile", ["--profile", _seconds(seconds)], isa, threads, gpu).get("calls_us"), self.manifest.calls
+        if not isinstance(times, list) or len(times) != len(calls):
+            raise DeviceError("the exam program is not that of the manifest", where=str(self.directory), hint="build the package again")
+        return [(call.name, call.nodes, us) for call, us in zip(calls, times, strict=True)]
 
     def load(self, *, isa: str | None = None, threads: int = 1, gpu: bool = False) -> Runner:
         """A callable over numpy arrays, which keeps one process of the exam program open until it is closed or forgotten."""
@@ -134,7 +141,11 @@ class Package:
         if done.status != 0:
             problems = [Problem(line) for line in (done.errors or done.output.decode(errors="replace")).splitlines()[-8:]]
             raise GateError(f"the {what} failed with status {done.status}", problems, where=str(self.directory))
-        return dict(json.loads(done.output))
+        try:
+            return dict(json.loads(done.output))
+        except (ValueError, TypeError, RecursionError) as error:
+            what = f"the {what} answered something else than JSON"
+            raise DeviceError(what, where=str(self.directory), hint="build the package again") from error
 
     def _choices(self, isa: str | None, threads: int, gpu: bool) -> list[str]:
         """Arguments of the exam program; UsageError for what this package cannot do on any machine."""
