@@ -27,6 +27,7 @@ HALF_LEAST = 2.0**-8  # and eight roundings to a half: the example can be one wh
 ANYTHING = 1e3  # the limit of an answer that says nothing
 USELESS = 0.25  # a GPU's answers with halves that may be this far off say nothing
 SAMPLE_VECTORS, RANDOM_VECTORS = 1, 2
+_SAME_NUMBERS = ("Cast", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Expand", "Tile")
 
 Arrays = dict[str, np.ndarray]
 
@@ -119,6 +120,14 @@ def exam_inputs(graph: Graph, samples: Samples | None, seed: int) -> list[Arrays
 
 def _random(graph: Graph, name: str, known: list[Arrays], generator: np.random.Generator) -> np.ndarray:
     kind, shape = graph.dtype(name), graph.types[name].static_shape
+    places = _places(graph, name)
+    if places is not None and not known:
+        least = 0 if kind.value.startswith("u") or kind.is_float else -places
+        return (
+            generator.uniform(least, places, shape).astype(kind.numpy)
+            if kind.is_float
+            else generator.integers(least, places, shape, kind.numpy)
+        )
     low, high = (float(known[0][name].min()), float(known[0][name].max())) if known else _quantized_range(graph, name)
     if kind is DType.BOOL:
         return generator.integers(0, 2, shape).astype(bool)
@@ -126,6 +135,17 @@ def _random(graph: Graph, name: str, known: list[Arrays], generator: np.random.G
         return generator.uniform(low, high, shape).astype(kind.numpy)
     top = 255 if kind is DType.UINT8 else 127 if kind is DType.INT8 else max(int(high), 1)
     return generator.integers(min(int(low), 0), top + 1, shape).astype(kind.numpy)
+
+
+def _places(graph: Graph, name: str) -> int | None:
+    """The shortest axis whose places an input's numbers say, perhaps in another type or shape; None when they are no indices."""
+    found = []
+    for node in graph.readers(name):
+        if node.op == "Gather" and node.input(1) == name:
+            found.append(graph.types[node.inputs[0]].static_shape[node.attributes["axis"]])
+        elif node.op in _SAME_NUMBERS and node.inputs[0] == name:
+            found.append(_places(graph, node.outputs[0]))
+    return min((extent for extent in found if extent is not None), default=None)
 
 
 def _quantized_range(graph: Graph, name: str) -> tuple[float, float]:

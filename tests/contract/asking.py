@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from edgec.emit import ExamData, emit_exam, emit_sources, finish_manifest
+from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.emit.package import STATUSES
 from edgec.frontend import from_proto
 from edgec.ir.types import Dim
@@ -72,8 +72,7 @@ def ask(
     optimize(graph)
     program = lower(graph, target, name)
     plan(program)
-    files = emit_sources(program, target, "c") | emit_exam(program, target, ExamData([], [], {}))
-    finish_manifest(files)
+    files = emit_sources(program, target, "c").plus(emit_exam(program, target, ExamData([], [], {}))).complete()
     for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -10,14 +11,19 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import edgec
+from edgec.exam import exam_inputs
+from edgec.frontend import from_proto
 from edgec.ir.types import Symbol
 from edgec.targets import load_target
 from tests.conftest import require
 from tests.contract.asking import STATUS, Arrays, ask
 from tests.contract.examiner import available
+from tests.gpu.packages import lavapipe
 
 X86_64, PORTABLE, ARM32 = load_target("x86-64"), load_target("portable"), load_target("rpi-32bit")
 FLOAT, INT32, INT64 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64
@@ -153,3 +159,39 @@ def test_a_constant_index_into_a_symbolic_axis_depends_on_the_size(index: int, t
             assert status == BAD_INDEX
         else:
             assert status == OK and np.array_equal(got["y"], arrays["x"][[index]])
+
+
+def test_an_exam_asks_with_indices_that_there_are() -> None:
+    """Also where they come in another type or shape; ONNX Runtime answers no others."""
+    nodes = [node("Cast", "i", to=INT64, output="w"), node("Unsqueeze", "w", "axes", output="u"), node("Gather", "x", "u", axis=1)]
+    model = model_of(nodes, {"x": (FLOAT, [2, 3]), "i": (INT32, [40])}, axes=np.array([0]))
+    graph = from_proto(model).graph
+    for seed in range(3):
+        for vector in exam_inputs(graph, None, seed):
+            assert set(vector["i"].tolist()) == {-3, -2, -1, 0, 1, 2}
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session.run(None, vector)
+
+
+def test_a_gpu_reads_places_that_the_processor_has_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require("gcc", "glslangValidator", "spirv-val")
+    for name, value in lavapipe().items():
+        monkeypatch.setenv(name, value)
+    case = CASES[0]
+    onnx.save(case.model, tmp_path / "inner.onnx")
+    package = edgec.build(tmp_path / "inner.onnx", target="linux-vulkan", precision="fp32", out=tmp_path / "package")
+    places = [call.on for call in package.manifest.gpu.calls] if package.manifest.gpu else []
+    assert places == ["cpu", "gpu"]
+    refused = 0
+    for arrays in questions(case)[:12]:
+        given = b"".join(arrays[port.name].tobytes() for port in package.manifest.inputs)
+        command = [tmp_path / "package" / "build" / "inner_exam", "--gpu", "--run"]
+        done = subprocess.run(command, input=given, capture_output=True, check=False)
+        index = arrays["i"]
+        if ((index >= -5) & (index < 5)).all():
+            assert done.returncode == 0, done.stderr
+            assert np.array_equal(np.frombuffer(done.stdout, np.float32).reshape(2, 3), np.take(arrays["x"], index, 1))
+        else:
+            assert done.returncode == 1 and b"lies outside of its axis" in done.stderr
+            refused += 1
+    assert 0 < refused < 12
