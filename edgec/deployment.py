@@ -177,34 +177,27 @@ def _deploy(run: _Run, device: Device, connection: Connection) -> Mapping[str, A
 
     with hold(connection, _owner()) as lock:
         run.step(device, 2)
-
-        def renew() -> None:
-            run.step(device, 2)
-            lock.renew()
-
-        done = deploy_to(connection, run.parcel, judge=judge, renew=renew)
+        done = deploy_to(lock, run.parcel, lambda words: run.step(device, 2), judge=judge)
     return {"status": "deployed", **exams[-1], **_sent(done)}
 
 
 def _roll_back(run: _Run, device: Device, connection: Connection) -> Mapping[str, Any]:
-    """Under the board's lock: switch to the version before, and give its exam."""
+    """Under the board's lock: prove the version before, and switch to it."""
     name = run.parcel.facts.name
     if run.dry_run:
         return {"status": "planned", "version": versions.previous_of(connection, name)}
-    with hold(connection, _owner()):
-        run.step(device, 2)
-        version = versions.roll_back(connection, name)
+    with hold(connection, _owner()) as lock:
         run.step(device, 3)
-        exams = _examined(connection, f"{versions.version_folder(connection, name, version)}/{run.parcel.program}", None)
-    return {"status": "rolled back", "version": version, **exams}
+        version, exam = versions.roll_back(lock, name)
+    return {"status": "rolled back", "version": version, "exam": exam}
 
 
-def _examined(connection: Connection, program: str, parcel: Parcel | None) -> dict[str, Any]:
+def _examined(connection: Connection, program: str, parcel: Parcel) -> dict[str, Any]:
     """Passed exams, on the GPU too where the parcel has shaders and the board can start it; GateError for one that failed."""
     exam = examine(connection, program)
     if not exam.passed:
         raise GateError(verdict(exam), where=connection.device.name, hint="build the package again; if it stays so, try another target")
-    if parcel is None or not parcel.gpu_calls:
+    if not parcel.gpu_calls:
         return {"exam": exam}
     use = examine_gpu(connection, program)
     if error := wrong_on_gpu(use, connection.device.name):

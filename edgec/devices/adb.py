@@ -15,6 +15,7 @@ from edgec.devices.adb_shell import HOME, ending, greeting_bytes, group_of, wrap
 from edgec.devices.connection import Answer, Sent
 from edgec.devices.device import Device
 from edgec.devices.errors import BoardLost, BoardTimeout
+from edgec.devices.sync import sync_by_command
 from edgec.errors import DeviceError, Problem
 from edgec.package.process import Child
 from edgec.package.running import Session, finish, run_to_end
@@ -23,14 +24,12 @@ from edgec.text import last_lines, printable
 ANDROID_WORK = f"{HOME}/edgec"
 _BLOCK = 1 << 20  # bytes of a file that go at once; each block has limits.transfer seconds
 _DEFAULT_WORK = next(field.default for field in fields(Device) if field.name == "work")
-_NONE, _TOO_LARGE = 44, 45  # statuses of our scripts: there is no such file, or for _CREATE there is one
+_NONE, _TOO_LARGE = 44, 45  # statuses of our scripts: there is no such file
 
 _READ = 'if [ ! -e "$1" ]; then exit 44; fi; if [ "$(stat -c %s "$1")" -gt "$2" ]; then exit 45; fi; cat "$1"'
 # two lists in the same order, since file names may hold anything but NUL
 _SIZES = '[ -d "$1" ] || exit 44; cd "$1" && find . -type f -print0 && printf "\\0" && find . -type f -exec stat -c %s {} +'
 _MOVE = 'if [ -d "$2" ] && ! rmdir "$2"; then exit 1; fi; mv -f "$1" "$2"'  # mv would put `old` into the folder `new`
-# noclobber opens with O_EXCL
-_CREATE = '(set -C; cat "$1" > "$2"); status=$?; rm -f "$1"; [ $status = 0 ] || ! [ -e "$2" ] || exit 44; exit $status'
 
 _STATES: Mapping[str, tuple[str, str]] = {
     "unauthorized": ("the phone does not trust this computer", "unlock it and accept its question about USB debugging"),
@@ -118,11 +117,15 @@ class AdbConnection:
             raise self._error(f"{path} has more than {limits.output} bytes", hint="this is not a file that edgec wrote")
         return self._right(path, answer).output
 
-    def make_folder(self, path: str) -> None:
-        self._must(path, 'mkdir -p "$1"', self._place(path))
+    def make_folder(self, path: str, *, inside: str = "") -> None:
+        self._must(path, 'cd "$1" && mkdir -p "$2"', self._place(inside or "."), self._place(path))
 
     def move(self, old: str, new: str) -> None:
         self._must(f"{old} -> {new}", _MOVE, self._place(old), self._place(new))
+
+    def sync(self, paths: Sequence[str]) -> None:
+        limit = self.device.limits.transfer
+        sync_by_command(lambda words: self.execute(words, seconds=limit), [self._place(path) for path in paths], self.device.name)
 
     def remove(self, path: str) -> None:
         if posixpath.normpath(posixpath.join(HOME, path)) in ("/", "/data", "/data/local", HOME):
@@ -139,15 +142,6 @@ class AdbConnection:
             return dict(zip(files, map(int, numbers.split()), strict=True))
         except ValueError:
             raise self._error(f"{path}: its files change while they are counted", hint="does somebody else use this folder?") from None
-
-    def create(self, path: str, data: bytes) -> bool:
-        place = self._place(path)
-        aside = f"{place}.{secrets.token_hex(8)}.part"
-        self._must(path, 'cat > "$1"', aside, data=data)
-        answer = self._script(_CREATE, aside, place)
-        if answer.status != _NONE:
-            self._right(path, answer)
-        return answer.status == 0
 
     def close(self) -> None:
         while self._sessions:

@@ -47,20 +47,20 @@ class Connection(Protocol):
     def read(self, path: str) -> bytes | None:
         """The whole file, at most limits.output bytes; None when there is none."""
 
-    def make_folder(self, path: str) -> None:
-        """The folder and its parents; content that exists stays."""
+    def make_folder(self, path: str, *, inside: str = "") -> None:
+        """The folder and its parents; content that exists stays. inside: a folder that must be there, which `path` is relative to."""
 
     def move(self, old: str, new: str) -> None:
         """Rename a file or folder on the same disk, at once; a file `new` is replaced (rename(2))."""
+
+    def sync(self, paths: Sequence[str]) -> None:
+        """What these files hold, and the names in these folders, survive a loss of power from now on (fsync(2))."""
 
     def remove(self, path: str) -> None:
         """Remove a file or a whole folder; none there is fine."""
 
     def sizes(self, path: str) -> dict[str, int]:
         """Bytes of every regular file below a folder, by path relative to it; {} when there is no folder."""
-
-    def create(self, path: str, data: bytes) -> bool:
-        """Make a new file with this content, at once; False when one is there already (O_EXCL)."""
 
     def close(self) -> None:
         """Hang up; safe to call twice."""

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from posixpath import dirname
 
 from edgec.devices.checksum import checksums
 from edgec.devices.connection import Connection
-from edgec.devices.errors import BoardTimeout
-from edgec.devices.exam import ProgramFailed
+from edgec.devices.lock import Lock, LockLost
 from edgec.devices.parcel import LISTING, Parcel
+from edgec.devices.proof import NOT_GOOD, listed
 from edgec.devices.versions import (
-    CURRENT,
-    PREVIOUS,
+    Pointers,
     deployed,
     discard,
     folder_of,
     incoming_folder,
+    is_there,
     is_version,
-    pointed,
+    left_folder,
+    pointers,
+    recover,
     roll_back,
     switch,
     version_folder,
     withdraw,
 )
-from edgec.errors import DeviceError, GateError, Problem
+from edgec.errors import DeviceError, Problem
 from edgec.text import last_lines
 
 __all__ = ["Deployment", "deploy", "deployed", "outlook", "roll_back"]
@@ -50,23 +50,23 @@ class Deployment:
 
 
 def deploy(
-    connection: Connection,
+    lock: Lock,
     parcel: Parcel,
     tell: Callable[[str], None] | None = None,
     *,
     judge: Callable[[str], None] | None = None,
-    renew: Callable[[], None] | None = None,
     keep: Collection[str] = (),
 ) -> Deployment:
-    """Make a parcel the version in use. The caller holds the board's lock; `renew` is called before each file that travels.
+    """Make a parcel the version in use, on a board that is ours.
 
     A cut in the middle leaves the version that was in use, and what has arrived is kept for the next try. judge: gets the path of the
     new exam program before the switch; when it raises GateError, ProgramFailed or BoardTimeout, that version is withdrawn: it is removed
     and, should it have been in use, the version before it is again. keep: versions that stay, besides this one and the one that was in
-    use. DeviceError: the disk is full or read-only, or files arrive changed.
+    use. DeviceError: the disk is full or read-only, or files arrive changed; LockLost: the board is another's by now.
     """
-    work = _Work(connection, parcel, tell or (lambda text: None), renew or (lambda: None), frozenset(keep))
+    work = _Work(lock, parcel, tell or (lambda text: None), frozenset(keep))
     name, version = parcel.facts.name, parcel.version
+    found = recover(lock, name)
     _tidy(work)
     needed = work.unproven()
     if needed:
@@ -75,7 +75,9 @@ def deploy(
     program = f"{work.folder}/{parcel.program}"
     if judge is not None:
         _prove(work, program, judge)
-    switch(connection, name, version)
+    lock.renew()
+    if found.current != version:
+        switch(lock, name, Pointers(version, found.current or found.previous))
     _tidy(work)
     kept = len(work.wanted) - len(work.sent)
     return Deployment(program, version, work.folder, len(work.sent), sum(work.sent.values()), kept)
@@ -83,53 +85,60 @@ def deploy(
 
 def outlook(connection: Connection, parcel: Parcel) -> Deployment:
     """What deploy() would do, as far as sizes and names tell; nothing changes on the board."""
-    work = _Work(connection, parcel, lambda text: None, lambda: None)
-    there = {**connection.sizes(work.incoming), **connection.sizes(work.folder)}
-    same = _in_use(work)
-    sent = [path for path, data in work.wanted.items() if there.get(path) != len(data) and same.get(path) != _sha256(data)]
-    size = sum(len(work.wanted[path]) for path in sent)
-    return Deployment(f"{work.folder}/{parcel.program}", parcel.version, work.folder, len(sent), size, len(work.wanted) - len(sent))
+    wanted = _wanted(parcel)
+    folder = version_folder(connection, parcel.facts.name, parcel.version)
+    there, same = connection.sizes(folder), _in_use(connection, parcel.facts.name)
+    sent = [path for path, data in wanted.items() if there.get(path) != len(data) and same.get(path) != _sha256(data)]
+    size = sum(len(wanted[path]) for path in sent)
+    return Deployment(f"{folder}/{parcel.program}", parcel.version, folder, len(sent), size, len(wanted) - len(sent))
 
 
 @dataclass
 class _Work:
     """One deployment while it goes on. sent: bytes that travelled, by path."""
 
-    connection: Connection
+    lock: Lock
     parcel: Parcel
     tell: Callable[[str], None]
-    renew: Callable[[], None]
     keep: frozenset[str] = frozenset()
     sent: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         name, version = self.parcel.facts.name, self.parcel.version
+        self.connection = self.lock.connection
         self.folder = version_folder(self.connection, name, version)
-        self.incoming = incoming_folder(self.connection, name, version)
-        self.wanted: Mapping[str, bytes] = {**self.parcel.files, LISTING: self.parcel.listing}
+        self.incoming = incoming_folder(self.lock, name, version)
+        self.left = left_folder(self.lock, name, version)
+        self.wanted = _wanted(self.parcel)
 
     def good(self, folder: str, paths: Iterable[str], sizes: Mapping[str, int]) -> set[str]:
         """Which files of a folder are exactly those of the parcel, by their size and their checksum on the board."""
         whole = [path for path in paths if sizes.get(path) == len(self.wanted[path])]
-        hashes = checksums(self.connection, {f"{folder}/{path}": sizes[path] for path in whole})
+        with self.lock.kept():
+            hashes = checksums(self.connection, {f"{folder}/{path}": sizes[path] for path in whole})
         return {path for path in whole if hashes[f"{folder}/{path}"] == _sha256(self.wanted[path])}
 
     def unproven(self) -> set[str]:
         """The files that the version's folder lacks, or has in another form."""
         return set(self.wanted) - self.good(self.folder, self.wanted, self.connection.sizes(self.folder))
 
+    def make_incoming(self, folders: Iterable[str]) -> None:
+        """Folders of the version that arrives, by their paths in it."""
+        base = self.incoming.removeprefix(f"{self.lock.folder}/")
+        for folder in sorted(set(folders)):
+            self.lock.make_folder(f"{base}/{folder}" if folder else base)
+
 
 def _stage(work: _Work, needed: set[str]) -> None:
-    """Bring files into the incoming folder: those that are there from a try before, copies from the version in use, and the rest."""
+    """Bring files into the incoming folder: copies of what a try before left, copies from the version in use, and the rest."""
     connection, folder = work.connection, work.incoming
+    left = {path: size for path, size in connection.sizes(work.left).items() if path in needed and size <= len(work.wanted[path])}
+    _check_space(work, sum(len(work.wanted[path]) for path in needed) - sum(left.values()))
+    work.make_incoming(dirname(path) for path in needed)
+    _copy(work, work.left, left)
     there = connection.sizes(folder)
-    for path in set(there) - needed:
-        connection.remove(f"{folder}/{path}")
     good = work.good(folder, needed, there)
-    _check_space(work, sum(len(work.wanted[path]) - (0 if path in good else there.get(path, 0)) for path in needed - good))
-    for parent in sorted({dirname(f"{folder}/{path}") for path in needed}):
-        connection.make_folder(parent)
-    copied = _copy(work, needed - good - set(there))
+    copied = _copy_same(work, needed - good - set(there))
     good |= work.good(folder, copied, connection.sizes(folder)) if copied else set()
     for attempt in (1, 2):
         missing = sorted(needed - good)
@@ -143,62 +152,82 @@ def _stage(work: _Work, needed: set[str]) -> None:
         raise DeviceError("files arrive changed", problems, where=connection.device.name, hint=hint)
 
 
-def _copy(work: _Work, paths: set[str]) -> set[str]:
+def _copy_same(work: _Work, paths: set[str]) -> set[str]:
     """Copy on the board what the version in use has already; which files that was tried for."""
-    name, same = work.parcel.facts.name, _in_use(work)
-    version = pointed(work.connection, name, CURRENT)
+    name = work.parcel.facts.name
+    same, version = _in_use(work.connection, name), pointers(work.connection, name).current
     if version is None or version == work.parcel.version:
         return set()
     found = {path for path in paths if same.get(path) == _sha256(work.wanted[path])}
-    old = version_folder(work.connection, name, version)
-    for parent in sorted({dirname(path) for path in found}):
-        files = sorted(path for path in found if dirname(path) == parent)
+    _copy(work, version_folder(work.connection, name, version), found)
+    return found
+
+
+def _copy(work: _Work, source: str, paths: Collection[str]) -> None:
+    """Copies, never the files themselves: whoever wrote those may have them open still."""
+    for parent in sorted({dirname(path) for path in paths}):
+        files = sorted(path for path in paths if dirname(path) == parent)
         seconds = work.connection.device.limits.command + sum(len(work.wanted[path]) for path in files) / _SLOWEST
         into = f"{work.incoming}/{parent}" if parent else work.incoming
-        work.connection.execute(["cp", "-p", *(f"{old}/{path}" for path in files), into], seconds=seconds)
-    return found
+        with work.lock.kept():
+            work.connection.execute(["cp", "-p", *(f"{source}/{path}" for path in files), into], seconds=seconds)
 
 
 def _send(work: _Work, path: str, there: int) -> None:
     """there: bytes of it that a try before left. The beginning of it is continued; as many bytes as it should have are wrong ones."""
-    data = work.wanted[path]
-    work.renew()
+    data, place = work.wanted[path], f"{work.incoming}/{path}"
+    work.lock.beat()
     work.tell(f"sending {path}, {len(data):,} bytes")
-    place = f"{work.incoming}/{path}"
-    if there >= len(data) > 0:
-        work.connection.remove(place)
-        there = 0
-    work.connection.write(place, data, mode=work.parcel.mode(path), resume=True)
+    with work.lock.fenced():
+        if there >= len(data) > 0:
+            work.connection.remove(place)
+            there = 0
+        work.connection.write(place, data, mode=work.parcel.mode(path), sent=lambda at: work.lock.beat(), resume=True)
     work.sent[path] = work.sent.get(path, 0) + len(data) - there
 
 
 def _put_in_place(work: _Work, needed: set[str]) -> None:
     """The whole folder at once; or, where the version is there and some of its files were not right, each of those at once."""
-    connection = work.connection
+    connection, lock = work.connection, work.lock
     if not needed:
         connection.execute(["chmod", "755", f"{work.folder}/{work.parcel.program}"])
         return
-    paths = [f"{work.incoming}/{path}" for path in sorted(needed)]
-    with suppress(BoardTimeout):  # a board that loses its power now must not have names without content
-        if connection.execute(["sync", *paths], seconds=connection.device.limits.transfer).status != 0:
-            connection.execute(["sync"], seconds=connection.device.limits.transfer)
-    if not connection.sizes(work.folder):
-        connection.remove(work.folder)
-        connection.make_folder(dirname(work.folder))
-        connection.move(work.incoming, work.folder)
-        return
-    for path in sorted(needed):
-        connection.make_folder(dirname(f"{work.folder}/{path}"))
-        connection.move(f"{work.incoming}/{path}", f"{work.folder}/{path}")
-    connection.remove(work.incoming)
+    folders = {"", *(parent for path in needed for parent in _parents(path))}
+    with lock.kept(), lock.fenced():  # a board that loses its power after the rename must not have names without content
+        connection.sync(sorted(f"{work.incoming}/{path}".rstrip("/") for path in (*needed, *folders)))
+    lock.beat()
+    home = folder_of(connection, work.parcel.facts.name)
+    connection.make_folder(dirname(work.folder))
+    if connection.sizes(work.folder):
+        for folder in sorted(folders):
+            connection.make_folder(f"{work.folder}/{folder}".rstrip("/"))
+        for path in sorted(needed):
+            lock.move(f"{work.incoming}/{path}", f"{work.folder}/{path}")
+        connection.sync(sorted(f"{work.folder}/{folder}".rstrip("/") for folder in folders))
+    else:
+        try:
+            lock.move(work.incoming, work.folder)
+        except LockLost:
+            raise
+        except DeviceError:
+            lock.drop(work.folder)  # which may have folders, without files
+            lock.move(work.incoming, work.folder)
+    connection.sync([dirname(work.folder), home, dirname(home)])
+
+
+def _parents(path: str) -> list[str]:
+    """The folders that a path leads through."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: count + 1]) for count in range(len(parts))]
 
 
 def _prove(work: _Work, program: str, judge: Callable[[str], None]) -> None:
     try:
-        judge(program)
-    except (BoardTimeout, GateError, ProgramFailed) as error:
+        with work.lock.kept():
+            judge(program)
+    except NOT_GOOD as error:
         name = work.parcel.facts.name
-        stays = withdraw(work.connection, name, work.parcel.version)
+        stays = withdraw(work.lock, name, work.parcel.version)
         what = (
             f"this version was withdrawn; in use is {stays[:12]}"
             if stays
@@ -209,16 +238,20 @@ def _prove(work: _Work, program: str, judge: Callable[[str], None]) -> None:
 
 
 def _tidy(work: _Work) -> None:
-    """Remove versions beyond the present one, the one before and those to keep, and uploads that nobody goes on with."""
-    connection, name = work.connection, work.parcel.facts.name
-    parts = [path.split("/") for path in connection.sizes(folder_of(connection, name))]
-    found = {(part[0], part[1]) for part in parts if len(part) > 2 and is_version(part[1]) and part[1] != work.parcel.version}
-    used = {pointed(connection, name, CURRENT), pointed(connection, name, PREVIOUS), *work.keep}
-    for kind, version in sorted(found):
-        if kind == "incoming":
-            connection.remove(incoming_folder(connection, name, version))
-        elif kind == "versions" and version not in used:
-            discard(connection, name, version)
+    """Remove uploads that nobody goes on with, and versions beyond the present one, the one before and those to keep; but no version while
+    none is in use: who knows which one should be."""
+    connection, lock, name = work.connection, work.lock, work.parcel.facts.name
+    lock.beat()
+    for kind in (work.incoming, work.left):
+        for version in {path.split("/")[0] for path in connection.sizes(dirname(kind))} - {work.parcel.version}:
+            lock.drop(f"{dirname(kind)}/{version}")
+    used = pointers(connection, name)
+    if used.current is None or not is_there(connection, name, used.current):
+        return
+    found = {path.split("/")[0] for path in connection.sizes(f"{folder_of(connection, name)}/versions")}
+    stay = {used.current, used.previous, work.parcel.version, *work.keep}
+    for version in sorted(filter(is_version, found - stay)):
+        discard(lock, name, version)
 
 
 def _check_space(work: _Work, needed: int) -> None:
@@ -237,17 +270,15 @@ def _check_space(work: _Work, needed: int) -> None:
         raise DeviceError(what, where=device.name, hint="free some space on the board, or give it another `work` folder")
 
 
-def _in_use(work: _Work) -> dict[str, str]:
-    """sha256 of each file of the version in use, as its files.json says; {} when that is not what the version is named by."""
-    connection, name = work.connection, work.parcel.facts.name
-    version = pointed(connection, name, CURRENT)
-    content = connection.read(f"{version_folder(connection, name, version)}/{LISTING}") if version else None
-    if content is None or _sha256(content) != version:
-        return {}
-    try:
-        return {str(path): str(facts["sha256"]) for path, facts in json.loads(content)["files"].items()}
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        return {}
+def _in_use(connection: Connection, name: str) -> dict[str, str]:
+    """sha256 of each file of the version in use."""
+    version = pointers(connection, name).current
+    files = listed(connection, version_folder(connection, name, version), version) if version else {}
+    return {path: file.sha256 for path, file in files.items()}
+
+
+def _wanted(parcel: Parcel) -> Mapping[str, bytes]:
+    return {**parcel.files, LISTING: parcel.listing}
 
 
 def _sha256(data: bytes) -> str:

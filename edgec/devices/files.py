@@ -6,9 +6,9 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from edgec.devices.connection import Sent
 
@@ -49,7 +49,7 @@ def write_file(path: Path, data: bytes, mode: int, sent: Sent | None) -> None:
     except OSError:
         aside.unlink()
         raise
-    _sync_folder(path.parent)
+    _sync(path.parent)
 
 
 def continue_file(path: Path, data: bytes, mode: int, sent: Sent | None) -> None:
@@ -80,10 +80,27 @@ def read_file(path: Path, most: int) -> bytes | None:
         return None
 
 
+def make_folder(base: Path, path: str) -> None:
+    """Folders below one that must be there."""
+    for part in PurePosixPath(path).parts:
+        base = base / part
+        with suppress(FileExistsError):
+            base.mkdir()
+
+
 def move(old: Path, new: Path) -> None:
     """rename(2); an existing file `new` is replaced."""
     os.replace(old, new)
-    _sync_folder(new.parent)
+
+
+def sync(paths: Iterable[Path]) -> None:
+    """fsync(2) of files and folders. Where one may not be opened, the whole disk is synchronized."""
+    for path in paths:
+        try:
+            _sync(path)
+        except PermissionError:
+            if os.name == "posix":
+                os.sync()
 
 
 def remove(path: Path) -> None:
@@ -105,30 +122,6 @@ def sizes(path: Path) -> dict[str, int]:
                 if file.is_file() and not file.is_symlink():
                     found[file.relative_to(path).as_posix()] = file.stat().st_size
     return found
-
-
-def create(path: Path, data: bytes) -> bool:
-    """A new file with all of its content at once; False when one is there. Where the disk has no hard links, the content follows."""
-    aside = _write_aside(path, data, 0o644)
-    try:
-        os.link(aside, path)
-    except FileExistsError:
-        return False
-    except OSError:
-        return _create_plainly(path, data)
-    finally:
-        aside.unlink()
-    _sync_folder(path.parent)
-    return True
-
-
-def _create_plainly(path: Path, data: bytes) -> bool:
-    try:
-        with path.open("xb") as file:
-            file.write(data)
-    except FileExistsError:
-        return False
-    return True
 
 
 def _write_aside(path: Path, data: bytes, mode: int, sent: Sent | None = None) -> Path:
@@ -158,10 +151,10 @@ def _append(number: int, data: bytes, start: int, sent: Sent | None) -> None:
     os.fsync(number)
 
 
-def _sync_folder(folder: Path) -> None:
-    """A name in place survives a power cut; Windows has no such call."""
-    if os.name == "posix":
-        number = os.open(folder, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    """Windows has no such call for folders, and wants a file that may be written."""
+    if os.name == "posix" or path.is_file():
+        number = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
         try:
             os.fsync(number)
         finally:

@@ -145,7 +145,7 @@ def _work(
         with _failing(visit, [draft]):
             tell(f"deploying {draft.parcel.facts.name}")
             judge = partial(_examine, connection, options, draft, tell)
-            draft.program = deploy(connection, draft.parcel, tell, judge=judge, renew=lock.renew, keep=ours).program
+            draft.program = deploy(lock, draft.parcel, tell, judge=judge, keep=ours).program
             lock.renew()
     if not _open(drafts):
         return
@@ -157,7 +157,8 @@ def _work(
                 draft.accuracy = _judge(connection, lock, options, task.judge, draft)
             if options.profile:
                 tell(f"profiling {draft.parcel.facts.name}")
-                _profile(connection, options, draft)
+                with lock.kept():
+                    _profile(connection, options, draft)
             lock.renew()
 
 
@@ -200,7 +201,8 @@ def _measure(connection: Connection, lock: Lock, options: Options, visit: _Visit
         clock = time.monotonic()
         tell("measuring" if attempt == 0 else f"measuring again, since {visit.attempts[-1].reason}")
         visit.before = read_state(connection)
-        found = measure(connection, [draft.program for draft in drafts], options, gpus=[draft.on_gpu for draft in drafts], renew=renew)
+        with lock.kept():
+            found = measure(connection, [draft.program for draft in drafts], options, gpus=[draft.on_gpu for draft in drafts], renew=renew)
         visit.after = read_state(connection)
         for draft, latencies in zip(drafts, found, strict=True):
             draft.latencies = latencies

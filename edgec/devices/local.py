@@ -62,11 +62,17 @@ class LocalConnection:
             raise DeviceError(f"{path} has more than {most} bytes", where=self.device.name, hint="this is not a file that edgec wrote")
         return data
 
-    def make_folder(self, path: str) -> None:
-        self._try(path, lambda: self._place(path).mkdir(parents=True, exist_ok=True))
+    def make_folder(self, path: str, *, inside: str = "") -> None:
+        if inside:
+            self._try(path, lambda: files.make_folder(self._place(inside), path))
+        else:
+            self._try(path, lambda: self._place(path).mkdir(parents=True, exist_ok=True))
 
     def move(self, old: str, new: str) -> None:
         self._try(f"{old} -> {new}", lambda: files.move(self._place(old), self._place(new)))
+
+    def sync(self, paths: Sequence[str]) -> None:
+        self._try(", ".join(paths), lambda: files.sync([self._place(path) for path in paths]))
 
     def remove(self, path: str) -> None:
         place = self._place(path)
@@ -76,9 +82,6 @@ class LocalConnection:
 
     def sizes(self, path: str) -> dict[str, int]:
         return self._try(path, lambda: files.sizes(self._place(path)))
-
-    def create(self, path: str, data: bytes) -> bool:
-        return self._try(path, lambda: files.create(self._place(path), data))
 
     def close(self) -> None:
         while self._sessions:

@@ -1,122 +1,169 @@
-"""One user at a time: a lock file on the board, with an owner, a sign of life and a time-out of its own.
+"""One user at a time: a lock on the board that is a fence too.
 
-No clock of a calendar is used: ages come from the board's time since its boot, and a lock of another boot is dead. Where a board has no
-/proc (macOS) that time is `date +%s` less `sysctl kern.boottime`, and a boot is another one when the time since it is shorter than the
-lock's. Where there is not even that, on this machine alone, it is Python's monotonic clock.
+WORK/lock holds exactly one folder, NUMBER.TOKEN. Who takes the board renames it: the number rises by one with every owner, only one of
+those who try can win, and every path of the owner before leads nowhere from that moment on. All that changes a package is one rename
+from or into this folder (uploads come out of it, what is thrown away goes into it), so a host that was paused, and wakes up when the
+board is another's, cannot do harm. Inside, a file called TOKEN is the owner's sign of life (see mark.py), called `free` when the board is
+given back; it decides who may try, never who wins.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 import re
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from posixpath import dirname
 
 from edgec.devices.connection import Connection
+from edgec.devices.errors import BoardLost
+from edgec.devices.mark import MOST_OWNER, Mark, Moment, moment, parse_mark
 from edgec.errors import DeviceError, Problem
 from edgec.text import printable
 
 Tell = Callable[[str], None]
 
 POLL = 1.0  # seconds between two looks at a board that is in use
-_CLAIM_SECONDS = 60.0  # whoever takes a stale lock over has to be done by then
-_CLAIMS = 100
-_OWNER = 100  # characters
-_UPTIME = ("cat", "/proc/uptime", "/proc/sys/kernel/random/boot_id")
-_MOST_SECONDS = 1e10
-_LEFT: set[str] = set()  # tokens of locks that this process could not release
-_BOOT_TIME = re.compile(rb"sec = (\d+)")
+INCOMING, LEFT, _WASTE, _FREE = "incoming", "left", "waste", "free"
+_OFTEN = 4  # signs of life within the time that ends a lock
+_LOOKS = 20  # at a lock that is there and changes hands
+_SOONEST = 1.0  # seconds between two of them that nobody asked for
+_TENURE = re.compile(r"([0-9]{1,18})\.([0-9a-f]{16})")
+_LEFT_BEHIND: set[str] = set()  # tokens of locks that this process could not release
 
 
 class BoardBusy(DeviceError):
     """Somebody else uses the board."""
 
 
-@dataclass(frozen=True)
-class Moment:
-    """A board's own time: seconds since its boot, and which boot that was ("" where it does not tell)."""
-
-    boot: str
-    uptime_s: float
+class LockLost(BoardBusy):
+    """Somebody else took the board over from us: nothing that we do there has an effect any more."""
 
 
-@dataclass(frozen=True)
-class Mark:
-    """What a lock file says. uptime_s: the last sign of life; since_s: when the board was taken; limit_s: silence that ends the lock."""
+@dataclass(frozen=True, order=True)
+class Tenure:
+    """One owner's time: the number that the board counts, and a word that no other owner has."""
 
-    owner: str
+    number: int
     token: str
-    boot: str
-    uptime_s: float
-    limit_s: float
-    since_s: float
-    renewals: int = 0  # each sign of life is another content of the file, however soon it comes
 
-    def encode(self) -> bytes:
-        return (json.dumps(asdict(self)) + "\n").encode()
-
-    def age(self, now: Moment) -> float:
-        """Seconds since the last sign of life, at a moment after it was read; infinite when the board was started anew in between."""
-        same = self.boot == now.boot and now.uptime_s >= self.uptime_s
-        return now.uptime_s - self.uptime_s if same else math.inf
-
-    def is_stale(self, now: Moment) -> bool:
-        return self.age(now) > self.limit_s
+    def __str__(self) -> str:
+        return f"{self.number}.{self.token}"
 
 
 class Lock:
-    """A board that is ours. Everybody else keeps off until it is released, or until limits.lock seconds after the last renewal."""
+    """A board that is ours. Everybody else keeps off until it is released, or until limits.lock seconds after the last sign of life.
 
-    def __init__(self, connection: Connection, mark: Mark) -> None:
-        self._connection, self._mark, self._signed = connection, mark, time.monotonic()
+    folder: ours alone; it is gone when somebody took the board over, and then every rename from or into it fails.
+    """
+
+    def __init__(self, connection: Connection, tenure: Tenure, mark: Mark) -> None:
+        self.connection, self.number, self.folder = connection, tenure.number, _folder(connection, tenure)
+        self._path, self._mark, self._signed = f"{self.folder}/{tenure.token}", mark, time.monotonic()
+        self._alone = threading.Lock()
 
     def renew(self) -> None:
-        """Give a sign of life. DeviceError when the lock is not ours any more."""
-        now = moment(self._connection)
-        if not self._is_ours(now):
-            hint = f"somebody took it over after {self._mark.limit_s:g} s of silence: raise limits.lock, and start again"
-            raise DeviceError("the board's lock was lost", where=self._connection.device.name, hint=hint)
-        renewed = replace(self._mark, boot=now.boot, uptime_s=now.uptime_s, renewals=self._mark.renewals + 1)
-        aside = _aside(self._connection, self._mark)
-        self._connection.write(aside, renewed.encode())
-        self._connection.move(aside, _path(self._connection))
-        self._mark, self._signed = renewed, time.monotonic()
+        """Give a sign of life. LockLost when the lock is not ours any more."""
+        with self._alone, self.fenced():
+            now = moment(self.connection)
+            self._mark = replace(self._mark, boot=now.boot, uptime_s=now.uptime_s)
+            self.connection.write(self._path, self._mark.encode())
+            self._signed = time.monotonic()
+
+    def beat(self) -> None:
+        """Give a sign of life when one is due."""
+        if time.monotonic() - self._signed >= self._pause:
+            self.renew()
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep the lock while something takes long on the board, over a second channel. LockLost at the end when that failed."""
+        done, lost = threading.Event(), list[LockLost]()
+
+        def watch() -> None:
+            while not lost and not done.wait(self._pause):
+                try:
+                    self.beat()
+                except LockLost as error:
+                    lost.append(error)
+                except DeviceError:
+                    continue  # who waits for the board hears of a broken line; the next sign of life may come through
+
+        thread = threading.Thread(target=watch, name="signs of life", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+        if lost:
+            raise lost[0]
+
+    @contextmanager
+    def fenced(self) -> Iterator[None]:
+        """Trouble with changes in here is LockLost when it is because the board is another's by now."""
+        try:
+            yield
+        except (BoardLost, LockLost):
+            raise
+        except DeviceError as error:
+            if self._is_ours():
+                raise
+            silence = f"somebody took it over after {self._mark.limit_s:g} s of silence"
+            hint = f"{silence}: raise limits.lock, and start again"
+            raise LockLost("the board's lock was lost", where=self.connection.device.name, hint=hint) from error
+
+    def make_folder(self, path: str) -> None:
+        """A folder in ours, with its parents. It is not made when ours is gone, which would be a fence with a hole."""
+        with self.fenced():
+            self.connection.make_folder(path, inside=self.folder)
+
+    def move(self, old: str, new: str) -> None:
+        """A rename that only the owner can do: one of the paths is in our folder."""
+        assert old.startswith(f"{self.folder}/") or new.startswith(f"{self.folder}/")
+        with self.fenced():
+            self.connection.move(old, new)
+
+    def drop(self, path: str) -> None:
+        """Remove a file or folder; it leaves its place at once, for good, before any of it is removed. None there is fine."""
+        waste = f"{self.folder}/{_WASTE}/{secrets.token_hex(8)}"
+        try:
+            self.move(path, waste)
+        except LockLost:
+            raise
+        except DeviceError:
+            if self.connection.read(path) is not None or self.connection.sizes(path):
+                raise
+            return
+        self.connection.sync([dirname(path)])
+        self.connection.remove(waste)
 
     def release(self) -> None:
         """Free the board, if it is still ours."""
-        with _leaving(self._mark):
-            if self._is_ours():
-                self._connection.remove(_path(self._connection))
+        with _leaving(self._path), suppress(LockLost), self._alone:
+            self.move(self._path, f"{self.folder}/{_FREE}")  # which needs no room on a disk that is full
 
-    def _is_ours(self, now: Moment | None = None) -> bool:
-        """Whether the lock file is still the one we wrote, and may be changed by us. When half of our time is over somebody may soon want
-        to take it over; then only who wins the claim may touch it."""
-        path = _path(self._connection)
-        content = self._connection.read(path)
-        found = _parse(content or b"")
-        if content is None or found is None or found.token != self._mark.token:
-            return False
-        if time.monotonic() - self._signed <= self._mark.limit_s / 2:
-            return True
-        claimed = _claim(self._connection, content, now or moment(self._connection)) != ""
-        return claimed and self._connection.read(path) == content
+    @property
+    def _pause(self) -> float:
+        return max(_SOONEST, self._mark.limit_s / _OFTEN)
+
+    def _is_ours(self) -> bool:
+        return self.connection.read(self._path) is not None
 
 
 @contextmanager
 def hold(connection: Connection, owner: str, tell: Tell | None = None) -> Iterator[Lock]:
     """Take the board, waiting up to limits.wait seconds; release it at the end, however that comes.
 
-    BoardBusy names who has it, for how long, and the next step. A lock whose owner was silent for longer than it promised, or that
-    is from before the board's last start, is taken over by exactly one of those who find it. What is no lock at all but lies in its
-    place counts as one that began when the first edgec saw it. A failing release is told, never raised.
+    BoardBusy names who has it, for how long, and the next step. A lock whose owner was silent for longer than it promised, that is from
+    before the board's last start, or that says nothing that could be read, is taken over by exactly one of those who find it. A failing
+    release is told, never raised.
     """
     say = tell or (lambda text: None)
-    lock = _take(connection, printable(owner, _OWNER), say)
+    lock = _take(connection, printable(owner, MOST_OWNER), say)
     try:
         yield lock
     finally:
@@ -127,40 +174,15 @@ def hold(connection: Connection, owner: str, tell: Tell | None = None) -> Iterat
 
 
 def forfeit(connection: Connection, is_gone: Callable[[str], bool]) -> bool:
-    """Remove the lock when its owner is known to be gone, long before it is stale; False when it is not, or the board is free. An owner
-    that is there after all learns of it at its next renewal."""
-    path = _path(connection)
-    content = connection.read(path)
-    found = _parse(content) if content else None
-    if found is None or not is_gone(found.owner):
+    """Free a board whose owner is known to be gone, long before its lock is stale; False when it is not, or the board is free."""
+    there = _tenure(connection)
+    mark = _mark_of(connection, there) if there else None
+    if there is None or mark is None or not is_gone(mark.owner):
         return False
-    aside = f"{path}.{found.token}"
-    with suppress(DeviceError):
-        connection.move(path, aside)
-    moved = connection.read(aside)
-    connection.remove(aside)
-    if moved is not None and moved != content:
-        connection.create(path, moved)  # somebody took it over between two looks: put it back
-        return False
-    return True
-
-
-def moment(connection: Connection) -> Moment:
-    """What time the board has. DeviceError when it does not tell."""
-    answer = connection.execute(_UPTIME)
-    words = answer.output.split()
-    if answer.status == 0 and len(words) == 3:
-        with suppress(ValueError):
-            return Moment(printable(words[2], 64), _finite(words[0]))
-    boot, now = connection.execute(("sysctl", "-n", "kern.boottime")), connection.execute(("date", "+%s"))
-    started = _BOOT_TIME.search(boot.output)
-    if boot.status == now.status == 0 and started:
-        with suppress(ValueError):
-            return Moment("", _finite(now.output) - _finite(started[1]))
-    if connection.device.connection in ("local", "emulated"):
-        return Moment("", time.monotonic())
-    hint = "edgec needs /proc/uptime there, or sysctl and date"
-    raise DeviceError("the board does not tell how long it has been running", where=connection.device.name, hint=hint)
+    lock = _seize(connection, there, mark)
+    if lock is not None:
+        lock.release()
+    return lock is not None
 
 
 def _take(connection: Connection, owner: str, say: Tell) -> Lock:
@@ -168,157 +190,147 @@ def _take(connection: Connection, owner: str, say: Tell) -> Lock:
     connection.make_folder(connection.device.work)
     told = ""
     while True:
-        now = moment(connection)
-        mine = Mark(owner, secrets.token_hex(16), now.boot, now.uptime_s, connection.device.limits.lock, now.uptime_s)
-        with _leaving(mine):
-            found = _try(connection, mine, now)
-        if found is None:
-            with suppress(DeviceError):  # it is only tidied, and the lock is ours to release
-                _tidy(connection)
-            return Lock(connection, mine)
+        there = _tenure(connection)
+        if there is None:
+            _found(connection)
+            continue
+        mark = _mark_of(connection, there)
+        now = moment(connection)  # after the sign of life was read: before it, it would lie in the future
+        if mark is None or not mark.is_alive(now) or there.token in _LEFT_BEHIND:
+            mine = Mark(owner, now.boot, now.uptime_s, connection.device.limits.lock, now.uptime_s)
+            if lock := _seize(connection, there, mine):
+                return lock
+            continue  # somebody was faster: who?
         left = end - time.monotonic()
         if left <= 0:
-            raise _busy(connection, found, moment(connection))
-        if found.owner != told:
-            told = found.owner
-            say(f"waiting for {_who(found)}")
+            raise _busy(connection, mark, now)
+        if mark.owner != told:
+            told = mark.owner
+            say(f"waiting for {mark.who}")
         time.sleep(min(POLL, left))
 
 
-def _try(connection: Connection, mine: Mark, now: Moment) -> Mark | None:
-    """One attempt: None when the board is ours now, else who has it."""
-    path = _path(connection)
-    if connection.create(path, mine.encode()):
-        return None
-    content = connection.read(path)
-    if content is None:  # released this very moment: the next attempt will tell
-        return None if connection.create(path, mine.encode()) else replace(mine, owner="somebody")
-    found = _parse(content) or _first_seen(connection, content, now)
-    now = moment(connection)  # after the sign of life was read: before it, it would lie in the future
-    if not found.is_stale(now) and found.token not in _LEFT:
-        return found
-    claim = _claim(connection, content, now)
-    if not claim or connection.read(path) != content:
-        if claim:
-            connection.remove(claim)
-        return replace(found, owner=f"somebody who takes over from {_who(found)}")
-    return None if _replace(connection, content, mine) else replace(mine, owner="somebody")
-
-
-def _replace(connection: Connection, stale: bytes, mine: Mark) -> bool:
-    """Move the stale lock aside, look whether that is what was moved, and take the free place, if nobody was faster."""
-    path, aside = _path(connection), _aside(connection, mine)
-    try:
-        connection.move(path, aside)
-    except DeviceError:
-        if connection.read(path) is not None:
+def _seize(connection: Connection, there: Tenure, mine: Mark) -> Lock | None:
+    """Become the owner after the one that is there; None when somebody else was faster."""
+    next_one = Tenure(there.number + 1, secrets.token_hex(8))
+    old, new = _folder(connection, there), _folder(connection, next_one)
+    with _leaving(new):
+        try:
+            full = not _try(lambda: connection.write(f"{old}/{next_one.token}", mine.encode()))  # it counts when the folder has its name
+            connection.sync([old])
+            connection.move(old, new)
+        except BoardLost:
             raise
-        return connection.create(path, mine.encode())  # its owner removed it after all
-    moved = connection.read(aside)
-    connection.remove(aside)
-    if moved is not None and moved != stale:
-        connection.create(path, moved)  # its owner came back to life between two looks: put it back
+        except DeviceError:
+            if _tenure(connection) == there:
+                raise
+            return None
+        connection.sync([dirname(new)])  # the number never falls back
+        lock = Lock(connection, next_one, mine)
+        try:
+            _move_in(lock, set() if full else {next_one.token, INCOMING})
+            if full:
+                lock.renew()
+        except LockLost:
+            return None
+        return lock
+
+
+def _try(action: Callable[[], None]) -> bool:
+    """Whether it worked, on a line that stands."""
+    try:
+        action()
+    except BoardLost:
+        raise
+    except DeviceError:
         return False
-    return connection.create(path, mine.encode())
+    return True
 
 
-def _claim(connection: Connection, stale: bytes, now: Moment) -> str:
-    """The right to replace this very content of the lock file: the path of the claim, or "" when it is another's.
-
-    Each claim is a file that only one can create; the next number may be claimed when the one who had the last was silent for too long.
-    Claims go when the board is taken: the content is another then, which is why a claim is followed by one more look at it.
-    """
-    folder = _claims(connection)
-    connection.make_folder(folder)
-    mark = Mark("claim", secrets.token_hex(16), now.boot, now.uptime_s, _CLAIM_SECONDS, now.uptime_s)
-    for number in range(_CLAIMS):
-        path = f"{folder}/{hashlib.sha256(stale).hexdigest()}.{number}"
-        if connection.create(path, mark.encode()):
-            return path
-        last = _parse(connection.read(path) or b"")
-        if last is None or not last.is_stale(moment(connection)):
-            return ""
-    return ""
+def _move_in(lock: Lock, useful: set[str]) -> None:
+    """Clear the folder. Uploads of the owner before go to LEFT: it may still have some of them open, so they may be copied, not used."""
+    folder, connection = lock.folder, lock.connection
+    with lock.fenced():
+        found = {path.split("/")[0] for path in connection.sizes(folder)}
+        stays = useful if INCOMING in found else useful | {LEFT}
+        for name in sorted(found - stays):
+            connection.remove(f"{folder}/{name}")
+        if INCOMING in found & stays:
+            connection.move(f"{folder}/{INCOMING}", f"{folder}/{LEFT}")
+    lock.make_folder(_WASTE)
+    if lock.number == 1:
+        _remove_rivals(connection)
 
 
-def _first_seen(connection: Connection, content: bytes, now: Moment) -> Mark:
-    """A mark for content that is none: as old as the note of the first who saw it."""
-    path = f"{_claims(connection)}/{hashlib.sha256(content).hexdigest()}.seen"
-    note = Mark("somebody whose lock file cannot be read", "", now.boot, now.uptime_s, connection.device.limits.lock, now.uptime_s)
-    connection.make_folder(_claims(connection))
-    if connection.create(path, note.encode()):
-        return note
-    seen = _parse(connection.read(path) or b"")
-    if seen is None:
-        connection.remove(path)  # the next look writes it anew
-        return note
-    return replace(note, boot=seen.boot, uptime_s=seen.uptime_s, since_s=seen.since_s)
+def _found(connection: Connection) -> None:
+    """Put a free lock where none is. It appears with all that is in it, so that there is never another with a number of its own."""
+    path, first = _path(connection), Tenure(0, secrets.token_hex(8))
+    aside = f"{path}.{first.token}"
+    connection.make_folder(f"{aside}/{first}")
+    connection.write(f"{aside}/{first}/{_FREE}", b"")
+    connection.sync([f"{aside}/{first}", aside])
+    try:
+        connection.move(aside, path)
+    except BoardLost:
+        raise
+    except DeviceError:
+        connection.remove(aside)
+        if "lock" in connection.sizes(connection.device.work):
+            what = f"{path} on the board is a file, as older versions of edgec write it"
+            raise BoardBusy(what, where=connection.device.name, hint="remove it when you know that nobody works there") from None
+        if not any(_tenure(connection) for _ in range(_LOOKS)):
+            raise
+    connection.sync(_lineage(connection.device.work))
 
 
-def _tidy(connection: Connection) -> None:
-    """Remove claims and notes, which are about locks that are gone. The folder stays: somebody may be writing into it."""
-    for name in connection.sizes(_claims(connection)):
-        if not name.startswith("."):
-            connection.remove(f"{_claims(connection)}/{name}")
+def _remove_rivals(connection: Connection) -> None:
+    """Locks that others prepared for this board, and were too late with."""
+    work = connection.device.work
+    for name in {path.split("/")[0] for path in connection.sizes(work)}:
+        if re.fullmatch(r"lock\.[0-9a-f]{16}", name):
+            connection.remove(f"{work}/{name}")
+
+
+def _tenure(connection: Connection) -> Tenure | None:
+    """Whose number the board has; None where no lock was ever made, or where its folder got another name while we looked."""
+    names = {path.split("/")[0] for path in connection.sizes(_path(connection))}
+    found = [Tenure(int(match[1]), match[2]) for match in map(_TENURE.fullmatch, names) if match]
+    return max(found, default=None)
+
+
+def _mark_of(connection: Connection, tenure: Tenure) -> Mark | None:
+    return parse_mark(connection.read(f"{_folder(connection, tenure)}/{tenure.token}") or b"")
 
 
 @contextmanager
-def _leaving(mark: Mark) -> Iterator[None]:
+def _leaving(path: str) -> Iterator[None]:
     """Remember a lock that may stay behind on the board because the line broke: this process may take its own back at once."""
     try:
         yield
     except DeviceError:
-        _LEFT.add(mark.token)
+        _LEFT_BEHIND.add(path.rpartition("/")[2].rpartition(".")[2])
         raise
 
 
-def _parse(content: bytes) -> Mark | None:
-    """None for what nobody could mean as a lock."""
-    try:
-        facts = json.loads(content)
-        texts = [facts[key] for key in ("owner", "token", "boot")]
-        numbers = [_finite(facts[key]) for key in ("uptime_s", "limit_s")]
-        numbers.append(_finite(facts.get("since_s", numbers[0])))
-        if not all(isinstance(text, str) and len(text) <= 1000 for text in texts) or min(numbers) < 0 or max(numbers) > _MOST_SECONDS:
-            return None
-        return Mark(*texts, *numbers)
-    except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        return None
-
-
 def _busy(connection: Connection, mark: Mark, now: Moment) -> BoardBusy:
-    same = mark.boot == now.boot
-    facts = (
-        [f"taken {max(0.0, now.uptime_s - mark.since_s):.0f} s ago", f"last sign of life {max(0.0, mark.age(now)):.0f} s ago"]
-        if same
-        else []
-    )
-    problems = [Problem(f"{', '.join(facts)}; free after {mark.limit_s:g} s of silence")] if facts else []
+    facts = [f"taken {max(0.0, now.uptime_s - mark.since_s):.0f} s ago", f"last sign of life {max(0.0, mark.age(now)):.0f} s ago"]
+    problems = [Problem(f"{', '.join(facts)}; free after {mark.limit_s:g} s of silence")]
     hint = f"wait (limits.wait), or remove {_path(connection)} on the board when you know that nobody works there"
-    return BoardBusy(f"the board is in use by {_who(mark)}", problems, where=connection.device.name, hint=hint)
+    return BoardBusy(f"the board is in use by {mark.who}", problems, where=connection.device.name, hint=hint)
 
 
-def _who(mark: Mark) -> str:
-    return printable(mark.owner, _OWNER).replace("\n", " ").strip() or "somebody without a name"
-
-
-def _finite(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, bytes)):
-        raise TypeError("not a number")
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError("not a number")
-    return number
+def _lineage(path: str) -> list[str]:
+    """A folder and those that hold it."""
+    found = [path]
+    while (path := dirname(path) or ".") != found[-1]:
+        found.append(path)
+    return found
 
 
 def _path(connection: Connection) -> str:
+    """No package can be called so."""
     return f"{connection.device.work}/lock"
 
 
-def _aside(connection: Connection, mark: Mark) -> str:
-    return f"{_path(connection)}.{mark.token}"
-
-
-def _claims(connection: Connection) -> str:
-    """A folder for what is needed to take a stale lock over; no package can be called so."""
-    return f"{connection.device.work}/lock.d"
+def _folder(connection: Connection, tenure: Tenure) -> str:
+    return f"{_path(connection)}/{tenure}"

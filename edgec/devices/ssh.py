@@ -11,9 +11,11 @@ from edgec.devices.errors import BoardTimeout
 from edgec.devices.ssh_files import Files
 from edgec.devices.ssh_line import Line
 from edgec.devices.ssh_session import Conversation, Session
+from edgec.devices.sync import sync_by_command
 from edgec.errors import DeviceError, Problem
 from edgec.text import last_lines, printable
 
+_INSIDE = 'cd -- "$1" && mkdir -p -- "$2"'
 LONGEST = 86400  # seconds after which a conversation ends on the board, should nobody come to end it
 # What ends a program on the board when its time is over, even with nobody on the line; and what lets all its processes be killed as one.
 _KEEPERS = (("timeout", "-s", "KILL", "{seconds}"), ("setsid",))
@@ -46,20 +48,21 @@ class SshConnection:
     def read(self, path: str) -> bytes | None:
         return self._files.read(path)
 
-    def make_folder(self, path: str) -> None:
-        self._must("make the folder", path, ["mkdir", "-p", "--", path])
+    def make_folder(self, path: str, *, inside: str = "") -> None:
+        words = ["sh", "-c", _INSIDE, "sh", inside, path] if inside else ["mkdir", "-p", "--", path]
+        self._must("make the folder", path, words)
 
     def move(self, old: str, new: str) -> None:
         self._files.move(old, new)
+
+    def sync(self, paths: Sequence[str]) -> None:
+        sync_by_command(self._patiently, paths, self.device.name)
 
     def remove(self, path: str) -> None:
         self._must("remove", path, ["rm", "-rf", "--", path])
 
     def sizes(self, path: str) -> dict[str, int]:
         return self._files.sizes(path)
-
-    def create(self, path: str, data: bytes) -> bool:
-        return self._files.create(path, data)
 
     def close(self) -> None:
         self._line.close()
@@ -77,8 +80,12 @@ class SshConnection:
         """Run a command that changes files; DeviceError with its words when it fails."""
         if not path.strip("/."):
             raise DeviceError(f"will not {what} {path!r}", where=self.device.name, hint="give a folder below the home folder")
-        answer = self.execute(["env", "LC_ALL=C", *command], seconds=max(self.device.limits.command, self.device.limits.transfer))
+        answer = self._patiently(["env", "LC_ALL=C", *command])
         if answer.status:
             problems = [Problem(line) for line in last_lines(answer.errors, 3)]
             hint = "is the disk full or read-only? Else change `work` in the inventory to a folder that can be written"
             raise DeviceError(f"cannot {what} {printable(path)}", problems, where=self.device.name, hint=hint)
+
+    def _patiently(self, command: list[str]) -> Answer:
+        """Run a command whose time depends on the disk."""
+        return self.execute(command, seconds=max(self.device.limits.command, self.device.limits.transfer))

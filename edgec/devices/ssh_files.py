@@ -97,24 +97,6 @@ class Files:
         with self._doing("rename", new) as (client, _):
             client.posix_rename(old, new)
 
-    def create(self, path: str, data: bytes) -> bool:
-        """A complete file at once: written aside and linked, since a link never replaces anything. Where the disk knows no links,
-        O_EXCL makes the file, which is then empty for a moment."""
-        with self._aside(path, data, 0o644, None) as aside:
-            made = self._execute(["ln", "--", aside, path]).status == 0 or (not self._exists(path) and self._create_plainly(path, data))
-            self._execute(["rm", "-f", "--", aside])
-        return made
-
-    def _create_plainly(self, path: str, data: bytes) -> bool:
-        try:
-            with self._doing("create", path, len(data)) as (client, _), client.open(path, "wx", bufsize=0) as file:
-                file.write(data)
-        except DeviceError:
-            if self._line.stands and self._exists(path):  # somebody was faster
-                return False
-            raise
-        return True
-
     def sizes(self, path: str) -> dict[str, int]:
         found: dict[str, int] = {}
         left = [""]
@@ -141,14 +123,6 @@ class Files:
         if name in ("", ".", "..") or "/" in name or "\0" in name:
             raise DeviceError(f"the board lists a file called {printable(name)!r}", where=self._board, hint="its sshd cannot be trusted")
         return name
-
-    def _exists(self, path: str) -> bool:
-        try:
-            with self._doing("look for", path) as (client, _):
-                client.lstat(path)
-        except FileNotFoundError:
-            return False
-        return True
 
     def _kept(self, path: str, data: bytes) -> int:
         """How many bytes of `data` are on the board already."""
@@ -201,7 +175,7 @@ class Files:
         """Why: what SFTP says, and for its `Failure` what a shell on the board says about writing there."""
         said = printable(error.strerror or str(error) if isinstance(error, OSError) else str(error))
         hint = "check the path and who may use it"
-        if isinstance(error, OSError) and error.errno not in (errno.ENOENT, errno.EACCES) and what in ("write", "rename", "create"):
+        if isinstance(error, OSError) and error.errno not in (errno.ENOENT, errno.EACCES) and what in ("write", "rename"):
             answer = self._execute(["sh", "-c", _WHY, "sh", str(PurePosixPath(path).parent), str(size)])
             words = answer.output.split()
             reasons = [line.rpartition(": ")[2] for line in last_lines(answer.errors, 1)]

@@ -8,7 +8,7 @@ from typing import Any
 from edgec.devices.connection import Connection
 from edgec.devices.errors import BoardLost
 
-CALLS = ("execute", "write", "read", "make_folder", "move", "remove", "sizes", "create")
+CALLS = ("execute", "write", "read", "make_folder", "move", "remove", "sizes", "sync")
 
 
 class Interposed:

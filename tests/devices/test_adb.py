@@ -130,8 +130,6 @@ def test_a_full_disk_is_said_and_nothing_is_left(adb: None, disk: Callable[[str]
         with pytest.raises(DeviceError, match=r"phone: file: the disk is full.*free some space"):
             line.write("file", bytes(3 << 20))
         assert line.sizes(".") == {"file": 3}
-        with pytest.raises(DeviceError, match=r"phone: lock: the disk is full"):
-            line.create("lock", bytes(3 << 20))
 
 
 def test_a_read_only_folder_is_said(adb: None, disk: Callable[[str], Path]) -> None:
@@ -140,7 +138,6 @@ def test_a_read_only_folder_is_said(adb: None, disk: Callable[[str], Path]) -> N
         for action in (
             lambda: line.write("file", b"1"),
             lambda: line.write("file", b"1", resume=True),
-            lambda: line.create("lock", b"1"),
             lambda: line.make_folder("new"),
         ):
             with pytest.raises(DeviceError, match=r"phone: .*the folder is read-only.*can be written"):

@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -282,7 +282,6 @@ def test_a_path_may_begin_with_a_dash(line: Connection) -> None:
 def test_what_is_not_there_cannot_be_filled_or_moved(line: Connection, folder: str) -> None:
     for action in (
         lambda: line.write(f"{folder}/none/file", b"1"),
-        lambda: line.create(f"{folder}/none/lock", b"1"),
         lambda: line.move(f"{folder}/none", f"{folder}/new"),
     ):
         with pytest.raises(DeviceError, match=f"{line.device.name}.*(?i:no such file)") as caught:
@@ -366,25 +365,30 @@ def test_removing_does_not_follow_links(line: Connection, folder: str) -> None:
     assert line.sizes(folder) == {"kept/file": 1}
 
 
-def test_creating_is_for_the_first_only(line: Connection, folder: str) -> None:
-    assert line.create(f"{folder}/lock", b"mine")
-    assert not line.create(f"{folder}/lock", b"yours")
-    assert line.read(f"{folder}/lock") == b"mine"
-    line.remove(f"{folder}/lock")
-    assert line.create(f"{folder}/lock", b"yours")
-    assert line.sizes(folder) == {"lock": 5}
+def test_of_four_that_rename_a_folder_at_once_one_wins(device: Device, line: Connection, folder: str) -> None:
+    line.make_folder(f"{folder}/0")
+    line.write(f"{folder}/0/file", b"1")
 
+    def take(number: int) -> bool:
+        with closing(connect(device)) as opened, suppress(DeviceError):
+            opened.move(f"{folder}/0", f"{folder}/{number}")
+            return True
+        return False
 
-def test_of_eight_that_create_at_once_one_wins(device: Device, line: Connection, folder: str) -> None:
-    lines = [connect(device) for _ in range(4)]
-    try:
-        with ThreadPoolExecutor(8) as pool:
-            won = list(pool.map(lambda number: lines[number % 4].create(f"{folder}/lock", b"%d" % number), range(8)))
-    finally:
-        for opened in lines:
-            opened.close()
+    with ThreadPoolExecutor(4) as pool:
+        won = list(pool.map(take, range(1, 5)))
     assert won.count(True) == 1
-    assert line.read(f"{folder}/lock") == b"%d" % won.index(True)
+    assert line.sizes(folder) == {f"{1 + won.index(True)}/file": 1}
+
+
+def test_a_folder_can_be_made_inside_of_one_that_must_be_there(line: Connection, folder: str) -> None:
+    line.make_folder("a/b", inside=folder)
+    line.write(f"{folder}/a/b/-file", b"1")
+    line.make_folder("a", inside=folder)
+    with pytest.raises(DeviceError):
+        line.make_folder("a", inside=f"{folder}/none")
+    assert line.sizes(folder) == {"a/b/-file": 1}
+    line.sync([f"{folder}/a/b/-file", folder])
 
 
 def test_a_line_can_be_closed_twice(device: Device) -> None:

@@ -12,11 +12,15 @@ import pytest
 
 from edgec.devices.connect import connect
 from edgec.devices.connection import Connection
-from edgec.devices.deploy import deploy, deployed, outlook, roll_back
+from edgec.devices.deploy import deployed, outlook
 from edgec.devices.device import Device
 from edgec.devices.exam import ProgramFailed, examine
+from edgec.devices.lock import hold
 from edgec.devices.parcel import Parcel, open_parcel
+from edgec.devices.proof import NotWhole
+from edgec.devices.versions import Pointers, pointers
 from edgec.errors import DeviceError, GateError
+from tests.devices.deploying import deploy, roll_back
 
 Packages = Callable[..., Path]
 
@@ -90,13 +94,69 @@ def test_an_outlook_says_what_would_travel_and_changes_nothing(line: Connection,
     assert deploy(line, other) == planned
 
 
-def test_roll_back_returns_to_the_version_before_once(line: Connection, parcel: Parcel, other: Parcel) -> None:
+def test_roll_back_returns_to_the_version_before_and_twice_comes_back(line: Connection, parcel: Parcel, other: Parcel) -> None:
     deploy(line, parcel)
     deploy(line, other)
-    assert roll_back(line, "digits") == parcel.version
-    assert deployed(line) == {"digits": parcel.version}
-    with pytest.raises(DeviceError, match="no previous version of digits"):
+    for one, before in ((parcel, other), (other, parcel), (parcel, other)):
+        assert roll_back(line, "digits") == one.version
+        assert pointers(line, "digits") == Pointers(one.version, before.version)
+    assert examine(line, f"{in_use(line)}/{parcel.program}").passed
+
+
+def test_a_previous_version_that_is_not_whole_is_not_rolled_back_to(line: Connection, parcel: Parcel, other: Parcel) -> None:
+    deploy(line, parcel)
+    place = in_use(line) / "include/digits.h"
+    deploy(line, other)
+    place.write_bytes(place.read_bytes()[::-1])
+    with pytest.raises(NotWhole, match=r"(?s)is not whole any more.*include/digits\.h") as caught:
         roll_back(line, "digits")
+    assert (caught.value.where, bool(caught.value.hint)) == (line.device.name, True)
+    assert pointers(line, "digits") == Pointers(other.version, parcel.version)
+
+
+def test_a_previous_version_that_fails_its_exam_is_not_rolled_back_to(line: Connection, parcel: Parcel, other: Parcel) -> None:
+    broken = changed(parcel, parcel.program, b"#!/bin/sh\nexit 3\n")
+    deploy(line, broken)
+    deploy(line, other)
+    with pytest.raises(ProgramFailed):
+        roll_back(line, "digits")
+    assert pointers(line, "digits") == Pointers(other.version, broken.version)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 65, None], ids=["empty", "zeros", "missing"])
+def test_a_current_that_names_nothing_costs_no_version(line: Connection, parcel: Parcel, other: Parcel, content: bytes | None) -> None:
+    """As a loss of power leaves it on a disk that promises little. The update that follows fails, and nothing is lost by it."""
+    third = changed(parcel, "include/digits.h", b"third")
+    deploy(line, parcel)
+    deploy(line, other)
+    current = Path(line.device.work) / "digits/current"
+    current.unlink() if content is None else current.write_bytes(content)
+    with pytest.raises(GateError):
+        deploy(line, third, judge=refuse)
+    assert pointers(line, "digits") == Pointers(other.version, parcel.version)
+    assert {path.name for path in in_use(line).parent.iterdir()} == {parcel.version, other.version}
+    assert roll_back(line, "digits") == parcel.version
+
+
+def test_what_cannot_be_recovered_stays_until_another_version_is_in_use(line: Connection, parcel: Parcel, other: Parcel) -> None:
+    """Both versions fail their exams now, for whatever reason: the files are whole."""
+    one, two = (changed(version, parcel.program, b"#!/bin/sh\nexit 3\n") for version in (parcel, other))
+    deploy(line, one)
+    deploy(line, two)
+    (Path(line.device.work) / "digits/current").write_bytes(b"")
+    with pytest.raises(GateError):
+        deploy(line, parcel, judge=refuse)
+    assert {path.name for path in (Path(line.device.work) / "digits/versions").iterdir()} == {one.version, two.version}
+
+
+def test_a_switch_that_was_interrupted_is_carried_out(line: Connection, parcel: Parcel, other: Parcel) -> None:
+    deploy(line, parcel)
+    deploy(line, other)
+    (Path(line.device.work) / "digits/switching").write_text(f"{parcel.version} {other.version}\n")
+    assert deployed(line) == {"digits": parcel.version}
+    assert roll_back(line, "digits") == other.version
+    assert pointers(line, "digits") == Pointers(other.version, parcel.version)
+    assert not (Path(line.device.work) / "digits/switching").exists()
 
 
 def test_there_is_nothing_to_roll_back_to_on_an_empty_board(line: Connection) -> None:
@@ -120,11 +180,12 @@ def test_versions_that_somebody_still_needs_stay(line: Connection, parcel: Parce
 
 
 def test_an_upload_that_nobody_goes_on_with_is_removed(line: Connection, parcel: Parcel) -> None:
-    left = Path(line.device.work) / "digits/incoming" / ("0" * 64)
-    left.mkdir(parents=True)
-    (left / "files.json").write_text("half")
+    with hold(line, "ada") as lock:
+        left = f"incoming/digits/{'0' * 64}"
+        lock.make_folder(left)
+        line.write(f"{lock.folder}/{left}/files.json", b"half")
     deploy(line, parcel)
-    assert not left.exists()
+    assert not list(Path(line.device.work).rglob("0" * 64))
 
 
 def test_a_file_that_was_corrupted_on_the_board_is_sent_anew(line: Connection, parcel: Parcel) -> None:

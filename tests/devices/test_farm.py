@@ -17,6 +17,7 @@ from edgec.devices.farm import run_farm
 from edgec.devices.job import Task, Tell
 from edgec.errors import UsageError
 from edgec.results import Job, Record, read_results
+from tests.devices.deploying import mark
 from tests.devices.tasks import PACKAGE, has_a_bug, is_lost, job, passes, task
 
 ROOT = Path(__file__).parents[2]
@@ -219,7 +220,7 @@ def test_an_interrupted_run_keeps_its_results_and_frees_the_boards(tmp_path: Pat
         while not (all(mark.exists() for mark in marks) and results.exists() and "fast" in results.read_text()):
             assert time.monotonic() < end and program.poll() is None
             time.sleep(0.02)
-        assert (tmp_path / "slow/lock").exists()
+        assert mark(tmp_path / "slow")
         program.send_signal(signal.SIGINT)
         said, _ = program.communicate(timeout=20)
     finally:
@@ -227,4 +228,4 @@ def test_an_interrupted_run_keeps_its_results_and_frees_the_boards(tmp_path: Pat
     assert program.returncode == 130
     assert "stopping" in said
     assert verdicts(read_results(results)) == {"fast": "passed"}
-    assert not (tmp_path / "slow/lock").exists() and not (tmp_path / "slower/lock").exists()
+    assert not mark(tmp_path / "slow") and not mark(tmp_path / "slower")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import platform
 import subprocess
@@ -14,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from edgec.devices import files
 from edgec.devices.connect import connect, program_words
 from edgec.devices.device import Device, Limits
 from edgec.devices.errors import BoardTimeout
@@ -91,22 +89,10 @@ def test_a_read_only_folder_is_said(here: LocalConnection, disk: Callable[[str],
     for action in (
         lambda: here.write(f"{folder}/file", b"1"),
         lambda: here.write(f"{folder}/file", b"1", resume=True),
-        lambda: here.create(f"{folder}/file", b"1"),
         lambda: here.make_folder(f"{folder}/new"),
     ):
         with pytest.raises(DeviceError, match=r"desk: .*the folder is read-only.*can be written"):
             action()
-
-
-def test_where_a_disk_has_no_hard_links_creating_is_exclusive_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*words: object) -> None:
-        raise PermissionError(errno.EPERM, "no links on this disk")
-
-    monkeypatch.setattr(os, "link", refuse)
-    assert files.create(tmp_path / "lock", b"one")
-    assert not files.create(tmp_path / "lock", b"two")
-    assert (tmp_path / "lock").read_bytes() == b"one"
-    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
 def test_resuming_does_not_write_through_a_link(here: LocalConnection, tmp_path: Path) -> None:

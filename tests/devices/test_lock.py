@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
@@ -19,9 +20,11 @@ from edgec.devices.connect import connect
 from edgec.devices.connection import Answer, Connection
 from edgec.devices.device import Device
 from edgec.devices.errors import BoardLost
-from edgec.devices.lock import BoardBusy, Moment, hold, moment
+from edgec.devices.lock import BoardBusy, LockLost, hold
+from edgec.devices.mark import Moment, moment
 from edgec.errors import DeviceError
 from tests.devices.boards import Board
+from tests.devices.deploying import mark, tenure
 from tests.devices.interposed import Interposed, dying_at
 
 Open = Callable[..., Connection]
@@ -45,16 +48,29 @@ def line(opened: Open) -> Connection:
     return opened()
 
 
+def work(line: Connection) -> Path:
+    return Path(line.device.work)
+
+
 def lock_file(line: Connection) -> Path:
-    return Path(line.device.work) / "lock"
+    """The sign of life."""
+    folder = tenure(work(line))
+    assert folder is not None
+    return folder / folder.name.rpartition(".")[2]
 
 
 def leave(line: Connection, **changes: Any) -> None:
     """A lock that somebody left behind a second ago."""
     now = moment(line)
-    facts = {"owner": "ada@lab", "token": "t", "boot": now.boot, "uptime_s": now.uptime_s - 1, "limit_s": 600.0, **changes}
-    lock_file(line).parent.mkdir(parents=True, exist_ok=True)
+    facts = {"owner": "ada@lab", "boot": now.boot, "uptime_s": now.uptime_s - 1, "limit_s": 600.0, "since_s": 0.0, **changes}
+    with hold(line, "somebody"):
+        pass
     lock_file(line).write_text(json.dumps(facts))
+
+
+def owner(line: Connection) -> str:
+    found = mark(work(line))
+    return found.owner if found else ""
 
 
 def tick(line: Connection) -> None:
@@ -66,10 +82,9 @@ def tick(line: Connection) -> None:
 
 def test_a_free_board_is_taken_and_given_back(line: Connection) -> None:
     with hold(line, "ada"):
-        facts = json.loads(lock_file(line).read_text())
-        assert {"owner", "token", "boot", "uptime_s", "limit_s"} <= set(facts)
-        assert (facts["owner"], facts["limit_s"]) == ("ada", 600.0)
-    assert line.sizes(line.device.work) == {}
+        found = mark(work(line))
+        assert found is not None and (found.owner, found.limit_s) == ("ada", 600.0)
+    assert mark(work(line)) is None
 
 
 def test_a_busy_board_names_its_user_for_how_long_and_the_next_step(opened: Open) -> None:
@@ -78,7 +93,7 @@ def test_a_busy_board_names_its_user_for_how_long_and_the_next_step(opened: Open
         raise AssertionError("two users")
     assert str(caught.value).startswith("board: the board is in use by ada@lab")
     assert "taken 0 s ago" in str(caught.value) or "taken 1 s ago" in str(caught.value)
-    assert str(lock_file(line)) in caught.value.hint
+    assert str(work(line) / "lock") in caught.value.hint
     with hold(other, "bob"):
         pass
 
@@ -105,7 +120,7 @@ def test_a_busy_board_can_be_waited_for(opened: Open) -> None:
 
 def _take_once(line: Connection, told: list[str]) -> str:
     with hold(line, "bob", told.append):
-        return str(json.loads(lock_file(line).read_text())["owner"])
+        return owner(line)
 
 
 def test_waiting_ends_when_its_time_is_over(opened: Open) -> None:
@@ -118,47 +133,61 @@ def test_waiting_ends_when_its_time_is_over(opened: Open) -> None:
 def test_a_stale_lock_is_taken_over(line: Connection, change: dict[str, Any]) -> None:
     leave(line, **change)
     with hold(line, "bob"):
-        assert json.loads(lock_file(line).read_text())["owner"] == "bob"
-    assert line.sizes(line.device.work) == {}
+        assert owner(line) == "bob"
+    assert mark(work(line)) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"null", b"[]", b"\xff\xfe", b'{"owner": 3}', b"[" * 100_000])
-def test_a_lock_file_that_cannot_be_read_is_respected_until_its_time_is_over(opened: Open, content: bytes) -> None:
+def test_a_sign_of_life_that_cannot_be_read_is_none(opened: Open, content: bytes) -> None:
+    """As a loss of power leaves it; whoever had the board can do no harm any more."""
     line = opened()
-    line.make_folder(line.device.work)
-    lock_file(line).write_bytes(content)
-    for _ in range(2):
-        with pytest.raises(BoardBusy, match="lock file cannot be read"), hold(line, "bob"):
-            raise AssertionError("two users")
-    assert lock_file(line).read_bytes() == content
-    impatient = opened(lock=1e-6)
-    tick(impatient)
-    with hold(impatient, "bob"):
-        assert json.loads(lock_file(line).read_text())["owner"] == "bob"
+    with hold(line, "ada") as lost:
+        lock_file(line).write_bytes(content)
+        with hold(opened(), "bob"):
+            assert owner(line) == "bob"
+            with pytest.raises(LockLost):
+                lost.renew()
 
 
 @pytest.mark.parametrize("change", [{"uptime_s": "1"}, {"limit_s": float("inf")}, {"limit_s": -1}, {"limit_s": 1e300}, {"boot": None}])
-def test_a_lock_with_impossible_facts_is_unreadable(line: Connection, change: dict[str, Any]) -> None:
+def test_a_sign_of_life_with_impossible_facts_is_none(line: Connection, change: dict[str, Any]) -> None:
     leave(line, **change)
-    with pytest.raises(BoardBusy, match="lock file cannot be read"), hold(line, "bob"):
+    with hold(line, "bob"):
+        assert owner(line) == "bob"
+
+
+def test_a_lock_of_an_older_edgec_is_respected(line: Connection) -> None:
+    line.make_folder(line.device.work)
+    (work(line) / "lock").write_text("{}")
+    with pytest.raises(BoardBusy, match="older versions of edgec") as caught, hold(line, "bob"):
         raise AssertionError("two users")
+    assert "remove it" in caught.value.hint
 
 
-@pytest.mark.parametrize("before", [None, "stale", "garbage"], ids=["free", "stale", "garbage"])
+def test_the_board_counts_its_owners_and_never_counts_back(line: Connection) -> None:
+    numbers = []
+    for _ in range(3):
+        with hold(line, "ada") as lock:
+            numbers.append(lock.number)
+    assert numbers == [1, 2, 3]
+
+
+@pytest.mark.parametrize("before", [None, "stale", "garbage"], ids=["new", "stale", "garbage"])
 def test_of_many_that_want_a_board_at_once_exactly_one_gets_it(opened: Open, before: str | None) -> None:
     lines = [opened() for _ in range(4)]
     for number in range(3):
         if before == "stale":
             leave(lines[0], limit_s=0.5)
         if before == "garbage":
-            lines[0].make_folder(lines[0].device.work)
+            leave(lines[0])
             lock_file(lines[0]).write_bytes(b"?%d" % number)
-            locks._first_seen(lines[0], b"?%d" % number, Moment("the boot before", 0.0))
         ready, decided = Barrier(len(lines)), Barrier(len(lines))
         with ThreadPoolExecutor(len(lines)) as workers:
             won = list(workers.map(lambda line, ready=ready, decided=decided: _race(line, ready, decided), lines))
         assert won.count(True) == 1
-        assert not lock_file(lines[0]).exists()
+        assert mark(work(lines[0])) is None
+        if before is None:
+            lines[0].remove(lines[0].device.work)
 
 
 def _race(line: Connection, ready: Barrier, decided: Barrier) -> bool:
@@ -175,56 +204,73 @@ def _race(line: Connection, ready: Barrier, decided: Barrier) -> bool:
 
 def test_a_sign_of_life_keeps_the_board(line: Connection) -> None:
     with hold(line, "ada") as lock:
-        first = json.loads(lock_file(line).read_text())
+        first = mark(work(line))
         lock.renew()
-        second = json.loads(lock_file(line).read_text())
-    assert second["uptime_s"] >= first["uptime_s"]
-    assert (first["renewals"], second["renewals"]) == (0, 1)
-    assert {**second, "uptime_s": first["uptime_s"], "renewals": 0} == first
-    assert line.sizes(line.device.work) == {}
+        second = mark(work(line))
+    assert first is not None and second is not None and second.uptime_s >= first.uptime_s
+    assert replace(second, uptime_s=first.uptime_s) == first
 
 
 def test_a_late_sign_of_life_keeps_the_board_when_nobody_wanted_it(opened: Open) -> None:
+    with hold(opened(lock=1e-6), "ada") as lock:
+        lock.renew()
+        lock.renew()
+
+
+def test_signs_of_life_go_on_while_something_takes_long(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command ends when it has seen three of them."""
+    monkeypatch.setattr(locks, "_SOONEST", 0.01)
+    line = opened(lock=0.2)
+    script = 'for i in 1 2 3; do old=$(cat "$1"); while [ "$(cat "$1")" = "$old" ]; do sleep 0.01; done; done'
+    with hold(line, "ada") as lock, lock.kept():
+        answer = line.execute(["sh", "-c", script, "sh", str(lock_file(line))])
+    assert answer.status == 0
+
+
+def test_a_lock_that_was_taken_over_while_something_took_long_is_lost_at_its_end(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "_SOONEST", 0.01)
     line = opened(lock=1e-6)
-    with hold(line, "ada") as lock:
-        lock.renew()
-        lock.renew()
-    assert not lock_file(line).exists()
+    with ExitStack() as stack, pytest.raises(LockLost), hold(line, "ada") as lock, lock.kept():
+        while owner(line) != "bob":
+            tick(line)
+            with suppress(BoardBusy):
+                stack.enter_context(hold(opened(), "bob"))
+        while any(thread.name == "signs of life" for thread in threading.enumerate()):
+            time.sleep(0.01)
+    assert owner(line) == ""
 
 
-def test_a_lock_that_was_taken_over_cannot_be_renewed_and_is_left_alone(opened: Open) -> None:
+def test_a_lock_that_was_taken_over_can_do_nothing_any_more(opened: Open) -> None:
     line, other = opened(lock=1e-6), opened()
+    home = str(work(line))
     with hold(line, "ada") as lock:
         tick(line)
+        line.write(f"{lock.folder}/upload", b"late")
+        line.write(f"{home}/kept", b"kept")
         with hold(other, "bob") as theirs:
-            with pytest.raises(DeviceError, match="lock was lost") as caught:
-                lock.renew()
-            assert (caught.value.where, bool(caught.value.hint)) == ("board", True)
+            for act in (
+                lock.renew,
+                lambda: lock.move(f"{lock.folder}/upload", f"{home}/upload"),
+                lambda: lock.drop(f"{home}/kept"),
+                lambda: lock.make_folder("incoming/net"),
+            ):
+                with pytest.raises(LockLost, match="lock was lost") as caught:
+                    act()
+                assert (caught.value.where, bool(caught.value.hint)) == ("board", True)
             lock.release()
             theirs.renew()
-            assert json.loads(lock_file(line).read_text())["owner"] == "bob"
+            assert owner(line) == "bob" and tenure(work(line)) == Path(theirs.folder)
+    assert (work(line) / "kept").read_bytes() == b"kept" and not (work(line) / "upload").exists()
 
 
-def test_who_claims_a_stale_lock_is_the_only_one_to_replace_it(opened: Open) -> None:
-    """The claimer stops between its claim and the takeover: nobody else may go on, not even the owner that comes back to life."""
-    line, other = opened(lock=1e-6), opened()
-    with hold(line, "ada") as late:
-        tick(line)
-        content = lock_file(line).read_bytes()
-        assert locks._claim(other, content, moment(other))
-        with pytest.raises(BoardBusy, match="takes over from ada"), hold(opened(), "carol"):
-            raise AssertionError("two users")
-        with pytest.raises(DeviceError, match="lock was lost"):
-            late.renew()
-        assert lock_file(line).read_bytes() == content
-
-
-def test_a_claim_whose_owner_died_is_followed_by_the_next(line: Connection) -> None:
-    leave(line, limit_s=0.5)
-    content, now = lock_file(line).read_bytes(), moment(line)
-    assert locks._claim(line, content, replace(now, boot="the boot before"))
-    with hold(line, "bob"):
-        assert json.loads(lock_file(line).read_text())["owner"] == "bob"
+def test_uploads_of_the_owner_before_are_set_aside_and_not_used(opened: Open) -> None:
+    line = opened()
+    with hold(line, "ada") as lock:
+        lock.make_folder("incoming/net")
+        line.write(f"{lock.folder}/incoming/net/file", b"half")
+    with hold(line, "bob") as lock:
+        assert line.read(f"{lock.folder}/left/net/file") == b"half"
+        assert line.read(f"{lock.folder}/incoming/net/file") is None
 
 
 def test_an_error_of_the_work_is_not_hidden_by_a_release_that_fails(line: Connection) -> None:
@@ -247,7 +293,7 @@ def test_a_process_takes_its_own_lock_back_after_a_cut_line(line: Connection) ->
         try:
             with hold(dying_at(line, number), "ada"):
                 pass
-            if not lock_file(line).exists():
+            if mark(work(line)) is None:
                 break
         except BoardLost:
             pass
@@ -280,7 +326,7 @@ def test_a_board_that_tells_no_time_is_refused_and_this_machine_uses_its_own(ope
     line = Timeless(opened(), lambda *call: None)
     if line.device.connection == "local":
         with hold(line, "ada"):
-            assert lock_file(line).exists()
+            assert owner(line) == "ada"
     else:
         with pytest.raises(DeviceError, match="does not tell how long it has been running"), hold(line, "ada"):
             raise AssertionError("no time")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from edgec.devices.farm import run_farm
 from edgec.devices.lock import forfeit, hold
 from edgec.devices.ownership import is_gone, own, run_here
 from edgec.results import Job
+from tests.devices.deploying import mark
 from tests.devices.tasks import task, works
 
 LEAVES_ITS_LOCK = """
@@ -73,12 +74,12 @@ def test_the_owner_says_enough_when_it_was_cut(tmp_path: Path, needs_proc: None)
 def test_a_run_takes_over_from_one_that_was_killed_on_this_machine(tmp_path: Path, needs_proc: None) -> None:
     root = Path(__file__).parents[2]
     subprocess.run([sys.executable, "-c", LEAVES_ITS_LOCK, str(tmp_path)], cwd=root, check=False)
-    assert (tmp_path / "pi4/lock").exists()
+    assert mark(tmp_path / "pi4")
     said: list[str] = []
     (_, found) = run_farm([task("pi4", tmp_path)], works, results=tmp_path / "results.jsonl", tell=said.append)
     assert isinstance(found, Job) and found.status == "passed"
     assert "pi4: takes over from one that died" in said
-    assert not (tmp_path / "pi4/lock").exists()
+    assert not mark(tmp_path / "pi4")
 
 
 def test_a_live_lock_is_left_alone(tmp_path: Path) -> None:
@@ -86,21 +87,21 @@ def test_a_live_lock_is_left_alone(tmp_path: Path) -> None:
     with hold(connect(other.device), other.owner):
         (_, found) = run_farm([task("pi4", tmp_path)], works, results=tmp_path / "results.jsonl")
         assert isinstance(found, Job) and found.status == "busy"
-        assert (tmp_path / "pi4/lock").exists()
+        assert mark(tmp_path / "pi4")
 
 
-def test_a_lock_that_changes_hands_meanwhile_is_put_back(tmp_path: Path) -> None:
+def test_a_lock_that_changes_hands_meanwhile_is_left_alone(tmp_path: Path) -> None:
     device: Device = task("pi4", tmp_path).device
-    line = connect(device)
-    taken = hold(line, "one who is gone")
-    taken.__enter__()
-    lock = tmp_path / "pi4/lock"
-    theirs = lock.read_bytes().replace(b"one who is gone", b"another")
+    taken = [hold(connect(device), "one who is gone")]
+    taken[0].__enter__()
+    hasty = connect(replace(device, limits=replace(device.limits, lock=1e-6)))
 
     def while_they_take_it(owner: str) -> bool:
-        lock.write_bytes(theirs)
+        assert forfeit(hasty, lambda owner: True)
+        taken.append(hold(connect(device), "another"))
+        taken[1].__enter__()
         return True
 
-    judge: Callable[[str], bool] = while_they_take_it
-    assert not forfeit(line, judge)
-    assert lock.read_bytes() == theirs
+    assert not forfeit(hasty, while_they_take_it)
+    now = mark(tmp_path / "pi4")
+    assert now is not None and now.owner == "another"

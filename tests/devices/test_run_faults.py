@@ -23,6 +23,7 @@ from edgec.devices.parcel import Parcel, open_parcel
 from edgec.results import Job, Record, read_results
 from tests.conftest import require
 from tests.devices.boards import LIMITS, Board, start_board
+from tests.devices.deploying import mark
 
 SHORT = replace(LIMITS, connect=2, command=10, transfer=3, run=10)
 AT_BENCH = 'case "$*" in *--bench*) {} ;; *) exec "$@" ;; esac'  # a program that passes its exam, and then goes wrong
@@ -126,7 +127,7 @@ def test_a_program_that_fails_is_a_failed_job_in_words(
     assert job.status == "failed"
     assert re.search(words, job.reason, re.DOTALL) and f"{fault}: " in job.reason
     assert not job.attempts and not job.latencies
-    assert not (board_pair[0].work / str(list(FAULTS).index(fault)) / "lock").exists()
+    assert not mark(board_pair[0].work / str(list(FAULTS).index(fault)))
 
 
 def test_programs_that_fail_leave_other_boards_alone(outcomes: tuple[dict[str, Job], Path]) -> None:
@@ -167,7 +168,7 @@ def test_a_board_in_use_by_another_is_busy_and_says_by_whom(board_pair: tuple[Bo
         found = jobs(run_farm(tasks, run_task, results=tmp_path / "results.jsonl"))
         assert found["bad"].status == "busy" and "in use by alice@desk" in found["bad"].reason
         assert found["good"].status == "passed"
-        assert (bad.work / "lock").exists()
+        assert mark(bad.work)
 
 
 def test_a_stale_lock_is_taken_over(board_pair: tuple[Board, Board], parcel: Parcel, tmp_path: Path) -> None:
@@ -219,7 +220,7 @@ def test_a_clock_that_jumps_spoils_no_latency_and_frees_no_lock(
     (latency,) = found["bad"].latencies
     assert 0 < latency.min_us <= latency.p50_us <= max(latency.samples_us) < spent * 1e6
     assert 0 < latency.seconds < spent and 0 < latency.cold_us < spent * 1e6
-    assert not (board.work / "lock").exists()
+    assert not mark(board.work)
 
 
 def test_a_board_that_dies_in_mid_run_is_lost_and_the_others_are_not(boards: Callable[..., Board], parcel: Parcel, tmp_path: Path) -> None:
@@ -243,7 +244,7 @@ def test_a_connection_that_is_killed_in_mid_run_is_made_again(board_pair: tuple[
     assert (found["bad"].status, found["bad"].reason) == ("passed", "")
     (attempt,) = found["bad"].attempts
     assert attempt.reason.startswith("bad: ")
-    assert not (bad.work / "lock").exists()  # the one that the first try had to leave there, too
+    assert not mark(bad.work)  # the one that the first try had to leave there, too
 
 
 @pytest.mark.parametrize("when", ["connecting", "measuring"])

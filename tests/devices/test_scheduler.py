@@ -21,6 +21,7 @@ from edgec.errors import DeviceError, UsageError
 from edgec.results import Job, Record, read_results
 from tests.devices.boards import free_port, loopback
 from tests.devices.clusters import Cluster
+from tests.devices.deploying import mark
 from tests.devices.tasks import PACKAGE, hangs_once, has_a_bug, is_lost, job, passes, task, works
 
 
@@ -105,15 +106,15 @@ def test_boards_are_let_go_when_the_run_ends_early(cluster: Cluster, tmp_path: P
     boards = [task(name, tmp_path) for name in ("a1", "a2")]
     with pytest.raises(ValueError, match="not JSON compliant"):
         run_on_cluster(cluster.address, boards, fails_when_the_other_hangs, results=tmp_path / "results.jsonl")
-    assert not (tmp_path / "a1/lock").exists()
+    assert not mark(tmp_path / "a1")
 
 
 def test_a_killed_worker_loses_no_result_and_none_comes_twice(cluster: Cluster, tmp_path: Path) -> None:
-    path, mark = tmp_path / "results.jsonl", tmp_path / "a1/first"
+    path, first = tmp_path / "results.jsonl", tmp_path / "a1/first"
 
     def kill() -> None:
-        until(lambda: mark.exists() and mark.read_text() != "" and path.exists() and "b1" in path.read_text())
-        os.kill(int(mark.read_text()), signal.SIGKILL)
+        until(lambda: first.exists() and first.read_text() != "" and path.exists() and "b1" in path.read_text())
+        os.kill(int(first.read_text()), signal.SIGKILL)
 
     killer = Thread(target=kill)
     killer.start()
@@ -123,9 +124,9 @@ def test_a_killed_worker_loses_no_result_and_none_comes_twice(cluster: Cluster, 
     killer.join(60)
     assert {name: record.status for name, record in jobs(found).items()} == {"a1": "passed", "b1": "passed"}
     assert sorted(record.device for record in read_results(path) if isinstance(record, Job)) == ["a1", "b1"]
-    assert jobs(found)["a1"].worker != mark.read_text()
+    assert jobs(found)["a1"].worker != first.read_text()
     assert "a1: takes over from one that died" in said
-    assert not (tmp_path / "a1/lock").exists()
+    assert not mark(tmp_path / "a1")
 
 
 def hangs_once_on_a1(task: Task, tell: Tell) -> list[Record]:

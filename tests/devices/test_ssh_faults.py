@@ -270,7 +270,6 @@ def test_a_read_only_disk_is_said(board: Board, walls: None, line: Connection) -
     for action in (
         lambda: line.write(f"{board.work}/file", b"data"),
         lambda: line.write(f"{board.work}/file", b"data", resume=True),
-        lambda: line.create(f"{board.work}/lock", b"mine"),
         lambda: line.make_folder(f"{board.work}/folder"),
     ):
         with fails(DeviceError, "[Rr]ead-only file system.*change `work`|.*change `work`.*Read-only"):

@@ -1,0 +1,38 @@
+"""Deploying as tests do it: each time the board is taken and given back; and what its lock says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from edgec.devices import deploy as deploying
+from edgec.devices import versions
+from edgec.devices.connection import Connection
+from edgec.devices.deploy import Deployment
+from edgec.devices.lock import hold
+from edgec.devices.mark import Mark, parse_mark
+from edgec.devices.parcel import Parcel
+
+
+def deploy(line: Connection, parcel: Parcel, **options: Any) -> Deployment:
+    with hold(line, "a test") as lock:
+        return deploying.deploy(lock, parcel, **options)
+
+
+def roll_back(line: Connection, name: str) -> str:
+    with hold(line, "a test") as lock:
+        return versions.roll_back(lock, name)[0]
+
+
+def tenure(work: Path) -> Path | None:
+    """The folder of the one who has, or had, a board; none where nobody ever had. A board has never two."""
+    found = list((work / "lock").glob("*.*"))
+    assert len(found) < 2, found
+    return found[0] if found else None
+
+
+def mark(work: Path) -> Mark | None:
+    """The sign of life on a board whose work folder is here; none when it is free."""
+    folder = tenure(work)
+    file = folder / folder.name.rpartition(".")[2] if folder else None
+    return parse_mark(file.read_bytes()) if file and file.exists() else None
