@@ -26,7 +26,7 @@ _INFIX = {
 }  # fmt: skip
 _LOGICAL = {"and": ("&&", 4), "or": ("||", 3), "xor": ("!=", 9)}
 _MIXED = {"<<", ">>", "&", "^", "|", "&&", "||"}  # compilers warn where these meet others without parentheses
-_COMPARISONS = {"<", "<=", "==", "!="}  # nor do they like a comparison of comparisons
+_COMPARISONS = {"<", "<=", "==", "!="}  # nor do they like a comparison of comparisons, or of !a
 _SMALL = {DType.INT8, DType.UINT8, DType.INT16, DType.UINT16}
 _KIND = {
     DType.FLOAT32: "f", DType.FLOAT16: "f", DType.FLOAT64: "d", DType.INT64: "i64", DType.UINT64: "u64", DType.UINT32: "u32",
@@ -123,7 +123,8 @@ def _binary(item: Binary, scope: Scope) -> tuple[str, int]:
     if operand is DType.FLOAT32 and item.op == "div":
         return f"{_at(item.a, scope, level)} / {_at(item.b, scope, level + 1)}", level
     low = _UNARY if sign in _MIXED else 11 if sign in _COMPARISONS else level
-    text = f"{_at(item.a, scope, low)} {sign} {_at(item.b, scope, max(low, level + 1))}"
+    first = _ATOM if sign in _COMPARISONS and isinstance(item.a, Unary) and item.a.op == "not" else low
+    text = f"{_at(item.a, scope, first)} {sign} {_at(item.b, scope, max(low, level + 1))}"
     return _narrow(item.dtype, text, level)
 
 

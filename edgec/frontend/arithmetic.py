@@ -165,6 +165,16 @@ def batch_normalization(b: Builder, s: Source) -> None:
     b.emit(s, s.op, s.inputs, s.outputs[:1], s.attributes)
 
 
+@rule("MeanVarianceNormalization")
+def mean_variance_normalization(b: Builder, s: Source) -> None:
+    """(x - mean) / (deviation + 1e-9). ONNX's function body subtracts squares, which leaves nothing of a small variance."""
+    x, axes = s.inputs[0], b.constant(f"{s.outputs[0]}_axes", sorted(axis_of(axis, b.rank(s.inputs[0])) for axis in s.attributes["axes"]))
+    (centered,) = b.emit(s, "Sub", [x, *b.emit(s, "ReduceMean", [x, axes], attributes={"keepdims": 1})])
+    (variance,) = b.emit(s, "ReduceMean", [*b.emit(s, "Mul", [centered, centered]), axes], attributes={"keepdims": 1})
+    least = b.constant(f"{s.outputs[0]}_least", 1e-9, b.type(x).dtype.value)
+    b.emit(s, "Div", [centered, *b.emit(s, "Add", [*b.emit(s, "Sqrt", [variance]), least])], s.outputs)
+
+
 def layer_normalization(b: Builder, s: Source) -> None:
     """The fused form, which has one output."""
     axis = axis_of(s.attributes["axis"], b.rank(s.inputs[0]))
@@ -208,8 +218,13 @@ def reduction(b: Builder, s: Source) -> None:
 
 
 def log_sum_exp(b: Builder, s: Source, axes: str, attributes: dict[str, int]) -> None:
-    """m + log(sum(exp(x - m))) with m the maximum, so that nothing overflows."""
+    """m + log(sum(exp(x - m))) with m the maximum, so that nothing overflows; m is finite, so that infinities are no NaN."""
     (top,) = b.emit(s, "ReduceMax", [s.inputs[0], axes], attributes={"keepdims": 1})
+    dtype = b.type(top).dtype
+    if dtype.is_float:
+        limits: Any = np.finfo(dtype.value)
+        largest = 0.75 * float(limits.max)  # a bound at the very end would count as none
+        (top,) = b.emit(s, "Clip", [top, *(b.constant(f"{s.outputs[0]}_bound", bound, dtype.value) for bound in (-largest, largest))])
     (total,) = b.emit(s, "ReduceSum", [*b.emit(s, "Exp", b.emit(s, "Sub", [s.inputs[0], top])), axes], attributes={"keepdims": 1})
     if attributes["keepdims"]:
         b.emit(s, "Add", [*b.emit(s, "Log", [total]), top], s.outputs)

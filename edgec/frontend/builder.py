@@ -95,7 +95,8 @@ class Builder:
 
     def constant(self, hint: str, array: Any, dtype: str = "int64") -> str:
         """A new constant; lists take `dtype`."""
-        return self.define(self.fresh(hint), array if isinstance(array, np.ndarray) else np.array(array, dtype))
+        known = isinstance(array, (np.ndarray, np.generic))  # arithmetic on arrays without axes gives the latter
+        return self.define(self.fresh(hint), np.asarray(array) if known else np.array(array, dtype))
 
     def emit(
         self, source: Source, op: str, inputs: Sequence[str], outputs: Sequence[str] | int = 1, attributes: Mapping[str, Any] | None = None

@@ -16,7 +16,7 @@ from edgec.oracle.integer import integer_step, maximum_of_windows
 from edgec.oracle.islands import island
 from edgec.oracle.matrix import convolve, matrix, scatter
 from edgec.oracle.model import Model, Node
-from edgec.oracle.moves import MOVES, PAD_MODES, move_step, pad, reference
+from edgec.oracle.moves import MOVES, PAD_MODES, extreme, move_step, pad, reference
 from edgec.oracle.resize import resize_linear, resize_nearest
 from edgec.oracle.tables import table_step
 from edgec.oracle.window import window
@@ -161,6 +161,8 @@ class Evaluator:
         """Movement of float values that onnx's reference is slow or loose at."""
         if node.op == "MaxPool" and len([name for name in node.outputs if name]) == 1:
             return lambda x: (maximum_of_windows(node, x),)
+        if node.op in ("ArgMax", "ArgMin"):
+            return lambda x: (extreme(node, x),)
         if node.op == "Resize":
             return resize_nearest(self.context, node) or resize_linear(self.context, node)
         if node.op == "Pad" and node.get("mode", "constant") in PAD_MODES and self.context.constant(node.input(1)) is not None:

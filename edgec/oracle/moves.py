@@ -81,6 +81,20 @@ def _pad(context: Context, node: Node, grid: Grid) -> Run | None:
 PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge", "wrap": "wrap"}
 
 
+def extreme(node: Node, x: Array) -> Array:
+    """ArgMax and ArgMin: the place of the first (or last) extreme; NaN never is one, unless it is the first element."""
+    axis = node.get("axis", 0)
+    rows = np.moveaxis(x, axis, 0)
+    before, or_equal = {"ArgMax": (np.greater, np.greater_equal), "ArgMin": (np.less, np.less_equal)}[node.op]
+    better = or_equal if node.get("select_last_index", 0) else before
+    best, place = rows[0], np.zeros(rows.shape[1:], np.int64)
+    for k, seen in enumerate(rows):
+        wins = better(seen, best)
+        best, place = np.where(wins, seen, best), np.where(wins, k, place)
+    result: Array = np.expand_dims(place, axis) if node.get("keepdims", 1) else np.asarray(place)
+    return result
+
+
 def pad(context: Context, node: Node, x: Array, fill: Array) -> Array:
     """Pad with constant pads; negative ones crop."""
     pads = integers(context.constant(node.input(1)))

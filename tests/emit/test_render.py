@@ -42,6 +42,7 @@ TEXTS = [
     (Binary(DType.UINT8, "add", load("t", i, DType.UINT8), load("t", j, DType.UINT8)), "(uint8_t)(in[i] + in[j])"),
     (Cast(BOOL, i), "i != 0"),
     (Unary(BOOL, "not", Binary(BOOL, "lt", i, j)), "!(i < j)"),
+    (Binary(BOOL, "xor", Unary(BOOL, "not", LESS), NOT_MORE), "(!(i < j)) != (j <= i)"),
     (Binary(INT, "shl", i, const(3)), "(int32_t)((uint32_t)i << 3)"),
     (Binary(INT, "max", i, j), "edgec_max_i32(i, j)"),
 ]

@@ -100,7 +100,19 @@ def test_variadic_operators_become_chains(op: str, count: int) -> None:
 @pytest.mark.parametrize("attributes", [{}, {"axes": [-1]}, {"axes": [0, 2], "keepdims": 0}])
 def test_reductions(op: str, attributes: dict[str, object]) -> None:
     graph = same_results(model([node(op, "x", "y", **attributes)], {"x": [2, 3, 4]}, ["y"], opset=11))
-    assert {item.op for item in graph.nodes} <= {"Abs", "Mul", "Sqrt", "Exp", "Log", "Sub", "Add", "Squeeze", "ReduceSum", "ReduceMax"}
+    assert {item.op for item in graph.nodes} <= {
+        "Abs",
+        "Mul",
+        "Sqrt",
+        "Exp",
+        "Log",
+        "Sub",
+        "Add",
+        "Clip",
+        "Squeeze",
+        "ReduceSum",
+        "ReduceMax",
+    }
 
 
 def test_resize_in_all_its_forms() -> None:

@@ -44,6 +44,20 @@ FINDS = (
         "a backward slice that starts before the first element",
         "(float[5] x) => (y) <int64[1] s = {-7}, int64[1] e = {-9}, int64[1] a = {0}, int64[1] t = {-1}> { y = Slice(x, s, e, a, t) }",
     ),
+    Find(
+        "a quantized convolution whose weights have one scale, with a bias",
+        """(uint8[1,2,3,3] x) => (y) <float s = {0.1}, uint8 z = {3}, int8[2,2,1,1] w = {1,-2,3,4}, float t = {0.02}, int8 u = {0},
+        float r = {0.05}, uint8 q = {100}, int32[2] b = {300,-200}> { y = QLinearConv(x, s, z, w, t, u, r, q, b) }""",
+    ),
+    Find("a local response of constants", "(float[2,5,1,1] x) => (y) { c = Constant<value = float[2,5,1,1] {1,2,3,4,5,6,7,8,9,10}>()"
+         "l = LRN<size = 5, alpha = 0.1>(c) y = Add(x, l) }"),
+    Find(
+        "a small variance around a large mean",
+        "(float[1,1,1,3] x) => (y) <float c = {1000}, float d = {0.01}> { a = Mul(x, d) b = Add(a, c) y = MeanVarianceNormalization(b) }",
+    ),
+    Find("the logarithm of a sum with infinities", "(float[2,2] x) => (y) <float z = {0}, float o = {1}> { i = Div(o, z) n = Neg(i)"
+         "m = Mul(x, z) a = Add(m, n) y = ReduceLogSumExp(a) }"),
+    Find("a negation compared", "(float[2] x, bool[2] z) => (y) { n = IsNaN(x) y = Xor(n, z) }"),
     Find("an input without elements", "(float[0,3] x) => (y) { y = Relu(x) }", "input x: an axis of extent 0"),
     Find("Trilu of a matrix without elements", "(float[2,0] x) => (y) { y = Trilu(x) }", "input x: an axis of extent 0"),
     Find("CastLike to the type of an input without elements", "(float[2] x, int32[0] e) => (y) { y = CastLike(x, e) }", "input e: an axis"),

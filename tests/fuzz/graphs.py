@@ -1,0 +1,134 @@
+"""The fuzzer of graphs: a batch of random models through the whole compiler, in every vocabulary, under the sanitizers.
+
+A model is right in float within the bounds of graphs_errors.py of ONNX Runtime, in int8 bit for bit as the oracle says, or it is refused by
+an error of edgec's own. One model of a batch goes through `edgec build`, with its exam.
+"""
+
+from __future__ import annotations
+
+import itertools
+import resource
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import printer
+
+from edgec.targets import load_target
+from tests.contract.examiner import available
+from tests.fuzz.frame import ROOT, Outcome, Trial, Wrong
+from tests.fuzz.graphs_check import Refused, cases_of
+from tests.fuzz.graphs_draft import Drawn
+from tests.fuzz.graphs_draw import DRAWERS, draw
+from tests.fuzz.graphs_minimize import minimized
+from tests.operators.backends import FOREIGN, NATIVE, SANITIZE, Backend
+from tests.operators.suite import OK, Compiled, run_programs
+
+CPU_SECONDS = 600  # of a batch, with what its finds take to become small
+BATCH = 24
+FOREIGN_SHARE = 0.1  # of the batches
+NATIVE_BACKENDS = tuple(Backend(item.name, item.target, item.isas, "-O1", SANITIZE) for item in NATIVE)
+SAID = (2, 3)  # exit codes of a refusal: usage, model
+
+
+def make() -> Trial:
+    return trial
+
+
+def trial(g: np.random.Generator, folder: Path) -> Outcome:
+    """A batch; what is wrong with its models is minimized and kept in the folder."""
+    resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[1],) * 2)  # the sanitizers' shadow is large
+    places = iter(folder / f"work{number}" for number in itertools.count())
+    names = list(DRAWERS)
+    models = {f"graph{number}": draw(g, str(g.choice(names))) for number in range(BATCH)}
+    counts, finds, compiled = Counter[str](graphs=BATCH), dict[str, Wrong](), list[Compiled]()
+    backends = [NATIVE_BACKENDS[int(g.integers(len(NATIVE_BACKENDS)))], *((FOREIGN[0],) if g.random() < FOREIGN_SHARE else ())]
+    built = str(g.choice(list(models)))
+    for backend in backends:
+        compiled = []
+        for name, drawn in models.items():
+            try:
+                found = cases_of(name, drawn, load_target(backend.target))
+                compiled += found
+                counts.update({item.case.operator for item in found})
+            except Refused:
+                counts["refused"] += 1
+            except Wrong as error:
+                finds.setdefault(name, error)
+        finds = {**run(compiled, backend, next(places)), **finds}
+    try:
+        counts[f"built, exit {through_the_command_line(models[built], next(places), g)}"] += 1
+    except Wrong as error:
+        finds.setdefault(built, error)
+    for name, error in finds.items():
+        _keep(models[name], error, backends, folder / name, places)
+    if finds:
+        raise next(iter(finds.values()))
+    return Outcome(counts, frozenset().union(*(drawn.operators for drawn in models.values())))
+
+
+def run(compiled: list[Compiled], backend: Backend, folder: Path) -> dict[str, Wrong]:
+    """What is wrong, by the model's name."""
+    folder.mkdir()
+    isas = [isa for isa in backend.isas if not isa or backend.foreign or available(isa)]
+    outcomes = run_programs(compiled, load_target(backend.target), folder, isas, backend.optimize, backend.flags)
+    return {
+        item.case.split(",")[0]: Wrong(f"{item.operator} on {backend.name}", f"{item.case}: {item.message}")
+        for item in outcomes
+        if item.verdict != OK
+    }
+
+
+def problem(drawn: Drawn, backends: list[Backend], folder: Path) -> Wrong | None:
+    """What is wrong with one model."""
+    folder.mkdir()
+    for backend in backends:
+        try:
+            cases = cases_of("graph", drawn, load_target(backend.target))
+        except Wrong as error:
+            return error
+        except Exception:  # a part of a model may be none
+            return None
+        for wrong in run(cases, backend, folder / backend.name).values():
+            return wrong
+    return None
+
+
+def _keep(drawn: Drawn, error: Wrong, backends: list[Backend], folder: Path, places: Iterator[Path]) -> None:
+    """Write the smallest model that fails alike, its inputs and its text."""
+
+    def fails(smaller: Drawn) -> bool:
+        found = problem(smaller, backends, next(places))
+        return found is not None and found.key == error.key
+
+    small = minimized(drawn, fails) if not error.key.startswith("edgec build") else drawn
+    last = problem(small, backends, next(places)) or error
+    folder.mkdir(exist_ok=True)
+    onnx.save(small.model, folder / "model.onnx")
+    for place, vector in enumerate(small.vectors):
+        np.savez(folder / f"input{place}.npz", **vector)
+    (folder / "text.txt").write_text(f"{error}\n\n{last}\n\n{printer.to_text(small.model)}\n")
+    error.args = (f"{error.key}: {sorted(small.operators)}: {last}",)
+
+
+def through_the_command_line(drawn: Drawn, folder: Path, g: np.random.Generator) -> int:
+    """The exit code of `edgec build` with its exam: 0, or that of an error about the model."""
+    folder.mkdir()
+    onnx.save(drawn.model, folder / "model.onnx")
+    words = ["build", "model.onnx", "-o", "package", "--quiet"]
+    if g.random() < 0.5:
+        words += ["--precision", "fp32"]
+    elif drawn.vectors[0]:
+        np.savez(folder / "data.npz", **{name: array[None] for name, array in drawn.vectors[0].items()})
+        words += ["--calib", "data.npz"]
+    done = subprocess.run([sys.executable, "-m", "edgec", *words], cwd=folder, env=None, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, *SAID):
+        raise Wrong(f"edgec build, exit {done.returncode}", f"{' '.join(words)}: {done.stderr[-1500:]}")
+    return done.returncode
+
+
+__all__ = ["ROOT", "make"]

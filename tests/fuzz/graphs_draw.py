@@ -1,0 +1,57 @@
+"""All drawers, and a random model out of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.fuzz.graphs_draft import OPSETS, Draft, Drawn, Misfit
+from tests.fuzz.graphs_matrix import MATRIX
+from tests.fuzz.graphs_move import MOVEMENT
+from tests.fuzz.graphs_pointwise import POINTWISE, Drawer
+from tests.fuzz.graphs_quantized import QUANTIZED
+
+DRAWERS: dict[str, Drawer] = {**POINTWISE, **MOVEMENT, **MATRIX, **QUANTIZED}
+LIKELY = (
+    "Conv",
+    "MatMul",
+    "Gemm",
+    "Add",
+    "Mul",
+    "Relu",
+    "Concat",
+    "Reshape",
+    "Transpose",
+    "Slice",
+    "Clip",
+    "Sigmoid",
+)  # what patterns start from
+TRIES = 8
+
+
+def draw(g: np.random.Generator, first: str = "", most: int = 9) -> Drawn:
+    """A model of up to `most` drawings, among them one of the operator `first` where it can be drawn in the first tries."""
+    opset = int(g.choice(OPSETS))
+    if first and g.random() < 0.7:
+        opset = int(g.choice(OPSETS[-6:]))
+    draft, wanted = Draft(g, opset), int(g.integers(1, most + 1))
+    names = tuple(DRAWERS)
+    for number in range(wanted * 2):
+        before = draft.mark()
+        op = (
+            first
+            if first and number < TRIES and first not in drawn_operators(draft)
+            else str(g.choice(LIKELY if g.random() < 0.35 else names))
+        )
+        try:
+            DRAWERS[op](draft, op)
+        except Misfit:
+            draft.reset(before)
+        if len(draft.results) >= wanted and number >= wanted:
+            break
+    if not draft.results:
+        draft.op("Relu", draft.data())
+    return draft.finish()
+
+
+def drawn_operators(draft: Draft) -> set[str]:
+    return {step.node.op_type for step in draft.nodes}

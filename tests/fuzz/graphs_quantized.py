@@ -1,0 +1,116 @@
+"""Drawers of quantization: QDQ fragments and ONNX Runtime's quantized operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.fuzz.graphs_draft import FLOAT, MICROSOFT, Draft
+from tests.fuzz.graphs_pointwise import Drawer
+
+CODES = (np.uint8, np.int8)
+
+
+def parameters(d: Draft, dtype: Any, near: float = 0.05, count: tuple[int, ...] = ()) -> tuple[str, str]:
+    """Scales and zero points, as constants; sometimes a power of two, so that results are ties."""
+    scale = near * 2.0 ** d.g.uniform(-1, 1, count)
+    if d.chance(0.3):
+        scale = 2.0 ** np.round(np.log2(scale))
+    info = np.iinfo(dtype)
+    zero = np.full(count, d.pick(0, 0, info.min, info.max, (info.min + info.max + 1) // 2, d.number(info.min, info.max)))
+    return d.const(scale, FLOAT), d.const(zero, dtype)
+
+
+def quantize(d: Draft, op: str) -> None:
+    """Mostly followed by its opposite; per axis now and then."""
+    d.since(13)
+    x, dtype = d.data(), d.pick(*CODES)
+    per_axis = d.rank(x) > 0 and d.chance(0.15)
+    axis = d.axis(x) if per_axis else 1
+    scale, zero = parameters(d, dtype, count=(d.shape(x)[axis],) if per_axis else ())
+    operands = (scale, *((zero,) if np.dtype(dtype) != np.uint8 or d.chance(0.8) else ()))
+    named = {"axis": axis} if per_axis else {}
+    codes = d.op(op, x, *operands, **named)
+    if d.chance(0.8):
+        d.op("DequantizeLinear", codes, *operands, **named)
+
+
+def dequantize(d: Draft, op: str) -> None:
+    d.since(13)
+    kind = d.pick(*CODES, *CODES, np.int32)
+    x = d.data((kind,))
+    scale, zero = parameters(d, kind if kind is not np.int32 else np.int8)
+    d.op(op, x, scale, *((zero,) if kind is not np.int32 and d.chance(0.8) else ()))
+
+
+def codes(d: Draft, low: int, high: int, **options: Any) -> str:
+    return d.data(CODES, low, high, **options)
+
+
+def operand(d: Draft, x: str) -> tuple[str, str, str]:
+    return (x, *parameters(d, d.dtype(x)))
+
+
+def qlinear_conv(d: Draft, op: str) -> None:
+    x = codes(d, 4, 4, make=lambda: (1, d.number(1, 5), d.number(2, 6), d.number(2, 6)), where=lambda s: min(s[2:]) >= 2)
+    outputs, channels = d.number(1, 6), d.shape(x)[1]
+    w = d.const(d.g.integers(-127, 128, (outputs, channels, *(d.number(1, 2) for _ in range(2)))), np.int8)
+    scale, zero = parameters(d, np.int8, 0.01, (outputs,) if d.chance(0.5) else ())
+    flat = d.const(np.zeros(d.shape(zero)), np.int8)
+    bias = (d.const(d.g.integers(-500, 500, outputs), np.int32),) if d.chance(0.5) else ()
+    d.op(op, *operand(d, x), w, scale, flat, *parameters(d, d.dtype(x), 0.1), *bias)
+
+
+def qlinear_matmul(d: Draft, op: str) -> None:
+    x = codes(d, 2, 3)
+    w = d.const(d.g.integers(-127, 128, (d.shape(x)[-1], d.number(1, 6))), np.int8)
+    d.op(op, *operand(d, x), w, d.const(0.02, FLOAT), d.const(0, np.int8), *parameters(d, d.dtype(x), 0.1))
+
+
+def qgemm(d: Draft, op: str) -> None:
+    x = codes(d, 2, 2)
+    w = d.const(d.g.integers(-127, 128, (d.shape(x)[-1], n := d.number(1, 6))), np.int8)
+    bias = d.const(d.g.integers(-500, 500, n), np.int32) if d.chance(0.5) else ""
+    d.op(op, *operand(d, x), w, d.const(0.02, FLOAT), d.const(0, np.int8), bias, *parameters(d, d.dtype(x), 0.1), domain=MICROSOFT)
+
+
+def qlinear_binary(d: Draft, op: str) -> None:
+    x = codes(d, 0, 4)
+    y = d.partner(x)
+    d.op(op, *operand(d, x), *operand(d, y), *parameters(d, d.dtype(x), 0.1), domain=MICROSOFT)
+
+
+def qlinear_unary(d: Draft, op: str) -> None:
+    x = codes(d, 0 if op != "QLinearSoftmax" else 1, 4)
+    named: dict[str, dict[str, Any]] = {"QLinearLeakyRelu": {"alpha": 0.1}, "QLinearSoftmax": {"opset": 13, "axis": -1}}
+    d.op(op, *operand(d, x), *parameters(d, d.dtype(x), 0.01), domain=MICROSOFT, **named.get(op, {}))
+
+
+def qlinear_pool(d: Draft, op: str) -> None:
+    x = codes(d, 4, 4)
+    named = {"kernel_shape": [d.number(1, min(3, n)) for n in d.shape(x)[2:]]} if op == "QLinearAveragePool" else {}
+    d.op(op, *operand(d, x), *parameters(d, d.dtype(x)), domain=MICROSOFT, **named)
+
+
+def qlinear_concat(d: Draft, op: str) -> None:
+    x = codes(d, 1, 4)
+    axis, shape = d.number(0, d.rank(x) - 1), list(d.shape(x))
+    shape[axis] = d.number(1, 4)
+    other = d.input(d.dtype(x), shape)
+    d.op(op, *parameters(d, d.dtype(x)), *operand(d, x), *operand(d, other), domain=MICROSOFT, axis=axis)
+
+
+def qlinear_where(d: Draft, op: str) -> None:
+    x = codes(d, 1, 4)
+    condition = d.input(np.bool_, d.shape(x))
+    d.op(op, condition, *operand(d, x), *operand(d, d.partner(x)), *parameters(d, d.dtype(x)), domain=MICROSOFT)
+
+
+QUANTIZED: dict[str, Drawer] = {
+    "QuantizeLinear": quantize, "DequantizeLinear": dequantize, "QLinearConv": qlinear_conv, "QLinearMatMul": qlinear_matmul,
+    "QGemm": qgemm, "QLinearAdd": qlinear_binary, "QLinearMul": qlinear_binary, "QLinearSigmoid": qlinear_unary,
+    "QLinearLeakyRelu": qlinear_unary,
+    "QLinearSoftmax": qlinear_unary, "QLinearGlobalAveragePool": qlinear_pool, "QLinearAveragePool": qlinear_pool,
+    "QLinearConcat": qlinear_concat, "QLinearWhere": qlinear_where,
+}  # fmt: skip
