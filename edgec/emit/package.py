@@ -27,7 +27,7 @@ from edgec.program.program import LoopCall, Port, Program, TemplateCall
 from edgec.targets import Target
 from edgec.version import __version__
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 INT8_CONTRACT = 1
 STACK_BYTES = 16384
 WEIGHTS = ("incbin", "c", "bin")

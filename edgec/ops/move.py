@@ -130,6 +130,7 @@ def _padded(call: Call, axis: int, before: int, after: int, extent: Dim) -> int:
     """The extent of a padded axis. Negative pads crop it first; the other modes than "constant" need something that is left."""
     mode, size = attribute(call, "mode"), fixed(extent, "a padded axis")
     need(size + before + after > 0, f"the padding leaves nothing of axis {axis}")
+    need(size + max(abs(before), abs(after)) < 2**31, f"axis {axis} is padded by {before} and {after}, 2^31 - 1 is the most")
     kept = size + min(before, 0) + min(after, 0)
     if mode != "constant":
         need(kept > 0, f"nothing is left of axis {axis} to pad with")

@@ -22,7 +22,7 @@ from edgec.program.kernels import (
     Window,
 )
 from edgec.program.polynomial import Polynomial, number
-from edgec.program.program import Assign, Buffer, Declare, For, LoopCall, Pointer, Program, Statement, Store, TemplateCall
+from edgec.program.program import Assign, Buffer, Declare, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
 from edgec.program.text import text
 
 LARGEST = 2**31 - 1  # that an index, an int32_t, can be
@@ -134,6 +134,14 @@ def _template_call(program: Program, call: TemplateCall) -> Iterator[str]:
         offset = scope.of(pointer.offset)
         if not scope.never_negative(offset) or not scope.never_negative(scope.of(buffer.size) - offset - elements):
             yield f"{kernel} reaches outside of {pointer.buffer}"
+        if name == "x" and isinstance(arguments, ConvInt8) and _root(program, buffer).kind is not Kind.ARENA:
+            yield f"{kernel} reads past the channels of {pointer.buffer}, which only the arena tolerates"
+
+
+def _root(program: Program, buffer: Buffer) -> Buffer:
+    while buffer.parent is not None:
+        buffer = program.buffers[buffer.parent]
+    return buffer
 
 
 def _reach(scope: Scope, arguments: object) -> Iterator[tuple[str, Polynomial]]:

@@ -9,6 +9,7 @@ import pytest
 
 from edgec.ir.types import DType
 from edgec.program.expr import INT, Expr, Number, Size, binary, cast, clamp, const, expr, load, logical, maximum, minimum, select, var
+from edgec.program.kernels import ConvInt8
 from edgec.program.memory import OutOfMemory, prove_memory
 from edgec.program.program import Buffer, Call, Declare, For, Kind, LoopCall, Program, Statement, Store
 from edgec.targets import load_target
@@ -124,6 +125,14 @@ def test_a_view_lies_in_its_parent() -> None:
     for offset, fits in ((6, True), (7, False), (-1, False)):
         part = Buffer("part", FLOAT, const(4), Kind.ARENA, parent="x", offset=const(offset))
         assert proven(replace(whole, buffers={**whole.buffers, "part": part})) == fits
+
+
+def test_a_kernel_that_reads_past_its_input_reads_the_arena() -> None:
+    original = program_of(random_net("squeezenet"), load_target("portable"))
+    name = next(call.arguments.x.buffer for call in original.calls if isinstance(getattr(call, "arguments", None), ConvInt8))
+    assert proven(original)
+    given = replace(original.buffers[name], kind=Kind.INPUT)
+    assert not proven(replace(original, buffers={**original.buffers, name: given}))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
