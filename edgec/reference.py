@@ -33,8 +33,8 @@ class FloatModel:
     def __call__(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
         answers = self._session(self._outputs, {name: inputs[name] for name in self._inputs})
         for name, answer in zip(self._outputs, answers, strict=True):
-            found, expected = f"{answer.dtype}{list(answer.shape)}", self._types[name]
-            if expected.is_static and found.replace(" ", "") != str(expected):
+            found, expected = f"{answer.dtype}[{','.join(map(str, answer.shape))}]", self._types[name]
+            if expected.is_static and found != str(expected):
                 hint = "one of both is wrong: please send us the model"
                 raise ModelError(f"ONNX Runtime computes {found}, edgec {expected}", where=f"output {name}", hint=hint)
         return answers

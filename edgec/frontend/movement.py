@@ -10,7 +10,7 @@ from edgec.errors import ModelError
 from edgec.frontend.builder import Builder
 from edgec.frontend.rules import rule
 from edgec.frontend.source import Source
-from edgec.ir.types import Symbol
+from edgec.ir.types import Symbol, static
 from edgec.ops.move import reshaped
 from edgec.ops.rules import axis_of, broadcast
 
@@ -148,7 +148,9 @@ def space_to_depth(b: Builder, s: Source) -> None:
 
 @rule("Trilu")
 def trilu(b: Builder, s: Source) -> None:
-    k = b.known(s, 1, "k")[0] if s.input(1) else 0
+    """A diagonal beyond the matrix is the one beside it."""
+    rows, columns = static(b.shape(s.inputs[0])[-2:] if b.rank(s.inputs[0]) > 1 else (1, 1))
+    k = min(max(b.known(s, 1, "k")[0], -rows), columns) if s.input(1) else 0
     b.emit(s, "Trilu", [s.inputs[0], b.constant(f"{s.outputs[0]}_k", k)], s.outputs, {"upper": s.attributes["upper"]})
 
 

@@ -151,6 +151,7 @@ def _resize(call: Call) -> list[TensorType]:
     if scales is None:
         raise refuse("scales are computed while the model runs", "make them a constant in the exporter")
     need(scales.size == len(shape), f"{scales.size} scales for {text(shape)}")
+    need(bool(np.all(np.isfinite(scales) & (scales > 0))), f"scales {scales.tolist()} are not all positive")
     result = [e if s == 1 else int(np.floor(np.float32(fixed(e, "a resized axis")) * s)) for e, s in zip(shape, scales, strict=True)]
     return typed(call.dtype(), result)
 

@@ -9,6 +9,7 @@ import numpy as np
 from edgec.quant.options import QuantizeOptions
 
 BINS = 2048
+LARGEST = float(np.finfo(np.float32).max)
 ENOUGH = 1 << 16  # numbers of one value and sample that are counted
 Range = tuple[float, float]
 
@@ -32,7 +33,7 @@ class Histogram:
         step += step % 2 == 0  # rows are often of even length
         flat = values.ravel()[::step]
         span = self.high - self.low
-        if span <= 0 or not np.isfinite(np.float32(BINS / span)):  # a range too small to be divided
+        if span * LARGEST <= BINS:  # a range too small to be divided
             self.counts[0] += flat.size
             return
         scaled = (flat - np.float32(self.low)) * np.float32(BINS / span)

@@ -167,3 +167,16 @@ def test_weights_behind_dequantize_linear_stay() -> None:
     nodes = [node("DequantizeLinear", "w s z", "f"), node("Gemm", "x f", "y")]
     graph = same_results(model(nodes, {"x": [2, 3]}, ["y"], {name: np.asarray(array) for name, array in constants.items()}))
     assert ops(graph) == ["DequantizeLinear", "Gemm"]
+
+
+@pytest.mark.parametrize("k", [2**62, -(2**62), 5, -5])
+@pytest.mark.parametrize("upper", [0, 1])
+def test_a_diagonal_beyond_the_matrix(k: int, upper: int) -> None:
+    graph = same_results(model([node("Trilu", "x k", "y", upper=upper)], {"x": [3, 4]}, ["y"], {"k": np.array(k)}))
+    assert -3 <= int(graph.constants[graph.nodes[0].inputs[1]]) <= 4
+
+
+def test_what_the_reference_gets_wrong_is_not_folded() -> None:
+    """ONNX's reference forgets an axis of this one."""
+    nodes = [node("GlobalMaxPool", "c", "m"), node("Add", "x m", "y")]
+    assert ops(same_results(model(nodes, {"x": [2, 3, 1]}, ["y"], {"c": weights(2, 3, 9)}))) == ["GlobalMaxPool", "Add"]

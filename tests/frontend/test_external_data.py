@@ -67,6 +67,10 @@ def test_links_that_lead_out(tmp_path: Path, linked: str) -> None:
         ({"location": "w.bin", "length": "40"}, "40 bytes are declared"),
         ({"location": "w.bin", "offset": "-8"}, "is no number"),
         ({"location": "w.bin", "offset": "9999999999"}, "are needed"),
+        ({"location": "w.bin", "offset": "9" * 5000}, "is no number"),
+        ({"location": "w.bin", "offset": "²"}, "is no number"),
+        ({"location": "w" * 5000}, "does not exist"),
+        ({"location": "w\0.bin"}, "does not exist"),
     ],
 )
 def test_missing_and_wrong_bytes(tmp_path: Path, entries: dict[str, str], message: str) -> None:

@@ -78,4 +78,35 @@ CASES = (
     Case("a shape of floats", f"{MATRIX} <float[1] s = {{8}}> {{ [n] y = Reshape(x, s) }}", ("n (Reshape", "cannot take float32", "shape")),
     Case("no operand", f"{MATRIX} {{ [n] y = Add( , x) }}", ("n (Add", "lacks its input A")),
     Case("no first of many", f"{MATRIX} {{ [n] y = Concat<axis = 0>( , x) }}", ("n (Concat", "lacks its input")),
+    # operands of impossible values
+    Case("infinite scale", f"{IMAGE} <float[4] s = {{1, 1, inf, 2}}> {{ [n] y = Resize(x, , s) }}", ("n (Resize", "not all positive")),
+    Case("scale 0", f"{IMAGE} <float[4] s = {{1, 1, 0, 2}}> {{ [n] y = Resize(x, , s) }}", ("n (Resize", "not all positive")),
+    Case("extent below 0", f"{IMAGE} <int64[4] s = {{1, 4, -3, 2}}> {{ [n] y = Resize(x, , , s) }}", ("n (Resize", "float32[1,4,-3,2]")),
+    Case("repeats below 0", f"{MATRIX} <int64[2] k = {{1, -1}}> {{ [n] y = Tile(x, k) }}", ("n (Tile", "float32[2,-4]")),
+    Case("parts below 0", f"{MATRIX} <int64[2] k = {{-1, 3}}> {{ [n] y, z = Split<axis = 0>(x, k) }}", ("n (Split", "float32[-1,4]")),
+    Case(
+        "quantized by 0",
+        f"{MATRIX} <float s = {{0}}, uint8 z = {{3}}> {{ [n] q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }}",
+        ("n (QuantizeLinear", "scale of 0.0 is not positive"),
+    ),
+    Case(
+        "dequantized by -1",
+        f"{MATRIX} <float s = {{-1}}, uint8[2,4] q = {{1,2,3,4,5,6,7,8}}> {{ [n] d = DequantizeLinear(q, s) y = Add(x, d) }}",
+        ("n (DequantizeLinear", "scale of -1.0 is not positive"),
+    ),
+    # what engines read differently
+    Case("no value", f"{MATRIX} {{ [n] c = Constant() y = Add(x, c) }}", ("n (Constant", "has 0 values")),
+    Case(
+        "an operator of a later set",
+        MATRIX.replace("21", "14") + "<float[4] s = {1,1,1,1}> { [n] y = LayerNormalization(x, s) }",
+        ("n (LayerNormalization", "other operator sets, not in 14"),
+    ),
+    Case("a reference outside of functions", f"{MATRIX} {{ [n] y = LeakyRelu<alpha: float = @slope>(x) }}", ("n (LeakyRelu", "is in none")),
+    Case(
+        "a function that hides an operator",
+        MATRIX
+        + """ { [n] y = Relu(x) }
+         <opset_import: ["": 21], domain: ""> Relu(a) => (b) { b = Neg(a) }""",
+        ("function Relu", "name of an operator"),
+    ),
 )

@@ -119,6 +119,11 @@ def test_wrong_arrays(case: str, tmp_path: Path) -> None:
         open_samples(save(tmp_path / "d.npz", **arrays), model)
 
 
+def test_a_model_without_inputs() -> None:
+    with pytest.raises(UsageError, match="no inputs"):
+        open_samples({}, Graph("g"))
+
+
 def test_wrong_files(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such file or folder"):
         open_samples(tmp_path / "nothing.npz", IMAGE)

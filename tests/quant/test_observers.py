@@ -102,3 +102,9 @@ def test_parameters_hold_zero_and_the_ends() -> None:
     assert parameters.store(np.array([0.0, -1.0, 3.0, 9.0])).tolist() == [64, 0, 255, 255]
     assert parameters_of((1.0, 2.0)).zero_point == 0
     assert parameters_of((-2.0, -1.0)).zero_point == 255
+
+
+def test_a_range_too_small_to_be_divided() -> None:
+    histogram = Histogram(0.0, 1e-43)
+    histogram.add(np.array([0.0, 1e-45, 1e-43], np.float32))
+    assert histogram.counts[0] == 3 and histogram.counts.sum() == 3

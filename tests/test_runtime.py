@@ -1,0 +1,51 @@
+"""What ONNX Runtime cannot open or run, or answers differently, is an error about the model that names the node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import parser
+
+from edgec.errors import ModelError
+from edgec.ir.text import loads
+from edgec.reference import FloatModel
+from edgec.runtime import Effort, Session
+
+X = np.ones((2, 3), np.float32)
+
+
+def model(text: str) -> bytes:
+    return bytes(parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> g {text}').SerializeToString())
+
+
+def test_what_it_does_not_take(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ModelError, match=r"^odd: ONNX Runtime does not take the model: .*tensor\(bool\)"):
+        Session(model("(bool[2,3] x) => (bool[2,3] y) { [odd] y = Relu(x) }"), Effort.ALL)
+    with pytest.raises(ModelError, match="does not take the model"):
+        Session(b"no model", Effort.NONE)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_it_cannot_run(capfd: pytest.CaptureFixture[str]) -> None:
+    run = Session(model("(float[2,3] x, int64[1] i) => (float[1,3] y) { [far] y = Gather(x, i) }"), Effort.ALL)
+    with pytest.raises(ModelError, match=r"^far: ONNX Runtime cannot run the model: .*out of data bounds"):
+        run(["y"], {"x": X, "i": np.array([7])})
+    assert run(["y"], {"x": X, "i": np.array([1])})[0].shape == (1, 3)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_answer_of_another_type(tmp_path: Path) -> None:
+    graph = loads("graph g\ninput %x: float32[2,3]\n%y: float32[2,3] = Relu(%x)\noutput %y\n")
+    (tmp_path / "m.onnx").write_bytes(model("(float[2,3] x) => (float[3,2] y) { y = Transpose(x) }"))
+    with pytest.raises(ModelError, match=r"output y: ONNX Runtime computes float32\[3,2\], edgec float32\[2,3\]"):
+        FloatModel(graph, tmp_path / "m.onnx")({"x": X})
+    assert FloatModel(graph)({"x": X})[0].shape == (2, 3)
+
+
+def test_a_file_that_it_does_not_take_is_computed_from_the_graph(tmp_path: Path) -> None:
+    graph = loads("graph g\ninput %x: float32[2,3]\n%y: float32[2,3] = Relu(%x)\noutput %y\n")
+    (tmp_path / "m.onnx").write_bytes(model("(float[2,3] x) => (float[2,3] y) { y = com.nobody.Relu(x) }"))
+    run = FloatModel(graph, tmp_path / "m.onnx")
+    assert not run.from_file and (run({"x": -X})[0] == 0).all()
