@@ -11,9 +11,9 @@ from typing import Any
 from edgec.config import BuildConfig
 from edgec.emit.manifest import calls_of, memory_of
 from edgec.errors import ModelError, Problem
-from edgec.frontend.outline import outline
 from edgec.ir.graph import Graph
 from edgec.ir.types import Dim
+from edgec.isolation.tasks import outline_model
 from edgec.lower import lower
 from edgec.lower.limits import check_limits
 from edgec.lower.plan import plan
@@ -75,7 +75,7 @@ def inspect_model(path: Path, config: BuildConfig) -> Inspection:
     except ModelError as error:
         if not error.problems:
             raise
-        return _blocked(path, error)
+        return _blocked(path, error, config)
     try:
         program = lower(loaded.graph, target, loaded.name)
         plan(program)
@@ -110,9 +110,9 @@ def _of_model(loaded: Model, program: Program, unsupported: list[dict[str, str]]
     )  # fmt: skip
 
 
-def _blocked(path: Path, error: ModelError) -> Inspection:
+def _blocked(path: Path, error: ModelError, config: BuildConfig) -> Inspection:
     """A model that cannot be imported: what its file says, and every reason."""
-    found = outline(path)
+    found = outline_model(path, config.budget)
     inputs, outputs = (
         [{"name": name, "dtype": kind, "shape": shape} for name, kind, shape in part] for part in (found.inputs, found.outputs)
     )

@@ -6,12 +6,11 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
 from edgec.applications import check_pictures, describe_app
-from edgec.budget import check_tensors, spending
 from edgec.config import BuildConfig
 from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.emit.apps.app import App
@@ -26,10 +25,9 @@ from edgec.errors import EdgecError, GateError, UsageError
 from edgec.exam import invented_tolerance, write_exam
 from edgec.examination import examine_everywhere, failed
 from edgec.export import to_onnx
-from edgec.frontend import load_model
 from edgec.ir.graph import Graph
-from edgec.ir.liveness import live_bytes
 from edgec.ir.text import dumps
+from edgec.isolation.tasks import import_model
 from edgec.lower import LowerOptions, lower
 from edgec.lower.limits import check_limits
 from edgec.lower.plan import plan
@@ -40,7 +38,6 @@ from edgec.package.card import card_of
 from edgec.package.draft import Draft
 from edgec.package.manifest import Origin, options_hash
 from edgec.package.parts import Options, QuantizedValue
-from edgec.passes import optimize
 from edgec.preparation import identifier, prepare
 from edgec.program.program import Program
 from edgec.program.text import dumps as dump_program
@@ -50,7 +47,7 @@ from edgec.provenance.seal import seal
 from edgec.quant import Quantized, QuantizeOptions, Samples, quantize
 from edgec.quant.calibration import fingerprint
 from edgec.quant.data import open_samples
-from edgec.quant.preprocess import Preprocess, fuse
+from edgec.quant.preprocess import Preprocess
 from edgec.reference import FloatModel
 from edgec.targets import Target
 from edgec.tasks import find_task
@@ -139,18 +136,14 @@ def _add_interfaces(draft: Draft, app: App, target: Target, exam: ExamData, conf
 
 
 def read_model(model: Path, config: BuildConfig) -> Model:
-    """Import and optimize. Errors name the file."""
+    """Import and optimize, in a process of its own. Errors name the file."""
+    fused = asdict(Preprocess.parse(config.preprocess)) if config.fuse_preprocess else None
     with _about(model):
-        imported = load_model(model, config.shape, config.budget)
-    original = imported.graph
-    if config.fuse_preprocess:
-        original = fuse(original.copy(), Preprocess.parse(config.preprocess))
-    _dump(config.dump, "1-imported", original)
-    graph = original.copy()
-    optimize(graph, config.budget)
-    with spending(config.budget):
-        check_tensors(*live_bytes(graph))
-    _dump(config.dump, "2-optimized", graph)
+        found = []
+        for stage, imported in zip(("1-imported", "2-optimized"), import_model(model, config.shape, fused, config.budget), strict=True):
+            _dump(config.dump, stage, imported.graph)
+            found.append(imported.graph)
+    original, graph = found
     return Model(config.name or identifier(model.stem), model, original, graph, imported.notes, imported.origin)
 
 

@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Sequence
 
 from edgec.errors import EdgecError
+from edgec.isolation.process import start
 from edgec.version import __version__
 
 INTERRUPTED = 130
@@ -25,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _end_cleanly()
         _print_anything()
+        if {"build", "inspect", "quantize"} & set((sys.argv[1:] if arguments is None else arguments)[:1]):
+            start()
         from edgec.cli.verbs import act  # slow: it loads the whole compiler, and may be interrupted too
 
         return act(arguments)

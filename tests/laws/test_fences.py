@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "quant": {"budget", "errors", "ir", "ops", "passes", "export", "runtime"},
     "runtime": {"errors"},
     "oracle": {"errors"},
+    "isolation": {"budget", "environment", "errors", "frontend", "ir", "passes", "quant"},
     "lower": {"errors", "ir", "ops", "program", "targets"},
     "emit": {"errors", "ir", "package", "program", "targets", "resources", "version"},
     "toolchain": {"environment", "errors", "package", "targets", "resources"},
@@ -68,6 +69,7 @@ MAY_IMPORT = {
         "devices",
         "errors",
         "inspection",
+        "isolation",
         "output",
         "package",
         "preparation",
@@ -87,7 +89,7 @@ LIBRARIES = {
     "paramiko": {"devices"},
     "cryptography": {"provenance"},
     "distributed": {"devices"},
-    "subprocess": {"toolchain", "devices", "package"},
+    "subprocess": {"isolation", "toolchain", "devices", "package"},
     "pickle": set(),
 }
 

@@ -1,0 +1,107 @@
+"""Graphs as bytes that hold data alone: JSON, and behind it the arrays that it numbers. Nothing that is read here can run.
+
+What one stream has sent once, an array that two graphs share, is not sent again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from io import BufferedReader
+from math import prod
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from edgec.ir.graph import Graph, Node
+from edgec.ir.types import Dim, DType, Symbol, TensorType
+
+LENGTH = 8  # bytes that say how long the JSON is
+
+
+class Sender:
+    """Writes messages to a stream: JSON values whose `graph`, where they have one, is a Graph."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._sent: dict[int, tuple[int, np.ndarray]] = {}  # the arrays are kept, so that no other takes their identity
+
+    def __call__(self, **message: Any) -> None:
+        fresh: list[np.ndarray] = []
+        if isinstance(message.get("graph"), Graph):
+            message["graph"] = _told(message["graph"], lambda array: self._number(array, fresh))
+        message["arrays"] = [[array.dtype.name, list(array.shape)] for array in fresh]
+        text = json.dumps(message).encode()
+        self._stream.write(len(text).to_bytes(LENGTH, "little") + text)
+        for array in fresh:
+            self._stream.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        self._stream.flush()
+
+    def _number(self, array: np.ndarray, fresh: list[np.ndarray]) -> int:
+        if id(array) not in self._sent:
+            self._sent[id(array)] = (len(self._sent), array)
+            fresh.append(array)
+        return self._sent[id(array)][0]
+
+
+def received(stream: BufferedReader) -> Iterator[dict[str, Any]]:
+    """The messages of a stream until it ends, be it in the middle of one."""
+    arrays: list[np.ndarray] = []
+    while len(head := stream.read(LENGTH)) == LENGTH:
+        size = int.from_bytes(head, "little")
+        text = stream.read(size)
+        if len(text) < size:
+            return
+        message = json.loads(text)
+        for kind, shape in message.pop("arrays"):
+            data = np.empty(prod(shape) * DType(kind).bytes, np.uint8)
+            if stream.readinto(data.data) < data.size:
+                return
+            arrays.append(data.view(DType(kind).numpy).reshape(shape))
+        if "graph" in message:
+            message["graph"] = _read(message["graph"], arrays)
+        yield message
+
+
+def _told(graph: Graph, number: Any) -> dict[str, Any]:
+    return {
+        "name": graph.name,
+        "inputs": graph.inputs,
+        "outputs": graph.outputs,
+        "metadata": graph.metadata,
+        "types": {name: [kind.dtype.value, [_dim(dim) for dim in kind.shape]] for name, kind in graph.types.items()},
+        "constants": {name: number(array) for name, array in graph.constants.items()},
+        "nodes": [[node.op, node.inputs, node.outputs, _attributes(node, number), node.name] for node in graph.nodes],
+    }
+
+
+def _dim(dim: Dim) -> int | list[str | int]:
+    return [dim.name, dim.bound] if isinstance(dim, Symbol) else int(dim)
+
+
+def _attributes(node: Node, number: Any) -> dict[str, Any]:
+    return {key: {"array": number(value)} if isinstance(value, np.ndarray) else _plain(value) for key, value in node.attributes.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _read(told: dict[str, Any], arrays: list[np.ndarray]) -> Graph:
+    types = {name: TensorType(DType(kind), tuple(map(_as_dim, shape))) for name, (kind, shape) in told["types"].items()}
+    nodes = [
+        Node(op, inputs, outputs, {key: _as_attribute(value, arrays) for key, value in attributes.items()}, name)
+        for op, inputs, outputs, attributes, name in told["nodes"]
+    ]
+    constants = {name: arrays[number] for name, number in told["constants"].items()}
+    return Graph(told["name"], told["inputs"], told["outputs"], nodes, constants, types, told["metadata"])
+
+
+def _as_dim(dim: Any) -> Dim:
+    return Symbol(*dim) if isinstance(dim, list) else int(dim)
+
+
+def _as_attribute(value: Any, arrays: list[np.ndarray]) -> Any:
+    return arrays[value["array"]] if isinstance(value, dict) else value
