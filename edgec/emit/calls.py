@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from edgec.emit.addresses import address, label, pointer_declarations
 from edgec.emit.c_text import comment, float_literal, identifier
 from edgec.emit.look_ups import code_tables
+from edgec.emit.ranges import of_call
 from edgec.emit.render_c import Scope, expressions, render, render_loop, render_statements, walk
 from edgec.ir.types import DType
 from edgec.program.expr import Binary, Expr, Load, Size, Unary, Var, const, expr
@@ -141,6 +142,7 @@ def _loop_call(program: Program, call: LoopCall, tables: frozenset[str]) -> list
         frozenset(item.var.name for item in nest if isinstance(item, Assign)),
         frozenset(name for name in pointers if program.buffers[name].dtype is DType.FLOAT16),
         tables & set(loaded),
+        of_call(program, call),
     )
     loop = _split_loop(call)
     if loop is None:

@@ -1,7 +1,7 @@
 """Scalar expressions and loop nests as C99 text.
 
-Indices are int32_t. Arithmetic on 8- and 16-bit integers wraps at its own width, as in numpy. min and max give their
-second operand when one is NaN. `edgec_*f` functions come from runtimes/c/math.h, `edgec_min_*` from runtimes/c/scalar.h.
+Indices are int32_t. Integer arithmetic wraps at its own width, as in numpy: plain operators stand where ranges show that nothing
+overflows, and functions of runtimes/c/scalar.h elsewhere. `edgec_*f` functions come from runtimes/c/math.h.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from edgec.emit.c_text import C_TYPES, identifier, literal, scalar_type
 from edgec.emit.look_ups import LookUpNest, look_ups
+from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, limits, range_of
 from edgec.ir.types import DType
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var, var
 from edgec.program.program import Assign, Declare, For, Statement, Store
@@ -48,6 +49,7 @@ class Scope:
     mutable: frozenset[str] = frozenset()  # variables that an Assign changes
     halves: frozenset[str] = frozenset()  # buffers of float16 elements
     tables: frozenset[str] = frozenset()  # constants with an entry for every code
+    ranges: Known = field(default_factory=lambda: NOTHING)  # of the loops' variables
     shared: dict[Expr, str] = field(default_factory=dict)
 
     def block(self) -> Scope:
@@ -96,12 +98,12 @@ def _load(item: Load, scope: Scope) -> tuple[str, int]:
 
 
 def _unary(item: Unary, scope: Scope) -> tuple[str, int]:
-    if item.op == "neg":
+    if item.op == "neg" and not _may_overflow(item, scope):
         return _narrow(item.dtype, f"-{_at(item.a, scope, _UNARY + 1)}", _UNARY)
     if item.op == "not":
         return f"!{_at(item.a, scope, _UNARY)}", _UNARY
-    if item.op == "abs":
-        return _narrow(item.dtype, f"edgec_abs_{_KIND.get(item.dtype, 'i32')}({render(item.a, scope)})", _ATOM)
+    if item.op in ("neg", "abs"):
+        return _narrow(item.dtype, f"edgec_{item.op}_{_KIND.get(item.dtype, 'i32')}({render(item.a, scope)})", _ATOM)
     if item.dtype is DType.FLOAT64:
         raise NoCForm(f"{item.op} of float64 has no C form")
     if item.op in _FLOAT_FUNCTIONS:
@@ -111,14 +113,21 @@ def _unary(item: Unary, scope: Scope) -> tuple[str, int]:
 
 def _binary(item: Binary, scope: Scope) -> tuple[str, int]:
     operand = item.a.dtype
-    if item.op in ("min", "max"):
+    if item.op in ("min", "max", "minimum", "maximum"):
         return f"edgec_{item.op}_{_KIND.get(operand, 'i32')}({render(item.a, scope)}, {render(item.b, scope)})", _ATOM
+    if item.op == "pow" and not operand.is_float:
+        kind = "u64" if operand.value.startswith("u") else "i64"
+        return f"({C_TYPES[operand]})edgec_pow_{kind}({render(item.a, scope)}, {render(item.b, scope)})", _UNARY
     if item.op == "pow":
         return f"edgec_powf({render(item.a, scope)}, {render(item.b, scope)})", _ATOM
     if operand.is_float and item.op in ("mod", "floordiv", "and", "or", "xor", "shl", "shr"):
         raise NoCForm(f"{item.op} of {operand.value} has no C form")
     if item.op in ("shl", "shr"):
         return _shift(item, scope)
+    if _may_overflow(item, scope):
+        kind = _KIND.get(operand, "u32" if operand is DType.UINT16 and item.op == "mul" else "i32")
+        function = f"edgec_{item.op.removeprefix('floor')}_{kind}"
+        return _narrow(item.dtype, f"{function}({render(item.a, scope)}, {render(item.b, scope)})", _ATOM)
     sign, level = _LOGICAL[item.op] if operand is DType.BOOL and item.op in _LOGICAL else _INFIX[item.op]
     if operand is DType.FLOAT32 and item.op == "div":
         return f"{_at(item.a, scope, level)} / {_at(item.b, scope, level + 1)}", level
@@ -126,6 +135,18 @@ def _binary(item: Binary, scope: Scope) -> tuple[str, int]:
     first = _ATOM if sign in _COMPARISONS and isinstance(item.a, Unary) and item.a.op == "not" else low
     text = f"{_at(item.a, scope, first)} {sign} {_at(item.b, scope, max(low, level + 1))}"
     return _narrow(item.dtype, text, level)
+
+
+def _may_overflow(item: Unary | Binary, scope: Scope) -> bool:
+    """Whether C leaves open what an integer operation gives: overflow of a signed type, of int for small ones, or division by 0 or -1."""
+    if item.dtype.is_float or item.dtype is DType.BOOL:
+        return False
+    if isinstance(item, Binary) and item.op in ("div", "floordiv", "mod"):
+        return range_of(item.b, scope.ranges)[0] < 1
+    if item.op not in ("add", "sub", "mul", "neg"):
+        return False
+    computed = DType.INT32 if item.dtype in _SMALL else item.dtype
+    return limits(computed)[0] < 0 and not fits(before_wrap(item, scope.ranges), computed)
 
 
 def _shift(item: Binary, scope: Scope) -> tuple[str, int]:
@@ -148,7 +169,15 @@ def _select(item: Select, scope: Scope) -> tuple[str, int]:
 def _cast(item: Cast, scope: Scope) -> tuple[str, int]:
     if item.dtype is DType.BOOL:
         return f"{_at(item.a, scope, 10)} != 0", 9
+    if item.a.dtype.is_float and not item.dtype.is_float and not (is_number(item.a) and _holds(item, scope)):
+        kind, whole = _KIND[item.a.dtype], _KIND.get(item.dtype, "i32")
+        return _narrow(item.dtype, f"edgec_to_{whole}_{kind}({render(item.a, scope)})", _ATOM)
     return f"({scalar_type(item.dtype)}){_at(item.a, scope, _UNARY)}", _UNARY
+
+
+def _holds(item: Cast, scope: Scope) -> bool:
+    """Whether the integer type holds every value of the float, in C's own conversion."""
+    return fits(range_of(item.a, scope.ranges), item.dtype)
 
 
 _WRITERS: dict[type, Callable[..., tuple[str, int]]] = {

@@ -223,7 +223,7 @@ def log_sum_exp(b: Builder, s: Source, axes: str, attributes: dict[str, int]) ->
     dtype = b.type(top).dtype
     if dtype.is_float:
         limits: Any = np.finfo(dtype.value)
-        largest = 0.75 * float(limits.max)  # a bound at the very end would count as none
+        largest = 0.99 * float(limits.max)  # a bound at the very end would count as none
         (top,) = b.emit(s, "Clip", [top, *(b.constant(f"{s.outputs[0]}_bound", bound, dtype.value) for bound in (-largest, largest))])
     (total,) = b.emit(s, "ReduceSum", [*b.emit(s, "Exp", b.emit(s, "Sub", [s.inputs[0], top])), axes], attributes={"keepdims": 1})
     if attributes["keepdims"]:

@@ -8,6 +8,7 @@ from edgec.program.expr import BOOL, INT, Binary, Cast, Const, Expr, Load, Selec
 
 Interval = tuple[float, float]
 UNKNOWN: Interval = (float("-inf"), float("inf"))
+_LEAST, _MOST = -(2**31), 2**31 - 1
 
 
 class Simplifier:
@@ -23,6 +24,7 @@ class Simplifier:
         self._alive: list[Expr] = []  # keeps the memo's keys from being reused
         self._interned: dict[tuple[object, ...], Expr] = {}
         self._one: dict[int, Expr] = {}
+        self._data: dict[int, bool] = {}
 
     def __call__(self, e: Expr) -> Expr:
         known = self._done.get(id(e))
@@ -82,7 +84,9 @@ class Simplifier:
         return None
 
     def _divide(self, op: str, a: Expr, divisor: int) -> Expr:
-        """(divisor * q + r) / divisor, by terms; only when the rest r cannot be negative, since C truncates."""
+        """(divisor * q + r) / divisor, by terms; only when the rest r cannot be negative, since C truncates. Data may be, and may wrap."""
+        if self._is_data(a) and self.interval(a)[0] < 0:
+            return binary(op, a, divisor)
         terms, constant = self.linear(a)
         whole = {atom: factor // divisor for atom, factor in terms.items() if factor % divisor == 0}
         part = {atom: factor for atom, factor in terms.items() if factor % divisor}
@@ -161,8 +165,17 @@ class Simplifier:
         if isinstance(e, Var):
             return (0, self.interval(self.ranges[e.name])[1] - 1) if e.name in self.ranges else UNKNOWN
         if isinstance(e, Binary) and e.dtype == INT:
-            return _combine(e.op, self.interval(e.a), self.interval(e.b))
+            found = _combine(e.op, self.interval(e.a), self.interval(e.b))
+            return found if e.op in ("min", "max") or not self._is_data(e) or (found[0] >= _LEAST and found[1] <= _MOST) else UNKNOWN
         return UNKNOWN
+
+    def _is_data(self, e: Expr) -> bool:
+        """Whether more than loop variables and sizes makes the value: data, which may be any integers."""
+        if id(e) not in self._data:
+            data = isinstance(e, Load) or (isinstance(e, Var) and e.name not in self.ranges) or any(map(self._is_data, parts(e)))
+            self._data[id(e)] = data
+            self._alive.append(e)
+        return self._data[id(e)]
 
     def _intern(self, e: Expr) -> Expr:
         """The one object that stands for every expression equal to `e`."""

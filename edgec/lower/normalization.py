@@ -55,7 +55,7 @@ def softmax(lowering: Lowering, node: Node) -> None:
     value = _source(lowering, node)
     result, outer, inner, index = _frame(lowering, node, value, [node.attributes["axis"] % value.rank])
     x = value.at(index)
-    largest, find = _running("largest", float("-inf"), lambda m: maximum(m, x), inner)
+    largest, find = _running("largest", float("-inf"), lambda m: binary("max", m, x), inner)  # a NaN comes through the sum
     total = var("total", FLOAT)
     if node.op == "LogSoftmax":
         _, add = _running("total", 0.0, lambda s: s + unary("exp", x - largest), inner)

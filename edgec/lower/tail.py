@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from edgec.ir.graph import Graph, Node
 from edgec.lower.builder import Lowering
 from edgec.lower.product import Product
 from edgec.lower.values import Value
+
+LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass
@@ -28,7 +33,7 @@ def sole_reader(graph: Graph, name: str) -> Node | None:
 
 
 def activation_bounds(graph: Graph, node: Node) -> tuple[float, float] | None:
-    """The bounds of a Relu or of a Clip with constant bounds."""
+    """The bounds of a Relu or of a Clip with constant bounds; the largest finite number is none, nor is NaN."""
     if node.op == "Relu":
         return 0.0, float("inf")
     if node.op != "Clip":
@@ -39,7 +44,9 @@ def activation_bounds(graph: Graph, node: Node) -> tuple[float, float] | None:
             array = graph.constant(node.input(index))
             if array is None:
                 return None
-            bounds[index - 1] = float(array.reshape(()).item())
+            bound = float(array.reshape(()).item())
+            is_none = math.isnan(bound) or (bound <= -LARGEST if index == 1 else bound >= LARGEST)
+            bounds[index - 1] = bounds[index - 1] if is_none else bound
     return bounds[0], bounds[1]
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from edgec.ir.types import DType, TensorType
 from edgec.ops.registry import Call, Role, operator
 from edgec.ops.rules import broadcast, refuse
-from edgec.program.expr import BOOL, Expr, binary, cast, const, logical, maximum, minimum, select, unary
+from edgec.program.expr import BOOL, FLOAT, Const, Expr, binary, cast, clip, const, logical, maximum, minimum, select, unary
 
 
 def _arithmetic(call: Call) -> list[TensorType]:
@@ -49,6 +51,17 @@ def _clip(call: Call) -> list[TensorType]:
     return [call.type(0)]
 
 
+def _pow(a: Expr, b: Expr) -> Expr:
+    """Whole powers of integers are exact (their low bits are); others are those of binary32, towards zero."""
+    if a.dtype.is_float:
+        return binary("pow", a, cast(b, a.dtype))
+    whole = binary("pow", a, cast(b, DType.INT64))
+    if not b.dtype.is_float:
+        return whole
+    real = cast(b, FLOAT)
+    return select(binary("eq", unary("rint", real), real), whole, cast(binary("pow", cast(a, FLOAT), real), a.dtype))
+
+
 def _mod(a: Expr, b: Expr, fmod: int = 0) -> Expr:
     """The remainder has the divisor's sign; with fmod, the dividend's (C's meaning)."""
     remainder = binary("mod", a, b)
@@ -64,9 +77,13 @@ def _integers_only(call: Call) -> list[TensorType]:
     return _arithmetic(call)
 
 
-def _clamp(x: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
-    raised = x if low is None else maximum(x, low)
-    return raised if high is None else minimum(raised, high)
+def _clip_to(x: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
+    """The largest finite number, ONNX's default, is no bound: infinities stay."""
+    return clip(x, None if _is_largest(low, -1) else low, None if _is_largest(high, 1) else high)
+
+
+def _is_largest(bound: Expr | None, sign: int) -> bool:
+    return isinstance(bound, Const) and bound.dtype.is_float and sign * bound.value >= float(np.finfo(bound.dtype.value).max)
 
 
 def _shift(a: Expr, b: Expr, direction: str) -> Expr:
@@ -97,7 +114,7 @@ operator("Add", _arithmetic, role=Role.ADD, scalar=lambda a, b: a + b)
 operator("Sub", _arithmetic, role=Role.ADD, scalar=lambda a, b: a - b)
 operator("Mul", _arithmetic, role=Role.MUL, scalar=lambda a, b: a * b)
 operator("Div", _arithmetic, scalar=lambda a, b: a / b)
-operator("Pow", _power, scalar=lambda a, b: binary("pow", a, cast(b, a.dtype)))
+operator("Pow", _power, scalar=_pow)
 operator("Min", _arithmetic, scalar=minimum)
 operator("Max", _arithmetic, scalar=maximum)
 operator("Mod", _integers_only, scalar=_mod)
@@ -106,8 +123,8 @@ operator("BitwiseAnd", _arithmetic, scalar=lambda a, b: binary("and", a, b))
 operator("BitwiseOr", _arithmetic, scalar=lambda a, b: binary("or", a, b))
 operator("BitwiseXor", _arithmetic, scalar=lambda a, b: binary("xor", a, b))
 operator("BitwiseNot", _arithmetic, scalar=_complement)
-operator("PRelu", _prelu, scalar=lambda x, slope: select(binary("lt", x, 0.0), slope * x, x))
-operator("Clip", _clip, role=Role.TABLE, scalar=_clamp)
+operator("PRelu", _prelu, scalar=lambda x, slope: select(binary("lt", x, const(0, x.dtype)), slope * x, x))
+operator("Clip", _clip, role=Role.TABLE, scalar=_clip_to)
 operator("Where", _where, scalar=select)
 
 operator("Equal", _predicate, scalar=lambda a, b: binary("eq", a, b))

@@ -7,7 +7,7 @@ from math import pi, sqrt
 from edgec.ir.types import DType, TensorType
 from edgec.ops.registry import Call, Role, operator
 from edgec.ops.rules import refuse, same
-from edgec.program.expr import Expr, binary, cast, clamp, const, logical, maximum, real, select, unary
+from edgec.program.expr import Expr, binary, cast, clip, const, logical, maximum, real, select, unary
 
 
 def _float(call: Call) -> list[TensorType]:
@@ -31,12 +31,12 @@ def _cast(x: Expr, to: str) -> Expr:
 
 
 def _softplus(x: Expr) -> Expr:
-    """log(1 + exp(x)) without overflow: max(x, 0) + log(1 + exp(-|x|))."""
-    return maximum(x, 0.0) + unary("log", 1.0 + unary("exp", -unary("abs", x)))
+    """log(1 + exp(x)) without overflow: max(0, x) + log(1 + exp(-|x|))."""
+    return maximum(0.0, x) + unary("log", 1.0 + unary("exp", -unary("abs", x)))
 
 
 def _hard_sigmoid(x: Expr, alpha: float, beta: float) -> Expr:
-    return clamp(real(alpha) * x + real(beta), 0.0, 1.0)
+    return clip(real(alpha) * x + real(beta), 0.0, 1.0)
 
 
 def _gelu(x: Expr, approximate: str) -> Expr:
@@ -47,10 +47,12 @@ def _gelu(x: Expr, approximate: str) -> Expr:
 
 
 def _sign(x: Expr) -> Expr:
+    """NaN of NaN."""
     zero, one = const(0, x.dtype), const(1, x.dtype)
     if x.dtype.value.startswith("uint"):
         return select(binary("eq", x, zero), zero, one)
-    return select(binary("lt", zero, x), one, select(binary("lt", x, zero), const(-1, x.dtype), zero))
+    unsigned = select(binary("eq", x, x), zero, x) if x.dtype.is_float else zero
+    return select(binary("lt", zero, x), one, select(binary("lt", x, zero), const(-1, x.dtype), unsigned))
 
 
 def _elu(x: Expr, alpha: float) -> Expr:
@@ -79,7 +81,7 @@ operator("IsNaN", _bool, scalar=lambda x: unary("not", binary("eq", x, x)))
 operator("Cast", _cast_type, scalar=_cast)
 operator("Identity", same, role=Role.MOVE, scalar=lambda x: x)
 operator("Reciprocal", _float, role=_TABLE, scalar=lambda x: 1.0 / x)
-operator("Relu", same, role=_TABLE, scalar=lambda x: maximum(x, const(0, x.dtype)))
+operator("Relu", same, role=_TABLE, scalar=lambda x: maximum(const(0, x.dtype), x))
 operator("LeakyRelu", _float, role=_TABLE, scalar=lambda x, alpha: select(binary("lt", x, 0.0), real(alpha) * x, x))
 operator("Elu", _float, role=_TABLE, scalar=_elu)
 operator("Selu", _float, role=_TABLE, scalar=_selu)

@@ -19,6 +19,7 @@ from edgec.oracle.model import Model, Node
 from edgec.oracle.moves import MOVES, PAD_MODES, extreme, move_step, pad, reference
 from edgec.oracle.resize import resize_linear, resize_nearest
 from edgec.oracle.tables import table_step
+from edgec.oracle.whole import conversion, whole_number
 from edgec.oracle.window import window
 
 PATTERNS = (matrix, move_step, integer_step, table_step)
@@ -146,7 +147,7 @@ class Evaluator:
         """A float island, an operator on integers, or one whose float result is not fixed bit for bit."""
         kind = self.model.types.get(node.input(0))
         whole = kind is not None and kind.element in WHOLE
-        exact: Run | None = self._moved(node) or (None if whole else island(self.context, node))
+        exact: Run | None = self._moved(node) or (whole_number(node) if whole else island(self.context, node))
         product = {"Conv": _convolution, "ConvTranspose": _transposed}.get(node.op)
         run = exact or (product(node) if product else self._reference(node))
         return Step(node, node.inputs, node.outputs, run, exact=exact is not None or whole or node.op in EXACT_BY_REFERENCE)
@@ -163,6 +164,8 @@ class Evaluator:
             return lambda x: (maximum_of_windows(node, x),)
         if node.op in ("ArgMax", "ArgMin"):
             return lambda x: (extreme(node, x),)
+        if node.op == "Cast":
+            return conversion(node)
         if node.op == "Resize":
             return resize_nearest(self.context, node) or resize_linear(self.context, node)
         if node.op == "Pad" and node.get("mode", "constant") in PAD_MODES and self.context.constant(node.input(1)) is not None:

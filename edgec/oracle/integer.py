@@ -75,13 +75,13 @@ def _requantize(context: Context, node: Node) -> Step | None:
 
 
 def maximum_of_windows(node: Node, x: Array) -> Array:
-    """MaxPool of q; padding is the least value, which never wins."""
+    """MaxPool of q; padding is the least value, which never wins. Of floats, m = m > x ? m : x over the pixels inside, from -inf."""
     place = window(node, x.shape[2:], node.attributes["kernel_shape"])
     least = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
-    best: Array | None = None
-    for _, under in place.taps(x, least):
-        best = under.copy() if best is None else np.where(best > under, best, under)
-    assert best is not None
+    best: Array = np.full((*x.shape[:2], *place.out), least, x.dtype)
+    inside = (there for _, there in place.taps(np.ones((1, 1, *x.shape[2:]), bool), False))
+    for (_, under), there in zip(place.taps(x, least), inside, strict=True):
+        best = np.where((best > under) | ~there, best, under)
     return best
 
 

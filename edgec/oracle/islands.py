@@ -14,6 +14,7 @@ from edgec.oracle.model import Node, integers
 from edgec.oracle.window import window
 
 f32 = np.float32
+LARGEST = np.finfo(f32).max  # as a bound it is none
 Rule = Callable[[Context, Node], Run | None]
 
 
@@ -22,7 +23,7 @@ def _number(node: Node, name: str, default: float) -> np.float32:
 
 
 def relu(x: Array) -> Array:
-    return mathlib.fmax(x, f32(0))
+    return mathlib.fmax(f32(0), x)
 
 
 def softplus(x: Array) -> Array:
@@ -30,7 +31,7 @@ def softplus(x: Array) -> Array:
 
 
 def hard_sigmoid(x: Array, alpha: np.float32, beta: np.float32) -> Array:
-    return mathlib.fmin(mathlib.fmax(alpha * x + beta, f32(0)), f32(1))
+    return mathlib.fmin(f32(1), mathlib.fmax(f32(0), alpha * x + beta))
 
 
 def gelu(x: Array) -> Array:
@@ -52,7 +53,7 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "HardSwish": lambda x: x * hard_sigmoid(x, f32(1 / 6), f32(0.5)), "Mish": lambda x: x * mathlib.tanh(softplus(x)),
 }  # fmt: skip
 BINARY: dict[str, Callable[[Array, Array], Array]] = {
-    "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Min": mathlib.fmin, "Max": mathlib.fmax,
+    "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Min": mathlib.minimum, "Max": mathlib.maximum,
     "Pow": lambda a, b: mathlib.power(a, b.astype(np.float32)), "PRelu": lambda x, slope: np.where(x < 0, slope * x, x),
 }  # fmt: skip
 
@@ -92,8 +93,8 @@ def elementwise(context: Context, node: Node) -> Run | None:
 
 def clip(context: Context, node: Node) -> Run:
     def run(x: Array, low: Array | None = None, high: Array | None = None) -> tuple[Array]:
-        x = x if low is None else mathlib.fmax(x, low)
-        return (x if high is None else mathlib.fmin(x, high),)
+        x = x if low is None or low <= -LARGEST else mathlib.fmax(low, x)
+        return (x if high is None or high >= LARGEST else mathlib.fmin(high, x),)
 
     return run
 
@@ -115,13 +116,13 @@ def total(x: Array, axes: Sequence[int]) -> Array:
 
 
 def largest(x: Array, axes: Sequence[int]) -> Array:
-    """The running maximum from -inf."""
-    return reduce(x, axes, -np.inf, mathlib.fmax)
+    """The running maximum from -inf, NaN where there is one."""
+    return reduce(x, axes, -np.inf, mathlib.maximum)
 
 
 REDUCTIONS: dict[str, Callable[[Array, Sequence[int]], Array]] = {
     "ReduceSum": total, "ReduceMean": lambda x, axes: total(x, axes) / f32(prod(x.shape[a] for a in axes)), "ReduceMax": largest,
-    "ReduceMin": lambda x, axes: reduce(x, axes, np.inf, mathlib.fmin), "ReduceProd": lambda x, axes: reduce(x, axes, 1.0, np.multiply),
+    "ReduceMin": lambda x, axes: reduce(x, axes, np.inf, mathlib.minimum), "ReduceProd": lambda x, axes: reduce(x, axes, 1.0, np.multiply),
     "ReduceL1": lambda x, axes: total(np.abs(x), axes),
     "ReduceL2": lambda x, axes: mathlib.sqrt(total(x * x, axes)), "ReduceSumSquare": lambda x, axes: total(x * x, axes),
     "ReduceLogSum": lambda x, axes: mathlib.log(total(x, axes)),

@@ -52,6 +52,16 @@ def fmin(a: Floats | f32, b: Floats | f32) -> Floats:
     return np.where(a < b, a, b)
 
 
+def maximum(a: Floats | f32, b: Floats | f32) -> Floats:
+    """a > b ? a : b, but NaN where one is NaN."""
+    return np.where((a > b) | np.isnan(a), a, b)
+
+
+def minimum(a: Floats | f32, b: Floats | f32) -> Floats:
+    """a < b ? a : b, but NaN where one is NaN."""
+    return np.where((a < b) | np.isnan(a), a, b)
+
+
 EXP = (1.38131424e-3, 8.36941879e-3, 4.1668456e-2, 0.166665152, 0.49999994)
 LOG = (-7.63442963e-2, 0.127615497, -0.131601945, 0.142017618, -0.166233569, 0.200012267, -0.250008225, 0.333333313)
 TANH = (-5.89515036e-3, 2.07959637e-2, -5.37838265e-2, 0.133319244, -0.333332986)

@@ -1,7 +1,8 @@
 """Scalar expressions: what loop kernels compute and what every extent, stride, offset and buffer size is made of.
 
 Nodes are frozen and hashable; constructors fold constants and identities, so that static shapes end up as literals.
-Integers are int32 when rendered; `//` and `%` are used on non-negative numbers only.
+Integer arithmetic means what program/semantics.py says: sums wrap, nothing traps. `//` and shifts to the right
+are used on non-negative numbers only.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from typing import Any, Union
 import numpy as np
 
 from edgec.ir.types import Dim, DType, Symbol
+from edgec.program.semantics import to_integer, wrap
 
 INT, FLOAT, BOOL = DType.INT32, DType.FLOAT32, DType.BOOL
 
 UNARY = ("neg", "abs", "exp", "log", "sqrt", "tanh", "erf", "sigmoid", "sin", "cos", "floor", "ceil", "rint", "not")
-BINARY = ("add", "sub", "mul", "div", "floordiv", "mod", "min", "max", "pow", "lt", "le", "eq", "and", "or", "xor", "shl", "shr")
+BINARY = ("add", "sub", "mul", "div", "floordiv", "mod", "min", "max", "minimum", "maximum", "pow", "lt", "le", "eq", "and", "or",
+          "xor", "shl", "shr")  # fmt: skip
 PREDICATES = ("lt", "le", "eq")
 
 Number = Union["Expr", int, float]
@@ -109,7 +112,7 @@ class Select(Expr):
 
 @dataclass(frozen=True)
 class Cast(Expr):
-    """C conversion to `dtype` (float to integer truncates; callers clamp first)."""
+    """Conversion to `dtype`; a float becomes an integer by program/semantics.py, to_integer."""
 
     a: Expr
 
@@ -126,7 +129,9 @@ def const(value: int | float | bool, dtype: DType | None = None) -> Const:
     """A literal; a Python int is int32, a float float32, a bool bool unless `dtype` says otherwise."""
     if dtype is None:
         dtype = BOOL if isinstance(value, bool) else INT if isinstance(value, int) else FLOAT
-    return Const(dtype, dtype.numpy.type(value).item())
+    if dtype.is_float or dtype is BOOL:
+        return Const(dtype, dtype.numpy.type(value).item())
+    return Const(dtype, wrap(int(value), dtype.numpy))
 
 
 def expr(value: Number, like: DType | None = None) -> Expr:
@@ -151,7 +156,8 @@ def cast(a: Expr, dtype: DType) -> Expr:
     if a.dtype == dtype:
         return a
     if isinstance(a, Const):
-        return const(dtype.numpy.type(a.value).item(), dtype)
+        whole = a.dtype.is_float and not dtype.is_float and dtype is not BOOL
+        return const(to_integer(a.dtype.numpy.type(a.value), dtype.numpy).item() if whole else a.value, dtype)
     return Cast(dtype, a)
 
 
@@ -173,16 +179,31 @@ def select(condition: Expr, a: Number, b: Number) -> Expr:
 
 
 def minimum(a: Number, b: Number) -> Expr:
-    return binary("min", a, b)
+    """a < b ? a : b, and NaN where one of them is NaN."""
+    return _extreme("minimum", "min", a, b)
 
 
 def maximum(a: Number, b: Number) -> Expr:
-    return binary("max", a, b)
+    """a > b ? a : b, and NaN where one of them is NaN."""
+    return _extreme("maximum", "max", a, b)
+
+
+def _extreme(keeping: str, plain: str, a: Number, b: Number) -> Expr:
+    """By the plain operation, which gives its second operand where one is NaN, when the first one is none."""
+    first = expr(a, b.dtype if isinstance(b, Expr) else None)
+    keeps = first.dtype.is_float and not (isinstance(first, Const) and first.value == first.value)
+    return binary(keeping if keeps else plain, first, b)
 
 
 def clamp(a: Number, low: Number, high: Number) -> Expr:
-    """min(max(a, low), high); a NaN gives `low` (max returns its second argument unless a > low)."""
-    return minimum(maximum(a, low), high)
+    """min(max(a, low), high) as integer clauses have it; a NaN gives `low` (max returns its second argument unless a > low)."""
+    return binary("min", binary("max", a, low), high)
+
+
+def clip(a: Number, low: Number | None, high: Number | None) -> Expr:
+    """min(high, max(low, a)), None being no bound; a NaN in `a` stays, one in a bound is none."""
+    raised = a if low is None else binary("max", low, a)
+    return expr(raised) if high is None else binary("min", high, raised)
 
 
 def logical(op: str, a: Expr, b: Expr) -> Expr:
@@ -193,10 +214,15 @@ def logical(op: str, a: Expr, b: Expr) -> Expr:
     return Binary(BOOL, op, a, b)
 
 
+def _quotient(a: int, b: int) -> int:
+    """Towards zero; 0 for b = 0."""
+    return 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
 _FOLD: dict[str, Callable[[Any, Any], Any]] = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b, "min": min, "max": max, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
-    "eq": lambda a, b: a == b,
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": _quotient, "floordiv": _quotient,
+    "mod": lambda a, b: a - _quotient(a, b) * b if b else 0, "min": min, "max": max,
+    "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "eq": lambda a, b: a == b,
 }  # fmt: skip
 
 
@@ -227,8 +253,12 @@ def _identity(op: str, a: Expr, b: Expr) -> Expr | None:
         return a
     if op == "mul" and (_is(b, 0) or _is(a, 1)):
         return b
-    if op == "floordiv" and _is(b, 1):
+    if op in ("div", "floordiv") and _is(b, 1):
         return a
+    if a.dtype.value.startswith("uint") and ((op == "lt" and _is(b, 0)) or (op == "le" and _is(a, 0))):
+        return const(op == "le")  # compilers complain of such comparisons
+    if op in ("mod", "div", "floordiv") and _is(b, 0):
+        return const(0, a.dtype)
     if op == "mod" and _is(b, 1):
         return const(0, a.dtype)
     return None

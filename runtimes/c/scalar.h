@@ -1,4 +1,5 @@
-/* Scalar words of the loops. min and max give their second operand where one is NaN. */
+/* Scalar words of the loops. min and max give their second operand where one is NaN, minimum and maximum the NaN. Integer arithmetic
+   wraps, and whatever C leaves undefined of it is defined here. */
 #ifndef EDGEC_SCALAR_H
 #define EDGEC_SCALAR_H
 
@@ -34,6 +35,10 @@ static inline float edgec_min_f(float a, float b) { return a < b ? a : b; }
 static inline float edgec_max_f(float a, float b) { return a > b ? a : b; }
 static inline double edgec_min_d(double a, double b) { return a < b ? a : b; }
 static inline double edgec_max_d(double a, double b) { return a > b ? a : b; }
+static inline float edgec_minimum_f(float a, float b) { return a < b || a != a ? a : b; }
+static inline float edgec_maximum_f(float a, float b) { return a > b || a != a ? a : b; }
+static inline double edgec_minimum_d(double a, double b) { return a < b || a != a ? a : b; }
+static inline double edgec_maximum_d(double a, double b) { return a > b || a != a ? a : b; }
 static inline int32_t edgec_min_i32(int32_t a, int32_t b) { return a < b ? a : b; }
 static inline int32_t edgec_max_i32(int32_t a, int32_t b) { return a > b ? a : b; }
 static inline uint32_t edgec_min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
@@ -53,10 +58,65 @@ static inline float edgec_abs_f(float a) {
 }
 
 static inline double edgec_abs_d(double a) { return a > 0.0 ? a : 0.0 - a; }
-static inline int32_t edgec_abs_i32(int32_t a) { return a < 0 ? -a : a; }
-static inline int64_t edgec_abs_i64(int64_t a) { return a < 0 ? -a : a; }
+
+/* Signed integers: the low bits of the sum, difference, product, so that the least number is its own negative. */
+static inline int32_t edgec_add_i32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
+static inline int32_t edgec_sub_i32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a - (uint32_t)b); }
+static inline int32_t edgec_mul_i32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a * (uint32_t)b); }
+static inline uint32_t edgec_mul_u32(uint32_t a, uint32_t b) { return a * b; }
+static inline int32_t edgec_neg_i32(int32_t a) { return (int32_t)(0u - (uint32_t)a); }
+static inline int32_t edgec_abs_i32(int32_t a) { return a < 0 ? edgec_neg_i32(a) : a; }
+static inline int64_t edgec_add_i64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+static inline int64_t edgec_sub_i64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
+static inline int64_t edgec_mul_i64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+static inline int64_t edgec_neg_i64(int64_t a) { return (int64_t)(UINT64_C(0) - (uint64_t)a); }
+static inline int64_t edgec_abs_i64(int64_t a) { return a < 0 ? edgec_neg_i64(a) : a; }
 static inline uint32_t edgec_abs_u32(uint32_t a) { return a; }
 static inline uint64_t edgec_abs_u64(uint64_t a) { return a; }
+
+/* Towards zero; x / 0 and x mod 0 are 0, and the least number / -1 is itself. */
+static inline int32_t edgec_div_i32(int32_t a, int32_t b) { return b == 0 ? 0 : b == -1 ? edgec_neg_i32(a) : a / b; }
+static inline int32_t edgec_mod_i32(int32_t a, int32_t b) { return b == 0 || b == -1 ? 0 : a % b; }
+static inline int64_t edgec_div_i64(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? edgec_neg_i64(a) : a / b; }
+static inline int64_t edgec_mod_i64(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
+static inline uint32_t edgec_div_u32(uint32_t a, uint32_t b) { return b == 0 ? 0 : a / b; }
+static inline uint32_t edgec_mod_u32(uint32_t a, uint32_t b) { return b == 0 ? 0 : a % b; }
+static inline uint64_t edgec_div_u64(uint64_t a, uint64_t b) { return b == 0 ? 0 : a / b; }
+static inline uint64_t edgec_mod_u64(uint64_t a, uint64_t b) { return b == 0 ? 0 : a % b; }
+
+/* The low bits of a^b; for b < 0 1 / a^-b towards zero, 0 for a = 0. */
+static inline uint64_t edgec_pow_u64(uint64_t a, int64_t b) {
+    uint64_t result = 1;
+    if (b < 0) return a == 1;
+    for (; b != 0; b >>= 1, a *= a) result = b & 1 ? result * a : result;
+    return result;
+}
+static inline int64_t edgec_pow_i64(int64_t a, int64_t b) {
+    if (b < 0) return a == 1 || a == -1 ? (b & 1 ? a : 1) : 0;
+    return (int64_t)edgec_pow_u64((uint64_t)a, b);
+}
+
+/* A float as an integer, towards zero. What the type cannot hold as a signed or an unsigned number of its width is the least signed
+   one, as of x86-64: so is NaN. (As unsigned numbers what is too large is 0.) */
+#define EDGEC_TO_INTEGER(real, kind, suffix) \
+    static inline int32_t edgec_to_i32_##kind(real x) { \
+        const real inside = x >= -2147483648.0##suffix && x < 2147483648.0##suffix ? x : -2147483648.0##suffix; \
+        return (int32_t)inside; \
+    } \
+    static inline int64_t edgec_to_i64_##kind(real x) { \
+        const real inside = x >= -9223372036854775808.0##suffix && x < 9223372036854775808.0##suffix ? x : -9223372036854775808.0##suffix; \
+        return (int64_t)inside; \
+    } \
+    static inline uint32_t edgec_to_u32_##kind(real x) { \
+        if (!(x >= 2147483648.0##suffix)) return (uint32_t)edgec_to_i32_##kind(x); \
+        return x < 4294967296.0##suffix ? (uint32_t)x : 0; \
+    } \
+    static inline uint64_t edgec_to_u64_##kind(real x) { \
+        if (!(x >= 9223372036854775808.0##suffix)) return (uint64_t)edgec_to_i64_##kind(x); \
+        return x < 18446744073709551616.0##suffix ? (uint64_t)x : 0; \
+    }
+EDGEC_TO_INTEGER(float, f, f)
+EDGEC_TO_INTEGER(double, d, )
 
 /* binary16, held as its bits. To binary32 exactly; back with one rounding to nearest even. */
 static inline float edgec_half_to_float(uint16_t half) {

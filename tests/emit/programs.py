@@ -10,6 +10,7 @@ from edgec.emit.exam import ExamData
 from edgec.ir.types import DType, Symbol
 from edgec.lower.plan import plan
 from edgec.program import expr as ex
+from edgec.program import semantics
 from edgec.program.expr import FLOAT, INT, Expr, const, load, var
 from edgec.program.kernels import PoolMaxFloat, Window
 from edgec.program.program import (
@@ -32,14 +33,7 @@ from edgec.program.work import scratch_bytes, work_items
 Memory = dict[str, np.ndarray]
 
 _UNARY = {
-    "neg": lambda a: -a, "abs": abs, "not": lambda a: not a, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "rint": np.rint,
-    "exp": np.exp, "log": np.log, "tanh": np.tanh, "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
-}  # fmt: skip
-_BINARY = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
-    "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b, "min": lambda a, b: a if a < b else b,
-    "max": lambda a, b: a if a > b else b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "eq": lambda a, b: a == b,
-    "and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b, "shl": lambda a, b: a << b, "shr": lambda a, b: a >> b,
+    **semantics.UNARY, "exp": np.exp, "log": np.log, "tanh": np.tanh, "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
 }  # fmt: skip
 
 
@@ -53,13 +47,13 @@ def value(item: Expr, names: Mapping[str, np.generic], memory: Memory) -> np.gen
     if isinstance(item, ex.Load):
         return memory[item.buffer][value(item.index, names, memory)]
     if isinstance(item, ex.Cast):
-        return kind(value(item.a, names, memory))
+        return kind(semantics.convert(value(item.a, names, memory), item.dtype.numpy))
     if isinstance(item, ex.Select):
         return value(item.a if value(item.condition, names, memory) else item.b, names, memory)
     if isinstance(item, ex.Unary):
         return kind(_UNARY[item.op](value(item.a, names, memory)))
     assert isinstance(item, ex.Binary)
-    return kind(_BINARY[item.op](value(item.a, names, memory), value(item.b, names, memory)))
+    return kind(semantics.BINARY[item.op](value(item.a, names, memory), value(item.b, names, memory)))
 
 
 def execute(body: tuple[Statement, ...], names: dict[str, np.generic], memory: Memory) -> None:

@@ -13,7 +13,7 @@ from edgec.ir.types import DType
 from edgec.program.expr import BOOL, FLOAT, INT, Binary, Cast, Unary, cast, clamp, const, expr, load, logical, select, unary, var
 from edgec.program.program import For, Store
 
-SCOPE = Scope({"t": "in", "u": "out"})
+SCOPE = Scope({"t": "in", "u": "out"}, ranges={"i": (0, 1000), "j": (0, 1000)})
 i, j, a, b = var("i"), var("j"), var("a", FLOAT), var("b", FLOAT)
 
 LESS, NOT_MORE = Binary(BOOL, "lt", i, j), Binary(BOOL, "le", j, i)
@@ -23,7 +23,8 @@ TEXTS = [
     (i * 3 + j, "i * 3 + j"),
     (i - (j - i), "i - (j - i)"),
     (i // 4 % 5, "i / 4 % 5"),
-    (i // (j * 2), "i / (j * 2)"),
+    (i // (j * 2), "edgec_div_i32(i, j * 2)"),
+    (i // (j * 2 + 1), "i / (j * 2 + 1)"),
     (a * b + a, "a * b + a"),
     (a - (b + a), "a - (b + a)"),
     (a / (b / a), "a / (b / a)"),
@@ -38,7 +39,9 @@ TEXTS = [
         "((i < j) && (j <= i)) || (i == j)",
     ),
     (cast(load("t", i, DType.UINT8), INT) - 128, "(int32_t)in[i] + -128"),
-    (cast(a + b, DType.INT8), "(int8_t)(a + b)"),
+    (cast(a + b, DType.INT8), "(int8_t)(edgec_to_i32_f(a + b))"),
+    (cast(clamp(a, -128.0, 127.0), DType.INT8), "(int8_t)edgec_min_f(edgec_max_f(a, -128.0f), 127.0f)"),
+    (load("t", i, INT) + 1, "edgec_add_i32(in[i], 1)"),
     (Binary(DType.UINT8, "add", load("t", i, DType.UINT8), load("t", j, DType.UINT8)), "(uint8_t)(in[i] + in[j])"),
     (Cast(BOOL, i), "i != 0"),
     (Unary(BOOL, "not", Binary(BOOL, "lt", i, j)), "!(i < j)"),
@@ -69,14 +72,18 @@ def test_index_arithmetic_that_is_used_twice_gets_a_name() -> None:
 def test_a_name_given_to_an_index_hides_no_variable() -> None:
     index = var("index")
     at = index * 4 + 1
-    scope = Scope({"t": "in", "u": "out"}, taken=frozenset({"index"}))
+    scope = Scope({"t": "in", "u": "out"}, taken=frozenset({"index"}), ranges={"index": (0, 9)})
     lines = list(render_statements((For(index, const(2), (Store("u", at, load("t", at, FLOAT)),)),), scope))
     assert lines[1].strip() == "const int32_t index_2 = index * 4 + 1;"
 
 
 def test_a_changing_variable_is_never_part_of_a_name() -> None:
     at = i * 4 + 1
-    lines = list(render_statements((Store("u", at, load("t", at, FLOAT)),), Scope({"t": "in", "u": "out"}, mutable=frozenset({"i"}))))
+    lines = list(
+        render_statements(
+            (Store("u", at, load("t", at, FLOAT)),), Scope({"t": "in", "u": "out"}, mutable=frozenset({"i"}), ranges={"i": (0, 9)})
+        )
+    )
     assert lines == ["    out[i * 4 + 1] = in[i * 4 + 1];"]
 
 

@@ -13,11 +13,14 @@ from edgec.emit.gpu.render import NoShaderForm, Scope, literal, name_of, render
 from edgec.ir.types import DType
 from edgec.lower.plan import plan
 from edgec.program import expr as ex
-from edgec.program.expr import BOOL, FLOAT, INT, Binary, Cast, Const, Expr, const, load, select, unary, var
+from edgec.program import semantics
+from edgec.program.expr import BOOL, FLOAT, INT, Binary, Cast, Const, Expr, cast, const, load, select, unary, var
 from edgec.program.program import For, Kind, Program, Store
 from edgec.targets import load_target
 from tests.emit import test_random_expressions
 from tests.emit.programs import buffer, evaluate, loop, port
+from tests.emit.programs import value as value_of
+from tests.emit.test_random_expressions import extremes
 from tests.gpu.lavapipe import VARIANTS
 from tests.gpu.programs import run_program
 
@@ -75,7 +78,11 @@ def test_special_numbers_compute_and_compare_as_in_numpy(variant: str, quantized
     with np.errstate(all="ignore"):
         cases: list[tuple[Expr, np.ndarray]] = [
             (a + b, left + right), (a - b, left - right), (a * b, left * right), (-a, -left), (unary("abs", a), np.abs(left)),
-            (ex.minimum(a, b), np.where(left < right, left, right)), (ex.maximum(a, b), np.where(left > right, left, right)),
+            (ex.binary("min", a, b), np.where(left < right, left, right)), (ex.binary("max", a, b), np.where(left > right, left, right)),
+                (ex.minimum(a, b), semantics.minimum(left, right)), (ex.maximum(a, b), semantics.maximum(left, right)),
+                (ex.clip(a, -1.0, 1.0), np.clip(left, -1, 1)), (cast(a, INT), semantics.convert(left, np.dtype(np.int32))),
+                (cast(a, DType.UINT32), semantics.convert(left, np.dtype(np.uint32))),
+            (cast(a, DType.INT8), semantics.convert(left, np.dtype(np.int8))),
             (Binary(BOOL, "lt", a, b), left < right), (Binary(BOOL, "le", a, b), left <= right), (Binary(BOOL, "eq", a, b), left == right),
             (Binary(BOOL, "eq", a, a), left == left), (unary("not", Binary(BOOL, "eq", a, a)), left != left),
             (unary("rint", a), np.rint(left)), (unary("floor", a), np.floor(left)), (unary("ceil", a), np.ceil(left)),
@@ -84,7 +91,7 @@ def test_special_numbers_compute_and_compare_as_in_numpy(variant: str, quantized
         ]  # fmt: skip
     found = run_expressions([item for item, _ in cases], {"a": left, "b": right}, variant, quantized)
     for (item, wanted), result in zip(cases, found, strict=True):
-        if wanted.dtype == np.bool_:
+        if wanted.dtype.kind != "f":
             np.testing.assert_array_equal(result, wanted, err_msg=str(item))
             continue
         nans, subnormal = np.isnan(wanted), (np.abs(wanted) < np.finfo(np.float32).tiny) & (wanted != 0)
@@ -116,6 +123,19 @@ def test_small_integers_wrap_at_their_own_width(dtype: DType) -> None:
         found = run_expressions([item for item, _ in chosen], {"a": left, "b": right}, together=together)
         for (item, wanted), result in zip(chosen, found, strict=True):
             np.testing.assert_array_equal(result, wanted, err_msg=str(item))
+
+
+WHOLE = [DType(f"{sign}int{bits}") for bits in (8, 16, 32, 64) for sign in ("", "u")]
+
+
+@pytest.mark.parametrize("dtype", WHOLE)
+def test_integers_of_all_sizes_wrap_and_divide_by_nothing_as_written(dtype: DType) -> None:
+    left, right = (grid.reshape(-1).copy() for grid in np.meshgrid(*[extremes(dtype)] * 2))
+    a, b = load("a", i, dtype), load("b", i, dtype)
+    items = [*(Binary(dtype, op, a, b) for op in ("add", "sub", "mul", "div", "mod", "min", "max")), -a, unary("abs", a), a * 77 + b]
+    found = run_expressions(items, {"a": left, "b": right})
+    for item, result in zip(items, found, strict=True):
+        np.testing.assert_array_equal(result, [value_of(item, {"i": np.int32(at)}, {"a": left, "b": right}) for at in range(len(left))])
 
 
 def test_words_and_large_integers_compute_as_in_numpy() -> None:
@@ -224,7 +244,9 @@ def test_names_that_mean_something_in_a_shader_are_changed() -> None:
 
 def test_precedence_is_kept() -> None:
     a, b, c = (var(name) for name in "abc")
-    assert render((a * 2 + b) % 6 * 4, Scope({}, {})) == "(a * 2 + b) % 6 * 4"
-    assert render(a - (b - c), Scope({}, {})) == "a - (b - c)"
-    assert render(Binary(INT, "and", a + b, c), Scope({}, {})) == "(a + b) & c"
-    assert render(a * Const(INT, 3) // 2, Scope({}, {})) == "a * 3 / 2"
+    scope = Scope({}, {}, ranges=dict.fromkeys("abc", (0, 1000)))
+    assert render((a * 2 + b) % 6 * 4, scope) == "(a * 2 + b) % 6 * 4"
+    assert render(a - (b - c), scope) == "a - (b - c)"
+    assert render(Binary(INT, "and", a + b, c), scope) == "(a + b) & c"
+    assert render(a * Const(INT, 3) // 2, scope) == "a * 3 / 2"
+    assert render(a * Const(INT, 3) // b, Scope({}, {})) == "divide_int(mul_int(a, 3), b)"

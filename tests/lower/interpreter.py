@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from edgec.oracle import mathlib
+from edgec.program import semantics
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var
 from edgec.program.program import Assign, Declare, For, Kind, LoopCall, Program, Statement, Store
 from tests.lower.templates import run_template
@@ -105,7 +106,7 @@ class Machine:
         if isinstance(e, Load):
             return self.load(e, env, mask)
         if isinstance(e, Cast):
-            return convert(self.value(e.a, env, mask), e.dtype.numpy)
+            return semantics.convert(self.value(e.a, env, mask), e.dtype.numpy)
         if isinstance(e, Select):
             condition = self.value(e.condition, env, mask)
             if np.ndim(condition) == 0:
@@ -129,25 +130,17 @@ class Machine:
         return memory[np.clip(index, 0, memory.size - 1)]
 
 
-def convert(a: Any, dtype: np.dtype[Any]) -> Any:
-    return np.asarray(a).astype(np.int64).astype(dtype) if dtype.kind in "iu" else np.asarray(a).astype(dtype)
-
-
 def _f32(a: Any) -> Any:
     return np.asarray(a, np.float32)
 
 
 UNARY = {
-    "neg": lambda a: -a, "abs": np.abs, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "rint": np.rint, "not": np.logical_not,
+    **semantics.UNARY, "sin": np.sin, "cos": np.cos,
     **{name: getattr(mathlib, name) for name in ("exp", "log", "tanh", "erf", "sigmoid") if hasattr(mathlib, name)},
-    "sin": np.sin, "cos": np.cos,
 }  # fmt: skip
 BINARY = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
-    "floordiv": lambda a, b: a // b, "mod": lambda a, b: np.fmod(a, b), "min": lambda a, b: np.where(a < b, a, b),
-    "max": lambda a, b: np.where(a > b, a, b), "pow": lambda a, b: getattr(mathlib, "power", np.power)(_f32(a), _f32(b)),
-    "lt": lambda a, b: np.less(a, b), "le": lambda a, b: np.less_equal(a, b), "eq": lambda a, b: np.equal(a, b),
-    "and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "shl": np.left_shift, "shr": np.right_shift,
+    **semantics.BINARY, "floordiv": lambda a, b: a // b,
+    "pow": lambda a, b: semantics.power(a, b) if np.asarray(a).dtype.kind in "iu" else mathlib.power(_f32(a), _f32(b)),
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ struct batch_case {
 
 extern const struct batch_case batch_cases[];
 
-enum { MOST_TENSORS = 64, OUTPUT_OVERRUN = 1000, ARENA_OVERRUN = 1001, TOO_MANY_TENSORS = 1002 };
+enum { MOST_TENSORS = 128, OUTPUT_OVERRUN = 1000, ARENA_OVERRUN = 1001, TOO_MANY_TENSORS = 1002 };
 
 /* The address sanitizer knows where a block ends; elsewhere a guard does. */
 #if defined(__SANITIZE_ADDRESS__)

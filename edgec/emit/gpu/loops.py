@@ -18,6 +18,7 @@ from edgec.emit.gpu.render import INDENT, NoShaderForm, Scope, element, name_of,
 from edgec.emit.gpu.rewrite import in_variables
 from edgec.emit.gpu.rows import GROUP, Part, render_rows, rows, shared_arrays
 from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader, kernel_name
+from edgec.emit.ranges import of_call
 from edgec.emit.render_c import children, expressions, walk
 from edgec.ir.types import DType
 from edgec.program.expr import Const, Expr, Load, Select
@@ -49,7 +50,7 @@ def loop_shader(program: Program, index: int, call: LoopCall, places: Mapping[st
     dtypes = {name: program.buffers[name].dtype for name in places}
     nest = independent(call, places, {name: dtype.bytes for name, dtype in dtypes.items()})
     nest = in_variables(Nest(_in_order_of_stores(nest), nest.body), places, dtypes)
-    scope = Scope(places, dtypes, exact)
+    scope = Scope(places, dtypes, exact, ranges=of_call(program, call))
     parts = rows(nest, places, exact)
     small = any(dtypes[item.buffer].bytes < 4 for item in _all(nest.body) if isinstance(item, Store))
     halves = any(places[buffer].region == "arena_half" for buffer in (*call.call.reads, *call.call.writes))

@@ -1,6 +1,7 @@
 """Scalar expressions and statements as shader text, good GLSL and good MSL, with the meaning that render_c gives them in C.
 
 Values are float, int, uint, bool, or wide: two words, for 64-bit integers, and for float64, which is only moved.
+Integer arithmetic wraps, by functions of the preludes where ranges do not show that nothing overflows (MSL leaves that open).
 In exact mode float arithmetic rounds to nearest even on every device, one operation at a time.
 """
 
@@ -14,9 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from edgec.emit.gpu.memory import Place
-from edgec.emit.gpu.ranges import before_wrap, range_of
 from edgec.emit.gpu.words import RESERVED
-from edgec.emit.render_c import walk
+from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, range_of
 from edgec.ir.types import DType
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary
 from edgec.program.program import Assign, Declare, For, Statement, Store
@@ -59,6 +59,7 @@ class Scope:
     dtypes: Mapping[str, DType]
     exact: bool = False
     given: dict[Expr, str] = field(default_factory=dict)
+    ranges: Known = field(default_factory=lambda: NOTHING)  # of the loops' variables
 
 
 def name_of(variable: str) -> str:
@@ -129,12 +130,15 @@ def _unary(item: Unary, scope: Scope) -> tuple[str, int]:
             raise NoShaderForm(f"computes with {item.dtype.value}")
         text = render(item.a, scope)
         return (text, 0) if item.op == "abs" and item.dtype is DType.UINT64 else (f"wide_{item.op}({text})", _ATOM)
+    whole = not item.dtype.is_float and item.dtype is not DType.UINT32
+    if item.op == "neg" and whole and not fits(before_wrap(item, scope.ranges), DType.INT32):
+        return _narrow(item, f"neg_int({render(item.a, scope)})", _ATOM, scope)
     if item.op == "neg":
-        return _narrow(item, f"-{_at(item.a, scope, _UNARY + 1)}", _UNARY)
+        return _narrow(item, f"-{_at(item.a, scope, _UNARY + 1)}", _UNARY, scope)
     if item.op == "not":
         return f"!{_at(item.a, scope, _UNARY + 1)}", _UNARY
     if item.op == "abs" and not item.dtype.is_float:
-        return (render(item.a, scope), _SELECT) if item.dtype is DType.UINT32 else _narrow(item, f"abs({render(item.a, scope)})", _ATOM)
+        return _narrow(item, f"abs_int({render(item.a, scope)})", _ATOM, scope) if whole else (render(item.a, scope), _SELECT)
     if item.op not in _FUNCTIONS or not item.dtype.is_float:
         raise NoShaderForm(f"has {item.op} of {item.dtype.value}")
     _check_exact(item.op, scope)
@@ -158,9 +162,20 @@ def _binary(item: Binary, scope: Scope) -> tuple[str, int]:
         return _shift(item, scope)
     if item.op == "pow":
         raise NoShaderForm(f"has pow of {operand.value}")
-    if item.op == "mod" and operand is not DType.UINT32 and any(isinstance(part, Load) for part in walk(item)):
-        return f"remainder_of({render(item.a, scope)}, {render(item.b, scope)})", _ATOM
+    if function := _function(item, scope):
+        return _narrow(item, f"{function}({render(item.a, scope)}, {render(item.b, scope)})", _ATOM, scope)
     return _infix(item, scope)
+
+
+def _function(item: Binary, scope: Scope) -> str:
+    """The prelude's function for an integer operation that the languages leave open for some operands; empty for others."""
+    word = "uint" if item.a.dtype is DType.UINT32 else "int"
+    if item.op in ("div", "floordiv", "mod"):
+        a, b = range_of(item.a, scope.ranges), range_of(item.b, scope.ranges)
+        plain = b[0] >= 1 and (a[0] >= 0 or item.op != "mod")
+        return "" if plain else f"{'remainder' if item.op == 'mod' else 'divide'}_{word}"
+    overflows = item.op in ("add", "sub", "mul") and word == "int" and not fits(before_wrap(item, scope.ranges), DType.INT32)
+    return f"{item.op}_int" if overflows else ""
 
 
 def _wide_binary(item: Binary, scope: Scope) -> str:
@@ -175,14 +190,13 @@ def _wide_binary(item: Binary, scope: Scope) -> str:
     if op in ("shl", "shr"):
         return f"wide_{op}({a}, {b}.x)"
     if op in ("div", "floordiv", "mod"):
-        quotient = f"wide_div{unsigned}({a}, {b})"
-        return f"wide_sub({a}, wide_mul({quotient}, {b}))" if op == "mod" else quotient
+        return f"wide_{op.removeprefix('floor')}{unsigned}({a}, {b})"
     return f"wide_{op}{unsigned if op == 'lt' else ''}({a}, {b})"
 
 
 def _float_binary(item: Binary, scope: Scope) -> tuple[str, int]:
     a, b, op = item.a, item.b, item.op
-    if op in ("min", "max", "pow"):
+    if op in ("min", "max", "minimum", "maximum", "pow"):
         _check_exact(op, scope)
         return f"{op}_f({render(a, scope)}, {render(b, scope)})", _ATOM
     if op == "eq" and a == b:
@@ -201,18 +215,18 @@ def _infix(item: Binary, scope: Scope) -> tuple[str, int]:
     sign, level = _LOGICAL[item.op] if item.a.dtype is DType.BOOL and item.op in _LOGICAL else _INFIX[item.op]
     low = level if level > 12 else 11 if level > 8 else _UNARY  # with parentheses where readers could doubt the order
     text = f"{_at(item.a, scope, low)} {sign} {_at(item.b, scope, max(low, level + 1))}"
-    return _narrow(item, text, level)
+    return _narrow(item, text, level, scope)
 
 
 def _shift(item: Binary, scope: Scope) -> tuple[str, int]:
     """On unsigned words, as in C."""
     text = f"uint({render(item.a, scope)}) {'<<' if item.op == 'shl' else '>>'} uint({render(item.b, scope)})"
-    return (text, 12) if item.dtype is DType.UINT32 else _narrow(item, f"int({text})", _ATOM)
+    return (text, 12) if item.dtype is DType.UINT32 else _narrow(item, f"int({text})", _ATOM, scope)
 
 
-def _narrow(item: Unary | Binary | Cast, text: str, level: int) -> tuple[str, int]:
+def _narrow(item: Unary | Binary | Cast, text: str, level: int, scope: Scope) -> tuple[str, int]:
     """Small integers are ints, which are cut to their own width where they may be wider."""
-    wide = isinstance(item, Unary) or before_wrap(item) != range_of(item)
+    wide = before_wrap(item, scope.ranges) != range_of(item, scope.ranges)
     return (f"{_WRAPS[item.dtype]}({text})", _ATOM) if item.dtype in _WRAPS and wide else (text, level)
 
 
@@ -232,14 +246,16 @@ def _cast(item: Cast, scope: Scope) -> tuple[str, int]:
     if wanted.is_float:
         if source.is_float:
             return _render(item.a, scope)
-        low, high = range_of(item.a)
+        low, high = range_of(item.a, scope.ranges)
         rounds = scope.exact and source is DType.INT32 and (low < -_EXACT or high > _EXACT)
         return f"{'float_even' if rounds else 'float'}({text})", _ATOM
+    if source.is_float and not (is_number(item.a) and fits(range_of(item.a, scope.ranges), wanted)):
+        return (f"uint_of({text})", _ATOM) if wanted is DType.UINT32 else _narrow(item, f"int_of({text})", _ATOM, scope)
     if wanted is DType.UINT32:
         return f"uint({text})", _ATOM
-    if source.is_float or source in (DType.UINT32, DType.BOOL):
-        return (f"int({text})", _ATOM) if source is not DType.UINT32 else _narrow(item, f"int({text})", _ATOM)
-    return _narrow(item, *_render(item.a, scope))
+    if source.is_float or source is DType.BOOL:
+        return f"int({text})", _ATOM
+    return _narrow(item, f"int({text})", _ATOM, scope) if source is DType.UINT32 else _narrow(item, *_render(item.a, scope), scope)
 
 
 def _cast_of_wide(item: Cast, scope: Scope) -> tuple[str, int]:
@@ -256,7 +272,7 @@ def _cast_of_wide(item: Cast, scope: Scope) -> tuple[str, int]:
     if wanted is DType.BOOL:
         return f"!wide_eq({text}, wide(0u, 0u))", _UNARY
     low = f"{_at(item.a, scope, _ATOM)}.x"
-    return (low, _ATOM) if wanted is DType.UINT32 else _narrow(item, f"int({low})", _ATOM)
+    return (low, _ATOM) if wanted is DType.UINT32 else _narrow(item, f"int({low})", _ATOM, scope)
 
 
 _WRITERS: dict[type, Callable[..., tuple[str, int]]] = {

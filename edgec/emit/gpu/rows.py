@@ -22,9 +22,10 @@ from edgec.program.program import Assign, Declare, For, Statement, Store
 GROUP = 64
 SHORTEST = 32  # iterations that are worth a workgroup, where they go through memory in order; else twice that many
 FEW = 256  # rows that leave a GPU idle when each is one invocation's
-_JOINS = {"add": "{} + {}", "mul": "{} * {}", "max": "max{f}({}, {})", "min": "min{f}({}, {})"}
-_TEAMS = {"add": "team_sum", "mul": "team_product", "max": "team_max", "min": "team_min"}
-_NEUTRAL = {"add": 0, "mul": 1, "max": -math.inf, "min": math.inf}
+_TEAMS = {
+    "add": "team_sum", "mul": "team_product", "max": "team_max", "min": "team_min", "maximum": "team_maximum", "minimum": "team_minimum",
+}  # fmt: skip
+_NEUTRAL = {"add": 0, "mul": 1, "max": -math.inf, "min": math.inf, "maximum": -math.inf, "minimum": math.inf}
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def _reduction(item: Assign, exact: bool) -> Reduction | None:
     while isinstance(value, Binary) and value.op == "add" and item.var.dtype is INT and value.a != item.var:
         added.append(value.b)  # (total + x) + c = total + (x + c), for integers
         value = value.a
-    if not isinstance(value, Binary) or value.op not in _JOINS or item.var.dtype not in (DType.FLOAT32, INT):
+    if not isinstance(value, Binary) or value.op not in _TEAMS or item.var.dtype not in (DType.FLOAT32, INT):
         return None
     if item.var.dtype.is_float and exact:
         return None
@@ -215,7 +216,8 @@ def _gather(item: Reduction, depth: int) -> Iterator[str]:
 
 
 def _join(item: Reduction, a: str, b: str) -> str:
-    return _JOINS[item.op].format(a, b, f="_f" if item.variable.dtype.is_float else "")
+    dtype = item.variable.dtype
+    return render(Binary(dtype, item.op, Var(dtype, a), Var(dtype, b)), Scope({}, {}))
 
 
 def _neutral(item: Reduction) -> str:
