@@ -184,9 +184,11 @@ class Board:
         return sorted(known)
 
     def _listener(self) -> int:
-        servers = [pid for pid in self._below() if _name(pid) == "sshd"]
-        parents = _parents()
-        return next(pid for pid in servers if parents.get(pid) not in servers)
+        while True:
+            servers = [pid for pid in self._below() if _name(pid) == "sshd"]
+            parents = _parents()
+            if found := [pid for pid in servers if parents.get(pid) not in servers]:  # none when some come and go while we look
+                return found[0]
 
     def _sessions(self) -> list[int]:
         listener = self._listener()
