@@ -136,12 +136,13 @@ class Referee:
     counts: Counter[str]
     errors: list[str]
 
-    def fight(self, seconds: float) -> None:
+    def fight(self, seconds: float, owners: int = 10**9) -> None:
+        """For so long, or until the board has had so many owners."""
         work, processes = Path(self.hosts[0].work), [_start(host) for host in self.hosts]
         paused: dict[int, float] = {}
         end, next_blow, most = time.monotonic() + seconds, time.monotonic() + 1, 0
         try:
-            while (now := time.monotonic()) < end and not self.errors:
+            while (now := time.monotonic()) < end and most < owners and not self.errors:
                 most = self.look(work, most)
                 for number in [number for number, until in paused.items() if until <= now]:
                     processes[number].send_signal(signal.SIGCONT)
