@@ -16,10 +16,10 @@ from edgec.config import BuildConfig, configure
 from edgec.deployment import Deployed, deploy
 from edgec.evaluation import Arrays, Data, Labels, open_evaluation, read_arrays
 from edgec.inspection import Inspection, inspect_model, inspect_package
-from edgec.output import write_file
+from edgec.output import check_outputs, write_file
 from edgec.package import Package
 from edgec.pipeline import Progress
-from edgec.preparation import Plan, check_data, check_file, prepare
+from edgec.preparation import Plan, check_data, check_file, dumped, inputs_of, prepare
 from edgec.provenance.verify import Verified, verify_package
 from edgec.quant import Quantized
 
@@ -56,23 +56,27 @@ def quantize(
     config = config or configure(calib=calib, **settings)
     check_file(Path(model))
     check_data(config)
+    outputs = [Path(path) for path in (out, report) if path is not None]
+    check_outputs([*outputs, *dumped(config)], inputs_of(Path(model), config), force=config.force)
     quantized = pipeline.quantize_model(pipeline.read_model(Path(model), config), config, progress)
     if out is not None:
-        write_file(Path(out), pipeline.int8_model(quantized))
+        write_file(Path(out), pipeline.int8_model(quantized), ".onnx", force=config.force)
     if report is not None:
-        write_file(Path(report), pipeline.json_bytes(quantized.report.to_json()))
+        write_file(Path(report), pipeline.json_bytes(quantized.report.to_json()), ".json", force=config.force)
     return quantized
 
 
 def run(
     package: Package | str | Path, inputs: str | Path | Mapping[str, np.ndarray], *, out: str | Path | None = None,
-    isa: str | None = None, threads: int = 1,
+    isa: str | None = None, threads: int = 1, force: bool = False,
 ) -> Arrays:  # fmt: skip
     """Run a package over a dict of arrays, an .npz or an .npy file; write the outputs to `out` (.npz) when given.
 
     Arrays whose first extent is a multiple of the package's hold several samples: the outputs are joined along their first axis.
-    Arrays of a file that the package does not take are left alone.
+    Arrays of a file that the package does not take are left alone. force: `out` may be the input, or a file that edgec did not write.
     """
+    if out is not None:
+        check_outputs([Path(out)], [Path(inputs)] if isinstance(inputs, (str, Path)) else [], force=force)
     package = _package(package)
     names = [tensor.name for tensor in package.inputs]
     if isinstance(inputs, Mapping):
@@ -85,7 +89,7 @@ def run(
     columns = [results[0][index] if len(results) == 1 else _joined(results, index) for index in range(len(package.outputs))]
     outputs = dict(zip([tensor.name for tensor in package.outputs], columns, strict=True))
     if out is not None:
-        _write_arrays(Path(out), outputs)
+        _write_arrays(Path(out), outputs, force)
     return outputs
 
 
@@ -157,7 +161,7 @@ def _joined(results: Sequence[Sequence[np.ndarray]], index: int) -> np.ndarray:
     return np.concatenate(columns) if columns[0].ndim else np.stack(columns)
 
 
-def _write_arrays(path: Path, arrays: Arrays) -> None:
+def _write_arrays(path: Path, arrays: Arrays, force: bool) -> None:
     stream = BytesIO()
     np.savez(stream, **arrays)  # type: ignore[arg-type]
-    write_file(path, stream.getvalue())
+    write_file(path, stream.getvalue(), ".npz", force=force)

@@ -24,6 +24,7 @@ from edgec.devices.scheduler import run_on_cluster
 from edgec.errors import EdgecError, Problem, UsageError, did_you_mean
 from edgec.evaluation import Data, Labels, kept_options, open_evaluation
 from edgec.judging import BoardJudge, paper_of, write_sheet
+from edgec.output import check_outputs
 from edgec.package import Package
 from edgec.pipeline import Progress
 from edgec.preparation import check_data, check_file, prepare
@@ -103,6 +104,8 @@ def bench(
     _check(paths, chosen, gates, model is not None, data, labels)
     folder = _folder(None if out is None else Path(out), paths[0], resume)
     configured = config or configure(calib=str(calib) if isinstance(calib, Path) else calib, precision=precision, **settings)
+    read = [Path(item) for item in (*paths, data, labels, model, faster_than, inventory) if isinstance(item, (str, Path))]
+    check_outputs([folder / REPORT], read, force=configured.force)
     packages, notes = _packages(paths, chosen, configured, precision is not None, isa, folder, progress, gpu)
     parcels = {package.directory: open_parcel(package.directory) for several in packages.values() for package in several}
     _check_parcels(parcels, packages, isa, gpu)
@@ -114,7 +117,7 @@ def bench(
     ]
     run = partial(run_on_cluster, scheduler) if scheduler else run_farm
     records = run(tasks, run_task, results=folder / RESULTS, resume=resume, retries=retries, tell=tell)
-    write_report(records, folder / REPORT)
+    write_report(records, folder / REPORT, force=configured.force)
     return Bench(tuple(records), folder / RESULTS, folder / REPORT, tuple(notes))
 
 

@@ -53,6 +53,7 @@ class BuildConfig:
     wheel: bool = False
     sign: Path | None = None
     keep_failed: bool = False
+    force: bool = False
     budget: Budget = Budget()  # noqa: RUF009
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # of the settings that were given: where
 
@@ -188,6 +189,7 @@ SETTINGS: dict[str, Setting] = {
         "the most that the model may cost: nodes=N,constants=N,tensors=N,memory=N,seconds=N, with K, M, G or T",
         danger="decides what the model may cost",
     ),
+    "force": Setting(_flag, "replace inputs, and files that edgec did not write or that were changed since", switch=True, file=False),
     "dump": Setting(_path, "write every stage into this folder, numbered", path="write"),
     "preprocess": Setting(_table, "from pictures to inputs, see [preprocess] of edgec.toml", flag=False),
     "card": Setting(parse_card, "who made the model and what one may do with it, see [card] of edgec.toml", flag=False),

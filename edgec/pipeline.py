@@ -104,7 +104,7 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
         if not program.sizes or target.form or config.wheel:
             draft = _add_interfaces(draft, describe_app(program, target, config, draft.manifest, task, labels), target, exam, config)
         files = draft.complete()
-    with complete_directory(planned.out, files) as directory:
+    with complete_directory(planned.out, files, force=config.force) as directory:
         if config.compile:
             with _stage(tell, "compiling"):
                 compile_package(directory, target, cc=config.cc)
@@ -141,7 +141,7 @@ def read_model(model: Path, config: BuildConfig) -> Model:
     with _about(model):
         found = []
         for stage, imported in zip(("1-imported", "2-optimized"), import_model(model, config.shape, fused, config.budget), strict=True):
-            _dump(config.dump, stage, imported.graph)
+            _dump(config, stage, imported.graph)
             found.append(imported.graph)
     original, graph = found
     return Model(config.name or identifier(model.stem), model, original, graph, imported.notes, imported.origin)
@@ -158,7 +158,7 @@ def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None
         quantized = quantize(loaded.graph, witness, options, progress=progress)
     if quantized.calibration:
         quantized = replace(quantized, calibration=quantized.calibration | {"samples_sha256": witness.sha256})
-    _dump(config.dump, "3-quantized", quantized.graph)
+    _dump(config, "3-quantized", quantized.graph)
     return quantized
 
 
@@ -191,7 +191,7 @@ def _program(graph: Graph, target: Target, loaded: Model, config: BuildConfig) -
     plan(program)
     check_limits(program, target)
     if config.dump is not None:
-        write_file(config.dump / "4-program.eir", dump_program(program).encode())
+        write_file(config.dump / "4-program.eir", dump_program(program).encode(), ".eir", force=config.force)
     return program
 
 
@@ -260,11 +260,11 @@ def _options(config: BuildConfig) -> Options:
     )
 
 
-def _dump(folder: Path | None, stage: str, graph: Graph) -> None:
+def _dump(config: BuildConfig, stage: str, graph: Graph) -> None:
     """The graph as text, and as ONNX for other viewers."""
-    if folder is not None:
-        write_file(folder / f"{stage}.eir", dumps(graph).encode())
-        write_file(folder / f"{stage}.onnx", to_onnx(graph).SerializeToString(deterministic=True))
+    if config.dump is not None:
+        write_file(config.dump / f"{stage}.eir", dumps(graph).encode(), ".eir", force=config.force)
+        write_file(config.dump / f"{stage}.onnx", to_onnx(graph).SerializeToString(deterministic=True), ".onnx", force=config.force)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 from edgec.config import SETTINGS, BuildConfig, names_function
 from edgec.emit.c_text import identifier as c_identifier
 from edgec.errors import EdgecError, Problem, UsageError
-from edgec.output import check_destination, check_failed
+from edgec.output import check_destination, check_failed, check_outputs
 from edgec.program.names import PACKAGES
 from edgec.provenance.keys import read_private_key
 from edgec.quant.options import QuantizeOptions
@@ -23,6 +23,8 @@ from edgec.tasks import read_labels
 from edgec.toolchain import Compiler, find_compiler
 from edgec.wheel import check_wheel
 
+_STAGES = ("1-imported", "2-optimized", "3-quantized")
+DUMPED = (*(f"{stage}{form}" for stage in _STAGES for form in (".eir", ".onnx")), "4-program.eir")
 LONGEST_NAME = 64  # letters of a package's name, which names of files and symbols begin with
 
 
@@ -98,7 +100,10 @@ def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
             _check_wheel(config, target, start)
     if out is not None:
         with _collecting(errors):
-            check_destination(out)
+            check_destination(out, inputs_of(model, config), force=config.force)
+        with _collecting(errors):
+            check_outputs(dumped(config), inputs_of(model, config), force=config.force)
+        with _collecting(errors):
             if config.keep_failed:
                 check_failed(out)
     if target is not None and config.compile:
@@ -107,6 +112,19 @@ def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
     _raise_together(errors)
     assert target is not None and out is not None
     return Plan(model, config, name, target, compiler, out)
+
+
+def inputs_of(model: Path, config: BuildConfig) -> list[Path]:
+    """The files that a build reads, which none of its outputs may be."""
+    calib = config.calib.partition(".py:") if isinstance(config.calib, str) else ("", "", "")
+    named = [Path(calib[0] + calib[1].rstrip(":")), *(path for path in (config.labels, config.sign, config.gpu) if isinstance(path, Path))]
+    files = [Path(origin) for origin in dict.fromkeys(config.origins.values()) if origin.endswith(".toml")]
+    return [path for path in (model, *named, *files) if path.is_file()]
+
+
+def dumped(config: BuildConfig) -> list[Path]:
+    """The files of --dump."""
+    return [] if config.dump is None else [config.dump / name for name in DUMPED]
 
 
 def check_file(model: Path) -> None:

@@ -18,7 +18,7 @@ from edgec.devices.measure import GPU
 from edgec.errors import DeviceError, EdgecError, GateError, Problem
 from edgec.results import Job, PackageFacts, Versus
 
-_BUILD = ("precision", "calib", "shape", "observer", "exclude", "io", "io_layout", "weights", "cc", "fuse_preprocess", "seed")
+_BUILD = ("precision", "calib", "shape", "observer", "exclude", "io", "io_layout", "weights", "cc", "fuse_preprocess", "seed", "force")
 _COLUMNS = ("board", "target", "package", "exam", "threads", "p50", "95 % interval", "p90", "p99", "cold", "memory", "verdict")
 
 
@@ -69,7 +69,7 @@ def act(options: argparse.Namespace, console: Console) -> int:
             data=options.data, labels=options.labels, samples=options.most_samples, model=options.reference,
             max_latency=options.max_latency, percentile=options.percentile, min_agreement=options.min_agreement,
             min_top1=options.min_top1, max_rss=options.max_rss, faster_than=options.faster_than,
-            precision=options.precision, config=config,
+            precision=options.precision, config=config, force=options.force,
             resume=options.resume, retries=options.retries, scheduler=options.scheduler, progress=progress, tell=console.note,
         )  # fmt: skip
     for note in found.notes:

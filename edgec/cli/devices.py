@@ -15,7 +15,7 @@ from edgec.devices.entry import entry_text
 from edgec.devices.facts import Facts, describe
 from edgec.devices.inventory import FILE, Inventory, choose, inventory_path, load_inventory, with_entry
 from edgec.errors import DeviceError, UsageError, did_you_mean
-from edgec.output import write_file
+from edgec.output import replace_file
 
 _ONLY_ADD = ("name", "user", "port", "key", "connection", "write")
 
@@ -169,7 +169,7 @@ def _text(path: Path) -> str | None:
 def _replace(path: Path, text: str) -> None:
     """Write the inventory; who may read it stays."""
     mode = path.stat().st_mode if path.exists() else None
-    write_file(path, text.encode())
+    replace_file(path, text.encode())
     if mode is not None:
         path.chmod(mode)
 

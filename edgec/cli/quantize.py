@@ -14,7 +14,7 @@ from edgec.cli.inspect import refuse, tables
 from edgec.cli.settings import declare_settings, resolve_settings, settings_table
 from edgec.settings.facts import settings_facts
 
-SETTINGS = ("calib", "shape", "observer", "exclude", "samples", "fuse_preprocess", "budget", "dump")
+SETTINGS = ("calib", "shape", "observer", "exclude", "samples", "fuse_preprocess", "budget", "dump", "force")
 WORST = 20
 COLUMNS = {
     "node": "node",

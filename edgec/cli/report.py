@@ -23,10 +23,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "-o", "--out", type=Path, action="append", metavar="FILE",
         help=f"where to write ({DEFAULT}); {', '.join(FORMS)}: page, Markdown, JUnit, Chrome trace; may be given several times",
     )  # fmt: skip
+    parser.add_argument("--force", action="store_true", help="replace the results, or files that edgec did not write")
 
 
 def act(options: argparse.Namespace, console: Console) -> None:
-    found = report_results(options.results, options.out or [DEFAULT])
+    found = report_results(options.results, options.out or [DEFAULT], force=options.force)
     facts = found.facts
     rows = [(job["status"], job["device"], job["name"], job["exam"], job["reason"]) for job in facts["jobs"]]
     shown: list[rich.table.Table | str] = [table("", ["status", "board", "package", "exam", "reason"], rows), ""] if rows else []

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgec.errors import UsageError
-from edgec.output import write_file
+from edgec.output import check_outputs, write_file
 from edgec.report.html import render_html
 from edgec.report.junit import render_junit
 from edgec.report.markdown import render_markdown
@@ -42,13 +42,14 @@ class Report:
         }
 
 
-def write_report(records: Iterable[Record], path: Path, *, history: Sequence[Iterable[Record]] = ()) -> None:
+def write_report(records: Iterable[Record], path: Path, *, history: Sequence[Iterable[Record]] = (), force: bool = False) -> None:
     """Write the report in the form that the suffix of `path` names; UsageError for another one, or where nobody may write.
 
     history: records of earlier runs, the oldest first. The same records give the same bytes.
     """
     check_form(path)
-    write_file(path, FORMS[path.suffix.lower()](records, history=history).encode())
+    form = path.suffix.lower()
+    write_file(path, FORMS[form](records, history=history).encode(), form, force=force)
 
 
 def check_form(path: Path) -> None:
@@ -58,18 +59,18 @@ def check_form(path: Path) -> None:
         raise UsageError("is a folder", where=str(path), hint=f"give a file, such as {path / DEFAULT}")
 
 
-def report_results(results: Sequence[Path], outputs: Sequence[Path] = (DEFAULT,)) -> Report:
+def report_results(results: Sequence[Path], outputs: Sequence[Path] = (DEFAULT,), *, force: bool = False) -> Report:
     """Write reports of results files. Several are runs of one history: the last one that was started is shown in full.
 
-    UsageError for a file that holds no results, or an output whose suffix is of no form, or which is one of the results.
+    UsageError for a file that holds no results, for an output whose suffix is of no form, and, unless forced, for one that is one of the
+    results, or a file that edgec did not write.
     """
     for output in outputs:
         check_form(output)
-        if any(output.resolve() == path.resolve() for path in results):
-            raise UsageError("would overwrite the results", where=str(output), hint="choose another name for the report")
+    check_outputs(outputs, results, force=force)
     *earlier, last = sorted((read_results(path) for path in results), key=_started)
     for output in outputs:
-        write_report(last, output, history=earlier)
+        write_report(last, output, history=earlier, force=force)
     run = gather(last)
     return Report(run, verdict(run), len(earlier), tuple(outputs))
 

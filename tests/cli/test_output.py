@@ -42,13 +42,14 @@ def test_what_others_put_into_a_package_stays(tmp_path: Path) -> None:
         with complete_directory(tmp_path / "package", FILES) as folder:
             (folder / "build").mkdir()
             (folder / "build" / "a.o").write_text("x")
+            (folder / "build.json").write_text('{"files": {"build/a.o": {}}}')
         (tmp_path / "package" / "notes").mkdir(exist_ok=True)
         (tmp_path / "package" / "notes" / "mine.txt").write_text("x")
         (tmp_path / "package" / "build" / "old.o").write_text("x")
     with complete_directory(tmp_path / "package", {MARKER: SIGNED}):
         pass
     found = {str(path.relative_to(tmp_path / "package")) for path in (tmp_path / "package").rglob("*") if path.is_file()}
-    assert found == {MARKER, "notes/mine.txt"}
+    assert found == {MARKER, "notes/mine.txt", "build/old.o"}
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "no JSON", '{"name": "a web application"}'])
@@ -80,11 +81,11 @@ def test_an_unwritable_place_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot write"), complete_directory(tmp_path / "file" / "package", FILES):
         pass
     with pytest.raises(UsageError, match="cannot write"):
-        write_file(tmp_path / "file" / "out.npz", b"x")
+        write_file(tmp_path / "file" / "out.md", b"x", ".md")
 
 
 def test_a_failed_write_leaves_no_temporary_file(tmp_path: Path) -> None:
     (tmp_path / "out.npz").mkdir()
     with pytest.raises(UsageError, match="cannot write"):
-        write_file(tmp_path / "out.npz", b"x")
+        write_file(tmp_path / "out.npz", b"x", ".md")
     assert [path.name for path in tmp_path.iterdir()] == ["out.npz"]

@@ -167,7 +167,7 @@ def test_markdown_starts_with_the_verdict_and_folds_away_what_is_long() -> None:
 
 
 def test_the_suffix_chooses_the_form(tmp_path: Path) -> None:
-    for name, start in (("a.html", "<!DOCTYPE html>"), ("a.md", "### "), ("a.xml", "<?xml"), ("a.trace.json", '{"displayTimeUnit"')):
+    for name, start in (("a.html", "<!DOCTYPE html>"), ("a.md", "### "), ("a.xml", "<?xml"), ("a.trace.json", '{"generated"')):
         write_report(farm(), tmp_path / "new" / name)
         assert (tmp_path / "new" / name).read_text(encoding="utf-8").startswith(start)
     with pytest.raises(UsageError, match=r"unknown form of report '.pdf'.*\.html, \.md"):
@@ -192,7 +192,7 @@ def test_the_verb_shows_the_last_run_and_the_others_as_history(tmp_path: Path, c
 def test_the_verb_refuses_what_is_no_results_file_and_keeps_the_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = store(tmp_path / "results.json", farm())
     assert main(["report", str(results), "-o", str(results)]) == 2
-    assert "would overwrite the results" in capsys.readouterr().err
+    assert "is an input: it would be overwritten" in capsys.readouterr().err
     (tmp_path / "no.jsonl").write_text("hello\nworld\n", encoding="utf-8")
     assert main(["report", str(tmp_path / "no.jsonl"), "-o", str(tmp_path / "r.html")]) == 2
     assert "not a results file" in capsys.readouterr().err and not (tmp_path / "r.html").exists()
