@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from edgec.budget import BudgetError
 from edgec.config import BuildConfig
 from edgec.emit.manifest import calls_of, memory_of
 from edgec.errors import ModelError, Problem
@@ -77,9 +78,11 @@ def inspect_model(path: Path, config: BuildConfig) -> Inspection:
             raise
         return _blocked(path, error, config)
     try:
-        program = lower(loaded.graph, target, loaded.name)
+        program = lower(loaded.graph, target, loaded.name, budget=config.budget)
         plan(program)
         check_limits(program, target)
+    except BudgetError:
+        raise
     except ModelError as error:
         return _of_model(loaded, Program(loaded.name, target.name), _blockers(error.problems))
     return _of_model(loaded, program, [])

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from edgec.applications import check_pictures, describe_app
+from edgec.budget import spending
 from edgec.config import BuildConfig
 from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.emit.apps.app import App
@@ -80,7 +81,9 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
         task, labels = find_task(loaded.original, config)
     quantized = None
     if config.precision == "int8":
-        lower(loaded.graph, target, loaded.name)  # what cannot be lowered is said before the calibration, not after it
+        lower(
+            loaded.graph, target, loaded.name, budget=config.budget
+        )  # what cannot be lowered is said before the calibration, not after it
         quantized = quantize_model(loaded, config, tell)
     graph = quantized.graph if quantized else loaded.graph
     with _stage(tell, "lowering"):
@@ -154,7 +157,7 @@ def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None
         raise UsageError("int8 needs calibration data", hint="give --calib DATA, or --precision fp32")
     options = QuantizeOptions(config.observer or QuantizeOptions.observer, exclude=config.exclude)
     witness = Witness(samples or (lambda: iter(())))
-    with _about(loaded.file):
+    with _about(loaded.file), spending(config.budget):
         quantized = quantize(loaded.graph, witness, options, progress=progress)
     if quantized.calibration:
         quantized = replace(quantized, calibration=quantized.calibration | {"samples_sha256": witness.sha256})
@@ -187,7 +190,7 @@ def json_bytes(value: object) -> bytes:
 
 
 def _program(graph: Graph, target: Target, loaded: Model, config: BuildConfig) -> Program:
-    program = lower(graph, target, loaded.name, LowerOptions(io=config.io, io_layout=config.io_layout))
+    program = lower(graph, target, loaded.name, LowerOptions(io=config.io, io_layout=config.io_layout), config.budget)
     plan(program)
     check_limits(program, target)
     if config.dump is not None:

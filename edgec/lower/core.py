@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import edgec.ops  # noqa: F401  (fills OPERATORS)
+from edgec.budget import Budget, check_time, spending
 from edgec.errors import ModelError, Problem
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
@@ -24,8 +25,15 @@ from edgec.targets import Target
 _IO = {"int8": DType.INT8, "uint8": DType.UINT8}
 
 
-def lower(graph: Graph, target: Target, name: str, options: LowerOptions = LowerOptions()) -> Program:  # noqa: B008
-    """The Program of `graph` for `target`; ModelError names every node that cannot be lowered."""
+def lower(
+    graph: Graph, target: Target, name: str, options: LowerOptions = LowerOptions(), budget: Budget | None = None  # noqa: B008
+) -> Program:  # fmt: skip
+    """The Program of `graph` for `target`; ModelError names every node that cannot be lowered, BudgetError one at which time was up."""
+    with spending(budget):
+        return _lowered(graph, target, name, options)
+
+
+def _lowered(graph: Graph, target: Target, name: str, options: LowerOptions) -> Program:
     _check_sizes(graph)
     lowering = Lowering(graph, target, name, options)
     _inputs(lowering)
@@ -38,6 +46,7 @@ def lower(graph: Graph, target: Target, name: str, options: LowerOptions = Lower
             _check(graph, node)
             lower_node(lowering, node)
             cut(lowering, node)
+            check_time(f"{node.name} ({node.op})")
         except Unsupported as problem:
             lowering.problems.append(Problem(f"{node.op}: {problem.what}", node.name or node.outputs[0], problem.hint))
             _placeholder(lowering, node)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from itertools import accumulate
 
 from edgec.lower.in_place import in_place_pairs
+from edgec.lower.slots import by_slots
 from edgec.program.program import AnyCall, Kind, Program, TemplateCall
 
 ALIGNMENT = 64
@@ -37,7 +39,7 @@ def plan(program: Program) -> None:
     program.scratch_bytes = max((call.scratch_bytes for call in program.calls if isinstance(call, TemplateCall)), default=0)
     tensors_bound = _live_bound(lives, len(program.calls))
     program.live_bound_bytes = tensors_bound + SLACK + program.scratch_bytes
-    addresses = _search(lives, tensors_bound)
+    addresses = _search(lives, tensors_bound) if _pairs(lives) <= SEARCH_WORK else by_slots(lives)
     program.arena_bytes = _extent(lives, addresses) + SLACK
     for name, buffer in program.buffers.items():
         if buffer.kind is Kind.ARENA:
@@ -132,6 +134,17 @@ def _live_bound(lives: Sequence[Life], calls: int) -> int:
 
 def _extent(lives: Sequence[Life], addresses: dict[str, int]) -> int:
     return max((addresses[life.name] + life.size for life in lives), default=0)
+
+
+def _pairs(lives: Sequence[Life]) -> int:
+    """How many pairs of blocks are alive together."""
+    count, ends = 0, list[int]()
+    for life in sorted(lives, key=lambda life: life.first):
+        while ends and ends[0] < life.first:
+            heappop(ends)
+        count += len(ends)
+        heappush(ends, life.last)
+    return count
 
 
 def _neighbours(lives: Sequence[Life]) -> dict[str, list[Life]]:

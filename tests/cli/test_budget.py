@@ -8,6 +8,9 @@ import onnx
 import pytest
 from onnx import helper
 
+from edgec.frontend import load_model
+from edgec.ir.liveness import live_bytes
+from edgec.passes import optimize
 from tests.cli.conftest import QUICK, Program, names_in
 from tests.frontend.test_budget import CASES, nested_functions
 
@@ -33,6 +36,15 @@ def test_the_budget_of_a_stranger_does_not_count(program: Program, work: Path) -
     program("build", "theirs/m.onnx", *FP32).failed(2, "budget", "--trust-config")
     program("build", "theirs/m.onnx", *FP32, "--budget", "nodes=10").failed(3, "--budget nodes=")
     assert program("build", "theirs/m.onnx", *FP32, "--trust-config").code == 0
+
+
+def test_calibration_is_refused_before_it_runs_what_is_too_much(program: Program, work: Path) -> None:
+    """It looks at all activations together, which a run of the model never has in memory."""
+    graph = load_model(work / "digits.onnx").graph
+    optimize(graph)
+    one_run = f"tensors={live_bytes(graph)[0]}"
+    assert program("build", "digits.onnx", *FP32, "--budget", one_run).code == 0
+    program("quantize", "digits.onnx", "--calib", "calibration.npz", "--budget", one_run).failed(3, "digits.onnx", "--budget tensors=")
 
 
 def part(number: int, content: bytes) -> bytes:

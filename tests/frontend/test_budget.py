@@ -14,8 +14,11 @@ from edgec.budget import Budget, BudgetError, parse_budget, spending
 from edgec.frontend import from_proto, load_model
 from edgec.ir.liveness import live_bytes
 from edgec.ir.text import loads
+from edgec.lower import lower
 from edgec.passes import optimize
 from edgec.quant.run import Probe
+from edgec.targets import load_target
+from tests.counting import calls
 
 from .models import ints, model, node, weights
 
@@ -129,3 +132,23 @@ def test_a_budget_that_cannot_be_read(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_budget(text)
     assert parse_budget("nodes=5,tensors=2G") == Budget(nodes=5, tensors=2 << 30)
+
+
+def test_lowering_is_timed_too() -> None:
+    graph = from_proto(one("Neg")).graph
+    with pytest.raises(BudgetError, match=r"big \(Neg\).*--budget seconds="):
+        lower(graph, load_target("portable"), "m", budget=Budget(seconds=0))
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["constants", "inputs with defaults"])
+def test_very_many_initializers(listed: bool) -> None:
+    """Twice as many take twice as many steps."""
+
+    def steps(count: int) -> int:
+        proto = model([node("Add", "x c0", "y")], {"x": [1]}, ["y"], {f"c{i}": np.array([i], np.float32) for i in range(count)})
+        if listed:
+            proto.graph.input.extend(helper.make_tensor_value_info(f"c{i}", TensorProto.FLOAT, [1]) for i in range(count))
+        return calls(lambda: from_proto(proto))
+
+    few, more, most = steps(500), steps(1000), steps(2000)
+    assert (most - more) / (more - few) < 2.2

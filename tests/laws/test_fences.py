@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "runtime": {"errors"},
     "oracle": {"errors"},
     "isolation": {"budget", "environment", "errors", "frontend", "ir", "passes", "quant"},
-    "lower": {"errors", "ir", "ops", "program", "targets"},
+    "lower": {"budget", "errors", "ir", "ops", "program", "targets"},
     "emit": {"errors", "ir", "package", "program", "targets", "resources", "version"},
     "toolchain": {"environment", "errors", "package", "targets", "resources"},
     "results": {"errors"},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from edgec.passes import optimize
 from edgec.program.expr import Expr
 from edgec.program.program import LoopCall, Program
 from edgec.targets import load_target
+from tests.counting import calls
 from tests.frontend.models import ints, model, node, weights
 
 Nodes = list[onnx.NodeProto]
@@ -81,22 +81,6 @@ def compiled(proto: onnx.ModelProto) -> Program:
     plan(program)
     emit_sources(program, load_target("portable"), "c")
     return program
-
-
-def calls(work: Callable[[], object]) -> int:
-    """How many functions Python calls for it."""
-    count = 0
-
-    def one(frame: object, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(one)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 @pytest.mark.parametrize("name", [*CHAINS, "fan"])

@@ -93,3 +93,17 @@ def test_views_lie_inside_their_parent() -> None:
     program.buffers["part"] = Buffer("part", DType.UINT8, const(64), Kind.ARENA, parent="whole", offset=const(128))
     plan(program)
     assert program.buffers["part"].address == (program.buffers["whole"].address or 0) + 128
+
+
+def test_very_many_blocks_take_a_step_each() -> None:
+    """4,000 that all live until the end are eight million pairs; and small ones one after the other still share."""
+    count = 4000
+    calls = [call(f"c{i}", (f"t{i - 1}",) if i else (), (f"b{i}", f"t{i}")) for i in range(count)]
+    calls.append(call("end", tuple(f"b{i}" for i in range(count)), ("y",)))
+    program = program_of({**{f"b{i}": 64 for i in range(count)}, **{f"t{i}": 128 for i in range(count)}, "y": 64}, calls)
+    plan(program)
+    kept = [program.buffers[f"b{i}"].address for i in range(count)]
+    assert len(set(kept)) == count
+    assert program.arena_bytes <= program.live_bound_bytes + 256
+    for one, other in zip(range(count), range(1, count), strict=False):
+        assert program.buffers[f"t{one}"].address != program.buffers[f"t{other}"].address
