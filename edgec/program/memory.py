@@ -134,8 +134,17 @@ def _template_call(program: Program, call: TemplateCall) -> Iterator[str]:
         offset = scope.of(pointer.offset)
         if not scope.never_negative(offset) or not scope.never_negative(scope.of(buffer.size) - offset - elements):
             yield f"{kernel} reaches outside of {pointer.buffer}"
-        if name == "x" and isinstance(arguments, ConvInt8) and _root(program, buffer).kind is not Kind.ARENA:
+        if name == "x" and _reads_past(program, arguments) and _root(program, buffer).kind is not Kind.ARENA:
             yield f"{kernel} reads past the channels of {pointer.buffer}, which only the arena tolerates"
+
+
+def _reads_past(program: Program, arguments: object) -> bool:
+    """Whether a kernel reads more than a pixel's channels: where its packed weights have more."""
+    if not isinstance(arguments, ConvInt8):
+        return False
+    lanes = arguments.groups * -(-arguments.out_channels // LANES) * LANES
+    taps = arguments.window.kernel_height * arguments.window.kernel_width
+    return program.buffers[arguments.weights.buffer].max_bytes != lanes * taps * arguments.in_channels
 
 
 def _root(program: Program, buffer: Buffer) -> Buffer:

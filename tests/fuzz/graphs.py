@@ -20,8 +20,8 @@ from onnx import printer
 
 from edgec.targets import load_target
 from tests.contract.examiner import available
-from tests.fuzz.frame import ROOT, Outcome, Trial, Wrong
-from tests.fuzz.graphs_check import Refused, cases_of
+from tests.fuzz.frame import Outcome, Trial, Wrong
+from tests.fuzz.graphs_check import Refused, cases_of, samples
 from tests.fuzz.graphs_draft import Drawn
 from tests.fuzz.graphs_draw import DRAWERS, draw
 from tests.fuzz.graphs_minimize import minimized
@@ -29,7 +29,7 @@ from tests.operators.backends import FOREIGN, NATIVE, SANITIZE, Backend
 from tests.operators.suite import OK, Compiled, run_programs
 
 CPU_SECONDS = 600  # of a batch, with what its finds take to become small
-BATCH = 24
+BATCH = 20
 FOREIGN_SHARE = 0.1  # of the batches
 NATIVE_BACKENDS = tuple(Backend(item.name, item.target, item.isas, "-O1", SANITIZE) for item in NATIVE)
 SAID = (2, 3)  # exit codes of a refusal: usage, model
@@ -123,12 +123,10 @@ def through_the_command_line(drawn: Drawn, folder: Path, g: np.random.Generator)
     if g.random() < 0.5:
         words += ["--precision", "fp32"]
     elif drawn.vectors[0]:
-        np.savez(folder / "data.npz", **{name: array[None] for name, array in drawn.vectors[0].items()})
+        columns = {name: [sample[name] for sample in samples(drawn)] for name in drawn.vectors[0]}
+        np.savez(folder / "data.npz", **{name: np.concatenate(np.atleast_1d(*parts)) for name, parts in columns.items()})
         words += ["--calib", "data.npz"]
-    done = subprocess.run([sys.executable, "-m", "edgec", *words], cwd=folder, env=None, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "edgec.cli.main", *words], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode not in (0, *SAID):
         raise Wrong(f"edgec build, exit {done.returncode}", f"{' '.join(words)}: {done.stderr[-1500:]}")
     return done.returncode
-
-
-__all__ = ["ROOT", "make"]

@@ -129,7 +129,7 @@ def is_near(expected: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> bool
         one, other = one.astype(np.float64), np.asarray(other).astype(np.float64)
         finite = np.isfinite(one) & np.isfinite(other)
         step = np.ptp(one[finite]) / 255 if finite.any() else 0.0
-        off = np.abs(one - other)[finite] > STEPS * step + 1e-4 * np.abs(one[finite]) + 1e-6
-        if off.mean() > 0.3 and off.sum() > 2:
+        off = np.abs(one[finite] - other[finite]) > STEPS * step + 1e-4 * np.abs(one[finite]) + 1e-6
+        if off.sum() > max(2, 0.3 * off.size):
             return False
     return True

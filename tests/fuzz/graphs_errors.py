@@ -154,7 +154,8 @@ def _linear(step: Step, values: Arrays, moved: Arrays, outputs: list[np.ndarray]
     if node.op_type == "ConvTranspose" and not np.isfinite(total).all():
         return [np.full(outputs[0].shape, np.inf)]  # edgec multiplies by zeros there, which makes NaN of infinities nearby
     found = (most - total) + (_terms(step, values) + 8) * 2 * UNIT * most + TINY
-    return [np.where(np.isnan(found), np.where(np.isfinite(outputs[0]), np.inf, 0.0), found)]
+    lost = np.isfinite(outputs[0]) | any(np.isposinf(error).any() for error in moved.values())
+    return [np.where(np.isnan(found), np.where(lost, np.inf, 0.0), found)]
 
 
 def _shaken(step: Step, values: Arrays, moved: Arrays, outputs: list[np.ndarray], coupled: bool) -> list[np.ndarray]:
@@ -171,7 +172,7 @@ def _shaken(step: Step, values: Arrays, moved: Arrays, outputs: list[np.ndarray]
         largest = _largest(step, values, name, [_changed(array, error, sign) for sign in signs], outputs)
         changes = [before + after for before, after in zip(changes, largest, strict=True)]
         if np.isposinf(error).any():
-            found = _largest(step, values, name, [_unknown(array, error, generator) for _ in range(4)], outputs)
+            found = _largest(step, values, name, [_unknown(array, error, other) for other in _anything(array, generator)], outputs)
             changes = [np.where(after > 0, np.inf, before) for before, after in zip(changes, found, strict=True)]
     if coupled:
         finite = [change[np.isfinite(change)] for change in changes]
@@ -206,15 +207,19 @@ def _changed(array: np.ndarray, error: np.ndarray, signs: Any) -> np.ndarray:
     return np.asarray(moved, array.dtype)
 
 
-def _unknown(array: np.ndarray, error: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """The array with anything in the places that nothing is known of."""
+def _anything(array: np.ndarray, generator: np.random.Generator) -> list[np.ndarray]:
+    """Arrays of its type: each extreme alone, then all of them mixed."""
     if array.dtype.kind == "b":
-        other: np.ndarray = generator.integers(0, 2, array.shape) == 1
+        extremes = np.array([False, True])
     elif array.dtype.kind == "f":
-        other = generator.choice(np.array([0, 1, -1, np.nan, np.inf, -1e30, 1e30], array.dtype), array.shape)
+        extremes = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 0, 1], array.dtype)
     else:
-        info = np.iinfo(array.dtype)
-        other = generator.integers(info.min, info.max, array.shape, array.dtype, endpoint=True)
+        extremes = np.array([np.iinfo(array.dtype).min, np.iinfo(array.dtype).max, 0, 1], array.dtype)
+    return [*(np.full(array.shape, extreme) for extreme in extremes), *(generator.choice(extremes, array.shape) for _ in range(4))]
+
+
+def _unknown(array: np.ndarray, error: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The array with `other` in the places that nothing is known of."""
     return np.asarray(np.where(np.isposinf(error), other, array), array.dtype)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from edgec.frontend.rules import RULES
 from edgec.ops import OPERATORS
 from edgec.targets import load_target
 from tests.conftest import require
-from tests.fuzz.frame import fuzz
+from tests.fuzz.frame import FUZZED, fuzz
 from tests.fuzz.graphs import problem, run
 from tests.fuzz.graphs_check import Refused, cases_of
 from tests.fuzz.graphs_draft import Drawn, replayed
@@ -72,15 +73,14 @@ def test_drawings_repeat() -> None:
     assert all((a[name] == b[name]).all() for a, b in zip(first.vectors[:1], again.vectors[:1], strict=True) for name in a)
 
 
-def test_random_graphs_are_right(tmp_path: Path) -> None:
+def test_random_graphs_are_right(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """Some graphs of a fixed seed; with EDGEC_TEST_ALL two and a half minutes of a fresh one, under the sanitizers."""
     require("gcc")
     if WHOLE:
         seed = secrets.randbelow(2**32)
-        print(f"seed {seed}")
         tally = fuzz("graphs", seed, seconds=150, finds=tmp_path / "finds")
-        print("\n".join(tally.lines()))
-        assert not tally.finds, f"seed {seed}:\n" + "\n".join(tally.lines())
+        record_property(FUZZED, said := f"graphs, seed {seed}: " + "\n".join(tally.lines()))
+        assert not tally.finds, said
         return
     refused, cases = 0, []
     for number in range(SAMPLE):
