@@ -41,6 +41,8 @@ def test_the_wheel_holds_the_package_and_its_data_and_nothing_else(wheel: Path) 
     rest = {name for name in names - wanted if ".dist-info/" not in name}
     assert wanted <= names and not rest, (wanted - names, rest)
     assert any(name.endswith("licenses/LICENSE") for name in names)
+    (sbom,) = (name for name in names if ".dist-info/sboms/" in name)
+    assert ZipFile(wheel).read(sbom) == (ROOT / "locks/edgec.cdx.json").read_bytes()
 
 
 def test_an_installed_wheel_builds_packages(wheel: Path, tmp_path: Path) -> None:
