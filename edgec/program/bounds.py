@@ -24,13 +24,14 @@ Facts = tuple[Polynomial, ...]  # none of them is negative
 
 @dataclass(frozen=True)
 class Range:
-    """Bounds of one name: polynomials over earlier names, and numbers."""
+    """Bounds of one name: polynomials over earlier names, and numbers. quotient: what it is the floor of, and by which divisor."""
 
     lows: tuple[Polynomial, ...]
     highs: tuple[Polynomial, ...]
     least: Coefficient
     most: Coefficient
     serial: int
+    quotient: tuple[Polynomial, int] | None = None
 
 
 @dataclass
@@ -131,9 +132,10 @@ class Scope:
             return self.new(0 if low >= 0 and self.interval(b)[0] > 0 else -size, size)
         if low < 0:
             return self.new(-(-low // divisor), max(high, 0) // divisor)
-        most = self.largest(a)
-        exact = most.floor_of(int(divisor)) if most is not None else None
-        return self.new(low // divisor, high // divisor, (), (a.scaled(Fraction(1, divisor)), *([exact] if exact is not None else [])))
+        found = self.new(low // divisor, high // divisor, (), (a.scaled(Fraction(1, divisor)),))
+        (name,) = found.names
+        self.ranges[name] = replace(self.ranges[name], quotient=(a, int(divisor)))
+        return found
 
     def remainder(self, a: Polynomial, b: Polynomial) -> Polynomial:
         (low, high), (least, most) = self.interval(a), self.interval(b)
@@ -143,20 +145,31 @@ class Scope:
             return self.new(1 - most, most - 1)
         return self.new(0, min(high, most - 1), (), (b - number(1), a))
 
-    def largest(self, item: Polynomial) -> Polynomial | None:
-        """An upper bound over sizes alone; None where the sign of a factor is not plain."""
+    def extreme(self, item: Polynomial, upper: bool, facts: Facts = ()) -> Polynomial | None:
+        """An upper (or lower) bound over sizes alone; None where the sign of a factor is not plain."""
         while names := item.names - set(self.sizes):
             name = max(names, key=lambda one: self.ranges[one].serial)
             parts = item.split(name)
-            if parts is None:
+            low, high = self.interval(parts[1]) if parts is not None else (-1, 1)
+            if parts is None or low < 0 < high:
                 return None
-            rest, factor = parts
-            low, high = self.interval(factor)
-            if low < 0 < high:
-                return None
-            bounds = self.ranges[name].highs if low >= 0 else self.ranges[name].lows
-            item = rest + factor * bounds[0]
+            rising = (low >= 0) == upper
+            bound = (self.ranges[name].highs if rising else self.ranges[name].lows)[0]
+            bound, facts = next(_from_facts(name, not rising, facts), (bound, facts))
+            item = parts[0] + parts[1] * bound
         return item
+
+    def _bounds(self, name: str, upward: bool, facts: Facts) -> Iterator[tuple[Polynomial, Facts]]:
+        """Lower (upward) or upper bounds of a name, and the facts that are left when one is taken."""
+        yield from _from_facts(name, upward, facts)
+        known = self.ranges[name]
+        if known.quotient is not None:
+            whole = self.extreme(known.quotient[0], not upward, facts)
+            floor = whole.floor_of(known.quotient[1]) if whole is not None else None
+            if floor is not None:
+                yield floor, facts
+        for bound in known.lows if upward else known.highs:
+            yield bound, facts
 
     # Proofs
 
@@ -186,8 +199,7 @@ class Scope:
             upward = False
         else:
             return False
-        bounds = [(low, facts) for low in (self.ranges[name].lows if upward else self.ranges[name].highs)]
-        return any(self._more(rest + factor * low, limit, equal, left) for low, left in (*_from_facts(name, upward, facts), *bounds))
+        return any(self._more(rest + factor * bound, limit, equal, left) for bound, left in self._bounds(name, upward, facts))
 
 
 def _from_facts(name: str, upward: bool, facts: Facts) -> Iterator[tuple[Polynomial, Facts]]:
