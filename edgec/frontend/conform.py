@@ -16,6 +16,7 @@ from edgec.errors import ModelError
 from edgec.frontend.builder import Builder
 from edgec.frontend.source import Source
 from edgec.ir.types import DType
+from edgec.ops.legal import check_flags
 from edgec.ops.proto import plain
 
 _KINDS: dict[str, type] = {"INT": int, "FLOAT": float, "STRING": str, "TENSOR": np.ndarray, "GRAPH": onnx.GraphProto}
@@ -35,6 +36,7 @@ def conforming(b: Builder, source: Source, schema: Any) -> Source:
     if schema.deprecated:
         raise ModelError("was removed from this operator set", hint="convert the model with onnx.version_converter")
     _check_attributes(source, schema)
+    check_flags(source.attributes)
     _check_counts(source, schema)
     _check_types(b, source, schema)
     defaults = {

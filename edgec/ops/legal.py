@@ -17,10 +17,12 @@ LARGEST = 2**31 - 1  # C indices are int32_t
 LEAST: dict[str, float] = {
     "group": 1, "kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 0, "output_padding": 0, "blocksize": 1, "size": 1, "epsilon": 0,
 }  # fmt: skip
-CHOICES: dict[str, tuple[object, ...]] = {
-    "keepdims": (0, 1), "transA": (0, 1), "transB": (0, 1), "allowzero": (0, 1), "ceil_mode": (0, 1), "count_include_pad": (0, 1),
-    "upper": (0, 1), "fmod": (0, 1), "exclusive": (0, 1), "reverse": (0, 1), "select_last_index": (0, 1), "largest": (0, 1),
-    "sorted": (0, 1), "detect_negative": (0, 1), "detect_positive": (0, 1), "antialias": (0, 1), "exclude_outside": (0, 1),
+FLAGS = frozenset({
+    "keepdims", "transA", "transB", "allowzero", "ceil_mode", "count_include_pad", "upper", "fmod", "exclusive", "reverse",
+    "select_last_index", "largest", "sorted", "detect_negative", "detect_positive", "antialias", "exclude_outside",
+    "noop_with_empty_axes", "storage_order", "training_mode", "saturate", "is_causal",
+})  # fmt: skip
+CHOICES: dict[str, tuple[str, ...]] = {
     "approximate": ("none", "tanh"), "direction": ("LEFT", "RIGHT"),
     "nearest_mode": ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
     "coordinate_transformation_mode": (
@@ -33,12 +35,20 @@ MODES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+def check_flags(attributes: Mapping[str, Any]) -> None:
+    """ModelError for a flag, of any operator, that is neither 0 nor 1: engines read it differently."""
+    wrong = [name for name, value in attributes.items() if name in FLAGS and value not in (0, 1)]
+    if wrong:
+        raise refuse(f"{wrong[0]} is {attributes[wrong[0]]}", "it may be 0 or 1")
+
+
 def check_attributes(op: str, attributes: Mapping[str, Any]) -> None:
-    """ModelError for a value that no node of this operator can have."""
+    """ModelError for a value that no canonical node of this operator can have."""
+    check_flags(attributes)
     for name, value in attributes.items():
         choices = MODES.get(op, ()) if name == "mode" else CHOICES.get(name, ())
         if choices and value not in choices:
-            raise refuse(f"{name} is {_shown(value)}", f"it may be {', '.join(map(str, choices))}")
+            raise refuse(f"{name} is {_shown(value)}", f"it may be {', '.join(choices)}")
         if name in UNBOUNDED:
             continue
         for item in value if isinstance(value, list) else [value]:

@@ -109,4 +109,5 @@ CASES = (
          <opset_import: ["": 21], domain: ""> Relu(a) => (b) { b = Neg(a) }""",
         ("function Relu", "name of an operator"),
     ),
+    Case("a flag of 2", f"{MATRIX} {{ [n] y = ReduceSum<keepdims = 0, noop_with_empty_axes = 2>(x) }}", ("n (ReduceSum", "is 2", "0 or 1")),
 )

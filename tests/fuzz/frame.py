@@ -225,7 +225,9 @@ def key_of(error: BaseException) -> str:
     """The kind of the error and the innermost place in edgec; what took too much, the outermost that does work; a broken law's own key."""
     if isinstance(error, Wrong):
         return error.key
-    places = [(_short(item.filename), item.name) for item in traceback.extract_tb(error.__traceback__) if item.name != "_alarm"]
+    told = re.findall(r'File "(.+?)", line \d+, in (\w+)', str(error))  # by a process of its own
+    found = [(item.filename, item.name) for item in traceback.extract_tb(error.__traceback__) if item.name != "_alarm"]
+    places = [(_short(file), name) for file, name in [*found, *told]]
     inner = [place for place in places if place[0].startswith("edgec/")]
     if isinstance(error, (OverBudget, MemoryError, RecursionError)):
         inner = [place for place in inner if place[0].count("/") > 1][:1] or inner

@@ -40,8 +40,10 @@ def schema_of(op: str, model: onnx.ModelProto) -> Any:
 def types(model: onnx.ModelProto) -> dict[str, str]:
     """Type of each value of the main graph, as schemas write it, as far as ONNX can tell."""
     graph = model.graph
+    declared = [value.type.tensor_type.shape for value in (*graph.input, *graph.output, *graph.value_info)]
     with contextlib.suppress(Exception):
-        graph = shape_inference.infer_shapes(model).graph
+        if all(dim.dim_value >= 0 for shape in declared for dim in shape.dim):  # ONNX's shape inference ends the process otherwise
+            graph = shape_inference.infer_shapes(model).graph
     codes = {item.name: item.data_type for item in graph.initializer}
     codes |= {item.name: item.type.tensor_type.elem_type for item in (*graph.input, *graph.value_info, *graph.output)}
     found = {}

@@ -19,6 +19,7 @@ import onnx
 from onnx import helper
 
 import edgec
+from edgec.budget import Budget
 from edgec.cli.main import main
 from edgec.errors import EdgecError, ModelError, UsageError
 from tests.fuzz.frame import Outcome, Trial, Wrong, key_of
@@ -30,7 +31,9 @@ MODEL = "model.onnx"
 BYTES, PROGRAM, PROCESS = 0.1, 0.06, 0.004  # how often: raw bytes are damaged too; the verbs run; a process of its own builds and examines
 FEW = 0.4  # how often the seed is one of the few that have many operators
 LARGEST_SAMPLE = 1 << 20  # elements of an input that calibration data is made for
-CONFESSIONS = {"bug of edgec": "ill-formed graph", "one of both is wrong": "another type"}  # errors that are no fault of the model
+# errors that are no fault of the model
+CONFESSIONS = {"bug of edgec": "ill-formed graph", "one of both is wrong": "another type", "it took longer than": "slow"}
+SECONDS = 20  # of one import, or what follows: mutants are small
 FAMILIES = (0, UsageError.exit_code, ModelError.exit_code)
 
 
@@ -115,10 +118,13 @@ def _functions(folder: Path, model: onnx.ModelProto) -> Outcome:
     ended = {}
     inputs = _ports(model)
     with _checked(folder):
-        edgec.inspect(folder / MODEL)
+        edgec.inspect(folder / MODEL, budget=Budget(seconds=SECONDS))
     for precision, calib in (("fp32", None), ("int8", _samples(inputs))):
         with _checked(folder) as errors:
-            edgec.build(folder / MODEL, target="portable", precision=precision, calib=calib, out=folder / precision, compile=False)
+            edgec.build(
+                folder / MODEL, target="portable", precision=precision, calib=calib, out=folder / precision, compile=False,
+                budget=Budget(seconds=SECONDS),
+            )  # fmt: skip
         ended[precision] = "refused" if errors else "built"
     operators = frozenset(node.op_type for node in model.graph.node) if "built" in ended.values() else frozenset()
     return Outcome({" ".join(f"{precision} {end}" for precision, end in ended.items()): 1}, operators)
