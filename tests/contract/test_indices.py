@@ -76,6 +76,10 @@ CASES = (
         "f", 7, partial(taken, 0), lambda f: np.trunc(f),
     ),
     Case(
+        "absolute", model_of([node("Abs", "n", output="i"), node("Gather", "x", "i", axis=0)], {"x": (FLOAT, [3, 9]), "n": (INT32, [5])}),
+        "n", 3, partial(taken, 0), lambda n: np.abs(n.astype(np.int64)),
+    ),
+    Case(
         "twice", model_of([node("Gather", "route", "i", output="j"), node("Gather", "x", "j", axis=1)],
                           {"x": (FLOAT, [2, 6]), "i": (INT64, [4])}, route=np.array([5, -6, 0], np.int64)),
         "i", 3, lambda arrays, index: arrays["x"][:, np.array([5, 0, 0])[index]],
