@@ -84,8 +84,9 @@ def roll_back(lock: Lock, name: str) -> tuple[str, ExamResult]:
     `prove` raises. The present one is the one before then, so that rolling back twice changes nothing."""
     connection = lock.connection
     recover(lock, name)
-    previous = previous_of(connection, name)
-    exam = prove(lock, name, version_folder(connection, name, previous), previous)
+    with lock.fenced():
+        previous = previous_of(connection, name)
+        exam = prove(lock, name, version_folder(connection, name, previous), previous)
     lock.renew()
     switch(lock, name, Pointers(previous, pointers(connection, name).current))
     return previous, exam

@@ -5,22 +5,25 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from edgec.devices import lock as locks
 from edgec.devices.connect import connect
 from edgec.devices.connection import Connection
 from edgec.devices.deploy import deployed, outlook
 from edgec.devices.device import Device
 from edgec.devices.exam import ProgramFailed, examine
-from edgec.devices.lock import hold
+from edgec.devices.lock import BoardBusy, hold
 from edgec.devices.parcel import Parcel, open_parcel
 from edgec.devices.proof import NotWhole
 from edgec.devices.versions import Pointers, pointers
 from edgec.errors import DeviceError, GateError
-from tests.devices.deploying import deploy, roll_back
+from tests.devices.boards import Board
+from tests.devices.deploying import deploy, roll_back, tenure
 
 Packages = Callable[..., Path]
 
@@ -285,3 +288,38 @@ def test_other_files_of_the_work_folder_are_left_alone(line: Connection, parcel:
     deploy(line, other)
     assert mine.read_text() == "keep"
     assert deployed(line) == {"digits": other.version}
+
+
+def test_the_board_stays_ours_while_exams_outlast_the_lock(
+    line: Connection, parcel: Parcel, other: Parcel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The exam ends when it has seen three signs of life; whoever wants the board meanwhile has to wait."""
+    monkeypatch.setattr(locks, "_SOONEST", 0.01)
+    short = connect(replace(line.device, limits=replace(line.device.limits, lock=1.0)))
+    script = 'for i in 1 2 3; do old=$(cat "$1"); while [ "$(cat "$1")" = "$old" ]; do sleep 0.01; done; done'
+
+    def judge(program: str) -> None:
+        folder = tenure(Path(line.device.work))
+        assert folder is not None
+        sign = folder / folder.name.rpartition(".")[2]
+        assert line.execute(["sh", "-c", script, "sh", str(sign)]).status == 0
+        with pytest.raises(BoardBusy):
+            deploy(line, other)
+
+    version = deploy(short, parcel, judge=judge).version
+    assert deployed(line) == {"digits": version}
+    short.close()
+
+
+@pytest.mark.parametrize("there", ["fsync", "busybox", "toybox", "none"])
+def test_a_board_needs_one_of_the_programs_that_synchronize(boards: Callable[..., Board], there: str) -> None:
+    board = boards()
+    for name in ("sync", "fsync", "busybox", "toybox"):
+        board.program(name, "exit 0" if name == there else "exit 127")
+    with closing(connect(board.device())) as far:
+        if there != "none":
+            far.sync([str(board.work)])
+            return
+        with pytest.raises(DeviceError, match="cannot write its files to the disk for good") as caught:
+            far.sync([str(board.work)])
+        assert (caught.value.where, "BusyBox" in caught.value.hint) == ("board", True)

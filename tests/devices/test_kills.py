@@ -7,7 +7,9 @@ import shutil
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,11 +17,13 @@ from edgec.devices.connect import connect
 from edgec.devices.connection import Connection
 from edgec.devices.deploy import deployed
 from edgec.devices.device import Device
+from edgec.devices.errors import BoardLost
 from edgec.devices.lock import forfeit
-from edgec.devices.parcel import Parcel
+from edgec.devices.parcel import Parcel, open_parcel
 from edgec.devices.versions import Pointers, pointers
 from tests.devices.boards import Board
 from tests.devices.deploying import deploy, roll_back, tenure
+from tests.devices.interposed import Interposed
 from tests.devices.victims import Victims, Work
 
 ALL = bool(os.environ.get("EDGEC_TEST_ALL"))
@@ -54,6 +58,54 @@ def test_killed_at_any_step_the_board_has_one_whole_version_and_goes_on(
             shutil.copytree(tmp_path / "kept", board.work)
     print(f"\n{what}: killed at {kills} steps, 0 lost")
     assert kills > 1
+
+
+@pytest.mark.parametrize("what", ["deploy", "roll back"])
+def test_cut_off_at_any_step_the_board_has_one_whole_version_and_goes_on(
+    board: Board, package: Callable[..., Path], tmp_path: Path, what: str
+) -> None:
+    """The sessions of the board's sshd end, and what they had started goes on. Without EDGEC_TEST_ALL at some of the steps."""
+    parcel = open_parcel(package("host"))
+    one, two, three = (replace(parcel, files={**parcel.files, "include/digits.h": text}) for text in (b"one", b"two", b"three"))
+    line = connect(Device("here", "host", "local", work=str(board.work)))
+    deploy(line, one)
+    deploy(line, two)
+    shutil.copytree(board.work, tmp_path / "kept")
+    new = three if what == "deploy" else one
+    may_be = [Pointers(two.version, one.version), Pointers(new.version, two.version)]
+    cuts = 0
+    for number in range(0, 1000, 1 if ALL else _EVERY[what]):
+        try:
+            with closing(connect(board.device())) as far:
+                _work(Interposed(far, _cutter(board, number)), three, what)
+            break
+        except BoardLost:
+            cuts += 1
+        forfeit(line, lambda owner: True)
+        assert pointers(line, "digits") in may_be
+        check(line, board.work, {parcel.version: parcel for parcel in (one, two, three)})
+        goes_on(line, one)
+        shutil.rmtree(board.work)
+        shutil.copytree(tmp_path / "kept", board.work)
+    print(f"\n{what}: cut off at {cuts} steps, 0 lost")
+    assert cuts > 1
+
+
+def _work(line: Any, parcel: Parcel, what: str) -> None:
+    if what == "deploy":
+        deploy(line, parcel)
+    else:
+        roll_back(line, "digits")
+
+
+def _cutter(board: Board, number: int) -> Callable[[str, tuple[Any, ...]], None]:
+    calls = count()
+
+    def cut(name: str, arguments: tuple[Any, ...]) -> None:
+        if next(calls) == number:
+            board.kill_sessions()
+
+    return cut
 
 
 def check(line: Connection, work: Path, parcels: dict[str, Parcel]) -> None:

@@ -5,17 +5,67 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
 
 from edgec.devices.connect import connect
+from edgec.devices.connection import Connection
+from edgec.devices.device import Device
+from edgec.devices.lock import BoardBusy, forfeit
+from edgec.devices.parcel import open_parcel
 from edgec.devices.versions import pointers
 from tests.devices.boards import Board
-from tests.devices.deploying import deploy, roll_back
+from tests.devices.deploying import deploy, roll_back, tenure
+from tests.devices.interposed import Interposed
 from tests.devices.rivals import Host, Referee
 
 OWNERS = 100 if os.environ.get("EDGEC_TEST_ALL") else 9
+
+
+@pytest.fixture
+def here() -> Iterator[Connection]:
+    with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        yield connect(Device("here", "host", "local", work=f"{folder}/work"))
+
+
+@pytest.mark.parametrize("what", ["deploy", "roll back"])
+def test_a_host_that_lost_the_board_at_any_step_changes_nothing_any_more(here: Connection, package: Callable[..., Path], what: str) -> None:
+    """As if it had been paused there until another had come, done its work and gone. Without EDGEC_TEST_ALL at every seventh step."""
+    parcel = open_parcel(package("host"))
+    one, two, late, theirs = (replace(parcel, files={**parcel.files, "include/digits.h": b"%d" % number}) for number in range(4))
+    work, fenced = Path(here.device.work), 0
+    for number in range(0, 1000, 1 if os.environ.get("EDGEC_TEST_ALL") else 7):
+        here.remove(str(work))
+        deploy(here, one)
+        deploy(here, two)
+        calls = count()
+
+        def take_over(name: str, arguments: tuple[Any, ...], calls: Iterator[int] = calls, number: int = number) -> None:
+            if next(calls) == number:
+                forfeit(here, lambda owner: True)
+                deploy(here, theirs)
+
+        line: Any = Interposed(here, take_over)
+        try:
+            deploy(line, late) if what == "deploy" else roll_back(line, "digits")
+        except BoardBusy:
+            fenced += 1
+            assert pointers(here, "digits").current == theirs.version
+        for version in filter(None, vars(pointers(here, "digits")).values()):
+            known = next(parcel for parcel in (one, two, late, theirs) if parcel.version == version)
+            assert all((work / "digits/versions" / version / path).read_bytes() == data for path, data in known.files.items())
+        tenure(work)
+        if next(calls) <= number:
+            break
+    print(f"\n{what}: fenced off at {fenced} steps")
+    assert fenced > 2
 
 
 def test_two_hosts_never_own_a_board_at_once(board: Board, package: Callable[..., Path], tmp_path: Path) -> None:
