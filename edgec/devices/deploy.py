@@ -65,22 +65,28 @@ def deploy(
     use. DeviceError: the disk is full or read-only, or files arrive changed; LockLost: the board is another's by now.
     """
     work = _Work(lock, parcel, tell or (lambda text: None), frozenset(keep))
-    name, version = parcel.facts.name, parcel.version
+    with lock.fenced():
+        _deploy(work, judge)
+    kept = len(work.wanted) - len(work.sent)
+    program = f"{work.folder}/{parcel.program}"
+    return Deployment(program, parcel.version, work.folder, len(work.sent), sum(work.sent.values()), kept)
+
+
+def _deploy(work: _Work, judge: Callable[[str], None] | None) -> None:
+    """Every change on the board, in its order."""
+    lock, name, version = work.lock, work.parcel.facts.name, work.parcel.version
     found = recover(lock, name)
     _tidy(work)
     needed = work.unproven()
     if needed:
         _stage(work, needed)
     _put_in_place(work, needed)
-    program = f"{work.folder}/{parcel.program}"
     if judge is not None:
-        _prove(work, program, judge)
+        _prove(work, f"{work.folder}/{work.parcel.program}", judge)
     lock.renew()
     if found.current != version:
         switch(lock, name, Pointers(version, found.current or found.previous))
     _tidy(work)
-    kept = len(work.wanted) - len(work.sent)
-    return Deployment(program, version, work.folder, len(work.sent), sum(work.sent.values()), kept)
 
 
 def outlook(connection: Connection, parcel: Parcel) -> Deployment:
@@ -178,11 +184,10 @@ def _send(work: _Work, path: str, there: int) -> None:
     data, place = work.wanted[path], f"{work.incoming}/{path}"
     work.lock.beat()
     work.tell(f"sending {path}, {len(data):,} bytes")
-    with work.lock.fenced():
-        if there >= len(data) > 0:
-            work.connection.remove(place)
-            there = 0
-        work.connection.write(place, data, mode=work.parcel.mode(path), sent=lambda at: work.lock.beat(), resume=True)
+    if there >= len(data) > 0:
+        work.connection.remove(place)
+        there = 0
+    work.connection.write(place, data, mode=work.parcel.mode(path), sent=lambda at: work.lock.beat(), resume=True)
     work.sent[path] = work.sent.get(path, 0) + len(data) - there
 
 
@@ -193,7 +198,7 @@ def _put_in_place(work: _Work, needed: set[str]) -> None:
         connection.execute(["chmod", "755", f"{work.folder}/{work.parcel.program}"])
         return
     folders = {"", *(parent for path in needed for parent in _parents(path))}
-    with lock.kept(), lock.fenced():  # a board that loses its power after the rename must not have names without content
+    with lock.kept():  # a board that loses its power after the rename must not have names without content
         connection.sync(sorted(f"{work.incoming}/{path}".rstrip("/") for path in (*needed, *folders)))
     lock.beat()
     home = folder_of(connection, work.parcel.facts.name)

@@ -83,12 +83,12 @@ def roll_back(lock: Lock, name: str) -> tuple[str, ExamResult]:
     """Switch to the version before the present one when it is whole and passes its exam: its name, and that exam. Else NoPrevious, or what
     `prove` raises. The present one is the one before then, so that rolling back twice changes nothing."""
     connection = lock.connection
-    recover(lock, name)
     with lock.fenced():
+        recover(lock, name)
         previous = previous_of(connection, name)
         exam = prove(lock, name, version_folder(connection, name, previous), previous)
-    lock.renew()
-    switch(lock, name, Pointers(previous, pointers(connection, name).current))
+        lock.renew()
+        switch(lock, name, Pointers(previous, pointers(connection, name).current))
     return previous, exam
 
 
@@ -180,8 +180,7 @@ def _put(lock: Lock, name: str, texts: Mapping[str, str | None]) -> None:
     changed = {pointer: text for pointer, text in texts.items() if _text(connection, name, pointer) != (text or "")}
     asides = {pointer: f"{lock.folder}/{name}.{pointer}.{secrets.token_hex(4)}" for pointer, text in changed.items() if text}
     for pointer, aside in asides.items():
-        with lock.fenced():
-            connection.write(aside, f"{changed[pointer]}\n".encode())
+        connection.write(aside, f"{changed[pointer]}\n".encode())
     if asides:
         connection.sync(list(asides.values()))
     for pointer, aside in asides.items():
