@@ -46,16 +46,16 @@ class QuantizationReport:
 
 
 class Noise:
-    """Energy of a stream of numbers and of its error."""
+    """Energy of a stream of numbers and of its error; what is not finite on either side has none."""
 
     def __init__(self) -> None:
         self.signal = self.error = 0.0
 
     def add(self, exact: np.ndarray, stored: np.ndarray) -> None:
-        wide = exact.astype(np.float64)
-        self.signal += float(np.square(wide).sum())
-        with np.errstate(invalid="ignore"):  # infinities of one sign
-            self.error += float(np.square(wide - stored).sum())
+        wide, found = exact.astype(np.float64), stored.astype(np.float64)
+        finite = np.isfinite(wide) & np.isfinite(found)
+        self.signal += float(np.square(wide[finite]).sum())
+        self.error += float(np.square(wide[finite] - found[finite]).sum())
 
     @property
     def sqnr(self) -> float:

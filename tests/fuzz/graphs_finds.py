@@ -62,6 +62,10 @@ FINDS = (
         """(uint8[2,16] x) => (y) <float s = {0.1}, uint8 z = {3}, int8[16,1] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16},
         float t = {0.02}, int8 u = {0}, float r = {0.5}, uint8 q = {9}> { y = QLinearMatMul(x, s, z, w, t, u, r, q) }""",
     ),
+    Find(
+        "an output that is infinite beside a quantized one",
+        "(float[1,2] x) => (y, z) <float[2,3] a = {1,2,3,4,5,6}, float c = {0}> { y = MatMul(x, a) d = Abs(y) e = Mul(d, c) z = Log(e) }",
+    ),
     Find("a negation compared", "(float[2] x, bool[2] z) => (y) { n = IsNaN(x) y = Xor(n, z) }"),
     Find("an input without elements", "(float[0,3] x) => (y) { y = Relu(x) }", "input x: an axis of extent 0"),
     Find("Trilu of a matrix without elements", "(float[2,0] x) => (y) { y = Trilu(x) }", "input x: an axis of extent 0"),

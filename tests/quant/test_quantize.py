@@ -13,6 +13,7 @@ from edgec.errors import UsageError
 from edgec.ir.verify import verify
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
 from edgec.quant.options import OBSERVERS
+from edgec.quant.report import Noise
 from tests.quant.small import Small, content, net, samples, sqnr
 
 FLOORS = {"mobilenet": 25.0, "squeezenet": 30.0, "yolox": 25.0, "unet": 30.0, "resnet": 28.0}
@@ -136,3 +137,9 @@ def test_tiny_and_dead_values_have_normal_scales() -> None:
     for kept in result.calibration["parameters"].values():
         assert kept["scale"] >= np.finfo(np.float32).tiny
     assert sqnr(graph, result.graph) > 30
+
+
+def test_numbers_that_are_not_finite_make_no_noise() -> None:
+    noise = Noise()
+    noise.add(np.array([1.0, np.inf, 2.0], np.float32), np.array([np.inf, np.inf, 2.2], np.float32))
+    assert 19 < noise.sqnr < 21
