@@ -126,7 +126,7 @@ def is_near(expected: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> bool
     for one, other in zip(expected, found, strict=True):
         if one.dtype.kind not in "fiu" or not one.size:
             continue
-        one, other = one.astype(np.float64), np.asarray(other).astype(np.float64)
+        one, other = np.atleast_1d(one.astype(np.float64)), np.atleast_1d(other.astype(np.float64))
         finite = np.isfinite(one) & np.isfinite(other)
         step = np.ptp(one[finite]) / 255 if finite.any() else 0.0
         off = np.abs(one[finite] - other[finite]) > STEPS * step + 1e-4 * np.abs(one[finite]) + 1e-6
