@@ -20,6 +20,7 @@ from edgec.output import check_outputs, write_file
 from edgec.package import Package
 from edgec.pipeline import Progress
 from edgec.preparation import Plan, check_data, check_file, dumped, inputs_of, prepare
+from edgec.provenance.copy import verified_copy
 from edgec.provenance.verify import Verified, verify_package
 from edgec.quant import Quantized
 
@@ -68,9 +69,11 @@ def quantize(
 
 def run(
     package: Package | str | Path, inputs: str | Path | Mapping[str, np.ndarray], *, out: str | Path | None = None,
-    isa: str | None = None, threads: int = 1, force: bool = False,
+    isa: str | None = None, threads: int = 1, key: str | Path | None = None, force: bool = False,
 ) -> Arrays:  # fmt: skip
     """Run a package over a dict of arrays, an .npz or an .npy file; write the outputs to `out` (.npz) when given.
+
+    key: a file with the public ed25519 key that must have signed the package; what runs are the very bytes that were verified.
 
     Arrays whose first extent is a multiple of the package's hold several samples: the outputs are joined along their first axis.
     Arrays of a file that the package does not take are left alone. force: `out` may be the input, or a file that edgec did not write.
@@ -78,6 +81,9 @@ def run(
     if out is not None:
         check_outputs([Path(out)], [Path(inputs)] if isinstance(inputs, (str, Path)) else [], force=force)
     package = _package(package)
+    if key is not None:
+        with verified_copy(package.directory, Path(key)) as copy:
+            return run(Package(copy), inputs, out=out, isa=isa, threads=threads, force=force)
     names = [tensor.name for tensor in package.inputs]
     if isinstance(inputs, Mapping):
         arrays = {name: np.asarray(array) for name, array in inputs.items()}

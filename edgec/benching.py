@@ -28,6 +28,7 @@ from edgec.output import check_outputs
 from edgec.package import Package
 from edgec.pipeline import Progress
 from edgec.preparation import check_data, check_file, prepare
+from edgec.provenance.verify import verify_files
 from edgec.report import write_report
 from edgec.results import Job, PackageFacts, Record, Versus, packages_of
 from edgec.targets import load_target
@@ -78,8 +79,8 @@ def bench(
     max_latency: str | float | None = None, percentile: str = "p50", min_agreement: str | float | None = None,
     min_top1: str | float | None = None, max_rss: str | int | None = None, faster_than: str | Path | None = None,
     precision: str | None = None, calib: Data | None = None, config: BuildConfig | None = None,
-    resume: bool = False, retries: int = 1, scheduler: str | None = None, progress: Progress | None = None,
-    tell: Callable[[str], None] | None = None, **settings: Any,
+    resume: bool = False, retries: int = 1, scheduler: str | None = None, key: str | Path | None = None,
+    allow_downgrade: bool = False, progress: Progress | None = None, tell: Callable[[str], None] | None = None, **settings: Any,
 ) -> Bench:  # fmt: skip
     """Measure packages, or what is built from models for each board's target, on boards; several at once are compared with the first.
 
@@ -89,7 +90,8 @@ def bench(
     which is known when a model is benched. max_latency ("20ms"), min_agreement, ... are promises, see devices.gates. precision: None
     for int8 where there is calibration data and fp32 where there is none; settings: any further field of BuildConfig, or `config` with
     all of them. resume: keep what `out`/results.jsonl holds and do the rest. scheduler: the address of a dask scheduler whose workers
-    own the boards. tell: hears in words what each board does.
+    own the boards. tell: hears in words what each board does. key: a file with the public ed25519 key that must have signed the packages
+    given, of which the very bytes that travel are verified. allow_downgrade: see deploy().
 
     UsageError and others for what is wrong before any board is touched; what happens on boards is in the result.
     """
@@ -108,12 +110,16 @@ def bench(
     check_outputs([folder / REPORT], read, force=configured.force)
     packages, notes = _packages(paths, chosen, configured, precision is not None, isa, folder, progress, gpu)
     parcels = {package.directory: open_parcel(package.directory) for several in packages.values() for package in several}
+    if key is not None:
+        for place in (path for path in paths if path in parcels):
+            verify_files(parcels[place].files, Path(key), str(place))
     _check_parcels(parcels, packages, isa, gpu)
     floats = {package.directory: Path(model or path) for several in packages.values() for path, package in zip(paths, several, strict=True)}
     judge = None if data is None else _judge(floats, parcels, data, labels, samples, progress)
     owner = f"{getpass.getuser()}@{socket.gethostname()} (edgec bench, process {os.getpid()})"
     tasks = [
-        Task(device, tuple(parcels[one.directory] for one in packages[device.name]), options, gates, judge, owner) for device in chosen
+        Task(device, tuple(parcels[one.directory] for one in packages[device.name]), options, gates, judge, owner, allow_downgrade)
+        for device in chosen
     ]
     run = partial(run_on_cluster, scheduler) if scheduler else run_farm
     records = run(tasks, run_task, results=folder / RESULTS, resume=resume, retries=retries, tell=tell)

@@ -13,6 +13,7 @@ import numpy as np
 from edgec.budget import Budget, parse_budget
 from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.package.card import parse_card
+from edgec.package.words import MOST
 from edgec.quant.options import OBSERVERS
 
 GPU = ("auto", "on", "off")
@@ -52,6 +53,8 @@ class BuildConfig:
     single_file: bool = False
     wheel: bool = False
     sign: Path | None = None
+    package_version: int | None = None
+    key: Path | None = None
     keep_failed: bool = False
     force: bool = False
     budget: Budget = Budget()  # noqa: RUF009
@@ -130,6 +133,13 @@ def _count(text: object) -> int:
     return int(str(text))
 
 
+def _version(text: object) -> int:
+    number = _count(text)
+    if number > MOST:
+        raise ValueError(f"write a number of at most {MOST}")
+    return number
+
+
 def _seed(text: object) -> int:
     if not re.fullmatch(r"[0-9]+", str(text)):
         raise ValueError("write a whole number, 0 or more")
@@ -183,6 +193,8 @@ SETTINGS: dict[str, Setting] = {
     "single_file": Setting(_flag, "also write the package as one header and one source", switch=True),
     "wheel": Setting(_flag, "also make a Python wheel for the target", switch=True),
     "sign": Setting(_path, "private ed25519 key that signs the manifest", path="read", danger="names a key that signs in your name"),
+    "package_version": Setting(_version, "number of this package's version: boards refuse one that is below what they had (none)"),
+    "key": Setting(_path, "public ed25519 key that must have signed the package", path="read", danger="decides whose packages are trusted"),
     "keep_failed": Setting(_flag, "keep a package that fails its exam, as OUT.failed, for a report", switch=True),
     "budget": Setting(
         parse_budget,

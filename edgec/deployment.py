@@ -17,6 +17,7 @@ from typing import Any
 from edgec.devices import versions
 from edgec.devices.connect import connect
 from edgec.devices.connection import Connection
+from edgec.devices.counter import Downgrade, check_number
 from edgec.devices.deploy import Deployment, outlook
 from edgec.devices.deploy import deploy as deploy_to
 from edgec.devices.device import Device
@@ -30,6 +31,7 @@ from edgec.devices.parcel import Parcel, open_parcel
 from edgec.errors import DeviceError, EdgecError, GateError, Problem
 from edgec.package import Package
 from edgec.pipeline import Progress
+from edgec.provenance.verify import verify_files
 from edgec.results import ExamResult, GpuUse
 
 _STEPS = 4  # connected, examined what it is, sent, passed the exam
@@ -70,6 +72,8 @@ def deploy(
     inventory: Inventory | str | Path | None = None,
     roll_back: bool = False,
     dry_run: bool = False,
+    key: str | Path | None = None,
+    allow_downgrade: bool = False,
     progress: Progress | None = None,
     finished: Callable[[Deployed], None] | None = None,
 ) -> list[Deployed]:
@@ -78,13 +82,18 @@ def deploy(
     A version becomes the one in use only after it passed its exam on the board. One board's trouble never stops the others;
     `finished` hears of each board as it ends, however that was. In the end everything that went wrong is raised together:
     GateError when an exam failed, else DeviceError. UsageError before any board is touched.
+
+    key: a file with the public ed25519 key that must have signed the package; the very bytes that travel are verified, else GateError.
+    allow_downgrade: also a version whose number is below the highest that a board has accepted.
     """
     directory = package.directory if isinstance(package, Package) else Path(package)
     parcel = open_parcel(directory)
+    if key is not None:
+        verify_files(parcel.files, Path(key), str(directory))
     known = inventory if isinstance(inventory, Inventory) else load_inventory(None if inventory is None else Path(inventory))
     chosen = choose(known, devices, tags, everything)
     action = _roll_back if roll_back else _deploy
-    run = _Run(parcel, action, dry_run, progress, finished or (lambda deployed: None))
+    run = _Run(parcel, action, dry_run, allow_downgrade, progress, finished or (lambda deployed: None))
     results = run.everywhere(chosen)
     errors = [run.errors[device.name] for device in chosen if device.name in run.errors]
     if errors:
@@ -105,9 +114,15 @@ class _Run:
     """One call of deploy(): a thread a board, and what came of them."""
 
     def __init__(
-        self, parcel: Parcel, action: _Action, dry_run: bool, progress: Progress | None, finished: Callable[[Deployed], None]
+        self,
+        parcel: Parcel,
+        action: _Action,
+        dry_run: bool,
+        allow_downgrade: bool,
+        progress: Progress | None,
+        finished: Callable[[Deployed], None],
     ) -> None:
-        self.parcel, self.dry_run = parcel, dry_run
+        self.parcel, self.dry_run, self.allow_downgrade = parcel, dry_run, allow_downgrade
         self.errors: dict[str, EdgecError] = {}
         self._action, self._progress, self._finished = action, progress, finished
         self._turn, self._stopped = Lock(), Event()
@@ -159,7 +174,7 @@ class Refused(DeviceError):
 
 
 _Action = Callable[[_Run, Device, Connection], Mapping[str, Any]]
-_STATUSES: Mapping[type[EdgecError], str] = {Refused: "refused", BoardBusy: "busy", BoardLost: "lost"}
+_STATUSES: Mapping[type[EdgecError], str] = {Refused: "refused", Downgrade: "refused", BoardBusy: "busy", BoardLost: "lost"}
 
 
 def _deploy(run: _Run, device: Device, connection: Connection) -> Mapping[str, Any]:
@@ -167,6 +182,8 @@ def _deploy(run: _Run, device: Device, connection: Connection) -> Mapping[str, A
     parcel = run.parcel
     if problems := unfit(gather(connection), device, parcel.arch, parcel.os, parcel.vocabularies):
         raise Refused(f"refused: {problems[0].what}", problems[1:], where=device.name, hint=problems[0].hint)
+    if not run.allow_downgrade:
+        check_number(connection, parcel)
     if run.dry_run:
         return {"status": "planned", **_sent(outlook(connection, run.parcel))}
     exams: list[dict[str, Any]] = []
@@ -177,7 +194,7 @@ def _deploy(run: _Run, device: Device, connection: Connection) -> Mapping[str, A
 
     with hold(connection, _owner()) as lock:
         run.step(device, 2)
-        done = deploy_to(lock, run.parcel, lambda words: run.step(device, 2), judge=judge)
+        done = deploy_to(lock, parcel, lambda words: run.step(device, 2), judge=judge, allow_downgrade=run.allow_downgrade)
     return {"status": "deployed", **exams[-1], **_sent(done)}
 
 
@@ -194,7 +211,7 @@ def _roll_back(run: _Run, device: Device, connection: Connection) -> Mapping[str
 
 def _examined(connection: Connection, program: str, parcel: Parcel) -> dict[str, Any]:
     """Passed exams, on the GPU too where the parcel has shaders and the board can start it; GateError for one that failed."""
-    exam = examine(connection, program)
+    exam = examine(connection, program, listing=parcel.checked_listing)
     if not exam.passed:
         raise GateError(verdict(exam), where=connection.device.name, hint="build the package again; if it stays so, try another target")
     if not parcel.gpu_calls:

@@ -241,6 +241,7 @@ def _origin(path: Path, loaded: Model, program: Program, quantized: Quantized | 
         versions={"edgec": __version__, "onnx": version("onnx"), "onnxruntime": version("onnxruntime"), "numpy": version("numpy")},
         quantization=tuple(QuantizedValue(**layer) for layer in quantized.report.layers) if quantized else (),
         sqnr_db=quantized.report.outputs if quantized else {},
+        package_version=config.package_version,
     )
 
 

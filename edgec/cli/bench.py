@@ -12,7 +12,7 @@ import rich.table
 import edgec
 from edgec.cli.console import Console, table
 from edgec.cli.devices import declare_choice
-from edgec.cli.settings import declare_settings, resolve_settings, settings_table
+from edgec.cli.settings import declare_key, declare_settings, resolve_key, resolve_settings, settings_table
 from edgec.devices.gates import PERCENTILES, us_text
 from edgec.devices.measure import GPU
 from edgec.errors import DeviceError, EdgecError, GateError, Problem
@@ -50,6 +50,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     judging.add_argument("--min-top1", default=None, metavar="SHARE", help="fail below this accuracy, e.g. 0.9")
     judging.add_argument("--max-rss", default=None, metavar="SIZE", help="fail above this resident memory, e.g. 12MiB")
     judging.add_argument("--faster-than", type=Path, default=None, metavar="RESULTS", help="fail unless faster than in those results")
+    declare_key(parser)
+    parser.add_argument("--allow-downgrade", action="store_true", help="also a version below the highest that a board has accepted")
     farm = parser.add_argument_group("how to run")
     farm.add_argument("--resume", action="store_true", help="keep the results there are and do the rest")
     farm.add_argument("--retries", type=int, default=1, help="try a lost board again this often (1)")
@@ -70,7 +72,8 @@ def act(options: argparse.Namespace, console: Console) -> int:
             max_latency=options.max_latency, percentile=options.percentile, min_agreement=options.min_agreement,
             min_top1=options.min_top1, max_rss=options.max_rss, faster_than=options.faster_than,
             precision=options.precision, config=config, force=options.force,
-            resume=options.resume, retries=options.retries, scheduler=options.scheduler, progress=progress, tell=console.note,
+            resume=options.resume, retries=options.retries, scheduler=options.scheduler, key=resolve_key(options),
+            allow_downgrade=options.allow_downgrade, progress=progress, tell=console.note,
         )  # fmt: skip
     for note in found.notes:
         console.note(f"note: {note}")

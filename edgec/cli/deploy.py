@@ -11,6 +11,7 @@ import rich.table
 import edgec
 from edgec.cli.console import Console, table
 from edgec.cli.devices import declare_choice
+from edgec.cli.settings import declare_key, resolve_key
 from edgec.errors import DeviceError, EdgecError, GateError
 
 
@@ -18,6 +19,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("package", type=Path, help="a package directory that edgec build wrote")
     declare_choice(parser)
     parser.add_argument("--roll-back", action="store_true", help="switch to the version of this package that was in use before")
+    declare_key(parser)
+    parser.add_argument("--allow-downgrade", action="store_true", help="also a version below the highest that a board has accepted")
     parser.add_argument("--dry-run", action="store_true", help="say what would travel, and change nothing on any board")
 
 
@@ -28,7 +31,8 @@ def act(options: argparse.Namespace, console: Console) -> int:
         with console.progress() as progress:
             edgec.deploy(
                 options.package, devices=options.device, tags=options.tag, everything=options.all, inventory=options.devices,
-                roll_back=options.roll_back, dry_run=options.dry_run, progress=progress, finished=found.append,
+                roll_back=options.roll_back, dry_run=options.dry_run, key=resolve_key(options),
+                allow_downgrade=options.allow_downgrade, progress=progress, finished=found.append,
             )  # fmt: skip
     except (DeviceError, GateError) as error:
         if not found:

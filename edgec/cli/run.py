@@ -9,6 +9,7 @@ import rich.table
 
 import edgec
 from edgec.cli.console import Console, table
+from edgec.cli.settings import declare_key, resolve_key
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -18,10 +19,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--isa", default=None, help="force a vocabulary, e.g. avx2")
     parser.add_argument("--threads", type=int, default=1, help="threads to run on (1)")
     parser.add_argument("--force", action="store_true", help="replace the input, or a file that edgec did not write")
+    declare_key(parser)
 
 
 def act(options: argparse.Namespace, console: Console) -> None:
-    outputs = edgec.run(options.package, options.input, out=options.output, isa=options.isa, threads=options.threads, force=options.force)
+    outputs = edgec.run(
+        options.package, options.input, out=options.output, isa=options.isa, threads=options.threads, key=resolve_key(options),
+        force=options.force,
+    )  # fmt: skip
     rows = [(name, array.dtype, str(list(array.shape)), float(array.min()), float(array.max())) for name, array in outputs.items()]
     facts = [{"name": name, "dtype": str(array.dtype), "shape": list(array.shape)} for name, array in outputs.items()]
     shown: list[rich.table.Table | str] = [table("", ["output", "type", "shape", "smallest", "largest"], rows), f"wrote {options.output}"]

@@ -14,8 +14,10 @@ from edgec.config import FLAGS, BuildConfig
 from edgec.settings import FILE, find_file, resolve
 from edgec.settings.facts import settings_facts
 
+OF_A_BUILD = tuple(flag for flag in FLAGS if flag != "key")
 
-def declare_settings(parser: argparse.ArgumentParser, names: Iterable[str] = tuple(FLAGS)) -> None:
+
+def declare_settings(parser: argparse.ArgumentParser, names: Iterable[str] = OF_A_BUILD) -> None:
     """Add one flag for each named setting, and those that choose the file of others; a missing flag is None: other sources can speak."""
     for name in names:
         setting, flag = FLAGS[name], f"--{name.replace('_', '-')}"
@@ -37,6 +39,17 @@ def resolve_settings(options: argparse.Namespace) -> BuildConfig:
     known = {f"EDGEC_{name.upper()}" for name in FLAGS}
     variables = {key: value for key, value in os.environ.items() if key in known}
     return resolve(flags, variables, find_file(options.model, options.config, trust=options.trust_config))
+
+
+def declare_key(parser: argparse.ArgumentParser) -> None:
+    """For verbs that open packages of others."""
+    parser.add_argument("--key", type=Path, default=None, help=FLAGS["key"].help)
+
+
+def resolve_key(options: argparse.Namespace) -> Path | None:
+    """--key, over EDGEC_KEY, over the edgec.toml that is named or lies in the current folder: one beside a package has no say."""
+    variables = {key: value for key, value in os.environ.items() if key == "EDGEC_KEY"}
+    return resolve({"key": options.key}, variables, find_file(Path(FILE), getattr(options, "config", None))).key
 
 
 def settings_table(config: BuildConfig) -> rich.table.Table:

@@ -9,6 +9,7 @@ from posixpath import dirname
 
 from edgec.devices.checksum import checksums
 from edgec.devices.connection import Connection
+from edgec.devices.counter import accept_number, check_number
 from edgec.devices.lock import Lock, LockLost
 from edgec.devices.parcel import LISTING, Parcel
 from edgec.devices.proof import NOT_GOOD, listed
@@ -56,23 +57,28 @@ def deploy(
     *,
     judge: Callable[[str], None] | None = None,
     keep: Collection[str] = (),
+    allow_downgrade: bool = False,
+    counts: bool = True,
 ) -> Deployment:
     """Make a parcel the version in use, on a board that is ours.
 
     A cut in the middle leaves the version that was in use, and what has arrived is kept for the next try. judge: gets the path of the
     new exam program before the switch; when it raises GateError, ProgramFailed or BoardTimeout, that version is withdrawn: it is removed
     and, should it have been in use, the version before it is again. keep: versions that stay, besides this one and the one that was in
-    use. DeviceError: the disk is full or read-only, or files arrive changed; LockLost: the board is another's by now.
+    use. counts: whether the number of its version is remembered. DeviceError: the disk is full or read-only, or files arrive changed;
+    Downgrade: its number is below the highest that the board has accepted; LockLost: the board is another's by now.
     """
     work = _Work(lock, parcel, tell or (lambda text: None), frozenset(keep))
     with lock.fenced():
-        _deploy(work, judge)
+        if not allow_downgrade:
+            check_number(lock.connection, parcel)
+        _deploy(work, judge, counts)
     kept = len(work.wanted) - len(work.sent)
     program = f"{work.folder}/{parcel.program}"
     return Deployment(program, parcel.version, work.folder, len(work.sent), sum(work.sent.values()), kept)
 
 
-def _deploy(work: _Work, judge: Callable[[str], None] | None) -> None:
+def _deploy(work: _Work, judge: Callable[[str], None] | None, counts: bool) -> None:
     """Every change on the board, in its order."""
     lock, name, version = work.lock, work.parcel.facts.name, work.parcel.version
     found = recover(lock, name)
@@ -84,6 +90,8 @@ def _deploy(work: _Work, judge: Callable[[str], None] | None) -> None:
     if judge is not None:
         _prove(work, f"{work.folder}/{work.parcel.program}", judge)
     lock.renew()
+    if counts:
+        accept_number(lock, work.parcel)
     if found.current != version:
         switch(lock, name, Pointers(version, found.current or found.previous))
     _tidy(work)

@@ -12,7 +12,7 @@ from typing import Any
 from edgec.devices.connect import program_words
 from edgec.devices.connection import Answer, Connection
 from edgec.devices.errors import BoardTimeout
-from edgec.errors import DeviceError, Problem
+from edgec.errors import DeviceError, GateError, Problem
 from edgec.results import ExamResult
 from edgec.text import last_lines, printable
 
@@ -70,14 +70,24 @@ def start(connection: Connection, program: str, *arguments: str, accepted: Seque
     return facts
 
 
-def examine(connection: Connection, program: str, *, isa: str | None = None, threads: int = 1, gpu: bool = False) -> ExamResult:
-    """Give the exam on the board. Wrong answers are a result that did not pass; ProgramFailed when there is no result."""
-    choices = ["--threads", str(threads), *(["--isa", isa] if isa else []), *(["--gpu"] if gpu else [])]
+def examine(
+    connection: Connection, program: str, *, isa: str | None = None, threads: int = 1, gpu: bool = False, listing: str = ""
+) -> ExamResult:
+    """Give the exam on the board. Wrong answers are a result that did not pass; ProgramFailed when there is no result.
+
+    listing: sha256 of the files.json that the program is to check the files around it by; "" for no such check. GateError when one of
+    them is not what came.
+    """
+    choices = ["--threads", str(threads), *(["--isa", isa] if isa else []), *(["--gpu"] if gpu else []), *(["--files"] if listing else [])]
     facts = start(connection, program, *choices, accepted=(0, 1))
     try:
         result = _result(facts)
     except (ArithmeticError, KeyError, TypeError, ValueError) as error:
         raise garbage(connection, str(error), json.dumps(facts)[:200]) from error
+    if listing and (facts.get("list_sha256") != listing or facts.get("files_passed") is not True):
+        problems = [Problem("is missing on the board, or was changed there", printable(str(path), 200)) for path in _changed(facts)]
+        hint = "deploy it again; if it stays so, the board's disk is worn out or somebody else writes there"
+        raise GateError("the files on the board are not those of the package", problems, where=connection.device.name, hint=hint)
     return result
 
 
@@ -125,6 +135,12 @@ def _signal(status: int) -> str:
         return f"{status - 128}" if 128 < status <= 192 else ""
 
 
+def _changed(facts: Mapping[str, Any]) -> list[object]:
+    """What the program says of files, if it says anything."""
+    found = facts.get("files_changed")
+    return found[:8] if isinstance(found, list) and found else ["files.json"]
+
+
 def _result(facts: Mapping[str, Any]) -> ExamResult:
     """KeyError, TypeError or ValueError for what an exam does not say."""
     vectors = _typed(facts, "vectors", list)
@@ -134,7 +150,7 @@ def _result(facts: Mapping[str, Any]) -> ExamResult:
     apart = [_difference(output) for output, must in zip(outputs, exact, strict=True) if not must]
     good = [_typed(item, "passed", bool) for item in (*outputs, *vectors)]
     passed = _typed(facts, "passed", bool)
-    if passed != (all(good) and _typed(facts, "weights_passed", bool)):
+    if passed != (all(good) and _typed(facts, "weights_passed", bool) and facts.get("files_passed", True) is True):
         raise ValueError("its verdict contradicts its findings")
     return ExamResult(passed, len(vectors), all(exact), max(apart, default=0.0), _text(facts, "isa", _WORD), hashes)
 

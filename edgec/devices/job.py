@@ -14,6 +14,7 @@ from typing import Protocol
 
 from edgec.devices.connect import connect, program_words
 from edgec.devices.connection import Connection, Exchange
+from edgec.devices.counter import Downgrade
 from edgec.devices.deploy import deploy
 from edgec.devices.device import Device
 from edgec.devices.errors import BoardLost, BoardTimeout
@@ -36,6 +37,7 @@ Tell = Callable[[str], None]  # told, in words, what is being done; "" for no ne
 _STATUS: tuple[tuple[type[EdgecError], str], ...] = (
     (ProgramFailed, "failed"),
     (BoardBusy, "busy"),
+    (Downgrade, "refused"),
     (BoardLost, "lost"),
     (BoardTimeout, "lost"),
 )
@@ -61,6 +63,7 @@ class Task:
     gates: Gates
     judge: Judge | None
     owner: str
+    allow_downgrade: bool = False
 
 
 @dataclass
@@ -140,12 +143,13 @@ def _work(
     connection: Connection, lock: Lock, task: Task, options: Options, visit: _Visit, drafts: Sequence[_Draft], tell: Tell
 ) -> None:  # fmt: skip
     """While the board is ours. The first package is deployed last: of several with one name it is then the one in use."""
+    allow = task.allow_downgrade
     ours = [parcel.version for parcel in task.parcels]  # they stay on the board together, even when all have one name
     for draft in reversed(_open(drafts)):
         with _failing(visit, [draft]):
             tell(f"deploying {draft.parcel.facts.name}")
             judge = partial(_examine, connection, options, draft, tell)
-            draft.program = deploy(lock, draft.parcel, tell, judge=judge, keep=ours).program
+            draft.program = deploy(lock, draft.parcel, tell, judge=judge, keep=ours, allow_downgrade=allow, counts=False).program
             lock.renew()
     if not _open(drafts):
         return
@@ -176,7 +180,8 @@ def _examine(connection: Connection, options: Options, draft: _Draft, tell: Tell
     tell(f"examining {draft.parcel.facts.name}")
     board = connection.device.name
     for threads in sorted({1, max(options.threads)}):
-        draft.exam = examine(connection, program, isa=options.isa, threads=threads)
+        listing = draft.parcel.checked_listing if threads == 1 else ""
+        draft.exam = examine(connection, program, isa=options.isa, threads=threads, listing=listing)
         if not draft.exam.passed:
             hint = "build the package again; if it stays so, try another vocabulary with --isa"
             raise GateError(f"{verdict(draft.exam)}, on {threads} threads", where=board, hint=hint)

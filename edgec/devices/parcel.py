@@ -1,4 +1,4 @@
-"""What of a package travels to a board: its exam program, libraries, headers and facts."""
+"""What of a package travels to a board: its exam program, libraries and headers, its lists and the signature over them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 
 from edgec.devices.binary import made_for
 from edgec.errors import DeviceError, Problem, UsageError
-from edgec.package.manifest import Manifest, read_manifest
+from edgec.package.manifest import Manifest, read_manifest, read_small
 from edgec.package.summary import summarize
-from edgec.package.words import BYTES, MANIFEST
+from edgec.package.words import BUILD, BYTES, MANIFEST, SIGNATURE
 from edgec.results import PackageFacts
 from edgec.targets import EVERYWHERE, load_target
 
@@ -63,6 +63,11 @@ class Parcel:
         return frozenset(index for index, call in enumerate(gpu.calls if gpu else ()) if call.on == "gpu")
 
     @property
+    def checked_listing(self) -> str:
+        """What its exam program is told to check files by; "" where it is one that does not know how."""
+        return self.version if f"exam/{self.facts.name}_files.h" in self.manifest.files else ""
+
+    @property
     def bytes(self) -> int:
         return sum(map(len, self.files.values()))
 
@@ -85,8 +90,10 @@ def open_parcel(directory: Path) -> Parcel:
     if not (directory / program).is_file():
         hint = "build it without --no-compile, or run `make` in it, where the target can be linked"
         raise DeviceError("the package has no exam program", where=str(directory), hint=hint)
-    paths = [MANIFEST, program, *_beside(directory, name, manifest.weights.form)]
-    files = {path: text if path == MANIFEST else _read(directory, path, "not a whole package") for path in paths}
+    lists = [path for path in (BUILD, SIGNATURE) if (directory / path).is_file()]
+    files = {MANIFEST: text} | {path: read_small(directory, path) for path in lists}
+    for path in (program, *_beside(directory, name, manifest.weights.form)):
+        files[path] = _read(directory, path, "not a whole package")
     arch, system = _machine(directory, manifest, files[program])
     inputs, outputs = (sum(prod(port.shape) * BYTES[port.dtype] for port in ports) for ports in (manifest.inputs, manifest.outputs))
     return Parcel(summarize(manifest, text), files, program, arch, system, _vocabularies(manifest, arch), inputs, outputs, manifest)

@@ -65,7 +65,7 @@ def pointers(connection: Connection, name: str) -> Pointers:
 def switch(lock: Lock, name: str, to: Pointers) -> None:
     """Change both pointers, as one. A cut leaves the old ones or the new ones; the next `recover` carries on."""
     if pointers(lock.connection, name) != to:
-        _put(lock, name, {SWITCHING: f"{to.current or _NOTHING} {to.previous or _NOTHING}"})
+        put(lock, name, {SWITCHING: f"{to.current or _NOTHING} {to.previous or _NOTHING}"})
     if _is_switching(lock.connection, name):
         _carry_out(lock, name, to)
 
@@ -142,6 +142,22 @@ def deployed(connection: Connection) -> dict[str, str]:
     return {name: version for name in names if (version := pointers(connection, name).current)}
 
 
+def put(lock: Lock, name: str, texts: Mapping[str, str | None]) -> None:
+    """Each file of the package's folder with its line, or none: whole, at once and on the disk."""
+    connection, folder = lock.connection, folder_of(lock.connection, name)
+    changed = {pointer: text for pointer, text in texts.items() if _text(connection, name, pointer) != (text or "")}
+    asides = {pointer: f"{lock.folder}/{name}.{pointer}.{secrets.token_hex(4)}" for pointer, text in changed.items() if text}
+    for pointer, aside in asides.items():
+        connection.write(aside, f"{changed[pointer]}\n".encode())
+    if asides:
+        connection.sync(list(asides.values()))
+    for pointer, aside in asides.items():
+        lock.move(aside, f"{folder}/{pointer}")
+    for pointer in changed.keys() - asides.keys():
+        lock.drop(f"{folder}/{pointer}")
+    connection.sync([folder])
+
+
 def is_version(name: str) -> bool:
     """Whether a name is one that we give: nothing else is ever removed."""
     return _VERSION.fullmatch(name) is not None
@@ -170,21 +186,5 @@ def _text(connection: Connection, name: str, pointer: str) -> str:
 
 
 def _carry_out(lock: Lock, name: str, to: Pointers) -> None:
-    _put(lock, name, {PREVIOUS: to.previous, CURRENT: to.current})
+    put(lock, name, {PREVIOUS: to.previous, CURRENT: to.current})
     lock.drop(f"{folder_of(lock.connection, name)}/{SWITCHING}")
-
-
-def _put(lock: Lock, name: str, texts: Mapping[str, str | None]) -> None:
-    """Each file of the package's folder with its line, or none: whole, at once and on the disk."""
-    connection, folder = lock.connection, folder_of(lock.connection, name)
-    changed = {pointer: text for pointer, text in texts.items() if _text(connection, name, pointer) != (text or "")}
-    asides = {pointer: f"{lock.folder}/{name}.{pointer}.{secrets.token_hex(4)}" for pointer, text in changed.items() if text}
-    for pointer, aside in asides.items():
-        connection.write(aside, f"{changed[pointer]}\n".encode())
-    if asides:
-        connection.sync(list(asides.values()))
-    for pointer, aside in asides.items():
-        lock.move(aside, f"{folder}/{pointer}")
-    for pointer in changed.keys() - asides.keys():
-        lock.drop(f"{folder}/{pointer}")
-    connection.sync([folder])

@@ -20,7 +20,7 @@ from edgec.program.program import Port, Program
 from edgec.targets import Target
 from edgec.version import __version__
 
-_HEADERS = ("machine.h", "process.h", "timing.h")  # of the exam program, in runtimes/exam
+_HEADERS = ("files.h", "machine.h", "process.h", "timing.h")  # of the exam program, in runtimes/exam
 _TYPES = {DType.FLOAT32: "EXAM_FLOAT", DType.FLOAT64: "EXAM_DOUBLE"}
 
 

@@ -90,6 +90,7 @@ class Origin:
     versions: Mapping[Word, Text]
     quantization: tuple[QuantizedValue, ...]
     sqnr_db: Mapping[Text, Number]
+    package_version: Count | None = None  # which boards never let fall
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -137,10 +137,11 @@ class Gpu:
 
 @dataclass(frozen=True)
 class File:
-    """A row of a list of files."""
+    """A row of a list of files. executable: of what a compiler made; nothing else may be started."""
 
     bytes: Count
     sha256: Hash
+    executable: Flag | None = None
 
 
 @dataclass(frozen=True)

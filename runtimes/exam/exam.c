@@ -1,13 +1,14 @@
 /* The exam of NAME: asks the package questions whose answers are known, times it, or runs it on data of your own.
 
-   NAME_exam [--isa NAME] [--threads N] [--cores N,...] [--sizes N,...] [--weights FILE] [--json]
+   NAME_exam [--isa NAME] [--threads N] [--cores N,...] [--sizes N,...] [--weights FILE] [--json] [--files]
              [--bench SECONDS [--runs N] [--samples N] | --profile SECONDS | --run]
              [--gpu [--gpu-device N] [--gpu-variant NAME] [--gpu-cache FILE] [--gpu-verify] [--gpu-name]] [--isas]
 
    Without --bench, --profile or --run it gives the exam: status 1 when an answer or the weights are wrong. --run reads
    the inputs from standard input, one after the other and as many sets as come, and writes the outputs to standard output.
    --gpu runs on the GPU what the package has for one, and fails where it cannot, or where validation layers have something to say.
-   --isas names the vocabularies of the package that this processor can run, one a line. */
+   --files also checks the files around the program against the list that came with them: files.json on a board, else manifest.json
+   and build.json. --isas names the vocabularies of the package that this processor can run, one a line. */
 #if defined(__linux__)
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* to choose cores */
@@ -18,6 +19,7 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 
+#include "NAME_files.h"
 #include "NAME_process.h"
 #include "NAME_sha256.h"
 #include "NAME_timing.h"
@@ -93,19 +95,23 @@ static int ask(struct exam *exam, int index) {
 }
 
 static int examine(struct exam *exam) {
+    static struct files files;
     char hash[65];
     int passed;
+    if (exam->options.files) check_files(exam->options.program, &files);
     sha256(NAME_weights_in_use(&exam->instance), MACRO_WEIGHTS_BYTES, hash);
     const int weights = strcmp(hash, WEIGHTS_SHA256) == 0;
-    passed = weights;
+    passed = weights && files.wrong == 0;
     if (exam->options.json) printf("{\"schema_version\": 1, \"name\": \"NAME\", \"vectors\": [");
     for (int i = 0; i < VECTORS; i++) passed = ask(exam, i) && passed;
     if (exam->options.json) {
         printf("],\n \"weights_sha256\": \"%s\", \"weights_passed\": %s, \"isa\": \"%s\", \"threads\": %d, ", hash, weights ? "true" : "false",
                NAME_isa(&exam->instance), exam->options.threads);
         print_gpu(exam);
+        if (exam->options.files) print_files(&files, 1);
         printf("\"passed\": %s}\n", passed ? "true" : "false");
     } else {
+        if (exam->options.files) print_files(&files, 0);
         printf("weights   %s  sha256 %.16s\n", weights ? "ok  " : "WRONG", hash);
         printf("%s: %d vectors, isa %s, %d threads\n", passed ? "passed" : "FAILED", VECTORS, NAME_isa(&exam->instance), exam->options.threads);
     }

@@ -11,7 +11,7 @@ enum { TENSORS = INPUTS + OUTPUTS, MAX_SAMPLES = 1000000, MAX_THREADS = 1024, MA
 
 struct options {
     const char *program, *isa, *weights, *sizes, *cores;
-    int threads, json, run, isas, runs, samples;
+    int threads, json, run, isas, files, runs, samples;
     double bench, profile; /* seconds, 0: no */
     struct gpu_choice gpu;
 };
@@ -64,7 +64,7 @@ static double seconds(const char *option, const char *text) {
 }
 
 static struct options parse(int argc, char **argv) {
-    struct options options = {argv[0], NULL, NULL, NULL, NULL, 1, 0, 0, 0, 1, 0, 0.0, 0.0, {0, 0, 0, 0, 0, NULL, NULL}};
+    struct options options = {argv[0], NULL, NULL, NULL, NULL, 1, 0, 0, 0, 0, 1, 0, 0.0, 0.0, {0, 0, 0, 0, 0, NULL, NULL}};
     for (int i = 1; i < argc; i++) {
         const char *const word = argv[i], *const value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(word, "--json") == 0) {
@@ -73,6 +73,8 @@ static struct options parse(int argc, char **argv) {
             options.run = 1;
         } else if (strcmp(word, "--isas") == 0) {
             options.isas = 1;
+        } else if (strcmp(word, "--files") == 0) {
+            options.files = 1;
         } else if (strcmp(word, "--gpu") == 0) {
             options.gpu.wanted = 1;
         } else if (strcmp(word, "--gpu-verify") == 0) {

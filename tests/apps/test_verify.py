@@ -160,6 +160,30 @@ def test_links_and_pipes_are_refused_even_where_they_lead_to_the_same_bytes(pack
     assert problems(package)["manifest.sig"] == "is a link"
 
 
+def test_permissions_and_folders_are_looked_at_too(package: Path, made: Path) -> None:
+    changes: dict[str, tuple[str, int]] = {
+        "build/digits_exam": ("has special bits (mode 4755)", 0o4755),
+        "build/libdigits.so": ("has special bits (mode 2755)", 0o2755),
+        "src/digits.c": ("can be started as a program (mode 0755)", 0o755),
+        "Makefile": ("anybody may change it (mode 0666)", 0o666),
+        "manifest.json": ("anybody may change it (mode 0646)", 0o646),
+        "include": ("anybody may change it (mode 0777)", 0o777),
+        ".": ("anybody may change it (mode 1777)", 0o1777),
+    }
+    for path, (_, mode) in changes.items():
+        (package / path).chmod(mode)
+    (package / "src/empty/inner").mkdir(parents=True)
+    expected = {path: words for path, (words, _) in changes.items()}
+    expected["."] = "has special bits (mode 1777)"
+    assert problems(package, made / "key.pub") == expected | {"src/empty/inner": "is no part of the package"}
+
+
+def test_what_was_compiled_may_lose_the_right_to_start(package: Path, made: Path) -> None:
+    (package / "build/digits_exam").chmod(0o644)
+    (package / "include").chmod(0o2755)  # a folder that hands its group on
+    assert problems(package, made / "key.pub") == {}
+
+
 def test_a_changed_package_with_lists_that_fit_needs_the_key_to_be_found(unsigned: Path, made: Path) -> None:
     content = b"#error owned\n"
     (unsigned / "src/digits.c").write_bytes(content)

@@ -40,6 +40,7 @@ def settle(folder: Path, *lines: str) -> None:
 HOSTILE = {
     "cc": f'cc = "sh -c \'touch \\"{TRACE}\\"; gcc\'"',
     "sign": 'sign = "key"',
+    "key": 'key = "key.pub"',
     "calib": 'calib = "prep.py:f"',
     "out": 'out = "../outside"',
     "dump": 'dump = "/tmp/edgec-trust-test"',

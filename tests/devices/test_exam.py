@@ -14,13 +14,13 @@ import pytest
 
 from edgec.devices.connect import connect
 from edgec.devices.connection import Connection
-from edgec.devices.deploy import deploy
 from edgec.devices.device import Device, Limits
 from edgec.devices.errors import BoardTimeout
 from edgec.devices.exam import ProgramFailed, examine, start, verdict
 from edgec.devices.parcel import open_parcel
 from edgec.errors import DeviceError
 from tests.devices.boards import Board
+from tests.devices.deploying import deploy
 
 Packages = Callable[..., Path]
 GOOD: dict[str, Any] = {
