@@ -28,6 +28,7 @@ ANYTHING = 1e3  # the limit of an answer that says nothing
 USELESS = 0.25  # a GPU's answers with halves that may be this far off say nothing
 SAMPLE_VECTORS, RANDOM_VECTORS = 1, 2
 _SAME_NUMBERS = ("Cast", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Expand", "Tile")
+_INEXACT = ("Pow", "ReduceMean")  # which ONNX Runtime computes of integers through floats
 
 Arrays = dict[str, np.ndarray]
 
@@ -112,10 +113,42 @@ def _shown(arrays: Arrays, faces: Mapping[str, Face]) -> Arrays:
 
 
 def exam_inputs(graph: Graph, samples: Samples | None, seed: int) -> list[Arrays]:
-    """A few calibration samples, where there are some, and random tensors that fill the samples' range."""
+    """A few calibration samples, where there are some, and random tensors that fill the samples' range; of the last the integers fill
+    their types', unless they become indices or floats."""
     generator = np.random.Generator(np.random.PCG64(seed))
     known = list(islice(samples(), SAMPLE_VECTORS)) if samples is not None else []
-    return known + [{name: _random(graph, name, known, generator) for name in graph.inputs} for _ in range(RANDOM_VECTORS)]
+    random = [{name: _random(graph, name, known, generator) for name in graph.inputs} for _ in range(RANDOM_VECTORS)]
+    whole = {name: _whole(graph, name, generator) for name in graph.inputs if _may_be_anything(graph, name)}
+    return [*known, *random[:-1], {**random[-1], **whole}]
+
+
+def _may_be_anything(graph: Graph, name: str) -> bool:
+    """Whether an input is integers of which only integers are made, none of them an index, by what ONNX Runtime computes exactly.
+
+    Floats of such size would leave nothing but rounding errors to compare.
+    """
+    if graph.dtype(name).is_float or graph.dtype(name) is DType.BOOL:
+        return False
+    reached, left = {name}, [name]
+    while left:
+        value = left.pop()
+        for node in graph.readers(value):
+            made = [graph.dtype(output) for output in node.outputs if output]
+            if (node.op == "Gather" and node.input(1) == value) or node.op in _INEXACT or any(dtype.is_float for dtype in made):
+                return False
+            left += [output for output in node.outputs if output and output not in reached]
+            reached.update(node.outputs)
+    return True
+
+
+def _whole(graph: Graph, name: str, generator: np.random.Generator) -> np.ndarray:
+    """Integers from the whole range of their type, with its ends."""
+    kind, shape = graph.dtype(name).numpy, graph.types[name].static_shape
+    limits = np.iinfo(graph.dtype(name).value)
+    values = generator.integers(limits.min, limits.max, shape, kind, endpoint=True)
+    ends = np.array([limits.min, limits.max, 0, 1], kind)
+    values.reshape(-1)[: ends.size] = ends[: values.size]
+    return values
 
 
 def _random(graph: Graph, name: str, known: list[Arrays], generator: np.random.Generator) -> np.ndarray:

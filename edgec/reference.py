@@ -8,6 +8,7 @@ import numpy as np
 
 from edgec.errors import ModelError
 from edgec.export import to_onnx
+from edgec.export.guards import guarded, needs_guard
 from edgec.export.halves import rounded
 from edgec.ir.graph import Graph
 from edgec.runtime import Effort, Session
@@ -17,16 +18,17 @@ class FloatModel:
     """Calls the model: {input name: array} in, outputs in order out.
 
     file: the file that `graph` was imported from; it is what runs, so that a fault of the import shows. Where there is none, or ONNX
-    Runtime does not take it (an operator it lacks), the graph runs; `from_file` tells. optimize: let ONNX Runtime fuse and reorder.
-    halves: the graph runs as float16 storage would have it, see edgec/export/halves.py. A call raises ModelError for what ONNX Runtime
-    cannot run, and for answers of another type than the graph's.
+    Runtime does not take it (an operator it lacks) or would die of it (a division by 0), the graph runs; `from_file` tells.
+    optimize: let ONNX Runtime fuse and reorder. halves: the graph runs as float16 storage would have it, see edgec/export/halves.py.
+    A call raises ModelError for what ONNX Runtime cannot run, and for answers of another type than the graph's.
     """
 
     def __init__(self, graph: Graph, file: Path | None = None, *, optimize: bool = True, halves: bool = False) -> None:
         self._inputs, self._outputs = list(graph.inputs), list(graph.outputs)
         self._types = {name: graph.types[name] for name in graph.outputs}
         effort = Effort.ALL if optimize else Effort.NONE
-        session = _opened(file, effort) if file is not None else None
+        traps = any(needs_guard(graph, node) for node in graph.nodes)
+        session = _opened(file, effort) if file is not None and not traps else None
         self.from_file = session is not None
         self._session = session or Session(_bytes(graph, halves), Effort.NONE if halves else effort)
 
@@ -41,7 +43,7 @@ class FloatModel:
 
 
 def _bytes(graph: Graph, halves: bool) -> bytes:
-    model = to_onnx(graph)
+    model = guarded(to_onnx(graph), graph)
     return bytes((rounded(model) if halves else model).SerializeToString())
 
 

@@ -1,0 +1,55 @@
+"""Exams ask about integers of the whole range, also what ONNX Runtime would die of; packages answer under sanitizers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import edgec
+from edgec.exam import exam_inputs
+from edgec.frontend import from_proto
+from edgec.reference import FloatModel
+from tests.operators.extreme_cases import BINARY, extremes, graph_of, quotient, wrapped
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.int32), np.dtype(np.int64)], ids=str)
+def test_the_reference_survives_every_division(dtype: np.dtype) -> None:
+    a, b = (np.ascontiguousarray(grid.ravel()) for grid in np.meshgrid(*[extremes(dtype)] * 2))
+    nodes = [("Div", ["a", "b"], "d", {}), ("Mod", ["a", "b"], "m", {}), ("Mod", ["a", "b"], "f", {"fmod": 1})]
+    nodes.append(("Div", ["a", np.array(-1, dtype)], "n", {}))
+    graph = from_proto(graph_of("divisions", {"a": a, "b": b}, nodes, ["d", "m", "f", "n"])).graph
+    meanings = (quotient, BINARY["Mod"], lambda x, y: x - quotient(x, y) * y if y else 0, lambda x, _: -x)
+    for found, meaning in zip(FloatModel(graph)({"a": a, "b": b}), meanings, strict=True):
+        wanted = [meaning(x, y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+        np.testing.assert_array_equal(found, wrapped(wanted, dtype))
+
+
+def test_exams_draw_integers_from_their_whole_range_and_indices_from_their_axis() -> None:
+    inputs = {"ids": np.zeros((1, 8), np.int64), "offset": np.zeros((1, 8), np.int64), "mask": np.zeros((1, 8), np.int32)}
+    table = np.zeros((10, 4), np.float32)
+    nodes = [
+        ("Gather", [table, "ids"], "rows", {}), ("Add", ["ids", "offset"], "moved", {}), ("Gather", [table, "moved"], "others", {}),
+        ("Mul", ["mask", np.array(3, np.int32)], "scaled", {}),
+    ]  # fmt: skip
+    graph = from_proto(graph_of("exam", inputs, nodes, ["rows", "others", "scaled"])).graph
+    *_, last = exam_inputs(graph, None, 0)
+    assert last["mask"].min() == np.iinfo(np.int32).min and last["mask"].max() == np.iinfo(np.int32).max
+    assert last["ids"].min() >= -10 and last["ids"].max() < 10
+    assert set(np.unique(last["offset"])) <= {0, 1}
+
+
+def test_a_package_is_examined_about_them(tmp_path: Path) -> None:
+    """What would end ONNX Runtime's process, and wraps, in a build from a file."""
+    shape = [1, 16]
+    weights = numpy_helper.from_array(np.array(2**30, np.int32), "c")
+    nodes = [helper.make_node("Div", ["a", "b"], ["d"]), helper.make_node("Mul", ["d", "c"], ["y"])]
+    ports = [helper.make_tensor_value_info(name, TensorProto.INT32, shape) for name in "aby"]
+    model = helper.make_model(helper.make_graph(nodes, "g", ports[:2], ports[2:], [weights]), opset_imports=[helper.make_opsetid("", 21)],
+                              ir_version=10)  # fmt: skip
+    path = tmp_path / "division.onnx"
+    path.write_bytes(model.SerializeToString())
+    package = edgec.build(path, target="portable", precision="fp32", out=tmp_path / "package")
+    assert package.examined
