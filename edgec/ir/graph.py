@@ -124,9 +124,9 @@ class Graph:
         self.types[name] = TensorType(DType.of(array), tuple(int(extent) for extent in array.shape))
         return name
 
-    def insert(self, node: Node, types: Sequence[TensorType], *, before: Node | None = None) -> Node:
-        """Insert `node` before another (at the end by default); `types` are those of its outputs."""
-        self.index.add(node, before)
+    def insert(self, node: Node, types: Sequence[TensorType], *, before: Node | None = None, after: Node | None = None) -> Node:
+        """Insert `node` right before or behind another (at the end by default); `types` are those of its outputs."""
+        self.index.add(node, before, after)
         self._moved = True
         self.types.update(zip(node.outputs, types, strict=True))
         return node

@@ -46,15 +46,17 @@ class Index:
     def in_order(self) -> list[Node]:
         return sorted(self.places, key=self.places.__getitem__)
 
-    def add(self, node: Node, before: Node | None) -> None:
-        """Let `node` stand right before another, at the end by default."""
-        if before is None:
+    def add(self, node: Node, before: Node | None = None, after: Node | None = None) -> None:
+        """Let `node` stand right before or behind another, at the end by default."""
+        self._serial += 1
+        if before is not None:
+            *outer, last = self.places[before]
+            self.places[node] = (*outer, last - 1, self._serial)
+        elif after is not None:
+            self.places[node] = (*self.places[after], -self._serial)
+        else:
             self.places[node] = (self._end,)
             self._end += 1
-        else:
-            *outer, last = self.places[before]
-            self._serial += 1
-            self.places[node] = (*outer, last - 1, self._serial)
         self.connect(node)
 
     def drop(self, node: Node) -> None:

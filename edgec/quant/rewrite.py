@@ -40,9 +40,8 @@ def quantize_result(graph: Graph, value: str, parameters: Parameters) -> None:
     producer = graph.producer(value)
     assert producer is not None
     exact = graph.fresh(f"{value}_exact")
-    producer.outputs = [exact if name == value else name for name in producer.outputs]
+    graph.rewire(producer, producer.inputs, [exact if name == value else name for name in producer.outputs])
     graph.types[exact] = graph.types[value]
-    graph.touched()
     pair(graph, exact, value, parameters, after=producer)
 
 
@@ -66,10 +65,8 @@ def quantize_constant(graph: Graph, value: str, parameters: Parameters, selectio
 def redirect(graph: Graph, value: str, rounded: str, selection: Selection) -> None:
     for layer in selection.layers:
         if value in layer.operands:
-            layer.node.inputs = [
-                rounded if name == value and place < data_inputs(layer) else name for place, name in enumerate(layer.node.inputs)
-            ]
-    graph.touched()
+            data = data_inputs(layer)
+            graph.rewire(layer.node, [rounded if name == value and place < data else name for place, name in enumerate(layer.node.inputs)])
 
 
 def data_inputs(layer: Layer) -> int:
@@ -79,14 +76,16 @@ def data_inputs(layer: Layer) -> int:
 
 def pair(graph: Graph, source: str, target: str, parameters: Parameters, *, after: Node | None) -> None:
     """source -> QuantizeLinear -> DequantizeLinear -> target, right behind the node `after` (None: first of all)."""
-    position = 0 if after is None else graph.nodes.index(after) + 1
     stored = graph.fresh(f"{target}_quantized")
     scale, zero = scale_and_zero(graph, target, parameters)
     quantize = Node("QuantizeLinear", [source, scale, zero], [stored], {}, f"{target}_quantize")
     dequantize = Node("DequantizeLinear", [stored, scale, zero], [target], {}, f"{target}_dequantize")
-    graph.types[stored] = TensorType(DType.UINT8, graph.types[source].shape)
-    graph.nodes[position:position] = [quantize, dequantize]
-    graph.touched()
+    kind = TensorType(DType.UINT8, graph.types[source].shape)
+    if after is None:
+        graph.insert(quantize, [kind], before=graph.nodes[0])
+    else:
+        graph.insert(quantize, [kind], after=after)
+    graph.insert(dequantize, [graph.types[target]], after=quantize)
 
 
 def scale_and_zero(graph: Graph, hint: str, parameters: Parameters) -> tuple[str, str]:
@@ -100,8 +99,7 @@ def set_weights(graph: Graph, layer: Layer, weights: Weights) -> None:
     if weights.bias is not None and weights.bias_scales is not None:
         name = node.input(2) or f"{node.outputs[0]}_bias"
         inputs.append(dequantized(graph, node, name, weights.bias, weights.bias_scales, 0))
-    node.inputs = inputs
-    graph.touched()
+    graph.rewire(node, inputs)
 
 
 def dequantized(graph: Graph, reader: Node, hint: str, values: np.ndarray, scales: np.ndarray, axis: int) -> str:
