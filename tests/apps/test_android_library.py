@@ -95,7 +95,7 @@ def test_what_is_missing_is_said(folder: Path, tmp_path: Path, monkeypatch: pyte
 def test_a_compiler_s_refusal_is_told_in_its_words(folder: Path) -> None:
     words = [sys.executable, "-c", "import sys; sys.exit('error: unresolved reference')"]
     with pytest.raises(ToolchainError, match="failed") as caught:
-        compile_classes(folder / "digits", {"name": "digits"}, words)
+        compile_classes(folder / "digits", "digits", words)
     assert any("unresolved reference" in str(problem) for problem in caught.value.problems)
 
 
@@ -106,7 +106,7 @@ def test_the_newest_platform_has_the_highest_number(folder: Path, tmp_path: Path
         (tmp_path / f"platforms/android-{level}/android.jar").write_bytes(b"")
     monkeypatch.setenv("ANDROID_HOME", str(tmp_path))
     code = "import pathlib, sys; words = sys.argv; pathlib.Path(words[words.index('-d') + 1], 'words').write_text(' '.join(words))"
-    archive, notes = compile_classes(folder / "digits", {"name": "digits"}, [sys.executable, "-c", code])
+    archive, notes = compile_classes(folder / "digits", "digits", [sys.executable, "-c", code])
     with zipfile.ZipFile(BytesIO(archive)) as classes:
         said = classes.read("words").decode()
     assert "platforms/android-35/android.jar" in said and "AndroidPictures.kt" in said
