@@ -237,6 +237,7 @@ WRITERS = {
     "edgec/devices/ssh_files.py": "on a board, over SSH",
     "edgec/devices/journal.py": "results, which it only adds to",
     "edgec/judging.py": "a file of tempfile's",
+    "edgec/provenance/copy.py": "into a folder of tempfile's",
     "edgec/cli/main.py": "a file of tempfile's",
     "edgec/export/onnx_file.py": "save(), for tests and for whoever uses the library",
 }
