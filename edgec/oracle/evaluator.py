@@ -17,7 +17,7 @@ from edgec.oracle.islands import island
 from edgec.oracle.matrix import convolve, matrix, scatter
 from edgec.oracle.model import Model, Node
 from edgec.oracle.moves import MOVES, PAD_MODES, extreme, move_step, pad, reference
-from edgec.oracle.resize import resize_linear, resize_nearest
+from edgec.oracle.resize import resize_cubic, resize_linear, resize_nearest
 from edgec.oracle.tables import table_step
 from edgec.oracle.whole import conversion, whole_number
 from edgec.oracle.window import window
@@ -167,7 +167,7 @@ class Evaluator:
         if node.op == "Cast":
             return conversion(node)
         if node.op == "Resize":
-            return resize_nearest(self.context, node) or resize_linear(self.context, node)
+            return resize_nearest(self.context, node) or resize_linear(self.context, node) or resize_cubic(self.context, node)
         if node.op == "Pad" and node.get("mode", "constant") in PAD_MODES and self.context.constant(node.input(1)) is not None:
             return lambda x, _, fill=None, *__: (pad(self.context, node, x, np.zeros((), x.dtype) if fill is None else fill),)
         return None

@@ -1,4 +1,4 @@
-"""Resize: coordinates in exact fractions, nearest as movement, linear in binary32 (clause 10)."""
+"""Resize: coordinates in exact fractions, nearest as movement, linear and cubic in binary32 (clause 10)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEAREST: dict[str, Callable[[Fraction], int]] = {
 
 
 def _plain(node: Node, mode: str) -> bool:
-    """Whether this is Resize in `mode` without cropping, cubic tails, antialiasing or a kept aspect ratio."""
+    """Whether this is Resize in `mode` without cropping, antialiasing or a kept aspect ratio."""
     known = node.get("coordinate_transformation_mode", "half_pixel") in COORDINATES and not node.get("antialias", 0)
     return node.get("mode", "nearest") == mode and known and node.get("keep_aspect_ratio_policy", "stretch") == "stretch"
 
@@ -82,3 +82,40 @@ def resize_linear(context: Context, node: Node) -> Run | None:
         return (x,)
 
     return run
+
+
+def resize_cubic(context: Context, node: Node) -> Run | None:
+    """A sum of four products along each axis that changes, the last axis first; the weights are exact, then rounded once to binary32."""
+    if not _plain(node, "cubic"):
+        return None
+    a = Fraction(float(np.float32(node.get("cubic_coeff_a", -0.75))))
+
+    def run(x: Array, *_: Array | None) -> tuple[Array]:
+        for axis, _extent, places in reversed(_axes(context, node, x.shape)):
+            last = x.shape[axis] - 1
+            taps = [[floor(place) + step for step in range(-1, 3)] for place in places]
+            weights = [[_keys(abs(place - tap), a) for tap in row] for place, row in zip(places, taps, strict=True)]
+            if node.get("exclude_outside", 0):
+                weights = [_scaled_inside(*pair, last) for pair in zip(weights, taps, strict=True)]
+            result: Array = np.zeros((), np.float32)
+            for k in range(4):
+                weight = np.array([float(row[k]) for row in weights], np.float32)
+                pixel = np.take(x, [min(max(row[k], 0), last) for row in taps], axis)
+                result = result + pixel * weight.reshape([-1 if d == axis else 1 for d in range(x.ndim)])
+            x = result
+        return (x,)
+
+    return run
+
+
+def _keys(distance: Fraction, a: Fraction) -> Fraction:
+    """Keys' cubic convolution kernel, by Horner's rule."""
+    if distance <= 1:
+        return ((a + 2) * distance - (a + 3)) * distance**2 + 1
+    return ((distance - 5) * distance + 8) * distance * a - 4 * a if distance < 2 else Fraction(0)
+
+
+def _scaled_inside(weights: list[Fraction], taps: list[int], last: int) -> list[Fraction]:
+    """The weights of pixels that exist, scaled to the sum 1."""
+    kept = [weight if 0 <= tap <= last else Fraction(0) for weight, tap in zip(weights, taps, strict=True)]
+    return [weight / sum(kept) for weight in kept]

@@ -67,6 +67,11 @@ FINDS = (
         "(float[1,2] x) => (y, z) <float[2,3] a = {1,2,3,4,5,6}, float c = {0}> { y = MatMul(x, a) d = Abs(y) e = Mul(d, c) z = Log(e) }",
     ),
     Find("a negation compared", "(float[2] x, bool[2] z) => (y) { n = IsNaN(x) y = Xor(n, z) }"),
+    Find(
+        "cubic resizing by a factor that leaves part of a pixel",
+        """(float[2,3,2,7] x, float[4,2] z) => (y, m) <float[4] s = {1,1,1,0.7}, float[2,3] a = {1,2,3,4,5,6}>
+        { y = Resize<mode = "cubic", coordinate_transformation_mode = "align_corners", cubic_coeff_a = -0.5>(x, , s) m = MatMul(z, a) }""",
+    ),
     Find("an input without elements", "(float[0,3] x) => (y) { y = Relu(x) }", "input x: an axis of extent 0"),
     Find("Trilu of a matrix without elements", "(float[2,0] x) => (y) { y = Trilu(x) }", "input x: an axis of extent 0"),
     Find("CastLike to the type of an input without elements", "(float[2] x, int32[0] e) => (y) { y = CastLike(x, e) }", "input e: an axis"),

@@ -48,6 +48,22 @@ def test_close_to_onnxruntime(kind: str) -> None:
     np.testing.assert_allclose(got, expected, rtol=3e-6, atol=2e-6)
 
 
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("scales", [(1, 1, 2, 1.5), (1, 1, 0.7, 2.9)])
+@pytest.mark.parametrize("transform", ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"])
+@pytest.mark.parametrize("outside", [0, 1])
+def test_resizing_is_onnxruntimes(mode: str, scales: tuple[float, ...], transform: str, outside: int) -> None:
+    """Also where a factor leaves part of a pixel, with which ONNX's own reference computes."""
+    b = Builder()
+    attributes = {"coordinate_transformation_mode": transform, "exclude_outside": outside, "cubic_coeff_a": -0.5} if mode == "cubic" else {}
+    attributes |= {"coordinate_transformation_mode": transform}
+    out = b.op("Resize", "x", "", b.const(scales, f32), mode=mode, **attributes)
+    model = b.model({"x": IMAGE}, {out: np.float32})
+    evaluator = Evaluator(model)
+    assert evaluator.exact_outputs == {out}
+    np.testing.assert_allclose(evaluator.run({"x": IMAGE})[out], run_onnxruntime(model, {"x": IMAGE})[0], rtol=1e-5, atol=1e-5)
+
+
 def test_softmax_order() -> None:
     """Clause 10, one operation at a time."""
     x = (np.random.default_rng(1).standard_normal((3, 50)) * 4).astype(np.float32)
