@@ -22,7 +22,7 @@ from edgec.ops.proto import plain
 _KINDS: dict[str, type] = {"INT": int, "FLOAT": float, "STRING": str, "TENSOR": np.ndarray, "GRAPH": onnx.GraphProto}
 _LISTS = {"INTS": int, "FLOATS": float, "STRINGS": str}
 _NAMES = {DType.FLOAT32: "float", DType.FLOAT64: "double"}  # what ONNX calls a type, where that is not numpy's name
-ALSO = {"consumed_inputs", "scope"}  # what every node may have: a word of the first operator sets, and ours
+ALSO = {"consumed_inputs"}  # what every node may have: a word of the first operator sets
 _FORM = defs.OpSchema.FormalParameterOption
 
 

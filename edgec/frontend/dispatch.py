@@ -156,10 +156,9 @@ def read_node(b: Builder, proto: onnx.NodeProto, versions: dict[str, int], names
             names[name] = b.fresh(f"{prefix}{name}" if prefix else name)
         outputs.append(names[name] if name else "")
     attributes = read_attributes(proto)
-    if "then_branch" in attributes:
-        attributes["scope"] = (dict(names), dict(versions))
+    scope = (dict(names), dict(versions)) if proto.op_type == "If" else None
     label = f"{prefix}{proto.name or proto.op_type}"
-    return Source(proto.op_type, domain, versions.get(domain, 1), inputs, tuple(outputs), label, attributes, proto.overload)
+    return Source(proto.op_type, domain, versions.get(domain, 1), inputs, tuple(outputs), label, attributes, proto.overload, scope)
 
 
 def branch(b: Builder, source: Source) -> None:
@@ -168,7 +167,8 @@ def branch(b: Builder, source: Source) -> None:
     if condition is None:
         raise ModelError("chooses its branch while the model runs", hint="export the model with the condition fixed")
     graph = source.attributes["then_branch" if condition.reshape(-1)[0] else "else_branch"]
-    outer, versions = source.attributes["scope"]
+    assert source.scope is not None
+    outer, versions = source.scope
     names = dict(outer)
     for tensor in graph.initializer:
         names[tensor.name] = b.define(b.fresh(f"{source.name}/{tensor.name}"), onnx.numpy_helper.to_array(tensor))

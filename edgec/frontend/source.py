@@ -11,6 +11,8 @@ from onnx import defs, helper
 from edgec.errors import ModelError
 from edgec.ops.proto import plain
 
+Scope = tuple[dict[str, str], dict[str, int]]  # values of the graph by their names, versions of the operator sets by their domains
+
 
 @dataclass(frozen=True)
 class Source:
@@ -24,6 +26,7 @@ class Source:
     name: str
     attributes: dict[str, Any] = field(default_factory=dict)
     overload: str = ""
+    scope: Scope | None = None  # of a node with branches: what names mean there
 
     @property
     def where(self) -> str:

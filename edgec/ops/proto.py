@@ -55,8 +55,7 @@ def plain(value: Any) -> Any:
 
 
 def attribute_proto(name: str, value: Any) -> onnx.AttributeProto:
-    if name == "to":
-        return helper.make_attribute(name, tensor_code(DType(value)))
+    """What `plain` read, as ONNX writes it."""
     if isinstance(value, np.ndarray):
         return helper.make_attribute(name, numpy_helper.from_array(value))
     if isinstance(value, list) and not value:
@@ -65,9 +64,10 @@ def attribute_proto(name: str, value: Any) -> onnx.AttributeProto:
 
 
 def node_proto(node: Node) -> onnx.NodeProto:
-    """`node` with its attributes in alphabetical order, so that bytes do not depend on history."""
+    """`node` with its attributes in alphabetical order, so that bytes do not depend on history; `to` is a name in a Graph, a number there."""
     proto = onnx.NodeProto(op_type=node.op, name=node.name, input=node.inputs, output=node.outputs)
-    proto.attribute.extend(attribute_proto(name, value) for name, value in sorted(node.attributes.items()))
+    told = {name: tensor_code(DType(value)) if name == "to" else value for name, value in sorted(node.attributes.items())}
+    proto.attribute.extend(attribute_proto(name, value) for name, value in told.items())
     return proto
 
 

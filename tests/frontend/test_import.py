@@ -62,6 +62,19 @@ def test_functions_of_the_model_are_expanded() -> None:
     assert len({item.name for item in graph.nodes}) == 8
 
 
+@pytest.mark.parametrize("name", ["to", "then_branch", "scope", "axis", "value"])
+@pytest.mark.parametrize(("op", "attribute", "value"), [("LeakyRelu", "alpha", 0.3), ("Cast", "to", TensorProto.INT32)])
+def test_attributes_of_a_function_may_be_called_what_those_of_operators_are(name: str, op: str, attribute: str, value: float) -> None:
+    kind = helper.make_attribute(name, value).type
+    inner = node(op, "a", "b")
+    inner.attribute.append(onnx.AttributeProto(name=attribute, ref_attr_name=name, type=kind))
+    own = helper.make_function("my", "Own", ["a"], ["b"], [inner], [helper.make_opsetid("", 17)], [name])
+    call = node("Own", "x", "y", domain="my")
+    call.attribute.append(helper.make_attribute(name, value))
+    graph = same_results(model([call], {"x": [5]}, ["y"], functions=[own], domains={"my": 1}))
+    assert ops(graph) == [op]
+
+
 @pytest.mark.parametrize("op", ["Celu", "ThresholdedRelu", "Shrink", "MeanVarianceNormalization"])
 def test_composite_operators_are_expanded(op: str) -> None:
     same_results(model([node(op, "x", "y")], {"x": [2, 3, 4, 5]}, ["y"], opset=18))
