@@ -64,7 +64,7 @@ def attribute_proto(name: str, value: Any) -> onnx.AttributeProto:
 
 
 def node_proto(node: Node) -> onnx.NodeProto:
-    """`node` with its attributes in alphabetical order, so that bytes do not depend on history; `to` is a name in a Graph, a number there."""
+    """`node` with its attributes in alphabetical order, so that bytes do not depend on history; `to`, a name in a Graph, is a number."""
     proto = onnx.NodeProto(op_type=node.op, name=node.name, input=node.inputs, output=node.outputs)
     told = {name: tensor_code(DType(value)) if name == "to" else value for name, value in sorted(node.attributes.items())}
     proto.attribute.extend(attribute_proto(name, value) for name, value in told.items())
