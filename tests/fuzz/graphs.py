@@ -1,4 +1,5 @@
-"""The fuzzer of graphs: a batch of random models through the whole compiler, in every vocabulary, under the sanitizers.
+"""The fuzzer of graphs: a batch of random models through the whole compiler, in every vocabulary and on several threads, under the
+sanitizers; now and then on ARM in an emulator, or with shaders on lavapipe.
 
 A model is right in float within the bounds of graphs_errors.py of ONNX Runtime, in int8 bit for bit as the oracle says, or it is refused by
 an error of edgec's own. One model of a batch goes through `edgec build`, with its exam.
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +27,17 @@ from tests.fuzz.graphs_check import Refused, cases_of, samples
 from tests.fuzz.graphs_draft import Drawn
 from tests.fuzz.graphs_draw import DRAWERS, draw
 from tests.fuzz.graphs_minimize import minimized
-from tests.operators.backends import FOREIGN, NATIVE, SANITIZE, Backend
+from tests.operators.backends import FOREIGN, NATIVE, SANITIZE, VULKAN, Backend
 from tests.operators.suite import OK, Compiled, run_programs
+from tests.operators.vulkan import ON_CPU, run_programs_on_vulkan
 
 CPU_SECONDS = 600  # of a batch, with what its finds take to become small
-BATCH = 20
-FOREIGN_SHARE = 0.1  # of the batches
-NATIVE_BACKENDS = tuple(Backend(item.name, item.target, item.isas, "-O1", SANITIZE) for item in NATIVE)
+BATCH = 40
+THREADS = (1, 3)
+NATIVE_BACKENDS = tuple(Backend(item.name, item.target, item.isas, "-O0", SANITIZE) for item in NATIVE)
+ELSEWHERE = (replace(FOREIGN[0], optimize="-O0"), VULKAN)
+SHARE = 0.05  # of the batches, which is taken there as well
+FEW = 8  # models of such a batch
 SAID = (2, 3)  # exit codes of a refusal: usage, model
 
 SAMPLES = """import numpy
@@ -51,15 +57,15 @@ def trial(g: np.random.Generator, folder: Path) -> Outcome:
     names = list(DRAWERS)
     models = {f"graph{number}": draw(g, str(g.choice(names))) for number in range(BATCH)}
     counts, finds, compiled = Counter[str](graphs=BATCH), dict[str, Wrong](), list[Compiled]()
-    backends = [NATIVE_BACKENDS[int(g.integers(len(NATIVE_BACKENDS)))], *((FOREIGN[0],) if g.random() < FOREIGN_SHARE else ())]
+    backends = [NATIVE_BACKENDS[int(g.integers(len(NATIVE_BACKENDS)))], *(item for item in ELSEWHERE if g.random() < SHARE)]
     built = str(g.choice(list(models)))
     for backend in backends:
         compiled = []
-        for name, drawn in models.items():
+        for name, drawn in itertools.islice(models.items(), FEW if backend in ELSEWHERE else None):
             try:
                 found = cases_of(name, drawn, load_target(backend.target))
                 compiled += found
-                counts.update({item.case.operator for item in found})
+                counts.update(f"{item.case.operator} on {backend.name}" for item in found[::2])
             except Refused:
                 counts["refused"] += 1
             except Wrong as error:
@@ -79,12 +85,16 @@ def trial(g: np.random.Generator, folder: Path) -> Outcome:
 def run(compiled: list[Compiled], backend: Backend, folder: Path) -> dict[str, Wrong]:
     """What is wrong, by the model's name."""
     folder.mkdir()
-    isas = [isa for isa in backend.isas if not isa or backend.foreign or available(isa)]
-    outcomes = run_programs(compiled, load_target(backend.target), folder, isas, backend.optimize, backend.flags)
+    target = load_target(backend.target)
+    if backend == VULKAN:
+        outcomes = run_programs_on_vulkan(compiled, target, folder, lambda number: VULKAN.isas[number % len(VULKAN.isas) :][:1])
+    else:
+        isas = [isa for isa in backend.isas if not isa or backend.foreign or available(isa)]
+        outcomes = run_programs(compiled, target, folder, isas, backend.optimize, backend.flags, THREADS)
     return {
         item.case.split(",")[0]: Wrong(f"{item.operator} on {backend.name}", f"{item.case}: {item.message}")
         for item in outcomes
-        if item.verdict != OK
+        if item.verdict not in (OK, ON_CPU)
     }
 
 

@@ -35,7 +35,7 @@ COUPLED = {
     "MeanVarianceNormalization", "LRN", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp",
     "Resize", "Upsample", "Attention", "RotaryEmbedding", "AffineGrid", "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss",
 }  # fmt: skip
-SELECTIONS = {"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin"}
+SELECTIONS = {"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp"}
 SUMS = {"ReduceSum", "ReduceProd", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"}
 FINITE_ONLY = {"Resize", "Upsample", "MeanVarianceNormalization", "AveragePool", "InstanceNormalization", "LRN"}
 INTEGER_KERNELS = 1.0  # code that a QLinear operator of ONNX Runtime may be off by

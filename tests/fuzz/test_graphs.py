@@ -19,13 +19,13 @@ from edgec.ops import OPERATORS
 from edgec.targets import load_target
 from tests.conftest import require
 from tests.fuzz.frame import FUZZED, fuzz
-from tests.fuzz.graphs import problem, run
+from tests.fuzz.graphs import ELSEWHERE, NATIVE_BACKENDS, problem, run
 from tests.fuzz.graphs_check import Refused, cases_of
 from tests.fuzz.graphs_draft import Drawn, replayed
 from tests.fuzz.graphs_draw import DRAWERS, draw
 from tests.fuzz.graphs_finds import FINDS
 from tests.fuzz.graphs_minimize import minimized
-from tests.operators.backends import NATIVE
+from tests.operators.backends import NATIVE, Backend
 from tests.passes.compare import random_array
 
 WHOLE = bool(os.environ.get("EDGEC_TEST_ALL"))
@@ -48,11 +48,12 @@ def test_a_find_is_refused(find) -> None:
         from_proto(find.model())
 
 
-def test_finds_are_right(tmp_path: Path) -> None:
-    require("gcc")
-    portable = NATIVE[0]
-    cases = [case for find in RIGHT for case in cases_of(find.name, drawn_of(find.model()), load_target(portable.target))]
-    assert {name: str(error) for name, error in run(cases, portable, tmp_path / "finds").items()} == {}
+@pytest.mark.parametrize("backend", (*NATIVE_BACKENDS, *ELSEWHERE) if WHOLE else NATIVE[:1], ids=lambda backend: backend.name)
+def test_finds_are_right(backend: Backend, tmp_path: Path) -> None:
+    """With EDGEC_TEST_ALL on every backend that the fuzzer tries."""
+    require("gcc", *backend.needs)
+    cases = [case for find in RIGHT for case in cases_of(find.name, drawn_of(find.model()), load_target(backend.target))]
+    assert {name: str(error) for name, error in run(cases, backend, tmp_path / "finds").items()} == {}
     assert {case.case.name.rsplit(",", 2)[0] for case in cases} == {find.name for find in RIGHT}
 
 

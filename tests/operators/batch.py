@@ -25,6 +25,8 @@ RUNNER = Path(__file__).with_name("batch.c")
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 KERNELS = frozenset(TEMPLATES)  # every package of a batch uses the same kernels, compiled once, whichever of them it needs
 KERNEL_OWNER = "all"
+CALL = "const char *isa, int32_t threads, void *arena, size_t arena_bytes, unsigned char *const *tensors"
+PARALLEL_FOR = "void batch_parallel_for(void *user, void (*task)(void *, int32_t, int32_t), void *argument, int32_t parts);"
 PARTS = ("", "_dispatch", "_weights")
 COMMON_NAMES = ("run", "step", "job", "do_part", "choice", "choices", "same", "activation")  # file scope names of a package's sources
 
@@ -54,18 +56,18 @@ class Batch:
     programs: tuple[Program, ...]
     target: Target
 
-    def ask(self, questions: Sequence[tuple[int, Sequence[np.ndarray]]], isa: str = "") -> list[Answer]:
+    def ask(self, questions: Sequence[tuple[int, Sequence[np.ndarray]]], isa: str = "", threads: int = 1) -> list[Answer]:
         """The answers to (number of the Program, its inputs in order). A crash costs only the case that crashed."""
         answers: list[Answer] = []
         while len(answers) < len(questions):
-            answers += self._until_crash(questions[len(answers) :], isa)
+            answers += self._until_crash(questions[len(answers) :], [isa, str(threads)])
         return answers
 
-    def _until_crash(self, questions: Sequence[tuple[int, Sequence[np.ndarray]]], isa: str) -> list[Answer]:
+    def _until_crash(self, questions: Sequence[tuple[int, Sequence[np.ndarray]]], words: Sequence[str]) -> list[Answer]:
         data = b"".join(np.uint32(number).tobytes() + b"".join(array.tobytes() for array in arrays) for number, arrays in questions)
         environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}  # the leak checker cannot run where processes are traced
         done = subprocess.run(
-            [*self.target.emulator, str(self.executable), isa], input=data, capture_output=True, check=False, env=environment
+            [*self.target.emulator, str(self.executable), *words], input=data, capture_output=True, check=False, env=environment
         )
         answers, start = [], 0
         for number, _ in questions:
@@ -99,6 +101,7 @@ def build(programs: Sequence[Program], target: Target, folder: Path, optimize: s
         "-Iinclude",
         "batch_unit.c",
         str(RUNNER),
+        "-pthread",
         "-o",
         "batch",
     ]
@@ -132,7 +135,7 @@ def kernel_objects(target: Target, optimize: str, flags: tuple[str, ...]) -> tup
 
 def _unit(programs: Sequence[Program], target: Target, folder: Path) -> str:
     """One C source that includes those of all packages, with their file scope names made different, and the table of cases."""
-    lines = ["#include <stddef.h>", "#include <stdint.h>", "#include <string.h>"]
+    lines = ["#include <stddef.h>", "#include <stdint.h>", "#include <string.h>", PARALLEL_FOR]
     for program in programs:
         files = dict(emit_sources(program, target, "c").files)
         name = program.name
@@ -146,12 +149,17 @@ def _unit(programs: Sequence[Program], target: Target, folder: Path) -> str:
         lines += [f'#include "src/{name}{part}.c"' for part in PARTS]
         lines += [f"#undef {word}" for word in clashing]
         lines += _caller(program)
-    lines += ["struct batch_case {", "    int (*run)(const char *isa, void *arena, size_t arena_bytes, unsigned char *const *tensors);"]
-    lines += ["    size_t arena_bytes;", "    int inputs, outputs;", "    const size_t *bytes;", "};"]
-    rows = [f"    {{call_{p.name}, {p.name.upper()}_ARENA_BYTES, {len(p.inputs)}, {len(p.outputs)}, bytes_{p.name}}}," for p in programs]
+    lines += ["struct batch_case {", f"    int (*run)({CALL});"]
+    lines += ["    size_t tensor_bytes, scratch_bytes;", "    int inputs, outputs;", "    const size_t *bytes;", "};"]
+    rows = [f"    {{call_{p.name}, {_arena(p.name.upper())}, {len(p.inputs)}, {len(p.outputs)}, bytes_{p.name}}}," for p in programs]
     return "\n".join(
         [*lines, "extern const struct batch_case batch_cases[];", "const struct batch_case batch_cases[] = {", *rows, "};", ""]
     )
+
+
+def _arena(macros: str) -> str:
+    """The bytes of its tensors, and of the scratch memory of each thread."""
+    return f"{macros}_ARENA_BYTES_FOR(0), {macros}_ARENA_BYTES_FOR(1) - {macros}_ARENA_BYTES_FOR(0)"
 
 
 def _caller(program: Program) -> list[str]:
@@ -162,10 +170,11 @@ def _caller(program: Program) -> list[str]:
     arguments = "".join(f", (void *)tensors[{index}]" for index in range(len(ports)))
     return [
         f"static const size_t bytes_{name}[] = {{{sizes}}};",
-        f"static int call_{name}(const char *isa, void *arena, size_t arena_bytes, unsigned char *const *tensors) {{",
+        f"static int call_{name}({CALL}) {{",
         f"    {name}_t instance;",
         f"    int status = {name}_init(&instance, arena, arena_bytes);",
         f"    if (status == 0 && isa[0] != 0) status = {name}_force_isa(&instance, isa);",
+        f"    if (status == 0 && threads > 1) status = {name}_set_parallel(&instance, batch_parallel_for, NULL, threads);",
         f"    return status != 0 ? status : {name}_run(&instance{arguments});",
         "}",
     ]

@@ -62,18 +62,18 @@ def run_cases(cases: Sequence[Case], target: Target, folder: Path, isas: Sequenc
 
 
 def run_programs(compiled: Sequence[Compiled], target: Target, folder: Path, isas: Sequence[str] = ("",), level: str = "-O0",
-                 flags: Sequence[str] = ()) -> list[Outcome]:  # fmt: skip
-    """The same of Programs; several cases may share one."""
+                 flags: Sequence[str] = (), threads: Sequence[int] = (1,)) -> list[Outcome]:  # fmt: skip
+    """The same of Programs; several cases may share one. The answers are the same ones on all these numbers of threads."""
     outcomes = []
     for start in range(0, len(compiled), BATCH):
         place = folder / f"batch{start // BATCH}"
         place.mkdir()
-        outcomes += _run_block(list(compiled[start : start + BATCH]), target, place, isas, level, flags)
+        outcomes += _run_block(list(compiled[start : start + BATCH]), target, place, isas, level, flags, threads)
     return outcomes
 
 
 def _run_block(block: list[Compiled], target: Target, folder: Path, isas: Sequence[str], level: str,
-               flags: Sequence[str]) -> list[Outcome]:  # fmt: skip
+               flags: Sequence[str], threads: Sequence[int]) -> list[Outcome]:  # fmt: skip
     """The outcomes of one batch; a package that does not compile is built no second time with the others."""
     programs = list({id(item.program): item.program for item in block}.values())
     numbers = {id(program): number for number, program in enumerate(programs)}
@@ -85,8 +85,8 @@ def _run_block(block: list[Compiled], target: Target, folder: Path, isas: Sequen
         guilty = [item for item in block if numbers[id(item.program)] in error.guilty]
         rest = [item for item in block if item not in guilty]
         bad = [Outcome(item.case.name, item.case.operator, WRONG, f"does not compile: {error}") for item in guilty]
-        return bad + (_run_block(rest, target, folder, isas, level, flags) if rest else [])
-    return _run(block, [numbers[id(item.program)] for item in block], batch, isas)
+        return bad + (_run_block(rest, target, folder, isas, level, flags, threads) if rest else [])
+    return _run(block, [numbers[id(item.program)] for item in block], batch, isas, threads)
 
 
 def compile_case(case: Case, target: Target) -> Compiled | Outcome:
@@ -138,17 +138,27 @@ def with_constants(model: onnx.ModelProto, values: dict[str, np.ndarray]) -> onn
     return result
 
 
-def _run(block: Sequence[Compiled], places: Sequence[int], batch: Batch, isas: Sequence[str]) -> list[Outcome]:
+def _run(block: Sequence[Compiled], places: Sequence[int], batch: Batch, isas: Sequence[str], threads: Sequence[int]) -> list[Outcome]:
     """places: the number of each case's Program in the batch."""
     problems: list[list[str]] = [[] for _ in block]
     for isa in isas:
-        answers = batch.ask([(place, item.inputs()) for place, item in zip(places, block, strict=True)], isa)
+        questions = [(place, item.inputs()) for place, item in zip(places, block, strict=True)]
+        answers = batch.ask(questions, isa, threads[0])
         for number, (item, answer) in enumerate(zip(block, answers, strict=True)):
             problem = problem_of(item.case, answer)
             if problem:
                 problems[number].append(f"{isa or 'default'}: {problem}")
+        for count in threads[1:]:
+            for number, (one, other) in enumerate(zip(answers, batch.ask(questions, isa, count), strict=True)):
+                if not is_same(one, other):
+                    problems[number].append(f"{isa or 'default'}: another answer on {count} threads: {other.message}")
     named = [(item.case, "; ".join(found)) for item, found in zip(block, problems, strict=True)]
     return [Outcome(case.name, case.operator, WRONG if message else OK, message) for case, message in named]
+
+
+def is_same(one: Answer, other: Answer) -> bool:
+    """Bit for bit."""
+    return one.status == other.status and all(a.tobytes() == b.tobytes() for a, b in zip(one.outputs, other.outputs, strict=True))
 
 
 def problem_of(case: Case, answer: Answer) -> str:

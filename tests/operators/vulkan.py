@@ -49,19 +49,21 @@ class Placed:
 
 def run_on_vulkan(cases: Sequence[Case], target: Target, folder: Path, variants: Variants) -> list[Outcome]:
     """What became of every case, in the order of `cases`."""
-    found = [_place(case, target, variants(number)) for number, case in enumerate(cases)]
+    return run_programs_on_vulkan([compile_case(case, target) for case in cases], target, folder, variants)
+
+
+def run_programs_on_vulkan(compiled: Sequence[Compiled | Outcome], target: Target, folder: Path, variants: Variants) -> list[Outcome]:
+    """The same of Programs; outcomes stay what they are."""
+    found = [item if isinstance(item, Outcome) else _place(item, target, variants(number)) for number, item in enumerate(compiled)]
     return [item if isinstance(item, Outcome) else _run(item, target, folder / f"case{number}") for number, item in enumerate(found)]
 
 
-def _place(case: Case, target: Target, variants: Sequence[str]) -> Placed | Outcome:
-    item = compile_case(case, target)
-    if isinstance(item, Outcome):
-        return item
+def _place(item: Compiled, target: Target, variants: Sequence[str]) -> Placed | Outcome:
     try:
         layout_constants(item.program)
         return Placed(item, shaders_or_reasons(item.program, target, Glsl(target.signed_activations)), variants)
     except Exception as error:  # whatever it is, it must be reported as the compiler's fault
-        return Outcome(case.name, case.operator, WRONG, f"{type(error).__name__}: {error}")
+        return Outcome(item.case.name, item.case.operator, WRONG, f"{type(error).__name__}: {error}")
 
 
 def _run(placed: Placed, target: Target, folder: Path) -> Outcome:
