@@ -40,7 +40,8 @@ def quantize(x: Array, grid: Grid) -> Array:
 
 def dequantize(q: Array, grid: Grid) -> Array:
     """Clause 3."""
-    x: Array = centred(q, grid) * grid.scale
+    with np.errstate(all="ignore"):  # a scale near the largest float overflows, as it does in C
+        x: Array = centred(q, grid) * grid.scale
     return x
 
 

@@ -10,6 +10,7 @@ import io
 import json
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,12 @@ def _attempt(seed: onnx.ModelProto, numbers: list[int], byte_seed: int | None, l
     with contextlib.suppress(Exception):
         found.ParseFromString(content)
     (folder / "model.txt").write_text(_text(found))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)  # NumPy's, which a user would read
+        return _tried(folder, found, luck)
+
+
+def _tried(folder: Path, found: onnx.ModelProto, luck: float) -> Outcome:
     if luck < PROCESS:
         return _process(folder, found)
     if luck < PROCESS + PROGRAM:
@@ -224,7 +231,8 @@ def _ports(model: onnx.ModelProto) -> dict[str, tuple[np.dtype[Any], tuple[int, 
 
 
 def _array(dtype: np.dtype[Any], shape: tuple[int, ...], seed: int) -> np.ndarray:
-    return np.asarray(np.random.default_rng(seed).standard_normal(shape) * 3).astype(dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(np.random.default_rng(seed).standard_normal(shape) * 3).astype(dtype)
 
 
 def _samples(inputs: dict[str, tuple[np.dtype[Any], tuple[int, ...]]]) -> Callable[[], list[dict[str, np.ndarray]]]:

@@ -30,6 +30,14 @@ def entries(kind: str, x_scale: float, x_zero: int, y_scale: float, y_zero: int,
     return evaluator.run({"x": ALL})[out]
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_scale_near_the_largest_float_overflows_in_silence() -> None:
+    b = Builder(21)
+    out = b.op("Identity", b.dequantize("x", 3e38, np.uint8(0)))
+    (y,) = Evaluator(b.model({"x": ALL[:4]}, {out: np.float32})).run({"x": ALL[:4]}).values()
+    assert y.tolist() == [0, float(f32(3e38)), np.inf, np.inf]
+
+
 REFERENCE = {
     "Relu": lambda v: max(v, 0), "Sigmoid": lambda v: 1 / (1 + exp(-v)), "Tanh": tanh, "Erf": erf, "Exp": exp, "Abs": abs,
     "Neg": lambda v: -v,
