@@ -24,7 +24,7 @@ class Budget:
 
     nodes: those of the file with all functions expanded. constants: bytes read from beside the model and made by folding. tensors: bytes
     of all the values that are alive at one moment of a run, and so of each. memory: bytes of the process that imports and optimizes.
-    seconds: of that, and of lowering.
+    seconds: of that, of lowering, and of each sample and each layer while quantizing: how many samples there are is the user's choice.
     """
 
     nodes: int = 250_000
@@ -119,9 +119,10 @@ def check_tensors(count: int, where: str) -> None:
         raise exceeded("tensors", f"needs {count:,} bytes of tensors, {ledger.budget.tensors:,} may be alive at a time", where)
 
 
-def check_time(where: str) -> None:
+def check_time(where: str, since: float | None = None) -> None:
+    """Seconds since the count began, or since a moment of time.monotonic() where each step has as many."""
     ledger = _open.get()
-    if ledger is not None and time.monotonic() - ledger.started > ledger.budget.seconds:
+    if ledger is not None and time.monotonic() - (ledger.started if since is None else since) > ledger.budget.seconds:
         raise exceeded("seconds", f"it took longer than {ledger.budget.seconds} s to get here", where)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 import numpy as np
 
+from edgec.budget import check_time
 from edgec.ir.graph import Graph
 from edgec.ops.evaluate import evaluate
 from edgec.ops.registry import Role
@@ -46,8 +48,9 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     moments = gather_moments(equalized, selection.matrices, parameters, samples, options, count) if needed else {}
     weights = {}
     for step, layer in enumerate(selection.matrices):
-        output = layer.node.outputs[0]
+        output, started = layer.node.outputs[0], time.monotonic()
         weights[output] = decide(equalized, layer, parameters, moments.pop(output, None), options)
+        check_time(f"{layer.node.name} ({layer.node.op})", started)
         if options.progress:
             options.progress("rounding", step + 1, len(selection.matrices))
     return Calibration(fingerprint(graph), count, options.observer, options.exclude, splits, factors, parameters, weights)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from edgec.budget import check_tensors
+from edgec.budget import check_tensors, check_time
 from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.ir.liveness import live_bytes
@@ -39,8 +40,10 @@ class Probe:
 
 
 def watched(samples: Samples, stage: str, progress: Progress | None, total: int) -> Iterator[Sample]:
-    """The samples, one by one, telling `progress` how far it is."""
+    """The samples, one by one, telling `progress` how far it is. BudgetError when one takes too long."""
     for index, sample in enumerate(samples()):
+        started = time.monotonic()
         yield sample
+        check_time(f"{stage} of calibration sample {index + 1}", started)
         if progress:
             progress(stage, index + 1, total)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from edgec.budget import Budget, BudgetError, spending
 from edgec.errors import UsageError
 from edgec.ir.verify import verify
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
@@ -69,6 +70,20 @@ def test_each_improvement_pays_where_channels_are_uneven() -> None:
     full = sqnr(graph, quantize(graph, samples(graph, 16)).graph)
     assert rounded > plain
     assert full > rounded + 2
+
+
+@pytest.mark.parametrize(("last", "place"), [("", "ranges of calibration sample 1"), ("weights", r"\(Conv\)")])
+def test_a_sample_and_a_layer_may_take_what_the_budget_says(last: str, place: str) -> None:
+    """The whole may take longer: `started` lies far back. `last` is the stage after which nothing more may take any time."""
+    graph = net("squeezenet")
+
+    def tell(stage: str, done: int, total: int) -> None:
+        if stage == last and done == total:
+            ledger.budget = Budget(seconds=0)
+
+    with spending(Budget(seconds=1000 if last else 0)) as ledger, pytest.raises(BudgetError, match=rf"{place}.*--budget seconds="):
+        ledger.started -= 2000
+        quantize(graph, samples(graph, 2), progress=tell)
 
 
 def test_memory_does_not_grow_with_samples() -> None:
