@@ -155,12 +155,7 @@ def _random(graph: Graph, name: str, known: list[Arrays], generator: np.random.G
     kind, shape = graph.dtype(name), graph.types[name].static_shape
     places = _places(graph, name)
     if places is not None and not known:
-        least = 0 if kind.value.startswith("u") or kind.is_float else -places
-        return (
-            generator.uniform(least, places, shape).astype(kind.numpy)
-            if kind.is_float
-            else generator.integers(least, places, shape, kind.numpy)
-        )
+        return _index(kind, places, shape, generator)
     low, high = (float(known[0][name].min()), float(known[0][name].max())) if known else _quantized_range(graph, name)
     if kind is DType.BOOL:
         return generator.integers(0, 2, shape).astype(bool)
@@ -168,6 +163,15 @@ def _random(graph: Graph, name: str, known: list[Arrays], generator: np.random.G
         return generator.uniform(low, high, shape).astype(kind.numpy)
     top = 255 if kind is DType.UINT8 else 127 if kind is DType.INT8 else max(int(high), 1)
     return generator.integers(min(int(low), 0), top + 1, shape).astype(kind.numpy)
+
+
+def _index(kind: DType, places: int, shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
+    """Places on an axis of this extent, integers also from its end, as far as the type reaches."""
+    if kind.is_float:
+        return generator.uniform(0, places, shape).astype(kind.numpy)
+    limits = (0, 1) if kind is DType.BOOL else (np.iinfo(kind.value).min, np.iinfo(kind.value).max)
+    found = generator.integers(max(-places, int(limits[0])), min(places - 1, int(limits[1])), shape, np.int64, endpoint=True)
+    return found.astype(kind.numpy)
 
 
 def _places(graph: Graph, name: str) -> int | None:

@@ -177,6 +177,16 @@ def test_an_exam_asks_with_indices_that_there_are() -> None:
     session.run(None, vector)
 
 
+@pytest.mark.parametrize(
+    ("kind", "extent", "least", "most"), [(TensorProto.BOOL, 3, 0, 1), (TensorProto.UINT8, 300, 0, 255), (TensorProto.INT8, 200, -128, 127)]
+)
+def test_an_exam_asks_only_with_indices_of_the_type(kind: int, extent: int, least: int, most: int) -> None:
+    nodes = [node("Cast", "i", to=INT64, output="w"), node("Gather", "x", "w", axis=1)]
+    model = model_of(nodes, {"x": (FLOAT, [2, extent]), "i": (kind, [3000])})
+    for vector in exam_inputs(from_proto(model).graph, None, 0):
+        assert (vector["i"].min(), vector["i"].max()) == (least, most)
+
+
 def test_a_gpu_reads_places_that_the_processor_has_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require("gcc", "glslangValidator", "spirv-val")
     for name, value in lavapipe().items():
