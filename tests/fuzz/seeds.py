@@ -58,6 +58,10 @@ TEXTS = {
         <domain: "mine", opset_import: ["": 18, "mine": 1]> Twice<alpha: float = 0.25>(v) => (w) { t = mine.Inner(v)
         w = LeakyRelu<alpha: float = @alpha>(t) }
         <domain: "mine", opset_import: ["": 18]> Inner(v) => (w) { w = Add(v, v) }""",
+    "names": """<ir_version: 10, opset_import: ["": 18, "mine": 1]> n (float[1,4] x) => (int32[1,4] y) {
+        y = mine.Whole<to=6, then_branch=0.5>(x) }
+        <domain: "mine", opset_import: ["": 18]> Whole<to, then_branch>(v) => (w) { t = LeakyRelu<alpha: float = @then_branch>(v)
+        w = Cast<to: int = @to>(t) }""",
     "composite": """<ir_version: 10, opset_import: ["": 21]> composite (float[2,4] x) => (float[2,4] y, float[1,4] z) {
         a = Celu<alpha=2.0>(x)  b = Gelu<approximate="tanh">(a)  c = Shrink<lambd=0.2>(b)  d = ThresholdedRelu<alpha=0.1>(c)
         e = MeanVarianceNormalization<axes=[0]>(d)  f = LogSoftmax<axis=1>(e)  y = HardSwish(f)  z = ReduceL2<keepdims=1>(y, o) }
