@@ -23,6 +23,7 @@ from edgec.environment import child_environment
 # no isolated start may look for modules in the current folder; the worker finds what this program finds
 PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from edgec.isolation.worker import main; main()"
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # who forks has no other threads
+NEW_GROUP: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # what a new session is on Windows
 LATE = 5  # seconds after which a worker that does not end by itself is ended
 
 _busy = threading.Lock()
@@ -92,12 +93,9 @@ def _leave(process: subprocess.Popen[bytes], again: bool) -> None:
 def _started() -> subprocess.Popen[bytes]:
     paths = json.dumps([os.path.abspath(path) for path in sys.path])
     environment = child_environment() | ONE_THREAD
-    apart: dict[str, Any] = {"start_new_session": True}
-    if sys.platform == "win32":
-        apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     return subprocess.Popen(
         [sys.executable, "-I", "-c", PROGRAM, paths], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env=environment, **apart,
+        env=environment, start_new_session=True, creationflags=NEW_GROUP,
     )  # fmt: skip
 
 

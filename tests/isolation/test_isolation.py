@@ -26,7 +26,7 @@ from edgec.ir.text import dumps, loads
 from edgec.isolation import process
 from edgec.isolation.tasks import import_model, outline_model
 from edgec.passes import optimize
-from tests.frontend.models import ints, model, node, weights
+from tests.frontend.models import model, node, weights
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
@@ -34,9 +34,10 @@ DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
 
 @pytest.fixture
 def endless(tmp_path: Path) -> Path:
-    """A model whose folding takes ONNX's reference implementation minutes, inside of every budget of bytes."""
-    sizes = node("Resize", "w _ _ s", "r", "slow", mode="cubic")
-    proto = model([sizes, node("Add", "x r", "y")], {"x": [1]}, ["y"], {"w": weights(1, 1, 32, 32), "s": ints(1, 1, 2048, 2048)})
+    """A model whose folding takes ONNX's reference implementation, which takes each point for itself, many minutes."""
+    sampled = node("GridSample", "w g", "r", "slow", mode="cubic")
+    constants = {"w": weights(1, 1, 32, 32), "g": np.zeros((1, 2048, 2048, 2), np.float32)}
+    proto = model([sampled, node("Add", "x r", "y")], {"x": [1]}, ["y"], constants)
     (tmp_path / "slow.onnx").write_bytes(proto.SerializeToString())
     return tmp_path / "slow.onnx"
 
