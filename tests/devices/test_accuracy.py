@@ -12,7 +12,6 @@ import pytest
 
 import edgec
 from edgec.devices.connect import connect, program_words
-from edgec.devices.deploy import deploy
 from edgec.devices.device import Device
 from edgec.devices.gates import Gates
 from edgec.devices.job import Task, run_task
@@ -24,6 +23,7 @@ from edgec.judging import AnswerSheet, BoardJudge, paper_of, write_sheet
 from edgec.package import Package
 from edgec.results import Accuracy, Job
 from tests.devices.boards import Board
+from tests.devices.deploying import deploy, scripted
 
 DIGITS = Path(__file__).parents[2] / "examples/digits"
 MODEL, DATA = DIGITS / "digits.onnx", DIGITS / "evaluation.npz"
@@ -118,8 +118,7 @@ def test_a_package_that_dies_while_it_is_judged_fails_with_its_figures(tmp_path:
     real = tmp_path / "real_exam"
     real.write_bytes(parcel.files[parcel.program])
     real.chmod(0o755)
-    script = f'#!/bin/sh\ncase "$*" in *"--run "*) head -c 100 > /dev/null; echo out of luck >&2; exit 3;; *) exec {real} "$@";; esac\n'
-    dying = replace(parcel, files={**parcel.files, parcel.program: script.encode()})
+    dying = scripted(parcel, f'case "$*" in *"--run "*) head -c 100 > /dev/null; echo out of luck >&2; exit 3;; *) exec {real} "$@";; esac')
     device = Device("here", "host", "local", work=str(tmp_path / "work"))
     _, job = run_task(Task(device, (dying,), QUICK, Gates(min_agreement=0.5), judge_of(directory, 4), "a test"))
     assert isinstance(job, Job) and job.status == "failed" and job.latencies and job.accuracy is None

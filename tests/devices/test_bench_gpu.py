@@ -22,6 +22,7 @@ from edgec.package import Package
 from edgec.results import GpuUse, Job, Latency, State, Versus, from_line, read_results, to_line
 from tests.conftest import require
 from tests.devices.conftest import DIGITS
+from tests.devices.deploying import scripted
 from tests.gpu.packages import lavapipe, start
 
 CALIB = str(DIGITS / "calibration.npz")
@@ -220,10 +221,8 @@ def test_wrong_answers_of_the_gpu_fail_the_job(lab: Lab, tmp_path: Path) -> None
     real.chmod(0o755)
     wrong = 's/"passed": true/"passed": false/g; s/"weights_passed": false/"weights_passed": true/'
     cases = f'*--gpu-name*) exec {real} "$@";; *--gpu*) {real} "$@" | sed \'{wrong}\'; exit 1;; *) exec {real} "$@";;'
-    script = f'#!/bin/sh\ncase "$*" in {cases} esac\n'
     device = Device("desk", "linux-vulkan", "local", work=str(tmp_path / "work"))
-    changed = replace(parcel, files={**parcel.files, parcel.program: script.encode()})
-    (_, job) = run_task(Task(device, (changed,), QUICK, Gates(), None, "a test"))
+    (_, job) = run_task(Task(device, (scripted(parcel, f'case "$*" in {cases} esac'),), QUICK, Gates(), None, "a test"))
     assert isinstance(job, Job) and job.status == "failed" and "on the GPU llvmpipe" in job.reason
     assert job.exam is not None and job.exam.passed and job.gpu is not None and job.gpu.exam is not None and not job.gpu.exam.passed
 

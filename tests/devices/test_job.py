@@ -19,6 +19,7 @@ from edgec.devices.measure import Options
 from edgec.devices.parcel import Parcel, open_parcel
 from edgec.results import Job, PackageFacts, Record, Versus, from_line, to_line
 from tests.devices.boards import Board
+from tests.devices.deploying import scripted
 
 QUICK = Options(seconds=0.04, runs=20, rounds=2, repeats=1, pause=0.1)
 # a supply whose voltage is too low until the firmware has been asked three times: for the facts, before and after the first measurement
@@ -51,15 +52,8 @@ def jobs(records: list[Record]) -> list[Job]:
 
 
 def broken(parcel: Parcel, script: str, letter: str = "f") -> Parcel:
-    """The same package with a shell script as its exam program, one that does not know how to check files."""
-    facts = replace(parcel.facts, sha256=letter * 64)
-    known = {path: row for path, row in parcel.manifest.files.items() if not path.endswith("_files.h")}
-    return replace(
-        parcel,
-        facts=facts,
-        manifest=replace(parcel.manifest, files=known),
-        files={**parcel.files, parcel.program: f"#!/bin/sh\n{script}\n".encode()},
-    )
+    """The same package with a script as its exam program, under another name."""
+    return scripted(replace(parcel, facts=replace(parcel.facts, sha256=letter * 64)), script)
 
 
 def test_a_package_that_is_right_passes_with_all_its_figures(tmp_path: Path, parcel: Parcel) -> None:
