@@ -47,7 +47,7 @@ def write_file(path: Path, data: bytes, mode: int, sent: Sent | None) -> None:
     try:
         os.replace(aside, path)
     except OSError:
-        aside.unlink()
+        aside.unlink(missing_ok=True)
         raise
     _sync(path.parent)
 
@@ -135,7 +135,7 @@ def _write_aside(path: Path, data: bytes, mode: int, sent: Sent | None = None) -
             os.close(number)
         os.chmod(aside, mode)
     except BaseException:
-        aside.unlink()
+        aside.unlink(missing_ok=True)
         raise
     return aside
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from posixpath import dirname
 
 from edgec.devices.connection import Connection
@@ -266,15 +267,15 @@ def _found(connection: Connection) -> None:
     """Put a free lock where none is. It appears with all that is in it, so that there is never another with a number of its own."""
     path, first = _path(connection), Tenure(0, secrets.token_hex(8))
     aside = f"{path}.{first.token}"
-    connection.make_folder(f"{aside}/{first}")
-    connection.write(f"{aside}/{first}/{_FREE}", b"")
-    connection.sync([f"{aside}/{first}", aside])
     try:
+        connection.make_folder(f"{aside}/{first}")
+        connection.write(f"{aside}/{first}/{_FREE}", b"")
+        connection.sync([f"{aside}/{first}", aside])
         connection.move(aside, path)
     except BoardLost:
         raise
-    except DeviceError:
-        connection.remove(aside)
+    except DeviceError:  # who was faster may have removed what we prepared
+        _try(lambda: connection.remove(aside))
         if "lock" in connection.sizes(connection.device.work):
             what = f"{path} on the board is a file, as older versions of edgec write it"
             raise BoardBusy(what, where=connection.device.name, hint="remove it when you know that nobody works there") from None
@@ -284,11 +285,11 @@ def _found(connection: Connection) -> None:
 
 
 def _remove_rivals(connection: Connection) -> None:
-    """Locks that others prepared for this board, and were too late with."""
+    """Locks that others prepared for this board, and were too late with; one that is being written this moment may stay for its writer."""
     work = connection.device.work
     for name in {path.split("/")[0] for path in connection.sizes(work)}:
         if re.fullmatch(r"lock\.[0-9a-f]{16}", name):
-            connection.remove(f"{work}/{name}")
+            _try(partial(connection.remove, f"{work}/{name}"))
 
 
 def _tenure(connection: Connection) -> Tenure | None:

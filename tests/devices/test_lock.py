@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -200,6 +201,28 @@ def _race(line: Connection, ready: Barrier, decided: Barrier) -> bool:
     except BoardBusy:
         decided.wait(30)
         return False
+
+
+def test_of_two_on_a_new_board_one_hears_that_it_is_in_use(opened: Open) -> None:
+    """At whichever step of ada's bob comes, and removes what she prepared."""
+    line, other = opened(), opened()
+    for number in range(100):
+        line.remove(str(work(line)))
+        calls, owners = count(), list[str]()
+        with ExitStack() as stack:
+
+            def before(*call: object, calls: Iterator[int] = calls, owners: list[str] = owners, number: int = number) -> None:
+                if next(calls) == number:
+                    with suppress(BoardBusy):
+                        stack.enter_context(hold(other, "bob"))
+                        owners.append("bob")
+
+            with suppress(BoardBusy), hold(Interposed(line, before), "ada"):
+                owners.append("ada")
+        assert len(owners) == 1
+        if next(calls) <= number:
+            break
+    assert number > 8
 
 
 def test_a_sign_of_life_keeps_the_board(line: Connection) -> None:
