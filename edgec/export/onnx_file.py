@@ -10,12 +10,18 @@ import onnx
 from onnx import helper, numpy_helper
 
 from edgec.ir.graph import Graph, Node
-from edgec.ir.types import Symbol, TensorType
+from edgec.ir.types import DType, Symbol, TensorType
 from edgec.ops.proto import IR_VERSION, OPSET, node_proto, schema, tensor_code
+
+# Taken wherever it has what the graph needs: among the int8 codes of a younger model ONNX Runtime's optimizer puts nodes of its own
+# that its type check then refuses, since it makes their zero points unsigned and leaves their output_dtype as it was.
+LOADED_OPSET = 20
+CODED = ("QuantizeLinear", "DequantizeLinear")
+_WIDE = (DType.INT16, DType.UINT16)
 
 
 def to_onnx(graph: Graph) -> onnx.ModelProto:
-    """`graph` as a model in operator set OPSET; names are kept, operators that are younger are expanded."""
+    """`graph` as a model in operator set LOADED_OPSET or OPSET; names are kept, operators that are younger are expanded."""
     proto = onnx.GraphProto(name=graph.name)
     proto.node.extend(node_proto(item) for node in graph.nodes for item in _expanded(graph, node))
     _name_uniquely(proto)
@@ -25,7 +31,7 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
     proto.initializer.extend(numpy_helper.from_array(array, name) for name, array in (graph.constants | scalars).items())
     shown = set(graph.inputs) | set(graph.outputs) | set(graph.constants)
     proto.value_info.extend(_value(name, graph.types[name]) for node in graph.nodes for name in node.outputs if name and name not in shown)
-    model = helper.make_model(proto, producer_name="edgec", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    model = helper.make_model(proto, producer_name="edgec", opset_imports=[helper.make_opsetid("", _opset(graph))], ir_version=IR_VERSION)
     helper.set_model_props(model, dict(sorted(graph.metadata.items())))
     return model
 
@@ -33,6 +39,12 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
 def save(graph: Graph, path: str | Path) -> None:
     """Write `graph` as an ONNX file; OSError when that fails."""
     Path(path).write_bytes(to_onnx(graph).SerializeToString(deterministic=True))
+
+
+def _opset(graph: Graph) -> int:
+    """The operator set that has all of the graph: codes of 16 bits came with the newer one."""
+    wide = any(node.op in CODED and any(graph.dtype(name) in _WIDE for name in (node.inputs[0], *node.outputs)) for node in graph.nodes)
+    return OPSET if wide else LOADED_OPSET
 
 
 def _name_uniquely(graph: onnx.GraphProto) -> None:
