@@ -12,7 +12,7 @@ from edgec.frontend import from_proto
 from edgec.ir.types import Symbol
 from edgec.ir.verify import verify
 
-from .models import ints, model, node, ops, same_results, weights
+from .models import ints, model, node, ops, run, same_results, weights
 
 
 def test_initializers_that_are_inputs_are_constants_and_unused_inputs_stay() -> None:
@@ -146,6 +146,26 @@ def test_quantized_operators_become_patterns() -> None:
     assert [graph.constants[name].shape for name in graph.nodes[1].inputs] == [(4, 3, 3, 3), (4,), (4,)]
 
 
+@pytest.mark.parametrize("op", ["QLinearConv", "QGemm"])
+def test_a_bias_counts_where_scales_have_no_axes(op: str) -> None:
+    """It stands for whole numbers times both scales: alone it decides these answers."""
+    generator, zero = np.random.default_rng(0), np.asarray(np.uint8(128))
+    shape = (4, 3, 1, 1) if op == "QLinearConv" else (3, 4)
+    constants = {
+        "xs": np.asarray(np.float32(0.02)), "ws": np.asarray(np.float32(0.01)), "ys": np.asarray(np.float32(0.03)), "xz": zero, "yz": zero,
+        "w": generator.integers(-2, 3, shape).astype(np.int8), "wz": np.asarray(np.int8(0)),
+        "b": np.array([-9000, -3000, 4000, 12000], np.int32),
+    }  # fmt: skip
+    inputs, domain = ("x xs xz w ws wz ys yz b", "") if op == "QLinearConv" else ("x xs xz w ws wz b ys yz", "com.microsoft")
+    x = generator.integers(0, 256, (2, 3, 5, 5) if op == "QLinearConv" else (2, 3)).astype(np.uint8)
+    proto = model([node(op, inputs, "y", domain=domain)], {"x": (TensorProto.UINT8, list(x.shape))}, ["y"], constants,
+                  domains={"com.microsoft": 1})  # fmt: skip
+    graph = from_proto(proto).graph
+    onnx.checker.check_model(to_onnx(graph), full_check=True)
+    (found,), (wanted,) = run(to_onnx(graph), {"x": x}), run(proto, {"x": x})
+    assert np.abs(found.astype(int) - wanted.astype(int)).max() <= 1 and np.ptp(wanted) > 120
+
+
 @pytest.mark.parametrize(
     ("op", "inputs", "expected"),
     [
@@ -163,8 +183,6 @@ def test_quantized_operators_of_onnx_runtime(op: str, inputs: str, expected: str
                   domains={"com.microsoft": 1})  # fmt: skip
     graph = from_proto(proto).graph
     assert [item.op for item in graph.nodes if "quantize" not in item.op.lower()] == [expected]
-    from .models import run
-
     x = np.random.default_rng(0).integers(0, 256, (1, 3, 4, 4)).astype(np.uint8)
     found, wanted = run(to_onnx(graph), {"x": x})[0].astype(int), run(proto, {"x": x})[0].astype(int)
     assert np.abs(found - wanted).max() <= 1
