@@ -80,5 +80,5 @@ def see_through_tables(graph: Graph, selection: Selection, histograms: Mapping[s
             histogram = histograms[value]
             points = histogram.centers.astype(np.float32)
             inputs = [points if name == value else graph.constants[name] if name else None for name in node.inputs]
-            seen = evaluate(node, inputs)[0].astype(np.float64)
+            seen = evaluate(node, inputs)[0].ravel().astype(np.float64)  # the constant may have any rank
             histogram.seen_as = seen if np.isfinite(seen).all() else None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from edgec.quant import quantize
 from edgec.quant.observers import BINS, CHOOSE, Histogram, merged, quantization_error
 from edgec.quant.options import QuantizeOptions
 from edgec.quant.parameters import SMALLEST_SCALE, Parameters, parameters_of
+from tests.quant.small import Small, samples, sqnr
 
 OPTIONS = QuantizeOptions(percentile=99.0)
 
@@ -62,6 +64,15 @@ def test_what_the_function_flattens_gets_no_levels() -> None:
     low, high = CHOOSE["mse"](found, OPTIONS)
     assert low > -12
     assert high > 7.5
+
+
+@pytest.mark.parametrize("rank", range(5))
+def test_the_constant_of_a_function_may_have_any_rank(rank: int) -> None:
+    """As the epsilon of a normalization that is written out."""
+    small = Small((1, 4, 6, 6))
+    scalar = small.constant(np.full((1,) * rank, 0.5, np.float32))
+    graph = small.done(small.conv(small.node("Add", small.node("Mul", small.conv("x", 4), scalar), scalar), 4))
+    assert sqnr(graph, quantize(graph, samples(graph)).graph) > 25
 
 
 def test_channels_count_by_weight() -> None:
