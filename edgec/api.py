@@ -115,7 +115,9 @@ def compare(
             found = runner({tensor.name: tensor.face.of_model(sample[tensor.name]) for tensor in package.inputs})
             return [tensor.face.to_model(array, opened.outputs[tensor.name]) for tensor, array in zip(package.outputs, found, strict=True)]
 
-        return compare_answers(list(opened.outputs), _counted(opened.samples(), progress), opened.reference, answer, opened.labels)
+        counted = _counted(opened.samples(), progress)
+        found = compare_answers(list(opened.outputs), counted, opened.reference, answer, opened.labels)
+    return found.warned((layer.sqnr, layer.node) for layer in package.manifest.quantization)
 
 
 def inspect(model: str | Path, *, config: BuildConfig | None = None, **settings: Any) -> Inspection:

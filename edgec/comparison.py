@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,29 +12,62 @@ from edgec.errors import UsageError
 
 Arrays = dict[str, np.ndarray]
 Answers = Callable[[Arrays], list[np.ndarray]]
+LOW_SQNR, LOW_AGREEMENT = 15.0, 0.9  # below them a package is hardly what its model is
+NAMED = 3  # layers that a warning names
 
 
 @dataclass(frozen=True)
 class OutputScore:
-    """One output. SQNR = 10 log10(sum ref^2 / sum (ref - x)^2); agreement: share of samples whose arg-max is equal."""
+    """One output. SQNR = 10 log10(sum ref^2 / sum (ref - x)^2) where ref is finite; agreement: share of samples whose arg-max is equal.
+
+    chooses: whether a sample's numbers lie along one axis, as scores of classes do. Elsewhere the arg-max says little.
+    """
 
     output: str
     sqnr_db: float
     largest_error: float
     agreement: float
+    chooses: bool = False
+
+    @property
+    def low(self) -> list[str]:
+        """What is wrong with it, in words."""
+        found = [f"SQNR {self.sqnr_db:.1f} dB"] if self.sqnr_db < LOW_SQNR else []
+        return found + ([f"agreement {self.agreement:.0%}"] if self.chooses and self.agreement < LOW_AGREEMENT else [])
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Scores over all samples; accuracy maps "fp32" and "package" to (top-1, top-5) where labels were given."""
+    """Scores over all samples; accuracy maps "fp32" and "package" to (top-1, top-5) where labels were given. warnings: of low scores."""
 
     samples: int
     outputs: list[OutputScore]
     accuracy: dict[str, tuple[float, float]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def facts(self) -> dict[str, Any]:
         return asdict(self)
+
+    def failures(self, min_agreement: float | None, min_sqnr: float | None) -> list[str]:
+        """What is below what was asked for, of the worst outputs."""
+        found = []
+        for what, key, wanted in (("agreement", "agreement", min_agreement), ("SQNR", "sqnr_db", min_sqnr)):
+            worst = min(self.outputs, key=lambda score: getattr(score, key))
+            if wanted is not None and not getattr(worst, key) >= wanted:
+                found.append(f"{what} of {worst.output} is {getattr(worst, key):.4f}, below {wanted}")
+        return found
+
+    def warned(self, layers: Iterable[tuple[float, str]]) -> Comparison:
+        """With its warnings. layers: the SQNR of each quantized layer and its name."""
+        return replace(self, warnings=low_scores(self.outputs, layers))
+
+
+def low_scores(outputs: Iterable[OutputScore], layers: Iterable[tuple[float, str]]) -> list[str]:
+    """A warning for each output far from the model's; the last one names the layers that follow the model worst, where any are known."""
+    found = [f"output {score.output} is far from the model's: {', '.join(score.low)}" for score in outputs if score.low]
+    worst = [f"{name} ({ratio:.1f} dB)" for ratio, name in sorted(layers)[:NAMED]]
+    return [*found, f"the worst layers are {', '.join(worst)}"] if found and worst else found
 
 
 class _Sums:
@@ -43,18 +76,22 @@ class _Sums:
     def __init__(self) -> None:
         self.signal = self.noise = self.largest = 0.0
         self.agreeing = 0
+        self.chooses = True
 
     def add(self, reference: np.ndarray, answer: np.ndarray) -> None:
         """Rows: one for each sample of the batch."""
-        difference = reference.astype(np.float64) - answer.astype(np.float64)
-        self.signal += float(np.sum(reference.astype(np.float64) ** 2))
+        wide = reference.astype(np.float64)
+        known = np.isfinite(wide)
+        difference = np.nan_to_num(wide[known] - answer.astype(np.float64)[known], nan=np.inf, posinf=np.inf, neginf=np.inf)
+        self.signal += float(np.sum(wide[known] ** 2))
         self.noise += float(np.sum(difference**2))
         self.largest = max(self.largest, float(np.max(np.abs(difference), initial=0.0)))
         self.agreeing += int(np.sum(reference.argmax(1) == answer.argmax(1))) if reference.size else len(reference)
 
     def score(self, output: str, samples: int) -> OutputScore:
         ratio = self.signal / self.noise if self.noise else np.inf
-        return OutputScore(output, float(10 * np.log10(ratio)) if ratio > 0 else -np.inf, self.largest, self.agreeing / samples)
+        decibels = float(10 * np.log10(ratio)) if ratio > 0 else -np.inf
+        return OutputScore(output, decibels, self.largest, self.agreeing / samples, self.chooses)
 
 
 def compare_answers(
@@ -66,10 +103,12 @@ def compare_answers(
     count = 0
     for sample in samples:
         batch = next((len(array) for array in sample.values() if array.ndim), 1)
-        expected = [_rows(output, batch) for output in reference(sample)]
+        whole = reference(sample)
+        expected = [_rows(output, batch) for output in whole]
         answer = [_rows(output, batch) for output in package(sample)]
-        for total, one, other in zip(sums, expected, answer, strict=True):
+        for total, output, one, other in zip(sums, whole, expected, answer, strict=True):
             total.add(one, other)
+            total.chooses &= 1 < one.shape[1] in output.shape
         rows = len(expected[0])
         if labels is not None:
             if len(labels) < count + rows:

@@ -9,7 +9,7 @@ import rich.table
 
 import edgec
 from edgec.cli.console import Console, table
-from edgec.errors import GateError
+from edgec.errors import GateError, Problem
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +19,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--labels", default=None, help="class indices: the name of an array in the .npz, or an .npy file")
     parser.add_argument("--samples", type=int, default=None, help="use at most this many samples (all)")
     parser.add_argument("--min-agreement", type=float, default=None, help="fail (exit code 1) below this share of equal arg-max, e.g. 0.95")
+    parser.add_argument("--min-sqnr", type=float, default=None, help="fail (exit code 1) below this signal-to-noise ratio in dB, e.g. 20")
     parser.add_argument("--isa", default=None, help="force a vocabulary, e.g. avx2")
 
 
@@ -33,11 +34,10 @@ def act(options: argparse.Namespace, console: Console) -> int:
     if found.accuracy:
         scores = [(name, f"{top1:.2%}", f"{top5:.2%}") for name, (top1, top5) in found.accuracy.items()]
         shown += ["", table("accuracy", ["", "top-1", "top-5"], scores)]
-    worst = min(found.outputs, key=lambda score: score.agreement)
-    passed = options.min_agreement is None or worst.agreement >= options.min_agreement
-    console.result({**found.facts, "passed": passed}, shown)
-    if not passed:
-        words = f"agreement of {worst.output} is {worst.agreement:.4f}, below {options.min_agreement}"
-        console.failure(GateError(words, where=str(options.package)))
+    failures = found.failures(options.min_agreement, options.min_sqnr)
+    shown += ["", *(f"warning: {warning}" for warning in found.warnings)] if found.warnings else []
+    console.result({**found.facts, "passed": not failures}, shown)
+    if failures:
+        console.failure(GateError(failures[0], list(map(Problem, failures[1:])), where=str(options.package)))
         return GateError.exit_code
     return 0

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 
 import edgec
 from tests.cli.conftest import QUICK, Program, names_in
@@ -108,6 +110,23 @@ def test_compare_fails_below_the_agreement_that_was_asked_for(program: Program, 
     done = program(*arguments, "--min-agreement", "1.01", "--json")
     done.failed(1, "agreement of logits", "below 1.01")
     assert done.json["passed"] is False
+
+
+def test_compare_warns_of_answers_that_are_far_off(program: Program, package: Path) -> None:
+    """In its last lines, with the layers to look at; what may not be so fails."""
+    model = onnx.load("digits.onnx")
+    weights = next(tensor for tensor in model.graph.initializer if len(tensor.dims) == 2)
+    weights.CopyFrom(numpy_helper.from_array(-numpy_helper.to_array(weights), weights.name))
+    onnx.save(model, "opposite.onnx")
+    arguments = ("compare", "opposite.onnx", package, "--data", "evaluation.npz", "--samples", "40")
+    done = program(*arguments)
+    *_, first, second = done.out.splitlines()
+    assert done.code == 0 and first.startswith("warning: output logits is far from the model's: SQNR -") and "agreement" in first
+    assert second.startswith("warning: the worst layers are ") and second.count(" dB)") == 3
+    done = program(*arguments, "--min-sqnr", "20", "--min-agreement", "0.9", "--json")
+    done.failed(1, "agreement of logits", "SQNR of logits", "below 20")
+    assert done.json["passed"] is False and len(done.json["warnings"]) == 2
+    assert program("compare", "digits.onnx", package, "--data", "evaluation.npz", "--min-sqnr", "20", "--json").json["warnings"] == []
 
 
 def test_inspect_a_model(program: Program) -> None:
