@@ -1,5 +1,5 @@
-"""A pytest plugin for CI (`-p tests.rest`): EDGEC_DONE names a file of the tests that passed in earlier runs; this run leaves them out, and
-adds those that pass now."""
+"""A pytest plugin for CI (`-p tests.rest`): EDGEC_DONE names a file of the tests that passed in earlier runs; this run leaves them out, but
+for those that were sampled there, and adds those that pass now."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ passed: list[str] = []
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     done = set(DONE.read_text(encoding="utf-8").splitlines()) if DONE.exists() else set()
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in done])
-    items[:] = [item for item in items if item.nodeid not in done]
+    ended = {item for item in items if item.nodeid in done and not item.get_closest_marker("sampled")}
+    config.hook.pytest_deselected(items=[item for item in items if item in ended])
+    items[:] = [item for item in items if item not in ended]
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -129,6 +129,7 @@ def test_a_read_only_work_folder_is_said(walls: None, board: Board, parcel: Parc
     line.close()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("first", [True, False], ids=["first", "second"])
 def test_wherever_the_line_dies_the_board_has_one_whole_version_or_the_other(here: Connection, parcel: Parcel, first: bool) -> None:
     """For every N: the line dies at the Nth call, in the middle of it if it writes. Then the same deployment succeeds."""
@@ -156,6 +157,7 @@ def test_wherever_the_line_dies_the_board_has_one_whole_version_or_the_other(her
     assert number > 20
 
 
+@pytest.mark.sampled
 def test_wherever_the_line_dies_while_a_version_is_mended_it_can_be_mended_again(here: Connection, parcel: Parcel) -> None:
     version = Path(here.device.work) / "digits/versions" / parcel.version
     for number in steps():

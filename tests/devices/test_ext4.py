@@ -47,6 +47,7 @@ def mounted(image: Path, folder: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("what", ["deploy", "roll back"])
 def test_a_board_with_ext4_has_one_whole_version_whenever_its_power_goes(
     memory: Path, boards: Callable[..., Board], package: Callable[..., Path], what: str

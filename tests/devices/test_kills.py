@@ -30,6 +30,7 @@ ALL = bool(os.environ.get("EDGEC_TEST_ALL"))
 _EVERY = {"deploy": 19, "roll back": 13, "lock": 5}  # steps
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("what", ["deploy", "roll back", "lock"])
 def test_killed_at_any_step_the_board_has_one_whole_version_and_goes_on(
     board: Board, package: Callable[..., Path], tmp_path: Path, what: str
@@ -60,6 +61,7 @@ def test_killed_at_any_step_the_board_has_one_whole_version_and_goes_on(
     assert kills > 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("what", ["deploy", "roll back"])
 def test_cut_off_at_any_step_the_board_has_one_whole_version_and_goes_on(
     board: Board, package: Callable[..., Path], tmp_path: Path, what: str

@@ -128,6 +128,7 @@ if ALL:
     CASES = [(kind, work) for kind in ("local", *_SYNCS, "adb") for work in _MAY_BE]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("kind", "work"), CASES, ids=lambda value: value if isinstance(value, str) else value.__name__)
 def test_whatever_a_cut_leaves_one_whole_version_is_in_use_and_nothing_is_lost(
     needs_fuse: None,
@@ -162,6 +163,7 @@ def test_whatever_a_cut_leaves_one_whole_version_is_in_use_and_nothing_is_lost(
     assert steps > 8 and len(states) > 8
 
 
+@pytest.mark.sampled
 def test_whatever_a_cut_leaves_of_a_first_deployment_it_can_be_done_again(needs_fuse: None, memory: Path, versions: Versions) -> None:
     with remembering_disk(memory) as (disk, log):
         line = connect(Device("board", "host", "local", work=str(disk / "work")))

@@ -35,6 +35,7 @@ def here() -> Iterator[Connection]:
         yield connect(Device("here", "host", "local", work=f"{folder}/work"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("what", ["deploy", "roll back"])
 def test_a_host_that_lost_the_board_at_any_step_changes_nothing_any_more(here: Connection, package: Callable[..., Path], what: str) -> None:
     """As if it had been paused there until another had come, done its work and gone. Without EDGEC_TEST_ALL at every seventh step."""
@@ -68,6 +69,7 @@ def test_a_host_that_lost_the_board_at_any_step_changes_nothing_any_more(here: C
     assert fenced > 2
 
 
+@pytest.mark.sampled
 def test_two_hosts_never_own_a_board_at_once(board: Board, package: Callable[..., Path], tmp_path: Path) -> None:
     facts = (board.address, board.port, str(board.key), str(board.known_hosts), str(board.work), str(package("host")))
     hosts = [Host(name, *facts, diary=str(tmp_path / name), seed=number) for number, name in enumerate(("ada", "bob"))]

@@ -48,6 +48,7 @@ def answer(text: str, shader: Shader, layout: Layout, case: Case, order: int) ->
     return layout.read(arena, "y", y)
 
 
+@pytest.mark.sampled
 def test_tiles_compute_whole_and_broken_ones_in_every_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Among the random ones are groups, residuals, limits, strides and padding. Without EDGEC_TEST_ALL, every other shape."""
     cases = [conv(image(5, 13, 16, 32), 16, 32), conv(image(6, 7, 5, 20, 3), 5, 20), *(random_conv(seed) for seed in (0, 1, 2, 3, 4, 5))]
