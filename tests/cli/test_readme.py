@@ -8,10 +8,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from edgec.budget import Budget, parse_budget
 from edgec.cli.verbs import VERBS
 from edgec.config import FLAGS
 from edgec.emit.vocabularies import VOCABULARIES
@@ -129,6 +131,8 @@ def test_the_usage_page_has_every_setting_and_flag() -> None:
         assert f"`{flag}`" in usage and (f"`{name}`" in usage or setting.switch), name
     for key in Preprocess.__dataclass_fields__:
         assert f"`{key}`" in usage, key
+    written = ",".join(key + amount for key, amount in re.findall(r"\| `(\w+=)` \| (\w+) \|", usage))
+    assert parse_budget(written) == Budget() and len(written.split(",")) == len(fields(Budget))
 
 
 def test_the_package_page_compiles(package: Path, tmp_path: Path) -> None:
