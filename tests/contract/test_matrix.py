@@ -8,30 +8,28 @@ import pytest
 
 from tests.contract.examiner import WHOLE, answers_of_all_runs, expected_hashes, quick
 from tests.contract.subjects import FAMILIES, SEED, exam_of, random_float_net, random_net
-from tests.contract.variants import UNUSUAL, USUAL, Variant, turn
+from tests.contract.variants import UNUSUAL, Variant, name_of, turn, usual
 
 SEEDS = (SEED, 2) if WHOLE else (SEED,)
 STRANGE = [(variant, family) for variant in UNUSUAL for family in (FAMILIES if WHOLE else [turn(variant)])]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("variant", USUAL, ids=lambda item: item.name)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "variant"), usual("int8", WHOLE), ids=name_of)
 def test_every_processor_gives_the_evaluators_bytes(family: str, variant: Variant, seed: int, shared: Path) -> None:
     net = random_net(family, seed)
     data = exam_of(net)
     assert answers_of_all_runs(net, data, variant, shared) == expected_hashes(data, net.graph.outputs)
 
 
-@pytest.mark.parametrize(("variant", "family"), STRANGE, ids=lambda item: item if isinstance(item, str) else item.name)
+@pytest.mark.parametrize(("variant", "family"), STRANGE, ids=name_of)
 def test_no_compiler_flag_or_thread_changes_a_byte(family: str, variant: Variant, shared: Path) -> None:
     net = random_net(family)
     data = exam_of(net)
     assert answers_of_all_runs(net, data, variant, shared) == expected_hashes(data, net.graph.outputs)
 
 
-@pytest.mark.parametrize("variant", USUAL, ids=lambda item: item.name)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "variant"), usual("float", WHOLE), ids=name_of)
 def test_float_packages_agree_with_onnxruntime(family: str, variant: Variant, shared: Path) -> None:
     """max|a - b| <= 1e-4 * max|b| for every output: the exam's own bound. Threads change nothing within a vocabulary."""
     net = random_float_net(family)

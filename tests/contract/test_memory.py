@@ -14,7 +14,7 @@ from edgec.toolchain import Built, compile_package
 from tests.conftest import require
 from tests.contract.examiner import WHOLE, available, build_variant, examine, quick, write_package
 from tests.contract.subjects import FAMILIES, Net, exam_of, random_float_net, random_net
-from tests.contract.variants import USUAL, X86, Run, Variant
+from tests.contract.variants import USUAL, X86, Run, Variant, name_of, usual
 
 X86_64, PORTABLE = load_target("x86-64"), load_target("portable")
 SANITIZE = ("-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -23,13 +23,13 @@ SANITIZED = ((X86_64, X86), (PORTABLE, ("portable",)))
 KINDS = {"int8": random_net, "float": random_float_net}
 # Without EDGEC_TEST_ALL the float packages of two nets stand for all
 NETS = [(kind, family) for kind in KINDS for family in FAMILIES if WHOLE or kind == "int8" or family in ("yolox", "resnet")]
-NATIVE, FOREIGN = USUAL[:2], USUAL[2:4]
+BUILT = [(variant, kind, family) for kind in KINDS for family, variant in usual(kind, WHOLE)]
+NATIVE, FOREIGN = ([built for built in BUILT if built[0] in variants] for variants in (USUAL[:2], USUAL[2:4]))
 GUARD = Path(__file__).parent / "guard.c"
 
-over_nets = pytest.mark.parametrize(("kind", "family"), NETS)
 
-
-@over_nets
+@pytest.mark.sampled
+@pytest.mark.parametrize(("kind", "family"), NETS)
 def test_sanitizers_find_nothing_in_any_exam(kind: str, family: str, tmp_path: Path) -> None:
     """The weights are string literals here, because only those have red zones around them."""
     require("gcc")
@@ -63,8 +63,7 @@ def link(net: Net, built: Built, target: Target, folder: Path) -> Path:
     return folder / "guard"
 
 
-@over_nets
-@pytest.mark.parametrize("variant", NATIVE, ids=lambda item: item.name)
+@pytest.mark.parametrize(("variant", "kind", "family"), NATIVE, ids=name_of)
 def test_pages_around_the_memory_are_never_touched(kind: str, family: str, variant: Variant, shared: Path, tmp_path: Path) -> None:
     """Also: one byte less, or a misaligned arena, fails in init."""
     require(*variant.needs)
@@ -88,8 +87,7 @@ def test_a_forbidden_page_stops_the_program(tmp_path: Path) -> None:
     assert subprocess.run([program], check=False).returncode == -signal.SIGSEGV
 
 
-@over_nets
-@pytest.mark.parametrize("variant", FOREIGN, ids=lambda item: item.name)
+@pytest.mark.parametrize(("variant", "kind", "family"), FOREIGN, ids=name_of)
 def test_nor_on_other_processors(kind: str, family: str, variant: Variant, shared: Path, tmp_path: Path) -> None:
     require(*variant.needs)
     program = guarded(kind, family, variant, shared, tmp_path)

@@ -118,6 +118,7 @@ CHANGES: dict[Change, tuple[str, str]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("change", CHANGES, ids=lambda item: item.__name__)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_one_flip_fails_the_exam(family: str, change: Change, tmp_path: Path) -> None:

@@ -79,6 +79,25 @@ UNUSUAL = (
 )
 
 
+# Without EDGEC_TEST_ALL: how many nets go through the first of the usual variants, and how many, in turns, through each of the others.
+TURNS = {"int8": (5, 2), "float": (3, 1)}
+
+
+def usual(kind: str, whole: bool) -> list[tuple[str, Variant]]:
+    """The usual variants, each with its nets."""
+    return [
+        (family, variant)
+        for v, variant in enumerate(USUAL)
+        for f, family in enumerate(FAMILIES)
+        if whole or (f - v) % len(FAMILIES) < TURNS[kind][v > 0]
+    ]
+
+
+def name_of(item: object) -> str:
+    """A variant's or net's name in the name of a test."""
+    return item.name if isinstance(item, Variant) else str(item)
+
+
 def turn(variant: Variant) -> str:
     """Without EDGEC_TEST_ALL every unusual variant has one net, and the nets take turns."""
     return FAMILIES[-UNUSUAL.index(variant) % len(FAMILIES)]

@@ -70,6 +70,7 @@ def check_on_lavapipe(monkeypatch: pytest.MonkeyPatch, tiles: Iterable[Squares],
         check(case, layout.read(arena, "y", case.arguments.y))
 
 
+@pytest.mark.sampled
 def test_every_shape_of_tile_convolves(monkeypatch: pytest.MonkeyPatch) -> None:
     tiles = TILES * 6 if WHOLE else ONE_OF_EACH
     check_on_lavapipe(monkeypatch, tiles, range(len(tiles)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from edgec.targets import Target, load_target
 
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
 
@@ -18,6 +20,15 @@ class Backend:
     flags: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     foreign: bool = False
+
+    def isas_of(self, target: Target) -> list[str]:
+        return [isa for isa in self.isas if not isa or isa in target.vocabularies]
+
+
+def target_of(backend: Backend, whole: bool) -> Target:
+    """Without EDGEC_TEST_ALL a package has at most two vocabularies to choose from."""
+    target = load_target(backend.target)
+    return target if whole else replace(target, vocabularies=target.vocabularies[:2])
 
 
 NATIVE = (

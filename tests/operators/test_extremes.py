@@ -26,6 +26,7 @@ UNDEFINED = Backend(
 )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", (UNDEFINED, *NATIVE[1:], *(FOREIGN if WHOLE else ())), ids=lambda backend: backend.name)
 def test_operators_at_the_ends_of_their_operands(backend: Backend, tmp_path: Path) -> None:
     require(*backend.needs)
@@ -43,6 +44,7 @@ def chosen(names: tuple[str, ...]) -> list[Case]:
     return [case for case in extreme_cases() if WHOLE or case.name in names]
 
 
+@pytest.mark.sampled
 def test_shaders_give_the_same_on_vulkan(tmp_path: Path) -> None:
     require(*VULKAN.needs)
     outcomes = run_on_vulkan(chosen(SHADERS), TARGET, tmp_path, lambda number: VULKAN.isas if WHOLE else VULKAN.isas[number % 3 :][:1])

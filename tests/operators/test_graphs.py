@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from edgec.targets import load_target
 from tests.conftest import require
 from tests.contract.examiner import WHOLE, available
-from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend
+from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend, target_of
 from tests.operators.case import Case
 from tests.operators.float_cases import float_case
 from tests.operators.int8_cases import KINDS, int8_case
@@ -22,15 +21,17 @@ BACKENDS = (*NATIVE, *((SANITIZED, *FOREIGN) if WHOLE else ()))
 MAKERS: dict[str, Callable[[int], Case]] = {"int8": int8_case, "float": float_case}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
 def test_random_graphs(backend: Backend, kind: str, block: int, tmp_path: Path) -> None:
     """Every graph is supported and right; a seed that fails names itself."""
     require(*backend.needs)
-    isas = [isa for isa in backend.isas if not isa or backend.foreign or available(isa)]
+    target = target_of(backend, WHOLE)
+    isas = [isa for isa in backend.isas_of(target) if not isa or backend.foreign or available(isa)]
     cases = [MAKERS[kind](seed) for seed in range(block * BLOCK, (block + 1) * BLOCK)]
-    outcomes = run_cases(cases, load_target(backend.target), tmp_path, isas, backend.optimize, backend.flags)
+    outcomes = run_cases(cases, target, tmp_path, isas, backend.optimize, backend.flags)
     assert len(outcomes) == BLOCK
     assert {item.case: f"{item.operator}: {item.message}" for item in outcomes if item.verdict != OK} == {}
 

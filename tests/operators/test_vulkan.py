@@ -58,6 +58,7 @@ def test_cases(shard: int | None, tmp_path: Path, record_property: Callable[[str
     assert len(on_cpu) <= MOST_ON_CPU, on_cpu
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("kind", MAKERS)
 def test_random_graphs(kind: str, block: int, tmp_path: Path) -> None:
@@ -66,6 +67,7 @@ def test_random_graphs(kind: str, block: int, tmp_path: Path) -> None:
     assert {item.case: f"{item.operator}: {item.message}" for item in outcomes if item.verdict not in (OK, ON_CPU)} == {}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", MAKERS)
 def test_calls_take_turns_on_the_gpu_and_the_cpu(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The package's own host changes between the two within a run: here every second call has no shader."""
