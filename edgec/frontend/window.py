@@ -91,7 +91,7 @@ def pool(b: Builder, s: Source) -> None:
     found, image = window(b, s), extents(b, s)
     auto_pad(s, image, found)
     counted = s.get("count_include_pad", 0)
-    ceil = bool(s.get("ceil_mode", 0)) and s.get("auto_pad", "NOTSET") == "NOTSET"
+    ceil = bool(s.get("ceil_mode", 0)) and s.get("auto_pad", "NOTSET") in ("NOTSET", "VALID")
     if ceil and not (counted and any(found["pads"])):
         ceil = bool(counted) and any(partial_pads(image, found))
         if not ceil:
