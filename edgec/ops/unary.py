@@ -31,8 +31,10 @@ def _cast(x: Expr, to: str) -> Expr:
 
 
 def _softplus(x: Expr) -> Expr:
-    """log(1 + exp(x)) without overflow: max(0, x) + log(1 + exp(-|x|))."""
-    return maximum(0.0, x) + unary("log", 1.0 + unary("exp", -unary("abs", x)))
+    """log(1 + exp(x)) without overflow: max(0, x) + log(w) + (u - (w - 1)) / w, where u = exp(-|x|) and w = 1 + u, which lost bits of u."""
+    u = unary("exp", -unary("abs", x))
+    w = 1.0 + u
+    return maximum(0.0, x) + (unary("log", w) + (u - (w - 1.0)) / w)
 
 
 def _hard_sigmoid(x: Expr, alpha: float, beta: float) -> Expr:

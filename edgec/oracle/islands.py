@@ -27,7 +27,10 @@ def relu(x: Array) -> Array:
 
 
 def softplus(x: Array) -> Array:
-    return relu(x) + mathlib.log(f32(1) + mathlib.exp(-np.abs(x)))
+    u: Array = mathlib.exp(-np.abs(x))
+    w: Array = f32(1) + u
+    result: Array = relu(x) + (mathlib.log(w) + (u - (w - f32(1))) / w)
+    return result
 
 
 def hard_sigmoid(x: Array, alpha: np.float32, beta: np.float32) -> Array:

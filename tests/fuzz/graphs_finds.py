@@ -66,6 +66,11 @@ FINDS = (
         "an output that is infinite beside a quantized one",
         "(float[1,2] x) => (y, z) <float[2,3] a = {1,2,3,4,5,6}, float c = {0}> { y = MatMul(x, a) d = Abs(y) e = Mul(d, c) z = Log(e) }",
     ),
+    Find("a quotient by a softplus that is almost nothing",
+         "(float[4] x) => (y) <float c = {-9}, float d = {-18}> { r = Relu(x) a = Mul(r, c) b = Add(a, d) s = Softplus(b) y = Div(d, s) }"),
+    Find("windows that nothing is padded for, the last of them partial",
+         "(float[1,3,8] x) => (y, z) { y = MaxPool<auto_pad = \"VALID\", ceil_mode = 1, kernel_shape = [3], strides = [3]>(x)"
+         "z = AveragePool<auto_pad = \"VALID\", ceil_mode = 1, kernel_shape = [3], strides = [3]>(x) }"),
     Find("a negation compared", "(float[2] x, bool[2] z) => (y) { n = IsNaN(x) y = Xor(n, z) }"),
     Find(
         "cubic resizing by a factor that leaves part of a pixel",
