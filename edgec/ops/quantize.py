@@ -8,7 +8,7 @@ from edgec.ir.types import DType, TensorType
 from edgec.ops.registry import Call, operator
 from edgec.ops.rules import attribute, axis_of, need, text, typed
 
-SMALLEST = 2.0**-149  # the least float32 above 0
+SMALLEST = 2.0**-128 + 2.0**-149  # the least float32 whose inverse is one
 
 
 def _parameters(call: Call, least: float) -> None:
@@ -19,7 +19,8 @@ def _parameters(call: Call, least: float) -> None:
         need(len(scale) == 1 and scale[0] == shape[axis], f"scale {text(scale)} does not fit axis {axis} of {text(shape)}")
     known = call.constant(1)
     if known is not None:
-        need(bool(np.all(known >= least)), f"a scale of {known.min()} is not positive")
+        what = "too small, its inverse is infinite" if known.min() > 0 else "not positive"
+        need(bool(np.all(known >= least)), f"a scale of {known.min()} is {what}")
     if call.has(2):
         need(call.shape(2) == scale, f"zero point {text(call.shape(2))} and scale {text(scale)} differ in shape")
 

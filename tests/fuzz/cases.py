@@ -94,6 +94,11 @@ CASES = (
         f"{MATRIX} <float s = {{-1}}, uint8[2,4] q = {{1,2,3,4,5,6,7,8}}> {{ [n] d = DequantizeLinear(q, s) y = Add(x, d) }}",
         ("n (DequantizeLinear", "scale of -1.0 is not positive"),
     ),
+    Case(
+        "quantized by almost nothing",
+        f"{MATRIX} <float s = {{1e-39}}, uint8 z = {{3}}> {{ [n] q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }}",
+        ("n (QuantizeLinear", "is too small, its inverse is infinite"),
+    ),
     # what engines read differently
     Case("no value", f"{MATRIX} {{ [n] c = Constant() y = Add(x, c) }}", ("n (Constant", "has 0 values")),
     Case(
