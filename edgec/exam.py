@@ -27,6 +27,7 @@ HALF_LEAST = 2.0**-8  # and eight roundings to a half: the example can be one wh
 ANYTHING = 1e3  # the limit of an answer that says nothing
 USELESS = 0.25  # a GPU's answers with halves that may be this far off say nothing
 SAMPLE_VECTORS, RANDOM_VECTORS = 1, 2
+MOST_BYTES = 64 << 20  # of inputs and expected outputs that a package carries; the first vector is always there
 _SAME_NUMBERS = ("Cast", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Expand", "Tile")
 _INEXACT = ("Pow", "ReduceMean")  # which ONNX Runtime computes of integers through floats
 
@@ -114,12 +115,13 @@ def _shown(arrays: Arrays, faces: Mapping[str, Face]) -> Arrays:
 
 def exam_inputs(graph: Graph, samples: Samples | None, seed: int) -> list[Arrays]:
     """A few calibration samples, where there are some, and random tensors that fill the samples' range; of the last the integers fill
-    their types', unless they become indices or floats."""
+    their types', unless they become indices or floats. Fewer where tensors are large."""
     generator = np.random.Generator(np.random.PCG64(seed))
     known = list(islice(samples(), SAMPLE_VECTORS)) if samples is not None else []
     random = [{name: _random(graph, name, known, generator) for name in graph.inputs} for _ in range(RANDOM_VECTORS)]
     whole = {name: _whole(graph, name, generator) for name in graph.inputs if _may_be_anything(graph, name)}
-    return [*known, *random[:-1], {**random[-1], **whole}]
+    size = sum(graph.types[name].bytes for name in (*graph.inputs, *graph.outputs))
+    return [*known, *random[:-1], {**random[-1], **whole}][: max(1, MOST_BYTES // size)]
 
 
 def _may_be_anything(graph: Graph, name: str) -> bool:

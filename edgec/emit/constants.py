@@ -127,13 +127,20 @@ for _value in range(32, 127):
     _SPELLED[_value] = bytes([_value])
 _SPELLED[ord("\\")], _SPELLED[ord('"')] = b"\\\\", b'\\"'
 _SPELLED[ord("?")] = b"\\?"  # no trigraph
+_TABLE = np.array(_SPELLED, "S4")  # filled up with zero bytes, which are dropped again
+_LINE = 64  # bytes
 
 
 def _literal(piece: bytes) -> bytes:
     """The piece without its last byte, which is the literal's own zero, in lines of 64 bytes."""
-    content = piece[:-1]
-    lines = [content[start : start + 64] for start in range(0, len(content), 64)] or [b""]
-    return b"\n".join(b'    "' + b"".join([_SPELLED[value] for value in line]) + b'"' for line in lines)
+    spelled = _TABLE[np.frombuffer(piece, np.uint8)[:-1]]
+    whole = len(spelled) // _LINE
+    lines = np.empty((whole, _LINE + 3), "S4")
+    lines[:, 0], lines[:, 1], lines[:, 2:-1], lines[:, -1] = b"    ", b'"', spelled[: whole * _LINE].reshape(whole, _LINE), b'"\n'
+    text, rest = lines.tobytes(), spelled[whole * _LINE :].tobytes()
+    if rest or not whole:
+        text += b'    "' + rest + b'"'
+    return text.replace(b"\0", b"").removesuffix(b"\n")
 
 
 def _numbers(piece: bytes) -> bytes:

@@ -41,6 +41,12 @@ def test_exams_draw_integers_from_their_whole_range_and_indices_from_their_axis(
     assert set(np.unique(last["offset"])) <= {0, 1}
 
 
+@pytest.mark.parametrize(("side", "vectors"), [(64, 2), (2048, 2), (4096, 1)])
+def test_a_package_does_not_carry_hundreds_of_megabytes_of_questions(side: int, vectors: int) -> None:
+    model = graph_of("large", {"x": np.zeros((1, 1, side, side), np.float32)}, [("Relu", ["x"], "y", {})], ["y"])
+    assert len(exam_inputs(from_proto(model).graph, None, 0)) == vectors
+
+
 def test_a_package_is_examined_about_them(tmp_path: Path) -> None:
     """What would end ONNX Runtime's process, and wraps, in a build from a file."""
     shape = [1, 16]
