@@ -15,7 +15,7 @@ from edgec.oracle import Evaluator
 from tests.contract.examiner import WHOLE, answers_of_all_runs, expected_hashes, quick
 from tests.contract.imported import HAND_MADE, RECIPES, Recipe, hand_made, quantized_by_onnxruntime
 from tests.contract.subjects import Net, exact_exam, quantized_net, samples_of
-from tests.contract.variants import USUAL, Variant
+from tests.contract.variants import Variant, in_turns, name_of
 
 RECIPES_HERE = RECIPES if WHOLE else RECIPES[:4]
 
@@ -37,14 +37,12 @@ def check(net: Net, data: ExamData, variant: Variant, shared: Path) -> None:
     assert answers_of_all_runs(net, data, quick(variant), shared) == expected_hashes(data, net.original.outputs)
 
 
-@pytest.mark.parametrize("variant", USUAL, ids=lambda item: item.name)
-@pytest.mark.parametrize("recipe", RECIPES_HERE, ids=lambda item: item.name)
+@pytest.mark.parametrize(("recipe", "variant"), in_turns(RECIPES_HERE, WHOLE, 2, 1), ids=name_of)
 def test_onnxruntimes_own_quantization(recipe: Recipe, variant: Variant, shared: Path) -> None:
     check(*by_onnxruntime(recipe), variant, shared)
 
 
-@pytest.mark.parametrize("variant", USUAL, ids=lambda item: item.name)
-@pytest.mark.parametrize("name", HAND_MADE)
+@pytest.mark.parametrize(("name", "variant"), in_turns(list(HAND_MADE), WHOLE, len(HAND_MADE), 1), ids=name_of)
 def test_extremes_ties_nan_and_infinities(name: str, variant: Variant, shared: Path) -> None:
     check(*by_hand(name), variant, shared)
 

@@ -21,9 +21,9 @@ from edgec.passes import optimize
 from edgec.quant import QuantizeOptions, quantize
 from edgec.toolchain import run_exam
 from tests.conftest import require
-from tests.contract.examiner import answers_of_all_runs, available, build_variant, expected_hashes, quick
+from tests.contract.examiner import WHOLE, answers_of_all_runs, available, build_variant, expected_hashes, quick
 from tests.contract.subjects import Net
-from tests.contract.variants import USUAL, Variant
+from tests.contract.variants import USUAL, Variant, in_turns, name_of
 from tests.nets import OPSET
 from tests.nets import Net as Builder
 
@@ -68,8 +68,7 @@ def subject(kind: str) -> tuple[Net, ExamData]:
     return Net("symbolic", original, graph), ExamData(vectors, answers, {name: name in evaluator.exact_outputs for name in graph.outputs})
 
 
-@pytest.mark.parametrize("variant", USUAL, ids=lambda item: item.name)
-@pytest.mark.parametrize("kind", ["float", "int8"])
+@pytest.mark.parametrize(("kind", "variant"), in_turns(("float", "int8"), WHOLE, 2, 1), ids=name_of)
 def test_every_batch_passes_its_exam(kind: str, variant: Variant, shared: Path) -> None:
     net, data = subject(kind)
     found = answers_of_all_runs(net, data, quick(variant), shared)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tests.contract.subjects import FAMILIES
 
+Item = TypeVar("Item")
 X86 = ("sse41", "avx2", "avxvnni", "avx512vnni")
 ARM = "qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu"
 CLANG_ARM = "clang --target=aarch64-linux-gnu"
@@ -79,23 +82,27 @@ UNUSUAL = (
 )
 
 
-# Without EDGEC_TEST_ALL: how many nets go through the first of the usual variants, and how many, in turns, through each of the others.
-TURNS = {"int8": (5, 2), "float": (3, 1)}
+TURNS = {"int8": (3, 1), "float": (2, 1)}  # of nets of a kind, as in_turns has it
 
 
-def usual(kind: str, whole: bool) -> list[tuple[str, Variant]]:
-    """The usual variants, each with its nets."""
+def in_turns(items: Sequence[Item], whole: bool, first: int, others: int) -> list[tuple[Item, Variant]]:
+    """Items with the usual variants: so many go through the first of these, and so many, in turns, through each other one; or all."""
     return [
-        (family, variant)
+        (item, variant)
         for v, variant in enumerate(USUAL)
-        for f, family in enumerate(FAMILIES)
-        if whole or (f - v) % len(FAMILIES) < TURNS[kind][v > 0]
+        for i, item in enumerate(items)
+        if whole or (i - v) % len(items) < (others if v else first)
     ]
 
 
+def usual(kind: str, whole: bool) -> list[tuple[str, Variant]]:
+    """The nets of a kind with the usual variants."""
+    return in_turns(FAMILIES, whole, *TURNS[kind])
+
+
 def name_of(item: object) -> str:
-    """A variant's or net's name in the name of a test."""
-    return item.name if isinstance(item, Variant) else str(item)
+    """What is told of a parameter in the name of a test."""
+    return str(getattr(item, "name", item))
 
 
 def turn(variant: Variant) -> str:

@@ -10,25 +10,32 @@ ARM64, ARM32 = ("aarch64-linux-gnu-gcc",), ("arm-linux-gnueabihf-gcc", "-march=a
 X86 = ("portable", "sse41", "avx2", "avx512vnni")
 SANITIZE = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
-BUILDS = (
+ALWAYS = (
     *(Build(vocabulary) for vocabulary in X86),
-    *(Build(vocabulary, ("clang",), ("-O2", "-march=haswell")) for vocabulary in ("portable", "avx2", "avx512vnni")),
     Build("sse41", ("clang",)),
     Build("sse41", signed=True),
     Build("avxvnni", flags=("-O0",)),
+    Build("avx512vnni", ("clang",), ("-O2", "-march=haswell")),
     Build("avx512vnni", flags=("-O3",)),
-    Build("portable", flags=("-O3", "-march=haswell")),
+    Build("avx512vnni", simde=True),
     Build("avx2", ("g++", "-x", "c++")),
-    *(Build(vocabulary, simde=True) for vocabulary in ("avx2", "avx512vnni")),
-    *(Build(vocabulary, flags=SANITIZE) for vocabulary in (X86 if WHOLE else X86[::2])),
-    Build("portable", ARM64, ("-O2", "-static"), QEMU_ARM64, signed=True),
+    *(Build(vocabulary, flags=SANITIZE) for vocabulary in ("portable", "avx2")),
     Build("neon", ARM64, ("-O1", "-static"), QEMU_ARM64, signed=True),
     Build("dotprod", ARM64, ("-O3", "-static"), QEMU_ARM64, signed=True),
     Build("i8mm", ARM64, ("-O0", "-static"), QEMU_ARM64, signed=True),
-    Build("neon", ("clang", "--target=aarch64-linux-gnu"), ("-O2", "-static"), QEMU_ARM64, signed=True),
-    Build("portable", ARM32, ("-O3", "-static"), QEMU_ARM32, signed=True),
     Build("neon32", ARM32, ("-O1", "-static"), QEMU_ARM32, signed=True),
-    Build("neon32", ARM32, ("-O3", "-static"), QEMU_ARM32, signed=True),
     Build("neon32", ("clang", "--target=arm-linux-gnueabihf", "-march=armv7-a", "-mfpu=neon"), ("-O2", "-static"), QEMU_ARM32, signed=True),
     Build("wasm128", (*CLANG, "-msimd128"), ("-O1",), NODE),
 )
+# With EDGEC_TEST_ALL these too
+MORE = (
+    *(Build(vocabulary, ("clang",), ("-O2", "-march=haswell")) for vocabulary in ("portable", "avx2")),
+    Build("portable", flags=("-O3", "-march=haswell")),
+    Build("avx2", simde=True),
+    *(Build(vocabulary, flags=SANITIZE) for vocabulary in ("sse41", "avx512vnni")),
+    Build("portable", ARM64, ("-O2", "-static"), QEMU_ARM64, signed=True),
+    Build("neon", ("clang", "--target=aarch64-linux-gnu"), ("-O2", "-static"), QEMU_ARM64, signed=True),
+    Build("portable", ARM32, ("-O3", "-static"), QEMU_ARM32, signed=True),
+    Build("neon32", ARM32, ("-O3", "-static"), QEMU_ARM32, signed=True),
+)
+BUILDS = (*ALWAYS, *MORE) if WHOLE else ALWAYS
