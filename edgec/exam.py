@@ -29,7 +29,8 @@ USELESS = 0.25  # a GPU's answers with halves that may be this far off say nothi
 SAMPLE_VECTORS, RANDOM_VECTORS = 1, 2
 MOST_BYTES = 64 << 20  # of inputs and expected outputs that a package carries; the first vector is always there
 _SAME_NUMBERS = ("Cast", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Expand", "Tile")
-_INEXACT = ("Pow", "ReduceMean")  # which ONNX Runtime computes of integers through floats
+_SUMS = ("ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
+_INEXACT = ("Pow", *_SUMS)  # which ONNX Runtime computes of integers through floats
 
 Arrays = dict[str, np.ndarray]
 

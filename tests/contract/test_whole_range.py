@@ -41,6 +41,16 @@ def test_exams_draw_integers_from_their_whole_range_and_indices_from_their_axis(
     assert set(np.unique(last["offset"])) <= {0, 1}
 
 
+def test_reductions_of_integers_are_not_asked_to_wrap(tmp_path: Path) -> None:
+    """ONNX Runtime computes them through floats."""
+    sums = ("ReduceSum", "ReduceProd", "ReduceSumSquare", "ReduceL1")
+    nodes = [(name, ["x", np.array([1])], name.lower(), {}) for name in sums]
+    (tmp_path / "sums.onnx").write_bytes(
+        graph_of("sums", {"x": np.zeros((3, 8), np.int32)}, nodes, [name.lower() for name in sums]).SerializeToString()
+    )
+    assert edgec.build(tmp_path / "sums.onnx", target="portable", precision="fp32", cc="gcc -O0", out=tmp_path / "package").examined
+
+
 @pytest.mark.parametrize(("side", "vectors"), [(64, 2), (2048, 2), (4096, 1)])
 def test_a_package_does_not_carry_hundreds_of_megabytes_of_questions(side: int, vectors: int) -> None:
     model = graph_of("large", {"x": np.zeros((1, 1, side, side), np.float32)}, [("Relu", ["x"], "y", {})], ["y"])
