@@ -128,6 +128,7 @@ for _value in range(32, 127):
 _SPELLED[ord("\\")], _SPELLED[ord('"')] = b"\\\\", b'\\"'
 _SPELLED[ord("?")] = b"\\?"  # no trigraph
 _TABLE = np.array(_SPELLED, "S4")  # filled up with zero bytes, which are dropped again
+_NUMBERS = np.array([b"%d," % value for value in range(256)], "S4")
 _LINE = 64  # bytes
 
 
@@ -144,4 +145,4 @@ def _literal(piece: bytes) -> bytes:
 
 
 def _numbers(piece: bytes) -> bytes:
-    return b"    {" + b",".join(b"%d" % value for value in piece) + b"}"
+    return b"    {" + _NUMBERS[np.frombuffer(piece, np.uint8)].tobytes().replace(b"\0", b"").removesuffix(b",") + b"}"
