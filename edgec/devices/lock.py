@@ -257,6 +257,7 @@ def _move_in(lock: Lock, useful: set[str]) -> None:
         for name in sorted(found - stays):
             connection.remove(f"{folder}/{name}")
         if INCOMING in found & stays:
+            connection.remove(f"{folder}/{LEFT}")  # which may be folders without a file: nothing was found of them
             connection.move(f"{folder}/{INCOMING}", f"{folder}/{LEFT}")
     lock.make_folder(_WASTE)
     if lock.number == 1:

@@ -296,6 +296,18 @@ def test_uploads_of_the_owner_before_are_set_aside_and_not_used(opened: Open) ->
         assert line.read(f"{lock.folder}/incoming/net/file") is None
 
 
+def test_folders_without_files_that_were_left_stand_in_nobodys_way(opened: Open) -> None:
+    """A removal that was cut off leaves them."""
+    line = opened()
+    for name in ("ada", "bob", "eve"):
+        with hold(line, name) as lock:
+            assert (line.read(f"{lock.folder}/left/net/file") == b"half") is (name != "ada")
+            lock.make_folder("incoming/net")
+            line.write(f"{lock.folder}/incoming/net/file", b"half")
+            line.remove(f"{lock.folder}/left/net/file")
+            lock.make_folder("left/net/folder")
+
+
 def test_an_error_of_the_work_is_not_hidden_by_a_release_that_fails(line: Connection) -> None:
     told: list[str] = []
     cut = False
