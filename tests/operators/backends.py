@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from edgec.targets import Target, load_target
+from tests.contract.examiner import available
 
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
 
@@ -22,7 +23,8 @@ class Backend:
     foreign: bool = False
 
     def isas_of(self, target: Target) -> list[str]:
-        return [isa for isa in self.isas if not isa or isa in target.vocabularies]
+        """Those that packages for the target have and that can run here."""
+        return [isa for isa in self.isas if not isa or (isa in target.vocabularies and (self.foreign or available(isa)))]
 
 
 def target_of(backend: Backend, whole: bool) -> Target:

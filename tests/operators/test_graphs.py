@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import require
-from tests.contract.examiner import WHOLE, available
+from tests.contract.examiner import WHOLE
 from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend, target_of
 from tests.operators.case import Case
 from tests.operators.float_cases import float_case
@@ -29,7 +29,7 @@ def test_random_graphs(backend: Backend, kind: str, block: int, tmp_path: Path) 
     """Every graph is supported and right; a seed that fails names itself."""
     require(*backend.needs)
     target = target_of(backend, WHOLE)
-    isas = [isa for isa in backend.isas_of(target) if not isa or backend.foreign or available(isa)]
+    isas = backend.isas_of(target)
     cases = [MAKERS[kind](seed) for seed in range(block * BLOCK, (block + 1) * BLOCK)]
     outcomes = run_cases(cases, target, tmp_path, isas, backend.optimize, backend.flags)
     assert len(outcomes) == BLOCK

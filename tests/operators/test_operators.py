@@ -12,7 +12,7 @@ import pytest
 
 from edgec.targets import load_target
 from tests.conftest import require
-from tests.contract.examiner import WHOLE, available
+from tests.contract.examiner import WHOLE
 from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend, target_of
 from tests.operators.case import Case, Outcome
 from tests.operators.onnx_cases import onnx_cases
@@ -80,7 +80,7 @@ def table(outcomes: Sequence[Outcome]) -> dict[str, list[int]]:
 
 def check(cases: Sequence[Case], backend: Backend, folder: Path, record: Callable[[str, object], None]) -> None:
     target = target_of(backend, WHOLE)
-    isas = [isa for isa in backend.isas_of(target) if not isa or backend.foreign or available(isa)]
+    isas = backend.isas_of(target)
     assert isas, "this processor has none of the sets of instructions"
     outcomes = run_cases(cases, target, folder, isas, backend.optimize, backend.flags)
     assert len(outcomes) == len(cases)
