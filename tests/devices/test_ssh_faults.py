@@ -7,8 +7,8 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from edgec.devices.connection import Connection
 from edgec.devices.device import Device
 from edgec.devices.errors import BoardLost, BoardTimeout
 from edgec.devices.ssh import SshConnection
+from edgec.devices.ssh_session import Session
 from edgec.errors import DeviceError
 from tests.devices.boards import LIMITS, Board, loopback, make_key
 
@@ -331,3 +332,22 @@ def test_connections_leave_no_threads_behind(shared_board: Board) -> None:
     while threading.active_count() > before and time.monotonic() < end:
         time.sleep(0.05)
     assert threading.active_count() <= before
+
+
+def test_a_host_that_listens_late_knows_that_the_board_s_clock_ended_a_program(
+    shared_board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It finds the program killed, by nobody else."""
+    start = SshConnection._session
+
+    def late(line: SshConnection, command: Sequence[str], limit: int) -> Session:
+        session = start(line, command, limit)
+        time.sleep(limit + 0.3)
+        return session
+
+    line = SshConnection(shared_board.device())
+    with closing(line):
+        line.execute(["true"])
+        monkeypatch.setattr(SshConnection, "_session", late)
+        with pytest.raises(BoardTimeout, match="takes longer than 1 s"):
+            line.execute(["sleep", "60"], seconds=1)
