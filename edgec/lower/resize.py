@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
+from math import lcm
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgec.ir.graph import Node
 from edgec.lower import movement
@@ -15,39 +17,44 @@ from edgec.lower.builder import Lowering, Unsupported
 from edgec.lower.values import Extents, Index, Value, fixed
 from edgec.program.expr import INT, Expr, const, load, real
 
-Position = Callable[[int, Fraction, int, int], Fraction]
+Whole = NDArray[Any]  # whole numbers: int64, or Python's where these may be larger
 _HALF = Fraction(1, 2)
+_EXACT = 1 << 52  # whole numbers below it are float64s too
 
 
-def _align_corners(i: int, scale: Fraction, size: int, out: int) -> Fraction:
-    return Fraction(i * (size - 1), out - 1) if out > 1 else Fraction(0)
+def _half_pixel(scale: Fraction, size: int, out: int) -> tuple[Fraction, Fraction]:
+    return 1 / scale, _HALF / scale - _HALF
 
 
-def _symmetric(i: int, scale: Fraction, size: int, out: int) -> Fraction:
-    adjusted = Fraction(out) / (scale * size)
-    return Fraction(size, 2) * (1 - adjusted) + (i + _HALF) / scale - _HALF
+def _symmetric(scale: Fraction, size: int, out: int) -> tuple[Fraction, Fraction]:
+    slope, start = _half_pixel(scale, size, out)
+    return slope, start + Fraction(size, 2) * (1 - Fraction(out) / (scale * size))
 
 
-_POSITIONS: dict[str, Position] = {
-    "half_pixel": lambda i, scale, size, out: (i + _HALF) / scale - _HALF,
+# (slope, start): the source position of output index i is start + slope i
+_POSITIONS: dict[str, Callable[[Fraction, int, int], tuple[Fraction, Fraction]]] = {
+    "half_pixel": _half_pixel,
     "half_pixel_symmetric": _symmetric,
-    "pytorch_half_pixel": lambda i, scale, size, out: (i + _HALF) / scale - _HALF if out > 1 else Fraction(0),
-    "align_corners": _align_corners,
-    "asymmetric": lambda i, scale, size, out: i / scale,
+    "pytorch_half_pixel": lambda scale, size, out: _half_pixel(scale, size, out) if out > 1 else (Fraction(0), Fraction(0)),
+    "align_corners": lambda scale, size, out: (Fraction(size - 1, out - 1) if out > 1 else Fraction(0), Fraction(0)),
+    "asymmetric": lambda scale, size, out: (1 / scale, Fraction(0)),
 }
-_NEAREST: dict[str, Callable[[Fraction], int]] = {
-    "round_prefer_floor": lambda x: ceil(x - _HALF), "round_prefer_ceil": lambda x: floor(x + _HALF), "floor": floor, "ceil": ceil,
+# of a position n / d
+_NEAREST: dict[str, Callable[[Whole, int], Whole]] = {
+    "round_prefer_floor": lambda n, d: -((d - 2 * n) // (2 * d)), "round_prefer_ceil": lambda n, d: (2 * n + d) // (2 * d),
+    "floor": lambda n, d: n // d, "ceil": lambda n, d: -(-n // d),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One resized axis: its extents and, for every output index, the exact source position."""
+    """One resized axis: its extents and, for every output index, the exact source position, numerators / denominator."""
 
     dim: int
     size: int
     out: int
-    positions: tuple[Fraction, ...]
+    numerators: Whole
+    denominator: int
 
 
 def resize(lowering: Lowering, node: Node) -> None:
@@ -83,8 +90,16 @@ def _axes(lowering: Lowering, node: Node, source: Value, shape: Extents) -> list
             continue
         extents = fixed(size), fixed(out)
         scale = given if given is not None else Fraction(extents[1], extents[0])
-        found.append(Axis(dim, *extents, tuple(position(i, scale, *extents) for i in range(extents[1]))))
+        found.append(_axis(dim, *extents, *position(scale, *extents)))
     return found
+
+
+def _axis(dim: int, size: int, out: int, slope: Fraction, start: Fraction) -> Axis:
+    denominator = lcm(slope.denominator, start.denominator)
+    step, first = int(slope * denominator), int(start * denominator)
+    small = 4 * max(abs(first) + abs(step) * out, denominator * size) < _EXACT
+    places = np.arange(out) if small else np.array(range(out), object)
+    return Axis(dim, size, out, places * step + first, denominator)
 
 
 def _table(lowering: Lowering, hint: str, entries: Sequence[int], index: Expr) -> Expr:
@@ -97,7 +112,8 @@ def _table(lowering: Lowering, hint: str, entries: Sequence[int], index: Expr) -
 
 def _nearest(lowering: Lowering, node: Node, value: Value, shape: Extents, axes: Sequence[Axis]) -> Value:
     rule = _NEAREST[node.attributes["nearest_mode"]]
-    sources = {axis.dim: [min(max(rule(p), 0), axis.size - 1) for p in axis.positions] for axis in axes}
+    nearest = {axis.dim: rule(axis.numerators, axis.denominator) for axis in axes}
+    sources: dict[int, list[int]] = {axis.dim: np.clip(nearest[axis.dim], 0, axis.size - 1).tolist() for axis in axes}
 
     def remap(index: Index) -> Index:
         return tuple(_table(lowering, f"{node.outputs[0]}_from{d}", sources[d], i) if d in sources else i for d, i in enumerate(index))
@@ -118,10 +134,10 @@ def _repeats(value: Value, shape: Extents, sources: dict[int, list[int]]) -> tup
 
 def _linear(lowering: Lowering, source: Value, axis: Axis) -> Value:
     """a + (b - a) * f between the two neighbours; positions outside are clamped to the edge."""
-    clamped = [min(max(p, Fraction(0)), Fraction(axis.size - 1)) for p in axis.positions]
-    low = [min(floor(p), max(axis.size - 2, 0)) for p in clamped]
-    high = [min(entry + 1, axis.size - 1) for entry in low]
-    weights = np.array([np.float32(float(p - entry)) for p, entry in zip(clamped, low, strict=True)], np.float32)
+    clamped = np.clip(axis.numerators, 0, (axis.size - 1) * axis.denominator)
+    low = np.minimum(clamped // axis.denominator, max(axis.size - 2, 0))
+    high = np.minimum(low + 1, axis.size - 1)
+    weights = ((clamped - low * axis.denominator) / axis.denominator).astype(np.float32)
     fractions = lowering.literal(weights, f"resize_f{axis.dim}")
 
     def at(index: Index) -> Expr:
@@ -132,42 +148,43 @@ def _linear(lowering: Lowering, source: Value, axis: Axis) -> Value:
     return _resized(source, axis, at)
 
 
-def _moved(lowering: Lowering, source: Value, index: Index, axis: Axis, entries: Sequence[int], i: Expr) -> Expr:
-    place = load(lowering.constant(f"resize_at{axis.dim}", np.array(entries, np.int32)), i, INT)
+def _moved(lowering: Lowering, source: Value, index: Index, axis: Axis, entries: Whole, i: Expr) -> Expr:
+    place = load(lowering.constant(f"resize_at{axis.dim}", entries.astype(np.int32)), i, INT)
     return source.at((*index[: axis.dim], place, *index[axis.dim + 1 :]))
 
 
 def _cubic(lowering: Lowering, node: Node, source: Value, axis: Axis) -> Value:
     """Four taps with Keys' kernel; taps outside are clamped to the edge, or left out with exclude_outside."""
     a = Fraction(float(np.float32(node.attributes["cubic_coeff_a"])))
-    base = [floor(p) for p in axis.positions]
-    taps = [[_keys(abs(p - (b + k)), a) for k in range(-1, 3)] for p, b in zip(axis.positions, base, strict=True)]
+    unit = axis.denominator
+    base = axis.numerators // unit
+    fraction = (axis.numerators - base * unit).astype(object)
+    taps = np.stack([_keys(abs(fraction - k * unit), unit, a) for k in range(-1, 3)])
+    places = np.stack([base + k for k in range(-1, 3)])
     if node.attributes.get("exclude_outside"):
-        taps = [_inside_only(row, first - 1, axis.size) for row, first in zip(taps, base, strict=True)]
-    tables = [lowering.literal(np.array([float(row[k]) for row in taps], np.float32), f"resize_w{axis.dim}_{k}") for k in range(4)]
-    places = [[min(max(b + k, 0), axis.size - 1) for b in base] for k in range(-1, 3)]
+        taps = np.where((places >= 0) & (places < axis.size), taps, 0)
+    total = taps.sum(axis=0)
+    if not total.all():
+        raise Unsupported("taps inside the data whose weights sum to 0", "resize without exclude_outside")
+    tables = [lowering.literal((row / total + 0.0).astype(np.float32), f"resize_w{axis.dim}_{k}") for k, row in enumerate(taps)]
+    places = np.clip(places, 0, axis.size - 1)
 
     def at(index: Index) -> Expr:
         i = index[axis.dim]
-        total: Expr = real(0.0)
+        result: Expr = real(0.0)
         for weights, entries in zip(tables, places, strict=True):
-            total = total + _moved(lowering, source, index, axis, entries, i) * weights.at((i,))
-        return total
+            result = result + _moved(lowering, source, index, axis, entries, i) * weights.at((i,))
+        return result
 
     return _resized(source, axis, at)
 
 
-def _inside_only(row: Sequence[Fraction], first: int, size: int) -> list[Fraction]:
-    """The weights of positions first, first + 1, ... with those outside left out and the rest scaled to sum 1."""
-    kept = [w if 0 <= first + k < size else Fraction(0) for k, w in enumerate(row)]
-    return [w / sum(kept) for w in kept]
-
-
-def _keys(x: Fraction, a: Fraction) -> Fraction:
-    """Keys' cubic convolution kernel at distance x."""
-    if x <= 1:
-        return (a + 2) * x**3 - (a + 3) * x**2 + 1
-    return a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a if x < 2 else Fraction(0)
+def _keys(x: Whole, unit: int, a: Fraction) -> Whole:
+    """Keys' cubic convolution kernel at distances x / unit of 0 to 2, times the denominator of a and unit^3: whole numbers."""
+    p, q = a.as_integer_ratio()
+    near = (p + 2 * q) * x**3 - (p + 3 * q) * unit * x**2 + q * unit**3
+    far = p * (x**3 - 5 * unit * x**2 + 8 * unit**2 * x - 4 * unit**3)
+    return np.asarray(np.where(x <= unit, near, far))
 
 
 def _resized(source: Value, axis: Axis, at: Callable[[Index], Expr]) -> Value:
