@@ -69,6 +69,7 @@ class Model:
     graph: Graph
     notes: tuple[str, ...]
     origin: Mapping[str, str]  # what the file says of itself
+    misread: tuple[str, ...] = ()  # nodes of the file that ONNX Runtime cannot be asked about
 
 
 def build(model: Path, config: BuildConfig, progress: Progress | None = None) -> Package:
@@ -147,7 +148,7 @@ def read_model(model: Path, config: BuildConfig) -> Model:
             _dump(config, stage, imported.graph)
             found.append(imported.graph)
     original, graph = found
-    return Model(config.name or identifier(model.stem), model, original, graph, imported.notes, imported.origin)
+    return Model(config.name or identifier(model.stem), model, original, graph, imported.notes, imported.origin, imported.misread)
 
 
 def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None = None) -> Quantized:
@@ -176,8 +177,8 @@ def samples_of(graph: Graph, config: BuildConfig) -> Samples | None:
 
 
 def reference_of(loaded: Model, config: BuildConfig) -> FloatModel:
-    """The model file in ONNX Runtime; with fused preprocessing the imported graph, which has it too."""
-    return FloatModel(loaded.original, None if config.fuse_preprocess else loaded.file)
+    """The model file in ONNX Runtime; with fused preprocessing, or nodes that it misreads, the imported graph, which has them too."""
+    return FloatModel(loaded.original, None if config.fuse_preprocess or loaded.misread else loaded.file)
 
 
 def int8_model(quantized: Quantized) -> bytes:

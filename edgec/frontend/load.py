@@ -16,6 +16,7 @@ from edgec.errors import ModelError, Problem, UsageError
 from edgec.frontend.builder import Builder
 from edgec.frontend.dispatch import dispatch, read_node
 from edgec.frontend.external import load_external
+from edgec.frontend.misread import misread
 from edgec.frontend.origin import origin_of
 from edgec.frontend.pinning import Shapes, pin_inputs
 from edgec.frontend.structure import check_functions, check_text, drop_unread, label, ordered, reads
@@ -29,11 +30,12 @@ OLDEST = 7
 
 @dataclass(frozen=True)
 class Imported:
-    """A canonical graph, what the import assumed, for the user to read, and what the file says of itself."""
+    """A canonical graph, what the import assumed, for the user to read, what the file says of itself, and nodes ONNX Runtime misreads."""
 
     graph: Graph
     notes: tuple[str, ...]
     origin: Mapping[str, str] = field(default_factory=dict)
+    misread: tuple[str, ...] = ()
 
 
 def load_model(path: str | Path, shapes: Shapes | None = None, budget: Budget | None = None) -> Imported:
@@ -75,7 +77,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
     """Translate a model that is ours to change."""
     check_text(model)
     check_functions(model)
-    origin = origin_of(model)
+    origin, strange = origin_of(model), misread(model)
     versions, found = _versions(model), []
     if versions.get("", OLDEST) < OLDEST:
         found = [f"converted from operator set {versions['']} to {OLDEST} by onnx.version_converter"]
@@ -120,7 +122,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
     empty = [Problem(f"{graph.types[name]} holds nothing", f"output {name}") for name in graph.outputs if 0 in graph.shape(name)]
     if empty:
         raise ModelError(f"{len(empty)} output(s) are empty tensors", empty, hint="leave them out of the model")
-    return Imported(graph, tuple(builder.notes), origin)
+    return Imported(graph, tuple(builder.notes), origin, strange)
 
 
 def _versions(model: onnx.ModelProto) -> dict[str, int]:

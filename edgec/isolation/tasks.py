@@ -24,14 +24,16 @@ Shapes = Mapping[str, Sequence[int | Symbol]]
 
 
 def import_model(path: Path, shapes: Shapes, preprocess: Mapping[str, Any] | None, budget: Budget) -> Iterator[Imported]:
-    """The model as imported, then as optimized (with the same notes and origin). ModelError also when the worker does not survive it."""
+    """The model as imported, then as optimized (with the same notes, origin and misread nodes). ModelError also when the worker does not survive it."""
     told = {name: [[dim.name, dim.bound] if isinstance(dim, Symbol) else int(dim) for dim in dims] for name, dims in shapes.items()}
     notes: tuple[str, ...] = ()
     origin: dict[str, str] = {}
+    misread: tuple[str, ...] = ()
     for message in _answers(path, budget, task="read", shapes=told, preprocess=preprocess):
         notes, origin = tuple(message.get("notes", notes)), message.get("origin", origin)
+        misread = tuple(message.get("misread", misread))
         graph: Graph = message["graph"]
-        yield Imported(graph, notes, origin)
+        yield Imported(graph, notes, origin, misread)
 
 
 def outline_model(path: Path, budget: Budget) -> Outline:

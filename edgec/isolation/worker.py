@@ -105,7 +105,7 @@ def read(request: dict[str, Any], send: Sender) -> None:
             from edgec.quant.preprocess import Preprocess, fuse  # loads more than most models need
 
             original = fuse(original, Preprocess.parse(request["preprocess"]))
-        send(kind="imported", graph=original, notes=imported.notes, origin=dict(imported.origin))
+        send(kind="imported", graph=original, notes=imported.notes, origin=dict(imported.origin), misread=imported.misread)
         graph = original.copy()
         optimize(graph)
         check_tensors(*live_bytes(graph))

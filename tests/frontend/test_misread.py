@@ -1,0 +1,50 @@
+"""Models that ONNX Runtime does not survive, or reads otherwise than the standard: compared with the imported graph in its stead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import parser
+
+import edgec
+from edgec.config import BuildConfig
+from edgec.pipeline import read_model, reference_of
+
+HEADER = '<ir_version: 9, opset_import: ["": 21]> g '
+NORM = f'{HEADER} (float[2,4] x) => (float[2,4] y) <float[4] s = {{1,2,3,4}}> {{ [n] y = LayerNormalization(x, s, "") }}'
+BRANCH = f"""{HEADER} (float[2,4] x) => (float[2,4] y) <float[4] s = {{1,2,3,4}}, bool c = {{1}}> {{ [i] y = If(c) <
+    then_branch = t () => (float[2,4] a) {{ [n] a = LayerNormalization(x, s, "") }},
+    else_branch = e () => (float[2,4] b) {{ b = Relu(x) }} > }}"""
+AVERAGE = "AveragePool<dilations = [2,1], kernel_shape = [3,3], strides = [2,1]"
+POOL = f'{HEADER} (float[1,1,7,9] x) => (y) {{ [n] y = {AVERAGE}, auto_pad = "SAME_LOWER">(x) }}'
+PADDED = f"{HEADER} (float[1,1,7,9] x) => (y) {{ [n] y = {AVERAGE}, pads = [2,1,2,1]>(x) }}"
+
+
+def answer(path: Path, x: np.ndarray) -> np.ndarray:
+    config = BuildConfig(target="portable", precision="fp32")
+    loaded = read_model(path, config)
+    assert bool(loaded.misread) == (path.stem != "plain")
+    return reference_of(loaded, config)({"x": x})[0]
+
+
+def write(path: Path, text: str) -> Path:
+    onnx.save(parser.parse_model(text), path)
+    return path
+
+
+@pytest.mark.parametrize("text", [NORM, BRANCH])
+def test_a_bias_that_an_empty_name_leaves_out(tmp_path: Path, text: str) -> None:
+    x = np.array([[1, 2, 3, 5], [-4, 0, 0, 9]], np.float32)
+    centered = x - x.mean(axis=1, keepdims=True)
+    expected = centered / np.sqrt((centered**2).mean(axis=1, keepdims=True) + 1e-5) * [1, 2, 3, 4]
+    assert answer(path := write(tmp_path / "model.onnx", text), x) == pytest.approx(expected, abs=1e-5)
+    assert edgec.build(path, target="portable", precision="fp32", out=tmp_path / "out", cc="gcc -O0").examined
+
+
+def test_automatic_padding_of_dilated_averages(tmp_path: Path) -> None:
+    x = np.random.default_rng(1).standard_normal((1, 1, 7, 9)).astype(np.float32)
+    expected = answer(write(tmp_path / "plain.onnx", PADDED), x)
+    assert (answer(write(tmp_path / "model.onnx", POOL), x) == expected).all() and expected.shape == (1, 1, 4, 9)
