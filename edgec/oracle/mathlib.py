@@ -135,7 +135,7 @@ def _exp64(x: Doubles) -> Doubles:
 
 @_ieee
 def power(x: Floats, y: Floats) -> Floats:
-    x, y = (np.ascontiguousarray(v) for v in np.broadcast_arrays(x, y))
+    x, y = np.broadcast_arrays(x, y)
     a = np.abs(x)
     whole = np.rint(y) == y
     odd = whole & (np.rint(y * f32(0.5)) != y * f32(0.5))

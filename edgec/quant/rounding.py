@@ -15,6 +15,7 @@ import numpy as np
 DAMPING = 0.03  # of the mean variance, more where samples are few: keeps the rounding from following them too closely
 NOISE = 2.0**-20  # of the mean square: what float32 sums leave uncertain in a covariance
 BLOCK = 64
+LARGE = 1e12  # numbers whose squares may add up to more than float32 holds
 
 
 @dataclass
@@ -35,6 +36,8 @@ class Moments:
         self.count += fed.shape[1]
         self.exact += exact.sum(axis=1, dtype=np.float64)
         self.fed += fed.sum(axis=1, dtype=np.float64)
+        if fed.size and np.abs(fed).max() > LARGE:
+            fed = fed.astype(np.float64)
         self.square += fed.transpose(0, 2, 1) @ fed
 
     def covariance(self) -> np.ndarray:

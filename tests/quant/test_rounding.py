@@ -34,3 +34,10 @@ def test_inputs_that_hardly_vary_are_rounded_too(spread: float, positions: int) 
     found = least_squares_rounding(rows.copy(), scales, moments)
     assert np.isfinite(found).all() and np.abs(found).max() <= 127
     assert np.abs(found - rows / scales[:, :, None]).max() < 20, "not far from the weights"
+
+
+@pytest.mark.filterwarnings("error")
+def test_squares_beyond_float32() -> None:
+    rows, moments = np.full((1, 5, 2), 3e38, np.float32), Moments()
+    moments.add(rows, rows)
+    assert moments.square.tolist() == [[[5 * float(np.float32(3e38)) ** 2] * 2] * 2]
