@@ -130,7 +130,7 @@ def is_near(expected: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> bool
         one, other = np.atleast_1d(one.astype(np.float64)), np.atleast_1d(other.astype(np.float64))
         finite = np.isfinite(one) & np.isfinite(other)
         step = np.ptp(one[finite]) / 255 if finite.any() else 0.0
-        off = np.abs(one[finite] - other[finite]) > STEPS * step + 1e-4 * np.abs(one[finite]) + 1e-6
+        off = np.abs(one[finite] - other[finite]) > STEPS * step + 1e-4 * (1 + np.abs(one[finite]))
         if off.sum() > max(2, 0.3 * off.size):
             return False
     return True

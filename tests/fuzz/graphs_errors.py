@@ -19,7 +19,7 @@ TINY = 1e-37
 # units in the last place, and an absolute error, of functions that both sides approximate
 FUNCTIONS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("Tanh", "Sigmoid", "Erf", "Gelu", "Swish", "Softplus", "Elu", "Celu", "Selu", "Exp"), (32, 4e-7)),
-    "Mish": (32, 4e-6),  # x times the logarithm of a number near 1
+    "Mish": (32, 4e-6),  # ONNX Runtime's logarithm of a number near 1
     **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), (16, 1e-6)),
     **dict.fromkeys(("Log", "Pow", "Sin", "Cos", "Sqrt", "Reciprocal", "Div", "HardSigmoid", "HardSwish", "Softsign"), (16, 2e-7)),
     "Mean": (16, 2e-7),
@@ -84,6 +84,9 @@ def _own(node: onnx.NodeProto, array: np.ndarray, values: Arrays, passed: np.nda
         passed = np.where(np.abs(array) == np.finfo(array.dtype).max, np.inf, passed)  # a bound that nobody gave clips no infinity in edgec
     if array.dtype.kind != "f" or node.op_type in EXACT:
         return passed
+    if node.op_type == "Pow":  # the square root of -infinity is NaN, as is that of any negative number; as a power it is infinity
+        rootless = (values[node.input[0]] == -np.inf) & (values[node.input[1]] == 0.5)
+        passed = np.where(np.broadcast_to(rootless, array.shape), np.inf, passed)
     if node.op_type in FINITE_ONLY and not all(np.isfinite(values[name]).all() for name in (node.input[0], node.output[0])):
         return np.full(array.shape, np.inf)  # where NaN appears, of zero times infinity appears depends on the formula
     units, least = FUNCTIONS.get(node.op_type, (4, 0.0))
@@ -115,7 +118,15 @@ def _summed(node: onnx.NodeProto, values: Arrays) -> np.ndarray:
     return np.asarray(4 * UNIT * sum(np.abs(values[name].astype(np.float64)) for name in node.input))
 
 
-LOST = {"Sum": _summed, "Mean": _summed, "InstanceNormalization": _cancelled, "LRN": _slid}
+def _stretched(node: onnx.NodeProto, values: Arrays) -> np.ndarray:
+    """What x times a function loses: that function's absolute error, x times."""
+    return np.asarray(FUNCTIONS[node.op_type][1] * np.abs(values[node.input[0]].astype(np.float64)))
+
+
+LOST = {
+    **dict.fromkeys(("Gelu", "Swish", "Mish"), _stretched), **dict.fromkeys(("Sum", "Mean"), _summed),
+    "InstanceNormalization": _cancelled, "LRN": _slid,
+}  # fmt: skip
 
 
 def sum_of_sizes(node: onnx.NodeProto, values: Arrays) -> float:

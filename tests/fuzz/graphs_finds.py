@@ -71,6 +71,9 @@ FINDS = (
     Find("windows that nothing is padded for, the last of them partial",
          "(float[1,3,8] x) => (y, z) { y = MaxPool<auto_pad = \"VALID\", ceil_mode = 1, kernel_shape = [3], strides = [3]>(x)"
          "z = AveragePool<auto_pad = \"VALID\", ceil_mode = 1, kernel_shape = [3], strides = [3]>(x) }"),
+    Find("nothing times a factor", "(float[8] x) => (y) { h = HardSigmoid<alpha = 0.0, beta = 0.25>(x) y = Relu(h) }"),
+    Find("a power of scalars", "(float x, float z, uint8[2,3] c) => (y, q) <float s = {0.03}, uint8 t = {128}> {"
+         " y = Pow(x, z) d = DequantizeLinear(c, s, t) r = Relu(d) q = QuantizeLinear(r, s, t) }"),
     Find("a negation compared", "(float[2] x, bool[2] z) => (y) { n = IsNaN(x) y = Xor(n, z) }"),
     Find(
         "cubic resizing by a factor that leaves part of a pixel",
