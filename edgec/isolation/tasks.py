@@ -24,7 +24,7 @@ Shapes = Mapping[str, Sequence[int | Symbol]]
 
 
 def import_model(path: Path, shapes: Shapes, preprocess: Mapping[str, Any] | None, budget: Budget) -> Iterator[Imported]:
-    """The model as imported, then as optimized (with the same notes, origin and misread nodes). ModelError also when the worker does not survive it."""
+    """The model as imported, then as optimized, with what else the import found. ModelError also when the worker does not survive it."""
     told = {name: [[dim.name, dim.bound] if isinstance(dim, Symbol) else int(dim) for dim in dims] for name, dims in shapes.items()}
     notes: tuple[str, ...] = ()
     origin: dict[str, str] = {}
