@@ -49,6 +49,8 @@ def _load(tensor: onnx.TensorProto, base: Path | None) -> None:
     entries = {item.key: item.value for item in tensor.external_data}
     if base is None:
         raise ModelError("its data is in another file, and the model came without a folder", hint="load the model from its path")
+    if any(isinstance(text, bytes) for text in (*entries, *entries.values())):  # so protobuf hands on what is not UTF-8
+        raise ModelError("the place of its data is not UTF-8", hint="the file is damaged: copy or export it again")
     path = _inside(base, entries.get("location", ""))
     expected = prod(tensor.dims) * _bytes_of(tensor)
     offset, length = _number(entries, "offset", 0), _number(entries, "length", expected)

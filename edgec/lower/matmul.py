@@ -30,11 +30,19 @@ def product_node(lowering: Lowering, node: Node) -> None:
         offsets = _vector(bias, channels)
         if offsets is not None and not (node.op == "Gemm" and node.attributes["transA"]):
             alpha, beta = (node.attributes["alpha"], node.attributes["beta"]) if node.op == "Gemm" else (1.0, 1.0)
-            float_product(lowering, node, form, weights * np.float32(alpha), offsets * np.float32(beta))
+            float_product(lowering, node, form, _times(weights, alpha, "alpha"), _times(offsets, beta, "beta"))
             return
     if node.op in ("Conv", "ConvTranspose"):
         raise Unsupported(f"{node.op} with computed weights or over three spatial axes", "make weights constants; use up to two axes")
     _loops(lowering, node)
+
+
+def _times(constant: np.ndarray, factor: float, name: str) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        product = constant * np.float32(factor)
+    if not np.isfinite(product[np.isfinite(constant)]).all():
+        raise Unsupported(f"{name} {factor:g} times a constant beyond float32", f"multiply by {name} in a node of its own")
+    return np.asarray(product)
 
 
 def _vector(bias: np.ndarray | None, channels: int) -> np.ndarray | None:

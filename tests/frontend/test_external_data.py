@@ -82,3 +82,10 @@ def test_missing_and_wrong_bytes(tmp_path: Path, entries: dict[str, str], messag
 def test_a_model_without_a_folder(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="came without a folder"):
         from_proto(onnx.load(with_external(tmp_path, location="w.bin"), load_external_data=False))
+
+
+def test_a_place_that_is_no_text(tmp_path: Path) -> None:
+    path = with_external(tmp_path, location="aaaa.bin")
+    path.write_bytes(path.read_bytes().replace(b"aaaa.bin", b"\xbcaaa.bin"))
+    with pytest.raises(ModelError, match="tensor w: the place of its data is not UTF-8"):
+        load_model(path)

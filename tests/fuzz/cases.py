@@ -99,6 +99,11 @@ CASES = (
         f"{MATRIX} <float s = {{1e-39}}, uint8 z = {{3}}> {{ [n] q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }}",
         ("n (QuantizeLinear", "is too small, its inverse is infinite"),
     ),
+    Case(
+        "a factor that takes weights beyond float32",
+        f"{MATRIX} <float[4,2] w = {{9,9,9,9,9,9,9,9}}> {{ [n] y = Gemm<alpha = 3e38>(x, w) }}",
+        ("n: Gemm", "alpha 3e+38 times a constant beyond float32"),
+    ),
     # what engines read differently
     Case("no value", f"{MATRIX} {{ [n] c = Constant() y = Add(x, c) }}", ("n (Constant", "has 0 values")),
     Case(

@@ -105,6 +105,13 @@ def _cancelled(node: onnx.NodeProto, values: Arrays) -> np.ndarray:
     return np.broadcast_to(8 * UNIT * np.abs(x).max(axis=axes, keepdims=True) * factor, x.shape)
 
 
+def _centered(node: onnx.NodeProto, values: Arrays) -> np.ndarray:
+    """What a mean's rounding leaves of numbers that hardly differ from it."""
+    x = values[node.input[0]].astype(np.float64)
+    axes = next((tuple(item.ints) for item in node.attribute if item.name == "axes"), (0, 2, 3))
+    return np.broadcast_to(4 * UNIT * np.abs(x).max(axis=axes, keepdims=True) / (x.std(axis=axes, keepdims=True) + 1e-9), x.shape)
+
+
 def _slid(node: onnx.NodeProto, values: Arrays) -> np.ndarray:
     """What ONNX Runtime loses of LRN's sums of squares: it adds to and takes from one sum that slides over the channels."""
     x, y = values[node.input[0]].astype(np.float64), values[node.output[0]].astype(np.float64)
@@ -125,7 +132,7 @@ def _stretched(node: onnx.NodeProto, values: Arrays) -> np.ndarray:
 
 LOST = {
     **dict.fromkeys(("Gelu", "Swish", "Mish"), _stretched), **dict.fromkeys(("Sum", "Mean"), _summed),
-    "InstanceNormalization": _cancelled, "LRN": _slid,
+    "InstanceNormalization": _cancelled, "LRN": _slid, "MeanVarianceNormalization": _centered,
 }  # fmt: skip
 
 
