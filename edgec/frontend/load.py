@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import defs, numpy_helper, version_converter
@@ -22,8 +21,7 @@ from edgec.frontend.pinning import Shapes, pin_inputs
 from edgec.frontend.structure import check_functions, check_text, drop_unread, label, ordered, reads
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
-from edgec.ops import OPERATORS
-from edgec.ops.registry import Role
+from edgec.ops.weights import check_weights
 
 OLDEST = 7
 
@@ -117,7 +115,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
     if builder.problems:
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
     _prune(graph)
-    _check_weights(graph)
+    check_weights(graph, "the training diverged, or the file is damaged")
     verify(graph, "export the model again")
     empty = [Problem(f"{graph.types[name]} holds nothing", f"output {name}") for name in graph.outputs if 0 in graph.shape(name)]
     if empty:
@@ -162,19 +160,3 @@ def _prune(graph: Graph) -> None:
     used = {name for node in graph.nodes for name in node.inputs} | set(graph.outputs)
     for name in [name for name in graph.constants if name not in used]:
         del graph.constants[name], graph.types[name]
-
-
-def _check_weights(graph: Graph) -> None:
-    """No constant is NaN; infinities are fine in masks and bounds, not in weights."""
-    problems = []
-    for name, array in graph.constants.items():
-        if array.dtype.kind != "f":
-            continue
-        readers = graph.readers(name)
-        weight = any(OPERATORS[node.op].role is Role.MATRIX or "Normalization" in node.op or "ize" in node.op for node in readers)
-        if np.isnan(array).any():
-            problems.append(Problem("holds NaN", f"tensor {name}", f"read by {', '.join(node.name for node in readers[:3])}"))
-        elif weight and np.isinf(array).any():
-            problems.append(Problem("holds infinities", f"tensor {name}", f"read by {', '.join(node.name for node in readers[:3])}"))
-    if problems:
-        raise ModelError(f"{len(problems)} weight tensor(s) are not finite", problems, hint="the training diverged, or the file is damaged")

@@ -63,12 +63,14 @@ def normalize_gemm(graph: Graph, node: Node) -> bool:
     plain = vector is None or (bias is not None and bias.ndim == 1 and bias.size == vector.size)
     if alpha == 1 and (beta == 1 or not node.input(2)) and not trans_a and trans_b and plain:
         return False
+    scaled = weight if alpha == 1 else (weight.astype(np.float64) * alpha).astype(weight.dtype)
+    if not np.isfinite(scaled).all():
+        return why_not(node, "alpha times its weights overflows")
     inputs = node.inputs[:2]
     if trans_a:
         name = derived(node.name, "Transpose")
         inputs[0] = emit(graph, node, "Transpose", inputs[:1], {"perm": [1, 0]}, hint=f"{inputs[0]}_transposed", name=name)
     if alpha != 1 or not trans_b:
-        scaled = weight if alpha == 1 else (weight.astype(np.float64) * alpha).astype(weight.dtype)
         inputs[1] = graph.add_constant(inputs[1], scaled if trans_b else scaled.T)
     if bias is not None:
         wide = bias.astype(np.float64) if vector is None else vector

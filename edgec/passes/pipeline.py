@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from itertools import count
 
+import numpy as np
+
 from edgec.budget import Budget, check_time, spending
 from edgec.errors import ModelError
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
+from edgec.ops.weights import check_weights
 from edgec.passes import (
     activations,
     affine,
@@ -95,10 +98,12 @@ PIPELINE: tuple[Rewrite, ...] = (
 def optimize(graph: Graph, budget: Budget | None = None) -> None:
     """Rewrite `graph` in place until no rule applies. Inputs, outputs and their names stay; results agree up to float rounding.
 
-    budget: what it may cost (the default, or what counts already); BudgetError when it costs more.
+    budget: what it may cost (the default, or what counts already); BudgetError when it costs more. ModelError when constants that
+    belong together leave float32.
     """
-    with spending(budget):
+    with spending(budget), np.errstate(all="ignore"):
         _settle(graph)
+    check_weights(graph, "merged with the constants around it, it leaves float32: the weights are too large")
     name_uniquely(graph)
 
 

@@ -104,6 +104,11 @@ CASES = (
         f"{MATRIX} <float[4,2] w = {{9,9,9,9,9,9,9,9}}> {{ [n] y = Gemm<alpha = 3e38>(x, w) }}",
         ("n: Gemm", "alpha 3e+38 times a constant beyond float32"),
     ),
+    Case(
+        "weights that the constants around them take beyond float32",
+        f"{MATRIX} <float[4,2] w = {{9,9,9,9,9,9,9,9}}, float c = {{3e38}}> {{ [n] m = MatMul(x, w) y = Mul(m, c) }}",
+        ("tensor w", "merged with the constants around it, it leaves float32", "read by n"),
+    ),
     # what engines read differently
     Case("no value", f"{MATRIX} {{ [n] c = Constant() y = Add(x, c) }}", ("n (Constant", "has 0 values")),
     Case(

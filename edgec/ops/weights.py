@@ -1,0 +1,26 @@
+"""The numbers that an operator multiplies by must be numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgec.errors import ModelError, Problem
+from edgec.ir.graph import Graph
+from edgec.ops import OPERATORS
+from edgec.ops.registry import Role
+
+
+def check_weights(graph: Graph, hint: str) -> None:
+    """ModelError unless no constant is NaN and no weight infinite; infinities are fine in masks and bounds."""
+    problems = []
+    for name, array in graph.constants.items():
+        if array.dtype.kind != "f":
+            continue
+        readers = graph.readers(name)
+        weight = any(OPERATORS[node.op].role is Role.MATRIX or "Normalization" in node.op or "ize" in node.op for node in readers)
+        if np.isnan(array).any():
+            problems.append(Problem("holds NaN", f"tensor {name}", f"read by {', '.join(node.name for node in readers[:3])}"))
+        elif weight and np.isinf(array).any():
+            problems.append(Problem("holds infinities", f"tensor {name}", f"read by {', '.join(node.name for node in readers[:3])}"))
+    if problems:
+        raise ModelError(f"{len(problems)} weight tensor(s) are not finite", problems, hint=hint)
