@@ -86,7 +86,8 @@ def int8_cases(name: str, drawn: Drawn, graph: Graph, target: Target) -> list[Co
             return []
     program, exported, found = program_of(graph, target), to_onnx(graph), []
     evaluator = Evaluator(exported)
-    session = _opened(exported)
+    holes = any(np.isnan(array).any() for array in drawn.values[0].values() if array.dtype.kind == "f")  # nobody says NaN's code
+    session = None if holes else _opened(exported)
     for place, given in enumerate(drawn.vectors):
         inputs = {name: given[name] for name in graph.inputs}
         answers = evaluator.run(inputs)
