@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from edgec.environment import child_environment
@@ -16,6 +14,7 @@ from edgec.targets import Target, runs_here
 from edgec.toolchain.android import make_android
 from edgec.toolchain.call import Built, call, optimization
 from edgec.toolchain.find import Compiler, find_compiler
+from edgec.toolchain.together import each
 from edgec.toolchain.wasm import compile_web
 
 # system -> what a shared library is called there, and the linker's words for it; packages for other systems get an archive alone
@@ -64,8 +63,7 @@ def compile_package(
         else []
     )
     sources = [*core, *pool, *exam]
-    with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as workers:
-        objects = list(workers.map(lambda source: _compile(compiler, directory, source, flags), sources))
+    objects = each(lambda source: _compile(compiler, directory, source, flags), sources)
     inner, linked = objects[: len(core)], objects[: len(core) + len(pool)]
     library = _archive(compiler, directory, linked, out / f"lib{name}.a")
     shared = SHARED.get(_system(target))

@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +15,7 @@ from edgec.package.manifest import Manifest, read_manifest
 from edgec.resources import resource
 from edgec.toolchain.call import call, optimization
 from edgec.toolchain.find import PREFIXES, Compiler, machine_of, words_of
+from edgec.toolchain.together import each
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,7 @@ def link_freestanding(
         call([*compiler.command, *words, "-c", source, "-o", made], compiler, directory, source)
         return made
 
-    with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as workers:
-        objects = list(workers.map(compile_one, enumerate(whole)))
+    objects = each(compile_one, enumerate(whole))
     named = f"-Wl,-soname,{Path(library).name}"
     call([*compiler.command, *LINKING, named, "-o", library, *objects], compiler, directory, library)
     (directory / library).chmod(0o644)  # linkers take it for a program

@@ -8,13 +8,13 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from edgec.environment import child_environment
 from edgec.errors import Problem, ToolchainError
+from edgec.toolchain.together import each
 
 SHOWN_LINES = 12  # of a compiler's words
 _AT_ONCE = 40  # shaders
@@ -73,16 +73,13 @@ def compile_shaders(sources: Sequence[Source]) -> list[tuple[Source, bytes]]:
     if not sources:
         return []
     compiler = find_shader_compiler()
-    with (
-        tempfile.TemporaryDirectory(prefix="edgec-spirv-") as name,
-        ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as workers,
-    ):
+    with tempfile.TemporaryDirectory(prefix="edgec-spirv-") as name:
         folder = Path(name)
         for number, source in enumerate(sources):
             (folder / f"{number}.comp").write_text(source.text, encoding="utf-8")
         if compiler.is_glslc:
-            list(workers.map(lambda numbers: _compile_together(compiler, folder, sources, numbers), _alike(sources)))
-        codes = list(workers.map(lambda item: _compiled(compiler, folder, *item), enumerate(sources)))
+            each(lambda numbers: _compile_together(compiler, folder, sources, numbers), _alike(sources), 8)
+        codes = each(lambda item: _compiled(compiler, folder, *item), enumerate(sources), 8)
     return list(zip(sources, codes, strict=True))
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from edgec.errors import ToolchainError
@@ -13,6 +11,7 @@ from edgec.package.manifest import read_manifest
 from edgec.targets import Target
 from edgec.toolchain.call import Built, call, optimization
 from edgec.toolchain.find import Compiler, find_compiler
+from edgec.toolchain.together import each
 
 STACK_BYTES = 65536  # four times what a run takes; below the data, so that a stack too deep is a trap
 # end of the module's name -> flags of its sources; engines that have SIMD128 have the instructions that copy, too
@@ -65,8 +64,7 @@ def _compile(compiler: Compiler, directory: Path, sources: Sequence[str], flags:
         call([*compiler.command, *flags, "-c", f"{source}.c", "-o", result], compiler, directory, f"{source}.c")
         return result
 
-    with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as workers:
-        return list(workers.map(one, sources))
+    return each(one, sources)
 
 
 def _link(compiler: Compiler, directory: Path, objects: Sequence[str], result: str) -> None:
