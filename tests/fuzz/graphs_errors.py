@@ -35,6 +35,7 @@ COUPLED = {
     "MeanVarianceNormalization", "LRN", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp",
     "Resize", "Upsample", "Attention", "RotaryEmbedding", "AffineGrid", "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss",
 }  # fmt: skip
+CHOICES = {"Min", "Max", "ReduceMin", "ReduceMax", "MaxPool", "GlobalMaxPool", "Relu", "Clip"}
 SELECTIONS = {"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp"}
 SUMS = {"ReduceSum", "ReduceProd", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"}
 FINITE_ONLY = {"Resize", "Upsample", "MeanVarianceNormalization", "AveragePool", "InstanceNormalization", "LRN"}
@@ -82,6 +83,8 @@ def _own(node: onnx.NodeProto, array: np.ndarray, values: Arrays, passed: np.nda
         return np.where(np.abs(values[node.input[0]].astype(np.float64)) >= 2.0**53, np.inf, passed)  # it divides in doubles there
     if node.op_type in ("Clip", "MaxPool", "GlobalMaxPool") and array.dtype.kind == "f":
         passed = np.where(np.abs(array) == np.finfo(array.dtype).max, np.inf, passed)  # a bound that nobody gave clips no infinity in edgec
+    if array.dtype.kind == "f" and node.op_type in CHOICES:
+        passed = passed + np.where(array == 0, TINY, 0.0)  # which zero it is depends on the order
     if array.dtype.kind != "f" or node.op_type in EXACT:
         return passed
     if node.op_type == "Pow":  # the square root of -infinity is NaN, as is that of any negative number; as a power it is infinity

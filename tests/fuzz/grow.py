@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, defs, helper, numpy_helper, shape_inference
+from onnx import AttributeProto, defs, helper, numpy_helper
 
 from edgec.frontend.dispatch import RULES
 from edgec.ops import OPERATORS
@@ -38,20 +38,40 @@ def schema_of(op: str, model: onnx.ModelProto) -> Any:
 
 
 def types(model: onnx.ModelProto) -> dict[str, str]:
-    """Type of each value of the main graph, as schemas write it, as far as ONNX can tell."""
+    """Type of each value of the main graph, as schemas write it, as far as operands and schemas tell.
+
+    ONNX's own shape inference would tell more, but some damaged models end its process.
+    """
     graph = model.graph
-    declared = [value.type.tensor_type.shape for value in (*graph.input, *graph.output, *graph.value_info)]
-    with contextlib.suppress(Exception):
-        if all(dim.dim_value >= 0 for shape in declared for dim in shape.dim):  # ONNX's shape inference ends the process otherwise
-            graph = shape_inference.infer_shapes(model).graph
     codes = {item.name: item.data_type for item in graph.initializer}
     codes |= {item.name: item.type.tensor_type.elem_type for item in (*graph.input, *graph.value_info, *graph.output)}
+    codes |= {node.output[0]: code for node in graph.node if node.output and (code := _said(node))}
     found = {}
     for name, code in codes.items():
         with contextlib.suppress(KeyError, TypeError):
             kind = np.dtype(helper.tensor_dtype_to_np_dtype(code)).name
             found[name] = f"tensor({ {'float32': 'float', 'float64': 'double'}.get(kind, kind) })"
+    for node in graph.node:
+        with contextlib.suppress(Skip):
+            _follow(node, schema_of(node.op_type, model), found)
     return found
+
+
+def _said(node: onnx.NodeProto) -> int:
+    """The element type that a Cast or Constant names."""
+    given = {item.name: item for item in node.attribute}
+    if node.op_type == "Cast" and "to" in given:
+        return int(given["to"].i)
+    return int(given["value"].t.data_type) if node.op_type == "Constant" and "value" in given else 0
+
+
+def _follow(node: onnx.NodeProto, schema: Any, found: dict[str, str]) -> None:
+    """Outputs of a type that the operands have, or that is the only one."""
+    bound = {formal.type_str: found[name] for formal, name in zip(schema.inputs, node.input, strict=False) if name in found}
+    for formal, name in zip(schema.outputs, node.output, strict=False):
+        kind = bound.get(formal.type_str) or (next(iter(formal.types)) if len(formal.types) == 1 else "")
+        if kind and name:
+            found.setdefault(name, kind)
 
 
 def new_node(model: onnx.ModelProto, g: Generator, name: str) -> onnx.NodeProto:
