@@ -63,6 +63,8 @@ def resize(lowering: Lowering, node: Node) -> None:
     if attributes.get("antialias") or transform not in _POSITIONS:
         what = "antialias" if attributes.get("antialias") else f"coordinate_transformation_mode {transform}"
         raise Unsupported(what, "use half_pixel without antialias")
+    if mode != "nearest" and not lowering.graph.dtype(node.inputs[0]).is_float:
+        raise Unsupported(f"mode {mode} of {lowering.graph.dtype(node.inputs[0]).value}", "cast to float32 before it and back behind it")
     source, shape = lowering.value(node.inputs[0]), lowering.shape(node.outputs[0])
     axes = _axes(lowering, node, source, shape)
     inner = source.coded.value if source.coded else source

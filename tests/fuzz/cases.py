@@ -109,6 +109,14 @@ CASES = (
         f"{MATRIX} <float[4,2] w = {{9,9,9,9,9,9,9,9}}, float c = {{3e38}}> {{ [n] m = MatMul(x, w) y = Mul(m, c) }}",
         ("tensor w", "merged with the constants around it, it leaves float32", "read by n"),
     ),
+    *(
+        Case(
+            f"numbers between {kind}",
+            f'{IMAGE} <float[4] s = {{1,1,2,2}}> {{ c = Cast<to = {code}>(x) [n] r = Resize<mode = "{mode}">(c, , s) y = Cast<to = 1>(r) }}',
+            ("n: Resize", f"mode {mode} of {kind}", "cast to float32"),
+        )
+        for kind, code, mode in (("uint8", 2, "linear"), ("int32", 6, "cubic"), ("bool", 9, "linear"))
+    ),
     # what engines read differently
     Case("no value", f"{MATRIX} {{ [n] c = Constant() y = Add(x, c) }}", ("n (Constant", "has 0 values")),
     Case(
