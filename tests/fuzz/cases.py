@@ -112,7 +112,8 @@ CASES = (
     *(
         Case(
             f"numbers between {kind}",
-            f'{IMAGE} <float[4] s = {{1,1,2,2}}> {{ c = Cast<to = {code}>(x) [n] r = Resize<mode = "{mode}">(c, , s) y = Cast<to = 1>(r) }}',
+            f"{IMAGE} <float[4] s = {{1,1,2,2}}> {{ c = Cast<to = {code}>(x)"
+            f' [n] r = Resize<mode = "{mode}">(c, , s) y = Cast<to = 1>(r) }}',
             ("n: Resize", f"mode {mode} of {kind}", "cast to float32"),
         )
         for kind, code, mode in (("uint8", 2, "linear"), ("int32", 6, "cubic"), ("bool", 9, "linear"))
