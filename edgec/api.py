@@ -109,11 +109,12 @@ def compare(
     """
     package = _package(package)
     opened = open_evaluation(Path(model), package, data, labels, samples)
+    inputs, outputs = package.inputs, package.outputs  # asking a package reads its manifest
     with package.load(isa=isa) as runner:
 
         def answer(sample: Arrays) -> list[np.ndarray]:
-            found = runner({tensor.name: tensor.face.of_model(sample[tensor.name]) for tensor in package.inputs})
-            return [tensor.face.to_model(array, opened.outputs[tensor.name]) for tensor, array in zip(package.outputs, found, strict=True)]
+            found = runner({tensor.name: tensor.face.of_model(sample[tensor.name]) for tensor in inputs})
+            return [tensor.face.to_model(array, opened.outputs[tensor.name]) for tensor, array in zip(outputs, found, strict=True)]
 
         counted = _counted(opened.samples(), progress)
         found = compare_answers(list(opened.outputs), counted, opened.reference, answer, opened.labels)

@@ -49,13 +49,14 @@ def write_sheet(opened: Evaluation, package: Package, progress: Callable[[str, i
     """Run the float model over every sample once. UsageError for samples that do not fit the package, or too few labels."""
     inputs: list[_Port] = []
     outputs: list[_Port] = []
+    taken = package.inputs
     count = rows = 0
     with NamedTemporaryFile(prefix="edgec-answers-", delete=False) as file:
         try:
             for sample in opened.samples():
                 arrays = [np.asarray(sample[name]) for name in opened.inputs]
                 answers = opened.reference(sample)
-                fitting(package.inputs, {one.name: one.face.of_model(sample[one.name]) for one in package.inputs})
+                fitting(taken, {one.name: one.face.of_model(sample[one.name]) for one in taken})
                 found = _ports(opened.inputs, arrays), _ports(list(opened.outputs), answers)
                 inputs, outputs = (inputs, outputs) if count else found
                 if found != (inputs, outputs):

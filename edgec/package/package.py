@@ -56,11 +56,13 @@ class Package:
 
     @property
     def inputs(self) -> list[Tensor]:
-        return tensors_of(self.manifest.inputs, self.manifest.options)
+        manifest = self.manifest
+        return tensors_of(manifest.inputs, manifest.options)
 
     @property
     def outputs(self) -> list[Tensor]:
-        return tensors_of(self.manifest.outputs, self.manifest.options)
+        manifest = self.manifest
+        return tensors_of(manifest.outputs, manifest.options)
 
     @property
     def can_run(self) -> bool:

@@ -12,6 +12,7 @@ import pytest
 import edgec
 from edgec.errors import DeviceError, UsageError
 from edgec.package import Package
+from edgec.package.manifest import read_manifest
 
 IMAGES = "evaluation.npz"
 
@@ -99,6 +100,17 @@ def test_calibration_takes_arrays_too(work: Path, form: str) -> None:
     found = edgec.quantize("digits.onnx", calib=calib[form], observer="minmax")  # type: ignore[arg-type]
     wanted = edgec.quantize("digits.onnx", calib="calibration.npz", observer="minmax", samples=10)
     assert found.calibration == wanted.calibration
+
+
+def test_a_manifest_is_not_read_for_every_sample(work: Path, package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[Path] = []
+    monkeypatch.setattr("edgec.package.package.read_manifest", lambda folder: (reads.append(folder), read_manifest(folder))[1])
+    counts = []
+    for samples in (2, 20):
+        reads.clear()
+        edgec.compare("digits.onnx", package, IMAGES, samples=samples)
+        counts.append(len(reads))
+    assert counts[0] == counts[1] > 0
 
 
 def test_compare_takes_arrays_too(work: Path, package: Path) -> None:
