@@ -62,6 +62,7 @@ class Board:
     host_keys: Sequence[str]
     options: str
     process: subprocess.Popen[bytes] | None = None
+    listener: int = 0  # the sshd that takes connections
 
     @property
     def key(self) -> Path:
@@ -98,7 +99,7 @@ class Board:
         """A small or read-only disk on a folder of the board, seen there only: tmpfs options such as `size=1m` or `ro`. It goes with
         the board."""
         words = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
-        subprocess.run(["nsenter", "-t", str(self._listener()), "-m", *words], check=True)
+        subprocess.run(["nsenter", "-t", str(self.listener), "-m", *words], check=True)
 
     def start(self) -> None:
         """Boot; returns when the board takes connections."""
@@ -111,6 +112,7 @@ class Board:
             words = ["ip", "netns", "exec", self.namespace.name, *words]
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self._await()
+        self.listener = self._find_listener()
 
     def stop(self) -> None:
         """Power off: everything that runs on the board dies. Safe to call twice."""
@@ -137,7 +139,7 @@ class Board:
         """The command lines of everything that runs on the board (below its sshd, where it has no walls)."""
         if not has_walls():
             return [_command(pid) for pid in self._below()]
-        inside = os.readlink(f"/proc/{self._listener()}/ns/pid")
+        inside = os.readlink(f"/proc/{self.listener}/ns/pid")
         return [_command(pid) for pid in _parents() if _link(f"/proc/{pid}/ns/pid") == inside]
 
     def trust(self) -> None:
@@ -183,16 +185,18 @@ class Board:
             known |= {child for child in parents if parents[child] in known} | ({pid} if parents[pid] in known else set())
         return sorted(known)
 
-    def _listener(self) -> int:
-        while True:
+    def _find_listener(self) -> int:
+        """While there are no sessions yet, but for those that ask whether it listens: these come and go while we look."""
+        for _ in range(500):
             servers = [pid for pid in self._below() if _name(pid) == "sshd"]
             parents = _parents()
-            if found := [pid for pid in servers if parents.get(pid) not in servers]:  # none when some come and go while we look
+            if len(found := [pid for pid in servers if pid in parents and parents[pid] not in servers]) == 1:
                 return found[0]
+            time.sleep(0.02)
+        raise RuntimeError("the board's sshd is gone")
 
     def _sessions(self) -> list[int]:
-        listener = self._listener()
-        return [pid for pid in self._below() if _name(pid).startswith("sshd") and pid != listener]
+        return [pid for pid in self._below() if _name(pid).startswith("sshd") and pid != self.listener]
 
 
 def start_board(
