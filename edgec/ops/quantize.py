@@ -31,7 +31,7 @@ def _quantize(call: Call) -> list[TensorType]:
 
 
 def _dequantize(call: Call) -> list[TensorType]:
-    _parameters(call, 0.0)
+    _parameters(call, SMALLEST if call.constant(0) is None else 0.0)
     if call.has(2):
         need(call.dtype(2) == call.dtype(0), f"zero point is {call.dtype(2).value} for data of {call.dtype(0).value}")
     return typed(call.dtype(1), call.shape(0))

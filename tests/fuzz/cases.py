@@ -109,6 +109,12 @@ CASES = (
         f"{MATRIX} <float[4,2] w = {{9,9,9,9,9,9,9,9}}, float c = {{3e38}}> {{ [n] m = MatMul(x, w) y = Mul(m, c) }}",
         ("tensor w", "merged with the constants around it, it leaves float32", "read by n"),
     ),
+    Case(
+        "codes that all stand for nothing",
+        f"{MATRIX} <float s = {{0}}, float t = {{0.1}}, int8 z = {{3}}> {{"
+        " q = QuantizeLinear(x, t, z) [n] d = DequantizeLinear(q, s, z) y = Relu(d) }",
+        ("n (DequantizeLinear", "a scale of 0.0 is not positive"),
+    ),
     *(
         Case(
             f"numbers between {kind}",
