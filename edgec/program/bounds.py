@@ -235,7 +235,20 @@ def assumed(scope: Scope, condition: Expr, holds: bool) -> Facts:
     if condition.op not in ("lt", "le", "eq"):
         return ()
     a, b = scope.of(condition.a), scope.of(condition.b)
+    facts: Facts
     if condition.op == "eq":
-        return (a - b, b - a) if holds else ()
-    strict = number(1 if (condition.op == "lt") == holds else 0)
-    return (b - a - strict,) if holds else (a - b - strict,)
+        facts = (a - b, b - a) if holds else ()
+    else:
+        strict = number(1 if (condition.op == "lt") == holds else 0)
+        facts = (b - a - strict,) if holds else (a - b - strict,)
+    return (*facts, *(more for fact in facts for more in _of_dividends(scope, fact)))
+
+
+def _of_dividends(scope: Scope, fact: Polynomial) -> Iterator[Polynomial]:
+    """What a fact about q = a // d says of a: with r + f q >= 0 also d r + f a >= 0, or d r + f (a - d + 1) >= 0 where f is negative."""
+    for name in sorted(fact.names & scope.ranges.keys()):
+        parts, quotient = fact.split(name), scope.ranges[name].quotient
+        if quotient is not None and parts is not None and set(parts[1].terms) == {()}:
+            (dividend, divisor), (rest, factor) = quotient, parts
+            least = dividend if factor.constant > 0 else dividend - number(divisor - 1)
+            yield rest.scaled(divisor) + factor * least

@@ -71,6 +71,8 @@ FINDS = (
     Find("windows that nothing is padded for, the last of them partial",
          "(float[1,3,8] x) => (y, z) { y = MaxPool<auto_pad = \"VALID\", ceil_mode = 1, kernel_shape = [3], strides = [3]>(x)"
          "z = AveragePool<auto_pad = \"VALID\", ceil_mode = 1, kernel_shape = [3], strides = [3]>(x) }"),
+    Find("padded rows in another shape", """(float[2,5] x) => (y) <int64[5] s = {5,2,2,1,-1}, int64[4] p = {1,0,1,0}>
+         { a = Pad(x, p) y = Reshape(a, s) }"""),
     Find("nothing times a factor", "(float[8] x) => (y) { h = HardSigmoid<alpha = 0.0, beta = 0.25>(x) y = Relu(h) }"),
     Find("a power of scalars", "(float x, float z, uint8[2,3] c) => (y, q) <float s = {0.03}, uint8 t = {128}> {"
          " y = Pow(x, z) d = DequantizeLinear(c, s, t) r = Relu(d) q = QuantizeLinear(r, s, t) }"),

@@ -90,6 +90,14 @@ PAIRS = {
         program(loop(10, Store("y", i, select(binary("le", 3, i), load("x", (i + 1) // 2 * 4 - 8, FLOAT), 0.0))), x=13),
         program(loop(10, Store("y", i, select(binary("le", 2, i), load("x", (i + 1) // 2 * 4 - 8, FLOAT), 0.0))), x=13),
     ),
+    "guarded by a quotient": (
+        program(loop(20, Store("y", i // 2, select(binary("le", 1, i // 5), load("x", i - 5, FLOAT), 0.0))), x=15),
+        program(loop(20, Store("y", i // 2, select(binary("le", 1, i // 5), load("x", i - 6, FLOAT), 0.0))), x=15),
+    ),
+    "guarded by a quotient from above": (
+        program(loop(20, Store("y", i // 2, select(binary("lt", i // 5, 3), load("x", i, FLOAT), 0.0))), x=15),
+        program(loop(20, Store("y", i // 2, select(binary("lt", i // 5, 3), load("x", i, FLOAT), 0.0))), x=14),
+    ),
     "table": (program(loop(3, copy(load("table", i, INT))), x=5), program(loop(3, copy(load("table", i, INT))), x=4)),
     "code": (
         program(loop(10, copy(cast(load("codes", i, CODE), INT))), x=256, codes=10),
