@@ -61,8 +61,10 @@ def merged(parts: list[Histogram]) -> Histogram:
     if len(parts) == 1:
         return parts[0]
     whole = Histogram(min(part.low for part in parts), max(part.high for part in parts))
+    span = whole.high - whole.low
+    scale = BINS / span if span * LARGEST > BINS else 0.0  # a range too small to be divided is one bin
     for part in parts:
-        places = (part.centers - whole.low) * (BINS / max(whole.high - whole.low, np.finfo(float).tiny))
+        places = (part.centers - whole.low) * scale
         bins = np.clip(places, 0, BINS - 1).astype(np.int64)
         whole.counts += np.bincount(bins, part.counts, BINS).astype(np.int64)
         whole.inexact += np.bincount(bins, part.inexact, BINS)

@@ -73,6 +73,8 @@ FINDS = (
          "z = AveragePool<auto_pad = \"VALID\", ceil_mode = 1, kernel_shape = [3], strides = [3]>(x) }"),
     Find("padded rows in another shape", """(float[2,5] x) => (y) <int64[5] s = {5,2,2,1,-1}, int64[4] p = {1,0,1,0}>
          { a = Pad(x, p) y = Reshape(a, s) }"""),
+    Find("one number joined to itself", """(float[1,1,1] x) => (y) <float[1] a = {0.5}, float[1,4] w = {1,2,3,4}>
+         { m = MatMul(x, a) c = Concat<axis = -1>(m, m, m, m) y = Gemm<transB = 1>(c, w) }"""),
     Find("nothing times a factor", "(float[8] x) => (y) { h = HardSigmoid<alpha = 0.0, beta = 0.25>(x) y = Relu(h) }"),
     Find("a power of scalars", "(float x, float z, uint8[2,3] c) => (y, q) <float s = {0.03}, uint8 t = {128}> {"
          " y = Pow(x, z) d = DequantizeLinear(c, s, t) r = Relu(d) q = QuantizeLinear(r, s, t) }"),
