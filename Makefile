@@ -9,8 +9,8 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 LOCK ?= $(shell $(PYTHON) -c 'import sys; print("yes" if (3, 11) <= sys.version_info[:2] <= (3, 14) else "")' 2>/dev/null)
 LOCKED := $(PIP) --require-hashes
 NOT_HERE := { echo "the locked versions are not all to be had here; to take others: make LOCK= $(MAKECMDGOALS)"; exit 1; }
-# a test worker has one core: numpy's threads would only wait for each other
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --durations=20 -q
+# A test worker has one core: numpy's threads would only wait for each other. What Python compiled is kept: tests start edgec very often.
+PYTEST := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --durations=20 -q
 .PHONY: demo test test-all check setup locks clean
 
 demo: $(VENV)/.edgec
