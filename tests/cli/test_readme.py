@@ -53,10 +53,10 @@ def run(command: str, folder: Path) -> str:
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "PYTHONPATH": "site",
-        "CC": "gcc -O1",
+        "CC": "gcc -O0",
     }
     if "--target wasm" in command:
-        environment["CC"] = "clang --target=wasm32 -O1"
+        environment["CC"] = "clang --target=wasm32 -O0"
     done = subprocess.run(["sh", "-ec", command], cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout
