@@ -40,13 +40,15 @@ BUILDS = [
     for compiler, needs in compilers.items()
     for level in LEVELS
 ]
-# Without EDGEC_TEST_ALL every build has one net: the one that test_matrix.py builds in the same way, or they take turns.
+# Without EDGEC_TEST_ALL every build has one net: the one that test_matrix.py builds in the same way, or they take turns, and what lies
+# between the least and the most that a compiler does has none but that.
 BUILT = {(variant.target, variant.cc, variant.optimize): ("int8", turn(variant)) for variant in UNUSUAL if not variant.flags}
 BUILT |= {(variant.target, variant.cc, variant.optimize): ("int8", FAMILIES[n % len(FAMILIES)]) for n, variant in enumerate(USUAL)}
 QUICK_NETS = [(kind, family) for kind, family in NETS if family != "yolox"]
 SYMBOLS = [
     (build, *net)
     for n, build in enumerate(BUILDS)
+    if WHOLE or build.optimize != "-O2" or (build.target, build.cc, build.optimize) in BUILT
     for net in (NETS if WHOLE else [BUILT.get((build.target, build.cc, build.optimize), QUICK_NETS[n % len(QUICK_NETS)])])
 ]
 # Without it each target has some of the nets, and each net some of the targets.
