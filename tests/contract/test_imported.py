@@ -37,11 +37,13 @@ def check(net: Net, data: ExamData, variant: Variant, shared: Path) -> None:
     assert answers_of_all_runs(net, data, quick(variant), shared) == expected_hashes(data, net.original.outputs)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("recipe", "variant"), in_turns(RECIPES_HERE, WHOLE, 1, 1), ids=name_of)
 def test_onnxruntimes_own_quantization(recipe: Recipe, variant: Variant, shared: Path) -> None:
     check(*by_onnxruntime(recipe), variant, shared)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "variant"), in_turns(list(HAND_MADE), WHOLE, len(HAND_MADE) // 2, 1), ids=name_of)
 def test_extremes_ties_nan_and_infinities(name: str, variant: Variant, shared: Path) -> None:
     check(*by_hand(name), variant, shared)

@@ -29,6 +29,7 @@ def test_no_compiler_flag_or_thread_changes_a_byte(family: str, variant: Variant
     assert answers_of_all_runs(net, data, variant, shared) == expected_hashes(data, net.graph.outputs)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("family", "variant"), usual("float", WHOLE), ids=name_of)
 def test_float_packages_agree_with_onnxruntime(family: str, variant: Variant, shared: Path) -> None:
     """max|a - b| <= 1e-4 * max|b| for every output: the exam's own bound. Threads change nothing within a vocabulary."""

@@ -64,6 +64,7 @@ def link(net: Net, built: Built, target: Target, folder: Path) -> Path:
     return folder / "guard"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("variant", "kind", "family"), NATIVE, ids=name_of)
 def test_pages_around_the_memory_are_never_touched(kind: str, family: str, variant: Variant, shared: Path, tmp_path: Path) -> None:
     """Also: one byte less, or a misaligned arena, fails in init."""
@@ -88,6 +89,7 @@ def test_a_forbidden_page_stops_the_program(tmp_path: Path) -> None:
     assert subprocess.run([program], check=False).returncode == -signal.SIGSEGV
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("variant", "kind", "family"), FOREIGN, ids=name_of)
 def test_nor_on_other_processors(kind: str, family: str, variant: Variant, shared: Path, tmp_path: Path) -> None:
     require(*variant.needs)

@@ -68,6 +68,7 @@ def subject(kind: str) -> tuple[Net, ExamData]:
     return Net("symbolic", original, graph), ExamData(vectors, answers, {name: name in evaluator.exact_outputs for name in graph.outputs})
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("kind", "variant"), in_turns(("float", "int8"), WHOLE, 1, 1), ids=name_of)
 def test_every_batch_passes_its_exam(kind: str, variant: Variant, shared: Path) -> None:
     net, data = subject(kind)
@@ -76,6 +77,7 @@ def test_every_batch_passes_its_exam(kind: str, variant: Variant, shared: Path) 
         assert found == expected_hashes(data, net.graph.outputs)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", ["float", "int8"])
 def test_sizes_on_the_command_line(kind: str, shared: Path) -> None:
     """--run --sizes N: the outputs of every batch, by every x86 vocabulary."""

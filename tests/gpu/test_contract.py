@@ -49,6 +49,7 @@ def examine(built: Built, variant: str, validation: str = "synchronization") -> 
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("family", INT8_FAMILIES)
 def test_int8_packages_give_the_evaluators_bytes_in_every_variant(family: str, shared: Path) -> None:
     net = random_net(family)
@@ -57,6 +58,7 @@ def test_int8_packages_give_the_evaluators_bytes_in_every_variant(family: str, s
     assert found == expected_hashes(exam_of(net), net.graph.outputs)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("family", FLOAT_FAMILIES)
 def test_float_packages_agree_with_onnxruntime(family: str, shared: Path) -> None:
     """The tolerance of the CPU, a tenth of what the exam asks of a GPU."""
