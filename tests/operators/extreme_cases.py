@@ -157,7 +157,7 @@ FLOAT_UNARY: tuple[tuple[str, dict[str, Any]], ...] = (
         "ThresholdedRelu", "Sign", "Softplus", "Softsign", "Sigmoid",
         "Tanh", "Erf", "Exp", "Log", "Sqrt", "Floor", "Ceil", "Round", "Abs", "Neg", "Reciprocal", "Mish", "Gelu", "IsNaN",
         "IsInf", "Identity")),
-    ("Gelu", {"approximate": "tanh"}), ("Shrink", {"lambd": 0.5, "bias": 0.2}),
+    ("Gelu", {"approximate": "tanh"}), ("Shrink", {"lambd": 0.5, "bias": 0.2}), ("Selu", {"gamma": 0.0}), ("HardSigmoid", {"alpha": 0.0}),
 )  # fmt: skip
 FLOAT_BINARY = ("Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "PRelu", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal")
 
@@ -172,6 +172,8 @@ def float_nodes() -> Iterator[tuple[str, tuple[str | np.ndarray, ...], dict[str,
     yield from ((operator, ("a",), attributes) for operator, attributes in FLOAT_UNARY)
     yield from ((operator, ("angles",), {}) for operator in ("Sin", "Cos"))
     yield from ((operator, ("a", "b"), {}) for operator in FLOAT_BINARY)
+    for zero in (0.0, -0.0):
+        yield "Mul", ("a", number(zero)), {}
     for low, high in ((-1, 6), (0, 6), (6, -1)):
         yield "Clip", ("a", number(low), number(high)), {}
     yield "Clip", ("a", number(0), number(np.inf)), {}

@@ -203,8 +203,10 @@ def _float_binary(item: Binary, scope: Scope) -> tuple[str, int]:
         return f"!is_nan({render(a, scope)})", _UNARY
     if op in ("mod", "floordiv", "and", "or", "xor", "shl", "shr"):
         raise NoShaderForm(f"has {op} of {a.dtype.value}")
-    if op == "mul" and any(isinstance(side, Const) and side.value == 0 for side in (a, b)):  # not always 0, as compilers of drivers have it
-        return f"multiply_even({render(a, scope)}, {render(b, scope)})", _ATOM
+    for zero, other in ((a, b), (b, a)) if op == "mul" else ():
+        if isinstance(zero, Const) and zero.value == 0:  # NaN for infinity and NaN, where compilers of drivers would have 0
+            text = f"zero_times({render(other, scope)})"
+            return (f"-{text}", _UNARY) if math.copysign(1, zero.value) < 0 else (text, _ATOM)
     if scope.exact and op in ("add", "mul"):
         return f"{'add' if op == 'add' else 'multiply'}_even({render(a, scope)}, {render(b, scope)})", _ATOM
     if scope.exact and op == "sub":
