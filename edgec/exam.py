@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 
 from edgec.emit import ExamData
-from edgec.errors import UsageError
+from edgec.errors import ModelError, UsageError
 from edgec.export import to_onnx
 from edgec.interface import Face
 from edgec.ir.graph import Graph
@@ -28,6 +28,7 @@ ANYTHING = 1e3  # the limit of an answer that says nothing
 USELESS = 0.25  # a GPU's answers with halves that may be this far off say nothing
 SAMPLE_VECTORS, RANDOM_VECTORS = 1, 2
 MOST_BYTES = 64 << 20  # of inputs and expected outputs that a package carries; the first vector is always there
+LARGEST = 256 << 20  # of the first vector
 _SAME_NUMBERS = ("Cast", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Expand", "Tile")
 _SUMS = ("ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
 _INEXACT = ("Pow", *_SUMS)  # which ONNX Runtime computes of integers through floats
@@ -117,11 +118,14 @@ def _shown(arrays: Arrays, faces: Mapping[str, Face]) -> Arrays:
 def exam_inputs(graph: Graph, samples: Samples | None, seed: int) -> list[Arrays]:
     """A few calibration samples, where there are some, and random tensors that fill the samples' range; of the last the integers fill
     their types', unless they become indices or floats. Fewer where tensors are large."""
+    size = sum(graph.types[name].bytes for name in (*graph.inputs, *graph.outputs))
+    if size > LARGEST:
+        what = f"the inputs and outputs have {size / 2**20:,.0f} MB; an exam can carry {LARGEST >> 20}"
+        raise ModelError(what, where="interface", hint="build the model for smaller tensors, with --shape")
     generator = np.random.Generator(np.random.PCG64(seed))
     known = list(islice(samples(), SAMPLE_VECTORS)) if samples is not None else []
     random = [{name: _random(graph, name, known, generator) for name in graph.inputs} for _ in range(RANDOM_VECTORS)]
     whole = {name: _whole(graph, name, generator) for name in graph.inputs if _may_be_anything(graph, name)}
-    size = sum(graph.types[name].bytes for name in (*graph.inputs, *graph.outputs))
     return [*known, *random[:-1], {**random[-1], **whole}][: max(1, MOST_BYTES // size)]
 
 

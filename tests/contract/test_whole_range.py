@@ -9,8 +9,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import edgec
+from edgec.errors import ModelError
 from edgec.exam import exam_inputs
 from edgec.frontend import from_proto
+from edgec.ir.text import loads
 from edgec.reference import FloatModel
 from tests.operators.extreme_cases import BINARY, extremes, graph_of, quotient, wrapped
 
@@ -69,3 +71,9 @@ def test_a_package_is_examined_about_them(tmp_path: Path) -> None:
     path.write_bytes(model.SerializeToString())
     package = edgec.build(path, target="portable", precision="fp32", out=tmp_path / "package")
     assert package.examined
+
+
+def test_tensors_that_no_exam_can_carry() -> None:
+    graph = loads("graph g\ninput %x: float32[1,3,8000,4000]\n%y: float32[1,3,8000,4000] = Relu(%x)\noutput %y\n")
+    with pytest.raises(ModelError, match=r"interface: the inputs and outputs have 732 MB; an exam can carry 256"):
+        exam_inputs(graph, None, 0)

@@ -23,6 +23,7 @@ FUNCTIONS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), (16, 1e-6)),
     **dict.fromkeys(("Log", "Pow", "Sin", "Cos", "Sqrt", "Reciprocal", "Div", "HardSigmoid", "HardSwish", "Softsign"), (16, 2e-7)),
     "Mean": (16, 2e-7),
+    **dict.fromkeys(("LogSoftmax", "SoftmaxCrossEntropyLoss"), (4, 4e-7)),  # the logarithm of a sum near 1
 }
 EXACT = {
     "Abs", "Neg", "Relu", "Identity", "Floor", "Ceil", "Round", "Sign", "Clip", "Min", "Max", "Where", "Cast", "CastLike", "Dropout",

@@ -241,4 +241,5 @@ def _samples(inputs: dict[str, tuple[np.dtype[Any], tuple[int, ...]]]) -> Callab
 
 def _stacked(inputs: dict[str, tuple[np.dtype[Any], tuple[int, ...]]]) -> dict[str, np.ndarray]:
     """Two samples along the first axis, as files hold them; strange names cannot be keys of such a file."""
-    return {name: _array(dtype, (2 * shape[0], *shape[1:]), 0) for name, (dtype, shape) in inputs.items() if shape and name.isidentifier()}
+    usable = {name: kind for name, kind in inputs.items() if kind[1] and str(name).isidentifier()}
+    return {name: _array(dtype, (2 * shape[0], *shape[1:]), 0) for name, (dtype, shape) in usable.items()}
