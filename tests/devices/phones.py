@@ -31,10 +31,14 @@ class Phone:
 @contextmanager
 def adb_server(home: Path) -> Iterator[Mapping[str, str]]:
     """A real adb server on a free port, with keys in `home`; gives the environment in which adb talks to it."""
-    environment = {"ANDROID_ADB_SERVER_PORT": str(free_port("127.0.0.1"))}
-    everything = {**os.environ, **environment, "HOME": str(home)}
-    quiet: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": everything}
-    subprocess.run(["adb", "start-server"], check=True, timeout=30, **quiet)
+    quiet: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    for _ in range(5):  # anybody on this machine may take the port before the server does
+        environment = {"ANDROID_ADB_SERVER_PORT": str(free_port("127.0.0.1"))}
+        quiet["env"] = {**os.environ, **environment, "HOME": str(home)}
+        if subprocess.run(["adb", "start-server"], check=False, timeout=30, **quiet).returncode == 0:
+            break
+    else:
+        raise RuntimeError("adb's server does not start")
     try:
         yield environment
     finally:
