@@ -27,8 +27,8 @@ HALF_LEAST = 2.0**-8  # and eight roundings to a half: the example can be one wh
 ANYTHING = 1e3  # the limit of an answer that says nothing
 USELESS = 0.25  # a GPU's answers with halves that may be this far off say nothing
 SAMPLE_VECTORS, RANDOM_VECTORS = 1, 2
-MOST_BYTES = 64 << 20  # of inputs and expected outputs that a package carries; the first vector is always there
-LARGEST = 256 << 20  # of the first vector
+MOST_BYTES = 64 << 20  # of inputs and expected outputs that a package carries; the first vector is always there,
+LARGEST = 256 << 20  # so one that is larger than this is refused
 _SAME_NUMBERS = ("Cast", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Expand", "Tile")
 _SUMS = ("ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
 _INEXACT = ("Pow", *_SUMS)  # which ONNX Runtime computes of integers through floats
@@ -117,7 +117,7 @@ def _shown(arrays: Arrays, faces: Mapping[str, Face]) -> Arrays:
 
 def exam_inputs(graph: Graph, samples: Samples | None, seed: int) -> list[Arrays]:
     """A few calibration samples, where there are some, and random tensors that fill the samples' range; of the last the integers fill
-    their types', unless they become indices or floats. Fewer where tensors are large."""
+    their types', unless they become indices or floats. Fewer where tensors are large; ModelError where even one vector is too large."""
     size = sum(graph.types[name].bytes for name in (*graph.inputs, *graph.outputs))
     if size > LARGEST:
         what = f"the inputs and outputs have {size / 2**20:,.0f} MB; an exam can carry {LARGEST >> 20}"

@@ -38,6 +38,7 @@ def product_node(lowering: Lowering, node: Node) -> None:
 
 
 def _times(constant: np.ndarray, factor: float, name: str) -> np.ndarray:
+    """Unsupported where finite numbers become infinite."""
     with np.errstate(all="ignore"):
         product = constant * np.float32(factor)
     if not np.isfinite(product[np.isfinite(constant)]).all():

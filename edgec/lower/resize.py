@@ -97,6 +97,7 @@ def _axes(lowering: Lowering, node: Node, source: Value, shape: Extents) -> list
 
 
 def _axis(dim: int, size: int, out: int, slope: Fraction, start: Fraction) -> Axis:
+    """With all positions over one denominator."""
     denominator = lcm(slope.denominator, start.denominator)
     step, first = int(slope * denominator), int(start * denominator)
     small = 4 * max(abs(first) + abs(step) * out, denominator * size) < _EXACT
