@@ -4,8 +4,8 @@ the integer evaluator, float answers from ONNX Runtime on the model file."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 
 import numpy as np
 
@@ -124,9 +124,14 @@ def exam_inputs(graph: Graph, samples: Samples | None, seed: int) -> list[Arrays
         raise ModelError(what, where="interface", hint="build the model for smaller tensors, with --shape")
     generator = np.random.Generator(np.random.PCG64(seed))
     known = list(islice(samples(), SAMPLE_VECTORS)) if samples is not None else []
-    random = [{name: _random(graph, name, known, generator) for name in graph.inputs} for _ in range(RANDOM_VECTORS)]
-    whole = {name: _whole(graph, name, generator) for name in graph.inputs if _may_be_anything(graph, name)}
-    return [*known, *random[:-1], {**random[-1], **whole}][: max(1, MOST_BYTES // size)]
+    return list(islice(chain(known, _random_vectors(graph, known, generator)), max(1, MOST_BYTES // size)))
+
+
+def _random_vectors(graph: Graph, known: list[Arrays], generator: np.random.Generator) -> Iterator[Arrays]:
+    for left in reversed(range(RANDOM_VECTORS)):
+        vector = {name: _random(graph, name, known, generator) for name in graph.inputs}
+        whole = () if left else [name for name in graph.inputs if _may_be_anything(graph, name)]
+        yield {**vector, **{name: _whole(graph, name, generator) for name in whole}}
 
 
 def _may_be_anything(graph: Graph, name: str) -> bool:
@@ -163,13 +168,16 @@ def _random(graph: Graph, name: str, known: list[Arrays], generator: np.random.G
     places = _places(graph, name)
     if places is not None and not known:
         return _index(kind, places, shape, generator)
-    low, high = (float(known[0][name].min()), float(known[0][name].max())) if known else _quantized_range(graph, name)
     if kind is DType.BOOL:
         return generator.integers(0, 2, shape).astype(bool)
+    low, high = (known[0][name].min().item(), known[0][name].max().item()) if known else _quantized_range(graph, name)
     if kind.is_float:
-        return generator.uniform(low, high, shape).astype(kind.numpy)
-    top = 255 if kind is DType.UINT8 else 127 if kind is DType.INT8 else max(int(high), 1)
-    return generator.integers(min(int(low), 0), top + 1, shape).astype(kind.numpy)
+        largest = float(np.finfo(kind.value).max) / 2  # so that their difference is a number too
+        return generator.uniform(max(low, -largest), min(high, largest), shape).astype(kind.numpy)
+    limits = np.iinfo(kind.value)
+    top = limits.max if kind.bytes == 1 else min(max(int(high), 1), limits.max)
+    drawn = np.uint64 if kind is DType.UINT64 else np.int64
+    return generator.integers(max(min(int(low), 0), limits.min), top, shape, drawn, endpoint=True).astype(kind.numpy)
 
 
 def _index(kind: DType, places: int, shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:

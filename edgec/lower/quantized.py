@@ -136,9 +136,13 @@ def deferred(lowering: Lowering, like: Value, at: object) -> Value:
 
 def dequantize_node(lowering: Lowering, node: Node) -> None:
     """Constants become known float tensors; per-tensor 8-bit values stay codes; the rest is clause 3 as an expression."""
+    scale, zero = (lowering.graph.constant(name) if name else None for name in (node.inputs[1], node.input(2)))
+    if scale is None or (node.input(2) and zero is None):
+        raise Unsupported("scale and zero point must be constants")
+    zero = np.zeros_like(scale, np.int32) if zero is None else zero.astype(np.int32)
     array = lowering.graph.constant(node.inputs[0])
     if array is not None:
-        _dequantize_constant(lowering, node, array)
+        _dequantize_constant(lowering, node, array, scale, zero)
         return
     source, found = lowering.value(node.inputs[0]), parameters(lowering, node)
     if found is not None:
@@ -146,11 +150,8 @@ def dequantize_node(lowering: Lowering, node: Node) -> None:
         coded = Coded(coded_form(source, lowering.activation), params.zero, params.scale)
         lowering.define(node.outputs[0], decoded(coded, DType.FLOAT32))
         return
-    scale, zero = (lowering.graph.constant(name) if name else None for name in (node.inputs[1], node.input(2)))
-    if scale is None or (node.input(2) and zero is None):
-        raise Unsupported("scale and zero point must be constants")
     scales = lowering.literal(along(scale, source.rank, node), node.inputs[1])
-    zeros = lowering.literal(along(np.zeros_like(scale, np.int32) if zero is None else zero.astype(np.int32), source.rank, node))
+    zeros = lowering.literal(along(zero, source.rank, node))
 
     def at(index: Index) -> Expr:
         code = cast(source.at(index), INT) - zeros.at(broadcast_index(index, zeros.shape))
@@ -168,9 +169,7 @@ def along(values: np.ndarray, rank: int, node: Node) -> np.ndarray:
     return values.reshape([-1 if d == axis else 1 for d in range(rank)])
 
 
-def _dequantize_constant(lowering: Lowering, node: Node, array: np.ndarray) -> None:
-    scale = lowering.graph.constants[node.inputs[1]]
-    zero = lowering.graph.constants[node.inputs[2]] if node.input(2) else np.zeros_like(scale, np.int32)
+def _dequantize_constant(lowering: Lowering, node: Node, array: np.ndarray, scale: np.ndarray, zero: np.ndarray) -> None:
     number = (array.astype(np.int64) - along(zero, array.ndim, node).astype(np.int64)).astype(np.float32) * along(scale, array.ndim, node)
     value = lowering.literal(number.astype(np.float32), node.outputs[0])
     found = parameters(lowering, node)

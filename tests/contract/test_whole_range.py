@@ -77,3 +77,21 @@ def test_tensors_that_no_exam_can_carry() -> None:
     graph = loads("graph g\ninput %x: float32[1,3,8000,4000]\n%y: float32[1,3,8000,4000] = Relu(%x)\noutput %y\n")
     with pytest.raises(ModelError, match=r"interface: the inputs and outputs have 732 MB; an exam can carry 256"):
         exam_inputs(graph, None, 0)
+
+
+def test_integers_as_large_as_their_type_in_the_samples() -> None:
+    """A calibration sample says what an input's range is, to its very ends."""
+    nodes = "%y: uint64[4] = BitwiseNot(%x)\n%j: int64[4] = BitwiseNot(%i)"
+    text = f"graph g\ninput %x: uint64[4]\ninput %i: int64[4]\n{nodes}\noutput %y\noutput %j\n"
+    sample = {"x": np.array([2**64 - 1, 0, 1, 2], np.uint64), "i": np.array([2**63 - 1, -(2**63), 0, 1], np.int64)}
+    vectors = exam_inputs(loads(text), lambda: iter([sample]), 0)
+    assert len(vectors) == 3
+    assert vectors[1]["x"].max() > 2**62 and np.abs(vectors[1]["i"].astype(np.float64)).max() > 2.0**61
+
+
+def test_scales_whose_codes_leave_the_type() -> None:
+    """The exam of an input whose QuantizeLinear can tell apart more than float32 can hold."""
+    node = ("QuantizeLinear", ["x", np.array(3.4e38, np.float32), np.array(199, np.uint8)], "y", {})
+    model = graph_of("far", {"x": np.zeros((1, 8), np.float32)}, [node], ["y"])
+    for vector in exam_inputs(from_proto(model).graph, None, 0):
+        assert np.isfinite(vector["x"]).all()

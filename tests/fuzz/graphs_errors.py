@@ -40,6 +40,7 @@ CHOICES = {"Min", "Max", "ReduceMin", "ReduceMax", "MaxPool", "GlobalMaxPool", "
 SELECTIONS = {"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp"}
 SUMS = {"ReduceSum", "ReduceProd", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"}
 FINITE_ONLY = {"Resize", "Upsample", "MeanVarianceNormalization", "AveragePool", "InstanceNormalization", "LRN"}
+POLES = {"Reciprocal": 0, "Div": 1, "Log": 0, "Pow": 0}  # operands at whose zero a result may be anything
 INTEGER_KERNELS = 1.0  # code that a QLinear operator of ONNX Runtime may be off by
 
 
@@ -63,6 +64,10 @@ def _of_node(step: Step, values: Arrays, errors: Arrays) -> list[np.ndarray]:
     coupled = node.op_type in COUPLED
     if moved or coupled:
         passed = _shaken(step, values, moved, outputs, coupled)
+    if node.op_type in POLES:
+        name = node.input[POLES[node.op_type]]
+        near = name in moved and np.abs(values[name].astype(np.float64)) <= moved[name]
+        passed = [np.where(np.broadcast_to(near, array.shape), np.inf, so_far) for array, so_far in zip(outputs, passed, strict=True)]
     return [_own(node, array, values, so_far) for array, so_far in zip(outputs, passed, strict=True)]
 
 
@@ -110,10 +115,14 @@ def _cancelled(node: onnx.NodeProto, values: Arrays) -> np.ndarray:
 
 
 def _centered(node: onnx.NodeProto, values: Arrays) -> np.ndarray:
-    """What a mean's rounding leaves of numbers that hardly differ from it."""
+    """What a mean's rounding leaves of numbers that hardly differ from it, as ONNX Runtime computes the variance as the mean of the squares
+    less the square of the mean: where that is all rounding, nothing is promised (it may be negative, and its root NaN)."""
     x = values[node.input[0]].astype(np.float64)
     axes = next((tuple(item.ints) for item in node.attribute if item.name == "axes"), (0, 2, 3))
-    return np.broadcast_to(4 * UNIT * np.abs(x).max(axis=axes, keepdims=True) / (x.std(axis=axes, keepdims=True) + 1e-9), x.shape)
+    largest, variance = np.abs(x).max(axis=axes, keepdims=True), x.var(axis=axes, keepdims=True)
+    rounding = x.size // variance.size * UNIT * largest**2  # of the variance
+    lost = 4 * UNIT * largest / (np.sqrt(variance) + 1e-9) + np.abs(values[node.output[0]]) * rounding / np.maximum(variance, TINY)
+    return np.asarray(np.where(variance <= 2 * rounding, np.inf, lost))
 
 
 def _slid(node: onnx.NodeProto, values: Arrays) -> np.ndarray:
@@ -191,23 +200,28 @@ def _shaken(step: Step, values: Arrays, moved: Arrays, outputs: list[np.ndarray]
             terms = min(array.size, prod(array.shape[1:]) or 1) + 4
             error = error + terms * UNIT * np.abs(np.where(np.isfinite(array), array, 0.0).astype(np.float64))
         signs = (1.0, -1.0, *(generator.choice([-1.0, 1.0], array.shape) for _ in range(4 if coupled else 2)))
-        largest = _largest(step, values, name, [_changed(array, error, sign) for sign in signs], outputs)
+        largest = _largest(step, values, [{name: _changed(array, error, sign)} for sign in signs], outputs)
         changes = [before + after for before, after in zip(changes, largest, strict=True)]
-        if np.isposinf(error).any():
-            found = _largest(step, values, name, [_unknown(array, error, other) for other in _anything(array, generator)], outputs)
-            changes = [np.where(after > 0, np.inf, before) for before, after in zip(changes, found, strict=True)]
+    unknown = [name for name in moved if np.isposinf(moved[name]).any()]
+    if unknown:  # each alone, and all at once: what one may change can be hidden by another's NaN
+        anything = {name: [_unknown(values[name], moved[name], other) for other in _anything(values[name], generator)] for name in unknown}
+        alone = [{name: array} for name in unknown for array in anything[name]]
+        most = max(map(len, anything.values()))
+        together = [{name: arrays[place % len(arrays)] for name, arrays in anything.items()} for place in range(most)]
+        found = _largest(step, values, [*alone, *together], outputs)
+        changes = [np.where(after > 0, np.inf, before) for before, after in zip(changes, found, strict=True)]
     if coupled:
         finite = [change[np.isfinite(change)] for change in changes]
         changes = [np.where(np.isfinite(change), 8 * part.max(initial=0.0), change) for change, part in zip(changes, finite, strict=True)]
     return [1.5 * change for change in changes]
 
 
-def _largest(step: Step, values: Arrays, name: str, shaken: list[np.ndarray], outputs: list[np.ndarray]) -> list[np.ndarray]:
-    """How far the results move at most when `name` is any of these arrays; everything, where the node then fails or changes its shape."""
+def _largest(step: Step, values: Arrays, shaken: list[Arrays], outputs: list[np.ndarray]) -> list[np.ndarray]:
+    """How far the results move at most with any of these operands; everything, where the node then fails or changes its shape."""
     largest = [np.zeros(result.shape) for result in outputs]
-    for array in shaken:
+    for arrays in shaken:
         try:
-            found = step.run({**values, name: array})
+            found = step.run({**values, **arrays})
         except Misfit:
             return [np.full(result.shape, np.inf) for result in outputs]
         if any(one.shape != result.shape for one, result in zip(found, outputs, strict=True)):

@@ -35,7 +35,7 @@ FEW = 0.4  # how often the seed is one of the few that have many operators
 LARGEST_SAMPLE = 1 << 20  # elements of an input that calibration data is made for
 # errors that are no fault of the model
 CONFESSIONS = {"bug of edgec": "ill-formed graph", "one of both is wrong": "another type", "it took longer than": "slow"}
-SECONDS = 20  # of one import, or what follows: mutants are small
+SMALL = Budget(seconds=20, tensors=32 << 20)  # what a mutant may take, as its seed is small: work grows with its tensors
 FAMILIES = (0, UsageError.exit_code, ModelError.exit_code)
 
 
@@ -125,13 +125,13 @@ def _functions(folder: Path, model: onnx.ModelProto, luck: float) -> Outcome:
     """edgec.build in float, in int8 what that takes, sources only; sometimes edgec.inspect. What one reading says is not asked again."""
     if luck > 1 - INSPECTED:
         with _checked(folder):
-            edgec.inspect(folder / MODEL, budget=Budget(seconds=SECONDS))
+            edgec.inspect(folder / MODEL, budget=SMALL)
     ended = {}
     for precision, calib in (("fp32", None), ("int8", _samples(_ports(model)))):
         with _checked(folder) as errors:
             edgec.build(
                 folder / MODEL, target="portable", precision=precision, calib=calib, out=folder / precision, compile=False,
-                budget=Budget(seconds=SECONDS),
+                budget=SMALL,
             )  # fmt: skip
         ended[precision] = "refused" if errors else "built"
         if errors:

@@ -181,3 +181,11 @@ def test_refusals_are_errors_of_the_model() -> None:
     out = b.op("QuantizeLinear", "x", b.const(np.full(4, 0.1, np.float32)), b.const(np.zeros(4, np.uint8)), axis=1)
     with pytest.raises(EdgecError, match="per-tensor"):
         lower(built(b, out, {"x": x}), TARGETS[0], "net")
+
+
+def test_codes_known_at_build_time_with_a_scale_that_is_not() -> None:
+    b = Builder()
+    scale = np.array(0.5, np.float32)
+    out = b.op("DequantizeLinear", b.const(np.arange(4, dtype=np.uint8)), "s", b.const(np.array(0, np.uint8)))
+    with pytest.raises(EdgecError, match="scale and zero point must be constants"):
+        lower(built(b, b.op("Relu", out), {"s": scale}), TARGETS[0], "net")
