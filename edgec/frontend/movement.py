@@ -102,6 +102,8 @@ def slice_(b: Builder, s: Source) -> None:
 def split(b: Builder, s: Source) -> None:
     axis = axis_of(s.attributes["axis"], b.rank(s.inputs[0]))
     extent, count = b.shape(s.inputs[0])[axis], len(s.outputs)
+    if s.get("num_outputs", count) != count:
+        raise ModelError(f"num_outputs is {s.get('num_outputs')}, but it has {count} outputs")
     if s.get("split") or s.input(1):
         parts = s.get("split") or b.known(s, 1, "the list of parts")
     elif isinstance(extent, Symbol):

@@ -217,3 +217,9 @@ def test_damaged_bytes_never_end_in_a_traceback(tmp_path: Path, seed: int) -> No
         except EdgecError:
             refused += 1
     assert refused > 50
+
+
+def test_split_into_another_number_of_parts_than_it_says() -> None:
+    """ONNX Runtime ends the process on such a file."""
+    with pytest.raises(ModelError, match="num_outputs is 2, but it has 3 outputs"):
+        from_proto(model([node("Split", "x", "a b c", num_outputs=2)], {"x": [6]}, ["a", "b", "c"], opset=18))

@@ -60,7 +60,8 @@ def _of_node(step: Step, values: Arrays, errors: Arrays) -> list[np.ndarray]:
     moved = {name: errors[name] for name in names if name in errors and errors[name].any()}
     passed = [np.zeros(array.shape) for array in outputs]
     if node.op_type in LINEAR and outputs[0].dtype.kind == "f":
-        return _linear(step, values, moved, outputs)
+        computed = any(name in errors and not np.isfinite(values[name]).all() for name in names)
+        return _linear(step, values, moved, outputs, computed)
     coupled = node.op_type in COUPLED
     if moved or coupled:
         passed = _shaken(step, values, moved, outputs, coupled)
@@ -165,8 +166,11 @@ def _terms(step: Step, values: Arrays) -> int:
     return max(1, x.size)
 
 
-def _linear(step: Step, values: Arrays, moved: Arrays, outputs: list[np.ndarray]) -> list[np.ndarray]:
-    """|f|(|x| + e) - |f|(|x|), and some units of |f|(|x|) for each term: f with all operands positive adds up magnitudes."""
+def _linear(step: Step, values: Arrays, moved: Arrays, outputs: list[np.ndarray], computed: bool) -> list[np.ndarray]:
+    """|f|(|x| + e) - |f|(|x|), and some units of |f|(|x|) for each term: f with all operands positive adds up magnitudes.
+
+    computed: an operand that another node made is not finite; of one matrix in the place of two it may be infinity where it was NaN.
+    """
     names = [name for name in dict.fromkeys(step.node.input) if name and values[name].dtype.kind == "f"]
     positive, larger = dict(values), dict(values)
     for name in names:
@@ -185,7 +189,7 @@ def _linear(step: Step, values: Arrays, moved: Arrays, outputs: list[np.ndarray]
     if node.op_type == "ConvTranspose" and not np.isfinite(total).all():
         return [np.full(outputs[0].shape, np.inf)]  # edgec multiplies by zeros there, which makes NaN of infinities nearby
     found = (most - total) + (_terms(step, values) + 8) * 2 * UNIT * most + TINY
-    lost = np.isfinite(outputs[0]) | any(np.isposinf(error).any() for error in moved.values())
+    lost = np.isfinite(outputs[0]) | any(np.isposinf(error).any() for error in moved.values()) | computed
     return [np.where(np.isnan(found), np.where(lost, np.inf, 0.0), found)]
 
 
