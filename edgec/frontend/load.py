@@ -87,7 +87,8 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
     file = model.graph
     initializers = {tensor.name for tensor in file.initializer}
     types, notes = pin_inputs([value for value in file.input if value.name not in initializers], shapes or {})
-    notes = [*found, *notes]
+    warning = f"ONNX Runtime misreads {', '.join(strange)}: answers are compared with what edgec imported, not with the file"
+    notes = [*found, *notes, *([warning] if strange else [])]
     for name, kind in types.items():
         check_tensors(kind.bytes, f"input {name}")
     nodes = ordered(file, set(types) | initializers | {tensor.values.name for tensor in file.sparse_initializer})
