@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 
 import numpy as np
@@ -15,12 +17,15 @@ from edgec.export import to_onnx
 from edgec.interface import Face
 from edgec.ir.graph import Graph
 from edgec.ir.types import DType
-from edgec.oracle import Evaluator
+from edgec.oracle import Chance, Evaluator
 from edgec.program.program import Port, Program
 from edgec.quant import Samples
 from edgec.reference import FloatModel
 
 FLOAT_TOLERANCE = 1e-4  # of the largest magnitude of an output
+FLIP_FACTOR = 2  # an int8 answer behind float products: this many times what codes change that are near enough to a tie to flip
+FLIPS = 4  # pairs of trials: a code that is nearly a tie goes up in one of a pair and down in the other
+TRIED = 4  # vectors of each kind among which the calmest is asked
 NOISE_FACTOR = 4  # a float answer may be off by this many times what ONNX Runtime differs by with and without its optimizations
 HALF_FACTOR = 6  # the same for what rounding to halves makes, of which the computed difference is one example,
 HALF_LEAST = 2.0**-8  # and eight roundings to a half: the example can be one whose errors cancel, as behind a sure softmax
@@ -45,17 +50,18 @@ def write_exam(
     channels_last: whether the package's interface is NHWC. reference: gives the answers of a float package, by default `original` does.
     gpu_halves: a GPU stores the tensors of a float package in 16 bits; UsageError when no answer would be worth anything then.
     """
-    vectors = exam_inputs(original, samples, seed)
     faces = {port.name: face(port, channels_last) for port in (*program.inputs, *program.outputs)}
     if any(node.op == "QuantizeLinear" for node in graph.nodes):
-        return _exact_exam(graph, program, vectors, faces)
+        return _exact_exam(original, graph, program, samples, seed, faces)
+    vectors = exam_inputs(original, samples, seed)
     run, plain = reference or FloatModel(original), FloatModel(original, optimize=False)
     found = [run(vector) for vector in vectors]
     noise = max(_distance(a, b) for vector, answer in zip(vectors, found, strict=True) for a, b in zip(plain(vector), answer, strict=True))
     answers = [_shown(dict(zip(original.outputs, answer, strict=True)), faces) for answer in found]
     exact = {name: not original.dtype(name).is_float for name in original.outputs}
-    tolerances = _half_tolerances(graph, vectors, found) if gpu_halves else ()
-    return ExamData([_shown(vector, faces) for vector in vectors], answers, exact, max(FLOAT_TOLERANCE, NOISE_FACTOR * noise), tolerances)
+    halves = _half_tolerances(graph, vectors, found) if gpu_halves else ()
+    tolerance = max(FLOAT_TOLERANCE, NOISE_FACTOR * noise)
+    return ExamData([_shown(vector, faces) for vector in vectors], answers, exact, tolerance, gpu_tolerances=halves)
 
 
 def _half_tolerances(graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]]) -> tuple[float, ...]:
@@ -65,6 +71,13 @@ def _half_tolerances(graph: Graph, vectors: Sequence[Arrays], found: Sequence[Se
         what = f"float16 keeps too little of this network: its answers may be off by {min(tolerances):.0%} of the largest number"
         raise UsageError(what, where="--gpu-precision", hint="give --calib with real samples to ask about, or build with float32")
     return tuple(min(tolerance, ANYTHING) for tolerance in tolerances)
+
+
+def doubts(exam: ExamData) -> list[str]:
+    """What to know of an exam that tells little."""
+    least = min(exam.on_cpu, default=0.0)
+    words = f"rounding moves the answer to every question of the exam by up to {min(least, ANYTHING):.0%} of its largest number"
+    return [f"{words}: the exam tells larger errors only"] if least > USELESS else []
 
 
 def half_tolerance(graph: Graph, vector: Arrays, answer: Sequence[np.ndarray] | None = None) -> float:
@@ -210,11 +223,60 @@ def _quantized_range(graph: Graph, name: str) -> tuple[float, float]:
     return 0.0, 1.0
 
 
-def _exact_exam(graph: Graph, program: Program, vectors: list[Arrays], faces: Mapping[str, Face]) -> ExamData:
-    """Answers of the integer evaluator. It is asked with what the package can be given, codes for instance."""
+@dataclass(frozen=True)
+class _Question:
+    """What is asked and answered, as the package shows it. reach: how far rounding may move the answer, as far as it was tried."""
+
+    inputs: Arrays
+    outputs: Arrays
+    reach: float
+
+
+def _exact_exam(
+    original: Graph, graph: Graph, program: Program, samples: Samples | None, seed: int, faces: Mapping[str, Face]
+) -> ExamData:  # fmt: skip
+    """Answers of the integer evaluator. It is asked with what the package can be given, codes for instance.
+
+    Behind float products a code that is nearly a tie may flip. Questions where none is are preferred; what the others may move by is
+    their tolerance.
+    """
     evaluator = Evaluator(to_onnx(graph))
-    inputs = [_shown(vector, faces) for vector in vectors]
-    asked = [{name: faces[name].to_model(array, graph.dtype(name).numpy) for name, array in given.items()} for given in inputs]
-    answers = [_shown({port.name: found[port.name] for port in program.outputs}, faces) for found in map(evaluator.run, asked)]
     exact = {name: name in evaluator.exact_outputs for name in graph.outputs}
-    return ExamData(inputs, answers, exact, FLOAT_TOLERANCE)
+
+    def question(vector: Arrays, most: float) -> _Question:
+        inputs = _shown(vector, faces)
+        asked = {name: faces[name].to_model(array, graph.dtype(name).numpy) for name, array in inputs.items()}
+        answer = evaluator.run(asked)
+        reach = 0.0 if all(exact.values()) else _reach(evaluator, asked, answer, seed, most)
+        return _Question(inputs, _shown({port.name: answer[port.name] for port in program.outputs}, faces), reach)
+
+    known = list(islice(samples(), TRIED)) if samples is not None else []
+    chosen = [question(vector, math.inf) for vector in exam_inputs(original, samples, seed)]
+    for number in range(1, TRIED):
+        restless = [place for place, one in enumerate(chosen) if FLIP_FACTOR * one.reach > FLOAT_TOLERANCE]
+        others = partial(iter, known[number % len(known) :]) if known else None
+        vectors = exam_inputs(original, others, seed + number) if restless else []
+        for place in restless:
+            other = question(vectors[place], chosen[place].reach)
+            chosen[place] = min(chosen[place], other, key=lambda one: one.reach)
+    tolerances = [FLIP_FACTOR * one.reach for one in chosen]
+    return ExamData([one.inputs for one in chosen], [one.outputs for one in chosen], exact, FLOAT_TOLERANCE, tolerances)
+
+
+def _reach(evaluator: Evaluator, vector: Arrays, answer: Arrays, seed: int, most: float) -> float:
+    """How far the answer moves when float products are off by what another order of summing may make: codes flip, and what they feed.
+
+    most: what is found to be more is not looked at closer.
+    """
+    reach = 0.0
+    for number in range(2 * FLIPS):
+        moved = evaluator.run(vector, chance=_chance(seed, number // 2, up=number % 2 == 0))
+        reach = max(reach, *(_distance(moved[name], answer[name]) for name in answer))
+        if reach >= most:
+            break
+    return reach
+
+
+def _chance(seed: int, number: int, *, up: bool) -> Chance:
+    generator = np.random.default_rng([seed, number])
+    return lambda shape: (generator.integers(0, 2, shape) == 1) == up

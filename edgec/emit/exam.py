@@ -29,19 +29,26 @@ class ExamData:
     """Questions and answers, by ONNX name: inputs[i] must give outputs[i]. An output is `exact` (equal bytes; integers
     always are) or within `tolerance`, the largest difference divided by the largest magnitude expected.
 
-    gpu_tolerances: the same for a GPU's answers to each question; where there are none, what any GPU's float32 may be off by.
+    tolerances: of each question, where it is more. gpu_tolerances: the same for a GPU's answers; where there are none, what any GPU's
+    float32 may be off by.
     """
 
     inputs: Sequence[Mapping[str, np.ndarray]]
     outputs: Sequence[Mapping[str, np.ndarray]]
     exact: Mapping[str, bool]
     tolerance: float = 1e-4
+    tolerances: Sequence[float] = ()
     gpu_tolerances: Sequence[float] = ()
+
+    @property
+    def on_cpu(self) -> list[float]:
+        """The tolerance of each question."""
+        return [max(self.tolerance, one) for one in self.tolerances or [0.0] * len(self.inputs)]
 
     @property
     def on_gpu(self) -> list[float]:
         """The tolerance of each question to a GPU."""
-        return [max(self.tolerance, one) for one in self.gpu_tolerances or [GPU_TOLERANCE] * len(self.inputs)]
+        return list(map(max, self.on_cpu, self.gpu_tolerances or [GPU_TOLERANCE] * len(self.inputs)))
 
 
 def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, bytes]:
@@ -64,7 +71,7 @@ def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, byt
         "calls": [identifier(call.call.name) for call in program.calls],
         "vectors": vectors,
         "full": [bound(product(port.shape)) * port.dtype.bytes for port in ports],
-        "tolerance": float_literal(data.tolerance, ""),
+        "tolerances": [float_literal(tolerance, "") for tolerance in data.on_cpu],
         "gpu_tolerances": [float_literal(tolerance, "") for tolerance in data.on_gpu],
         "weights_sha256": sha256(layout_constants(program)),
     }

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from edgec.oracle.disturbance import Chance
 from edgec.oracle.evaluator import Evaluator
 
-__all__ = ["Evaluator", "run"]
+__all__ = ["Chance", "Evaluator", "run"]
 
 
 def run(model: onnx.ModelProto | Path | str, inputs: dict[str, np.ndarray], *, quantized_outputs: bool = False) -> dict[str, np.ndarray]:

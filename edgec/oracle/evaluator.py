@@ -11,6 +11,7 @@ import onnx
 
 from edgec.errors import ModelError, UsageError
 from edgec.oracle.context import Context, Run, Step, Weights
+from edgec.oracle.disturbance import Chance, disturbed
 from edgec.oracle.grid import Array, Grid, dequantize, quantize
 from edgec.oracle.integer import integer_step, maximum_of_windows
 from edgec.oracle.islands import island
@@ -54,15 +55,18 @@ class Evaluator:
         self.grids: dict[str, Grid] = {name: self.context.grids[name] for name in outputs if name in self.context.grids}
         self.quantized_outputs = {name: self._quantized_name(name) for name in self.grids}
 
-    def run(self, inputs: dict[str, Array], *, quantized_outputs: bool = False) -> dict[str, Array]:
-        """Graph outputs by name, in the model's dtypes (and the q behind them, see `quantized_outputs`)."""
+    def run(self, inputs: dict[str, Array], *, quantized_outputs: bool = False, chance: Chance | None = None) -> dict[str, Array]:
+        """Graph outputs by name, in the model's dtypes (and the q behind them, see `quantized_outputs`).
+
+        chance: whether each inexact number goes up or down, as far as a backend's own order of summing may take it.
+        """
         missing = [name for name in self.model.inputs if name not in inputs]
         unknown = [name for name in inputs if name not in self.model.inputs]
         if missing or unknown:
             raise UsageError(f"the model's inputs are {self.model.inputs}, not {list(inputs)}")
         values: dict[str, Array] = {**self.context.constants, **{name: np.asarray(array) for name, array in inputs.items()}}
         for step, dead in self.steps:
-            values.update(zip(step.outputs, self._call(step, values), strict=True))
+            values.update(zip(step.outputs, self._call(step, values, chance), strict=True))
             for name in dead:
                 values.pop(name, None)
         results = {name: self._as_float(name, values) for name in self.model.outputs}
@@ -74,11 +78,11 @@ class Evaluator:
         grid = self.context.grid(name)
         return values[name] if grid is None else dequantize(values[name], grid)
 
-    def _call(self, step: Step, values: dict[str, Array]) -> list[Array]:
+    def _call(self, step: Step, values: dict[str, Array], chance: Chance | None = None) -> list[Array]:
         inputs = [None if not name else values[name] if step.raw else self._as_float(name, values) for name in step.inputs]
         with np.errstate(all="ignore"):
-            results = step.run(*inputs)
-        return list(results)
+            results = list(step.run(*inputs))
+            return results if chance is None or step.exact else disturbed(step, inputs, results, chance)
 
     def _plan(self) -> list[Step]:
         """One step for each node or pattern; what depends on constants alone runs at once."""

@@ -62,7 +62,7 @@ static void sha256(const void *data, size_t bytes, char text[2 * EDGEC_SHA256_BY
 
 /* What a float output may be off by. */
 static double tolerance(const struct options *options, int index) {
-    return options->gpu.wanted ? exam_gpu_tolerances[index] : TOLERANCE;
+    return (options->gpu.wanted ? exam_gpu_tolerances : exam_tolerances)[index];
 }
 
 /* Asks one question; prints a line about it, or a JSON object. */

@@ -61,6 +61,7 @@ def test_sources_alone_are_not_examined(program: Program) -> None:
 def test_a_package_that_fails_its_exam_is_nowhere(program: Program, work: Path, broken_avx2: str) -> None:
     done = program("build", "digits.onnx", "--precision", "fp32", "--cc", broken_avx2)
     done.failed(1, "does not compute what the model does", "avx2: the exam failed", "--keep-failed")
+    assert "vector 0  logits" in done.err and "limit 0.0001" in done.err and "{" not in done.err
     assert "sse41: " not in done.err and names_in(work) == MODEL
 
 
