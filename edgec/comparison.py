@@ -14,6 +14,7 @@ Arrays = dict[str, np.ndarray]
 Answers = Callable[[Arrays], list[np.ndarray]]
 LOW_SQNR, LOW_AGREEMENT = 15.0, 0.9  # below them a package is hardly what its model is
 NAMED = 3  # layers that a warning names
+LONGEST = 80  # letters of such a name
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class OutputScore:
     """One output. SQNR = 10 log10(sum ref^2 / sum (ref - x)^2) where ref is finite; agreement: share of samples whose arg-max is equal.
 
     chooses: whether a sample's numbers lie along one axis, as scores of classes do. Elsewhere the arg-max says little.
+    counts: whether they are whole, as indices are. Their SQNR says little.
     """
 
     output: str
@@ -28,11 +30,12 @@ class OutputScore:
     largest_error: float
     agreement: float
     chooses: bool = False
+    counts: bool = False
 
     @property
     def low(self) -> list[str]:
         """What is wrong with it, in words."""
-        found = [f"SQNR {self.sqnr_db:.1f} dB"] if self.sqnr_db < LOW_SQNR else []
+        found = [f"SQNR {self.sqnr_db:.1f} dB"] if self.sqnr_db < LOW_SQNR and not self.counts else []
         return found + ([f"agreement {self.agreement:.0%}"] if self.chooses and self.agreement < LOW_AGREEMENT else [])
 
 
@@ -66,7 +69,7 @@ class Comparison:
 def low_scores(outputs: Iterable[OutputScore], layers: Iterable[tuple[float, str]]) -> list[str]:
     """A warning for each output far from the model's; the last one names the layers that follow the model worst, where any are known."""
     found = [f"output {score.output} is far from the model's: {', '.join(score.low)}" for score in outputs if score.low]
-    worst = [f"{name} ({ratio:.1f} dB)" for ratio, name in sorted(layers)[:NAMED]]
+    worst = [f"{name if len(name) <= LONGEST else name[:LONGEST] + '...'} ({ratio:.1f} dB)" for ratio, name in sorted(layers)[:NAMED]]
     return [*found, f"the worst layers are {', '.join(worst)}"] if found and worst else found
 
 
@@ -76,7 +79,7 @@ class _Sums:
     def __init__(self) -> None:
         self.signal = self.noise = self.largest = 0.0
         self.agreeing = 0
-        self.chooses = True
+        self.chooses, self.counts = True, False
 
     def add(self, reference: np.ndarray, answer: np.ndarray) -> None:
         """Rows: one for each sample of the batch."""
@@ -91,7 +94,7 @@ class _Sums:
     def score(self, output: str, samples: int) -> OutputScore:
         ratio = self.signal / self.noise if self.noise else np.inf
         decibels = float(10 * np.log10(ratio)) if ratio > 0 else -np.inf
-        return OutputScore(output, decibels, self.largest, self.agreeing / samples, self.chooses)
+        return OutputScore(output, decibels, self.largest, self.agreeing / samples, self.chooses, self.counts)
 
 
 def compare_answers(
@@ -109,6 +112,7 @@ def compare_answers(
         for total, output, one, other in zip(sums, whole, expected, answer, strict=True):
             total.add(one, other)
             total.chooses &= 1 < one.shape[1] in output.shape
+            total.counts |= output.dtype.kind != "f" and output.itemsize > 1
         rows = len(expected[0])
         if labels is not None:
             if len(labels) < count + rows:

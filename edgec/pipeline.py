@@ -7,11 +7,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 from edgec.applications import check_pictures, describe_app
 from edgec.budget import spending
+from edgec.comparison import Comparison
 from edgec.config import BuildConfig
 from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.emit.apps.app import App
@@ -23,9 +25,10 @@ from edgec.emit.apps.wheel import wheel_files
 from edgec.emit.gpu.choice import Choice
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
 from edgec.errors import EdgecError, GateError, UsageError
-from edgec.exam import invented_tolerance, write_exam
+from edgec.exam import doubts, invented_tolerance, write_exam
 from edgec.examination import examine_everywhere, failed
 from edgec.export import to_onnx
+from edgec.fidelity import compare_with_model, manifest_facts
 from edgec.ir.graph import Graph
 from edgec.ir.text import dumps
 from edgec.isolation.tasks import import_model
@@ -87,13 +90,15 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
         )  # what cannot be lowered is said before the calibration, not after it
         quantized = quantize_model(loaded, config, tell)
     graph = quantized.graph if quantized else loaded.graph
+    found = _comparison(loaded, quantized, config, tell) if quantized else None
     with _stage(tell, "lowering"):
         program = _program(graph, target, loaded, config)
         choice = _choice(model, graph, program, target, config)
     with _stage(tell, "writing the exam"):
         exam = _exam(loaded, graph, program, config, choice.precision == "float16")
     with _stage(tell, "emitting"):
-        origin = _origin(model, loaded, program, quantized, config)
+        origin = _origin(model, loaded, program, quantized, found, config)
+        origin = replace(origin, notes=(*origin.notes, *doubts(exam)))
         draft = emit_sources(program, target, config.weights, origin, choice, parts=["task"] if task else [])
         draft = draft.plus(emit_exam(program, target, exam))
         if target.gpu == "vulkan":
@@ -225,7 +230,17 @@ def _exam(loaded: Model, graph: Graph, program: Program, config: BuildConfig, gp
         )  # fmt: skip
 
 
-def _origin(path: Path, loaded: Model, program: Program, quantized: Quantized | None, config: BuildConfig) -> Origin:
+def _comparison(loaded: Model, quantized: Quantized, config: BuildConfig, tell: Progress) -> Comparison:
+    """The quantized model against the file: whatever went wrong on the way shows here."""
+    samples = samples_of(loaded.graph, config)
+    with _about(loaded.file):
+        reference = reference_of(loaded, config)
+        return compare_with_model(loaded.original, quantized, reference, samples, config.seed, partial(tell, "comparing"))
+
+
+def _origin(
+    path: Path, loaded: Model, program: Program, quantized: Quantized | None, found: Comparison | None, config: BuildConfig
+) -> Origin:  # fmt: skip
     """What the manifest says of where the package came from."""
     kept = [port.name for port in (*program.inputs, *program.outputs) if config.io != "model" and port.dtype.value != config.io]
     notes = [*loaded.notes, *(f"{name} stays as the model has it: nothing quantizes it (--io {config.io})" for name in kept)]
@@ -241,7 +256,7 @@ def _origin(path: Path, loaded: Model, program: Program, quantized: Quantized | 
         options=options,
         versions={"edgec": __version__, "onnx": version("onnx"), "onnxruntime": version("onnxruntime"), "numpy": version("numpy")},
         quantization=tuple(QuantizedValue(**layer) for layer in quantized.report.layers) if quantized else (),
-        sqnr_db=quantized.report.outputs if quantized else {},
+        **(manifest_facts(found) if found else {"sqnr_db": {}}),
         package_version=config.package_version,
     )
 

@@ -13,8 +13,12 @@ from edgec.cli.inspect import refuse, tables
 from edgec.cli.settings import declare_settings, resolve_settings
 from edgec.inspection import Inspection
 from edgec.package import GPU, Package
+from edgec.package.manifest import Manifest
 from edgec.preparation import Plan
 from edgec.settings.facts import settings_facts
+
+_TOLD_APART = ("notes", "sqnr_db", "agreement", "compared_samples", "warnings")
+MOST_OUTPUTS = 5
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +39,9 @@ def act(options: argparse.Namespace, console: Console) -> None:
     for note in package.notes:
         console.note(f"note: {note}")
     facts = _facts(package)
-    console.result(facts, [table("", ["", ""], _rows(facts))])
+    manifest = package.manifest
+    rows = _rows(facts) + (_answer_rows(manifest) if manifest.compared else [])
+    console.result(facts, [table("", ["", ""], rows), *(f"warning: {warning}" for warning in manifest.warnings or ())])
 
 
 def _plan(plan: Plan) -> rich.table.Table:
@@ -65,12 +71,31 @@ def _facts(package: Package) -> dict[str, object]:
         "examined": [place for place in package.examined if place != GPU],
         **({"exam_gpu": "passed" if GPU in package.examined else "not run here"} if package.has_gpu else {}),
         **({"wheels": wheels} if wheels else {}),
+        **_answers(manifest),
         "notes": package.notes,
     }
+
+
+def _answers(manifest: Manifest) -> dict[str, object]:
+    """What a quantized package's answers still have of the model's."""
+    if manifest.compared is None:
+        return {}
+    scores = {"sqnr_db": dict(manifest.sqnr_db), "agreement": dict(manifest.agreement or {}), "compared_samples": manifest.compared}
+    return {**scores, "warnings": list(manifest.warnings or ())}
 
 
 def _rows(facts: dict[str, object]) -> list[tuple[str, object]]:
     shown = {key.removesuffix("_bytes"): bytes_text(int(str(value))) if key.endswith("_bytes") else value for key, value in facts.items()}
     apart = {"examined": ", ", "wheels": "\n"}
-    rows = [(key, apart[key].join(value) if isinstance(value, list) else value) for key, value in shown.items() if key != "notes"]
+    rows = [(key, apart[key].join(value) if isinstance(value, list) else value) for key, value in shown.items() if key not in _TOLD_APART]
     return [(key, f"{value:,}" if isinstance(value, int) else value) for key, value in rows]
+
+
+def _answer_rows(manifest: Manifest) -> list[tuple[str, object]]:
+    """The outputs that are furthest from the model's."""
+    known = manifest.agreement or {}
+    rows: list[tuple[str, object]] = []
+    for name, ratio in sorted(manifest.sqnr_db.items(), key=lambda item: item[1])[:MOST_OUTPUTS]:
+        same = f", the same best class in {known[name]:.0%}" if name in known else ""
+        rows.append(("answers", f"{name}: SQNR {ratio:.1f} dB{same}, of {manifest.compared} samples"))
+    return rows

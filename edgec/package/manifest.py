@@ -89,7 +89,10 @@ class Origin:
     options: Options
     versions: Mapping[Word, Text]
     quantization: tuple[QuantizedValue, ...]
-    sqnr_db: Mapping[Text, Number]
+    sqnr_db: Mapping[Text, Number]  # of each output of a quantized model against the file it was made from
+    agreement: Mapping[Text, Number] | None = None  # share of samples with the same arg-max, of outputs that hold scores
+    compared: Count | None = None  # samples, for both
+    warnings: tuple[Text, ...] | None = None
     package_version: Count | None = None  # which boards never let fall
 
 

@@ -62,12 +62,17 @@ def _package(manifest: Manifest) -> Iterable[tuple[str, str]]:
 
 
 def _accuracy(manifest: Manifest) -> list[str]:
-    """What quantization did to the answers, as it was measured during the build."""
+    """What quantization left of the model's answers, as it was measured during the build."""
     if not manifest.sqnr_db:
         return []
-    rows = [(plain(name), f"{ratio:.2f} dB") for name, ratio in manifest.sqnr_db.items()]
-    words = "Signal-to-noise ratio of the quantized answers against the float model's, over samples of the calibration set:"
-    return [words, "", *table(("output", "ratio"), rows)]
+    agreement = manifest.agreement or {}
+    rows = [
+        (plain(name), f"{ratio:.2f} dB", f"{agreement[name]:.1%}" if name in agreement else "") for name, ratio in manifest.sqnr_db.items()
+    ]
+    source = "samples of the calibration set" if manifest.calibration_sha256 else "random inputs"
+    words = f"The package's answers against those of the model file in ONNX Runtime, over {manifest.compared or 0} {source}:"
+    warnings = [f"- **Warning:** {plain(warning)}" for warning in manifest.warnings or ()]
+    return [words, "", *table(("output", "signal-to-noise ratio", "same best class"), rows), *warnings, *([""] if warnings else [])]
 
 
 def _origin(manifest: Manifest) -> Iterable[tuple[str, str]]:

@@ -45,6 +45,7 @@ MAY_IMPORT = {
     "reference": {"errors", "ir", "export", "runtime"},
     "exam": {"emit", "errors", "export", "interface", "ir", "oracle", "program", "quant", "reference"},
     "examination": {"errors", "output", "package"},
+    "fidelity": {"comparison", "exam", "export", "ir", "oracle", "quant", "reference"},
     "tasks": {"config", "emit", "errors", "ir"},
     "applications": {"config", "emit", "ir", "errors", "package", "program", "quant", "targets"},
     "evaluation": {"comparison", "config", "errors", "package", "pipeline", "preparation", "quant"},

@@ -1,0 +1,76 @@
+"""The first question of a quantized model's exam: what its exact answers still have of those of the model it was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from edgec.comparison import Arrays, Comparison, compare_answers
+from edgec.exam import RANDOM_VECTORS, exam_inputs
+from edgec.export import to_onnx
+from edgec.ir.graph import Graph
+from edgec.oracle import Evaluator
+from edgec.quant import Quantized, Samples
+from edgec.reference import FloatModel
+
+COMPARED = 10  # samples: a handful tells a wrong scale from a right one
+APART = 3.0  # dB between two measures of one output on other samples
+BEST = 200.0  # dB, stands for no difference at all
+Tell = Callable[[int, int], None]
+
+
+def compare_with_model(
+    original: Graph, quantized: Quantized, reference: FloatModel, samples: Samples | None, seed: int, tell: Tell
+) -> Comparison:
+    """The integer evaluator's answers, which are the package's, against the model's in ONNX Runtime.
+
+    On samples evenly taken from those of the calibration; on random ones where there are none.
+    """
+    evaluator, names = Evaluator(to_onnx(quantized.graph)), list(original.outputs)
+    asked = _random(original, seed) if samples is None else _spread(samples, int(quantized.calibration.get("samples", COMPARED)))
+
+    def answer(sample: Arrays) -> list[Any]:
+        found = evaluator.run(sample)
+        return [found[name] for name in names]
+
+    found = compare_answers(names, _told(asked, tell), reference, answer)
+    found = found.warned((layer["sqnr"], layer["node"]) for layer in quantized.report.layers)
+    return replace(found, warnings=[*found.warnings, *_before(found, quantized.report.outputs)])
+
+
+def _before(found: Comparison, measured: Mapping[str, float]) -> Iterator[str]:
+    """Outputs that are far off though quantization did little. measured: their SQNR against the graph whose values were rounded."""
+    for score in found.outputs:
+        if score.low and measured.get(score.output, -BEST) > score.sqnr_db + APART:
+            graph = f"{measured[score.output]:.1f} dB against the graph after equalization"
+            yield f"rounding is not what does it: {score.output} has {graph}, which is no longer the model"
+
+
+def manifest_facts(found: Comparison) -> Mapping[str, Any]:
+    """What the manifest says of it."""
+    return {
+        "sqnr_db": {score.output: round(min(max(score.sqnr_db, -BEST), BEST), 2) for score in found.outputs},
+        "agreement": {score.output: round(score.agreement, 4) for score in found.outputs if score.chooses},
+        "compared": found.samples,
+        "warnings": tuple(found.warnings),
+    }
+
+
+def _spread(samples: Samples, count: int) -> Iterator[Arrays]:
+    """COMPARED of `count` samples, which may be in order of their classes."""
+    step = max(count // COMPARED, 1)
+    return islice(samples(), 0, step * COMPARED, step)
+
+
+def _random(graph: Graph, seed: int) -> Iterator[Arrays]:
+    for number in range(COMPARED // RANDOM_VECTORS):
+        yield from exam_inputs(graph, None, seed + number)
+
+
+def _told(asked: Iterator[Arrays], tell: Tell) -> Iterator[Arrays]:
+    for number, sample in enumerate(asked):
+        tell(number, COMPARED)
+        yield sample
+    tell(COMPARED, COMPARED)

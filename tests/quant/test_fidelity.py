@@ -1,0 +1,44 @@
+"""The quantized model against the file that it was made from: whatever was lost on the way shows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgec.fidelity import COMPARED, compare_with_model, manifest_facts
+from edgec.quant import Quantized, quantize
+from edgec.reference import FloatModel
+from tests.quant.small import net, samples
+
+TOLD: list[tuple[int, int]] = []
+
+
+def compared(quantized: Quantized, family: str, *, sampled: bool = True):
+    graph = net(family)
+    known = samples(graph, 40) if sampled else None
+    return compare_with_model(graph, quantized, FloatModel(graph), known, 0, lambda *step: TOLD.append(step))
+
+
+@pytest.mark.parametrize("family", ["mobilenet", "unet"])
+def test_a_good_model_has_no_warnings(family: str) -> None:
+    quantized = quantize(net(family), samples(net(family), 40))
+    found = compared(quantized, family)
+    assert found.samples == COMPARED and found.warnings == [] and min(score.sqnr_db for score in found.outputs) > 20
+    assert [score.chooses for score in found.outputs] == ([True] if family == "mobilenet" else [False, False])
+    assert manifest_facts(found)["agreement"].keys() == {score.output for score in found.outputs if score.chooses}
+    assert TOLD[-1] == (COMPARED, COMPARED)
+
+
+def test_scales_that_were_misread_show() -> None:
+    """Also in a model that came quantized, which nothing else is compared with: on random inputs."""
+    quantized = quantize(net("resnet"), samples(net("resnet"), 40))
+    given = Quantized(quantized.graph, {}, type(quantized.report)())
+    assert compared(given, "resnet", sampled=False).warnings == []
+    lost = quantized.graph.copy()
+    for name, array in lost.constants.items():
+        lost.constants[name] = np.flip(array) if array.dtype == np.float32 and array.ndim else array  # those of channels
+    (warning,) = compared(Quantized(lost, {}, given.report), "resnet", sampled=False).warnings
+    assert "is far from the model's" in warning
+    words = compared(Quantized(lost, quantized.calibration, quantized.report), "resnet").warnings
+    assert len(words) == 3 and words[1].startswith("the worst layers are /resnet/")
+    assert words[2].startswith("rounding is not what does it: ") and "no longer the model" in words[2]
