@@ -52,6 +52,10 @@ def ultraface(photo: np.ndarray) -> np.ndarray:
     return ((resized(photo, 320, 240) - 127) / 128).transpose(2, 0, 1)[None].astype(np.float32)
 
 
+def keras(photo: np.ndarray) -> np.ndarray:
+    return (photo.astype(np.float32) / 127.5 - 1)[None]
+
+
 def cifar(photo: np.ndarray) -> np.ndarray:
     return resized(photo, 32, 32)[None]
 
@@ -82,6 +86,7 @@ class Subject:
 
 SUBJECTS = (
     Subject("mobilenetv2-1.0", torchvision, (1, 3, 224, 224)),
+    Subject("mobilenet_v2_keras_deq", keras),
     Subject("squeezenet1.1", torchvision),
     Subject("yolox_nano_416", yolox),
     Subject("ultraface-RFB-320", ultraface),

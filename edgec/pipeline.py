@@ -41,7 +41,7 @@ from edgec.package import Package
 from edgec.package.card import card_of
 from edgec.package.draft import Draft
 from edgec.package.manifest import Origin, options_hash
-from edgec.package.parts import Options, QuantizedValue
+from edgec.package.parts import Options, QuantizationStep, QuantizedValue
 from edgec.preparation import identifier, prepare
 from edgec.program.program import Program
 from edgec.program.text import dumps as dump_program
@@ -257,6 +257,7 @@ def _origin(
         versions={"edgec": __version__, "onnx": version("onnx"), "onnxruntime": version("onnxruntime"), "numpy": version("numpy")},
         quantization=tuple(QuantizedValue(**layer) for layer in quantized.report.layers) if quantized else (),
         **(manifest_facts(found) if found else {"sqnr_db": {}}),
+        quantization_steps=tuple(QuantizationStep(**step) for step in quantized.report.steps) if quantized else (),
         package_version=config.package_version,
     )
 

@@ -25,6 +25,7 @@ COLUMNS = {
     "zero_point": "zero point",
     "sqnr": "SQNR dB",
 }
+STEPS = {"step": "step", "before": "without", "everywhere": "everywhere", "after": "kept", "taken": "kept in"}
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -65,6 +66,9 @@ def _tables(report: dict[str, Any]) -> list[rich.table.Table | str]:
         shown.append(table(title, list(COLUMNS.values()), [[layer[key] for key in COLUMNS] for layer in layers]))
     if report["outputs"]:
         shown += ["", table("outputs", ["output", "SQNR dB"], report["outputs"].items())]
+    if report["steps"]:
+        rows = [[step[key] if key != "taken" else f"{step[key]} of {step['places']}" for key in STEPS] for step in report["steps"]]
+        shown += ["", table("steps, SQNR dB on samples that they were not fitted to", list(STEPS.values()), rows)]
     if report["kept_in_float"]:
         shown += ["", table("left in float", ["node", "why"], report["kept_in_float"].items())]
     return [*shown, *(f"note: {note}" for note in report["notes"])]

@@ -29,6 +29,7 @@ from edgec.package.parts import (
     Memory,
     Options,
     Port,
+    QuantizationStep,
     QuantizedValue,
     Size,
     SwiftNames,
@@ -93,6 +94,7 @@ class Origin:
     agreement: Mapping[Text, Number] | None = None  # share of samples with the same arg-max, of outputs that hold scores
     compared: Count | None = None  # samples, for both
     warnings: tuple[Text, ...] | None = None
+    quantization_steps: tuple[QuantizationStep, ...] = ()
     package_version: Count | None = None  # which boards never let fall
 
 

@@ -72,7 +72,20 @@ def _accuracy(manifest: Manifest) -> list[str]:
     source = "samples of the calibration set" if manifest.calibration_sha256 else "random inputs"
     words = f"The package's answers against those of the model file in ONNX Runtime, over {manifest.compared or 0} {source}:"
     warnings = [f"- **Warning:** {plain(warning)}" for warning in manifest.warnings or ()]
-    return [words, "", *table(("output", "signal-to-noise ratio", "same best class"), rows), *warnings, *([""] if warnings else [])]
+    return [words, "", *table(("output", "signal-to-noise ratio", "same best class"), rows), *warnings, *([""] if warnings else []), *_steps(manifest)]
+
+
+def _steps(manifest: Manifest) -> list[str]:
+    """What was tried beyond plain min-max."""
+    if not manifest.quantization_steps:
+        return []
+    words = "Steps beyond plain min-max: the same ratio on samples that the step was not fitted to; it is undone where it does not help:"
+    titles = ("step", "without", "everywhere", "kept", "kept in")
+    rows = [
+        (step.step, f"{step.before:.2f} dB", f"{step.everywhere:.2f} dB", f"{step.after:.2f} dB", f"{step.taken} of {step.places} places")
+        for step in manifest.quantization_steps
+    ]
+    return [words, "", *table(titles, rows)]
 
 
 def _origin(manifest: Manifest) -> Iterable[tuple[str, str]]:

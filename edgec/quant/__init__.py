@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from edgec.errors import ModelError, UsageError, did_you_mean
 from edgec.ir.graph import Graph
+from edgec.quant.apply import apply
 from edgec.quant.calibrate import calibrate
 from edgec.quant.calibration import Calibration, fingerprint
-from edgec.quant.equalize import apply_factors
-from edgec.quant.layers import rebuild
 from edgec.quant.options import OBSERVERS, Progress, QuantizeOptions, Sample, Samples
 from edgec.quant.report import LayerReport, QuantizationReport, measure, untouched
-from edgec.quant.rewrite import insert_quantization
 from edgec.quant.selection import select
-from edgec.quant.split import apply_splits
 
 __all__ = [
     "LayerReport",
@@ -57,15 +54,12 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     selection = select(graph, options.exclude)
     if not selection.layers:
         raise ModelError("nothing in this model can be quantized", hint="use precision fp32")
-    calibration = calibrate(graph, selection, samples, options)
-    content = calibration.to_json()
-    equalized = graph.copy()
-    apply_splits(equalized, calibration.splits)
-    apply_factors(equalized, calibration.factors)
-    quantized = apply_calibration(graph, content)
-    checked = min(calibration.samples, REPORT_SAMPLES)
-    report = measure(equalized, quantized, select(equalized, options.exclude), calibration.parameters, samples, checked, options.progress)
-    return Quantized(quantized, content, report)
+    searched = calibrate(graph, selection, samples, options)
+    calibration = searched.calibration
+    quantized = apply(graph, calibration)
+    report = measure(graph, quantized, calibration, samples, REPORT_SAMPLES, options.progress)
+    report = replace(report, steps=[asdict(step) for step in searched.steps], notes=list(searched.notes))
+    return Quantized(quantized, calibration.to_json(), report)
 
 
 def apply_calibration(graph: Graph, content: Mapping[str, Any]) -> Graph:
@@ -75,24 +69,7 @@ def apply_calibration(graph: Graph, content: Mapping[str, Any]) -> Graph:
     calibration = Calibration.from_json(content)
     if calibration.model != fingerprint(graph):
         raise UsageError("the calibration belongs to another model, or to another way of optimizing it", hint="calibrate anew")
-    quantized = graph.copy()
-    apply_splits(quantized, calibration.splits)
-    apply_factors(quantized, calibration.factors)
-    selection = select(quantized, calibration.exclude)
-    weights = {
-        layer.node.outputs[0]: rebuild(quantized, layer, calibration.parameters, calibration.weights[layer.node.outputs[0]])
-        for layer in selection.matrices
-    }
-    insert_quantization(quantized, selection, calibration.parameters, weights)
-    drop_unused_constants(quantized)
-    return quantized
-
-
-def drop_unused_constants(graph: Graph) -> None:
-    """The float weights that integer ones replaced."""
-    used = {name for node in graph.nodes for name in node.inputs} | set(graph.outputs)
-    for name in [name for name in graph.constants if name not in used]:
-        del graph.constants[name], graph.types[name]
+    return apply(graph, calibration)
 
 
 def is_quantized(graph: Graph) -> bool:

@@ -1,144 +1,102 @@
 """Equalize the channels of activations, so that one scale fits them all.
 
-When v = r * v' holds channel by channel (r > 0), a matrix operator that writes v can write v' (its rows divided by r), one that
-reads v can read v' (its columns times r), and operators that commute with a positive factor per channel (Relu, pooling, Add of two
-such values, Concat) never notice. A *stream* is a set of values that such operators tie together; where all its ends are matrix
-operators, r is ours to choose.
+A convolution that writes v' = v / r has its rows divided by r, one that reads it has its columns times r, and the float function stays
+as it is; see edgec/quant/streams.py for who may have which r.
 With r proportional to each channel's own range the noise of the shared scale is the least that any choice gives:
 it minimizes max(range / r)^2 * sum(r^2 |column|^2).
 
-Clip(0, b) belongs to a stream too when its bound becomes min(b / r): no channel is clipped later than before, and with r
-proportional to the ranges none is clipped below its own range.
+Clip(0, b) becomes one of bounds b / r, one for each channel. What is stored in 8 bits needs the least of them only: its range ends there.
+A channel that goes further on other data than on the samples is then cut, so such streams are equalized by the largest numbers seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from edgec.ir.graph import Graph, Node
 from edgec.quant.selection import Selection
+from edgec.quant.streams import bounded, find_streams
 
-COMMUTING = frozenset({"Relu", "MaxPool", "AveragePool", "GlobalAveragePool", "Identity"})
 NARROWEST = 1 / 64  # of the widest channel's range: emptier channels are not blown up further
 
 
-@dataclass
-class Streams:
-    """Union-find over (value, channel) numbers: `start[value]` is the number of its channel 0."""
+@dataclass(frozen=True)
+class Equalization:
+    """factors: r of every channel (float32) of every value that can have one; streams: whose factor each is, by the name of the stream.
 
-    start: dict[str, int] = field(default_factory=dict)
-    channels: dict[str, int] = field(default_factory=dict)
-    parent: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    free, bounded: the streams in the order of the graph, those through a Clip apart.
+    """
 
-    def cells(self, value: str) -> np.ndarray:
-        """The roots of all channels of `value`."""
-        return np.array([self.root(cell) for cell in range(self.start[value], self.start[value] + self.channels[value])], np.int64)
+    factors: Mapping[str, np.ndarray]
+    streams: Mapping[str, np.ndarray]
+    free: tuple[str, ...]
+    bounded: tuple[str, ...]
 
-    def root(self, cell: int) -> int:
-        while self.parent[cell] != cell:
-            self.parent[cell] = self.parent[self.parent[cell]]
-            cell = int(self.parent[cell])
-        return cell
-
-    def unite(self, first: str, second: str, offset: int = 0) -> None:
-        """Channel c of `second` scales like channel c + offset of `first`."""
-        for channel in range(self.channels[second]):
-            one, two = self.root(self.start[first] + offset + channel), self.root(self.start[second] + channel)
-            self.parent[max(one, two)] = min(one, two)
+    def taken(self, names: Collection[str]) -> dict[str, np.ndarray]:
+        """The factors when only the streams `names` are equalized; values that stay as they are do not appear."""
+        wanted = sorted(names)
+        chosen = {value: np.where(np.isin(self.streams[value], wanted), r, np.float32(1)) for value, r in self.factors.items()}
+        return {value: r for value, r in chosen.items() if (r != 1).any()}
 
 
-def channel_values(graph: Graph) -> dict[str, int]:
-    """The computed values that have channels on axis 1, and how many."""
-    ranked = {value: kind.static_shape for value, kind in graph.types.items() if value not in graph.constants and kind.dtype.is_float}
-    return {value: shape[1] for value, shape in ranked.items() if len(shape) in (3, 4) and shape[0] == 1}
+def choose_factors(
+    graph: Graph, selection: Selection, typical: Mapping[str, np.ndarray], largest: Mapping[str, np.ndarray], strength: float
+) -> Equalization:
+    """Factors for all streams.
 
-
-def find_streams(graph: Graph, selection: Selection) -> tuple[Streams, np.ndarray]:
-    """The streams, and for each cell whether its factor must stay 1."""
-    streams = Streams()
-    for value, count in channel_values(graph).items():
-        streams.start[value], streams.channels[value] = sum(streams.channels.values()), count
-    streams.parent = np.arange(sum(streams.channels.values()))
-    fixed = set(graph.inputs) | set(graph.outputs)
-    matrices = {layer.node.outputs[0] for layer in selection.matrices}
-    for node in graph.nodes:
-        fixed |= tie(graph, node, streams, node.outputs[0] in matrices)
-    held = np.zeros(len(streams.parent), bool)
-    for value in fixed & streams.start.keys():
-        held[streams.cells(value)] = True
-    return streams, held
-
-
-def tie(graph: Graph, node: Node, streams: Streams, matrix: bool) -> set[str]:
-    """Unite what `node` ties together; returns the values that it holds fixed."""
-    data = [name for name in node.inputs if name and name not in graph.constants]
-    outputs = [name for name in node.outputs if name]
-    known = all(name in streams.start for name in [*data, *outputs])
-    if matrix and node.op == "Conv":
-        return set()
-    if known and (node.op in COMMUTING or rectifier(graph, node)) and len(data) == len(outputs) == 1:
-        streams.unite(outputs[0], data[0])
-        return set()
-    if known and node.op in ("Add", "Sub") and len(data) == 2 and graph.shape(data[0]) == graph.shape(data[1]):
-        streams.unite(outputs[0], data[0])
-        streams.unite(outputs[0], data[1])
-        return set()
-    if known and node.op == "Concat" and node.attributes.get("axis") == 1 and len(data) == len(node.inputs):
-        offset = 0
-        for name in node.inputs:
-            streams.unite(outputs[0], name, offset)
-            offset += streams.channels[name]
-        return set()
-    return {*data, *outputs}
-
-
-def rectifier(graph: Graph, node: Node) -> bool:
-    """Clip(0, b) with constant b > 0."""
-    if node.op != "Clip" or not node.input(1) or not node.input(2):
-        return False
-    low, high = graph.constant(node.inputs[1]), graph.constant(node.inputs[2])
-    return low is not None and high is not None and float(low) == 0.0 and float(high) > 0.0
-
-
-def choose_factors(graph: Graph, selection: Selection, ranges: Mapping[str, np.ndarray], strength: float) -> dict[str, np.ndarray]:
-    """The factor r of every channel (float32) of every value that a stream frees; values left as they are do not appear.
-
-    ranges: per value the largest magnitude of each channel. strength: 1 equalizes fully, 0 not at all; between, it
-    spares the weights, whose columns become as uneven as the channels were.
+    typical, largest: per value a magnitude of each channel, which decides where no Clip cuts what is larger, and where one does.
+    strength: 1 equalizes fully, 0 not at all; between, it spares the weights, whose columns become as uneven as the channels were.
     """
     streams, held = find_streams(graph, selection)
-    width = np.zeros(len(streams.parent))
+    roots, cut = streams.roots(), bounded(graph, streams)
+    width, widest = np.zeros(streams.count), np.zeros(streams.count)
     for value in streams.start:
-        if value in ranges:
-            np.maximum.at(width, streams.cells(value), ranges[value])
-    factors: dict[str, np.ndarray] = {}
-    widest: dict[int, float] = {}  # a value's channels share one scale, so they are measured against its widest channel
-    for value in streams.start:
-        cells = streams.cells(value)
-        for cell in cells:
-            widest[int(cell)] = max(widest.get(int(cell), 0.0), float(width[cells].max(initial=0.0)))
-    for value in streams.start:
-        cells = streams.cells(value)
-        peak = np.array([widest[int(cell)] for cell in cells])
-        relative = np.maximum(width[cells] / np.where(peak > 0, peak, 1), NARROWEST) ** strength
-        wanted = np.where(held[cells] | (peak == 0), 1.0, relative).astype(np.float32)
-        if (wanted != 1).any():
-            factors[value] = wanted
-    return factors
+        if value in typical:
+            cells = roots[streams.cells(value)]
+            np.maximum.at(width, cells, np.where(cut[cells], largest[value], typical[value]))
+    for value in streams.start:  # a value's channels share one scale, so they are measured against its widest channel
+        cells = roots[streams.cells(value)]
+        np.maximum.at(widest, cells, width[cells].max(initial=0.0))
+    relative = np.maximum(width / np.where(widest > 0, widest, 1), NARROWEST) ** strength
+    wanted = np.where(held | (widest == 0), 1.0, relative).astype(np.float32)
+    names = streams.names()
+    factors = {value: wanted[roots[streams.cells(value)]] for value in streams.start}
+    factors = {value: r for value, r in factors.items() if (r != 1).any()}
+    owners = {value: names[roots[streams.cells(value)]] for value in factors}
+    order = list(dict.fromkeys(name for value, r in factors.items() for name in owners[value][r != 1]))
+    through = set(names[cut])
+    return Equalization(
+        factors, owners, tuple(name for name in order if name not in through), tuple(name for name in order if name in through)
+    )
 
 
-def apply_factors(graph: Graph, factors: Mapping[str, np.ndarray]) -> None:
-    """Rewrite weights, biases and bounds of Clip so that every value v of `factors` becomes v / r, in place."""
-    for node in graph.nodes:
+def apply_factors(graph: Graph, factors: Mapping[str, np.ndarray], *, stored: bool = False) -> None:
+    """Rewrite weights, biases and bounds so that every value v of `factors` becomes v / r, in place. The function stays as it is.
+
+    stored: for values that are stored in 8 bits over [0, the least bound]; a Clip then stays one Clip.
+    """
+    for node in graph:
         if node.op == "Conv" and (node.inputs[0] in factors or node.outputs[0] in factors):
             scale_convolution(graph, node, factors.get(node.inputs[0]), factors.get(node.outputs[0]))
         elif node.op == "Clip" and node.inputs[0] in factors:
-            bound = graph.constants[node.inputs[2]]
-            node.inputs[2] = graph.add_constant(node.inputs[2], np.asarray(np.min(bound / factors[node.inputs[0]]), np.float32))
+            scale_bounds(graph, node, factors[node.inputs[0]], stored)
     graph.touched()
+
+
+def scale_bounds(graph: Graph, node: Node, factors: np.ndarray, stored: bool) -> None:
+    """Clip(0, b) -> Clip(0, the least b / r), or Min(Clip(0, the largest b / r), b / r) with a bound for each channel."""
+    value, bounds = node.outputs[0], (graph.constants[node.inputs[2]] / factors).astype(np.float32)
+    bound = graph.add_constant(node.inputs[2], np.asarray(bounds.min() if stored else bounds.max(), np.float32))
+    inner = value if stored else graph.fresh(f"{value}_unbounded")
+    graph.rewire(node, [*node.inputs[:2], bound], [inner])
+    if not stored:
+        graph.types[inner] = graph.types[value]
+        extents = (-1, *[1] * (len(graph.shape(value)) - 2))
+        each = graph.add_constant(f"{value}_bounds", bounds.reshape(extents))
+        graph.insert(Node("Min", [inner, each], [value], {}, f"{node.name}_bounds"), [graph.types[value]], after=node)
 
 
 def scale_convolution(graph: Graph, node: Node, read: np.ndarray | None, written: np.ndarray | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from edgec.quant.patches import grouped_rows, patches, supported, ungrouped
 from edgec.quant.rounding import Moments, least_squares_rounding, mean_shift
 from edgec.quant.run import Probe, watched
 from edgec.quant.selection import Layer
-from edgec.quant.weights import Weights, bias_of, fit_bias, from_rows, layer_axis, quantize_bias, round_to_nearest, rows_of, weight_scales
+from edgec.quant.weights import Weights, bias_of, fit_bias, from_rows, layer_axis, quantize_bias, round_to_nearest, rows_of
 
 
 def gather_moments(
@@ -41,28 +42,33 @@ def rounded(values: np.ndarray, parameters: Parameters) -> np.ndarray:
     return stored
 
 
-def decide(
-    graph: Graph, layer: Layer, parameters: Mapping[str, Parameters], moments: Moments | None, options: QuantizeOptions
-) -> LayerWeights:
-    """Scales by least squares, then rounding to the nearest or, with statistics, against the covariance of the input."""
-    weights = graph.constants[layer.node.inputs[1]]
-    axis = layer_axis(layer)
-    rows = rows_of(weights, axis)
-    scales = fit_bias(weight_scales(rows), bias_of(graph, layer), parameters[layer.operands[0]].scale)
-    nearest = from_rows(round_to_nearest(rows, scales), weights.shape, axis)
-    if moments is None or not moments.count:
-        return LayerWeights(scales, np.zeros(weights.shape, np.int8), None)
+@dataclass(frozen=True)
+class Rounded:
+    """What statistics offer one layer at given scales: steps (int8, in the model's layout) from the nearest integer weights to those of
+
+    least squares, and what the bias gains with either (float32 per channel; None: the layer takes no bias).
+    """
+
+    steps: np.ndarray
+    shift_nearest: np.ndarray | None
+    shift: np.ndarray | None
+
+
+def round_layer(graph: Graph, layer: Layer, scales: np.ndarray, moments: Moments) -> Rounded:
     exact = grouped_rows(graph, layer.node)
     grouped = scales.astype(np.float64).reshape(exact.shape[:2])
-    stored = np.clip(np.rint(exact / grouped[:, :, None]), -127, 127)
-    if options.round_weights:
-        stored = least_squares_rounding(exact, grouped, moments)
-    shift = None
-    if options.correct_bias and layer.node.op != "MatMul":
-        shift = mean_shift(exact, stored, grouped, moments).astype(np.float32).ravel()
-    chosen = ungrouped(stored, graph, layer.node).astype(np.int16)
-    steps = np.clip(chosen - nearest, -127, 127).astype(np.int8)
-    return LayerWeights(scales, steps, shift)
+    nearest = np.clip(np.rint(exact / grouped[:, :, None]), -127, 127)
+    stored = least_squares_rounding(exact, grouped, moments)
+    steps = ungrouped(np.clip(stored - nearest, -127, 127).astype(np.int8), graph, layer.node)
+    if layer.node.op == "MatMul":
+        return Rounded(steps, None, None)
+    shifts = (mean_shift(exact, integers, grouped, moments).astype(np.float32).ravel() for integers in (nearest, stored))
+    return Rounded(steps, *shifts)
+
+
+def layer_scales(graph: Graph, layer: Layer, parameters: Mapping[str, Parameters], rows: np.ndarray) -> np.ndarray:
+    """`rows` of scales, raised where the bias would not fit."""
+    return fit_bias(rows, bias_of(graph, layer), parameters[layer.operands[0]].scale)
 
 
 def rebuild(graph: Graph, layer: Layer, parameters: Mapping[str, Parameters], decision: LayerWeights) -> Weights:

@@ -64,10 +64,10 @@ def choose_parameters(
     graph: Graph,
     selection: Selection,
     histograms: Mapping[str, Histogram],
-    choose: Callable[[Histogram], Range],
+    choose: Callable[[tuple[str, ...], Histogram], Range],
     pixels: Iterable[str] = (),
 ) -> dict[str, Parameters]:
-    """Parameters of every value of the selection.
+    """Parameters of every value of the selection. choose: the range of the values that share one, from their histogram.
 
     Moved data keeps those of its source, so a family of values has one histogram: that of the members which are not copies.
     `pixels` hold 0, 1... 255 and need no rounding at scale 1. A Concat's operands join the family of its result when nobody else
@@ -82,8 +82,8 @@ def choose_parameters(
     def limits(root: str) -> Range:
         if any(families.root(value) == root for value in pixels):
             return 0.0, 255.0
-        parts = [histograms[value] for value in selection.values if families.root(value) == root and value not in copies]
-        return choose(merged(parts))
+        members = tuple(value for value in selection.values if families.root(value) == root and value not in copies)
+        return choose(members, merged([histograms[value] for value in members]))
 
     chosen = {root: limits(root) for root in dict.fromkeys(map(families.root, selection.values))}
     for layer in selection.layers:

@@ -42,13 +42,15 @@ def patches(graph: Graph, node: Node, data: np.ndarray, fill: float = 0.0) -> np
     strides, dilations, pads = geometry(graph, node, len(kernel))
     out = static(graph.shape(node.outputs[0]))[2:]
     height, width = out if len(kernel) == 2 else (1, *out)
-    image = np.pad(image, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])), constant_values=fill)
     terms = graph.constants[node.inputs[1]][0].size
     batch, rest = np.divmod(spread(data.shape[0] * height * width, terms), height * width)
     row, column = np.divmod(rest, width)
-    rows = row[:, None, None] * strides[0] + np.arange(window[0])[None, :, None] * dilations[0]
-    columns = column[:, None, None] * strides[1] + np.arange(window[1])[None, None, :] * dilations[1]
-    taken = image[batch[:, None, None], :, rows, columns]  # [positions, kh, kw, channels]
+    rows = row[:, None, None] * strides[0] + np.arange(window[0])[None, :, None] * dilations[0] - pads[0]
+    columns = column[:, None, None] * strides[1] + np.arange(window[1])[None, None, :] * dilations[1] - pads[1]
+    outside = (rows < 0) | (rows >= image.shape[2]) | (columns < 0) | (columns >= image.shape[3])
+    inside = np.clip(rows, 0, image.shape[2] - 1), np.clip(columns, 0, image.shape[3] - 1)
+    taken = image[batch[:, None, None], :, *inside]  # [positions, kh, kw, channels]
+    taken[outside] = fill
     groups = int(node.attributes.get("group", 1))
     taken = taken.reshape(*taken.shape[:3], groups, -1).transpose(3, 0, 4, 1, 2)
     return taken.reshape(groups, len(batch), -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from math import log10
 from typing import Any
@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from edgec.ir.graph import Graph
+from edgec.quant.calibration import Calibration
+from edgec.quant.equalize import apply_factors
 from edgec.quant.options import Progress, Samples
 from edgec.quant.parameters import Parameters
 from edgec.quant.run import Probe, watched
-from edgec.quant.selection import Selection
+from edgec.quant.selection import select
+from edgec.quant.split import apply_splits
 
 BEST = 200.0  # dB, stands for no error at all
 
@@ -33,12 +36,28 @@ class LayerReport:
 
 
 @dataclass(frozen=True)
+class StepReport:
+    """One step beyond plain min-max: SQNR of the outputs in dB, on samples that it was not fitted to.
+
+    before: without it; everywhere: with it in all its places; after: with it in the `taken` ones of them where it helped.
+    """
+
+    step: str
+    places: int
+    taken: int
+    before: float
+    everywhere: float
+    after: float
+
+
+@dataclass(frozen=True)
 class QuantizationReport:
-    """The layers, worst first, as plain dicts; which nodes stay in float and why; remarks."""
+    """The layers, worst first, as plain dicts; which nodes stay in float and why; the steps that were tried; remarks."""
 
     layers: list[dict[str, Any]] = field(default_factory=list)
     kept_in_float: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, float] = field(default_factory=dict)  # SQNR of each graph output, dB
+    steps: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
@@ -57,6 +76,9 @@ class Noise:
         self.signal += float(np.square(wide[finite]).sum())
         self.error += float(np.square(wide[finite] - found[finite]).sum())
 
+    def join(self, other: Noise) -> None:
+        self.signal, self.error = self.signal + other.signal, self.error + other.error
+
     @property
     def sqnr(self) -> float:
         """10 log10(signal / error) in dB, rounded to 1/100."""
@@ -65,16 +87,22 @@ class Noise:
         return round(10 * log10(max(self.signal, 1e-300) / self.error), 2)
 
 
+def overall(noise: Iterable[Noise]) -> float:
+    """One figure in dB for several outputs: of the mean share that errors have in them, so that the worst counts most."""
+    shares = [one.error / one.signal for one in noise if one.signal > 0]
+    return round(-10 * log10(max(sum(shares) / max(len(shares), 1), 10 ** (-BEST / 10))), 2)
+
+
 def measure(
-    graph: Graph,
-    quantized: Graph,
-    selection: Selection,
-    parameters: Mapping[str, Parameters],
-    samples: Samples,
-    count: int,
-    progress: Progress | None,
+    graph: Graph, quantized: Graph, calibration: Calibration, samples: Samples, most: int, progress: Progress | None
 ) -> QuantizationReport:
-    """Run the float and the quantized graph side by side over `count` samples, one after the other."""
+    """Run the float and the quantized graph side by side over at most `most` samples, one after the other."""
+    equalized, stored_form = graph.copy(), graph.copy()
+    for changed, narrow in ((equalized, False), (stored_form, True)):
+        apply_splits(changed, calibration.splits)
+        apply_factors(changed, calibration.factors, stored=narrow)
+    selection, parameters, count = select(stored_form, calibration.exclude), calibration.parameters, min(calibration.samples, most)
+    graph = equalized
     names = [value for value in selection.values if value not in graph.constants]
     twin = {value: value if value in selection.produced else f"{value}_rounded" for value in names}
     seen = [*names, *(output for output in graph.outputs if output not in names)]
@@ -86,7 +114,7 @@ def measure(
         one, two = exact(sample), stored(sample)
         for value in seen:
             noise[value].add(one[value], two[twin.get(value, value)])
-    rows = [row(graph, value, parameters[value], noise[value].sqnr) for value in names]
+    rows = [row(stored_form, value, parameters[value], noise[value].sqnr) for value in names]
     rows.sort(key=lambda layer: (layer.sqnr, layer.value))
     return QuantizationReport(
         [asdict(layer) for layer in rows], dict(selection.refused), {output: noise[output].sqnr for output in graph.outputs}

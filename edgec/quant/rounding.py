@@ -1,8 +1,8 @@
 """Least-squares rounding: choose integer weights and a bias so that the layer's output, not each weight, is near the float one.
 
 With float weights W, the rows x' that the layer is fed (its float input, quantized) and integer weights V in units of the
-scale, minimize E|W x' - V x'|^2: rounding goes column by column and lets the columns not yet rounded make up for each error, along the
-Cholesky factor of the inverse of cov(x', x') (optimal brain quantization in a fixed order: Frantar et al., GPTQ, 2022).
+scale, minimize E|W x' - V x'|^2 = |(W - V) R|^2 with R R^T = cov(x', x'): with a triangular R rounding goes column by column, and each
+makes up for the errors of those before it (Babai's nearest plane, which is GPTQ of Frantar et al., 2022, without an inverse).
 The bias takes what is left of the mean: b' = b + W E[x] - V E[x'].
 """
 
@@ -58,22 +58,24 @@ def least_squares_rounding(rows: np.ndarray, scales: np.ndarray, moments: Moment
     level = np.einsum("gii->gi", covariance).mean(axis=1)
     uncertain = np.einsum("gii->gi", moments.square).mean(axis=1) / moments.count * NOISE * terms
     damping = np.maximum(np.maximum(level * DAMPING * (1 + 10 * terms / moments.count), uncertain), 1e-20)
-    inverse = np.linalg.inv(covariance + damping[:, None, None] * np.eye(terms))
-    upper = np.linalg.cholesky((inverse + inverse.transpose(0, 2, 1)) / 2).transpose(0, 2, 1)
-    return feedback_rounding(rows / scales[:, :, None], upper)
+    backwards = (covariance + damping[:, None, None] * np.eye(terms))[:, ::-1, ::-1]
+    return nearest_planes(rows / scales[:, :, None], np.linalg.cholesky(backwards)[:, ::-1, ::-1])
 
 
-def feedback_rounding(rest: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Round column by column; the columns after it absorb each error along `upper` [groups, terms, terms]."""
-    stored = np.zeros_like(rest)
-    terms = rest.shape[2]
+def nearest_planes(exact: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Integers near `exact` that make |(exact - integers) upper| small: column by column, each making up for the errors before it.
+
+    upper: [groups, terms, terms], triangular.
+    """
+    stored, errors = np.zeros_like(exact), np.zeros_like(exact)
+    terms = exact.shape[2]
+    weights = upper / np.einsum("gii->gi", upper)[:, None, :]
     for begin in range(0, terms, BLOCK):
         end = min(begin + BLOCK, terms)
-        errors = np.zeros((*rest.shape[:2], end - begin))
+        carried = errors[:, :, :begin] @ weights[:, :begin, begin:end]
         for column in range(begin, end):
-            stored[:, :, column] = np.clip(np.rint(rest[:, :, column]), -127, 127)
-            error = (rest[:, :, column] - stored[:, :, column]) / upper[:, column, column, None]
-            rest[:, :, column:end] -= error[:, :, None] * upper[:, None, column, column:end]
-            errors[:, :, column - begin] = error
-        rest[:, :, end:] -= errors @ upper[:, begin:end, end:]
+            before = np.einsum("gnk,gk->gn", errors[:, :, begin:column], weights[:, begin:column, column])
+            wanted = exact[:, :, column] + carried[:, :, column - begin] + before
+            stored[:, :, column] = np.clip(np.rint(wanted), -127, 127)
+            errors[:, :, column] = exact[:, :, column] - stored[:, :, column]
     return stored

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from edgec.ir.graph import Graph
 from edgec.quant.observers import Histogram
 from edgec.quant.options import Progress, Samples
 from edgec.quant.run import Probe, watched
+
+SHARES = 4  # parts of the samples, so that what is fitted to some can be measured on the others
 
 
 @dataclass
@@ -46,6 +49,18 @@ class Extent:
         self.magnitude += np.maximum(high, -low)
         self.pixels = bool(self.pixels and low.min() >= 0 and high.max() <= 255 and high.max() > 1 and (rows == np.rint(rows)).all())
 
+    @property
+    def largest(self) -> np.ndarray:
+        """The largest magnitude of each channel."""
+        return np.asarray(np.maximum(self.high, -self.low))
+
+    def joined(self, other: Extent) -> Extent:
+        """The extent over the samples of both."""
+        both = Extent(self.channels, bad=self.bad + other.bad, pixels=self.pixels and other.pixels)
+        both.low, both.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        both.magnitude = self.magnitude + other.magnitude
+        return both
+
     def of(self, channels: list[int]) -> Extent:
         """The extent of some of the channels."""
         part = Extent(len(channels), bad=self.bad, pixels=self.pixels)
@@ -60,17 +75,25 @@ class Extent:
 
 def measure_extents(
     graph: Graph, values: Sequence[str], channels: Mapping[str, int], samples: Samples, progress: Progress | None
-) -> tuple[dict[str, Extent], int]:
-    """The extents of `values` over all samples, and how many samples there were; `channels` tells where axis 1 counts them."""
+) -> tuple[list[dict[str, Extent]], list[int]]:
+    """The extents of `values` over each of SHARES parts of the samples, which take turns, and how many samples each part has.
+
+    `channels` tells where axis 1 counts them.
+    """
     probe = Probe(graph, values)
-    extents = {value: Extent(channels.get(value, 1)) for value in values}
-    count = 0
-    for sample in watched(samples, "ranges", progress, 0):
-        count += 1
+    extents = [{value: Extent(channels.get(value, 1)) for value in values} for _ in range(SHARES)]
+    counts = [0] * SHARES
+    for index, sample in enumerate(watched(samples, "ranges", progress, 0)):
+        counts[index % SHARES] += 1
         for value, array in probe(sample).items():
-            extents[value].add(array)
-    check(graph, extents, count)
-    return extents, count
+            extents[index % SHARES][value].add(array)
+    check(graph, joined(extents), sum(counts))
+    return extents, counts
+
+
+def joined(parts: Sequence[Mapping[str, Extent]]) -> dict[str, Extent]:
+    """The extents over several parts of the samples."""
+    return {value: reduce(Extent.joined, (part[value] for part in parts)) for value in parts[0]}
 
 
 def measure_histograms(

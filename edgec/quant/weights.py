@@ -30,6 +30,11 @@ def rows_of(weights: np.ndarray, axis: int) -> np.ndarray:
     return np.moveaxis(weights, axis, 0).reshape(weights.shape[axis], -1).astype(np.float64)
 
 
+def peak_scales(rows: np.ndarray) -> np.ndarray:
+    """For each row the scale (float32) that just holds its largest magnitude."""
+    return np.asarray(np.maximum(np.abs(rows).max(axis=1, initial=0.0) / 127, SMALLEST_SCALE), np.float32)
+
+
 def weight_scales(rows: np.ndarray) -> np.ndarray:
     """For each row the scale (float32) of the least squared error, between its largest magnitude / 127 and 3/4 of that."""
     peak = np.maximum(np.abs(rows).max(axis=1, initial=0.0) / 127, SMALLEST_SCALE)

@@ -71,10 +71,13 @@ def samples(graph: Graph, count: int = 8, seed: int = 1) -> Callable[[], Iterato
     return opened
 
 
-def sqnr(graph: Graph, other: Graph, count: int = 4, seed: int = 2) -> float:
-    """SQNR over all outputs in dB, Q/DQ in float."""
+Opened = Callable[[], Iterator[dict[str, np.ndarray]]]
+
+
+def sqnr(graph: Graph, other: Graph, count: int = 4, seed: int = 2, others: Opened | None = None) -> float:
+    """SQNR over all outputs in dB, Q/DQ in float, on random samples or on `others`."""
     one, two, noise = Probe(graph, graph.outputs, exact=True), Probe(other, other.outputs, exact=True), Noise()
-    for sample in samples(graph, count, seed)():
+    for sample in (others or samples(graph, count, seed))():
         exact, stored = one(sample), two(sample)
         for output in graph.outputs:
             noise.add(exact[output], stored[output])

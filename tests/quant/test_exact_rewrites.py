@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.quant import quantize
 from edgec.quant.equalize import apply_factors, choose_factors
@@ -25,7 +26,8 @@ def test_equalizing_is_exact_through_sums_pools_and_concat() -> None:
     selection = select(graph)
     rng = np.random.default_rng(0)
     widths = {value: rng.uniform(0.05, 3, graph.types[value].static_shape[1]) for value in selection.values}
-    factors = choose_factors(graph, selection, widths, 1.0)
+    found = choose_factors(graph, selection, widths, widths, 1.0)
+    factors = found.taken(found.free)
     assert trunk in factors and joined in factors
     assert "x" not in factors and graph.outputs[0] not in factors
     assert np.array_equal(factors[trunk], factors[added])
@@ -39,26 +41,63 @@ def test_equalizing_is_exact_through_sums_pools_and_concat() -> None:
         np.testing.assert_allclose(two(sample)[value] * factors[value].reshape(1, -1, 1, 1), one(sample)[value], rtol=2e-4, atol=2e-5)
 
 
-def test_a_bounded_rectifier_never_clips_later_than_before() -> None:
+def bounded_net() -> Graph:
     small = Small((1, 3, 12, 12))
     bounds = [small.constant(np.asarray(bound, np.float32)) for bound in (0.0, 1.0)]
-    clipped = small.node("Clip", small.conv("x", 8, spread=6.0), *bounds)
-    graph = small.done(small.conv(clipped, 4, group=4))
-    factors = {value: np.linspace(0.2, 1, 8).astype(np.float32) for value in (clipped, "conv_0")}
+    value = small.conv("x", 8, spread=6.0)
+    for group in (8, 1):
+        value = small.conv(small.node("Clip", value, *bounds), 8, group=group, spread=4.0)
+    return small.done(value)
+
+
+def test_equalizing_through_a_bounded_rectifier_is_exact_on_data_that_exceeds_the_observed_ranges() -> None:
+    graph = bounded_net()
+    selection = select(graph)
+    probe, sample = Probe(graph, selection.values), next(samples(graph)())
+    widths = {value: np.abs(array[0].reshape(array.shape[1], -1)).max(axis=1) for value, array in probe(sample).items()}
+    found = choose_factors(graph, selection, widths, widths, 1.0)
+    assert len(found.bounded) == 2
+    factors = found.taken(found.bounded)
     changed = graph.copy()
     apply_factors(changed, factors)
+    verify(changed)
+    larger = {"x": sample["x"] * 30}
+    values = [*factors, *graph.outputs]
+    exact, seen = Probe(graph, values)(larger), Probe(changed, values)(larger)
+    for value, r in factors.items():
+        assert value not in widths or (np.abs(exact[value][0].reshape(8, -1)).max(axis=1) > widths[value] * 1.5).any()
+        np.testing.assert_allclose(seen[value] * r.reshape(1, -1, 1, 1), exact[value], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(seen[graph.outputs[0]], exact[graph.outputs[0]], rtol=1e-4, atol=1e-4)
+
+
+def test_a_bound_for_each_channel_is_one_clip_where_8_bits_end_at_the_least() -> None:
+    graph = bounded_net()
+    clip = next(node for node in graph.nodes if node.op == "Clip")
+    factors = {value: np.linspace(0.2, 1, 8).astype(np.float32) for value in (clip.inputs[0], clip.outputs[0])}
+    changed = graph.copy()
+    apply_factors(changed, factors, stored=True)
+    assert [node.op for node in changed.nodes] == [node.op for node in graph.nodes]
     sample = next(samples(graph)())
-    seen = Probe(changed, [clipped])(sample)[clipped] * factors[clipped].reshape(1, -1, 1, 1)
-    assert seen.max() <= 1.0 + 1e-6
-    widest = Probe(graph, [clipped])(sample)[clipped][:, -1]
-    np.testing.assert_allclose(seen[:, -1], widest, rtol=1e-5, atol=1e-6)
+    seen = Probe(changed, [clip.outputs[0]])(sample)[clip.outputs[0]]
+    exact = Probe(graph, [clip.outputs[0]])(sample)[clip.outputs[0]] / np.linspace(0.2, 1, 8).reshape(1, -1, 1, 1)
+    np.testing.assert_allclose(seen, np.minimum(exact, 1.0), rtol=1e-5, atol=1e-6)
+
+
+def test_streams_that_are_not_taken_keep_their_factors_at_1() -> None:
+    graph = bounded_net()
+    widths = {value: np.linspace(0.1, 1, graph.types[value].static_shape[1]) for value in select(graph).values}
+    found = choose_factors(graph, select(graph), widths, widths, 1.0)
+    assert found.free == () and found.taken([]) == {}
+    one, both = found.taken(found.bounded[:1]), found.taken(found.bounded)
+    assert one.keys() < both.keys() and all(np.array_equal(r, both[value]) for value, r in one.items())
 
 
 def test_a_nonlinear_function_forbids_factors() -> None:
     small = Small((1, 3, 12, 12))
     graph = small.done(small.conv(small.node("Sigmoid", small.conv("x", 8, spread=6.0)), 4))
     widths = {value: np.linspace(0.1, 1, graph.types[value].static_shape[1]) for value in select(graph).values}
-    assert choose_factors(graph, select(graph), widths, 1.0) == {}
+    found = choose_factors(graph, select(graph), widths, widths, 1.0)
+    assert found.free == found.bounded == () and found.factors == {}
 
 
 def split_net() -> Small:

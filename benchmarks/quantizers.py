@@ -1,0 +1,199 @@
+"""What each step of quantization is worth: SQNR in dB of the worst output of model.int8.onnx against the float model, both in ONNX Runtime,
+on inputs that did not calibrate; plain min-max, edgec without one of its steps, edgec, and ONNX Runtime's own quantizer.
+
+    python benchmarks/quantizers.py FOLDER [--only mobilenet ...] [--columns plain default ...] [--calibration 32] [--others 60]
+
+FOLDER holds the models and data sets that benchmarks/models.py names; a model that is missing gets no row. The keyword spotter hears the
+.wav files of vad_a/, which is not what it was trained on. ONNX Runtime quantizes the same optimized float graph: QDQ, per channel, min-max.
+`agree` is the share of the others on which float and edgec's default name the same class; `CPU s` what edgec's default took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+import wave
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from models import SUBJECTS, Subject
+from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
+from onnxruntime.quantization.shape_inference import quant_pre_process
+
+from edgec.errors import EdgecError
+from edgec.export import to_onnx
+from edgec.frontend import load_model
+from edgec.ir.graph import Graph
+from edgec.passes import optimize
+from edgec.quant import QuantizeOptions, quantize
+
+Feed = dict[str, np.ndarray]
+Feeds = Callable[[], Iterable[Feed]]
+DEFAULT = QuantizeOptions()
+EDGEC = {
+    "plain": QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False),
+    "-equalize": replace(DEFAULT, equalize=False),
+    "-observer": replace(DEFAULT, observer="minmax"),
+    "-round": replace(DEFAULT, round_weights=False),
+    "-bias": replace(DEFAULT, correct_bias=False),
+    "default": DEFAULT,
+}
+COLUMNS = ("onnxruntime", *EDGEC)
+CLASSES = 2  # fewer numbers name no class
+HEAR = "kws_dscnn"
+
+
+def main() -> int:
+    options = parse()
+    print(f"{'model':<24}" + "".join(f"{name:>13}" for name in (*options.columns, "agree", "CPU s")), flush=True)
+    rows = {}
+    for subject in SUBJECTS:
+        path = options.folder / f"{subject.name}.onnx"
+        if path.exists() and (not options.only or any(word in subject.name for word in options.only)):
+            rows[subject.name] = measure(subject, path, options)
+            print(
+                f"{subject.name:<24}"
+                + "".join(f"{cell(rows[subject.name].get(name)):>13}" for name in (*options.columns, "agree", "CPU s")),
+                flush=True,
+            )
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", nargs="+", default=[], help="models whose name holds one of these words")
+    parser.add_argument("--columns", nargs="+", default=COLUMNS, choices=COLUMNS)
+    parser.add_argument("--calibration", type=int, default=32, help="samples that calibrate")
+    parser.add_argument("--others", type=int, default=60, help="samples that are measured on")
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+def cell(value: float | str | None) -> str:
+    return "-" if value is None else f"{value:.2f}" if isinstance(value, float) else value
+
+
+def measure(subject: Subject, path: Path, options: argparse.Namespace) -> dict[str, float | str]:
+    """The row of one model."""
+    graph = load_model(path, pinned(path, subject)).graph
+    optimize(graph)
+    known, others = samples(subject, graph, options)
+    exact = answers(to_onnx(graph), graph, others())
+    row: dict[str, float | str] = {}
+    for column in options.columns:
+        start = time.process_time()
+        try:
+            model = peer(graph, known) if column == "onnxruntime" else to_onnx(quantize(graph, known, EDGEC[column]).graph)
+        except EdgecError as error:
+            row[column] = error.summary[:12]
+            continue
+        taken = time.process_time() - start
+        found = answers(model, graph, others())
+        row[column] = min(ratio(wanted, got) for wanted, got in zip(exact, found, strict=True))
+        if column == "default":
+            row |= {"agree": agreement(exact[0], found[0]), "CPU s": taken}
+    return row
+
+
+def pinned(path: Path, subject: Subject) -> dict[str, tuple[int, ...]]:
+    if subject.shape is None:
+        return {}
+    model = onnx.load(str(path), load_external_data=False)
+    weights = {tensor.name for tensor in model.graph.initializer}
+    return {value.name: subject.shape for value in model.graph.input if value.name not in weights}
+
+
+def samples(subject: Subject, graph: Graph, options: argparse.Namespace) -> tuple[Feeds, Feeds]:
+    """What calibrates, and what does not."""
+    name, wanted = graph.inputs[0], options.calibration + options.others
+    if subject.name == HEAR:
+        heard = list(spectra(options.folder / "vad_a", wanted))
+        return (lambda: iter({name: one} for one in heard[: options.calibration])), (
+            lambda: iter({name: one} for one in heard[options.calibration :])
+        )
+    files = [subject.data] * 2 if subject.data else ["imagenet_calib.npz", "imagenet_eval.npz"]
+    known, others = (np.load(options.folder / file)["x"] for file in files)
+    known, others = known[: options.calibration], others[options.calibration if subject.data else 0 :][: options.others]
+
+    def prepared(pictures: np.ndarray) -> Iterator[Feed]:
+        for picture in pictures:
+            square = picture.reshape(28, 28, 1).repeat(3, axis=2) if picture.size == 784 else picture
+            yield {name: subject.prepare(square.astype(np.uint8)).astype(np.float32)}
+
+    return (lambda: prepared(known)), (lambda: prepared(others))
+
+
+def spectra(folder: Path, count: int) -> Iterator[np.ndarray]:
+    """Ten cepstral coefficients in each of 49 frames, of seconds spread over all recordings."""
+    files = sorted(folder.glob("*.wav"))
+    for serial in range(count):
+        with wave.open(str(files[serial % len(files)])) as opened:
+            audio = np.frombuffer(opened.readframes(opened.getnframes()), np.int16).astype(np.float32) / 32768
+        begin = (serial // len(files) * 16000) % max(1, len(audio) - 16000)
+        frames = np.stack([audio[begin + 320 * step :][:640] * np.hanning(640) for step in range(49)])
+        power = np.abs(np.fft.rfft(frames, 1024)) ** 2
+        edges = 700 * (10 ** (np.linspace(28, 2595 * np.log10(1 + 4000 / 700), 42) / 2595) - 1) / 16000 * 1024
+        bins = np.arange(513)
+        banks = np.stack(
+            [
+                np.clip(np.minimum((bins - a) / (b - a), (c - bins) / (c - b)), 0, 1)
+                for a, b, c in zip(edges, edges[1:], edges[2:], strict=False)
+            ]
+        )
+        energy = np.log(power @ banks.T + 1e-6)
+        turns = np.cos(np.pi / 40 * np.outer(np.arange(10), np.arange(40) + 0.5)) * (2 / 40) ** 0.5
+        yield (energy @ turns.T)[None, :, :, None].astype(np.float32)
+
+
+class Reader(CalibrationDataReader):  # type: ignore[misc]
+    """Samples as ONNX Runtime's quantizer asks for them."""
+
+    def __init__(self, feeds: Feeds) -> None:
+        self._feeds = iter(feeds())
+
+    def get_next(self) -> Feed | None:
+        return next(self._feeds, None)
+
+
+def peer(graph: Graph, known: Feeds) -> onnx.ModelProto:
+    """ONNX Runtime's quantizer on the optimized float graph."""
+    with tempfile.TemporaryDirectory() as folder:
+        plain, ready, stored = (Path(folder) / name for name in ("float.onnx", "ready.onnx", "int8.onnx"))
+        onnx.save(to_onnx(graph), str(plain))
+        quant_pre_process(str(plain), str(ready), skip_symbolic_shape=True)
+        quantize_static(
+            str(ready), str(stored), Reader(known), quant_format=QuantFormat.QDQ, per_channel=True, activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8, calibrate_method=CalibrationMethod.MinMax,
+        )  # fmt: skip
+        return onnx.load(str(stored))
+
+
+def answers(model: onnx.ModelProto, graph: Graph, feeds: Iterable[Feed]) -> list[np.ndarray]:
+    """Every output for all feeds, [samples, elements]."""
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
+    found = [session.run(list(graph.outputs), one) for one in feeds]
+    return [np.stack([np.asarray(one, np.float64).ravel() for one in output]) for output in zip(*found, strict=True)]
+
+
+def ratio(wanted: np.ndarray, got: np.ndarray) -> float:
+    return float(10 * np.log10(np.sum(wanted**2) / max(np.sum((wanted - got) ** 2), 1e-30)))
+
+
+def agreement(wanted: np.ndarray, got: np.ndarray) -> float:
+    return float(np.mean(wanted.argmax(axis=1) == got.argmax(axis=1))) if CLASSES < wanted.shape[1] < 10_000 else float("nan")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

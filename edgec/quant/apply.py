@@ -1,0 +1,33 @@
+"""A calibration's decisions, carried out on the float graph that it belongs to."""
+
+from __future__ import annotations
+
+from edgec.ir.graph import Graph
+from edgec.quant.calibration import Calibration
+from edgec.quant.equalize import apply_factors
+from edgec.quant.layers import rebuild
+from edgec.quant.rewrite import insert_quantization
+from edgec.quant.selection import select
+from edgec.quant.split import apply_splits
+
+
+def apply(graph: Graph, calibration: Calibration) -> Graph:
+    """The quantized graph that follows from `graph`; the same bytes on every machine."""
+    quantized = graph.copy()
+    apply_splits(quantized, calibration.splits)
+    apply_factors(quantized, calibration.factors, stored=True)
+    selection = select(quantized, calibration.exclude)
+    weights = {
+        layer.node.outputs[0]: rebuild(quantized, layer, calibration.parameters, calibration.weights[layer.node.outputs[0]])
+        for layer in selection.matrices
+    }
+    insert_quantization(quantized, selection, calibration.parameters, weights)
+    drop_unused_constants(quantized)
+    return quantized
+
+
+def drop_unused_constants(graph: Graph) -> None:
+    """The float weights that integer ones replaced."""
+    used = {name for node in graph.nodes for name in node.inputs} | set(graph.outputs)
+    for name in [name for name in graph.constants if name not in used]:
+        del graph.constants[name], graph.types[name]

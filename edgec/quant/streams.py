@@ -1,0 +1,125 @@
+"""Streams: the values whose channels can only be scaled together.
+
+When v = r * v' holds channel by channel (r > 0), operators that commute with a positive factor per channel (Relu, Clip(0, b) with bounds
+b / r, pooling, Add of two such values, Concat) tie what they write to what they read; a convolution does not, since its rows and columns
+take any factor. Where all ends of a stream are convolutions, r is ours to choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from edgec.ir.graph import Graph, Node
+from edgec.quant.selection import Selection
+
+COMMUTING = frozenset({"Relu", "MaxPool", "AveragePool", "GlobalAveragePool", "Identity"})
+
+
+@dataclass
+class Streams:
+    """Union-find over (value, channel) numbers: `start[value]` is the number of its channel 0."""
+
+    start: dict[str, int] = field(default_factory=dict)
+    channels: dict[str, int] = field(default_factory=dict)
+    parent: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def add(self, value: str, channels: int) -> None:
+        self.start[value], self.channels[value] = self.count, channels
+        self.parent = np.concatenate([self.parent, np.arange(self.count, self.count + channels)])
+
+    @property
+    def count(self) -> int:
+        return len(self.parent)
+
+    def cells(self, value: str) -> slice:
+        """The channels of `value` among all."""
+        return slice(self.start[value], self.start[value] + self.channels[value])
+
+    def roots(self) -> np.ndarray:
+        """The root of every channel."""
+        found = self.parent
+        while (found[found] != found).any():
+            found = found[found]
+        return found
+
+    def names(self) -> np.ndarray:
+        """The value that each channel belongs to; that of its root names a stream."""
+        return np.repeat(np.array(list(self.start), object), list(self.channels.values()))
+
+    def root(self, cell: int) -> int:
+        while self.parent[cell] != cell:
+            self.parent[cell] = self.parent[self.parent[cell]]
+            cell = int(self.parent[cell])
+        return cell
+
+    def unite(self, first: str, second: str, offset: int = 0) -> None:
+        """Channel c of `second` scales like channel c + offset of `first`."""
+        for channel in range(self.channels[second]):
+            one, two = self.root(self.start[first] + offset + channel), self.root(self.start[second] + channel)
+            self.parent[max(one, two)] = min(one, two)
+
+
+def channel_values(graph: Graph) -> dict[str, int]:
+    """The computed values that have channels on axis 1, and how many."""
+    ranked = {value: kind.static_shape for value, kind in graph.types.items() if value not in graph.constants and kind.dtype.is_float}
+    return {value: shape[1] for value, shape in ranked.items() if len(shape) in (3, 4) and shape[0] == 1}
+
+
+def find_streams(graph: Graph, selection: Selection) -> tuple[Streams, np.ndarray]:
+    """The streams, and for each root whether its factor must stay 1."""
+    streams = Streams()
+    for value, count in channel_values(graph).items():
+        streams.add(value, count)
+    fixed = set(graph.inputs) | set(graph.outputs)
+    matrices = {layer.node.outputs[0] for layer in selection.matrices}
+    for node in graph.nodes:
+        fixed |= tie(graph, node, streams, node.outputs[0] in matrices)
+    return streams, marked(streams, fixed)
+
+
+def marked(streams: Streams, values: Collection[str]) -> np.ndarray:
+    """For each root whether a channel of `values` belongs to it."""
+    found, roots = np.zeros(streams.count, bool), streams.roots()
+    for value in streams.start:
+        if value in values:
+            found[roots[streams.cells(value)]] = True
+    return found
+
+
+def bounded(graph: Graph, streams: Streams) -> np.ndarray:
+    """For each root whether its stream goes through a Clip."""
+    return marked(streams, {node.outputs[0] for node in graph.nodes if rectifier(graph, node)})
+
+
+def tie(graph: Graph, node: Node, streams: Streams, matrix: bool) -> set[str]:
+    """Unite what `node` ties together; returns the values that it holds fixed."""
+    data = [name for name in node.inputs if name and name not in graph.constants]
+    outputs = [name for name in node.outputs if name]
+    known = all(name in streams.start for name in [*data, *outputs])
+    if matrix and node.op == "Conv":
+        return set()
+    if known and (node.op in COMMUTING or rectifier(graph, node)) and len(data) == len(outputs) == 1:
+        streams.unite(outputs[0], data[0])
+        return set()
+    if known and node.op in ("Add", "Sub") and len(data) == 2 and graph.shape(data[0]) == graph.shape(data[1]):
+        streams.unite(outputs[0], data[0])
+        streams.unite(outputs[0], data[1])
+        return set()
+    if known and node.op == "Concat" and node.attributes.get("axis") == 1 and len(data) == len(node.inputs):
+        offset = 0
+        for name in node.inputs:
+            streams.unite(outputs[0], name, offset)
+            offset += streams.channels[name]
+        return set()
+    return {*data, *outputs}
+
+
+def rectifier(graph: Graph, node: Node) -> bool:
+    """Clip(0, b) with constant b > 0."""
+    if node.op != "Clip" or not node.input(1) or not node.input(2):
+        return False
+    low, high = graph.constant(node.inputs[1]), graph.constant(node.inputs[2])
+    return low is not None and high is not None and float(low) == 0.0 and float(high) > 0.0

@@ -1,0 +1,120 @@
+"""Each step beyond plain min-max is kept only where it helps on samples that it was not fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from edgec.ir.graph import Graph
+from edgec.quant import QuantizeOptions, quantize
+from edgec.quant.calibrate import JUDGES, part, shares_of, some
+from edgec.quant.options import Sample
+from edgec.quant.steps import BOUNDED, CORRECT, GROUPS, OBSERVE, ROUND, STEPS, WORTH, Choice, places, search
+from tests.quant.small import Small, net, samples, sqnr
+
+PLACES = [f"place{number:02}" for number in range(2 * GROUPS)]
+PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False)
+FAMILIES = ("mobilenet", "squeezenet", "yolox", "unet", "resnet")
+
+
+def only(step: str) -> Callable[[str, Choice], Sequence[str]]:
+    return lambda name, choice: PLACES if name == step else []
+
+
+def test_a_step_that_harms_everywhere_is_left() -> None:
+    choice, (report,) = search(only(ROUND), lambda choice: 20.0 - len(places(choice, ROUND)), QuantizeOptions())
+    assert not places(choice, ROUND)
+    assert (report.before, report.everywhere, report.after, report.taken) == (20.0, 8.0, 20.0, 0)
+
+
+def test_a_step_is_undone_in_the_one_group_where_it_harms() -> None:
+    harmed = set(PLACES[4:6])
+
+    def score(choice: Choice) -> float:
+        return 20.0 + sum(-3.0 if place in harmed else 1.0 for place in places(choice, OBSERVE))
+
+    choice, (report,) = search(only(OBSERVE), score, QuantizeOptions())
+    assert places(choice, OBSERVE) == set(PLACES) - harmed
+    assert (report.before, report.everywhere, report.after, report.taken) == (20.0, 24.0, 30.0, len(PLACES) - 2)
+
+
+def test_a_step_is_taken_in_the_one_group_where_it_helps() -> None:
+    helped = set(PLACES[:2])
+    choice, _ = search(
+        only(CORRECT), lambda choice: sum(1.0 if place in helped else -9.0 for place in places(choice, CORRECT)), QuantizeOptions()
+    )
+    assert places(choice, CORRECT) == helped
+
+
+def test_what_gains_next_to_nothing_is_left() -> None:
+    choice, _ = search(only(ROUND), lambda choice: WORTH if places(choice, ROUND) else 0.0, QuantizeOptions())
+    assert choice == {}
+
+
+def test_options_say_what_is_tried_at_all() -> None:
+    assert search(lambda step, choice: PLACES, lambda choice: 0.0, PLAIN)[1] == []
+    tried = [report.step for report in search(lambda step, choice: PLACES, lambda choice: 0.0, QuantizeOptions())[1]]
+    assert tried == list(STEPS)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 24, 100])
+def test_no_sample_judges_what_was_fitted_to_it(count: int) -> None:
+    held_back = []
+    for fitted, held in shares_of(count):
+        fit, judges = ([int(sample["x"]) for sample in part(numbered(count), shares)()] for shares in (fitted, held))
+        assert fit and judges
+        assert count == 1 or not set(fit) & set(judges)
+        held_back += judges
+    assert count >= 24 or sorted(held_back) == list(range(count))
+
+
+def numbered(count: int) -> Callable[[], Iterator[Sample]]:
+    return lambda: ({"x": np.asarray(number)} for number in range(count))
+
+
+def test_those_that_judge_are_spread_over_all() -> None:
+    chosen = [int(sample["x"]) for sample in some(numbered(50), 50)()]
+    assert len(chosen) == JUDGES and chosen[0] < 4 and chosen[-1] >= 46
+    assert len(list(some(numbered(5), 5)())) == 5
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_step_makes_it_worse_and_the_report_says_what_was_tried(family: str) -> None:
+    graph = net(family)
+    report = quantize(graph, samples(graph, 16)).report
+    assert [step["step"] for step in report.steps] == [step for step in STEPS if step in {row["step"] for row in report.steps}]
+    scores = [score for step in report.steps for score in (step["before"], step["after"])]
+    assert scores == sorted(scores) and scores[0] < scores[-1]
+    for step in report.steps:
+        assert step["after"] >= step["everywhere"] - WORTH and 0 <= step["taken"] <= step["places"]
+
+
+def rarely(count: int = 16, seed: int = 0) -> tuple[Graph, Callable[[], Iterator[Sample]]]:
+    """A network of ReLU6 whose channels fire on few samples only, and samples of it."""
+    small = Small((1, 4, 16, 16), seed=7)
+    bounds = [small.constant(np.asarray(bound, np.float32)) for bound in (0.0, 6.0)]
+    value = "x"
+    for _ in range(3):
+        value = small.node("Clip", small.conv(value, 24, 1), *bounds)
+        value = small.node("Clip", small.conv(value, 24, 3, group=24), *bounds)
+        value = small.conv(value, 4, 1)
+    graph = small.done(value)
+
+    def opened() -> Iterator[Sample]:
+        rng = np.random.default_rng(seed)
+        for _ in range(count):
+            direction = rng.standard_normal((1, 4, 1, 1)) * rng.choice([0.3, 0.3, 0.3, 12.0])
+            yield {"x": (direction + 0.1 * rng.standard_normal((1, 4, 16, 16))).astype(np.float32)}
+
+    return graph, opened
+
+
+def test_channels_that_rarely_fire_are_not_cut() -> None:
+    graph, known = rarely()
+    _, others = rarely(40, seed=1)
+    found = quantize(graph, known)
+    plain = quantize(graph, known, PLAIN)
+    assert sqnr(graph, found.graph, others=others) > sqnr(graph, plain.graph, others=others) - 0.5
+    assert BOUNDED in {step["step"] for step in found.report.steps}
