@@ -6,7 +6,7 @@ With r proportional to each channel's own range the noise of the shared scale is
 it minimizes max(range / r)^2 * sum(r^2 |column|^2).
 
 Clip(0, b) becomes one of bounds b / r, one for each channel. What is stored in 8 bits needs the least of them only: its range ends there.
-A channel that goes further on other data than on the samples is then cut, so such streams are equalized by the largest numbers seen.
+A channel that goes further on other data than on the samples is then cut, so it matters there which magnitudes the factors follow.
 """
 
 from __future__ import annotations
@@ -42,21 +42,18 @@ class Equalization:
         return {value: r for value, r in chosen.items() if (r != 1).any()}
 
 
-def choose_factors(
-    graph: Graph, selection: Selection, typical: Mapping[str, np.ndarray], largest: Mapping[str, np.ndarray], strength: float
-) -> Equalization:
+def choose_factors(graph: Graph, selection: Selection, widths: Mapping[str, np.ndarray], strength: float) -> Equalization:
     """Factors for all streams.
 
-    typical, largest: per value a magnitude of each channel, which decides where no Clip cuts what is larger, and where one does.
+    widths: per value the magnitude of each channel.
     strength: 1 equalizes fully, 0 not at all; between, it spares the weights, whose columns become as uneven as the channels were.
     """
     streams, held = find_streams(graph, selection)
     roots, cut = streams.roots(), bounded(graph, streams)
     width, widest = np.zeros(streams.count), np.zeros(streams.count)
     for value in streams.start:
-        if value in typical:
-            cells = roots[streams.cells(value)]
-            np.maximum.at(width, cells, np.where(cut[cells], largest[value], typical[value]))
+        if value in widths:
+            np.maximum.at(width, roots[streams.cells(value)], widths[value])
     for value in streams.start:  # a value's channels share one scale, so they are measured against its widest channel
         cells = roots[streams.cells(value)]
         np.maximum.at(widest, cells, width[cells].max(initial=0.0))

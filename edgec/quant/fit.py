@@ -22,7 +22,7 @@ from edgec.quant.selection import Layer, Selection, select
 from edgec.quant.sensitivity import sensitivities
 from edgec.quant.split import apply_splits, choose_splits
 from edgec.quant.statistics import Extent, measure_histograms
-from edgec.quant.steps import BOUNDED, CORRECT, EQUALIZE, OBSERVE, ROUND, SCALE, SPLIT, Choice, places, upto
+from edgec.quant.steps import BOUNDED, CORRECT, EQUALIZE, OBSERVE, ROUND, SCALE, SPLIT, TIGHT, Choice, places, upto
 from edgec.quant.weights import layer_axis, peak_scales, rows_of, weight_scales
 
 STRENGTH = 0.5  # of equalization: half the unevenness stays in the activations, half goes to the weights
@@ -56,9 +56,9 @@ class Fit:
         """Where `step` can be taken, in the order of the graph."""
         if step == SPLIT:
             return tuple(self._splits())
-        if step in (EQUALIZE, BOUNDED):
-            equalization = self._equalization(choice)
-            return equalization.free if step == EQUALIZE else equalization.bounded
+        if step in (EQUALIZE, BOUNDED, TIGHT):
+            by_typical, _ = self._equalizations(choice)
+            return by_typical.free if step == EQUALIZE else by_typical.bounded
         structure = self._structure(choice)
         if step == OBSERVE:
             moved = moved_values(structure.selection)
@@ -98,29 +98,43 @@ class Fit:
             parts = {new: self._extents[old].of(channels) for new, (old, channels) in origins.items() if old in self._extents}
             return graph, splits, {**self._extents, **parts}
 
-        return self._once("divided", places(choice, SPLIT), divide)
+        return self._once("divided", upto(choice, SPLIT), divide)
 
-    def _equalization(self, choice: Choice) -> Equalization:
-        def propose() -> Equalization:
+    def _equalizations(self, choice: Choice) -> tuple[Equalization, Equalization]:
+        """By the typical magnitudes of channels, and by the largest ones."""
+
+        def propose() -> tuple[Equalization, Equalization]:
             graph, _, extents = self._divided(choice)
             largest = {value: extent.largest for value, extent in extents.items()}
-            return choose_factors(graph, select(graph, self._options.exclude), typical(extents, self._count), largest, STRENGTH)
+            selection = select(graph, self._options.exclude)
+            by_typical, by_largest = (
+                choose_factors(graph, selection, widths, STRENGTH) for widths in (typical(extents, self._count), largest)
+            )
+            return by_typical, by_largest
 
-        return self._once("equalization", places(choice, SPLIT), propose)
+        return self._once("equalizations", upto(choice, SPLIT), propose)
+
+    def _factors(self, choice: Choice) -> dict[str, np.ndarray]:
+        tight = places(choice, TIGHT)
+        if not tight and not places(choice, EQUALIZE) and not places(choice, BOUNDED):
+            return {}
+        by_typical, by_largest = self._equalizations(choice)
+        factors = by_largest.taken(places(choice, BOUNDED) - tight)
+        for value, r in by_typical.taken(places(choice, EQUALIZE) | tight).items():
+            factors[value] = factors[value] * r if value in factors else r
+        return factors
 
     def _structure(self, choice: Choice) -> Structure:
         def build() -> Structure:
             divided, splits, extents = self._divided(choice)
-            chosen = places(choice, EQUALIZE) | places(choice, BOUNDED)
-            factors = self._equalization(choice).taken(chosen) if chosen else {}
-            graph = divided.copy()
+            factors, graph = self._factors(choice), divided.copy()
             apply_factors(graph, factors, stored=True)
             selection = select(graph, self._options.exclude)
             ends = {value: bounded(graph, value, extents[value].ends(factors.get(value))) for value in selection.values}
             pixels = tuple(value for value, extent in extents.items() if extent.pixels and value not in selection.produced)
             return Structure(graph, selection, splits, factors, ends, pixels)
 
-        return self._once("structure", upto(choice, BOUNDED), build)
+        return self._once("structure", upto(choice, TIGHT), build)
 
     def _histograms(self, choice: Choice) -> Mapping[str, Histogram]:
         """Counted where the observer needs them, else of the ends only."""
@@ -134,12 +148,12 @@ class Fit:
             see_through_tables(structure.graph, structure.selection, found)
             return found
 
-        return self._once("histograms", upto(choice, BOUNDED), count)
+        return self._once("histograms", upto(choice, TIGHT), count)
 
     def _parameters(self, choice: Choice) -> dict[str, Parameters]:
         structure, observed, options = self._structure(choice), places(choice, OBSERVE), self._options
         histograms = self._histograms(choice)
-        known: dict[tuple[str, ...], Range] = self._once("ranges", upto(choice, BOUNDED), dict) if observed else {}
+        known: dict[tuple[str, ...], Range] = self._once("ranges", upto(choice, TIGHT), dict) if observed else {}
 
         def limits(members: tuple[str, ...], histogram: Histogram) -> Range:
             if members[0] not in observed:
@@ -158,7 +172,7 @@ class Fit:
         rows = rows_of(structure.graph.constants[layer.node.inputs[1]], layer_axis(layer))
         if output not in places(choice, SCALE):
             return layer_scales(structure.graph, layer, self._parameters(choice), peak_scales(rows))
-        known: dict[str, np.ndarray] = self._once("scales", upto(choice, BOUNDED), dict)
+        known: dict[str, np.ndarray] = self._once("scales", upto(choice, TIGHT), dict)
         if output not in known:
             known[output] = weight_scales(rows)
         return layer_scales(structure.graph, layer, self._parameters(choice), known[output])

@@ -14,7 +14,8 @@ from edgec.quant.report import StepReport
 
 Choice = Mapping[str, frozenset[str]]  # the places where each step is taken
 PLAIN: Choice = {}
-SPLIT, EQUALIZE, BOUNDED, OBSERVE = "channel splitting", "equalization", "equalization through Clip", "observer"
+SPLIT, EQUALIZE, OBSERVE = "channel splitting", "equalization", "observer"
+BOUNDED, TIGHT = "equalization through Clip", "equalization through Clip by typical numbers"
 SCALE, ROUND, CORRECT = "weight scales", "rounding", "bias correction"
 
 # in order, since each is fitted to what those before it left; and the option that asks for it
@@ -22,6 +23,7 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     SPLIT: lambda options: options.equalize,
     EQUALIZE: lambda options: options.equalize,
     BOUNDED: lambda options: options.equalize,
+    TIGHT: lambda options: options.equalize,
     OBSERVE: lambda options: options.observer != "minmax",
     SCALE: lambda options: options.round_weights,
     ROUND: lambda options: options.round_weights,
