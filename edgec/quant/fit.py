@@ -152,17 +152,18 @@ class Fit:
 
     def _parameters(self, choice: Choice) -> dict[str, Parameters]:
         structure, observed, options = self._structure(choice), places(choice, OBSERVE), self._options
-        histograms = self._histograms(choice)
-        known: dict[tuple[str, ...], Range] = self._once("ranges", upto(choice, TIGHT), dict) if observed else {}
-
-        def limits(members: tuple[str, ...], histogram: Histogram) -> Range:
-            if members[0] not in observed:
-                return by_minmax(histogram, options)
-            if members not in known:
-                known[members] = CHOOSE[options.observer](histogram, options)
-            return known[members]
 
         def choose() -> dict[str, Parameters]:
+            histograms = self._histograms(choice)
+            known: dict[tuple[str, ...], Range] = self._once("limits", upto(choice, TIGHT), dict)
+
+            def limits(members: tuple[str, ...], histogram: Histogram) -> Range:
+                if members[0] not in observed:
+                    return by_minmax(histogram, options)
+                if members not in known:
+                    known[members] = CHOOSE[options.observer](histogram, options)
+                return known[members]
+
             return choose_parameters(structure.graph, structure.selection, histograms, limits, structure.pixels)
 
         return self._once("parameters", upto(choice, OBSERVE), choose)
