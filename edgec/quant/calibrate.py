@@ -12,7 +12,7 @@ from edgec.quant.options import QuantizeOptions, Sample, Samples
 from edgec.quant.report import Noise, StepReport, overall
 from edgec.quant.selection import Selection
 from edgec.quant.statistics import SHARES, joined, measure_extents
-from edgec.quant.steps import Choice, search
+from edgec.quant.steps import Choice, Score, search
 from edgec.quant.streams import channel_values
 from edgec.quant.trial import Trial
 
@@ -48,7 +48,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
 
     tried = 0
 
-    def score(choice: Choice) -> float:
+    def score(choice: Choice) -> Score:
         nonlocal tried
         noise: dict[str, Noise] = {}
         for one, judge in folds:
@@ -57,7 +57,8 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         tried += 1
         if options.progress:
             options.progress("trials", tried, 0)
-        return overall(noise.values())
+        judge = folds[0][1]
+        return Score(overall(noise[name] for name in judge.judged), overall(noise[name] for name in judge.outputs))
 
     choice, steps = search(candidates, score, options)
     final = folds[0][0] if len(folds) == 1 else fit(range(SHARES))

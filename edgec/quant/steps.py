@@ -8,6 +8,7 @@ where the search begins, and nothing is accepted that is worse.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from edgec.quant.options import QuantizeOptions
 from edgec.quant.report import StepReport
@@ -43,34 +44,47 @@ def upto(choice: Choice, last: str) -> tuple[frozenset[str], ...]:
     return tuple(places(choice, step) for step in names[: names.index(last) + 1])
 
 
+@dataclass(frozen=True)
+class Score:
+    """SQNR in dB, more is better: of the values that stand for the outputs, which decides on each step, and of the outputs themselves."""
+
+    judged: float
+    outputs: float
+
+
 def search(
-    candidates: Callable[[str, Choice], Sequence[str]], score: Callable[[Choice], float], options: QuantizeOptions
+    candidates: Callable[[str, Choice], Sequence[str]], score: Callable[[Choice], Score], options: QuantizeOptions
 ) -> tuple[Choice, list[StepReport]]:
     """The best choice found, and what each step was worth.
 
-    candidates: where a step can be taken, given the steps before it, in the order of the graph. score: dB of the outputs, more is better.
+    candidates: where a step can be taken, given the steps before it, in the order of the graph. In the end the steps are undone, the
+    last first, until the outputs themselves are no worse than with plain min-max.
     """
-    choice, best = PLAIN, score(PLAIN)
+    found = [(PLAIN, score(PLAIN))]
     reports = []
     for step, wanted in STEPS.items():
+        choice, best = found[-1]
         if wanted(options) and (offered := candidates(step, choice)):
-            before = best
-            choice, best, everywhere = take(step, offered, choice, best, score)
-            reports.append(StepReport(step, len(offered), len(places(choice, step)), before, everywhere, best))
-    return choice, reports
+            chosen, after, everywhere = take(step, offered, choice, best, score)
+            found.append((chosen, after))
+            reports.append(StepReport(step, len(offered), len(places(chosen, step)), best.judged, everywhere.judged, after.judged))
+    plain = found[0][1].outputs
+    last = max(number for number, (_, one) in enumerate(found) if one.outputs >= plain)
+    undone = [replace(report, taken=0, after=found[last][1].judged) for report in reports[last:]]
+    return found[last][0], [*reports[:last], *undone]
 
 
-def take(step: str, offered: Sequence[str], choice: Choice, best: float, score: Callable[[Choice], float]) -> tuple[Choice, float, float]:
+def take(step: str, offered: Sequence[str], choice: Choice, best: Score, score: Callable[[Choice], Score]) -> tuple[Choice, Score, Score]:
     """The choice with `step` where it helps, its score, and the score of the step taken everywhere."""
     whole = {**choice, step: frozenset(offered)}
     everywhere = score(whole)
-    if everywhere > best + WORTH:
+    if everywhere.judged > best.judged + WORTH:
         choice, best = whole, everywhere
     size = -(-len(offered) // GROUPS)
     groups = [offered[begin : begin + size] for begin in range(0, len(offered), size)]
     for group in groups if len(groups) > 1 else []:
         other = {**choice, step: places(choice, step) ^ frozenset(group)}
         found = score(other)
-        if found > best + WORTH:
+        if found.judged > best.judged + WORTH:
             choice, best = other, found
     return choice, best, everywhere

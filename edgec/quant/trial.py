@@ -14,6 +14,7 @@ from edgec.quant.report import Noise
 from edgec.quant.run import Probe, watched
 
 KEPT = 64 << 20  # bytes of samples and answers that are kept; with more than that the samples are read and run again each time
+LAST = ("Softmax", "LogSoftmax")
 
 
 class Trial:
@@ -21,17 +22,19 @@ class Trial:
 
     def __init__(self, graph: Graph, samples: Samples, count: int, progress: Progress | None) -> None:
         self._graph, self._samples, self._count, self._progress = graph, samples, count, progress
-        self._outputs = [name for name in graph.outputs if graph.dtype(name).is_float] or list(graph.outputs)
-        self._exact = Probe(graph, self._outputs)
+        self.outputs = [name for name in graph.outputs if graph.dtype(name).is_float] or list(graph.outputs)
+        self.judged = [stand_in(graph, name) for name in self.outputs]
+        self._seen = list(dict.fromkeys([*self.outputs, *self.judged]))
+        self._exact = Probe(graph, self._seen)
         self._kept: list[tuple[Sample, dict[str, np.ndarray]]] = []
 
     def __call__(self, calibration: Calibration) -> dict[str, Noise]:
-        """The noise of each output."""
-        noise = {name: Noise() for name in self._outputs}
-        probe = Probe(apply(self._graph, calibration), self._outputs)
+        """The noise of the outputs, and of the values that stand for them."""
+        noise = {name: Noise() for name in self._seen}
+        probe = Probe(apply(self._graph, calibration), self._seen)
         for sample, exact in self._answers():
             stored = probe(sample)
-            for name in self._outputs:
+            for name in self._seen:
                 noise[name].add(exact[name], stored[name])
         return noise
 
@@ -48,3 +51,9 @@ class Trial:
             kept = [*kept, (sample, exact)] if size <= KEPT else []
             yield sample, exact
         self._kept = kept if size <= KEPT else []
+
+
+def stand_in(graph: Graph, output: str) -> str:
+    """What a final Softmax reads stands for its result: there each sample counts, not only the doubtful ones."""
+    node = graph.producer(output)
+    return node.inputs[0] if node is not None and node.op in LAST else output
