@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration
 from edgec.quant.fit import Fit
 from edgec.quant.options import QuantizeOptions, Sample, Samples
-from edgec.quant.report import Noise, StepReport, overall
+from edgec.quant.report import StepReport
 from edgec.quant.selection import Selection
 from edgec.quant.statistics import SHARES, joined, measure_extents
 from edgec.quant.steps import Choice, Score, search
 from edgec.quant.streams import channel_values
 from edgec.quant.trial import Trial
 
-ENOUGH = 24  # samples: with fewer, each half is measured with what was fitted to the other
-JUDGES = 16  # samples at most that a trial runs
+ENOUGH = 64  # samples: with fewer, each half is measured with what was fitted to the other
+JUDGES = 32  # samples at most that a trial runs
 
 
 @dataclass(frozen=True)
@@ -50,15 +52,12 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
 
     def score(choice: Choice) -> Score:
         nonlocal tried
-        noise: dict[str, Noise] = {}
-        for one, judge in folds:
-            for name, found in judge(one.calibration(choice)).items():
-                noise.setdefault(name, Noise()).join(found)
+        signal, error = (np.concatenate(parts) for parts in zip(*(judge(one.calibration(choice)) for one, judge in folds), strict=True))
         tried += 1
         if options.progress:
             options.progress("trials", tried, 0)
-        judge = folds[0][1]
-        return Score(overall(noise[name] for name in judge.judged), overall(noise[name] for name in judge.outputs))
+        whole = signal.sum(axis=0)
+        return Score((error / np.where(whole > 0, whole, np.inf)).mean(axis=1))
 
     choice, steps = search(candidates, score, options)
     final = folds[0][0] if len(folds) == 1 else fit(range(SHARES))

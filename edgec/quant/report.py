@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from math import log10
 from typing import Any
@@ -76,21 +76,12 @@ class Noise:
         self.signal += float(np.square(wide[finite]).sum())
         self.error += float(np.square(wide[finite] - found[finite]).sum())
 
-    def join(self, other: Noise) -> None:
-        self.signal, self.error = self.signal + other.signal, self.error + other.error
-
     @property
     def sqnr(self) -> float:
         """10 log10(signal / error) in dB, rounded to 1/100."""
         if self.error <= 0:
             return BEST
         return round(10 * log10(max(self.signal, 1e-300) / self.error), 2)
-
-
-def overall(noise: Iterable[Noise]) -> float:
-    """One figure in dB for several outputs: of the mean share that errors have in them, so that the worst counts most."""
-    shares = [one.error / one.signal for one in noise if one.signal > 0]
-    return round(-10 * log10(max(sum(shares) / max(len(shares), 1), 10 ** (-BEST / 10))), 2)
 
 
 def measure(

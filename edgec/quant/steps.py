@@ -8,10 +8,13 @@ where the search begins, and nothing is accepted that is worse.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import log, log10
+
+import numpy as np
 
 from edgec.quant.options import QuantizeOptions
-from edgec.quant.report import StepReport
+from edgec.quant.report import BEST, StepReport
 
 Choice = Mapping[str, frozenset[str]]  # the places where each step is taken
 PLAIN: Choice = {}
@@ -30,8 +33,7 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     ROUND: lambda options: options.round_weights,
     CORRECT: lambda options: options.correct_bias,
 }
-GROUPS = 6  # of places that are tried apart
-WORTH = 0.05  # dB: gains below are as likely chance, and do not count
+GROUPS = 4  # of places that are tried apart
 
 
 def places(choice: Choice, step: str) -> frozenset[str]:
@@ -46,10 +48,22 @@ def upto(choice: Choice, last: str) -> tuple[frozenset[str], ...]:
 
 @dataclass(frozen=True)
 class Score:
-    """SQNR in dB, more is better: of the values that stand for the outputs, which decides on each step, and of the outputs themselves."""
+    """shares: for each sample that judges, what its error is of the energy of all answers."""
 
-    judged: float
-    outputs: float
+    shares: np.ndarray
+
+    @property
+    def ratio(self) -> float:
+        """SQNR in dB."""
+        return round(min(-10 * log10(max(float(self.shares.sum()), 1e-300)), BEST), 2)
+
+    def chance(self, other: Score) -> float:
+        """The standard error in dB of the difference to `other`, as the samples differ in it."""
+        count, whole = len(self.shares), float(self.shares.sum())
+        if count < 2 or whole <= 0 or other.shares.sum() <= 0:
+            return 0.0
+        apart = self.shares - other.shares * (whole / other.shares.sum())
+        return float(10 / log(10) * np.sqrt(count / (count - 1) * np.square(apart).sum()) / whole)
 
 
 def search(
@@ -57,34 +71,32 @@ def search(
 ) -> tuple[Choice, list[StepReport]]:
     """The best choice found, and what each step was worth.
 
-    candidates: where a step can be taken, given the steps before it, in the order of the graph. In the end the steps are undone, the
-    last first, until the outputs themselves are no worse than with plain min-max.
+    candidates: where a step can be taken, given the steps before it, in the order of the graph.
     """
-    found = [(PLAIN, score(PLAIN))]
+    choice, best = PLAIN, score(PLAIN)
     reports = []
     for step, wanted in STEPS.items():
-        choice, best = found[-1]
         if wanted(options) and (offered := candidates(step, choice)):
-            chosen, after, everywhere = take(step, offered, choice, best, score)
-            found.append((chosen, after))
-            reports.append(StepReport(step, len(offered), len(places(chosen, step)), best.judged, everywhere.judged, after.judged))
-    plain = found[0][1].outputs
-    last = max(number for number, (_, one) in enumerate(found) if one.outputs >= plain)
-    undone = [replace(report, taken=0, after=found[last][1].judged) for report in reports[last:]]
-    return found[last][0], [*reports[:last], *undone]
+            before = best
+            choice, best, everywhere = take(step, offered, choice, best, score)
+            reports.append(StepReport(step, len(offered), len(places(choice, step)), before.ratio, everywhere.ratio, best.ratio))
+    return choice, reports
 
 
 def take(step: str, offered: Sequence[str], choice: Choice, best: Score, score: Callable[[Choice], Score]) -> tuple[Choice, Score, Score]:
-    """The choice with `step` where it helps, its score, and the score of the step taken everywhere."""
+    """The choice with `step` where it helps, its score, and the score of the step taken everywhere.
+
+    A group goes its own way only for a gain that is hardly chance: of many that gain nothing some always seem to.
+    """
     whole = {**choice, step: frozenset(offered)}
     everywhere = score(whole)
-    if everywhere.judged > best.judged + WORTH:
+    if everywhere.ratio > best.ratio:
         choice, best = whole, everywhere
     size = -(-len(offered) // GROUPS)
     groups = [offered[begin : begin + size] for begin in range(0, len(offered), size)]
     for group in groups if len(groups) > 1 else []:
         other = {**choice, step: places(choice, step) ^ frozenset(group)}
         found = score(other)
-        if found.judged > best.judged + WORTH:
+        if found.ratio > best.ratio + found.chance(best):
             choice, best = other, found
     return choice, best, everywhere

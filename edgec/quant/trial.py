@@ -22,21 +22,21 @@ class Trial:
 
     def __init__(self, graph: Graph, samples: Samples, count: int, progress: Progress | None) -> None:
         self._graph, self._samples, self._count, self._progress = graph, samples, count, progress
-        self.outputs = [name for name in graph.outputs if graph.dtype(name).is_float] or list(graph.outputs)
-        self.judged = [stand_in(graph, name) for name in self.outputs]
-        self._seen = list(dict.fromkeys([*self.outputs, *self.judged]))
-        self._exact = Probe(graph, self._seen)
+        self._judged = judged(graph)
+        self._exact = Probe(graph, self._judged)
         self._kept: list[tuple[Sample, dict[str, np.ndarray]]] = []
 
-    def __call__(self, calibration: Calibration) -> dict[str, Noise]:
-        """The noise of the outputs, and of the values that stand for them."""
-        noise = {name: Noise() for name in self._seen}
-        probe = Probe(apply(self._graph, calibration), self._seen)
+    def __call__(self, calibration: Calibration) -> tuple[np.ndarray, np.ndarray]:
+        """Energies of the answers and of their errors, both [samples, outputs]."""
+        probe = Probe(apply(self._graph, calibration), self._judged)
+        energies = []
         for sample, exact in self._answers():
-            stored = probe(sample)
-            for name in self._seen:
-                noise[name].add(exact[name], stored[name])
-        return noise
+            stored, noise = probe(sample), {name: Noise() for name in self._judged}
+            for name, one in noise.items():
+                one.add(exact[name], stored[name])
+            energies.append([(one.signal, one.error) for one in noise.values()])
+        found = np.array(energies)
+        return found[:, :, 0], found[:, :, 1]
 
     def _answers(self) -> Iterator[tuple[Sample, dict[str, np.ndarray]]]:
         """The samples, and what the float graph says to them."""
@@ -53,7 +53,8 @@ class Trial:
         self._kept = kept if size <= KEPT else []
 
 
-def stand_in(graph: Graph, output: str) -> str:
-    """What a final Softmax reads stands for its result: there each sample counts, not only the doubtful ones."""
-    node = graph.producer(output)
-    return node.inputs[0] if node is not None and node.op in LAST else output
+def judged(graph: Graph) -> list[str]:
+    """The values that stand for the outputs: what a final Softmax reads, where each sample counts and not only the doubtful ones."""
+    outputs = [name for name in graph.outputs if graph.dtype(name).is_float] or graph.outputs
+    found = [(name, graph.producer(name)) for name in outputs]
+    return list(dict.fromkeys(node.inputs[0] if node is not None and node.op in LAST else name for name, node in found))

@@ -11,7 +11,7 @@ from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, quantize
 from edgec.quant.calibrate import JUDGES, part, shares_of, some
 from edgec.quant.options import Sample
-from edgec.quant.steps import BOUNDED, CORRECT, GROUPS, OBSERVE, ROUND, STEPS, WORTH, Choice, Score, places, search
+from edgec.quant.steps import BOUNDED, CORRECT, GROUPS, OBSERVE, ROUND, STEPS, Choice, Score, places, search
 from tests.quant.small import Small, net, samples, sqnr
 
 PLACES = [f"place{number:02}" for number in range(2 * GROUPS)]
@@ -24,24 +24,25 @@ def only(step: str) -> Callable[[str, Choice], Sequence[str]]:
 
 
 def scored(judge: Callable[[Choice], float]) -> Callable[[Choice], Score]:
-    return lambda choice: Score(judge(choice), judge(choice))
+    """Four samples that all have the SQNR that `judge` gives, in dB."""
+    return lambda choice: Score(np.full(4, 10 ** (-judge(choice) / 10) / 4))
 
 
 def test_a_step_that_harms_everywhere_is_left() -> None:
     choice, (report,) = search(only(ROUND), scored(lambda choice: 20.0 - len(places(choice, ROUND))), QuantizeOptions())
     assert not places(choice, ROUND)
-    assert (report.before, report.everywhere, report.after, report.taken) == (20.0, 8.0, 20.0, 0)
+    assert (report.before, report.everywhere, report.after, report.taken) == (20.0, 12.0, 20.0, 0)
 
 
 def test_a_step_is_undone_in_the_one_group_where_it_harms() -> None:
-    harmed = set(PLACES[4:6])
+    harmed = set(PLACES[2:4])
 
     def score(choice: Choice) -> float:
-        return 20.0 + sum(-3.0 if place in harmed else 1.0 for place in places(choice, OBSERVE))
+        return 20.0 + sum(-2.0 if place in harmed else 1.0 for place in places(choice, OBSERVE))
 
     choice, (report,) = search(only(OBSERVE), scored(score), QuantizeOptions())
     assert places(choice, OBSERVE) == set(PLACES) - harmed
-    assert (report.before, report.everywhere, report.after, report.taken) == (20.0, 24.0, 30.0, len(PLACES) - 2)
+    assert (report.before, report.everywhere, report.after, report.taken) == (20.0, 22.0, 26.0, len(PLACES) - 2)
 
 
 def test_a_step_is_taken_in_the_one_group_where_it_helps() -> None:
@@ -54,21 +55,16 @@ def test_a_step_is_taken_in_the_one_group_where_it_helps() -> None:
     assert places(choice, CORRECT) == helped
 
 
-def test_what_gains_next_to_nothing_is_left() -> None:
-    choice, _ = search(only(ROUND), scored(lambda choice: WORTH if places(choice, ROUND) else 0.0), QuantizeOptions())
-    assert choice == {}
-
-
-def test_steps_that_make_the_outputs_themselves_worse_than_plain_are_undone() -> None:
-    """What stands for the outputs gains by both steps; the outputs lose by the second."""
+def test_a_group_goes_its_own_way_only_for_a_gain_that_is_hardly_chance() -> None:
+    """Without the first places the errors are less on the whole, but of one sample only."""
 
     def score(choice: Choice) -> Score:
-        first, second = (bool(places(choice, step)) for step in (OBSERVE, CORRECT))
-        return Score(20.0 + first + second, 20.0 + first - 5 * second)
+        if places(choice, ROUND) == set(PLACES[2:]):
+            return Score(np.array([0.2, 1.1, 1.1, 1.0]))
+        return Score(np.full(4, 1.0 if places(choice, ROUND) == set(PLACES) else 2.0))
 
-    choice, reports = search(lambda step, choice: ["all"] if step in (OBSERVE, CORRECT) else [], score, QuantizeOptions())
-    assert choice == {OBSERVE: {"all"}}
-    assert [(report.step, report.taken, report.after) for report in reports] == [(OBSERVE, 1, 21.0), (CORRECT, 0, 21.0)]
+    choice, (report,) = search(only(ROUND), score, QuantizeOptions())
+    assert places(choice, ROUND) == set(PLACES) and report.taken == len(PLACES)
 
 
 def test_options_say_what_is_tried_at_all() -> None:
@@ -77,7 +73,7 @@ def test_options_say_what_is_tried_at_all() -> None:
     assert tried == list(STEPS)
 
 
-@pytest.mark.parametrize("count", [1, 2, 7, 24, 100])
+@pytest.mark.parametrize("count", [1, 2, 7, 64, 200])
 def test_no_sample_judges_what_was_fitted_to_it(count: int) -> None:
     held_back = []
     for fitted, held in shares_of(count):
@@ -85,7 +81,7 @@ def test_no_sample_judges_what_was_fitted_to_it(count: int) -> None:
         assert fit and judges
         assert count == 1 or not set(fit) & set(judges)
         held_back += judges
-    assert count >= 24 or sorted(held_back) == list(range(count))
+    assert count >= 64 or sorted(held_back) == list(range(count))
 
 
 def numbered(count: int) -> Callable[[], Iterator[Sample]]:
@@ -93,8 +89,8 @@ def numbered(count: int) -> Callable[[], Iterator[Sample]]:
 
 
 def test_those_that_judge_are_spread_over_all() -> None:
-    chosen = [int(sample["x"]) for sample in some(numbered(50), 50)()]
-    assert len(chosen) == JUDGES and chosen[0] < 4 and chosen[-1] >= 46
+    chosen = [int(sample["x"]) for sample in some(numbered(100), 100)()]
+    assert len(chosen) == JUDGES and chosen[0] < 4 and chosen[-1] >= 96
     assert len(list(some(numbered(5), 5)())) == 5
 
 
@@ -106,7 +102,7 @@ def test_no_step_makes_it_worse_and_the_report_says_what_was_tried(family: str) 
     scores = [score for step in report.steps for score in (step["before"], step["after"])]
     assert scores == sorted(scores) and scores[0] < scores[-1]
     for step in report.steps:
-        assert step["after"] >= step["everywhere"] - WORTH and 0 <= step["taken"] <= step["places"]
+        assert step["after"] >= step["everywhere"] and 0 <= step["taken"] <= step["places"]
 
 
 def rarely(count: int = 16, seed: int = 0) -> tuple[Graph, Callable[[], Iterator[Sample]]]:
