@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,8 @@ from edgec.quant.steps import Choice, Score, search
 from edgec.quant.streams import channel_values
 from edgec.quant.trial import Trial
 
-ENOUGH = 64  # samples: with fewer, each half is measured with what was fitted to the other
+MANY = 64  # samples: a quarter of them is enough to measure on, and the others are enough to fit to
+FEW = 12  # samples: each half is measured with what was fitted to the other
 JUDGES = 32  # samples at most that a trial runs
 
 
@@ -60,18 +61,19 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         return Score((error / np.where(whole > 0, whole, np.inf)).mean(axis=1))
 
     choice, steps = search(candidates, score, options)
-    final = folds[0][0] if len(folds) == 1 else fit(range(SHARES))
+    final = folds[0][0] if sum(counts) >= MANY else fit(range(SHARES))
     notes = () if sum(counts) > 1 else ("one sample: what was fitted to it was measured on it too",)
     return Searched(final.calibration(choice), steps, notes)
 
 
-def shares_of(count: int) -> list[tuple[Collection[int], Collection[int]]]:
+def shares_of(count: int) -> Sequence[tuple[Collection[int], Collection[int]]]:
     """The shares of `count` samples that are fitted to, and those that are held back, for each fold."""
-    if count >= ENOUGH:
+    if count >= MANY:
         return [((0, 1, 2), (3,))]
-    if count > 1:
-        return [((0, 2), (1, 3)), ((1, 3), (0, 2))]
-    return [(range(SHARES), range(SHARES))]
+    if count == 1:
+        return [(range(SHARES), range(SHARES))]
+    halves = [((0, 2), (1, 3)), ((1, 3), (0, 2))]
+    return halves if count < FEW else halves[:1]
 
 
 def part(samples: Samples, shares: Collection[int]) -> Samples:
