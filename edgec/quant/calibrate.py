@@ -19,7 +19,7 @@ from edgec.quant.streams import channel_values
 from edgec.quant.trial import Trial
 
 MANY = 64  # samples: a quarter of them is enough to measure on, and the others are enough to fit to
-FEW = 12  # samples: each half is measured with what was fitted to the other
+FEW = 6  # samples: each half is measured with what was fitted to the other
 JUDGES = 32  # samples at most that a trial runs
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import static
 
-FEWEST, MOST = 64, 256  # positions of one sample that are looked at; neighbours tell little new
+FEWEST, MOST = 32, 128  # positions of one sample that are looked at; neighbours tell little new
 
 
 def supported(graph: Graph, node: Node) -> bool:

@@ -73,7 +73,7 @@ def test_options_say_what_is_tried_at_all() -> None:
     assert tried == list(STEPS)
 
 
-@pytest.mark.parametrize("count", [1, 2, 7, 12, 64, 200])
+@pytest.mark.parametrize("count", [1, 2, 5, 6, 64, 200])
 def test_no_sample_judges_what_was_fitted_to_it(count: int) -> None:
     held_back = []
     for fitted, held in shares_of(count):
@@ -81,7 +81,7 @@ def test_no_sample_judges_what_was_fitted_to_it(count: int) -> None:
         assert fit and judges
         assert count == 1 or not set(fit) & set(judges)
         held_back += judges
-    assert count >= 12 or sorted(held_back) == list(range(count))
+    assert count >= 6 or sorted(held_back) == list(range(count))
 
 
 def numbered(count: int) -> Callable[[], Iterator[Sample]]:
