@@ -68,7 +68,7 @@ def _tables(report: dict[str, Any]) -> list[rich.table.Table | str]:
         shown += ["", table("outputs", ["output", "SQNR dB"], report["outputs"].items())]
     if report["steps"]:
         rows = [[step[key] if key != "taken" else f"{step[key]} of {step['places']}" for key in STEPS] for step in report["steps"]]
-        shown += ["", table("steps, SQNR dB on samples that they were not fitted to", list(STEPS.values()), rows)]
+        shown += ["", table("steps, SQNR dB on held-back samples", list(STEPS.values()), rows)]
     if report["kept_in_float"]:
         shown += ["", table("left in float", ["node", "why"], report["kept_in_float"].items())]
     return [*shown, *(f"note: {note}" for note in report["notes"])]
