@@ -61,7 +61,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         return Score((error / np.where(whole > 0, whole, np.inf)).mean(axis=1))
 
     choice, steps = search(candidates, score, options)
-    final = folds[0][0] if sum(counts) >= MANY else fit(range(SHARES))
+    final = fit(range(SHARES)) if 1 < sum(counts) < MANY else folds[0][0]
     notes = () if sum(counts) > 1 else ("one sample: what was fitted to it was measured on it too",)
     return Searched(final.calibration(choice), steps, notes)
 
