@@ -72,7 +72,14 @@ def _accuracy(manifest: Manifest) -> list[str]:
     source = "samples of the calibration set" if manifest.calibration_sha256 else "random inputs"
     words = f"The package's answers against those of the model file in ONNX Runtime, over {manifest.compared or 0} {source}:"
     warnings = [f"- **Warning:** {plain(warning)}" for warning in manifest.warnings or ()]
-    return [words, "", *table(("output", "signal-to-noise ratio", "same best class"), rows), *warnings, *([""] if warnings else []), *_steps(manifest)]
+    return [
+        words,
+        "",
+        *table(("output", "signal-to-noise ratio", "same best class"), rows),
+        *warnings,
+        *([""] if warnings else []),
+        *_steps(manifest),
+    ]
 
 
 def _steps(manifest: Manifest) -> list[str]:
