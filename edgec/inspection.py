@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edgec.budget import BudgetError
+from edgec.codec import encode
 from edgec.config import BuildConfig
 from edgec.emit.manifest import calls_of, memory_of
 from edgec.errors import ModelError, Problem
@@ -19,7 +20,6 @@ from edgec.lower import lower
 from edgec.lower.limits import check_limits
 from edgec.lower.plan import plan
 from edgec.package import Package
-from edgec.package.codec import encode
 from edgec.package.parts import Call, Memory, Port
 from edgec.pipeline import Model, read_model
 from edgec.preparation import identifier

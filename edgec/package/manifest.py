@@ -16,9 +16,9 @@ from math import prod
 from pathlib import Path as Folder
 from typing import Annotated, Any
 
+from edgec.codec import Rule, decode, encode
 from edgec.errors import Problem, UsageError
 from edgec.package.card import FIELDS, MOST, OF_THE_FILE, printable
-from edgec.package.codec import Rule, decode, encode
 from edgec.package.parts import (
     AndroidNames,
     Arena,

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Annotated, Any
 
-from edgec.package.codec import Rule
+from edgec.codec import Rule
 
 MANIFEST, BUILD, SIGNATURE = "manifest.json", "build.json", "manifest.sig"  # the three files that no list has
 MOST = 2**48  # bytes, MACs or elements

@@ -10,7 +10,7 @@ from edgec.errors import ModelError, UsageError, did_you_mean
 from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
 from edgec.quant.calibrate import calibrate
-from edgec.quant.calibration import Calibration, fingerprint
+from edgec.quant.calibration_file import read_calibration
 from edgec.quant.options import OBSERVERS, Progress, QuantizeOptions, Sample, Samples
 from edgec.quant.report import LayerReport, QuantizationReport, measure, untouched
 from edgec.quant.selection import select
@@ -66,10 +66,7 @@ def apply_calibration(graph: Graph, content: Mapping[str, Any]) -> Graph:
     """The quantized graph that follows from a float graph and a calibration; the same bytes on every machine."""
     if not content:
         return graph.copy()
-    calibration = Calibration.from_json(content)
-    if calibration.model != fingerprint(graph):
-        raise UsageError("the calibration belongs to another model, or to another way of optimizing it", hint="calibrate anew")
-    return apply(graph, calibration)
+    return apply(graph, read_calibration(content, graph))
 
 
 def is_quantized(graph: Graph) -> bool:

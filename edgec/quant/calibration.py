@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from edgec.errors import UsageError
 from edgec.ir.graph import Graph
 from edgec.quant.parameters import Parameters
 
@@ -67,26 +66,6 @@ class Calibration:
             },
         }
 
-    @staticmethod
-    def from_json(content: Mapping[str, Any]) -> Calibration:
-        if content.get("version") != VERSION:
-            raise UsageError(f"calibration of version {content.get('version')}", hint=f"this edgec reads version {VERSION}; calibrate anew")
-        return Calibration(
-            content["model"],
-            content["samples"],
-            content["observer"],
-            tuple(content["exclude"]),
-            content["splits"],
-            {value: unpacked(text) for value, text in content["factors"].items()},
-            {value: Parameters(kept["scale"], kept["zero_point"]) for value, kept in content["parameters"].items()},
-            {
-                output: LayerWeights(
-                    unpacked(kept["scales"]), unpacked(kept["steps"]), None if kept["shift"] is None else unpacked(kept["shift"])
-                )
-                for output, kept in content["weights"].items()
-            },
-        )
-
 
 def fingerprint(graph: Graph) -> str:
     """sha256 over nodes and constants: what a calibration belongs to."""
@@ -102,13 +81,7 @@ def fingerprint(graph: Graph) -> str:
 
 
 def packed(array: np.ndarray) -> str:
-    """`dtype shape base64(zlib(little-endian bytes))`."""
+    """`dtype shape base64(zlib(little-endian bytes))`; edgec/quant/calibration_file.py reads it."""
     little = array.astype(array.dtype.newbyteorder("<"))
     text = base64.b64encode(zlib.compress(little.tobytes(), 6)).decode()
     return f"{array.dtype.name} {','.join(map(str, array.shape))} {text}"
-
-
-def unpacked(text: str) -> np.ndarray:
-    name, shape, content = text.split(" ")
-    flat = np.frombuffer(zlib.decompress(base64.b64decode(content)), np.dtype(name).newbyteorder("<")).astype(name)
-    return flat.reshape([int(extent) for extent in shape.split(",") if extent])

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from math import log10
 from typing import Any
-
-import numpy as np
 
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration
-from edgec.quant.equalize import apply_factors
+from edgec.quant.noise import Noise
 from edgec.quant.options import Progress, Samples
 from edgec.quant.parameters import Parameters
 from edgec.quant.run import Probe, watched
-from edgec.quant.selection import select
-from edgec.quant.split import apply_splits
-
-BEST = 200.0  # dB, stands for no error at all
+from edgec.quant.twins import twins_of
 
 
 @dataclass(frozen=True)
@@ -64,51 +58,24 @@ class QuantizationReport:
         return asdict(self)
 
 
-class Noise:
-    """Energy of a stream of numbers and of its error; what is not finite on either side has none."""
-
-    def __init__(self) -> None:
-        self.signal = self.error = 0.0
-
-    def add(self, exact: np.ndarray, stored: np.ndarray) -> None:
-        wide, found = exact.astype(np.float64), stored.astype(np.float64)
-        finite = np.isfinite(wide) & np.isfinite(found)
-        self.signal += float(np.square(wide[finite]).sum())
-        self.error += float(np.square(wide[finite] - found[finite]).sum())
-
-    @property
-    def sqnr(self) -> float:
-        """10 log10(signal / error) in dB, rounded to 1/100."""
-        if self.error <= 0:
-            return BEST
-        return round(10 * log10(max(self.signal, 1e-300) / self.error), 2)
-
-
 def measure(
     graph: Graph, quantized: Graph, calibration: Calibration, samples: Samples, most: int, progress: Progress | None
 ) -> QuantizationReport:
     """Run the float and the quantized graph side by side over at most `most` samples, one after the other."""
-    equalized, stored_form = graph.copy(), graph.copy()
-    for changed, narrow in ((equalized, False), (stored_form, True)):
-        apply_splits(changed, calibration.splits)
-        apply_factors(changed, calibration.factors, stored=narrow)
-    selection, parameters, count = select(stored_form, calibration.exclude), calibration.parameters, min(calibration.samples, most)
-    graph = equalized
-    names = [value for value in selection.values if value not in graph.constants]
-    twin = {value: value if value in selection.produced else f"{value}_rounded" for value in names}
-    seen = [*names, *(output for output in graph.outputs if output not in names)]
-    exact, stored = Probe(graph, seen), Probe(quantized, [twin.get(value, value) for value in seen])
+    twins, count = twins_of(graph, quantized, calibration), min(calibration.samples, most)
+    seen = list(dict.fromkeys([*twins.values, *twins.outputs]))
+    exact, stored = Probe(twins.exact, seen), Probe(quantized, list(map(twins.twin, seen)))
     noise = {value: Noise() for value in seen}
     for index, sample in enumerate(watched(samples, "report", progress, count)):
         if index >= count:
             break
         one, two = exact(sample), stored(sample)
         for value in seen:
-            noise[value].add(one[value], two[twin.get(value, value)])
-    rows = [row(stored_form, value, parameters[value], noise[value].sqnr) for value in names]
+            noise[value].add(one[value], two[twins.twin(value)])
+    rows = [row(twins.stored, value, twins.parameters(value), noise[value].sqnr) for value in twins.values]
     rows.sort(key=lambda layer: (layer.sqnr, layer.value))
     return QuantizationReport(
-        [asdict(layer) for layer in rows], dict(selection.refused), {output: noise[output].sqnr for output in graph.outputs}
+        [asdict(layer) for layer in rows], dict(twins.selection.refused), {output: noise[output].sqnr for output in graph.outputs}
     )
 
 

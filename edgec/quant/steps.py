@@ -13,8 +13,9 @@ from math import log, log10
 
 import numpy as np
 
+from edgec.diagnosis import BEST
 from edgec.quant.options import QuantizeOptions
-from edgec.quant.report import BEST, StepReport
+from edgec.quant.report import StepReport
 
 Choice = Mapping[str, frozenset[str]]  # the places where each step is taken
 PLAIN: Choice = {}

@@ -15,9 +15,9 @@ import pytest
 
 import edgec
 from edgec.cli.verbs import parse
+from edgec.codec import encode
 from edgec.errors import GateError, UsageError
 from edgec.output import complete_directory
-from edgec.package.codec import encode
 from edgec.provenance.keys import read_private_key
 from edgec.provenance.signature import sign
 from tests.apps.signers import keys_in

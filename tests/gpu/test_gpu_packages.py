@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import edgec
+from edgec.codec import encode
 from edgec.emit import emit_exam, emit_sources
 from edgec.emit.gpu.host import GPU_STATUSES, plan_gpu
 from edgec.emit.gpu.variants import VARIANTS
 from edgec.emit.gpu.vulkan import SpirvJob, spirv_file, spirv_jobs
 from edgec.errors import GateError, ToolchainError, UsageError
 from edgec.package import Package
-from edgec.package.codec import encode
 from edgec.targets import load_target, target_names
 from edgec.toolchain import compile_package, compile_shaders, run_exam
 from edgec.toolchain.spirv import find_shader_compiler, without_names

@@ -13,7 +13,7 @@ from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
 from edgec.ops.infer import infer_graph
 from edgec.passes import optimize
-from edgec.quant.report import Noise
+from edgec.quant.noise import Noise
 from edgec.quant.run import Probe
 from tests import nets
 

@@ -13,8 +13,8 @@ from edgec.budget import Budget, BudgetError, spending
 from edgec.errors import UsageError
 from edgec.ir.verify import verify
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
+from edgec.quant.noise import Noise
 from edgec.quant.options import OBSERVERS
-from edgec.quant.report import Noise
 from tests.quant.small import Small, content, net, samples, sqnr
 
 PLAIN = QuantizeOptions("minmax", equalize=False, round_weights=False, correct_bias=False)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from edgec.codec import encode
 from edgec.emit.apps.app import App, Tensor
 from edgec.emit.apps.names import comment, legal, pascal, snake
 from edgec.emit.apps.picture import has_pictures, picture_files
@@ -19,7 +20,6 @@ from edgec.emit.exam import ExamData
 from edgec.emit.text import fill
 from edgec.errors import UsageError
 from edgec.ir.types import DType
-from edgec.package.codec import encode
 from edgec.package.draft import Draft
 from edgec.package.manifest import Origin, sha256
 from edgec.version import __version__

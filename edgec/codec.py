@@ -71,7 +71,7 @@ def _checked(rule: Rule, value: Any, where: str, problems: list[Problem]) -> Any
 
 
 def _object(kind: Any, value: Any, where: str, problems: list[Problem]) -> Any:
-    content = _checked(_OBJECT, value, where or "the manifest", problems) or {}
+    content = _checked(_OBJECT, value, where or "the file", problems) or {}
     before = f"{where}." if where else ""
     known = _fields(kind)
     if isinstance(value, dict):

@@ -1,0 +1,150 @@
+"""Where a quantized graph loses what the float graph knows: every layer by itself, and all of them together, over the same samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from edgec.diagnosis import Diagnosis, HistogramFacts, LayerFacts
+from edgec.errors import UsageError
+from edgec.ir.graph import Graph
+from edgec.quant.apply import apply
+from edgec.quant.blame import Blame
+from edgec.quant.calibration_file import read_calibration
+from edgec.quant.noise import Noise
+from edgec.quant.observers import BINS
+from edgec.quant.options import Progress, Samples
+from edgec.quant.parameters import Parameters
+from edgec.quant.run import Probe, watched
+from edgec.quant.sensitivity import channels_of
+from edgec.quant.statistics import Extent, measure_histograms
+from edgec.quant.teacher import Lesson, teach
+from edgec.quant.twins import Twins, twins_of
+
+BLAMED = 4  # samples: each of them runs the float graph once for each layer
+HISTOGRAMS = 3  # of the worst layers
+BARS = 128  # of a histogram that is told
+OUTSIDE = 0.001  # share of the numbers at either end that are not in the middle
+
+
+def diagnose(graph: Graph, content: Mapping[str, Any], samples: Samples, progress: Progress | None = None) -> Diagnosis:
+    """graph: the optimized float graph; content: what `quantize` decided for it. UsageError when they do not fit, or without samples."""
+    calibration = read_calibration(content, graph)
+    twins = twins_of(graph, apply(graph, calibration), calibration)
+    tallies, outputs, count = _run(twins, samples, progress)
+    layers = tuple(tally.facts(twins) for tally in tallies)
+    total = sum(layer.cost for layer in layers)
+    layers = tuple(_shared(layer, total) for layer in layers)
+    worst = sorted(range(len(layers)), key=lambda place: (-layers[place].cost, layers[place].local, place))
+    named = [layers[place] for place in worst[:HISTOGRAMS]]
+    histograms = _histograms(twins, named, samples, count, progress)
+    found = {name: noise.sqnr for name, noise in outputs.items()}
+    return Diagnosis(count, calibration.observer, found, layers, tuple(worst), histograms, dict(twins.selection.refused))
+
+
+def _run(twins: Twins, samples: Samples, progress: Progress | None) -> tuple[Sequence[_Tally], dict[str, Noise], int]:
+    """One pass over the samples."""
+    graph, lessons = teach(twins)
+    tallies = [_Tally(twins, value, lesson) for value, lesson in lessons.items()]
+    taught = Probe(graph, [*(name for lesson in lessons.values() for name in lesson.names), *twins.outputs], exact=True)
+    whole = Probe(twins.quantized, [*map(twins.twin, lessons), *twins.outputs])
+    blame, outputs, count = Blame(twins), {name: Noise() for name in twins.outputs}, 0
+    for index, sample in enumerate(watched(samples, "layers", progress, 0)):
+        exact, together = taught(sample), whole(sample)
+        for tally in tallies:
+            tally.add(exact, together[twins.twin(tally.value)])
+        for name, noise in outputs.items():
+            noise.add(exact[name], together[name])
+        if index < BLAMED:
+            caused = blame(sample, {tally.value: tally.error(exact) for tally in tallies})
+            for tally in tallies:
+                tally.cost += caused.get(tally.value, 0.0)
+        count += 1
+    if not count:
+        raise UsageError("there are no samples to look at", hint="give at least one")
+    return tallies, outputs, count
+
+
+class _Tally:
+    """What the samples say of one stored value."""
+
+    def __init__(self, twins: Twins, value: str, lesson: Lesson) -> None:
+        self.value, self._lesson = value, lesson
+        self._kept: Parameters = twins.parameters(value)
+        self._exact, self._stored = Extent(channels_of(twins.exact, value)), Extent(channels_of(twins.exact, value))
+        self._weights, self._rounding, self._local, self._accumulated = Noise(), Noise(), Noise(), Noise()
+        self._outside = self._numbers = 0
+        self.cost = 0.0
+
+    def add(self, arrays: Mapping[str, np.ndarray], together: np.ndarray) -> None:
+        """arrays: of the teacher's graph; together: the value in the quantized graph."""
+        exact, wanted, computed, stored = (arrays[name] for name in self._lesson.names)
+        self._exact.add(exact)
+        self._stored.add(stored)
+        self._weights.add(wanted, computed)
+        self._rounding.add(computed, stored)
+        self._local.add(wanted, stored)
+        self._accumulated.add(exact, together)
+        low, high = self._kept.range
+        margin = self._kept.scale / 2
+        self._outside += int(np.count_nonzero((exact < low - margin) | (exact > high + margin)))
+        self._numbers += exact.size
+
+    def error(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The layer's own, without what is not finite."""
+        found = arrays[self._lesson.stored] - arrays[self._lesson.wanted]
+        return np.asarray(np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0))
+
+    def facts(self, twins: Twins) -> LayerFacts:
+        """cost: not yet a share."""
+        layer, source = twins.layer(self.value), twins.stored.producer(self.value)
+        node = layer.node if layer else source
+        still, gone = self._exact.low == self._exact.high, self._stored.low == self._stored.high
+        seen = self._exact.ends(None)
+        return LayerFacts(
+            node=(node.name if node else "") or self.value,
+            operator=node.op if node else "input",
+            value=self.value,
+            scale=self._kept.scale,
+            zero_point=self._kept.zero_point,
+            low=self._kept.range[0],
+            high=self._kept.range[1],
+            seen_low=seen[0] if np.isfinite(seen).all() else 0.0,
+            seen_high=seen[1] if np.isfinite(seen).all() else 0.0,
+            saturated=self._outside / max(1, self._numbers),
+            channels=self._exact.channels,
+            dead=int((gone & ~still).sum()),
+            constant=int((gone & still).sum()),
+            weights=self._weights.sqnr,
+            rounding=self._rounding.sqnr,
+            local=self._local.sqnr,
+            accumulated=self._accumulated.sqnr,
+            cost=self.cost,
+            readers=tuple(reader.node.name for reader in twins.readers(self.value)),
+        )
+
+
+def _shared(layer: LayerFacts, total: float) -> LayerFacts:
+    """With its cost as a part of all."""
+    return LayerFacts(**{**vars(layer), "cost": layer.cost / total if total > 0 else 0.0})
+
+
+def _histograms(
+    twins: Twins, layers: Sequence[LayerFacts], samples: Samples, count: int, progress: Progress | None
+) -> tuple[HistogramFacts, ...]:
+    """A second pass, since what bins there are depends on the first."""
+    ends = {layer.value: (min(layer.low, layer.seen_low), max(layer.high, layer.seen_high)) for layer in layers}
+    found = measure_histograms(twins.exact, ends, {}, lambda: islice(samples(), count), count, progress)
+    told = []
+    for value, histogram in found.items():
+        rising = np.cumsum(histogram.counts)
+        out = rising[-1] * OUTSIDE
+        first = int(np.searchsorted(rising, out, side="right"))
+        last = int(np.searchsorted(rising, rising[-1] - out, side="left"))
+        middle = float(histogram.edges[first]), float(histogram.edges[min(last, BINS - 1) + 1])
+        bars = histogram.counts.reshape(BARS, -1).sum(axis=1)
+        told.append(HistogramFacts(value, *ends[value], tuple(map(int, bars)), middle))
+    return tuple(told)

@@ -1,0 +1,29 @@
+"""How large an error is against what it disturbs."""
+
+from __future__ import annotations
+
+from math import log10
+
+import numpy as np
+
+from edgec.diagnosis import BEST
+
+
+class Noise:
+    """Energy of a stream of numbers and of its error; what is not finite on either side has none."""
+
+    def __init__(self) -> None:
+        self.signal = self.error = 0.0
+
+    def add(self, exact: np.ndarray, stored: np.ndarray) -> None:
+        wide, found = exact.astype(np.float64), stored.astype(np.float64)
+        finite = np.isfinite(wide) & np.isfinite(found)
+        self.signal += float(np.square(wide[finite]).sum())
+        self.error += float(np.square(wide[finite] - found[finite]).sum())
+
+    @property
+    def sqnr(self) -> float:
+        """10 log10(signal / error) in dB, rounded to 1/100."""
+        if self.error <= 0:
+            return BEST
+        return round(10 * log10(max(self.signal, 1e-300) / self.error), 2)

@@ -1,0 +1,60 @@
+"""The float graph whose values a quantized graph stores, and where each of them stands in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgec.ir.graph import Graph
+from edgec.quant.calibration import Calibration
+from edgec.quant.equalize import apply_factors
+from edgec.quant.parameters import Parameters
+from edgec.quant.selection import Layer, Selection, select
+from edgec.quant.split import apply_splits
+
+
+@dataclass(frozen=True)
+class Twins:
+    """exact: the float graph with the calibration's splits and factors, which computes what the model does.
+
+    stored: the same as its values are stored (a Clip has the least of its bounds); the selection's nodes are this one's.
+    """
+
+    exact: Graph
+    stored: Graph
+    quantized: Graph
+    selection: Selection
+    calibration: Calibration
+
+    @property
+    def outputs(self) -> list[str]:
+        return self.exact.outputs
+
+    @property
+    def values(self) -> list[str]:
+        """What is stored and is no constant, in the order of definition."""
+        return [value for value in self.selection.values if value not in self.stored.constants]
+
+    def twin(self, value: str) -> str:
+        """The name of `value`, or of another one of the float graph, in the quantized graph, where it was rounded."""
+        from_float = value in self.selection.values and value not in self.selection.produced
+        return f"{value}_rounded" if from_float else value
+
+    def parameters(self, value: str) -> Parameters:
+        return self.calibration.parameters[value]
+
+    def layer(self, value: str) -> Layer | None:
+        """The layer that computes `value`; None for what comes from float."""
+        return next((layer for layer in self.selection.layers if value in layer.outputs), None)
+
+    def readers(self, value: str) -> list[Layer]:
+        """The layers that compute with it as it is stored."""
+        return [layer for layer in self.selection.layers if value in layer.operands]
+
+
+def twins_of(graph: Graph, quantized: Graph, calibration: Calibration) -> Twins:
+    """graph: the float graph that the calibration belongs to; quantized: what followed from both."""
+    exact, stored = graph.copy(), graph.copy()
+    for changed, narrow in ((exact, False), (stored, True)):
+        apply_splits(changed, calibration.splits)
+        apply_factors(changed, calibration.factors, stored=narrow)
+    return Twins(exact, stored, quantized, select(stored, calibration.exclude), calibration)
