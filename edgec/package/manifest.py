@@ -41,6 +41,7 @@ from edgec.package.words import MOST as MOST_BYTES
 
 SCHEMA_VERSION = 1
 LARGEST = 1 << 25  # bytes of a manifest
+LARGEST_LISTED = 1 << 28  # bytes of one that the manifest has a hash of
 SHOWN = 20  # problems that are told
 NO_PACKAGE = "give the directory that edgec build wrote"
 Version = Annotated[int, Rule(lambda value: type(value) is int and value == SCHEMA_VERSION, f"{SCHEMA_VERSION}, which this edgec reads")]
@@ -168,15 +169,26 @@ def load_json(text: bytes, problems: list[Problem]) -> dict[str, Any] | None:
     return facts
 
 
-def read_small(directory: Folder, name: str) -> bytes:
-    """One of the files that have no hash in a list: a regular one, no link, not too large. UsageError otherwise."""
+def read_listed(directory: Folder, manifest: Manifest, name: str) -> bytes:
+    """A file of the package as the manifest lists it. UsageError: it is not there, or was changed since."""
+    listed, where = manifest.files.get(name), str(directory / name)
+    if listed is None:
+        raise UsageError("the package has no such file", where=where, hint="build the package again")
+    content = read_small(directory, name, LARGEST_LISTED)
+    if sha256(content) != listed.sha256:
+        raise UsageError("was changed since the build", where=where, hint="build the package again")
+    return content
+
+
+def read_small(directory: Folder, name: str, largest: int = LARGEST) -> bytes:
+    """A regular file, no link, not too large. UsageError otherwise."""
     place = directory / name
     try:
         with open(os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)), "rb") as stream:
             facts = os.fstat(stream.fileno())
-            if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST:
+            if not stat.S_ISREG(facts.st_mode) or facts.st_size > largest:
                 raise OSError("is no file of a size that can be")
-            return stream.read(LARGEST)
+            return stream.read(largest)
     except OSError as error:
         what = "is a link" if place.is_symlink() else (error.strerror or str(error))
         raise UsageError("not an edgec package", [Problem(what, name)], where=str(directory), hint=NO_PACKAGE) from error

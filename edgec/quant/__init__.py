@@ -11,6 +11,7 @@ from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
 from edgec.quant.calibrate import calibrate
 from edgec.quant.calibration_file import read_calibration
+from edgec.quant.diagnose import diagnose
 from edgec.quant.options import OBSERVERS, Progress, QuantizeOptions, Sample, Samples
 from edgec.quant.report import LayerReport, QuantizationReport, measure, untouched
 from edgec.quant.selection import select
@@ -24,6 +25,7 @@ __all__ = [
     "Sample",
     "Samples",
     "apply_calibration",
+    "diagnose",
     "quantize",
 ]
 

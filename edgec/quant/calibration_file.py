@@ -82,7 +82,10 @@ def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
     file: _File = decode(_File, content, "calibration", problems)
     _refuse(problems)
     if file.model != fingerprint(graph):
-        raise UsageError("the calibration belongs to another model, or to another way of optimizing it", hint="calibrate anew")
+        raise UsageError(
+            "the calibration belongs to another model, or to another way of optimizing it",
+            hint="give the model that it was made for, or calibrate anew",
+        )
     graph = graph.copy()
     _divide(graph, file, problems)
     _refuse(problems)

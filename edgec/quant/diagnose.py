@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from edgec.diagnosis import Diagnosis, HistogramFacts, LayerFacts
 from edgec.errors import UsageError
 from edgec.ir.graph import Graph
+from edgec.quant.advice import advise
 from edgec.quant.apply import apply
 from edgec.quant.blame import Blame
 from edgec.quant.calibration_file import read_calibration
@@ -37,12 +39,13 @@ def diagnose(graph: Graph, content: Mapping[str, Any], samples: Samples, progres
     tallies, outputs, count = _run(twins, samples, progress)
     layers = tuple(tally.facts(twins) for tally in tallies)
     total = sum(layer.cost for layer in layers)
-    layers = tuple(_shared(layer, total) for layer in layers)
+    layers = tuple(replace(layer, cost=layer.cost / total if total > 0 else 0.0) for layer in layers)
     worst = sorted(range(len(layers)), key=lambda place: (-layers[place].cost, layers[place].local, place))
     named = [layers[place] for place in worst[:HISTOGRAMS]]
     histograms = _histograms(twins, named, samples, count, progress)
     found = {name: noise.sqnr for name, noise in outputs.items()}
-    return Diagnosis(count, calibration.observer, found, layers, tuple(worst), histograms, dict(twins.selection.refused))
+    diagnosis = Diagnosis(count, calibration.observer, found, layers, tuple(worst), histograms, dict(twins.selection.refused))
+    return replace(diagnosis, advice=advise(diagnosis, [node.name for node in graph.nodes if node.name]))
 
 
 def _run(twins: Twins, samples: Samples, progress: Progress | None) -> tuple[Sequence[_Tally], dict[str, Noise], int]:
@@ -123,13 +126,8 @@ class _Tally:
             local=self._local.sqnr,
             accumulated=self._accumulated.sqnr,
             cost=self.cost,
-            readers=tuple(reader.node.name for reader in twins.readers(self.value)),
+            readers=tuple(dict.fromkeys(reader.node.name for reader in twins.readers_of_codes(self.value))),
         )
-
-
-def _shared(layer: LayerFacts, total: float) -> LayerFacts:
-    """With its cost as a part of all."""
-    return LayerFacts(**{**vars(layer), "cost": layer.cost / total if total > 0 else 0.0})
 
 
 def _histograms(

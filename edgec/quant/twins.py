@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from edgec.ir.graph import Graph
+from edgec.ops.registry import Role
 from edgec.quant.calibration import Calibration
 from edgec.quant.equalize import apply_factors
 from edgec.quant.parameters import Parameters
@@ -47,8 +48,17 @@ class Twins:
         return next((layer for layer in self.selection.layers if value in layer.outputs), None)
 
     def readers(self, value: str) -> list[Layer]:
-        """The layers that compute with it as it is stored."""
+        """The layers that read it as it is stored."""
         return [layer for layer in self.selection.layers if value in layer.operands]
+
+    def readers_of_codes(self, value: str) -> list[Layer]:
+        """The same, and the readers of what is only moved: those that share the value's codes."""
+        found = []
+        for layer in self.readers(value):
+            found.append(layer)
+            if layer.role is Role.MOVE:
+                found += [reader for output in layer.outputs for reader in self.readers_of_codes(output)]
+        return found
 
 
 def twins_of(graph: Graph, quantized: Graph, calibration: Calibration) -> Twins:

@@ -50,6 +50,7 @@ MAY_IMPORT = {
     "fidelity": {"comparison", "exam", "export", "ir", "oracle", "quant", "reference"},
     "tasks": {"config", "emit", "errors", "ir"},
     "applications": {"config", "emit", "ir", "errors", "package", "program", "quant", "targets"},
+    "diagnosing": {"diagnosis", "errors", "evaluation", "package", "pipeline", "quant"},
     "evaluation": {"comparison", "config", "errors", "package", "pipeline", "preparation", "quant"},
     "judging": {"comparison", "devices", "errors", "evaluation", "package", "results"},
     "preparation": {
