@@ -12,6 +12,7 @@ import onnxruntime
 from edgec.errors import ModelError
 
 _LEVELS = onnxruntime.GraphOptimizationLevel
+_LOSSY = ("WeightBiasQuantization",)  # stores float weights in 8 bits where what is read and written is: the model says otherwise
 _SILENT = 4  # severity of what it logs: its errors are told by us, once
 _NODE = re.compile(r"(?:node with name |Name:)'([^']+)'|[Ii]n [Nn]ode \(\"?([^\")]+)|Node:\s?([^\s,]+)")
 # a code, and a line of its own source with the function's whole signature
@@ -38,7 +39,9 @@ class Session:
             settings.enable_mem_pattern = False
             settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
-            self._session = onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+            self._session = onnxruntime.InferenceSession(
+                model, settings, providers=["CPUExecutionProvider"], disabled_optimizers=list(_LOSSY)
+            )
         except Exception as error:  # its error classes have no common base of their own
             raise _refused("does not take", error) from error
 

@@ -49,3 +49,17 @@ def test_a_file_that_it_does_not_take_is_computed_from_the_graph(tmp_path: Path)
     (tmp_path / "m.onnx").write_bytes(model("(float[2,3] x) => (float[2,3] y) { y = com.nobody.Relu(x) }"))
     run = FloatModel(graph, tmp_path / "m.onnx")
     assert not run.from_file and (run({"x": -X})[0] == 0).all()
+
+
+def test_float_weights_stay_float_between_values_that_are_stored() -> None:
+    """Where a model leaves a layer in float, its weights are not rounded behind its back."""
+    text = """(float[1,2,1,1] x) => (float[1,1,1,1] y)
+        <float s = {0.01}, uint8 z = {128}, float[1,2,1,1] w = {100.0, 0.1}, float[1] b = {0.0}> {
+        a = QuantizeLinear(x, s, z)
+        c = DequantizeLinear(a, s, z)
+        [plain] d = Conv(c, w, b)
+        e = QuantizeLinear(d, s, z)
+        y = DequantizeLinear(e, s, z)
+    }"""
+    run = Session(model(text), Effort.EXTENDED)
+    assert run(["y"], {"x": np.array([0, 1], np.float32).reshape(1, 2, 1, 1)})[0].item() == pytest.approx(0.1, abs=1e-3)
