@@ -75,9 +75,8 @@ class _File:
 def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
     """What `Calibration.to_json` gave. UsageError: for another version or model, or with all that is wrong in it."""
     if content.get("version") != VERSION:
-        raise UsageError(
-            f"calibration of version {str(content.get('version'))[:80]}", hint=f"this edgec reads version {VERSION}; calibrate anew"
-        )
+        found = ascii(content.get("version"))[:80]
+        raise UsageError(f"calibration of version {found}", hint=f"this edgec reads version {VERSION}; calibrate anew")
     problems: list[Problem] = []
     file: _File = decode(_File, content, "calibration", problems)
     _refuse(problems)
