@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
-    from edgec.api import Bench, Deployed, Verified, bench, build, compare, deploy, inspect, plan, quantize, run, verify
+    from edgec.api import Bench, Deployed, Verified, bench, build, compare, deploy, diagnose, inspect, plan, quantize, run, verify
     from edgec.config import BuildConfig, configure
     from edgec.errors import EdgecError
     from edgec.package import Package
@@ -29,6 +29,7 @@ __all__ = [
     "compare",
     "configure",
     "deploy",
+    "diagnose",
     "inspect",
     "plan",
     "quantize",

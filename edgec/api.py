@@ -14,6 +14,8 @@ from edgec.benching import Bench, bench
 from edgec.comparison import Comparison, compare_answers
 from edgec.config import BuildConfig, configure
 from edgec.deployment import Deployed, deploy
+from edgec.diagnosing import diagnose_package
+from edgec.diagnosis import Diagnosis
 from edgec.evaluation import Arrays, Data, Labels, open_evaluation, read_arrays
 from edgec.inspection import Inspection, inspect_model, inspect_package
 from edgec.output import check_outputs, write_file
@@ -23,8 +25,23 @@ from edgec.preparation import Plan, check_data, check_file, dumped, inputs_of, p
 from edgec.provenance.copy import verified_copy
 from edgec.provenance.verify import Verified, verify_package
 from edgec.quant import Quantized
+from edgec.report import check_diagnosis_form, write_diagnosis
 
-__all__ = ["Bench", "Deployed", "Verified", "bench", "build", "compare", "deploy", "inspect", "plan", "quantize", "run", "verify"]
+__all__ = [
+    "Bench",
+    "Deployed",
+    "Verified",
+    "bench",
+    "build",
+    "compare",
+    "deploy",
+    "diagnose",
+    "inspect",
+    "plan",
+    "quantize",
+    "run",
+    "verify",
+]
 
 
 def build(
@@ -119,6 +136,25 @@ def compare(
         counted = _counted(opened.samples(), progress)
         found = compare_answers(list(opened.outputs), counted, opened.reference, answer, opened.labels)
     return found.warned((layer.sqnr, layer.node) for layer in package.manifest.quantization)
+
+
+def diagnose(
+    model: str | Path, package: Package | str | Path, data: Data, *, samples: int | None = None, report: str | Path | None = None,
+    force: bool = False, progress: Progress | None = None,
+) -> Diagnosis:  # fmt: skip
+    """What each layer of an INT8 package loses over a data set, by itself and with all before it, and what to try next.
+
+    report: a file to write, .html (a page with plots) or .json. The package is not run. UsageError for one that edgec did not quantize.
+    """
+    package = _package(package)
+    if report is not None:
+        check_diagnosis_form(Path(report))
+        named = [Path(data)] if isinstance(data, (str, Path)) else []
+        check_outputs([Path(report)], [path for path in (Path(model), *named) if path.is_file()], force=force)
+    found = diagnose_package(Path(model), package, data, samples, progress)
+    if report is not None:
+        write_diagnosis(found, f"{package.manifest.name}: layers", Path(report), force=force)
+    return found
 
 
 def inspect(model: str | Path, *, config: BuildConfig | None = None, **settings: Any) -> Inspection:

@@ -44,15 +44,17 @@ def other_inputs(finding: Finding) -> Iterator[Advice]:
     """Data that was prepared otherwise than the calibration's."""
     for layer in finding.diagnosis.layers:
         used = max(layer.seen_high, 0.0) - min(layer.seen_low, 0.0)
-        if layer.operator == INPUT and (layer.saturated > OUTSIDE or used * UNUSED < layer.high - layer.low):
+        unused = layer.rounding < GOOD and used * UNUSED < layer.high - layer.low
+        if layer.operator == INPUT and (layer.saturated > OUTSIDE or unused):
             attempt = "prepare both alike, see [preprocess]; or calibrate with data as it is here, --calib"
             yield Advice(f"input {_elsewhere(layer)}", attempt, layer.node)
 
 
 def not_calibrated(finding: Finding) -> Iterator[Advice]:
-    """Layers that go beyond what the calibration showed, where that does not follow from the inputs."""
+    """Layers that go beyond what the calibration showed, where that does not follow from the inputs, nor is cut since nobody reads it."""
     found = [layer for layer in finding.diagnosis.layers if layer.saturated > OUTSIDE and _beyond(layer) > BEYOND]
-    if found and not any(other_inputs(finding)):
+    costly = finding.worst_output < GOOD and sum(layer.cost for layer in found) >= STANDS_OUT
+    if costly and not any(other_inputs(finding)):
         attempt = "calibrate with samples like these, --calib, or with more of them, --samples"
         yield Advice(f"{_elsewhere(found[0])}{_others(found)}", attempt, found[0].node)
 
@@ -110,7 +112,7 @@ def beyond_help(finding: Finding) -> Iterator[Advice]:
 
 def all_good(finding: Finding) -> Iterator[Advice]:
     if finding.worst_output >= GOOD:
-        yield Advice(f"the outputs follow the float model with {finding.worst_output:.1f} dB", "nothing: few layers of 8 bits do better")
+        yield Advice(f"the outputs follow the float model with {finding.worst_output:.1f} dB", "nothing: 8 bits seldom do better")
 
 
 RULES: tuple[Callable[[Finding], Iterator[Advice]], ...] = (

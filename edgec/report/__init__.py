@@ -9,6 +9,7 @@ from typing import Any
 
 from edgec.errors import UsageError
 from edgec.output import check_outputs, write_file
+from edgec.report.diagnosis import check_diagnosis_form, render_diagnosis, write_diagnosis
 from edgec.report.html import render_html
 from edgec.report.junit import render_junit
 from edgec.report.markdown import render_markdown
@@ -16,7 +17,19 @@ from edgec.report.runs import Run, Verdict, exam_text, fastest, gather, verdict
 from edgec.report.trace import render_trace
 from edgec.results import Job, Record, read_results
 
-__all__ = ["FORMS", "Report", "render_html", "render_junit", "render_markdown", "render_trace", "report_results", "write_report"]
+__all__ = [
+    "FORMS",
+    "Report",
+    "check_diagnosis_form",
+    "render_diagnosis",
+    "render_html",
+    "render_junit",
+    "render_markdown",
+    "render_trace",
+    "report_results",
+    "write_diagnosis",
+    "write_report",
+]
 
 FORMS: dict[str, Callable[..., str]] = {".html": render_html, ".md": render_markdown, ".xml": render_junit, ".json": render_trace}
 DEFAULT = Path("report.html")

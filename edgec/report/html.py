@@ -30,7 +30,12 @@ def _environment() -> jinja2.Environment:
 def render_html(records: Iterable[Record], *, history: Sequence[Iterable[Record]] = ()) -> str:
     """The page of `records`; `history`: those of earlier runs, the oldest first. The same records give the same bytes."""
     run = gather(records)
-    return _environment().get_template("page.html.j2").render(page=page(run, [gather(earlier) for earlier in history]))
+    return render_page(page(run, [gather(earlier) for earlier in history]))
+
+
+def render_page(page: Page) -> str:
+    """Any page. Equal pages give equal bytes."""
+    return _environment().get_template("page.html.j2").render(page=page)
 
 
 def page(run: Run, earlier: Sequence[Run] = ()) -> Page:

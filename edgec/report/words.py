@@ -12,6 +12,7 @@ from typing import Any
 from edgec.text import without_controls, without_escapes
 
 LONGEST_NAME, LONGEST_REASON = 120, 2000  # characters
+SENTENCES = ("reason", "what", "attempt")  # fields that may be as long as a reason
 LARGEST = 1e18  # no number of a report is larger: arithmetic stays finite
 _TIMES = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
 _SIZES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
@@ -35,9 +36,9 @@ def harmless(value: Any, name: str = "") -> Any:
     if isinstance(value, tuple):
         return tuple([harmless(item, name) for item in value])
     if isinstance(value, Mapping):
-        return {clean(key): clean(item) for key, item in value.items()}
+        return {clean(key): harmless(item) for key, item in value.items()}
     if isinstance(value, str):
-        return clean(value, LONGEST_REASON, lines=True) if name == "reason" else clean(value)
+        return clean(value, LONGEST_REASON, lines=True) if name in SENTENCES else clean(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return min(max(value, -int(LARGEST)), int(LARGEST))
     return value

@@ -69,8 +69,10 @@ MAY_IMPORT = {
     },
     "wheel": {"errors", "package", "targets", "toolchain", "version"},
     "cli": {
+        "comparison",
         "config",
         "devices",
+        "diagnosis",
         "errors",
         "inspection",
         "isolation",
