@@ -24,9 +24,9 @@ from unittest.mock import patch
 from models import SUBJECTS, Subject, feed, find, photographs
 
 import edgec
+from edgec.codec import encode
 from edgec.emit.gpu import kernels_float
 from edgec.emit.gpu.winograd import SquarePlan, plan_squares
-from edgec.package.codec import encode
 from edgec.package.running import exam_program
 
 NAMES = ("resnet8", "sed_unet", "superres", "ultraface", "squeezenet", "yolox_nano")

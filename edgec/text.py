@@ -27,6 +27,11 @@ def printable(words: bytes | str, most: int = MOST) -> str:
     return text if len(text) <= most else f"[...] {text[-most:]}"
 
 
+def ending(name: str, most: int) -> str:
+    """A name, or as much of its end: names of exporters differ there."""
+    return name if len(name) <= most else f"...{name[3 - most :]}"
+
+
 def last_lines(words: bytes | str, count: int = 8) -> list[str]:
     """The last lines that say anything."""
     return [line for line in printable(words).splitlines() if line.strip()][-count:]

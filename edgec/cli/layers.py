@@ -6,8 +6,10 @@ import rich.table
 
 from edgec.cli.console import table
 from edgec.diagnosis import BEST, Diagnosis, LayerFacts
+from edgec.text import ending
 
 WORST = 15
+LONGEST = 60  # letters of a name
 COLUMNS = ("node", "operator", "own dB", "weights", "storing", "accumulated", "of the error", "codes hold", "seen", "outside", "lost")
 
 
@@ -22,7 +24,7 @@ def layer_tables(found: Diagnosis) -> list[rich.table.Table | str]:
 
 def _row(layer: LayerFacts) -> tuple[object, ...]:
     return (
-        layer.node,
+        ending(layer.node, LONGEST),
         layer.operator,
         *(_decibels(ratio) for ratio in (layer.local, layer.weights, layer.rounding, layer.accumulated)),
         f"{layer.cost:.1%}",

@@ -9,16 +9,20 @@ from dataclasses import dataclass
 from math import log10
 
 from edgec.diagnosis import Advice, Diagnosis, LayerFacts
+from edgec.text import ending
 
 INPUT = "input"  # operator of a graph's own input
 OUTSIDE = 0.01  # share of numbers beyond the codes: no observer cuts that many
 BEYOND = 0.25  # parts of a layer's range
+SLIGHTLY = 0.05  # parts of an input's, which observers hardly cut
 UNUSED = 4.0  # times as wide as what is used
 STANDS_OUT = 0.25  # part of the outputs' error
 LONG_TAIL = 8.0  # times as wide as the middle 99.8 % of the numbers
 DEAD = 0.05  # share of a layer's channels
 GOOD, POOR = 30.0, 20.0  # dB of an output
 TOGETHER = 3  # layers that are named at once
+LONG = 60  # letters of a name
+_LITERALLY = {"*": "[*]", "?": "[?]", "[": "[[]", ",": "?"}  # a comma would end the pattern
 _PART = re.compile(r"_(part\d+|join)$")  # what edgec/quant/split.py adds to names
 
 
@@ -45,14 +49,14 @@ def other_inputs(finding: Finding) -> Iterator[Advice]:
     for layer in finding.diagnosis.layers:
         used = max(layer.seen_high, 0.0) - min(layer.seen_low, 0.0)
         unused = layer.rounding < GOOD and used * UNUSED < layer.high - layer.low
-        if layer.operator == INPUT and (layer.saturated > OUTSIDE or unused):
+        if layer.operator == INPUT and (_cut(layer, SLIGHTLY) or unused):
             attempt = "prepare both alike, see [preprocess]; or calibrate with data as it is here, --calib"
             yield Advice(f"input {_elsewhere(layer)}", attempt, layer.node)
 
 
 def not_calibrated(finding: Finding) -> Iterator[Advice]:
     """Layers that go beyond what the calibration showed, where that does not follow from the inputs, nor is cut since nobody reads it."""
-    found = [layer for layer in finding.diagnosis.layers if layer.saturated > OUTSIDE and _beyond(layer) > BEYOND]
+    found = [layer for layer in finding.diagnosis.layers if _cut(layer, BEYOND)]
     costly = finding.worst_output < GOOD and sum(layer.cost for layer in found) >= STANDS_OUT
     if costly and not any(other_inputs(finding)):
         attempt = "calibrate with samples like these, --calib, or with more of them, --samples"
@@ -64,12 +68,12 @@ def costly_layers(finding: Finding) -> Iterator[Advice]:
     if finding.worst_output >= GOOD:
         return
     for layer in finding.diagnosis.ranked[:TOGETHER]:
-        if layer.cost >= STANDS_OUT:
+        if layer.cost >= STANDS_OUT and not _cut(layer, BEYOND):
             in_weights = layer.weights <= layer.rounding
-            where = "its weights" if in_weights else f"storing {layer.value}, {_kept(layer)}, in 256 steps"
+            where = "its weights" if in_weights else f"storing {_kept(layer)} in 256 steps"
             names = [layer.node] if in_weights else _nodes_of(layer)
             part = layer.cost * _share(layer.weights, layer.rounding) if in_weights and layer.readers else layer.cost
-            what = f"{layer.cost:.0%} of the outputs' error begins in {layer.node}, in {where}"
+            what = f"{layer.cost:.0%} of the outputs' error begins in {ending(layer.node, LONG)}, in {where}"
             yield Advice(what, _exclude(names, finding, part), layer.node)
 
 
@@ -82,7 +86,7 @@ def long_tails(finding: Finding) -> Iterator[Advice]:
         layer, (low, high) = layers[histogram.value], histogram.middle
         used = max(high, 0.0) - min(low, 0.0)
         if layer.cost >= STANDS_OUT / 2 and layer.rounding < layer.weights and layer.high - layer.low > LONG_TAIL * used > 0:
-            what = f"99.8 % of {layer.node} lie from {_span(low, high)}, but few numbers stretch its range to {_kept(layer)}"
+            what = f"99.8 % of {ending(layer.node, LONG)} lie from {_span(low, high)}, but few numbers stretch its range to {_kept(layer)}"
             yield Advice(what, f"--observer {other}, or leave such samples out of the calibration", layer.node)
 
 
@@ -91,7 +95,8 @@ def dead_channels(finding: Finding) -> Iterator[Advice]:
     found = [layer for layer in finding.diagnosis.layers if layer.dead > DEAD * layer.channels]
     if found and finding.worst_output < GOOD:
         layer = found[0]
-        what = f"{layer.dead} of {layer.channels} channels of {layer.node} are lost in steps of {layer.scale:.3g}{_others(found)}"
+        lost = f"{layer.dead} of {layer.channels} channels of {ending(layer.node, LONG)}"
+        what = f"{lost} are lost in steps of {layer.scale:.3g}{_others(found)}"
         yield Advice(what, _exclude(_nodes_of(layer), finding, layer.cost), layer.node)
 
 
@@ -137,9 +142,15 @@ def _exclude(names: Sequence[str], finding: Finding, part: float) -> str:
 
 
 def _pattern(name: str, nodes: Collection[str]) -> str:
-    """What `--exclude` takes for this node, "" if there is nothing. A part of a layer that was split stands for the layer."""
+    """What `--exclude` takes for this node, "" if there is nothing. A part of a layer that was split stands for the layer.
+
+    Of a long name it is the shortest end after a sign that no other node has.
+    """
     name = next((known for known in (name, _PART.sub("", name)) if known in nodes), "")
-    return "".join({"*": "[*]", "?": "[?]", "[": "[[]", ",": "?"}.get(letter, letter) for letter in name)
+    starts = [place for place, letter in enumerate(name) if letter in "/;." and len(name) > LONG]
+    ends = (name[start:] for start in reversed(starts) if sum(known.endswith(name[start:]) for known in nodes) == 1)
+    end = next(ends, "")
+    return ("*" if end else "") + "".join(_LITERALLY.get(letter, letter) for letter in end or name)
 
 
 def _nodes_of(layer: LayerFacts) -> list[str]:
@@ -152,13 +163,14 @@ def _share(one: float, other: float) -> float:
     return float(1 / (1 + 10 ** ((one - other) / 10)))
 
 
-def _beyond(layer: LayerFacts) -> float:
-    """How far a layer goes beyond its codes, in parts of their range."""
-    return max(layer.low - layer.seen_low, layer.seen_high - layer.high) / (layer.high - layer.low)
+def _cut(layer: LayerFacts, most: float) -> bool:
+    """Whether many numbers lie outside its codes, and some by more than so many parts of their range."""
+    beyond = max(layer.low - layer.seen_low, layer.seen_high - layer.high) / (layer.high - layer.low)
+    return layer.saturated > OUTSIDE and beyond > most
 
 
 def _elsewhere(layer: LayerFacts) -> str:
-    seen = f"{layer.node} goes from {_span(layer.seen_low, layer.seen_high)} here and was calibrated for {_kept(layer)}"
+    seen = f"{ending(layer.node, LONG)} goes from {_span(layer.seen_low, layer.seen_high)} here and was calibrated for {_kept(layer)}"
     return f"{seen}: {layer.saturated:.1%} of its numbers lie outside" if layer.saturated > 0 else seen
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from edgec.diagnosis import BEST, Diagnosis, LayerFacts
@@ -13,14 +14,15 @@ from edgec.report.decibels import depth_picture, histogram_picture
 from edgec.report.html import render_page
 from edgec.report.page import Cell, Details, Figure, Gallery, Item, Page, Section, Table, Tile, cells, columns
 from edgec.report.pictures import share_bar
-from edgec.report.words import digits, harmless, percent, plural
+from edgec.report.words import LONGEST_NAME, digits, harmless, percent, plural
+from edgec.text import ending
 
 WORST, MOST_ROWS = 20, 3000
 GRADES = ((30.0, "good", "the outputs follow the float model"), (20.0, "fair", "the outputs follow the float model roughly"))
 POOR = ("poor", "the outputs are far from the float model's")
 TITLES = columns(
-    "layer", "operator", "#own error", "", "#in weights", "#in storing", "#accumulated", "#part of the outputs' error", "#codes hold",
-    "#seen", "#outside", "#lost channels", "#scale", "#zero point",
+    "layer", "operator", "#of the outputs' error", "", "#own error", "#in weights", "#in storing", "#accumulated", "#codes hold", "#seen",
+    "#outside", "#lost channels", "#scale", "#zero point",
 )  # fmt: skip
 
 
@@ -38,7 +40,10 @@ def check_diagnosis_form(path: Path) -> None:
 
 def render_diagnosis(diagnosis: Diagnosis, title: str) -> str:
     """The page. Equal facts give equal bytes; words of the model are shown and do nothing."""
-    return render_page(_page(harmless(diagnosis), harmless(title)))
+    most = LONGEST_NAME
+    layers = tuple(replace(one, node=ending(one.node, most), value=ending(one.value, most)) for one in diagnosis.layers)
+    histograms = tuple(replace(one, value=ending(one.value, most)) for one in diagnosis.histograms)
+    return render_page(_page(harmless(replace(diagnosis, layers=layers, histograms=histograms)), harmless(title)))
 
 
 def _as_json(diagnosis: Diagnosis, title: str) -> str:
@@ -67,7 +72,7 @@ def _advice(found: Diagnosis) -> Section:
 
 def _depth(found: Diagnosis) -> Section:
     lead = (
-        "Faint orange: what each layer makes wrong by itself when it reads exact values as they are stored. Blue: what is wrong with all "
+        "Orange: what each layer makes wrong by itself when it reads exact values as they are stored. Blue: what is wrong with all "
         "layers before it. Where blue falls and orange does not, errors add up."
     )
     items: tuple[Item, ...] = (Gallery((Figure("SQNR along the depth", depth_picture(found.layers)),), wide=True),) if found.layers else ()
@@ -92,12 +97,12 @@ def _row(layer: LayerFacts, most: float) -> tuple[Cell, ...]:
     return cells(
         Cell(layer.node, "name", layer.value if layer.value != layer.node else ""),
         layer.operator,
-        _decibels(layer.local),
+        percent(layer.cost),
         Cell("", "", "", share_bar(layer.cost / most, "bar") if most > 0 else None),
+        _decibels(layer.local),
         _decibels(layer.weights),
         _decibels(layer.rounding),
         _decibels(layer.accumulated),
-        percent(layer.cost),
         f"{digits(layer.low)} to {digits(layer.high)}",
         f"{digits(layer.seen_low)} to {digits(layer.seen_high)}",
         Cell(percent(layer.saturated, 2) if layer.saturated else "", "bad" if layer.saturated > 0.01 else ""),
@@ -121,7 +126,7 @@ def _histograms(found: Diagnosis) -> Section:
 
 def _outputs(found: Diagnosis) -> Section:
     rows = tuple(cells(Cell(name, "name"), _decibels(ratio)) for name, ratio in found.outputs.items())
-    items: list[Item] = [Table("Outputs", columns("output", "#SQNR"), rows)]
+    items: list[Item] = [Table("", columns("output", "#SQNR"), rows)]
     if found.kept_in_float:
         kept = tuple(cells(Cell(name, "name"), Cell(why, "reason")) for name, why in found.kept_in_float.items())
         items.append(Details(f"{plural(len(kept), 'node')} left in float", (Table("", columns("node", "why"), kept[:MOST_ROWS]),)))

@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "frontend": {"budget", "errors", "ir", "ops", "program"},
     "export": {"errors", "ir", "ops"},
     "passes": {"budget", "errors", "ir", "ops", "program"},
-    "quant": {"budget", "codec", "diagnosis", "errors", "ir", "ops", "passes", "export", "runtime"},
+    "quant": {"budget", "codec", "diagnosis", "errors", "ir", "ops", "passes", "export", "runtime", "text"},
     "runtime": {"errors"},
     "oracle": {"errors"},
     "isolation": {"budget", "environment", "errors", "frontend", "ir", "passes", "quant"},

@@ -174,6 +174,9 @@ def test_names_that_a_shell_or_a_pattern_would_misread() -> None:
         "a [0]*,b$(x)": "excluded by the options"
     }
     assert "no name" in advise(bad, [])[0].attempt
+    long = "model/block/" * 9
+    bad = replace(bad, layers=(replace(layer, node=f"{long}a/Conv2D_part0", cost=1.0, weights=5.0),))
+    assert advise(bad, [f"{long}a/Conv2D", f"{long}b/Conv2D"])[0].attempt.startswith("--exclude '*/a/Conv2D';")
 
 
 def test_no_samples_are_refused() -> None:
