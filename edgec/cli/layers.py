@@ -18,7 +18,7 @@ def layer_tables(found: Diagnosis) -> list[rich.table.Table | str]:
     worst = found.ranked[:WORST]
     title = f"the {len(worst)} of {len(found.layers)} stored values that cost the outputs most, {found.samples} samples"
     shown: list[rich.table.Table | str] = [table(title, COLUMNS, map(_row, worst)), ""] if worst else []
-    shown += [table("outputs", ["output", "SQNR dB"], found.outputs.items()), ""]
+    shown += [table("outputs", ["output", "SQNR dB"], {**found.outputs, **found.judged}.items()), ""]
     return [*shown, "what to try next", *(f"  {advice.what}\n    -> {advice.attempt}" for advice in found.advice)]
 
 

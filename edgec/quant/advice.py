@@ -35,7 +35,7 @@ class Finding:
 
     @property
     def worst_output(self) -> float:
-        return min(self.diagnosis.outputs.values(), default=GOOD)
+        return min(self.diagnosis.judged.values(), default=GOOD)
 
 
 def advise(diagnosis: Diagnosis, nodes: Collection[str]) -> tuple[Advice, ...]:
@@ -110,7 +110,7 @@ def depth(finding: Finding) -> Iterator[Advice]:
 
 
 def beyond_help(finding: Finding) -> Iterator[Advice]:
-    poor = [f"{name} {ratio:.1f} dB" for name, ratio in finding.diagnosis.outputs.items() if ratio < POOR]
+    poor = [f"{name} {ratio:.1f} dB" for name, ratio in finding.diagnosis.judged.items() if ratio < POOR]
     if poor:
         yield Advice(f"outputs are far from the model's: {', '.join(poor[:TOGETHER])}", "if nothing above helps, --precision fp32")
 
@@ -137,7 +137,7 @@ def _exclude(names: Sequence[str], finding: Finding, part: float) -> str:
     patterns = dict.fromkeys(pattern for name in names if (pattern := _pattern(name, finding.nodes)))
     if not patterns:
         return "it has no name that --exclude could give: export the model with names of nodes"
-    gain = f"; the outputs gain about {-10 * log10(max(1 - part, 1e-3)):.1f} dB" if part > 0 else ""
+    gain = f"; with all else as it is the outputs gain {-10 * log10(max(1 - part, 1e-3)):.1f} dB" if part > 0 else ""
     return " ".join(f"--exclude {shlex.quote(pattern)}" for pattern in patterns) + gain
 
 

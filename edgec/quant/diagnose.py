@@ -25,6 +25,7 @@ from edgec.quant.selection import Layer
 from edgec.quant.sensitivity import channels_of
 from edgec.quant.statistics import Extent, measure_histograms
 from edgec.quant.teacher import Lesson, teach
+from edgec.quant.trial import judged
 from edgec.quant.twins import Twins, twins_of
 
 BLAMED = 4  # samples: each of them runs the float graph once for each layer
@@ -44,8 +45,9 @@ def diagnose(graph: Graph, content: Mapping[str, Any], samples: Samples, progres
     worst = sorted(range(len(layers)), key=lambda place: (-layers[place].cost, layers[place].local, place))
     named = [layers[place] for place in worst[:HISTOGRAMS]]
     histograms = _histograms(twins, named, samples, count, progress)
-    found = {name: noise.sqnr for name, noise in outputs.items()}
-    diagnosis = Diagnosis(count, calibration.observer, found, layers, tuple(worst), histograms, dict(twins.selection.refused))
+    ratios = {name: noise.sqnr for name, noise in outputs.items()}
+    found, meant = ({name: ratios[name] for name in names} for names in (twins.outputs, judged(twins.exact)))
+    diagnosis = Diagnosis(count, calibration.observer, found, meant, layers, tuple(worst), histograms, dict(twins.selection.refused))
     return replace(diagnosis, advice=advise(diagnosis, [node.name for node in graph.nodes if node.name]))
 
 
@@ -53,9 +55,10 @@ def _run(twins: Twins, samples: Samples, progress: Progress | None) -> tuple[Seq
     """One pass over the samples."""
     graph, lessons = teach(twins)
     tallies = [_Tally(twins, value, lesson) for value, lesson in lessons.items()]
-    taught = Probe(graph, [*(name for lesson in lessons.values() for name in lesson.names), *twins.outputs], exact=True)
-    whole = Probe(twins.quantized, [*map(twins.twin, lessons), *twins.outputs])
-    blame, outputs, count = Blame(twins), {name: Noise() for name in twins.outputs}, 0
+    outputs = {name: Noise() for name in [*twins.outputs, *judged(twins.exact)]}
+    taught = Probe(graph, [*(name for lesson in lessons.values() for name in lesson.names), *outputs], exact=True)
+    whole = Probe(twins.quantized, [*map(twins.twin, lessons), *outputs])
+    blame, count = Blame(twins), 0
     for index, sample in enumerate(watched(samples, "layers", progress, 0)):
         exact, together = taught(sample), whole(sample)
         for tally in tallies:

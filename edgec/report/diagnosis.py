@@ -54,7 +54,7 @@ FORMS: dict[str, Callable[[Diagnosis, str], str]] = {".html": render_diagnosis, 
 
 
 def _page(found: Diagnosis, title: str) -> Page:
-    least = min(found.outputs.values(), default=BEST)
+    least = min(found.judged.values(), default=BEST)
     grade, sentence = next(((word, text) for limit, word, text in GRADES if least >= limit), POOR)
     sections = (_advice(found), _depth(found), _layers(found), _histograms(found), _outputs(found))
     tiles = [Tile(f"{least:.1f} dB", "the worst output", grade), Tile(str(len(found.layers)), "stored values")]
@@ -125,9 +125,9 @@ def _histograms(found: Diagnosis) -> Section:
 
 
 def _outputs(found: Diagnosis) -> Section:
-    rows = tuple(cells(Cell(name, "name"), _decibels(ratio)) for name, ratio in found.outputs.items())
+    rows = tuple(cells(Cell(name, "name"), _decibels(ratio)) for name, ratio in {**found.outputs, **found.judged}.items())
     items: list[Item] = [Table("", columns("output", "#SQNR"), rows)]
     if found.kept_in_float:
         kept = tuple(cells(Cell(name, "name"), Cell(why, "reason")) for name, why in found.kept_in_float.items())
         items.append(Details(f"{plural(len(kept), 'node')} left in float", (Table("", columns("node", "why"), kept[:MOST_ROWS]),)))
-    return Section("outputs", "Outputs", "", tuple(items))
+    return Section("outputs", "Outputs", "What a final Softmax reads stands for its result.", tuple(items))

@@ -61,7 +61,7 @@ def test_weights_that_one_outlier_makes_coarse(spoilt: int) -> None:
     advice = next(advice for advice in diagnosis.advice if advice.node == worst.node)
     assert "in its weights" in advice.what and advice.attempt.startswith(f"--exclude layer{spoilt} --exclude Relu")
     mended = quantize(graph, samples(graph), replace(PLAIN, exclude=worst.nodes)).report.outputs
-    assert min(mended.values()) > min(diagnosis.outputs.values()) + 10
+    assert min(mended.values()) > min(diagnosis.judged.values()) + 10
 
 
 @pytest.mark.parametrize("spoilt", range(DEPTH))
@@ -93,7 +93,7 @@ def test_a_channel_that_the_steps_of_its_value_lose() -> None:
     lost = by_node(diagnosis)["layer2"]
     assert (lost.dead, lost.constant, lost.channels) == (3, 1, 12)
     assert not [layer.node for layer in diagnosis.layers if layer.dead and layer.node != "layer2"]
-    poor = replace(diagnosis, outputs=dict.fromkeys(diagnosis.outputs, 10.0))
+    poor = replace(diagnosis, judged=dict.fromkeys(diagnosis.judged, 10.0))
     advice = [advice for advice in advise(poor, [node.name for node in graph.nodes]) if "lost in steps" in advice.what]
     assert "3 of 12 channels of layer2" in advice[0].what
     assert advice[0].attempt.startswith("--exclude layer2 --exclude Relu5 --exclude layer3 --exclude Relu7;")
@@ -168,7 +168,7 @@ def test_names_that_a_shell_or_a_pattern_would_misread() -> None:
     graph.touched()
     calibration = quantize(graph, samples(graph), PLAIN).calibration
     layer = by_node(found(graph, calibration))[graph.nodes[4].name]
-    bad = Diagnosis(1, "mse", {"y": 10.0}, (replace(layer, cost=1.0, weights=5.0),), (0,), (), {})
+    bad = Diagnosis(1, "mse", {"y": 10.0}, {"y": 10.0}, (replace(layer, cost=1.0, weights=5.0),), (0,), (), {})
     attempt = advise(bad, [graph.nodes[4].name])[0].attempt
     assert attempt.startswith("--exclude 'a [[]0][*]?b$(x)'")
     assert quantize(graph, samples(graph), replace(PLAIN, exclude=("a [[]0][*]?b$(x)",))).report.kept_in_float == {
