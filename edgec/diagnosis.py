@@ -38,8 +38,7 @@ class LayerFacts:
     local: float
     accumulated: float
     cost: float
-    nodes: tuple[str, ...] = ()  # that must be in float for the layer to be: it, and the activation that it ends in
-    readers: tuple[str, ...] = ()  # the same of the layers that compute with the stored value
+    readers: tuple[str, ...] = ()  # nodes that compute with the stored value
 
 
 @dataclass(frozen=True)

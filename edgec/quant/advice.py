@@ -71,7 +71,7 @@ def costly_layers(finding: Finding) -> Iterator[Advice]:
         if layer.cost >= STANDS_OUT and not _cut(layer, BEYOND):
             in_weights = layer.weights <= layer.rounding
             where = "its weights" if in_weights else f"storing {_kept(layer)} in 256 steps"
-            names = layer.nodes if in_weights else _nodes_of(layer)
+            names = [layer.node] if in_weights else _nodes_of(layer)
             part = layer.cost * _share(layer.weights, layer.rounding) if in_weights and layer.readers else layer.cost
             what = f"{layer.cost:.0%} of the outputs' error begins in {ending(layer.node, LONG)}, in {where}"
             yield Advice(what, _exclude(names, finding, part), layer.node)
@@ -155,7 +155,7 @@ def _pattern(name: str, nodes: Collection[str]) -> str:
 
 def _nodes_of(layer: LayerFacts) -> list[str]:
     """The nodes that must be in float for the value not to be stored."""
-    return [*layer.nodes, *layer.readers]
+    return [*([] if layer.operator == INPUT else [layer.node]), *layer.readers]
 
 
 def _share(one: float, other: float) -> float:

@@ -21,7 +21,6 @@ from edgec.quant.observers import BINS
 from edgec.quant.options import Progress, Samples
 from edgec.quant.parameters import Parameters
 from edgec.quant.run import Probe, watched
-from edgec.quant.selection import Layer
 from edgec.quant.sensitivity import channels_of
 from edgec.quant.statistics import Extent, measure_histograms
 from edgec.quant.teacher import Lesson, teach
@@ -130,15 +129,8 @@ class _Tally:
             local=self._local.sqnr,
             accumulated=self._accumulated.sqnr,
             cost=self.cost,
-            nodes=_names([layer] if layer else []),
-            readers=_names(twins.readers_of_codes(self.value)),
+            readers=tuple(dict.fromkeys(reader.node.name for reader in twins.readers_of_codes(self.value))),
         )
-
-
-def _names(layers: Sequence[Layer]) -> tuple[str, ...]:
-    """Their nodes and activations, each once."""
-    nodes = [node for layer in layers for node in (layer.node, layer.activation) if node is not None]
-    return tuple(dict.fromkeys(node.name for node in nodes))
 
 
 def _histograms(

@@ -54,7 +54,7 @@ def select(graph: Graph, exclude: Iterable[str] = ()) -> Selection:
 
     A mean right behind a matrix operator ends in integers too: summed in float, each engine would give it another last bit.
     """
-    excluded = excluded_nodes(graph, tuple(exclude))
+    excluded = with_activations(graph, excluded_nodes(graph, tuple(exclude)))
     refused: dict[str, str] = {}
     chosen: list[Layer] = []
     inside: set[int] = set()
@@ -101,6 +101,13 @@ def excluded_nodes(graph: Graph, patterns: tuple[str, ...]) -> frozenset[str]:
     if problems:
         raise UsageError("layers to exclude were not found", problems)
     return frozenset(name for found in matches.values() for name in found)
+
+
+def with_activations(graph: Graph, excluded: frozenset[str]) -> frozenset[str]:
+    """An activation stays in float with its layer: else what it reads would be stored, which is wider than what it writes."""
+    starts = [node for node in graph.nodes if node.name in excluded and role_of(graph, node)[0] in ACTIVATED]
+    ends = [fused_activation(graph, node, excluded) for node in starts]
+    return excluded | {node.name for node in ends if node is not None and node.name}
 
 
 def role_of(graph: Graph, node: Node) -> tuple[Role, str]:

@@ -21,7 +21,7 @@ from tests.report.test_hostile import Page
 LAYERS = ("--data", "evaluation.npz", "--samples", "8", "--layers")
 FIELDS = {
     "node", "operator", "value", "scale", "zero_point", "low", "high", "seen_low", "seen_high", "saturated", "channels", "dead", "constant",
-    "weights", "rounding", "local", "accumulated", "cost", "nodes", "readers",
+    "weights", "rounding", "local", "accumulated", "cost", "readers",
 }  # fmt: skip
 
 

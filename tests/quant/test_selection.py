@@ -152,6 +152,16 @@ def test_excluded_nodes_stay_in_float() -> None:
         quantize(graph, samples(graph), QuantizeOptions(exclude=("Conv_1",)))
 
 
+def test_an_activation_stays_in_float_with_its_layer() -> None:
+    """What it writes is stored, not what it reads."""
+    small = Small((1, 4, 8, 8))
+    first = small.node("Relu", small.conv("x", 4))
+    graph = small.done(small.conv(first, 4))
+    chosen = select(graph, ["Conv0"])
+    assert chosen.refused == dict.fromkeys(("Conv0", "Relu1"), "excluded by the options") and chosen.values == (first, "conv_2")
+    assert select(graph, ["Relu1"]).refused == {"Relu1": "excluded by the options"}
+
+
 def test_a_model_with_parameters_is_left_alone() -> None:
     graph = net("resnet")
     once = quantize(graph, samples(graph)).graph
