@@ -18,7 +18,7 @@ from edgec.quant.observers import CHOOSE, Histogram, Range, by_minmax
 from edgec.quant.options import QuantizeOptions, Samples
 from edgec.quant.parameters import Parameters, choose_parameters, moved_values
 from edgec.quant.see_through import see_through_tables
-from edgec.quant.selection import Layer, Selection, select
+from edgec.quant.selection import Layer, Selection, excluded_nodes, select
 from edgec.quant.sensitivity import sensitivities
 from edgec.quant.split import apply_splits, choose_splits
 from edgec.quant.statistics import Extent, measure_histograms
@@ -84,9 +84,11 @@ class Fit:
         return self._latest[stage][1]  # type: ignore[no-any-return]
 
     def _splits(self) -> dict[str, list[list[int]]]:
-        return self._once(
-            "splits", None, lambda: choose_splits(self._graph, typical(self._extents, self._count), sensitivities(self._graph))
-        )
+        def choose() -> dict[str, list[list[int]]]:
+            excluded = excluded_nodes(self._graph, self._options.exclude)
+            return choose_splits(self._graph, typical(self._extents, self._count), sensitivities(self._graph), excluded)
+
+        return self._once("splits", None, choose)
 
     def _divided(self, choice: Choice) -> tuple[Graph, dict[str, list[list[int]]], dict[str, Extent]]:
         """The graph with the chosen splits, those, and the extents of its values."""

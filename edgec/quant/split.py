@@ -8,7 +8,7 @@ convolutions that read on take their columns in the new order. This is exact, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -74,14 +74,19 @@ def unary_behind(graph: Graph, value: str) -> list[Node]:
     return [reader] if all(not name or (name in graph.constants and graph.constants[name].size == 1) for name in reader.inputs[1:]) else []
 
 
-def choose_splits(graph: Graph, widths: Mapping[str, np.ndarray], weights: Mapping[str, np.ndarray]) -> dict[str, list[list[int]]]:
-    """The groups of channels for each value that is worth it. widths: largest magnitude per channel; weights: how much errors matter."""
+def choose_splits(
+    graph: Graph, widths: Mapping[str, np.ndarray], weights: Mapping[str, np.ndarray], excluded: Collection[str] = ()
+) -> dict[str, list[list[int]]]:
+    """The groups of channels for each value that is worth it. widths: largest magnitude per channel; weights: how much errors matter.
+
+    excluded: names of nodes that stay in float, and so stay as they are.
+    """
     noise = {value: float(predicted_noise(graph, value, widths[value], weights[value])) for value in widths if value in weights}
     total = sum(noise.values())
     splits = {}
     for node in graph.nodes:
         chain = find_chain(graph, node)
-        if chain is None or noise.get(chain.value, 0.0) < SHARE * total:
+        if chain is None or noise.get(chain.value, 0.0) < SHARE * total or any(part.name in excluded for part in chain.nodes):
             continue
         groups = group_channels(widths[chain.value], weights[chain.value])
         if len(groups) > 1:
