@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from edgec.report import render_html, render_junit, render_markdown, render_trace
+from edgec.diagnosis import Advice, Diagnosis, HistogramFacts, LayerFacts
+from edgec.report import render_diagnosis, render_html, render_junit, render_markdown, render_trace
 from edgec.results import STATUSES, Job, PackageFacts, Versus
 from tests.report.samples import farm, job, latency, package
 
@@ -128,6 +129,18 @@ def test_markdown_has_only_our_own_markup(records: list, earlier: list) -> None:
         assert width is None or line.count("|") == width, line
     outside = re.sub(r"^```sh\n[^`]*^```$|`[^`\n]+`", "", text, flags=re.MULTILINE)
     assert "`" not in outside and "@e" not in outside and "http://" not in outside and "](" not in outside
+
+
+@hostile
+@given(st.lists(built(LayerFacts), max_size=4), st.lists(built(Advice), max_size=2), FLOATS, FLOATS, TEXTS)
+def test_the_page_of_layers_has_only_our_own_elements(layers: list, advice: list, low: float, high: float, title: str) -> None:
+    histograms = tuple(HistogramFacts(layer.value, low, high, (0, 3, 1), (high, low)) for layer in layers)
+    places = tuple(range(len(layers)))
+    found = Diagnosis(1, "mse", {title: low}, {}, tuple(layers), places, histograms, {title: title}, tuple(advice))
+    text = render_diagnosis(found, title)
+    Page(text)
+    text.encode()
+    assert "\x1b" not in text and "\x00" not in text and text == render_diagnosis(found, title)
 
 
 @pytest.mark.parametrize("name", NASTY, ids=range(len(NASTY)))
