@@ -25,7 +25,7 @@ from edgec.preparation import Plan, check_data, check_file, dumped, inputs_of, p
 from edgec.provenance.copy import verified_copy
 from edgec.provenance.verify import Verified, verify_package
 from edgec.quant import Quantized
-from edgec.report import check_diagnosis_form, write_diagnosis
+from edgec.report import check_diagnosis_form, render_quantization, write_diagnosis
 
 __all__ = [
     "Bench",
@@ -70,7 +70,10 @@ def quantize(
     model: str | Path, *, calib: Data | None = None, out: str | Path | None = None, report: str | Path | None = None,
     config: BuildConfig | None = None, progress: Progress | None = None, **settings: Any,
 ) -> Quantized:  # fmt: skip
-    """Calibrate and quantize; write the standard INT8 ONNX file to `out` and the report of every layer to `report` when given."""
+    """Calibrate and quantize; write the standard INT8 ONNX file to `out`, and the report of every layer to `report`, when given.
+
+    The report is a page where its name ends in .html, else JSON.
+    """
     config = config or configure(calib=calib, **settings)
     check_file(Path(model))
     check_data(config)
@@ -80,7 +83,9 @@ def quantize(
     if out is not None:
         write_file(Path(out), pipeline.int8_model(quantized), ".onnx", force=config.force)
     if report is not None:
-        write_file(Path(report), pipeline.json_bytes(quantized.report.to_json()), ".json", force=config.force)
+        facts, form = quantized.report.to_json(), ".html" if Path(report).suffix.lower() == ".html" else ".json"
+        content = render_quantization(facts, Path(model).name).encode() if form == ".html" else pipeline.json_bytes(facts)
+        write_file(Path(report), content, form, force=config.force)
     return quantized
 
 

@@ -31,7 +31,7 @@ STEPS = {"step": "step", "before": "without", "everywhere": "everywhere", "after
 def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="the ONNX file")
     parser.add_argument("-o", "--output", type=Path, default=None, help="the INT8 ONNX file to write (MODEL.int8.onnx in this folder)")
-    parser.add_argument("--report", type=Path, default=None, help="write the report of every layer as JSON")
+    parser.add_argument("--report", type=Path, default=None, help="write the report of every layer as JSON, or as a page (.html)")
     declare_settings(parser, SETTINGS)
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and what the model holds, and stop")
 

@@ -18,7 +18,7 @@ SLIGHTLY = 0.05  # parts of an input's, which observers hardly cut
 UNUSED = 4.0  # times as wide as what is used
 STANDS_OUT = 0.25  # part of the outputs' error
 LONG_TAIL = 8.0  # times as wide as the middle 99.8 % of the numbers
-DEAD = 0.05  # share of a layer's channels
+DEAD, NOTICED = 0.05, 0.05  # share of a layer's channels; part of the outputs' error
 GOOD, POOR = 30.0, 20.0  # dB of an output
 TOGETHER = 3  # layers that are named at once
 LONG = 60  # letters of a name
@@ -92,7 +92,7 @@ def long_tails(finding: Finding) -> Iterator[Advice]:
 
 def dead_channels(finding: Finding) -> Iterator[Advice]:
     """Channels that are too small for the steps of their value."""
-    found = [layer for layer in finding.diagnosis.layers if layer.dead > DEAD * layer.channels]
+    found = [layer for layer in finding.diagnosis.layers if layer.dead > DEAD * layer.channels and layer.cost > NOTICED]
     if found and finding.worst_output < GOOD:
         layer = found[0]
         lost = f"{layer.dead} of {layer.channels} channels of {ending(layer.node, LONG)}"

@@ -13,6 +13,7 @@ from edgec.report.diagnosis import check_diagnosis_form, render_diagnosis, write
 from edgec.report.html import render_html
 from edgec.report.junit import render_junit
 from edgec.report.markdown import render_markdown
+from edgec.report.quantization import render_quantization
 from edgec.report.runs import Run, Verdict, exam_text, fastest, gather, verdict
 from edgec.report.trace import render_trace
 from edgec.results import Job, Record, read_results
@@ -25,6 +26,7 @@ __all__ = [
     "render_html",
     "render_junit",
     "render_markdown",
+    "render_quantization",
     "render_trace",
     "report_results",
     "write_diagnosis",

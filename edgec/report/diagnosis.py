@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from edgec.diagnosis import BEST, Diagnosis, LayerFacts
+from edgec.diagnosis import Diagnosis, LayerFacts
 from edgec.errors import UsageError
 from edgec.output import write_file
 from edgec.report.decibels import depth_picture, histogram_picture
+from edgec.report.grades import decibels, graded
 from edgec.report.html import render_page
 from edgec.report.page import Cell, Details, Figure, Gallery, Item, Page, Section, Table, Tile, cells, columns
 from edgec.report.pictures import share_bar
@@ -18,8 +19,6 @@ from edgec.report.words import LONGEST_NAME, digits, harmless, percent, plural
 from edgec.text import ending
 
 WORST, MOST_ROWS = 20, 3000
-GRADES = ((30.0, "good", "the outputs follow the float model"), (20.0, "fair", "the outputs follow the float model roughly"))
-POOR = ("poor", "the outputs are far from the float model's")
 TITLES = columns(
     "layer", "operator", "#of the outputs' error", "", "#own error", "#in weights", "#in storing", "#accumulated", "#codes hold", "#seen",
     "#outside", "#lost channels", "#scale", "#zero point",
@@ -54,14 +53,13 @@ FORMS: dict[str, Callable[[Diagnosis, str], str]] = {".html": render_diagnosis, 
 
 
 def _page(found: Diagnosis, title: str) -> Page:
-    least = min(found.judged.values(), default=BEST)
-    grade, sentence = next(((word, text) for limit, word, text in GRADES if least >= limit), POOR)
+    grade, sentence, least = graded(found.judged.values())
     sections = (_advice(found), _depth(found), _layers(found), _histograms(found), _outputs(found))
-    tiles = [Tile(f"{least:.1f} dB", "the worst output", grade), Tile(str(len(found.layers)), "stored values")]
+    tiles = [Tile(decibels(least), "the worst output", grade), Tile(str(len(found.layers)), "stored values")]
     if found.ranked:
         tiles.append(Tile(percent(found.ranked[0].cost), f"of the outputs' error begins in {found.ranked[0].node}"))
     subtitle = f"{plural(found.samples, 'sample')} · observer {found.observer}"
-    return Page(title, subtitle, grade, f"{sentence}, with {least:.1f} dB", tuple(tiles), tuple(one for one in sections if one.items))
+    return Page(title, subtitle, grade, sentence, tuple(tiles), tuple(one for one in sections if one.items))
 
 
 def _advice(found: Diagnosis) -> Section:
@@ -99,10 +97,10 @@ def _row(layer: LayerFacts, most: float) -> tuple[Cell, ...]:
         layer.operator,
         percent(layer.cost),
         Cell("", "", "", share_bar(layer.cost / most, "bar") if most > 0 else None),
-        _decibels(layer.local),
-        _decibels(layer.weights),
-        _decibels(layer.rounding),
-        _decibels(layer.accumulated),
+        decibels(layer.local),
+        decibels(layer.weights),
+        decibels(layer.rounding),
+        decibels(layer.accumulated),
         f"{digits(layer.low)} to {digits(layer.high)}",
         f"{digits(layer.seen_low)} to {digits(layer.seen_high)}",
         Cell(percent(layer.saturated, 2) if layer.saturated else "", "bad" if layer.saturated > 0.01 else ""),
@@ -110,10 +108,6 @@ def _row(layer: LayerFacts, most: float) -> tuple[Cell, ...]:
         digits(layer.scale),
         str(layer.zero_point),
     )
-
-
-def _decibels(ratio: float) -> str:
-    return "exact" if ratio >= BEST else f"{ratio:.1f} dB"
 
 
 def _histograms(found: Diagnosis) -> Section:
@@ -125,7 +119,7 @@ def _histograms(found: Diagnosis) -> Section:
 
 
 def _outputs(found: Diagnosis) -> Section:
-    rows = tuple(cells(Cell(name, "name"), _decibels(ratio)) for name, ratio in {**found.outputs, **found.judged}.items())
+    rows = tuple(cells(Cell(name, "name"), decibels(ratio)) for name, ratio in {**found.outputs, **found.judged}.items())
     items: list[Item] = [Table("", columns("output", "#SQNR"), rows)]
     if found.kept_in_float:
         kept = tuple(cells(Cell(name, "name"), Cell(why, "reason")) for name, why in found.kept_in_float.items())

@@ -77,6 +77,14 @@ def test_the_page_is_whole_and_the_same_each_time(program: Program, work: Path, 
     assert len(report["histograms"]) == 3 and report["what"] == "digits: layers" and len(report["layers"][0]) == len(FIELDS)
 
 
+def test_the_report_of_quantize_as_a_page(program: Program, work: Path) -> None:
+    done = program("quantize", "digits.onnx", "--calib", "calibration.npz", "--samples", "8", "--report", "report.html")
+    text = (work / "report.html").read_text(encoding="utf-8")
+    assert done.code == 0 and all(words in text for words in ("/conv3", "bias correction", "logits", "digits.onnx"))
+    Page(re.sub(r"<!--.*?-->", "", text))
+    assert program("quantize", "digits.onnx", "--calib", "calibration.npz", "--samples", "8", "--report", "report.html").code == 0
+
+
 def test_pixels_of_a_package_that_prepares_them_itself(program: Program, work: Path) -> None:
     """The same numbers as arrays, and as pictures that [preprocess] turns into them."""
     pixels = np.load("calibration.npz")["image"].astype(np.uint8).transpose(0, 2, 3, 1)

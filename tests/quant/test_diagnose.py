@@ -93,7 +93,8 @@ def test_a_channel_that_the_steps_of_its_value_lose() -> None:
     lost = by_node(diagnosis)["layer2"]
     assert (lost.dead, lost.constant, lost.channels) == (3, 1, 12)
     assert not [layer.node for layer in diagnosis.layers if layer.dead and layer.node != "layer2"]
-    poor = replace(diagnosis, judged=dict.fromkeys(diagnosis.judged, 10.0))
+    costly = tuple(replace(layer, cost=0.2) for layer in diagnosis.layers)
+    poor = replace(diagnosis, judged=dict.fromkeys(diagnosis.judged, 10.0), layers=costly)
     advice = [advice for advice in advise(poor, [node.name for node in graph.nodes]) if "lost in steps" in advice.what]
     assert "3 of 12 channels of layer2" in advice[0].what
     assert advice[0].attempt.startswith("--exclude layer2 --exclude layer3;")
