@@ -137,7 +137,7 @@ def _exclude(names: Sequence[str], finding: Finding, part: float) -> str:
     patterns = dict.fromkeys(pattern for name in names if (pattern := _pattern(name, finding.nodes)))
     if not patterns:
         return "it has no name that --exclude could give: export the model with names of nodes"
-    gain = f"; with all else as it is the outputs gain {-10 * log10(max(1 - part, 1e-3)):.1f} dB" if part > 0 else ""
+    gain = f"; with all else as it is the outputs gain about {-10 * log10(max(1 - part, 1e-3)):.1f} dB" if part > 0 else ""
     return " ".join(f"--exclude {shlex.quote(pattern)}" for pattern in patterns) + gain
 
 

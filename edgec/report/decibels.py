@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from edgec.diagnosis import HistogramFacts, LayerFacts
 from edgec.report.svg import Picture, Scale, Shape, dot, line, path, rectangle, scale, words
 from edgec.report.words import digits, plural
+from edgec.text import ending
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 280, 44, 708, 22, 244
 SMALL = (340, 160, 8, 332, 22, 136)  # the same of a histogram
 HIGHEST = 80.0  # dB: more than that is no loss
 MOST_POINTS = 1000  # of one line
+LONGEST = 40  # letters of a name at an axis
 
 
 def depth_picture(layers: Sequence[LayerFacts]) -> Picture:
@@ -29,7 +31,14 @@ def depth_picture(layers: Sequence[LayerFacts]) -> Picture:
         hint = f"{layer.node}: {layer.local:.1f} dB by itself, {layer.accumulated:.1f} dB with all before it"
         shapes.append(dot(across.at(place), up.at(_local(layer)), 2.5, "point local", hint))
         shapes.append(dot(across.at(place), up.at(_accumulated(layer)), 2.5, "point", hint))
-    shapes += [words(LEFT, BOTTOM + 17, shown[0].node, "label"), words(RIGHT, BOTTOM + 17, shown[-1].node, "label", "end")] if shown else []
+    shapes += (
+        [
+            words(LEFT, BOTTOM + 17, ending(shown[0].node, LONGEST), "label"),
+            words(RIGHT, BOTTOM + 17, ending(shown[-1].node, LONGEST), "label", "end"),
+        ]
+        if shown
+        else []
+    )
     worst = min(shown, key=_local, default=None)
     told = f"{plural(len(layers), 'value')} in their order" + (f"; least by itself: {worst.node}, {worst.local:.1f} dB" if worst else "")
     return Picture(WIDTH, HEIGHT, tuple(shapes), "Signal-to-noise ratio of every stored value along the depth", told)

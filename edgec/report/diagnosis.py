@@ -15,10 +15,11 @@ from edgec.report.grades import decibels, graded
 from edgec.report.html import render_page
 from edgec.report.page import Cell, Details, Figure, Gallery, Item, Page, Section, Table, Tile, cells, columns
 from edgec.report.pictures import share_bar
-from edgec.report.words import LONGEST_NAME, digits, harmless, percent, plural
+from edgec.report.words import digits, harmless, percent, plural
 from edgec.text import ending
 
 WORST, MOST_ROWS = 20, 3000
+LONGEST = 60  # letters of a name
 TITLES = columns(
     "layer", "operator", "#of the outputs' error", "", "#own error", "#in weights", "#in storing", "#accumulated", "#codes hold", "#seen",
     "#outside", "#lost channels", "#scale", "#zero point",
@@ -39,9 +40,8 @@ def check_diagnosis_form(path: Path) -> None:
 
 def render_diagnosis(diagnosis: Diagnosis, title: str) -> str:
     """The page. Equal facts give equal bytes; words of the model are shown and do nothing."""
-    most = LONGEST_NAME
-    layers = tuple(replace(one, node=ending(one.node, most), value=ending(one.value, most)) for one in diagnosis.layers)
-    histograms = tuple(replace(one, value=ending(one.value, most)) for one in diagnosis.histograms)
+    layers = tuple(replace(one, node=ending(one.node, LONGEST), value=ending(one.value, LONGEST)) for one in diagnosis.layers)
+    histograms = tuple(replace(one, value=ending(one.value, LONGEST)) for one in diagnosis.histograms)
     return render_page(_page(harmless(replace(diagnosis, layers=layers, histograms=histograms)), harmless(title)))
 
 

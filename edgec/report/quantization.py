@@ -8,10 +8,11 @@ from typing import Any
 from edgec.report.grades import decibels, graded
 from edgec.report.html import render_page
 from edgec.report.page import Cell, Details, Item, Page, Section, Table, Tile, cells, columns
-from edgec.report.words import LONGEST_NAME, clean, digits, plural
+from edgec.report.words import clean, digits, plural
 from edgec.text import ending
 
 WORST, MOST_ROWS = 20, 3000
+LONGEST = 60  # letters of a name
 LAYERS = columns("layer", "operator", "#SQNR", "#codes hold", "#scale", "#zero point")
 STEPS = columns("step", "#without", "#everywhere", "#kept", "#kept in")
 
@@ -62,4 +63,4 @@ def _outputs(report: Mapping[str, Any]) -> tuple[Item, ...]:
 
 
 def _name(name: str) -> str:
-    return clean(ending(name, LONGEST_NAME))
+    return clean(ending(name, LONGEST))
