@@ -36,7 +36,7 @@ class Session:
         settings.log_severity_level = _SILENT
         settings.graph_optimization_level = effort.value
         if lean:
-            settings.enable_mem_pattern = False
+            settings.enable_mem_pattern = settings.enable_cpu_mem_arena = False
             settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             self._session = onnxruntime.InferenceSession(

@@ -26,10 +26,10 @@ def gather_moments(
     moments = {layer.node.outputs[0]: Moments() for layer in layers}
     probe = Probe(graph, [layer.operands[0] for layer in layers])
     for sample in watched(samples, "weights", options.progress, total):
-        arrays = probe(sample)
-        for layer in layers:
-            exact = np.ascontiguousarray(patches(graph, layer.node, arrays[layer.operands[0]]))
-            moments[layer.node.outputs[0]].add(exact, rounded(exact, parameters[layer.operands[0]]))
+        for value, array in probe.each(sample):
+            for layer in [layer for layer in layers if layer.operands[0] == value]:
+                exact = np.ascontiguousarray(patches(graph, layer.node, array))
+                moments[layer.node.outputs[0]].add(exact, rounded(exact, parameters[value]))
     return moments
 
 

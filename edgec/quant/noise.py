@@ -8,6 +8,8 @@ import numpy as np
 
 from edgec.diagnosis import BEST
 
+BLOCK = 1 << 20  # numbers that are widened at once
+
 
 class Noise:
     """Energy of a stream of numbers and of its error; what is not finite on either side has none."""
@@ -16,10 +18,12 @@ class Noise:
         self.signal = self.error = 0.0
 
     def add(self, exact: np.ndarray, stored: np.ndarray) -> None:
-        wide, found = exact.astype(np.float64), stored.astype(np.float64)
-        finite = np.isfinite(wide) & np.isfinite(found)
-        self.signal += float(np.square(wide[finite]).sum())
-        self.error += float(np.square(wide[finite] - found[finite]).sum())
+        whole, rounded = exact.reshape(-1), stored.reshape(-1)
+        for begin in range(0, whole.size, BLOCK):
+            wide, found = (array[begin : begin + BLOCK].astype(np.float64) for array in (whole, rounded))
+            finite = np.isfinite(wide) & np.isfinite(found)
+            self.signal += float(np.square(wide[finite]).sum())
+            self.error += float(np.square(wide[finite] - found[finite]).sum())
 
     @property
     def sqnr(self) -> float:

@@ -69,9 +69,8 @@ def measure(
     for index, sample in enumerate(watched(samples, "report", progress, count)):
         if index >= count:
             break
-        one, two = exact(sample), stored(sample)
-        for value in seen:
-            noise[value].add(one[value], two[twins.twin(value)])
+        for (value, one), (_, two) in zip(exact.each(sample), stored.each(sample), strict=True):
+            noise[value].add(one, two)
     rows = [row(twins.stored, value, twins.parameters(value), noise[value].sqnr) for value in twins.values]
     rows.sort(key=lambda layer: (layer.sqnr, layer.value))
     return QuantizationReport(

@@ -14,29 +14,54 @@ from edgec.ir.liveness import live_bytes
 from edgec.quant.options import Progress, Sample, Samples
 from edgec.runtime import Effort, Session
 
+AT_ONCE = 256 << 20  # bytes of values that are looked at together; of more the graph is run again for the others
+
 
 class Probe:
-    """A session that computes `values` of `graph` for one sample at a time."""
+    """Sessions that compute `values` of `graph` for one sample at a time."""
 
     def __init__(self, graph: Graph, values: Sequence[str], *, exact: bool = False) -> None:
         """`exact` keeps every Q/DQ pair in float (no integer kernels are fused)."""
-        seen = graph.copy()
-        inside = [value for value in dict.fromkeys(values) if value not in graph.inputs and value not in graph.constants]
-        seen.outputs = inside or list(graph.outputs[:1])
         self.values = list(dict.fromkeys(values))
         self.graph = graph
-        self.names = seen.outputs
-        check_tensors(*live_bytes(seen))  # what is looked at stays until the end of a run
-        self._session = Session(to_onnx(seen).SerializeToString(), Effort.NONE if exact else Effort.EXTENDED, lean=True)
+        effort = Effort.NONE if exact else Effort.EXTENDED
+        self._parts = [(part, *_opened(graph, part, effort)) for part in _portions(graph, self.values)]
 
     def __call__(self, sample: Sample) -> dict[str, np.ndarray]:
         """The values, those that are graph inputs or constants included."""
+        return dict(self.each(sample))
+
+    def each(self, sample: Sample) -> Iterator[tuple[str, np.ndarray]]:
+        """The same one by one, so that no more than AT_ONCE of them are there together."""
         feed = {name: sample[name] for name in self.graph.inputs if name in sample}
-        found = dict(zip(self.names, self._session(self.names, feed), strict=True))
-        return {value: found[value] if value in found else self._given(value, sample) for value in self.values}
+        for part, names, session in self._parts:
+            found = dict(zip(names, session(names, feed), strict=True))
+            for value in part:
+                yield value, found.pop(value) if value in found else self._given(value, sample)
 
     def _given(self, value: str, sample: Sample) -> np.ndarray:
         return sample[value] if value in sample else self.graph.constants[value]
+
+
+def _opened(graph: Graph, values: Sequence[str], effort: Effort) -> tuple[list[str], Session]:
+    """What is to be computed for `values`, and the session that does."""
+    seen = graph.copy()
+    inside = [value for value in values if value not in graph.inputs and value not in graph.constants]
+    seen.outputs = inside or list(graph.outputs[:1])
+    check_tensors(*live_bytes(seen))  # what is looked at stays until the end of a run
+    return seen.outputs, Session(to_onnx(seen).SerializeToString(), effort, lean=True)
+
+
+def _portions(graph: Graph, values: Sequence[str]) -> Iterator[list[str]]:
+    """`values` in their order, in parts of at most AT_ONCE bytes, or of one value."""
+    part, size = list[str](), 0
+    for value in values:
+        more = graph.types[value].bytes
+        if part and size + more > AT_ONCE:
+            yield part
+            part, size = [], 0
+        part, size = [*part, value], size + more
+    yield part
 
 
 def watched(samples: Samples, stage: str, progress: Progress | None, total: int) -> Iterator[Sample]:

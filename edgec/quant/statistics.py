@@ -85,7 +85,7 @@ def measure_extents(
     counts = [0] * SHARES
     for index, sample in enumerate(watched(samples, "ranges", progress, 0)):
         counts[index % SHARES] += 1
-        for value, array in probe(sample).items():
+        for value, array in probe.each(sample):
             extents[index % SHARES][value].add(array)
     check(graph, joined(extents), sum(counts))
     return extents, counts
@@ -108,7 +108,7 @@ def measure_histograms(
     probe = Probe(graph, list(ends))
     histograms = {value: Histogram(*limits, weights.get(value)) for value, limits in ends.items()}
     for sample in watched(samples, "histograms", progress, count):
-        for value, array in probe(sample).items():
+        for value, array in probe.each(sample):
             histograms[value].add(array)
     return histograms
 

@@ -12,7 +12,7 @@ import pytest
 from edgec.budget import Budget, BudgetError, spending
 from edgec.errors import UsageError
 from edgec.ir.verify import verify
-from edgec.quant import QuantizeOptions, apply_calibration, quantize
+from edgec.quant import QuantizeOptions, apply_calibration, quantize, run
 from edgec.quant.noise import Noise
 from edgec.quant.options import OBSERVERS
 from tests.quant.small import Small, content, net, samples, sqnr
@@ -160,3 +160,16 @@ def test_numbers_that_are_not_finite_make_no_noise() -> None:
     noise = Noise()
     noise.add(np.array([1.0, np.inf, 2.0], np.float32), np.array([np.inf, np.inf, 2.2], np.float32))
     assert 19 < noise.sqnr < 21
+
+
+def test_large_values_are_looked_at_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bytes and figures, however many of a network's values are there at once."""
+    graph = net("mobilenet")
+    together = quantize(graph, samples(graph, 6))
+    for limit in (1, 50_000):
+        monkeypatch.setattr(run, "AT_ONCE", limit)
+        probe, sample = run.Probe(graph, list(graph.types)), next(samples(graph)())
+        found = list(probe.each(sample))
+        assert [value for value, _ in found] == list(graph.types) and len({id(array) for _, array in found}) == len(found)
+        in_turns = quantize(graph, samples(graph, 6))
+        assert (in_turns.calibration, in_turns.report) == (together.calibration, together.report)
