@@ -13,6 +13,8 @@ from edgec.quant.calibrate import calibrate
 from edgec.quant.calibration_file import read_calibration
 from edgec.quant.diagnose import diagnose
 from edgec.quant.options import OBSERVERS, Progress, QuantizeOptions, Sample, Samples
+from edgec.quant.preparations import doubt_preparation
+from edgec.quant.repeats import Watched
 from edgec.quant.report import LayerReport, QuantizationReport, measure, untouched
 from edgec.quant.selection import select
 
@@ -56,11 +58,13 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     selection = select(graph, options.exclude)
     if not selection.layers:
         raise ModelError("nothing in this model can be quantized", hint="use precision fp32")
-    searched = calibrate(graph, selection, samples, options)
+    watched = Watched(samples)
+    searched = calibrate(graph, selection, watched, options)
     calibration = searched.calibration
     quantized = apply(graph, calibration)
     report = measure(graph, quantized, calibration, samples, REPORT_SAMPLES, options.progress)
-    report = replace(report, steps=[asdict(step) for step in searched.steps], notes=list(searched.notes))
+    notes = [*searched.notes, *watched.notes(), *doubt_preparation(graph, samples, calibration.samples)]
+    report = replace(report, steps=[asdict(step) for step in searched.steps], notes=notes)
     return Quantized(quantized, calibration.to_json(), report)
 
 
