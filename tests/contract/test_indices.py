@@ -84,6 +84,14 @@ CASES = (
                           {"x": (FLOAT, [2, 6]), "i": (INT64, [4])}, route=np.array([5, -6, 0], np.int64)),
         "i", 3, lambda arrays, index: arrays["x"][:, np.array([5, 0, 0])[index]],
     ),
+    Case(
+        "elements", model_of([node("GatherElements", "x", "i", axis=1)], {"x": (FLOAT, [3, 5, 2]), "i": (INT32, [2, 7, 2])}), "i", 5,
+        lambda arrays, index: np.take_along_axis(arrays["x"][:2], np.where(index < 0, index + 5, index), 1),
+    ),
+    Case(
+        "nd", model_of([node("GatherND", "x", "i", batch_dims=1)], {"x": (FLOAT, [2, 4, 4, 3]), "i": (INT64, [2, 5, 2])}), "i", 4,
+        lambda arrays, index: arrays["x"][np.arange(2)[:, None], index[..., 0], index[..., 1]],
+    ),
 )  # fmt: skip
 
 

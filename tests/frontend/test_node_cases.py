@@ -36,7 +36,7 @@ REASONS = re.compile(
     r"|edgec needs static shapes|an axis of extent 0 leaves nothing|holds nothing"
     r"|Mod of float operands|tf_crop_and_resize|antialias is|blocked quantization"
     r"|operator set \d+ is not supported|its shape is \[.*\?|does not split into \[0|does not reshape to \[3, 4, 0\]|mode CRD is not"
-    r"|GatherElements|Loop|indices as an output|computed while the model runs|reads .*, which nothing defines"
+    r"|Loop|indices as an output|computed while the model runs|reads .*, which nothing defines"
 )
 EXPANDED = (
     "Celu",

@@ -242,6 +242,27 @@ def _gathers() -> Iterator[Case]:
         net = Net(f"gather_{np.dtype(kind)}_at_run_time", (5, 3))
         net.inputs["x1"] = np.array([[0, -1], [4, -5]], kind)
         yield net.case(net.node("Gather", "x0", "x1"))
+    yield from _gathered_elements()
+
+
+def _gathered_elements() -> Iterator[Case]:
+    """GatherElements and GatherND, of indices that are known and that are not."""
+    rows: list[tuple[str, Sequence[int], Sequence[int], dict[str, int]]] = [
+        ("GatherElements", (3, 4, 5), (2, 4, 3), {"axis": 0}), ("GatherElements", (3, 4, 5), (3, 9, 2), {"axis": 1}),
+        ("GatherElements", (1, 12), (1, 4), {"axis": 1}), ("GatherElements", (3, 4, 5), (1, 1, 7), {"axis": -1}),
+        ("GatherND", (3, 4, 5), (2, 3), {}), ("GatherND", (3, 4, 5), (2, 6, 2), {}), ("GatherND", (3, 4, 5), (7, 1), {}),
+        ("GatherND", (3, 4, 5), (3,), {}), ("GatherND", (3, 4, 5), (3, 2, 1), {"batch_dims": 1}),
+        ("GatherND", (2, 3, 4, 5), (2, 3, 2), {"batch_dims": 2}),
+    ]  # fmt: skip
+    for serial, (op, data, wanted, attributes) in enumerate(rows):
+        generator, batch = np.random.default_rng(serial), attributes.get("batch_dims", 0)
+        chosen = [data[attributes["axis"]]] if op == "GatherElements" else data[batch : batch + wanted[-1]]
+        extents = np.array(chosen)  # of the last axis of the indices, or of all of them
+        indices = np.asarray(generator.integers(-extents, extents, wanted))
+        yield _single(f"{op}_{data}_{wanted}_{attributes}", op, [data], [indices], **attributes)
+        net = Net(f"{op}_{data}_{wanted}_{attributes}_at_run_time", data)
+        net.inputs["x1"] = indices
+        yield net.case(net.node(op, "x0", "x1", **attributes))
 
 
 def _concats() -> Iterator[Case]:
