@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration
-from edgec.quant.equalize import apply_factors
+from edgec.quant.equalize import store_equalized
 from edgec.quant.layers import rebuild
 from edgec.quant.rewrite import insert_quantization
-from edgec.quant.selection import select
 from edgec.quant.split import apply_splits
 
 
@@ -15,8 +14,7 @@ def apply(graph: Graph, calibration: Calibration) -> Graph:
     """The quantized graph that follows from `graph`; the same bytes on every machine."""
     quantized = graph.copy()
     apply_splits(quantized, calibration.splits)
-    apply_factors(quantized, calibration.factors, stored=True)
-    selection = select(quantized, calibration.exclude)
+    selection = store_equalized(quantized, calibration.factors, calibration.exclude)
     weights = {
         layer.node.outputs[0]: rebuild(quantized, layer, calibration.parameters, calibration.weights[layer.node.outputs[0]])
         for layer in selection.matrices

@@ -17,10 +17,10 @@ from edgec.codec import Rule, decode
 from edgec.errors import Problem, UsageError
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import VERSION, Calibration, LayerWeights, fingerprint
-from edgec.quant.equalize import apply_factors
+from edgec.quant.equalize import store_equalized
 from edgec.quant.options import OBSERVERS
 from edgec.quant.parameters import SMALLEST_SCALE, Parameters
-from edgec.quant.selection import Layer, bias_groups, output_channels, select
+from edgec.quant.selection import Layer, bias_groups, output_channels
 from edgec.quant.split import find_chain, split
 from edgec.quant.streams import find_streams
 from edgec.quant.weights import layer_axis
@@ -90,8 +90,7 @@ def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
     _refuse(problems)
     factors = _factors(graph, file, problems)
     _refuse(problems)
-    apply_factors(graph, factors, stored=True)
-    selection = select(graph, file.exclude)
+    selection = store_equalized(graph, factors, file.exclude)
     parameters = {value: Parameters(float(kept.scale), kept.zero_point) for value, kept in file.parameters.items()}
     _compare("parameters", file.parameters, selection.values, problems)
     _compare("weights", file.weights, [layer.node.outputs[0] for layer in selection.matrices], problems)
@@ -131,7 +130,7 @@ def _divide(graph: Graph, file: _File, problems: list[Problem]) -> None:
 
 def _factors(graph: Graph, file: _File, problems: list[Problem]) -> dict[str, np.ndarray]:
     """The factors, which leave the graph's function as it is: the same along each stream, and 1 where it must not change."""
-    streams, held = find_streams(graph, select(graph, file.exclude))
+    streams, held = find_streams(graph)
     wanted, found = np.ones(streams.count, np.float32), dict[str, np.ndarray]()
     for value, text in file.factors.items():
         place = _place("factors", value)

@@ -11,13 +11,13 @@ A channel that goes further on other data than on the samples is then cut, so it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from edgec.ir.graph import Graph, Node
-from edgec.quant.selection import Selection
+from edgec.quant.selection import Selection, select
 from edgec.quant.streams import bounded, find_streams
 
 NARROWEST = 1 / 64  # of the widest channel's range: emptier channels are not blown up further
@@ -42,13 +42,13 @@ class Equalization:
         return {value: r for value, r in chosen.items() if (r != 1).any()}
 
 
-def choose_factors(graph: Graph, selection: Selection, widths: Mapping[str, np.ndarray], strength: float) -> Equalization:
+def choose_factors(graph: Graph, widths: Mapping[str, np.ndarray], strength: float) -> Equalization:
     """Factors for all streams.
 
     widths: per value the magnitude of each channel.
     strength: 1 equalizes fully, 0 not at all; between, it spares the weights, whose columns become as uneven as the channels were.
     """
-    streams, held = find_streams(graph, selection)
+    streams, held = find_streams(graph)
     roots, cut = streams.roots(), bounded(graph, streams)
     width, widest = np.zeros(streams.count), np.zeros(streams.count)
     for value in streams.start:
@@ -70,16 +70,24 @@ def choose_factors(graph: Graph, selection: Selection, widths: Mapping[str, np.n
     )
 
 
-def apply_factors(graph: Graph, factors: Mapping[str, np.ndarray], *, stored: bool = False) -> None:
+def store_equalized(graph: Graph, factors: Mapping[str, np.ndarray], exclude: Iterable[str]) -> Selection:
+    """Rewrite the float graph, in place, as its layers store its values; those layers. What stays in float computes what it did."""
+    exclude = tuple(exclude)
+    if factors:
+        apply_factors(graph, factors, stored=select(graph, exclude).produced)
+    return select(graph, exclude)
+
+
+def apply_factors(graph: Graph, factors: Mapping[str, np.ndarray], *, stored: Collection[str] = ()) -> None:
     """Rewrite weights, biases and bounds so that every value v of `factors` becomes v / r, in place. The function stays as it is.
 
-    stored: for values that are stored in 8 bits over [0, the least bound]; a Clip then stays one Clip.
+    stored: values that nobody sees but in 8 bits over [0, the least bound]; a Clip that computes one stays one Clip.
     """
     for node in graph:
         if node.op == "Conv" and (node.inputs[0] in factors or node.outputs[0] in factors):
             scale_convolution(graph, node, factors.get(node.inputs[0]), factors.get(node.outputs[0]))
         elif node.op == "Clip" and node.inputs[0] in factors:
-            scale_bounds(graph, node, factors[node.inputs[0]], stored)
+            scale_bounds(graph, node, factors[node.inputs[0]], node.outputs[0] in stored)
     graph.touched()
 
 

@@ -12,13 +12,13 @@ import numpy as np
 from edgec.budget import check_time
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration, LayerWeights, fingerprint
-from edgec.quant.equalize import Equalization, apply_factors, choose_factors
+from edgec.quant.equalize import Equalization, choose_factors, store_equalized
 from edgec.quant.layers import Rounded, gather_moments, layer_scales, round_layer
 from edgec.quant.observers import CHOOSE, Histogram, Range, by_minmax
 from edgec.quant.options import QuantizeOptions, Samples
 from edgec.quant.parameters import Parameters, choose_parameters, moved_values
 from edgec.quant.see_through import see_through_tables
-from edgec.quant.selection import Layer, Selection, excluded_nodes, select
+from edgec.quant.selection import Layer, Selection, excluded_nodes
 from edgec.quant.sensitivity import sensitivities
 from edgec.quant.split import apply_splits, choose_splits
 from edgec.quant.statistics import Extent, measure_histograms
@@ -108,10 +108,7 @@ class Fit:
         def propose() -> tuple[Equalization, Equalization]:
             graph, _, extents = self._divided(choice)
             largest = {value: extent.largest for value, extent in extents.items()}
-            selection = select(graph, self._options.exclude)
-            by_typical, by_largest = (
-                choose_factors(graph, selection, widths, STRENGTH) for widths in (typical(extents, self._count), largest)
-            )
+            by_typical, by_largest = (choose_factors(graph, widths, STRENGTH) for widths in (typical(extents, self._count), largest))
             return by_typical, by_largest
 
         return self._once("equalizations", upto(choice, SPLIT), propose)
@@ -130,8 +127,7 @@ class Fit:
         def build() -> Structure:
             divided, splits, extents = self._divided(choice)
             factors, graph = self._factors(choice), divided.copy()
-            apply_factors(graph, factors, stored=True)
-            selection = select(graph, self._options.exclude)
+            selection = store_equalized(graph, factors, self._options.exclude)
             ends = {value: bounded(graph, value, extents[value].ends(factors.get(value))) for value in selection.values}
             pixels = tuple(value for value, extent in extents.items() if extent.pixels and value not in selection.produced)
             return Structure(graph, selection, splits, factors, ends, pixels)

@@ -2,7 +2,7 @@
 
 When v = r * v' holds channel by channel (r > 0), operators that commute with a positive factor per channel (Relu, Clip(0, b) with bounds
 b / r, pooling, Add of two such values, Concat) tie what they write to what they read; a convolution does not, since its rows and columns
-take any factor. Where all ends of a stream are convolutions, r is ours to choose.
+take any factor, whether it computes in integers or in float. Where all ends of a stream are convolutions, r is ours to choose.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from edgec.ir.graph import Graph, Node
-from edgec.quant.selection import Selection
+from edgec.ops.registry import Role
+from edgec.quant.selection import role_of
 
 COMMUTING = frozenset({"Relu", "MaxPool", "AveragePool", "GlobalAveragePool", "Identity"})
 
@@ -68,15 +69,14 @@ def channel_values(graph: Graph) -> dict[str, int]:
     return {value: shape[1] for value, shape in ranked.items() if len(shape) in (3, 4) and shape[0] == 1}
 
 
-def find_streams(graph: Graph, selection: Selection) -> tuple[Streams, np.ndarray]:
+def find_streams(graph: Graph) -> tuple[Streams, np.ndarray]:
     """The streams, and for each root whether its factor must stay 1."""
     streams = Streams()
     for value, count in channel_values(graph).items():
         streams.add(value, count)
     fixed = set(graph.inputs) | set(graph.outputs)
-    matrices = {layer.node.outputs[0] for layer in selection.matrices}
     for node in graph.nodes:
-        fixed |= tie(graph, node, streams, node.outputs[0] in matrices)
+        fixed |= tie(graph, node, streams)
     return streams, marked(streams, fixed)
 
 
@@ -94,12 +94,12 @@ def bounded(graph: Graph, streams: Streams) -> np.ndarray:
     return marked(streams, {node.outputs[0] for node in graph.nodes if rectifier(graph, node)})
 
 
-def tie(graph: Graph, node: Node, streams: Streams, matrix: bool) -> set[str]:
+def tie(graph: Graph, node: Node, streams: Streams) -> set[str]:
     """Unite what `node` ties together; returns the values that it holds fixed."""
     data = [name for name in node.inputs if name and name not in graph.constants]
     outputs = [name for name in node.outputs if name]
     known = all(name in streams.start for name in [*data, *outputs])
-    if matrix and node.op == "Conv":
+    if node.op == "Conv" and role_of(graph, node)[0] is Role.MATRIX:
         return set()
     if known and (node.op in COMMUTING or rectifier(graph, node)) and len(data) == len(outputs) == 1:
         streams.unite(outputs[0], data[0])

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from edgec.ir.graph import Graph
 from edgec.ops.registry import Role
 from edgec.quant.calibration import Calibration
-from edgec.quant.equalize import apply_factors
+from edgec.quant.equalize import apply_factors, store_equalized
 from edgec.quant.parameters import Parameters
-from edgec.quant.selection import Layer, Selection, select
+from edgec.quant.selection import Layer, Selection
 from edgec.quant.split import apply_splits
 
 
@@ -64,7 +64,7 @@ class Twins:
 def twins_of(graph: Graph, quantized: Graph, calibration: Calibration) -> Twins:
     """graph: the float graph that the calibration belongs to; quantized: what followed from both."""
     exact, stored = graph.copy(), graph.copy()
-    for changed, narrow in ((exact, False), (stored, True)):
+    for changed in (exact, stored):
         apply_splits(changed, calibration.splits)
-        apply_factors(changed, calibration.factors, stored=narrow)
-    return Twins(exact, stored, quantized, select(stored, calibration.exclude), calibration)
+    apply_factors(exact, calibration.factors)
+    return Twins(exact, stored, quantized, store_equalized(stored, calibration.factors, calibration.exclude), calibration)

@@ -7,8 +7,10 @@ import pytest
 
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
-from edgec.quant import quantize
-from edgec.quant.equalize import apply_factors, choose_factors
+from edgec.quant import QuantizeOptions, apply_calibration, quantize
+from edgec.quant.calibration import packed
+from edgec.quant.calibration_file import read_calibration
+from edgec.quant.equalize import apply_factors, choose_factors, store_equalized
 from edgec.quant.patches import grouped_rows, patches, spread, ungrouped
 from edgec.quant.run import Probe
 from edgec.quant.selection import select
@@ -26,7 +28,7 @@ def test_equalizing_is_exact_through_sums_pools_and_concat() -> None:
     selection = select(graph)
     rng = np.random.default_rng(0)
     widths = {value: rng.uniform(0.05, 3, graph.types[value].static_shape[1]) for value in selection.values}
-    found = choose_factors(graph, selection, widths, 1.0)
+    found = choose_factors(graph, widths, 1.0)
     factors = found.taken(found.free)
     assert trunk in factors and joined in factors
     assert "x" not in factors and graph.outputs[0] not in factors
@@ -55,7 +57,7 @@ def test_equalizing_through_a_bounded_rectifier_is_exact_on_data_that_exceeds_th
     selection = select(graph)
     probe, sample = Probe(graph, selection.values), next(samples(graph)())
     widths = {value: np.abs(array[0].reshape(array.shape[1], -1)).max(axis=1) for value, array in probe(sample).items()}
-    found = choose_factors(graph, selection, widths, 1.0)
+    found = choose_factors(graph, widths, 1.0)
     assert len(found.bounded) == 2
     factors = found.taken(found.bounded)
     changed = graph.copy()
@@ -75,7 +77,7 @@ def test_a_bound_for_each_channel_is_one_clip_where_8_bits_end_at_the_least() ->
     clip = next(node for node in graph.nodes if node.op == "Clip")
     factors = {value: np.linspace(0.2, 1, 8).astype(np.float32) for value in (clip.inputs[0], clip.outputs[0])}
     changed = graph.copy()
-    apply_factors(changed, factors, stored=True)
+    apply_factors(changed, factors, stored=[clip.outputs[0]])
     assert [node.op for node in changed.nodes] == [node.op for node in graph.nodes]
     sample = next(samples(graph)())
     seen = Probe(changed, [clip.outputs[0]])(sample)[clip.outputs[0]]
@@ -83,10 +85,29 @@ def test_a_bound_for_each_channel_is_one_clip_where_8_bits_end_at_the_least() ->
     np.testing.assert_allclose(seen, np.minimum(exact, 1.0), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("excluded", ["Conv0", "Conv2", "Conv4"])
+def test_layers_in_float_are_equalized_exactly_with_those_in_integers(excluded: str) -> None:
+    """Its neighbours keep their factors, and a Clip of its own its bound for each channel."""
+    graph = bounded_net()
+    factors = choose_factors(graph, {value: np.linspace(0.1, 1, graph.types[value].static_shape[1]) for value in select(graph).values}, 1.0)
+    changed = graph.copy()
+    selection = store_equalized(changed, factors.factors, [excluded])
+    verify(changed)
+    assert [layer.node.name for layer in selection.matrices] == [name for name in ("Conv0", "Conv2", "Conv4") if name != excluded]
+    assert [node.name for node in changed.nodes if node.op == "Min"] == {"Conv0": ["Clip1_bounds"], "Conv2": ["Clip3_bounds"]}.get(
+        excluded, []
+    )
+    calibration = quantize(graph, samples(graph), QuantizeOptions("minmax", exclude=(excluded,), round_weights=False)).calibration
+    forced = {**calibration, "factors": {value: packed(r) for value, r in factors.factors.items()}}
+    assert (
+        sqnr(graph, apply_calibration(graph, calibration)) > 25 and read_calibration(forced, graph).factors.keys() == factors.factors.keys()
+    )
+
+
 def test_streams_that_are_not_taken_keep_their_factors_at_1() -> None:
     graph = bounded_net()
     widths = {value: np.linspace(0.1, 1, graph.types[value].static_shape[1]) for value in select(graph).values}
-    found = choose_factors(graph, select(graph), widths, 1.0)
+    found = choose_factors(graph, widths, 1.0)
     assert found.free == () and found.taken([]) == {}
     one, both = found.taken(found.bounded[:1]), found.taken(found.bounded)
     assert one.keys() < both.keys() and all(np.array_equal(r, both[value]) for value, r in one.items())
@@ -96,7 +117,7 @@ def test_a_nonlinear_function_forbids_factors() -> None:
     small = Small((1, 3, 12, 12))
     graph = small.done(small.conv(small.node("Sigmoid", small.conv("x", 8, spread=6.0)), 4))
     widths = {value: np.linspace(0.1, 1, graph.types[value].static_shape[1]) for value in select(graph).values}
-    found = choose_factors(graph, select(graph), widths, 1.0)
+    found = choose_factors(graph, widths, 1.0)
     assert found.free == found.bounded == () and found.factors == {}
 
 
