@@ -14,10 +14,12 @@ from edgec.budget import Budget, parse_budget
 from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.package.card import parse_card
 from edgec.package.words import MOST
+from edgec.quant.goal import Goal
 from edgec.quant.options import OBSERVERS
 
 GPU = ("auto", "on", "off")
 GPU_PRECISIONS = ("float32", "float16")
+HIGHEST_SQNR = 100.0  # dB that can be asked for: float32 itself does not do better
 TASKS = ("classify", "detect", "segment", "keyword")
 Shapes = Mapping[str, Sequence[int]]
 Calibration = str | Callable[[], Iterable[Any]] | Mapping[str, np.ndarray] | np.ndarray
@@ -35,6 +37,8 @@ class BuildConfig:
     shape: Shapes = field(default_factory=dict)
     observer: str | None = None
     exclude: tuple[str, ...] = ()
+    min_sqnr: float | None = None
+    max_drop: float | None = None
     io: str = "model"
     io_layout: str = "model"
     weights: str = "incbin"
@@ -60,6 +64,11 @@ class BuildConfig:
     budget: Budget = Budget()  # noqa: RUF009
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # of the settings that were given: where
 
+    @property
+    def goal(self) -> Goal | None:
+        """What the answers of a quantized model must keep; None where nothing is asked."""
+        return None if self.min_sqnr is None and self.max_drop is None else Goal(self.min_sqnr, self.max_drop)
+
 
 def _shapes(text: object) -> Shapes:
     """`input=1,3,224,224`, several separated by `;` or as a list; in edgec.toml a table of lists."""
@@ -79,6 +88,21 @@ def _names(text: object) -> tuple[str, ...]:
     """Node names: a list, each possibly several separated by commas."""
     items = text if isinstance(text, (list, tuple)) else [text]
     return tuple(name for item in items for name in str(item).split(",") if name)
+
+
+def _decibels(value: object) -> float:
+    number = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:dB)?\s*", str(value))
+    if isinstance(value, bool) or not number or not 0 < float(number[1]) <= HIGHEST_SQNR:
+        raise ValueError("write decibels, such as 25")
+    return float(number[1])
+
+
+def _share(value: object) -> float:
+    """With its sign: 0.5 alone could be either."""
+    number = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%\s*", str(value))
+    if not number or float(number[1]) >= 100:
+        raise ValueError("write a percentage below 100 with its sign, such as 0.5%")
+    return float(number[1]) / 100
 
 
 def _path(value: object) -> Path:
@@ -176,6 +200,8 @@ SETTINGS: dict[str, Setting] = {
     "shape": Setting(_shapes, "pin an input's shape, NAME=1,3,224,224; may be repeated", many=True),
     "observer": Setting(_one_of(*OBSERVERS), f"how ranges are chosen: {', '.join(OBSERVERS)} (mse)"),
     "exclude": Setting(_names, "node that stays in float, * and ? are wildcards; may be repeated", many=True),
+    "min_sqnr": Setting(_decibels, "dB that the int8 answers must keep; layers that keep them from it stay in float32 (none)"),
+    "max_drop": Setting(_share, "share of samples whose best class int8 may change, such as 0.5%; reached in the same way (none)"),
     "io": Setting(_one_of("model", "int8", "uint8"), "type of inputs and outputs: model, int8 or uint8 (model)"),
     "io_layout": Setting(_one_of("model", "nhwc"), "layout of inputs and outputs: model or nhwc (model)"),
     "weights": Setting(_one_of("incbin", "c", "bin"), "how weights travel: incbin, c (pure C99) or bin (a file to load) (incbin)"),

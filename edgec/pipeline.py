@@ -40,6 +40,7 @@ from edgec.output import complete_directory, write_file
 from edgec.package import Package
 from edgec.package.card import card_of
 from edgec.package.draft import Draft
+from edgec.package.goal import goal_facts
 from edgec.package.manifest import Origin, options_hash
 from edgec.package.parts import Options, QuantizationStep, QuantizedValue
 from edgec.preparation import identifier, prepare
@@ -161,7 +162,7 @@ def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None
     samples = samples_of(loaded.graph, config)
     if samples is None and not any(node.op == "DequantizeLinear" for node in loaded.graph.nodes):
         raise UsageError("int8 needs calibration data", hint="give --calib DATA, or --precision fp32")
-    options = QuantizeOptions(config.observer or QuantizeOptions.observer, exclude=config.exclude)
+    options = QuantizeOptions(config.observer or QuantizeOptions.observer, exclude=config.exclude, goal=config.goal)
     witness = Witness(samples or (lambda: iter(())))
     with _about(loaded.file), spending(config.budget):
         quantized = quantize(loaded.graph, witness, options, progress=progress)
@@ -258,6 +259,7 @@ def _origin(
         quantization=tuple(QuantizedValue(**layer) for layer in quantized.report.layers) if quantized else (),
         **(manifest_facts(found) if found else {"sqnr_db": {}}),
         quantization_steps=tuple(QuantizationStep(**step) for step in quantized.report.steps) if quantized else (),
+        goal=goal_facts(quantized.report.goal) if quantized else None,
         package_version=config.package_version,
     )
 

@@ -89,6 +89,8 @@ def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
     with _collecting(errors):
         _check_interface(config, name)
     with _collecting(errors):
+        _check_goal(config)
+    with _collecting(errors):
         _check_labels(config)
     if config.sign is not None:
         with _collecting(errors):
@@ -150,6 +152,13 @@ def _check_interface(config: BuildConfig, name: str) -> None:
         raise UsageError(f"is longer than {LONGEST_NAME} letters", where="--name", hint="give a short one")
     if config.io != "model" and config.precision != "int8":
         raise UsageError(f"io {config.io} needs precision int8", hint="leave --io out, or build with --precision int8")
+
+
+def _check_goal(config: BuildConfig) -> None:
+    if config.goal is not None and config.precision != "int8":
+        given = [f"--{key.replace('_', '-')}" for key in ("min_sqnr", "max_drop") if getattr(config, key) is not None]
+        hint = "leave it out, or build with --precision int8"
+        raise UsageError(f"{config.precision} packages answer as the model does", where=", ".join(given), hint=hint)
 
 
 def _check_labels(config: BuildConfig) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 
 import rich.table
 
 import edgec
 from edgec.cli.console import Console, bytes_text, table
+from edgec.cli.goal import ALL_IN_INT8, goal_tables
 from edgec.cli.inspect import refuse, tables
 from edgec.cli.settings import declare_settings, resolve_settings
 from edgec.inspection import Inspection
@@ -17,7 +19,7 @@ from edgec.package.manifest import Manifest
 from edgec.preparation import Plan
 from edgec.settings.facts import settings_facts
 
-_TOLD_APART = ("notes", "sqnr_db", "agreement", "compared_samples", "warnings")
+_TOLD_APART = ("notes", "goal", "sqnr_db", "agreement", "compared_samples", "warnings")
 MOST_OUTPUTS = 5
 
 
@@ -41,7 +43,9 @@ def act(options: argparse.Namespace, console: Console) -> None:
     facts = _facts(package)
     manifest = package.manifest
     rows = _rows(facts) + (_answer_rows(manifest) if manifest.compared else [])
-    console.result(facts, [table("", ["", ""], rows), *(f"warning: {warning}" for warning in manifest.warnings or ())])
+    rows += [("goal", ALL_IN_INT8)] if config.goal is not None and manifest.goal is None else []
+    goal = goal_tables(asdict(manifest.goal)) if manifest.goal is not None else []
+    console.result(facts, [table("", ["", ""], rows), *goal, *(f"warning: {warning}" for warning in manifest.warnings or ())])
 
 
 def _plan(plan: Plan) -> rich.table.Table:
@@ -72,6 +76,7 @@ def _facts(package: Package) -> dict[str, object]:
         **({"exam_gpu": "passed" if GPU in package.examined else "not run here"} if package.has_gpu else {}),
         **({"wheels": wheels} if wheels else {}),
         **_answers(manifest),
+        **({"goal": asdict(manifest.goal)} if manifest.goal is not None else {}),
         "notes": package.notes,
     }
 

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 from edgec.codec import Rule, decode, encode
 from edgec.errors import Problem, UsageError
 from edgec.package.card import FIELDS, MOST, OF_THE_FILE, printable
+from edgec.package.goal import GoalFacts
 from edgec.package.parts import (
     AndroidNames,
     Arena,
@@ -96,6 +97,7 @@ class Origin:
     compared: Count | None = None  # samples, for both
     warnings: tuple[Text, ...] | None = None
     quantization_steps: tuple[QuantizationStep, ...] = ()
+    goal: GoalFacts | None = None  # where layers stay in float32 for it
     package_version: Count | None = None  # which boards never let fall
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from edgec.package.card import FIELDS, OF_THE_FILE, printable
+from edgec.package.goal import AttemptFacts, GoalFacts, KeptLayer
 from edgec.package.manifest import Manifest
 from edgec.package.parts import Port
 
@@ -79,6 +80,7 @@ def _accuracy(manifest: Manifest) -> list[str]:
         *warnings,
         *([""] if warnings else []),
         *_steps(manifest),
+        *_goal(manifest),
     ]
 
 
@@ -106,3 +108,38 @@ def _origin(manifest: Manifest) -> Iterable[tuple[str, str]]:
         yield name, f"`{value}`" if value else "none"
     versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     yield "made by", plain(versions)
+
+
+def _goal(manifest: Manifest) -> list[str]:
+    """What stays in float32, and what accuracy costs."""
+    goal = manifest.goal
+    if goal is None:
+        return []
+    asked = [f"at least {goal.min_sqnr:g} dB"] if goal.min_sqnr is not None else []
+    asked += [f"at most {goal.max_drop:.2%} of best classes changed"] if goal.max_drop is not None else []
+    judges = f"{goal.samples} samples" + (" that nothing was fitted to" if goal.apart else "")
+    words = f"For the goal ({' and '.join(asked)}, on {judges}) these layers stay in float32; the last columns are with this one in int8:"
+    kept = [
+        (plain(one.node), f"{one.error:.1%}", f"{one.macs:.1%}", f"+{one.latency:.1%}", f"{one.bytes:,}", *_answers(one))
+        for one in goal.kept
+    ]
+    tried = [(one.kept, f"{one.float_macs:.1%}", f"{one.latency:.2f}", *_answers(one)) for one in _worthwhile(goal)]
+    answers = ("signal-to-noise ratio", "best class changed")
+    return [
+        words, "", *table(("layer", "of the error", "of the MACs", "time", "bytes int8 saves", *answers), kept),
+        "Accuracy against time, which is estimated (1 with all layers in int8; a float MAC counts as three in int8):",
+        "", *table(("layers in float32", "MACs in float", "time", *answers), tried),
+    ]  # fmt: skip
+
+
+def _answers(found: AttemptFacts | KeptLayer) -> tuple[str, str]:
+    return f"{found.sqnr:.2f} dB", "" if found.drop is None else f"{found.drop:.1%}"
+
+
+def _worthwhile(goal: GoalFacts) -> list[AttemptFacts]:
+    """Of all attempts those that no quicker one was as good as, and what the package is."""
+    found: list[AttemptFacts] = []
+    for one in sorted(goal.attempts, key=lambda one: (one.latency, -one.sqnr)):
+        if not found or one.sqnr > max(known.sqnr for known in found) or (one.kept, one.sqnr) == (len(goal.kept), goal.after.sqnr):
+            found.append(one)
+    return found

@@ -25,11 +25,17 @@ JUDGES = 32  # samples at most that a trial runs
 
 @dataclass(frozen=True)
 class Searched:
-    """The calibration, what each step was worth, and remarks."""
+    """The calibration, what each step was worth, and remarks; and `judges` samples that it is to be judged on.
+
+    apart: whether nothing was fitted to these. Where all samples were fitted to, they are all of them.
+    """
 
     calibration: Calibration
     steps: list[StepReport]
     notes: tuple[str, ...]
+    held: Samples
+    judges: int
+    apart: bool
 
 
 def calibrate(graph: Graph, selection: Selection, samples: Samples, options: QuantizeOptions) -> Searched:
@@ -61,9 +67,11 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         return Score((error / np.where(whole > 0, whole, np.inf)).mean(axis=1))
 
     choice, steps = search(candidates, score, options)
-    final = fit(range(SHARES)) if 1 < sum(counts) < MANY else folds[0][0]
+    apart = sum(counts) >= MANY
+    final = folds[0][0] if apart or sum(counts) == 1 else fit(range(SHARES))
     notes = () if sum(counts) > 1 else ("one sample: what was fitted to it was measured on it too",)
-    return Searched(final.calibration(choice), steps, notes)
+    held = shares_of(sum(counts))[0][1] if apart else range(SHARES)
+    return Searched(final.calibration(choice), steps, notes, part(samples, held), sum(counts[share] for share in held), apart)
 
 
 def shares_of(count: int) -> Sequence[tuple[Collection[int], Collection[int]]]:
@@ -85,9 +93,9 @@ def part(samples: Samples, shares: Collection[int]) -> Samples:
     return chosen
 
 
-def some(samples: Samples, count: int) -> Samples:
-    """JUDGES of `count` samples, evenly spread."""
-    wanted = {place * count // JUDGES for place in range(JUDGES)} if count > JUDGES else set(range(count))
+def some(samples: Samples, count: int, most: int = JUDGES) -> Samples:
+    """`most` of `count` samples, evenly spread."""
+    wanted = {place * count // most for place in range(most)} if count > most else set(range(count))
 
     def chosen() -> Iterator[Sample]:
         return (sample for index, sample in enumerate(samples()) if index in wanted)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgec.quant.goal import Goal
+
 Sample = dict[str, np.ndarray]
 Samples = Callable[[], Iterable[Sample]]  # called once per pass over the data; yields the same samples each time
 Progress = Callable[[str, int, int], None]  # stage, steps done, steps in all (0: not known)
@@ -22,6 +24,7 @@ class QuantizeOptions:
     observer `percentile` keeps inside, in percent. exclude: names of nodes that stay in float (shell patterns allowed).
     equalize, round_weights, correct_bias: the improvements of accuracy that are tried, see edgec/quant/steps.py; like the observer's ranges
     they are kept where they help on samples that they were not fitted to.
+    goal: what the outputs must keep; layers that keep them from it stay in float, see edgec/quant/reach.py. None: nothing is asked.
     progress: called while the samples run.
     """
 
@@ -31,4 +34,5 @@ class QuantizeOptions:
     equalize: bool = True
     round_weights: bool = True
     correct_bias: bool = True
+    goal: Goal | None = None
     progress: Progress | None = None

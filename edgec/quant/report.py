@@ -46,13 +46,16 @@ class StepReport:
 
 @dataclass(frozen=True)
 class QuantizationReport:
-    """The layers, worst first, as plain dicts; which nodes stay in float and why; the steps that were tried; remarks."""
+    """The layers, worst first, as plain dicts; which nodes stay in float and why; the steps that were tried; remarks;
+
+    how a goal was reached."""
 
     layers: list[dict[str, Any]] = field(default_factory=list)
     kept_in_float: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, float] = field(default_factory=dict)  # SQNR of each graph output, dB
     steps: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    goal: dict[str, Any] | None = None  # what edgec/quant/goal.py has of it, where one was given
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

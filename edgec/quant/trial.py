@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -17,29 +17,15 @@ KEPT = 64 << 20  # bytes of samples and answers that are kept; with more than th
 LAST = ("Softmax", "LogSoftmax")
 
 
-class Trial:
-    """Runs quantized graphs on `count` samples and compares their outputs with those of the float graph."""
+class Answers:
+    """`count` samples, and what the float graph has to say to each of them in `values`."""
 
-    def __init__(self, graph: Graph, samples: Samples, count: int, progress: Progress | None) -> None:
-        self._graph, self._samples, self._count, self._progress = graph, samples, count, progress
-        self._judged = judged(graph)
-        self._exact = Probe(graph, self._judged)
+    def __init__(self, graph: Graph, values: Sequence[str], samples: Samples, count: int, progress: Progress | None) -> None:
+        self._samples, self._count, self._progress = samples, count, progress
+        self._exact = Probe(graph, values)
         self._kept: list[tuple[Sample, dict[str, np.ndarray]]] = []
 
-    def __call__(self, calibration: Calibration) -> tuple[np.ndarray, np.ndarray]:
-        """Energies of the answers and of their errors, both [samples, outputs]."""
-        probe = Probe(apply(self._graph, calibration), self._judged)
-        energies = []
-        for sample, exact in self._answers():
-            stored, noise = probe(sample), {name: Noise() for name in self._judged}
-            for name, one in noise.items():
-                one.add(exact[name], stored[name])
-            energies.append([(one.signal, one.error) for one in noise.values()])
-        found = np.array(energies)
-        return found[:, :, 0], found[:, :, 1]
-
-    def _answers(self) -> Iterator[tuple[Sample, dict[str, np.ndarray]]]:
-        """The samples, and what the float graph says to them."""
+    def __iter__(self) -> Iterator[tuple[Sample, dict[str, np.ndarray]]]:
         if self._kept:
             yield from self._kept
             return
@@ -51,6 +37,26 @@ class Trial:
             kept = [*kept, (sample, exact)] if size <= KEPT else []
             yield sample, exact
         self._kept = kept if size <= KEPT else []
+
+
+class Trial:
+    """Runs quantized graphs on `count` samples and compares their outputs with those of the float graph."""
+
+    def __init__(self, graph: Graph, samples: Samples, count: int, progress: Progress | None) -> None:
+        self._graph, self._judged = graph, judged(graph)
+        self._answers = Answers(graph, self._judged, samples, count, progress)
+
+    def __call__(self, calibration: Calibration) -> tuple[np.ndarray, np.ndarray]:
+        """Energies of the answers and of their errors, both [samples, outputs]."""
+        probe = Probe(apply(self._graph, calibration), self._judged)
+        energies = []
+        for sample, exact in self._answers:
+            stored, noise = probe(sample), {name: Noise() for name in self._judged}
+            for name, one in noise.items():
+                one.add(exact[name], stored[name])
+            energies.append([(one.signal, one.error) for one in noise.values()])
+        found = np.array(energies)
+        return found[:, :, 0], found[:, :, 1]
 
 
 def judged(graph: Graph) -> list[str]:

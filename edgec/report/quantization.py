@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from edgec.report.goal import goal_section
 from edgec.report.grades import decibels, graded
 from edgec.report.html import render_page
 from edgec.report.page import Cell, Details, Item, Page, Section, Table, Tile, cells, columns
@@ -26,6 +27,7 @@ def render_quantization(report: Mapping[str, Any], title: str) -> str:
     sections = (
         Section("layers", "Layers", "Each with the errors of all layers before it.", _layers(layers)),
         Section("steps", "Steps", "On samples that a step was not fitted to.", (Table("", STEPS, _steps(steps)),) if steps else ()),
+        goal_section(report["goal"]),
         Section("outputs", "Outputs", "", _outputs(report)),
     )
     return render_page(Page(clean(title), notes, grade, sentence, tiles, tuple(section for section in sections if section.items)))

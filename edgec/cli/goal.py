@@ -1,0 +1,53 @@
+"""How a goal of accuracy was reached, as people read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import rich.table
+
+from edgec.cli.console import bytes_text, table
+
+ALL_IN_INT8 = "reached with all layers in int8"
+MOST_ATTEMPTS = 12
+
+
+def goal_tables(goal: Mapping[str, Any]) -> list[rich.table.Table | str]:
+    """goal: before, after, samples, apart, kept, attempts, as reports and manifests have them."""
+    judges = f"{goal['samples']} samples" + (" that nothing was fitted to" if goal["apart"] else "")
+    if not goal["kept"]:
+        return ["", f"goal: {ALL_IN_INT8}: {_words(goal['after'])}, on {judges}"]
+    counted = f"{len(goal['kept'])} layer{'s' if len(goal['kept']) > 1 else ''} in float32"
+    titles = ["layer", "operator", "of the error", "with it in int8", "of the MACs", "adds to the time", "int8 saves"]
+    rows = [
+        (
+            kept["node"],
+            kept["operator"],
+            f"{kept['error']:.1%}",
+            _words(kept),
+            f"{kept['macs']:.1%}",
+            f"{kept['latency']:.1%}",
+            bytes_text(kept["bytes"]),
+        )
+        for kept in goal["kept"]
+    ]
+    return [
+        "",
+        f"goal: reached with {counted}: {_words(goal['after'])} instead of {_words(goal['before'])}, on {judges}",
+        "",
+        table("kept in float32", titles, rows),
+        "",
+        table("tried, by estimated time", ["layers in float32", "answers", "MACs in float", "time"], _attempts(goal)),
+    ]
+
+
+def _attempts(goal: Mapping[str, Any]) -> list[tuple[object, ...]]:
+    """The best for its time, and no more than fit on a screen."""
+    attempts = sorted(goal["attempts"], key=lambda attempt: (attempt["latency"], attempt["kept"]))[:MOST_ATTEMPTS]
+    return [(one["kept"], _words(one), f"{one['float_macs']:.1%}", f"{one['latency']:.2f}") for one in attempts]
+
+
+def _words(found: Mapping[str, Any]) -> str:
+    changed = "" if found.get("drop") is None else f", {found['drop']:.1%} of best classes changed"
+    return f"{found['sqnr']:.2f} dB{changed}"

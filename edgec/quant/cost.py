@@ -1,0 +1,40 @@
+"""What layers cost, in a measure that needs no processor: the time of one multiply-accumulate in int8.
+
+A float one takes as long as FLOAT of them (two where int8 is widened to 16 bits, as in AVX2 and NEON; four where the processor has dot
+products, as in VNNI and ARMv8.2), and each byte that is written as long as one. Good enough to choose between layers; what a
+processor really needs is measured by `edgec bench`.
+"""
+
+from __future__ import annotations
+
+from edgec.ir.graph import Graph, Node
+from edgec.ops.registry import Role
+from edgec.quant.selection import Layer, elements, output_channels, role_of
+
+FLOAT = 3.0
+
+
+def multiplications(graph: Graph, node: Node) -> int:
+    """Multiply-accumulates of an operator with constant weights; 0 for any other."""
+    if role_of(graph, node)[0] is not Role.MATRIX:
+        return 0
+    data, weights = node.inputs[0], graph.constants[node.inputs[1]]
+    if node.op == "ConvTranspose":  # each number that is read meets the weights of its channel
+        return elements(graph, data) // int(weights.shape[0]) * weights.size
+    return elements(graph, node.outputs[0]) // output_channels(node, weights) * weights.size
+
+
+def layer_cost(graph: Graph, layer: Layer, *, integers: bool) -> float:
+    """Its products, and the bytes that it writes."""
+    written = sum(elements(graph, name) for name in layer.outputs)
+    return multiplications(graph, layer.node) * (1.0 if integers else FLOAT) + written * (1 if integers else 4)
+
+
+def conversion_cost(graph: Graph, value: str, *, to_float: bool) -> float:
+    """Writing a value once more, as codes or as float numbers."""
+    return elements(graph, value) * (4.0 if to_float else 1.0)
+
+
+def saved_bytes(graph: Graph, layer: Layer) -> int:
+    """Of weights, which int8 stores in a quarter."""
+    return graph.constants[layer.node.inputs[1]].size * 3 if layer.role is Role.MATRIX else 0

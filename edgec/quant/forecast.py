@@ -1,0 +1,110 @@
+"""What becomes of error and time when layers stay in float32, foretold: which of many sets to try is decided by that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+
+from edgec.diagnosis import Diagnosis, LayerFacts
+from edgec.ops.registry import Role
+from edgec.quant.cost import conversion_cost, layer_cost, multiplications
+from edgec.quant.selection import Layer
+from edgec.quant.twins import Twins
+
+
+class Forecast:
+    """Errors of layers add up, as the diagnosis found each of them by itself.
+
+    That of a layer's weights goes when it stays in float; that of storing a value when no layer that writes or reads it, or moves its
+    codes on, computes in integers. Sets of layers are sets of their nodes' names.
+    """
+
+    def __init__(self, twins: Twins, diagnosis: Diagnosis) -> None:
+        self._twins, self.graph = twins, twins.stored
+        self.layers = twins.selection.layers
+        self.total = sum(multiplications(self.graph, node) for node in self.graph.nodes)
+        self._macs = [multiplications(self.graph, layer.node) for layer in self.layers]
+        self._writer = {value: place for place, layer in enumerate(self.layers) for value in layer.outputs}
+        self._places = {layer.node: place for place, layer in enumerate(self.layers)}
+        self._readers = [[self._places[reader.node] for value in layer.outputs for reader in twins.readers(value)] for layer in self.layers]
+        self._named = Counter(node.name for node in self.graph.nodes)
+        self._errors = {layer.value: _parts(layer) for layer in diagnosis.layers}
+        self._copies = {value: self._moved(value) for value in self._errors}
+        self._costs = [[layer_cost(self.graph, layer, integers=integers) for integers in (False, True)] for layer in self.layers]
+        self._constants = self.graph.constants.keys()
+
+    def integers(self, kept: Collection[str]) -> frozenset[int]:
+        """The places of the layers that go on in integers, as edgec/quant/selection.py chooses them when `kept` are excluded."""
+        inside: set[int] = set()
+        for place in reversed(range(len(self.layers))):
+            layer = self.layers[place]
+            wanted = layer.role is Role.MATRIX or any(reader in inside for reader in self._readers[place])
+            wanted = wanted or (layer.role is Role.AVERAGE and self._behind(place, kept))
+            if wanted and layer.node.name not in kept:
+                inside.add(place)
+        return frozenset(inside)
+
+    def needed(self, kept: frozenset[str]) -> frozenset[str]:
+        """Those of `kept` that nothing else keeps from computing in integers."""
+        inside = self.integers(kept)
+        for layer in self.layers:
+            if self.integers(kept - {layer.node.name}) == inside:
+                kept -= {layer.node.name}
+        return kept
+
+    def matrices(self, kept: Collection[str]) -> int:
+        return sum(self.layers[place].role is Role.MATRIX for place in self.integers(kept))
+
+    def gone(self, kept: Collection[str]) -> float:
+        """The part of the outputs' error that goes."""
+        inside = self.integers(kept)
+        stored = self._stored(inside)
+        weights = sum(part for value, (part, _) in self._errors.items() if self._writer.get(value, -1) not in inside)
+        return weights + sum(part for value, (_, part) in self._errors.items() if not any(copy in stored for copy in self._copies[value]))
+
+    def latency(self, kept: Collection[str]) -> float:
+        """The time of a run, see edgec/quant/cost.py."""
+        inside = self.integers(kept)
+        time = sum(costs[place in inside] for place, costs in enumerate(self._costs))
+        for value in self._stored(inside) - self._constants:
+            computed = self._writer.get(value, -1) in inside
+            nodes = [self._places.get(node, -1) for node in self.graph.readers(value)]
+            if not computed or any(place not in inside for place in nodes):
+                time += conversion_cost(self.graph, value, to_float=computed)
+        return time
+
+    def float_macs(self, kept: Collection[str]) -> float:
+        """The share of the network's multiply-accumulates, those with constant weights, that are in float."""
+        return 1 - sum(self._macs[place] for place in self.integers(kept)) / self.total
+
+    def macs(self, layer: Layer) -> float:
+        """Its share of the same."""
+        return self._macs[self._places[layer.node]] / self.total
+
+    def groups(self) -> list[frozenset[str]]:
+        """What is worth to be kept together: each layer, and for each value all that must be in float for it not to be stored."""
+        found: dict[frozenset[str], None] = {frozenset([layer.node.name]): None for layer in self.layers}
+        for value in self._errors:
+            writer = self._twins.layer(value)
+            found[frozenset(layer.node.name for layer in ([writer] if writer else []) + self._twins.readers_of_codes(value))] = None
+        return [group for group in found if group and all(name and self._named[name] == 1 for name in group)]
+
+    def _behind(self, place: int, kept: Collection[str]) -> bool:
+        """Whether a mean reads what a layer with weights computes."""
+        writer = self._writer.get(self.layers[place].operands[0], -1)
+        return writer >= 0 and self.layers[writer].role is Role.MATRIX and self.layers[writer].node.name not in kept
+
+    def _stored(self, inside: frozenset[int]) -> set[str]:
+        return {value for place in inside for value in (*self.layers[place].operands, *self.layers[place].outputs)}
+
+    def _moved(self, value: str) -> list[str]:
+        """The value, and those whose codes are its own."""
+        moves = [layer for layer in self._twins.readers(value) if layer.role is Role.MOVE]
+        return [value, *(copy for layer in moves for output in layer.outputs for copy in self._moved(output))]
+
+
+def _parts(layer: LayerFacts) -> tuple[float, float]:
+    """How much of a layer's part of the error is due to its weights, and how much to the storing of its value."""
+    weights, storing = (10 ** (-ratio / 10) for ratio in (layer.weights, layer.rounding))
+    share = weights / (weights + storing)
+    return layer.cost * share, layer.cost * (1 - share)

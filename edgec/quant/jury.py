@@ -1,0 +1,49 @@
+"""How a quantized graph's outputs, as they are, compare with those of the float graph: what a goal is about."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgec.diagnosis import BEST
+from edgec.ir.graph import Graph
+from edgec.quant.goal import Accuracy
+from edgec.quant.noise import Noise
+from edgec.quant.options import Progress, Samples
+from edgec.quant.run import Probe
+from edgec.quant.trial import Answers
+
+JURORS = 256  # samples at most
+
+
+class Jury:
+    """Judges quantized graphs by `count` samples."""
+
+    def __init__(self, graph: Graph, samples: Samples, count: int, progress: Progress | None) -> None:
+        self._outputs = [name for name in graph.outputs if graph.dtype(name).is_float]
+        self._classes = class_scores(graph)
+        self._answers = Answers(graph, self._outputs, samples, count, progress)
+
+    def __call__(self, quantized: Graph) -> Accuracy:
+        probe = Probe(quantized, self._outputs)
+        noise, other = {name: Noise() for name in self._outputs}, dict.fromkeys(self._classes, 0)
+        rows = 0
+        for sample, exact in self._answers:
+            stored = probe(sample)
+            for name, one in noise.items():
+                one.add(exact[name], stored[name])
+            for name in self._classes:
+                best = [_rows(array).argmax(1) for array in (exact[name], stored[name])]
+                other[name] += int((best[0] != best[1]).sum())
+            rows += len(_rows(exact[self._classes[0]])) if self._classes else 0
+        return Accuracy(min((one.sqnr for one in noise.values()), default=BEST), max(other.values()) / rows if rows else None)
+
+
+def class_scores(graph: Graph) -> list[str]:
+    """The float outputs whose numbers lie along one axis for each sample, as scores of classes do."""
+    shapes = {name: graph.shape(name) for name in graph.outputs if graph.dtype(name).is_float}
+    return [name for name, shape in shapes.items() if sum(extent != 1 for extent in (shape[1:] if len(shape) > 1 else shape)) == 1]
+
+
+def _rows(array: np.ndarray) -> np.ndarray:
+    """One for each sample of the batch."""
+    return array.reshape(len(array) if array.ndim > 1 else 1, -1)

@@ -1,0 +1,178 @@
+"""Keep in float32 what a goal needs, and nothing else.
+
+All statistics, scales and rounded weights stay as the calibration has decided them, each for a layer by itself: so a try costs one run of
+the quantized network over the samples that judge. Sets of layers grow in the order of edgec/quant/ranking.py until the goal holds; then
+each layer that turns out not to be needed goes back to int8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from glob import escape
+from math import log10
+
+from edgec.diagnosis import Diagnosis
+from edgec.errors import GateError, Problem
+from edgec.ir.graph import Graph
+from edgec.quant.apply import apply
+from edgec.quant.calibrate import some
+from edgec.quant.calibration import Calibration
+from edgec.quant.cost import saved_bytes
+from edgec.quant.diagnose import BLAMED, examine
+from edgec.quant.forecast import Forecast
+from edgec.quant.goal import Accuracy, Attempt, Goal, GoalReport, Kept
+from edgec.quant.options import Progress, Samples
+from edgec.quant.ranking import Names, lightest_first, ranked
+from edgec.quant.selection import select
+from edgec.quant.split import apply_splits
+from edgec.quant.twins import twins_of
+
+TOLD = 3  # layers that an error names
+Judge = Callable[[Graph], Accuracy]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The samples that judge, how many, and whether nothing was fitted to them."""
+
+    samples: Samples
+    count: int
+    apart: bool
+
+
+def reach(
+    graph: Graph, calibration: Calibration, goal: Goal, judge: Judge, judged: Judged, progress: Progress | None = None
+) -> tuple[Calibration, GoalReport]:
+    """The calibration, with as many layers in float as the goal needs. GateError when it cannot be reached."""
+    quantized = apply(graph, calibration)
+    before = judge(quantized)
+    report = GoalReport(goal, judged.count, judged.apart, before, before, (), (Attempt(0, before.sqnr, before.drop, 0.0, 1.0),))
+    if goal.reached(before):
+        return calibration, report
+    twins = twins_of(graph, quantized, calibration)
+    diagnosis = examine(twins, some(judged.samples, judged.count, BLAMED), progress)
+    forecast = Forecast(twins, diagnosis)
+    tries = Tries(graph, calibration, judge, forecast, progress)
+    tries.known(frozenset(), before)
+    sets = ranked(forecast)
+    place = first(len(sets), lambda place: goal.reached(tries(sets[place])), expected(sets, forecast, goal, before))
+    if place is None:
+        raise unreachable(goal, tries, forecast, diagnosis)
+    kept = lighter(sets[place], goal, tries, forecast)
+    told = [explained(name, kept, tries, forecast) for name in tries.ordered(kept)]
+    return without(graph, calibration, tries.ordered(kept)), replace(report, after=tries(kept), kept=tuple(told), attempts=tries.attempts)
+
+
+class Tries:
+    """What was tried, and what the outputs were; what computes alike is not tried twice."""
+
+    def __init__(self, graph: Graph, calibration: Calibration, judge: Judge, forecast: Forecast, progress: Progress | None) -> None:
+        self._graph, self._calibration, self._judge, self._forecast, self._progress = graph, calibration, judge, forecast, progress
+        self.found: dict[frozenset[int], Accuracy] = {}
+        self.kept: dict[frozenset[int], Names] = {}
+
+    def __call__(self, kept: Names) -> Accuracy:
+        inside = self._forecast.integers(kept)
+        if inside not in self.found:
+            self.known(kept, self._judge(apply(self._graph, without(self._graph, self._calibration, self.ordered(kept)))))
+            if self._progress:
+                self._progress("layers in float32", len(self.found) - 1, 0)
+        return self.found[inside]
+
+    def known(self, kept: Names, found: Accuracy) -> None:
+        inside = self._forecast.integers(kept)
+        self.found[inside], self.kept[inside] = found, self._forecast.needed(kept)
+
+    def ordered(self, kept: Names) -> list[str]:
+        """As the graph has them."""
+        return [layer.node.name for layer in self._forecast.layers if layer.node.name in kept]
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        forecast, whole = self._forecast, self._forecast.latency(())
+        return tuple(
+            Attempt(
+                len(self.kept[inside]),
+                found.sqnr,
+                found.drop,
+                round(forecast.float_macs(self.kept[inside]), 4),
+                round(forecast.latency(self.kept[inside]) / whole, 4),
+            )
+            for inside, found in self.found.items()
+        )
+
+
+def without(graph: Graph, calibration: Calibration, nodes: Collection[str]) -> Calibration:
+    """The calibration with these nodes in float as well; nothing is decided anew."""
+    exclude = (*calibration.exclude, *map(escape, nodes))
+    divided = graph.copy()
+    apply_splits(divided, calibration.splits)
+    selection = select(divided, exclude)
+    outputs = [layer.node.outputs[0] for layer in selection.matrices]
+    return replace(
+        calibration,
+        exclude=exclude,
+        parameters={value: calibration.parameters[value] for value in selection.values},
+        weights={output: calibration.weights[output] for output in outputs},
+    )
+
+
+def expected(sets: list[Names], forecast: Forecast, goal: Goal, before: Accuracy) -> int:
+    """The place of the first set that should be enough, as far as noise adds up."""
+    if goal.min_sqnr is None or before.sqnr >= goal.min_sqnr:
+        return 0
+    ratios = (before.sqnr - 10 * log10(max(1 - forecast.gone(kept), 1e-9)) for kept in sets)
+    return next((place for place, ratio in enumerate(ratios) if ratio >= goal.min_sqnr), len(sets) - 1)
+
+
+def first(count: int, holds: Callable[[int], bool], guess: int) -> int | None:
+    """The first place that holds, where all after it do too; None: not even the last one. Begins at `guess`, with growing strides."""
+    low, high, place, stride = -1, count, guess, 1
+    while high - low > 1:
+        if holds(place):
+            high = place
+            place = max(high - stride, (low + high) // 2)
+        else:
+            low = place
+            place = min(low + stride, count - 1) if high == count else (low + high) // 2
+        stride *= 2
+    return high if high < count else None
+
+
+def lighter(kept: Names, goal: Goal, tries: Tries, forecast: Forecast) -> Names:
+    """Without layers that are not needed, until none can go back to int8 alone."""
+    kept = forecast.needed(kept)
+    while True:
+        before = kept
+        for name in lightest_first(forecast, kept):
+            if goal.reached(tries(kept - {name})):
+                kept -= {name}
+        if kept == before:
+            return kept
+
+
+def explained(name: str, kept: Names, tries: Tries, forecast: Forecast) -> Kept:
+    """Why it stays, and what int8 would have saved."""
+    layer = next(layer for layer in forecast.layers if layer.node.name == name)
+    back, fewer = tries(kept - {name}), kept - {name}
+    error = round(forecast.gone(kept) - forecast.gone(fewer), 4)
+    latency = round((forecast.latency(kept) - forecast.latency(fewer)) / forecast.latency(()), 4)
+    macs = round(forecast.macs(layer), 4)
+    return Kept(name, layer.node.op, error, back.sqnr, back.drop, macs, latency, saved_bytes(forecast.graph, layer))
+
+
+def unreachable(goal: Goal, tries: Tries, forecast: Forecast, diagnosis: Diagnosis) -> GateError:
+    """The best that was found, the layers that cost most, and what to do."""
+    score: Mapping[frozenset[int], tuple[float, float]] = {
+        inside: (-(found.drop or 0.0) if goal.max_drop is not None else 0.0, found.sqnr) for inside, found in tries.found.items()
+    }
+    best = max(score, key=lambda inside: score[inside])
+    found, kept = tries.found[best], tries.kept[best]
+    share = f"{len(kept)} of {len(forecast.layers)} layers in float32, {forecast.float_macs(kept):.0%} of the multiply-accumulates"
+    problems = [Problem(f"{found} at best, with {share}")]
+    problems += [
+        Problem(f"{layer.cost:.0%} of the outputs' error begins here", layer.node) for layer in diagnosis.ranked[:TOLD] if layer.cost
+    ]
+    hint = "ask for less, calibrate with more samples or others (--calib), or build with --precision fp32"
+    return GateError(f"the goal cannot be reached with anything left in int8: {goal}", problems, hint=hint)
