@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Accuracy:
-    """sqnr: of the output that is furthest from the float network's, in dB. drop: share of the samples whose best class is another one;
+    """sqnr: of the output that is furthest from the float network's, in dB; what a final Softmax reads stands for its result.
 
-    None where the network has no classes.
+    drop: share of the samples whose best class is another one; None where the network has no classes.
     """
 
     sqnr: float

@@ -1,4 +1,4 @@
-"""How a quantized graph's outputs, as they are, compare with those of the float graph: what a goal is about."""
+"""How a quantized graph's answers compare with those of the float graph: what a goal is about."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from edgec.quant.goal import Accuracy
 from edgec.quant.noise import Noise
 from edgec.quant.options import Progress, Samples
 from edgec.quant.run import Probe
-from edgec.quant.trial import Answers
+from edgec.quant.trial import Answers, judged
 
 JURORS = 256  # samples at most
 
 
 class Jury:
-    """Judges quantized graphs by `count` samples."""
+    """Judges quantized graphs by `count` samples. What a final Softmax reads stands for its result, see edgec/quant/trial.py."""
 
     def __init__(self, graph: Graph, samples: Samples, count: int, progress: Progress | None) -> None:
-        self._outputs = [name for name in graph.outputs if graph.dtype(name).is_float]
-        self._classes = class_scores(graph)
-        self._answers = Answers(graph, self._outputs, samples, count, progress)
+        self._judged, self._classes = judged(graph), class_scores(graph)
+        self._values = list(dict.fromkeys([*self._judged, *self._classes]))
+        self._answers = Answers(graph, self._values, samples, count, progress)
 
     def __call__(self, quantized: Graph) -> Accuracy:
-        probe = Probe(quantized, self._outputs)
-        noise, other = {name: Noise() for name in self._outputs}, dict.fromkeys(self._classes, 0)
+        probe = Probe(quantized, self._values)
+        noise, other = {name: Noise() for name in self._judged}, dict.fromkeys(self._classes, 0)
         rows = 0
         for sample, exact in self._answers:
             stored = probe(sample)

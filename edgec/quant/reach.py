@@ -143,6 +143,10 @@ def first(count: int, holds: Callable[[int], bool], guess: int) -> int | None:
 def lighter(kept: Names, goal: Goal, tries: Tries, forecast: Forecast) -> Names:
     """Without layers that are not needed, until none can go back to int8 alone."""
     kept = forecast.needed(kept)
+    order = lightest_first(forecast, kept)
+    sets = [kept - frozenset(order[:count]) for count in range(len(order), -1, -1)]  # from none to all of them
+    several = first(len(sets), lambda place: goal.reached(tries(sets[place])), len(sets) // 2)
+    kept = kept if several is None else sets[several]
     while True:
         before = kept
         for name in lightest_first(forecast, kept):
@@ -170,7 +174,7 @@ def unreachable(goal: Goal, tries: Tries, forecast: Forecast, diagnosis: Diagnos
     best = max(score, key=lambda inside: score[inside])
     found, kept = tries.found[best], tries.kept[best]
     share = f"{len(kept)} of {len(forecast.layers)} layers in float32, {forecast.float_macs(kept):.0%} of the multiply-accumulates"
-    problems = [Problem(f"{found} at best, with {share}")]
+    problems = [Problem(f"at best {found}, with {share}")]
     problems += [
         Problem(f"{layer.cost:.0%} of the outputs' error begins here", layer.node) for layer in diagnosis.ranked[:TOLD] if layer.cost
     ]

@@ -1,0 +1,98 @@
+"""--min-sqnr and --max-drop: what users see of a goal that holds, one that layers in float32 reach, and one that nothing reaches."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import edgec
+from edgec.package import Package
+from tests.cli.conftest import QUICK, Program, names_in
+from tests.report.test_hostile import Page
+
+DATA = ("--calib", "calibration.npz", "--samples", "24")
+HIGH = "44"  # dB: more than the example has in int8
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_a_goal_that_holds_changes_no_byte_of_the_package(program: Program, work: Path) -> None:
+    arguments = ("build", "digits.onnx", *DATA, *QUICK, "--no-compile")
+    assert program(*arguments, "-o", "plain").code == 0
+    done = program(*arguments, "-o", "asked", "--min-sqnr", "20", "--max-drop", "5%")
+    assert done.code == 0 and "reached with all layers in int8" in done.out
+    assert files(work / "plain") == files(work / "asked")
+
+
+def test_layers_that_a_package_keeps_in_float32(program: Program, work: Path) -> None:
+    done = program("build", "digits.onnx", *DATA, *QUICK, "-o", "out", "--min-sqnr", HIGH, "--json")
+    assert done.code == 0 and done.json["exam"] == "passed", done.err
+    goal = Package(work / "out").manifest.goal
+    assert goal is not None and goal.min_sqnr == float(HIGH) and goal.max_drop is None and goal.samples == 24 and not goal.apart
+    assert goal.before.sqnr < goal.min_sqnr <= goal.after.sqnr and all(kept.sqnr < goal.min_sqnr for kept in goal.kept)
+    names = [kept.node for kept in goal.kept]
+    assert [kept["node"] for kept in done.json["goal"]["kept"]] == names
+    assert json.loads((work / "out/calibration.json").read_text())["exclude"] == names
+    card = (work / "out/MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "at least 44 dB" in card and "stay in float32" in card and f"{goal.after.sqnr:.2f} dB" in card and names[0] in card
+    assert edgec.compare("digits.onnx", "out", "evaluation.npz").outputs[0].sqnr_db > goal.before.sqnr
+    told = program("compare", "digits.onnx", "out", "--data", "evaluation.npz", "--samples", "4", "--layers", "--json").json
+    assert set(names) <= set(told["diagnosis"]["kept_in_float"])
+
+
+def test_what_quantize_says_of_its_goal(program: Program, work: Path) -> None:
+    done = program("quantize", "digits.onnx", *DATA, "--min-sqnr", HIGH, "--report", "report.html")
+    assert done.code == 0, done.err
+    for words in (
+        "goal: reached with",
+        "kept in float32",
+        "of the error",
+        "adds to the time",
+        "tried, by estimated time",
+        "kept for the goal",
+    ):
+        assert words in done.out
+    text = (work / "report.html").read_text(encoding="utf-8")
+    Page(re.sub(r"<!--.*?-->", "", text))
+    assert all(words in text for words in ("Asked: at least 44 dB", "Kept in float32", "against estimated time", "<circle", "attempts"))
+    facts = program("quantize", "digits.onnx", *DATA, "--min-sqnr", HIGH, "--json").json["goal"]
+    images = np.load("evaluation.npz")["image"][:24]
+    exact, stored = (
+        np.concatenate([onnxruntime.InferenceSession(name).run(None, {"image": image[None]})[0] for image in images])
+        for name in ("digits.onnx", "digits.int8.onnx")
+    )
+    assert 10 * np.log10((exact**2).sum() / ((exact - stored) ** 2).sum()) > facts["before"]["sqnr"]
+    assert edgec.quantize("digits.onnx", calib="calibration.npz", samples=24, max_drop="1%").report.goal["kept"] == ()  # type: ignore[index]
+
+
+def test_nothing_is_left_of_a_goal_that_nothing_reaches(program: Program, work: Path) -> None:
+    before = names_in(work)
+    for verb in (("build", *QUICK), ("quantize", "--report", "report.json")):
+        done = program(*verb, "digits.onnx", *DATA, "--min-sqnr", "99")
+        done.failed(1, "digits.onnx", "at least 99 dB", "at best", "of the outputs' error begins here", "--precision fp32")
+    assert names_in(work) == before
+
+
+def test_goals_that_mean_nothing(program: Program, work: Path) -> None:
+    program("build", "digits.onnx", "--precision", "fp32", "--min-sqnr", "20").failed(2, "--min-sqnr", "int8")
+    for flag, value in (("--max-drop", "0.5"), ("--max-drop", "100%"), ("--max-drop", "-1%"), ("--min-sqnr", "-3"), ("--min-sqnr", "1e3")):
+        program("quantize", "digits.onnx", *DATA, f"{flag}={value}").failed(2, flag, value)
+    assert program("quantize", "digits.onnx", *DATA, "-o", "q.onnx").code == 0
+    program("build", "q.onnx", "--min-sqnr", "20").failed(2, "q.onnx", "came quantized", "--min-sqnr")
+
+
+@pytest.mark.parametrize("text", ["min_sqnr = 30\nmax_drop = '0.5%'", "min_sqnr = '30 dB'\nmax_drop = '.5 %'"])
+def test_goals_in_a_file_of_settings(program: Program, work: Path, text: str) -> None:
+    (work / "edgec.toml").write_text(f"[build]\n{text}\ncalib = 'calibration.npz'\n")
+    done = program("build", "digits.onnx", "--dry-run", "--json")
+    assert done.code == 0 and (done.json["plan"]["min_sqnr"], done.json["plan"]["max_drop"]) == (30, 0.005)
+    assert done.json["settings"]["max_drop"]["from"].endswith("edgec.toml")
+    told = program("quantize", "digits.onnx", "--dry-run", "--min-sqnr", "25", "--json").json["settings"]
+    assert (told["min_sqnr"]["value"], told["min_sqnr"]["from"]) == (25, "--min-sqnr") and not (work / "digits.int8.onnx").exists()
