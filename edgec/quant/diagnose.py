@@ -36,11 +36,12 @@ OUTSIDE = 0.001  # share of the numbers at either end that are not in the middle
 def diagnose(graph: Graph, content: Mapping[str, Any], samples: Samples, progress: Progress | None = None) -> Diagnosis:
     """graph: the optimized float graph; content: what `quantize` decided for it. UsageError when they do not fit, or without samples."""
     calibration = read_calibration(content, graph)
-    return examine(twins_of(graph, apply(graph, calibration), calibration), samples, progress)
+    diagnosis = examine(twins_of(graph, apply(graph, calibration), calibration), samples, progress)
+    return replace(diagnosis, advice=advise(diagnosis, [node.name for node in graph.nodes if node.name]))
 
 
 def examine(twins: Twins, samples: Samples, progress: Progress | None = None) -> Diagnosis:
-    """The same of graphs that are there."""
+    """The same of graphs that are there, without advice."""
     tallies, outputs, count = _run(twins, samples, progress)
     layers = tuple(tally.facts(twins) for tally in tallies)
     total = sum(layer.cost for layer in layers)
@@ -50,8 +51,7 @@ def examine(twins: Twins, samples: Samples, progress: Progress | None = None) ->
     histograms = _histograms(twins, named, samples, count, progress)
     ratios = {name: noise.sqnr for name, noise in outputs.items()}
     found, meant = ({name: ratios[name] for name in names} for names in (twins.outputs, judged(twins.exact)))
-    diagnosis = Diagnosis(count, twins.calibration.observer, found, meant, layers, tuple(worst), histograms, dict(twins.selection.refused))
-    return replace(diagnosis, advice=advise(diagnosis, [node.name for node in twins.stored.nodes if node.name]))
+    return Diagnosis(count, twins.calibration.observer, found, meant, layers, tuple(worst), histograms, dict(twins.selection.refused))
 
 
 def _run(twins: Twins, samples: Samples, progress: Progress | None) -> tuple[Sequence[_Tally], dict[str, Noise], int]:

@@ -16,6 +16,7 @@ from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, Samples, diagnose, quantize
 from edgec.quant.advice import advise
 from tests.quant.small import Small, net, samples
+from tests.quant.test_exact_rewrites import split_net
 
 PLAIN = QuantizeOptions("minmax", equalize=False, round_weights=False, correct_bias=False)
 DEPTH = 5
@@ -161,6 +162,16 @@ def test_splits_and_factors_are_seen_through() -> None:
     assert calibration["factors"] or calibration["splits"]
     diagnosis = diagnose(graph, calibration, samples(graph, 4))
     assert min(diagnosis.outputs.values()) > 30 and diagnosis.kept_in_float == quantized.report.kept_in_float
+
+
+def test_a_part_of_a_layer_is_blamed_and_the_layer_excluded() -> None:
+    graph = split_net().graph
+    calibration = quantize(graph, samples(graph)).calibration
+    for value, kept in calibration["parameters"].items():
+        kept["scale"] *= 40 if value == "conv_0_part0" else 1
+    diagnosis = found(graph, calibration)
+    assert diagnosis.ranked[0].node == "Conv0_part0"
+    assert "--exclude Conv0" in diagnosis.advice[0].attempt and not any("_part" in advice.attempt for advice in diagnosis.advice)
 
 
 def test_names_that_a_shell_or_a_pattern_would_misread() -> None:
