@@ -47,9 +47,9 @@ class Forecast:
     def needed(self, kept: frozenset[str]) -> frozenset[str]:
         """Those of `kept` that nothing else keeps from computing in integers."""
         inside = self.integers(kept)
-        for layer in self.layers:
-            if self.integers(kept - {layer.node.name}) == inside:
-                kept -= {layer.node.name}
+        for name in [layer.node.name for layer in self.layers if layer.node.name in kept]:
+            if self.integers(kept - {name}) == inside:
+                kept -= {name}
         return kept
 
     def matrices(self, kept: Collection[str]) -> int:

@@ -1,15 +1,14 @@
 """Keep in float32 what a goal needs, and nothing else.
 
 All statistics, scales and rounded weights stay as the calibration has decided them, each for a layer by itself: so a try costs one run of
-the quantized network over the samples that judge. Sets of layers grow in the order of edgec/quant/ranking.py until the goal holds; then
-each layer that turns out not to be needed goes back to int8.
+the quantized network over the samples that judge. Sets of layers grow in the orders of edgec/quant/ranking.py until the goal holds; then
+each layer that turns out not to be needed goes back to int8. The fewest are taken, and of as many those that take the least time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from glob import escape
 from math import log10
 
 from edgec.diagnosis import Diagnosis
@@ -23,13 +22,11 @@ from edgec.quant.diagnose import BLAMED, examine
 from edgec.quant.forecast import Forecast
 from edgec.quant.goal import Accuracy, Attempt, Goal, GoalReport, Kept
 from edgec.quant.options import Progress, Samples
-from edgec.quant.ranking import Names, lightest_first, ranked
-from edgec.quant.selection import select
-from edgec.quant.split import apply_splits
+from edgec.quant.ranking import PRICES, Names, lightest_first, ranked
+from edgec.quant.tries import Judge, Tries, without
 from edgec.quant.twins import twins_of
 
 TOLD = 3  # layers that an error names
-Judge = Callable[[Graph], Accuracy]
 
 
 @dataclass(frozen=True)
@@ -55,67 +52,17 @@ def reach(
     forecast = Forecast(twins, diagnosis)
     tries = Tries(graph, calibration, judge, forecast, progress)
     tries.known(frozenset(), before)
-    sets = ranked(forecast)
-    place = first(len(sets), lambda place: goal.reached(tries(sets[place])), expected(sets, forecast, goal, before))
-    if place is None:
+    found = Names()
+    for price in PRICES:
+        sets = [kept for kept in ranked(forecast, price) if not found or len(forecast.needed(kept)) <= len(found)]
+        place = search(sets, goal, tries, expected(sets, forecast, goal, before))
+        if place is not None:
+            other = lighter(sets[place], goal, tries, forecast)
+            found = min((kept for kept in (found, other) if kept), key=lambda kept: (len(kept), forecast.latency(kept)))
+    if not found:
         raise unreachable(goal, tries, forecast, diagnosis)
-    kept = lighter(sets[place], goal, tries, forecast)
-    told = [explained(name, kept, tries, forecast) for name in tries.ordered(kept)]
-    return without(graph, calibration, tries.ordered(kept)), replace(report, after=tries(kept), kept=tuple(told), attempts=tries.attempts)
-
-
-class Tries:
-    """What was tried, and what the outputs were; what computes alike is not tried twice."""
-
-    def __init__(self, graph: Graph, calibration: Calibration, judge: Judge, forecast: Forecast, progress: Progress | None) -> None:
-        self._graph, self._calibration, self._judge, self._forecast, self._progress = graph, calibration, judge, forecast, progress
-        self.found: dict[frozenset[int], Accuracy] = {}
-        self.kept: dict[frozenset[int], Names] = {}
-
-    def __call__(self, kept: Names) -> Accuracy:
-        inside = self._forecast.integers(kept)
-        if inside not in self.found:
-            self.known(kept, self._judge(apply(self._graph, without(self._graph, self._calibration, self.ordered(kept)))))
-            if self._progress:
-                self._progress("layers in float32", len(self.found) - 1, 0)
-        return self.found[inside]
-
-    def known(self, kept: Names, found: Accuracy) -> None:
-        inside = self._forecast.integers(kept)
-        self.found[inside], self.kept[inside] = found, self._forecast.needed(kept)
-
-    def ordered(self, kept: Names) -> list[str]:
-        """As the graph has them."""
-        return [layer.node.name for layer in self._forecast.layers if layer.node.name in kept]
-
-    @property
-    def attempts(self) -> tuple[Attempt, ...]:
-        forecast, whole = self._forecast, self._forecast.latency(())
-        return tuple(
-            Attempt(
-                len(self.kept[inside]),
-                found.sqnr,
-                found.drop,
-                round(forecast.float_macs(self.kept[inside]), 4),
-                round(forecast.latency(self.kept[inside]) / whole, 4),
-            )
-            for inside, found in self.found.items()
-        )
-
-
-def without(graph: Graph, calibration: Calibration, nodes: Collection[str]) -> Calibration:
-    """The calibration with these nodes in float as well; nothing is decided anew."""
-    exclude = (*calibration.exclude, *map(escape, nodes))
-    divided = graph.copy()
-    apply_splits(divided, calibration.splits)
-    selection = select(divided, exclude)
-    outputs = [layer.node.outputs[0] for layer in selection.matrices]
-    return replace(
-        calibration,
-        exclude=exclude,
-        parameters={value: calibration.parameters[value] for value in selection.values},
-        weights={output: calibration.weights[output] for output in outputs},
-    )
+    told = [explained(name, found, tries, forecast) for name in tries.ordered(found)]
+    return without(graph, calibration, tries.ordered(found)), replace(report, after=tries(found), kept=tuple(told), attempts=tries.attempts)
 
 
 def expected(sets: list[Names], forecast: Forecast, goal: Goal, before: Accuracy) -> int:
@@ -124,6 +71,11 @@ def expected(sets: list[Names], forecast: Forecast, goal: Goal, before: Accuracy
         return 0
     ratios = (before.sqnr - 10 * log10(max(1 - forecast.gone(kept), 1e-9)) for kept in sets)
     return next((place for place, ratio in enumerate(ratios) if ratio >= goal.min_sqnr), len(sets) - 1)
+
+
+def search(sets: Sequence[Names], goal: Goal, tries: Tries, guess: int) -> int | None:
+    """The place of the first set that is enough."""
+    return first(len(sets), lambda place: goal.reached(tries(sets[place])), guess)
 
 
 def first(count: int, holds: Callable[[int], bool], guess: int) -> int | None:
@@ -145,7 +97,7 @@ def lighter(kept: Names, goal: Goal, tries: Tries, forecast: Forecast) -> Names:
     kept = forecast.needed(kept)
     order = lightest_first(forecast, kept)
     sets = [kept - frozenset(order[:count]) for count in range(len(order), -1, -1)]  # from none to all of them
-    several = first(len(sets), lambda place: goal.reached(tries(sets[place])), len(sets) // 2)
+    several = search(sets, goal, tries, len(sets) // 2)
     kept = kept if several is None else sets[several]
     while True:
         before = kept

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from glob import escape
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from edgec.diagnosis import Diagnosis
 from edgec.errors import GateError, UsageError
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.passes import optimize
 from edgec.quant import Goal, QuantizeOptions, apply_calibration, diagnose, quantize
+from edgec.quant.calibration import Calibration
+from edgec.quant.forecast import Forecast
 from edgec.quant.reach import first
+from edgec.quant.selection import select
+from edgec.quant.twins import Twins
 from tests.attention import vit
+from tests.nets import MODELS
 from tests.quant.small import Small, content, samples, sqnr
 from tests.quant.test_exact_rewrites import bounded_net, split_net
 
@@ -153,3 +160,19 @@ def test_the_first_place_that_holds_is_found_from_any_guess(count: int) -> None:
             asked: list[int] = []
             found = first(count, lambda place, at=threshold, told=asked: (told.append(place), place >= at)[1], guess)
             assert found == (threshold if threshold < count else None) and len(set(asked)) == len(asked) <= count
+
+
+@pytest.mark.parametrize("family", ["mobilenet", "squeezenet", "yolox", "unet", "resnet", "vit"])
+def test_what_a_forecast_says_of_integers_is_what_is_chosen(family: str) -> None:
+    """Tries that compute alike are one try, so it must be so."""
+    graph = from_proto(vit(0) if family == "vit" else MODELS[family](0)).graph
+    optimize(graph)
+    whole = select(graph)
+    forecast = Forecast(Twins(graph, graph, graph, whole, Calibration("", 0, "mse")), Diagnosis(0, "mse", {}, {}, (), (), (), {}))
+    names, rng = [layer.node.name for layer in whole.layers], np.random.default_rng(0)
+    for share in (0.0, 0.1, 0.3, 0.6, 0.9, 1.0):
+        kept = frozenset(name for name in names if rng.random() < share)
+        chosen = [layer.node.name for layer in select(graph, map(escape, kept)).layers]
+        assert [names[place] for place in sorted(forecast.integers(kept))] == chosen
+        assert forecast.integers(forecast.needed(kept)) == forecast.integers(kept)
+    assert forecast.float_macs(()) == 0 and forecast.float_macs(names) == 1 and forecast.latency(names) > 2 * forecast.latency(())
