@@ -10,7 +10,6 @@ import rich.table
 from edgec.cli.console import bytes_text, table
 
 ALL_IN_INT8 = "reached with all layers in int8"
-MOST_ATTEMPTS = 12
 
 
 def goal_tables(goal: Mapping[str, Any]) -> list[rich.table.Table | str]:
@@ -38,14 +37,17 @@ def goal_tables(goal: Mapping[str, Any]) -> list[rich.table.Table | str]:
         "",
         table("kept in float32", titles, rows),
         "",
-        table("tried, by estimated time", ["layers in float32", "answers", "MACs in float", "time"], _attempts(goal)),
+        table("the best tries, by estimated time", ["layers in float32", "answers", "MACs in float", "time"], _attempts(goal)),
     ]
 
 
 def _attempts(goal: Mapping[str, Any]) -> list[tuple[object, ...]]:
-    """The best for its time, and no more than fit on a screen."""
-    attempts = sorted(goal["attempts"], key=lambda attempt: (attempt["latency"], attempt["kept"]))[:MOST_ATTEMPTS]
-    return [(one["kept"], _words(one), f"{one['float_macs']:.1%}", f"{one['latency']:.2f}") for one in attempts]
+    """Those that no quicker one was as good as, and the one that was taken."""
+    taken, found = (len(goal["kept"]), goal["after"]["sqnr"]), list[Mapping[str, Any]]()
+    for one in sorted(goal["attempts"], key=lambda one: (one["latency"], -one["sqnr"])):
+        if (one["kept"], one["sqnr"]) == taken or all(one["sqnr"] > other["sqnr"] for other in found):
+            found.append(one)
+    return [(one["kept"], _words(one), f"{one['float_macs']:.1%}", f"{one['latency']:.2f}") for one in found]
 
 
 def _words(found: Mapping[str, Any]) -> str:

@@ -9,14 +9,14 @@ from typing import Any
 from edgec.errors import ModelError, UsageError, did_you_mean
 from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
-from edgec.quant.calibrate import calibrate, some
+from edgec.quant.calibrate import calibrate
 from edgec.quant.calibration_file import read_calibration
 from edgec.quant.diagnose import diagnose
 from edgec.quant.goal import Accuracy, Goal, GoalReport
-from edgec.quant.jury import JURORS, Jury, class_scores
+from edgec.quant.jury import Jury, class_scores
 from edgec.quant.options import OBSERVERS, Progress, QuantizeOptions, Sample, Samples
 from edgec.quant.preparations import doubt_preparation
-from edgec.quant.reach import Judged, reach
+from edgec.quant.reach import reach
 from edgec.quant.repeats import Watched
 from edgec.quant.report import LayerReport, QuantizationReport, measure, untouched
 from edgec.quant.selection import select
@@ -57,22 +57,19 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     options = replace(options, progress=progress) if progress else options
     if options.observer not in OBSERVERS:
         raise UsageError(f"unknown observer {options.observer!r}", hint=did_you_mean(options.observer, OBSERVERS))
+    if options.goal is not None:
+        check_goal(graph, options.goal)
     if is_quantized(graph):
-        refuse_goal(options.goal)
         return Quantized(graph.copy(), {}, untouched(["the model came with its own parameters; nothing was calibrated"]))
     selection = select(graph, options.exclude)
     if not selection.layers:
         raise ModelError("nothing in this model can be quantized", hint="use precision fp32")
-    if options.goal is not None and options.goal.max_drop is not None and not class_scores(graph):
-        found = ", ".join(f"{name} {graph.types[name]}" for name in graph.outputs)
-        raise UsageError(f"the model has no scores of classes whose best one could change: {found}", hint="ask for --min-sqnr instead")
     watched = Watched(samples)
     searched = calibrate(graph, selection, watched, options)
     calibration, goal = searched.calibration, None
     if options.goal is not None:
-        judged = Judged(some(searched.held, searched.judges, JURORS), min(searched.judges, JURORS), searched.apart)
-        jury = Jury(graph, judged.samples, judged.count, options.progress)
-        calibration, goal = reach(graph, calibration, options.goal, jury, judged, options.progress)
+        jury = Jury(graph, searched.held, searched.judges, searched.apart, options.progress)
+        calibration, goal = reach(graph, calibration, options.goal, jury, options.progress)
     quantized = apply(graph, calibration)
     report = measure(graph, quantized, calibration, samples, REPORT_SAMPLES, options.progress)
     notes = [*searched.notes, *watched.notes(), *doubt_preparation(graph, samples, calibration.samples)]
@@ -80,10 +77,14 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     return Quantized(quantized, calibration.to_json(), report if goal is None else with_goal(report, goal, selection.refused))
 
 
-def refuse_goal(goal: Goal | None) -> None:
-    if goal is not None:
+def check_goal(graph: Graph, goal: Goal) -> None:
+    """UsageError where nothing could be done for it."""
+    if is_quantized(graph):
         hint = "give the float model with --calib, or leave --min-sqnr and --max-drop out"
         raise UsageError("the model came quantized: no layer of it can be kept in float32", hint=hint)
+    if goal.max_drop is not None and not class_scores(graph):
+        found = ", ".join(f"{name} {graph.types[name]}" for name in graph.outputs)
+        raise UsageError(f"the model has no scores of classes whose best one could change: {found}", hint="ask for --min-sqnr instead")
 
 
 def with_goal(report: QuantizationReport, goal: GoalReport, refused: Mapping[str, str]) -> QuantizationReport:

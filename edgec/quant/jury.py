@@ -6,6 +6,7 @@ import numpy as np
 
 from edgec.diagnosis import BEST
 from edgec.ir.graph import Graph
+from edgec.quant.calibrate import some
 from edgec.quant.goal import Accuracy
 from edgec.quant.noise import Noise
 from edgec.quant.options import Progress, Samples
@@ -16,12 +17,16 @@ JURORS = 256  # samples at most
 
 
 class Jury:
-    """Judges quantized graphs by `count` samples. What a final Softmax reads stands for its result, see edgec/quant/trial.py."""
+    """Judges quantized graphs by JURORS of `count` samples. What a final Softmax reads stands for its result, see edgec/quant/trial.py.
 
-    def __init__(self, graph: Graph, samples: Samples, count: int, progress: Progress | None) -> None:
+    apart: whether nothing was fitted to the samples.
+    """
+
+    def __init__(self, graph: Graph, samples: Samples, count: int, apart: bool, progress: Progress | None) -> None:
+        self.samples, self.count, self.apart = some(samples, count, JURORS), min(count, JURORS), apart
         self._judged, self._classes = judged(graph), class_scores(graph)
         self._values = list(dict.fromkeys([*self._judged, *self._classes]))
-        self._answers = Answers(graph, self._values, samples, count, progress)
+        self._answers = Answers(graph, self._values, self.samples, self.count, progress)
 
     def __call__(self, quantized: Graph) -> Accuracy:
         probe = Probe(quantized, self._values)

@@ -8,7 +8,7 @@ each layer that turns out not to be needed goes back to int8. The fewest are tak
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log10
 
 from edgec.diagnosis import Diagnosis
@@ -21,36 +21,28 @@ from edgec.quant.cost import saved_bytes
 from edgec.quant.diagnose import BLAMED, examine
 from edgec.quant.forecast import Forecast
 from edgec.quant.goal import Accuracy, Attempt, Goal, GoalReport, Kept
-from edgec.quant.options import Progress, Samples
+from edgec.quant.jury import Jury
+from edgec.quant.options import Progress
 from edgec.quant.ranking import PRICES, Names, lightest_first, ranked
-from edgec.quant.tries import Judge, Tries, without
+from edgec.quant.tries import Tries, without
 from edgec.quant.twins import twins_of
 
 TOLD = 3  # layers that an error names
 
 
-@dataclass(frozen=True)
-class Judged:
-    """The samples that judge, how many, and whether nothing was fitted to them."""
-
-    samples: Samples
-    count: int
-    apart: bool
-
-
 def reach(
-    graph: Graph, calibration: Calibration, goal: Goal, judge: Judge, judged: Judged, progress: Progress | None = None
+    graph: Graph, calibration: Calibration, goal: Goal, jury: Jury, progress: Progress | None = None
 ) -> tuple[Calibration, GoalReport]:
     """The calibration, with as many layers in float as the goal needs. GateError when it cannot be reached."""
     quantized = apply(graph, calibration)
-    before = judge(quantized)
-    report = GoalReport(goal, judged.count, judged.apart, before, before, (), (Attempt(0, before.sqnr, before.drop, 0.0, 1.0),))
+    before = jury(quantized)
+    report = GoalReport(goal, jury.count, jury.apart, before, before, (), (Attempt(0, before.sqnr, before.drop, 0.0, 1.0),))
     if goal.reached(before):
         return calibration, report
     twins = twins_of(graph, quantized, calibration)
-    diagnosis = examine(twins, some(judged.samples, judged.count, BLAMED), progress)
+    diagnosis = examine(twins, some(jury.samples, jury.count, BLAMED), progress)
     forecast = Forecast(twins, diagnosis)
-    tries = Tries(graph, calibration, judge, forecast, progress)
+    tries = Tries(graph, calibration, jury, forecast, progress)
     tries.known(frozenset(), before)
     found = Names()
     for price in PRICES:

@@ -55,7 +55,7 @@ def test_what_quantize_says_of_its_goal(program: Program, work: Path) -> None:
         "kept in float32",
         "of the error",
         "adds to the time",
-        "tried, by estimated time",
+        "best tries",
         "kept for the goal",
     ):
         assert words in done.out
