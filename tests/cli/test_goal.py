@@ -7,12 +7,16 @@ import re
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 
 import edgec
+from edgec.export import to_onnx
 from edgec.package import Package
 from tests.cli.conftest import QUICK, Program, names_in
+from tests.quant.small import samples
+from tests.quant.test_exact_rewrites import bounded_net
 from tests.report.test_hostile import Page
 
 DATA = ("--calib", "calibration.npz", "--samples", "24")
@@ -96,3 +100,14 @@ def test_goals_in_a_file_of_settings(program: Program, work: Path, text: str) ->
     assert done.json["settings"]["max_drop"]["from"].endswith("edgec.toml")
     told = program("quantize", "digits.onnx", "--dry-run", "--min-sqnr", "25", "--json").json["settings"]
     assert (told["min_sqnr"]["value"], told["min_sqnr"]["from"]) == (25, "--min-sqnr") and not (work / "digits.int8.onnx").exists()
+
+
+def test_a_layer_in_float32_among_equalized_ones(work: Path) -> None:
+    """Its Clip has a bound for each channel: the package computes what the calibration says, or its exam fails."""
+    graph = bounded_net()
+    onnx.save(to_onnx(graph), "bounded.onnx")
+    data = np.concatenate([sample["x"] for sample in samples(graph, 8)()])
+    package = edgec.build("bounded.onnx", calib=data, min_sqnr=34, target="portable", cc="gcc -O0", out="out")
+    goal, calibration = package.manifest.goal, json.loads((work / "out/calibration.json").read_text())
+    assert goal is not None and package.examined and [kept.node for kept in goal.kept] == ["Conv0"] and "conv_0" in calibration["factors"]
+    assert abs(min(package.manifest.sqnr_db.values()) - goal.after.sqnr) < 1
