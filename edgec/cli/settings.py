@@ -21,14 +21,15 @@ def declare_settings(parser: argparse.ArgumentParser, names: Iterable[str] = OF_
     """Add one flag for each named setting, and those that choose the file of others; a missing flag is None: other sources can speak."""
     for name in names:
         setting, flag = FLAGS[name], f"--{name.replace('_', '-')}"
+        words = setting.help.replace("%", "%%")  # which argparse would fill in
         if name == "compile":
-            parser.add_argument("--no-compile", dest="compile", action="store_const", const=False, default=None, help=setting.help)
+            parser.add_argument("--no-compile", dest="compile", action="store_const", const=False, default=None, help=words)
         elif setting.switch:
-            parser.add_argument(flag, dest=name, action="store_const", const=True, default=None, help=setting.help)
+            parser.add_argument(flag, dest=name, action="store_const", const=True, default=None, help=words)
         else:
             short = ["-o"] if name == "out" else []
             action = "append" if setting.many else "store"
-            parser.add_argument(*short, flag, dest=name, action=action, default=None, metavar=name.upper(), help=setting.help)
+            parser.add_argument(*short, flag, dest=name, action=action, default=None, metavar=name.upper(), help=words)
     parser.add_argument("--config", type=Path, default=None, metavar="FILE", help=f"settings (the {FILE} beside the model, else here)")
     parser.add_argument("--trust-config", action="store_true", help=f"obey an {FILE} that lies beside the model in all that it says")
 
