@@ -14,12 +14,11 @@ from edgec.quant.options import QuantizeOptions, Sample, Samples
 from edgec.quant.report import StepReport
 from edgec.quant.selection import Selection
 from edgec.quant.statistics import SHARES, joined, measure_extents
-from edgec.quant.steps import Choice, Score, search
+from edgec.quant.steps import PLAIN, Choice, Score, search
 from edgec.quant.streams import channel_values
 from edgec.quant.trial import Trial
 
-MANY = 64  # samples: a quarter of them is enough to measure on, and the others are enough to fit to
-FEW = 6  # samples: each half is measured with what was fitted to the other
+FEW = 16  # samples: each half is measured with what was fitted to the other; of more a quarter measures what was fitted to the others
 JUDGES = 32  # samples at most that a trial runs
 
 
@@ -42,9 +41,12 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     """Decide everything that `apply_calibration` needs."""
     extents, counts = measure_extents(graph, selection.values, channel_values(graph), samples, options.progress)
 
+    ends = joined(extents)  # also of those that judge: a range that they do not leave is what other data will mostly meet
+
     def fit(shares: Collection[int]) -> Fit:
         count = sum(counts[share] for share in shares)
-        return Fit(graph, joined([extents[share] for share in shares]), part(samples, shares), count, options)
+        fitted = joined([extents[share] for share in shares])
+        return Fit(graph, {value: extent.between(ends[value]) for value, extent in fitted.items()}, part(samples, shares), count, options)
 
     def trial(shares: Collection[int]) -> Trial:
         count = sum(counts[share] for share in shares)
@@ -67,21 +69,22 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         return Score((error / np.where(whole > 0, whole, np.inf)).mean(axis=1))
 
     choice, steps = search(candidates, score, options)
-    apart = sum(counts) >= MANY
-    final = folds[0][0] if apart or sum(counts) == 1 else fit(range(SHARES))
-    notes = () if sum(counts) > 1 else ("one sample: what was fitted to it was measured on it too",)
-    held = shares_of(sum(counts))[0][1] if apart else range(SHARES)
+    count, apart = sum(counts), len(folds) == 1 and sum(counts) > 1
+    final = fit(range(SHARES)) if len(folds) > 1 else folds[0][0]
+    remarks = {
+        "one sample: what was fitted to it was measured on it too": count == 1,
+        "plain min-max was better than all that the steps left": choice == PLAIN and any(step.taken for step in steps),
+    }
+    notes = tuple(remark for remark, holds in remarks.items() if holds)
+    held = shares_of(count)[0][1] if apart else range(SHARES)
     return Searched(final.calibration(choice), steps, notes, part(samples, held), sum(counts[share] for share in held), apart)
 
 
 def shares_of(count: int) -> Sequence[tuple[Collection[int], Collection[int]]]:
     """The shares of `count` samples that are fitted to, and those that are held back, for each fold."""
-    if count >= MANY:
-        return [((0, 1, 2), (3,))]
     if count == 1:
         return [(range(SHARES), range(SHARES))]
-    halves = [((0, 2), (1, 3)), ((1, 3), (0, 2))]
-    return halves if count < FEW else halves[:1]
+    return [((0, 2), (1, 3)), ((1, 3), (0, 2))] if count < FEW else [((0, 1, 2), (3,))]
 
 
 def part(samples: Samples, shares: Collection[int]) -> Samples:

@@ -13,19 +13,21 @@ from edgec.budget import check_time
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration, LayerWeights, fingerprint
 from edgec.quant.equalize import Equalization, choose_factors, store_equalized
-from edgec.quant.layers import Rounded, gather_moments, layer_scales, round_layer
+from edgec.quant.layers import Fed, Rounded, gather_fed, gather_moments, layer_scales, lost_mean, round_layer, takes_bias
 from edgec.quant.observers import CHOOSE, Histogram, Range, by_minmax
 from edgec.quant.options import QuantizeOptions, Samples
 from edgec.quant.parameters import Parameters, choose_parameters, moved_values
+from edgec.quant.patches import supported
 from edgec.quant.see_through import see_through_tables
-from edgec.quant.selection import Layer, Selection, excluded_nodes
+from edgec.quant.selection import Layer, Selection, excluded_nodes, select
 from edgec.quant.sensitivity import sensitivities
 from edgec.quant.split import apply_splits, choose_splits
 from edgec.quant.statistics import Extent, measure_histograms
-from edgec.quant.steps import BOUNDED, CORRECT, EQUALIZE, OBSERVE, ROUND, SCALE, SPLIT, TIGHT, Choice, places, upto
+from edgec.quant.steps import BOUNDED, CORRECT, EQUALIZE, OBSERVE, ROUND, SCALE, SPLIT, TIGHT, Choice, chosen, places
 from edgec.quant.weights import layer_axis, peak_scales, rows_of, weight_scales
 
 STRENGTH = 0.5  # of equalization: half the unevenness stays in the activations, half goes to the weights
+STRUCTURE = (SPLIT, EQUALIZE, BOUNDED, TIGHT)  # steps that change the float graph
 T = TypeVar("T")
 
 
@@ -63,11 +65,12 @@ class Fit:
         if step == OBSERVE:
             moved = moved_values(structure.selection)
             return [value for value in structure.selection.values if value not in moved and value not in structure.pixels]
-        layers = [layer.node.outputs[0] for layer in structure.selection.matrices]
-        if step == SCALE:
-            return layers
-        rounded = self._rounded(choice)
-        return [layer for layer in layers if layer in rounded and (step == ROUND or rounded[layer].shift is not None)]
+        layers = structure.selection.matrices
+        if step == CORRECT:
+            layers = [layer for layer in layers if takes_bias(structure.graph, layer)]
+        if step == ROUND:
+            layers = [layer for layer in layers if supported(structure.graph, layer.node)]
+        return [layer.node.outputs[0] for layer in layers]
 
     def calibration(self, choice: Choice) -> Calibration:
         """Everything that `choice` decides."""
@@ -94,13 +97,22 @@ class Fit:
         """The graph with the chosen splits, those, and the extents of its values."""
 
         def divide() -> tuple[Graph, dict[str, list[list[int]]], dict[str, Extent]]:
-            graph, chosen = self._graph.copy(), places(choice, SPLIT)
-            splits = {value: groups for value, groups in self._splits().items() if value in chosen} if chosen else {}
+            graph, taken = self._graph.copy(), places(choice, SPLIT)
+            splits = {value: groups for value, groups in self._splits().items() if value in taken} if taken else {}
             origins = apply_splits(graph, splits)
             parts = {new: self._extents[old].of(channels) for new, (old, channels) in origins.items() if old in self._extents}
             return graph, splits, {**self._extents, **parts}
 
-        return self._once("divided", upto(choice, SPLIT), divide)
+        return self._once("divided", places(choice, SPLIT), divide)
+
+    def _fed(self, choice: Choice) -> Mapping[str, Fed]:
+        """What each layer reads, before equalization."""
+
+        def gather() -> dict[str, Fed]:
+            graph = self._divided(choice)[0]
+            return gather_fed(graph, select(graph, self._options.exclude).matrices, self._samples, self._options, self._count)
+
+        return self._once("fed", places(choice, SPLIT), gather)
 
     def _equalizations(self, choice: Choice) -> tuple[Equalization, Equalization]:
         """By the typical magnitudes of channels, and by the largest ones."""
@@ -111,7 +123,7 @@ class Fit:
             by_typical, by_largest = (choose_factors(graph, widths, STRENGTH) for widths in (typical(extents, self._count), largest))
             return by_typical, by_largest
 
-        return self._once("equalizations", upto(choice, SPLIT), propose)
+        return self._once("equalizations", places(choice, SPLIT), propose)
 
     def _factors(self, choice: Choice) -> dict[str, np.ndarray]:
         tight = places(choice, TIGHT)
@@ -132,7 +144,7 @@ class Fit:
             pixels = tuple(value for value, extent in extents.items() if extent.pixels and value not in selection.produced)
             return Structure(graph, selection, splits, factors, ends, pixels)
 
-        return self._once("structure", upto(choice, TIGHT), build)
+        return self._once("structure", chosen(choice, *STRUCTURE), build)
 
     def _histograms(self, choice: Choice) -> Mapping[str, Histogram]:
         """Counted where the observer needs them, else of the ends only."""
@@ -146,14 +158,14 @@ class Fit:
             see_through_tables(structure.graph, structure.selection, found)
             return found
 
-        return self._once("histograms", upto(choice, TIGHT), count)
+        return self._once("histograms", chosen(choice, *STRUCTURE), count)
 
     def _parameters(self, choice: Choice) -> dict[str, Parameters]:
         structure, observed, options = self._structure(choice), places(choice, OBSERVE), self._options
 
         def choose() -> dict[str, Parameters]:
             histograms = self._histograms(choice)
-            known: dict[tuple[str, ...], Range] = self._once("limits", upto(choice, TIGHT), dict)
+            known: dict[tuple[str, ...], Range] = self._once("limits", chosen(choice, *STRUCTURE), dict)
 
             def limits(members: tuple[str, ...], histogram: Histogram) -> Range:
                 if members[0] not in observed:
@@ -164,14 +176,14 @@ class Fit:
 
             return choose_parameters(structure.graph, structure.selection, histograms, limits, structure.pixels)
 
-        return self._once("parameters", upto(choice, OBSERVE), choose)
+        return self._once("parameters", chosen(choice, *STRUCTURE, OBSERVE), choose)
 
     def _scales(self, layer: Layer, choice: Choice) -> np.ndarray:
         structure, output = self._structure(choice), layer.node.outputs[0]
         rows = rows_of(structure.graph.constants[layer.node.inputs[1]], layer_axis(layer))
         if output not in places(choice, SCALE):
             return layer_scales(structure.graph, layer, self._parameters(choice), peak_scales(rows))
-        known: dict[str, np.ndarray] = self._once("scales", upto(choice, TIGHT), dict)
+        known: dict[str, np.ndarray] = self._once("scales", chosen(choice, *STRUCTURE), dict)
         if output not in known:
             known[output] = weight_scales(rows)
         return layer_scales(structure.graph, layer, self._parameters(choice), known[output])
@@ -193,18 +205,23 @@ class Fit:
                     options.progress("rounding", number + 1, len(layers))
             return found
 
-        return self._once("rounded", upto(choice, SCALE), solve)
+        return self._once("rounded", chosen(choice, *STRUCTURE, OBSERVE, SCALE), solve)
 
     def _weights(self, layer: Layer, choice: Choice) -> LayerWeights:
         output, scales = layer.node.outputs[0], self._scales(layer, choice)
         rounds, corrects = output in places(choice, ROUND), output in places(choice, CORRECT)
-        if not (rounds or corrects):
-            weights = self._structure(choice).graph.constants[layer.node.inputs[1]]
-            return LayerWeights(scales, np.zeros(weights.shape, np.int8), None)
-        known = self._rounded(choice)[output]
-        steps = known.steps if rounds else np.zeros_like(known.steps)
-        shift = known.shift if rounds else known.shift_nearest
-        return LayerWeights(scales, steps, shift if corrects else None)
+        if rounds:
+            known = self._rounded(choice)[output]
+            return LayerWeights(scales, known.steps, known.shift if corrects else None)
+        weights = self._structure(choice).graph.constants[layer.node.inputs[1]]
+        return LayerWeights(scales, np.zeros(weights.shape, np.int8), self._shift(layer, choice, scales) if corrects else None)
+
+    def _shift(self, layer: Layer, choice: Choice, scales: np.ndarray) -> np.ndarray:
+        """What the bias gains where weights are rounded to nearest."""
+        structure, output, kept = self._structure(choice), layer.node.outputs[0], self._parameters(choice)[layer.operands[0]]
+        divisors, fed = structure.factors.get(layer.node.inputs[0]), self._fed(choice)[output]
+        key = kept, scales.tobytes(), divisors if divisors is None else divisors.tobytes()
+        return self._once(f"shift of {output}", key, lambda: lost_mean(structure.graph, layer, scales, fed, divisors, kept))
 
 
 def typical(extents: Mapping[str, Extent], count: int) -> dict[str, np.ndarray]:

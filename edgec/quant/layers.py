@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,25 @@ from edgec.quant.rounding import Moments, least_squares_rounding, mean_shift
 from edgec.quant.run import Probe, watched
 from edgec.quant.selection import Layer
 from edgec.quant.weights import Weights, bias_of, fit_bias, from_rows, layer_axis, quantize_bias, round_to_nearest, rows_of
+
+NUMBERS = 2048  # of a channel at most: few of them lie where a range cuts, and decide what it cuts
+
+
+@dataclass(frozen=True)
+class Fed:
+    """What a layer reads in float: the mean row [groups, terms], and some numbers of each channel [groups, channels, numbers]."""
+
+    mean: np.ndarray
+    numbers: np.ndarray
+
+    def stored_mean(self, parameters: Parameters, divisors: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """The mean row when each channel is divided, and when it is then stored in 8 bits."""
+        mean, numbers, taps = self.mean, self.numbers, self.mean.shape[1] // self.numbers.shape[1]
+        if divisors is not None:
+            each = divisors.reshape(len(mean), -1)
+            mean, numbers = mean / np.repeat(each, taps, axis=1), numbers / each[:, :, None]
+        gained = rounded(numbers, parameters).mean(axis=2, dtype=np.float64) - numbers.mean(axis=2, dtype=np.float64)
+        return mean, mean + np.repeat(gained, taps, axis=1)
 
 
 def gather_moments(
@@ -33,6 +53,38 @@ def gather_moments(
     return moments
 
 
+def gather_fed(graph: Graph, layers: Sequence[Layer], samples: Samples, options: QuantizeOptions, total: int) -> dict[str, Fed]:
+    """One pass over the samples: what each layer with a bias is fed in float."""
+    layers = [layer for layer in layers if takes_bias(graph, layer)]
+    sums: dict[str, np.ndarray] = {}
+    numbers: dict[str, list[np.ndarray]] = {layer.node.outputs[0]: [] for layer in layers}
+    probe = Probe(graph, [layer.operands[0] for layer in layers])
+    for index, sample in enumerate(watched(samples, "means", options.progress, total)):
+        arrays = probe(sample)
+        for layer in layers:
+            output, rows = layer.node.outputs[0], patches(graph, layer.node, arrays[layer.operands[0]])
+            groups, positions, terms = rows.shape
+            sums[output] = sums.get(output, 0.0) + rows.mean(axis=1, dtype=np.float64)
+            taps = math.prod(graph.constants[layer.node.inputs[1]].shape[2:]) if layer.node.op == "Conv" else 1
+            stride = -(-positions * taps * total // NUMBERS)
+            few = rows[:, -index * positions % stride :: stride].reshape(groups, -1, terms // taps, taps)
+            numbers[output].append(few.transpose(0, 2, 1, 3).reshape(groups, terms // taps, -1).copy())
+    return {output: Fed(found / total, np.concatenate(numbers[output], axis=2)) for output, found in sums.items()}
+
+
+def takes_bias(graph: Graph, layer: Layer) -> bool:
+    """Whether a bias can make up for what is lost of the mean."""
+    return layer.node.op != "MatMul" and supported(graph, layer.node)
+
+
+def lost_mean(graph: Graph, layer: Layer, scales: np.ndarray, fed: Fed, divisors: np.ndarray | None, kept: Parameters) -> np.ndarray:
+    """What weights rounded to nearest and a quantized input lose of the mean output, float32 per channel."""
+    exact = grouped_rows(graph, layer.node)
+    grouped = scales.astype(np.float64).reshape(exact.shape[:2])
+    stored = np.clip(np.rint(exact / grouped[:, :, None]), -127, 127)
+    return mean_shift(exact, stored, grouped, *fed.stored_mean(kept, divisors)).astype(np.float32).ravel()
+
+
 def rounded(values: np.ndarray, parameters: Parameters) -> np.ndarray:
     """Float numbers as the quantized network sees them."""
     scale, zero = np.float32(parameters.scale), np.float32(parameters.zero_point)
@@ -46,11 +98,10 @@ def rounded(values: np.ndarray, parameters: Parameters) -> np.ndarray:
 class Rounded:
     """What statistics offer one layer at given scales: steps (int8, in the model's layout) from the nearest integer weights to those of
 
-    least squares, and what the bias gains with either (float32 per channel; None: the layer takes no bias).
+    least squares, and what the bias gains with them (float32 per channel; None: the layer takes no bias).
     """
 
     steps: np.ndarray
-    shift_nearest: np.ndarray | None
     shift: np.ndarray | None
 
 
@@ -61,9 +112,9 @@ def round_layer(graph: Graph, layer: Layer, scales: np.ndarray, moments: Moments
     stored = least_squares_rounding(exact, grouped, moments)
     steps = ungrouped(np.clip(stored - nearest, -127, 127).astype(np.int8), graph, layer.node)
     if layer.node.op == "MatMul":
-        return Rounded(steps, None, None)
-    shifts = (mean_shift(exact, integers, grouped, moments).astype(np.float32).ravel() for integers in (nearest, stored))
-    return Rounded(steps, *shifts)
+        return Rounded(steps, None)
+    shift = mean_shift(exact, stored, grouped, moments.exact / moments.count, moments.fed / moments.count)
+    return Rounded(steps, shift.astype(np.float32).ravel())
 
 
 def layer_scales(graph: Graph, layer: Layer, parameters: Mapping[str, Parameters], rows: np.ndarray) -> np.ndarray:

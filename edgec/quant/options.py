@@ -23,7 +23,7 @@ class QuantizeOptions:
     observer: how the range of an activation is chosen from its statistics. percentile: the share of values that the
     observer `percentile` keeps inside, in percent. exclude: names of nodes that stay in float (shell patterns allowed).
     equalize, round_weights, correct_bias: the improvements of accuracy that are tried, see edgec/quant/steps.py; like the observer's ranges
-    they are kept where they help on samples that they were not fitted to.
+    they are judged on samples that they were not fitted to.
     goal: what the outputs must keep; layers that keep them from it stay in float, see edgec/quant/reach.py. None: nothing is asked.
     progress: called while the samples run.
     """

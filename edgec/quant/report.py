@@ -31,9 +31,9 @@ class LayerReport:
 
 @dataclass(frozen=True)
 class StepReport:
-    """One step beyond plain min-max: SQNR of the outputs in dB, on samples that it was not fitted to.
+    """One step beyond plain min-max: SQNR of the outputs of a usual sample in dB, on samples that it was not fitted to.
 
-    before: without it; everywhere: with it in all its places; after: with it in the `taken` ones of them where it helped.
+    before: without it; everywhere: with it in all its places; after: with it in the `taken` ones of them.
     """
 
     step: str

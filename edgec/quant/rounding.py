@@ -45,10 +45,9 @@ class Moments:
         return np.asarray(self.square / self.count - mean[:, :, None] * mean[:, None, :])
 
 
-def mean_shift(rows: np.ndarray, stored: np.ndarray, scales: np.ndarray, moments: Moments) -> np.ndarray:
-    """[groups, channels]: what the integer weights `stored` lose of the mean output, to be added to the bias."""
-    lost = np.einsum("gnk,gk->gn", rows, moments.exact) - np.einsum("gnk,gk->gn", stored * scales[:, :, None], moments.fed)
-    return np.asarray(lost / moments.count)
+def mean_shift(rows: np.ndarray, stored: np.ndarray, scales: np.ndarray, exact: np.ndarray, fed: np.ndarray) -> np.ndarray:
+    """[groups, channels]: what the integer weights `stored` lose of the mean output, to be added to the bias. exact, fed: mean rows."""
+    return np.asarray(np.einsum("gnk,gk->gn", rows, exact) - np.einsum("gnk,gk->gn", stored * scales[:, :, None], fed))
 
 
 def least_squares_rounding(rows: np.ndarray, scales: np.ndarray, moments: Moments) -> np.ndarray:

@@ -21,19 +21,20 @@ SHARES = 4  # parts of the samples, so that what is fitted to some can be measur
 class Extent:
     """Per channel (axis 1; one for all where a value has no channels): the least and the largest number seen, and
 
-    the sum over samples of the largest magnitude in each; `bad` counts what was not finite, `pixels` says that only 0, 1... 255 were seen.
+    the largest magnitude and its sum over samples; `bad` counts what was not finite, `pixels` says that only 0, 1... 255 were seen.
     """
 
     channels: int
     low: np.ndarray = field(default_factory=lambda: np.zeros(0))
     high: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    largest: np.ndarray = field(default_factory=lambda: np.zeros(0))
     magnitude: np.ndarray = field(default_factory=lambda: np.zeros(0))
     bad: int = 0
     pixels: bool = True
 
     def __post_init__(self) -> None:
         self.low, self.high = np.full(self.channels, np.inf), np.full(self.channels, -np.inf)
-        self.magnitude = np.zeros(self.channels)
+        self.largest, self.magnitude = np.zeros(self.channels), np.zeros(self.channels)
 
     def add(self, values: np.ndarray) -> None:
         """Add the numbers of one sample; with channels: of shape [1, channels, ...]."""
@@ -46,25 +47,28 @@ class Extent:
             return
         np.minimum(self.low, low, out=self.low)
         np.maximum(self.high, high, out=self.high)
+        np.maximum(self.largest, np.maximum(high, -low), out=self.largest)
         self.magnitude += np.maximum(high, -low)
         self.pixels = bool(self.pixels and low.min() >= 0 and high.max() <= 255 and high.max() > 1 and (rows == np.rint(rows)).all())
-
-    @property
-    def largest(self) -> np.ndarray:
-        """The largest magnitude of each channel."""
-        return np.asarray(np.maximum(self.high, -self.low))
 
     def joined(self, other: Extent) -> Extent:
         """The extent over the samples of both."""
         both = Extent(self.channels, bad=self.bad + other.bad, pixels=self.pixels and other.pixels)
         both.low, both.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
-        both.magnitude = self.magnitude + other.magnitude
+        both.largest, both.magnitude = np.maximum(self.largest, other.largest), self.magnitude + other.magnitude
+        return both
+
+    def between(self, ends: Extent) -> Extent:
+        """The same magnitudes, between the ends of a larger part of the samples."""
+        both = self.joined(ends)
+        both.largest, both.magnitude = self.largest, self.magnitude
         return both
 
     def of(self, channels: list[int]) -> Extent:
         """The extent of some of the channels."""
         part = Extent(len(channels), bad=self.bad, pixels=self.pixels)
-        part.low, part.high, part.magnitude = self.low[channels], self.high[channels], self.magnitude[channels]
+        part.low, part.high = self.low[channels], self.high[channels]
+        part.largest, part.magnitude = self.largest[channels], self.magnitude[channels]
         return part
 
     def ends(self, factors: np.ndarray | None) -> tuple[float, float]:

@@ -1,8 +1,10 @@
-"""The steps beyond plain min-max, each kept only where it makes the network's outputs better on samples that it was not fitted to.
+"""The steps beyond plain min-max, judged by what the network's outputs gain on samples that they were not fitted to.
 
 A step can be taken in some places and left in others: streams of channels, values, layers. It is tried everywhere, and from the better
-of everywhere and nowhere on, group by group of neighbouring places, the other way. Plain min-max, where no step is taken anywhere, is
-where the search begins, and nothing is accepted that is worse.
+of everywhere and nowhere on, group by group of neighbouring places, the other way. Few samples judge, so each difference is held against
+what chance makes of it: a step that theory speaks for stays unless it is measurably worse, and a group goes its own way only where that is
+measurably better. Bias correction comes early: without it luck with the mean error hides what the steps behind it are worth.
+Plain min-max, where no step is taken anywhere, is where the search begins, and it stays where the end is worse.
 """
 
 from __future__ import annotations
@@ -26,25 +28,30 @@ SCALE, ROUND, CORRECT = "weight scales", "rounding", "bias correction"
 # in order, since each is fitted to what those before it left; and the option that asks for it
 STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     SPLIT: lambda options: options.equalize,
+    CORRECT: lambda options: options.correct_bias,
     EQUALIZE: lambda options: options.equalize,
+    OBSERVE: lambda options: options.observer != "minmax",
     BOUNDED: lambda options: options.equalize,
     TIGHT: lambda options: options.equalize,
-    OBSERVE: lambda options: options.observer != "minmax",
     SCALE: lambda options: options.round_weights,
     ROUND: lambda options: options.round_weights,
-    CORRECT: lambda options: options.correct_bias,
 }
+SOUND = frozenset({SPLIT, CORRECT, EQUALIZE, ROUND})  # less error follows from what is known before anything is measured
+CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT})  # other data may go where no sample that judges went
+WHOLE = frozenset({CORRECT, BOUNDED, TIGHT})  # taken everywhere or nowhere
 GROUPS = 4  # of places that are tried apart
+RISK = 0.5  # dB that what cuts must gain
+WORSE, BETTER = 2.0, 3.0  # times the standard error: measurably; more for groups, of which one in many always seems to gain something
+ROOT = 0.25  # the scores add these powers of the samples' error energies, so that none of them decides alone
 
 
 def places(choice: Choice, step: str) -> frozenset[str]:
     return choice.get(step, frozenset())
 
 
-def upto(choice: Choice, last: str) -> tuple[frozenset[str], ...]:
-    """What is chosen of the steps up to `last`."""
-    names = list(STEPS)
-    return tuple(places(choice, step) for step in names[: names.index(last) + 1])
+def chosen(choice: Choice, *steps: str) -> tuple[frozenset[str], ...]:
+    """What of these steps is chosen."""
+    return tuple(places(choice, step) for step in steps)
 
 
 @dataclass(frozen=True)
@@ -54,17 +61,21 @@ class Score:
     shares: np.ndarray
 
     @property
+    def roots(self) -> np.ndarray:
+        return np.asarray(np.maximum(self.shares, 1e-300) ** ROOT)
+
+    @property
     def ratio(self) -> float:
-        """SQNR in dB."""
-        return round(min(-10 * log10(max(float(self.shares.sum()), 1e-300)), BEST), 2)
+        """SQNR in dB of the mean sample."""
+        return round(min(-10 / ROOT * log10(self.roots.mean()) - 10 * log10(len(self.shares)), BEST), 2)
 
     def chance(self, other: Score) -> float:
         """The standard error in dB of the difference to `other`, as the samples differ in it."""
-        count, whole = len(self.shares), float(self.shares.sum())
-        if count < 2 or whole <= 0 or other.shares.sum() <= 0:
+        count, mine, others = len(self.shares), self.roots, other.roots
+        if count < 2:
             return 0.0
-        apart = self.shares - other.shares * (whole / other.shares.sum())
-        return float(10 / log(10) * np.sqrt(count / (count - 1) * np.square(apart).sum()) / whole)
+        apart = mine / mine.sum() - others / others.sum()
+        return float(10 / ROOT / log(10) * np.sqrt(count / (count - 1) * np.square(apart).sum()))
 
 
 def search(
@@ -74,30 +85,29 @@ def search(
 
     candidates: where a step can be taken, given the steps before it, in the order of the graph.
     """
-    choice, best = PLAIN, score(PLAIN)
-    reports = []
+    plain = best = score(PLAIN)
+    choice, reports = PLAIN, []
     for step, wanted in STEPS.items():
         if wanted(options) and (offered := candidates(step, choice)):
             before = best
             choice, best, everywhere = take(step, offered, choice, best, score)
             reports.append(StepReport(step, len(offered), len(places(choice, step)), before.ratio, everywhere.ratio, best.ratio))
-    return choice, reports
+    return (choice if best.ratio >= plain.ratio else PLAIN), reports
 
 
 def take(step: str, offered: Sequence[str], choice: Choice, best: Score, score: Callable[[Choice], Score]) -> tuple[Choice, Score, Score]:
-    """The choice with `step` where it helps, its score, and the score of the step taken everywhere.
-
-    A group goes its own way only for a gain that is hardly chance: of many that gain nothing some always seem to.
-    """
+    """The choice with `step` where it helps, its score, and the score of the step taken everywhere."""
     whole = {**choice, step: frozenset(offered)}
     everywhere = score(whole)
-    if everywhere.ratio > best.ratio:
+    risk = RISK if step in CUTTING else 0.0
+    if everywhere.ratio > best.ratio + (-WORSE * everywhere.chance(best) if step in SOUND else risk):
         choice, best = whole, everywhere
     size = -(-len(offered) // GROUPS)
-    groups = [offered[begin : begin + size] for begin in range(0, len(offered), size)]
-    for group in groups if len(groups) > 1 else []:
-        other = {**choice, step: places(choice, step) ^ frozenset(group)}
+    groups = [frozenset(offered[begin : begin + size]) for begin in range(0, len(offered), size)]
+    for group in groups if len(groups) > 1 and step not in WHOLE else []:
+        taken = places(choice, step)
+        other = {**choice, step: taken ^ group}
         found = score(other)
-        if found.ratio > best.ratio + found.chance(best):
+        if found.ratio > best.ratio + BETTER * found.chance(best) + (0.0 if group <= taken else risk):
             choice, best = other, found
     return choice, best, everywhere

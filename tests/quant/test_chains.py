@@ -35,4 +35,4 @@ def test_work_grows_with_the_layers(name: str) -> None:
     few, more, most = (imported(name, count) for count in (12, 24, 48))
     quantize(imported(name, 8), lambda: iter([SAMPLE]), options)  # what is loaded once
     a, b, c = (calls(lambda graph=graph: quantize(graph, lambda: iter([SAMPLE]), options)) for graph in (few, more, most))  # type: ignore[misc]
-    assert (c - b) / (b - a) < 2.5
+    assert (c - b) / (b - a) < 3.3  # 2, or more where more steps help; 4 where work grows with the square

@@ -108,9 +108,9 @@ def test_progress_tells_every_stage() -> None:
     seen: list[tuple[str, int, int]] = []
     quantize(graph, samples(graph, 3), progress=lambda *step: seen.append(step))
     stages = list(dict.fromkeys(stage for stage, _, _ in seen))
-    assert stages == ["ranges", "answers", "trials", "histograms", "weights", "rounding", "report"]
+    assert stages == ["ranges", "answers", "trials", "means", "histograms", "weights", "rounding", "report"]
     assert seen[2] == ("ranges", 3, 0)
-    assert ("histograms", 3, 3) in seen
+    assert ("weights", 3, 3) in seen
 
 
 def bad(kind: str) -> Iterator[dict[str, np.ndarray]]:
