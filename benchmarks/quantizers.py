@@ -1,10 +1,12 @@
 """What each step of quantization is worth: SQNR in dB of the worst output of model.int8.onnx against the float model, both in ONNX Runtime,
-on inputs that did not calibrate; plain min-max, edgec without one of its steps, edgec, and ONNX Runtime's own quantizer.
+on inputs that did not calibrate; plain min-max, edgec without one of its steps, edgec, ONNX Runtime's own quantizer, and NNCF with its
+defaults, which gets a virtual environment of its own (benchmarks/nncf_peer.py).
 
     python benchmarks/quantizers.py FOLDER [--only mobilenet ...] [--columns plain default ...] [--calibration 32] [--others 60]
 
 FOLDER holds the models and data sets that benchmarks/models.py names; a model that is missing gets no row. The keyword spotter hears the
-.wav files of vad_a/, which is not what it was trained on. ONNX Runtime quantizes the same optimized float graph: QDQ, per channel, min-max.
+.wav files of vad_a/, which is not what it was trained on. The others quantize the same optimized float graph, ONNX Runtime as QDQ, per
+channel and by min-max. After a Softmax few doubtful samples make most of the error: measure on a thousand others where they cost little.
 `agree` is the share of the others on which float and edgec's default name the same class; `CPU s` what edgec's default took.
 """
 
@@ -24,6 +26,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from models import SUBJECTS, Subject
+from nncf_peer import quantize_by_nncf
 from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -45,7 +48,7 @@ EDGEC = {
     "-bias": replace(DEFAULT, correct_bias=False),
     "default": DEFAULT,
 }
-COLUMNS = ("onnxruntime", *EDGEC)
+COLUMNS = ("onnxruntime", "nncf", *EDGEC)
 CLASSES = 2  # fewer numbers name no class
 HEAR = "kws_dscnn"
 
@@ -93,9 +96,9 @@ def measure(subject: Subject, path: Path, options: argparse.Namespace) -> dict[s
     for column in options.columns:
         start = time.process_time()
         try:
-            model = peer(graph, known) if column == "onnxruntime" else to_onnx(quantize(graph, known, EDGEC[column]).graph)
-        except EdgecError as error:
-            row[column] = error.summary[:12]
+            model = PEERS[column](graph, known) if column in PEERS else to_onnx(quantize(graph, known, EDGEC[column]).graph)
+        except (EdgecError, RuntimeError) as error:
+            row[column] = str(error)[:12]
             continue
         taken = time.process_time() - start
         found = answers(model, graph, others())
@@ -165,7 +168,7 @@ class Reader(CalibrationDataReader):  # type: ignore[misc]
         return next(self._feeds, None)
 
 
-def peer(graph: Graph, known: Feeds) -> onnx.ModelProto:
+def by_onnxruntime(graph: Graph, known: Feeds) -> onnx.ModelProto:
     """ONNX Runtime's quantizer on the optimized float graph."""
     with tempfile.TemporaryDirectory() as folder:
         plain, ready, stored = (Path(folder) / name for name in ("float.onnx", "ready.onnx", "int8.onnx"))
@@ -176,6 +179,13 @@ def peer(graph: Graph, known: Feeds) -> onnx.ModelProto:
             weight_type=QuantType.QInt8, calibrate_method=CalibrationMethod.MinMax,
         )  # fmt: skip
         return onnx.load(str(stored))
+
+
+def by_nncf(graph: Graph, known: Feeds) -> onnx.ModelProto:
+    return onnx.load_from_string(quantize_by_nncf(to_onnx(graph).SerializeToString(), known()))
+
+
+PEERS: dict[str, Callable[[Graph, Feeds], onnx.ModelProto]] = {"onnxruntime": by_onnxruntime, "nncf": by_nncf}
 
 
 def answers(model: onnx.ModelProto, graph: Graph, feeds: Iterable[Feed]) -> list[np.ndarray]:
