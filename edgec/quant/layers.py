@@ -60,16 +60,21 @@ def gather_fed(graph: Graph, layers: Sequence[Layer], samples: Samples, options:
     numbers: dict[str, list[np.ndarray]] = {layer.node.outputs[0]: [] for layer in layers}
     probe = Probe(graph, [layer.operands[0] for layer in layers])
     for index, sample in enumerate(watched(samples, "means", options.progress, total)):
-        arrays = probe(sample)
-        for layer in layers:
-            output, rows = layer.node.outputs[0], patches(graph, layer.node, arrays[layer.operands[0]])
-            groups, positions, terms = rows.shape
-            sums[output] = sums.get(output, 0.0) + rows.mean(axis=1, dtype=np.float64)
-            taps = math.prod(graph.constants[layer.node.inputs[1]].shape[2:]) if layer.node.op == "Conv" else 1
-            stride = -(-positions * taps * total // NUMBERS)
-            few = rows[:, -index * positions % stride :: stride].reshape(groups, -1, terms // taps, taps)
-            numbers[output].append(few.transpose(0, 2, 1, 3).reshape(groups, terms // taps, -1).copy())
+        for value, array in probe.each(sample):
+            for layer in [layer for layer in layers if layer.operands[0] == value]:
+                output, rows = layer.node.outputs[0], patches(graph, layer.node, array)
+                sums[output] = sums.get(output, 0.0) + rows.mean(axis=1, dtype=np.float64)
+                taps = math.prod(graph.constants[layer.node.inputs[1]].shape[2:]) if layer.node.op == "Conv" else 1
+                numbers[output].append(_few(rows, taps, index, total))
     return {output: Fed(found / total, np.concatenate(numbers[output], axis=2)) for output, found in sums.items()}
+
+
+def _few(rows: np.ndarray, taps: int, index: int, total: int) -> np.ndarray:
+    """[groups, channels, numbers]: some of one sample's, others in each sample; NUMBERS of all `total` samples."""
+    groups, positions, terms = rows.shape
+    stride = -(-positions * taps * total // NUMBERS)
+    few = rows[:, -index * positions % stride :: stride].reshape(groups, -1, terms // taps, taps)
+    return np.asarray(few.transpose(0, 2, 1, 3).reshape(groups, terms // taps, -1).copy())
 
 
 def takes_bias(graph: Graph, layer: Layer) -> bool:
