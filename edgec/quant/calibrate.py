@@ -19,6 +19,7 @@ from edgec.quant.streams import channel_values
 from edgec.quant.trial import Trial
 
 FEW = 16  # samples: each half is measured with what was fitted to the other; of more a quarter measures what was fitted to the others
+ALONE = 16  # held-back samples that are enough to judge a goal; with fewer all samples judge it
 JUDGES = 32  # samples at most that a trial runs
 
 
@@ -69,14 +70,15 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         return Score((error / np.where(whole > 0, whole, np.inf)).mean(axis=1))
 
     choice, steps = search(candidates, score, options)
-    count, apart = sum(counts), len(folds) == 1 and sum(counts) > 1
+    held = shares_of(sum(counts))[0][1]
+    count, apart = sum(counts), len(folds) == 1 and sum(counts[share] for share in held) >= ALONE
     final = fit(range(SHARES)) if len(folds) > 1 else folds[0][0]
     remarks = {
         "one sample: what was fitted to it was measured on it too": count == 1,
         "plain min-max was better than all that the steps left": choice == PLAIN and any(step.taken for step in steps),
     }
     notes = tuple(remark for remark, holds in remarks.items() if holds)
-    held = shares_of(count)[0][1] if apart else range(SHARES)
+    held = held if apart else range(SHARES)
     return Searched(final.calibration(choice), steps, notes, part(samples, held), sum(counts[share] for share in held), apart)
 
 

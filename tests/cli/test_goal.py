@@ -104,10 +104,11 @@ def test_goals_in_a_file_of_settings(program: Program, work: Path, text: str) ->
 
 def test_a_layer_in_float32_among_equalized_ones(work: Path) -> None:
     """Its Clip has a bound for each channel: the package computes what the calibration says, or its exam fails."""
-    graph = bounded_net()
+    graph = bounded_net(64.0)
     onnx.save(to_onnx(graph), "bounded.onnx")
     data = np.concatenate([sample["x"] for sample in samples(graph, 8)()])
-    package = edgec.build("bounded.onnx", calib=data, min_sqnr=34, target="portable", cc="gcc -O0", out="out")
+    package = edgec.build("bounded.onnx", calib=data, min_sqnr=33, target="portable", cc="gcc -O0", out="out")
     goal, calibration = package.manifest.goal, json.loads((work / "out/calibration.json").read_text())
-    assert goal is not None and package.examined and [kept.node for kept in goal.kept] == ["Conv0"] and "conv_0" in calibration["factors"]
+    assert goal is not None and package.examined and {kept.node for kept in goal.kept} == {"Conv0", "Conv2"}
+    assert {"conv_0", "clip_1", "conv_2"} <= calibration["factors"].keys()
     assert abs(min(package.manifest.sqnr_db.values()) - goal.after.sqnr) < 1

@@ -43,9 +43,9 @@ def test_equalizing_is_exact_through_sums_pools_and_concat() -> None:
         np.testing.assert_allclose(two(sample)[value] * factors[value].reshape(1, -1, 1, 1), one(sample)[value], rtol=2e-4, atol=2e-5)
 
 
-def bounded_net() -> Graph:
+def bounded_net(bound: float = 1.0) -> Graph:
     small = Small((1, 3, 12, 12))
-    bounds = [small.constant(np.asarray(bound, np.float32)) for bound in (0.0, 1.0)]
+    bounds = [small.constant(np.asarray(end, np.float32)) for end in (0.0, bound)]
     value = small.conv("x", 8, spread=6.0)
     for group in (8, 1):
         value = small.conv(small.node("Clip", value, *bounds), 8, group=group, spread=4.0)

@@ -94,7 +94,7 @@ def test_two_dense_layers_with_an_enormous_number_between_them() -> None:
 
 def test_what_was_decided_stays_decided() -> None:
     """Splits, factors and scales; and each layer that is kept is needed."""
-    for graph in (bounded_net(), split_net().graph):
+    for graph in (bounded_net(64.0), split_net().graph):
         plain = quantize(graph, samples(graph))
         goal = Goal(min_sqnr=min(plain.report.outputs.values()) + 3)
         done = quantize(graph, samples(graph), QuantizeOptions(goal=goal))
