@@ -14,7 +14,7 @@ from edgec.quant.options import QuantizeOptions, Sample, Samples
 from edgec.quant.report import StepReport
 from edgec.quant.selection import Selection
 from edgec.quant.statistics import SHARES, joined, measure_extents
-from edgec.quant.steps import PLAIN, Choice, Score, search
+from edgec.quant.steps import Choice, Score, search
 from edgec.quant.streams import channel_values
 from edgec.quant.trial import Trial
 
@@ -73,11 +73,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     held = shares_of(sum(counts))[0][1]
     count, apart = sum(counts), len(folds) == 1 and sum(counts[share] for share in held) >= ALONE
     final = fit(range(SHARES)) if len(folds) > 1 else folds[0][0]
-    remarks = {
-        "one sample: what was fitted to it was measured on it too": count == 1,
-        "plain min-max was better than all that the steps left": choice == PLAIN and any(step.taken for step in steps),
-    }
-    notes = tuple(remark for remark, holds in remarks.items() if holds)
+    notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
     held = held if apart else range(SHARES)
     return Searched(final.calibration(choice), steps, notes, part(samples, held), sum(counts[share] for share in held), apart)
 

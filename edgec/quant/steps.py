@@ -4,13 +4,13 @@ A step can be taken in some places and left in others: streams of channels, valu
 of everywhere and nowhere on, group by group of neighbouring places, the other way. Few samples judge, so each difference is held against
 what chance makes of it: a step that theory speaks for stays unless it is measurably worse, and a group goes its own way only where that is
 measurably better. Bias correction comes early: without it luck with the mean error hides what the steps behind it are worth.
-Plain min-max, where no step is taken anywhere, is where the search begins, and it stays where the end is worse.
+Plain min-max, where no step is taken anywhere, is where the search begins. Where the end is worse, it goes back to the best on the way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, log10
 
 import numpy as np
@@ -87,12 +87,17 @@ def search(
     """
     plain = best = score(PLAIN)
     choice, reports = PLAIN, []
+    ways = [(PLAIN, plain)]
     for step, wanted in STEPS.items():
         if wanted(options) and (offered := candidates(step, choice)):
             before = best
             choice, best, everywhere = take(step, offered, choice, best, score)
+            ways.append((choice, best))
             reports.append(StepReport(step, len(offered), len(places(choice, step)), before.ratio, everywhere.ratio, best.ratio))
-    return (choice if best.ratio >= plain.ratio else PLAIN), reports
+    if best.ratio < plain.ratio:
+        choice = max(ways, key=lambda way: way[1].ratio)[0]
+        reports = [replace(report, taken=len(places(choice, report.step))) for report in reports]
+    return choice, reports
 
 
 def take(step: str, offered: Sequence[str], choice: Choice, best: Score, score: Callable[[Choice], Score]) -> tuple[Choice, Score, Score]:

@@ -75,9 +75,16 @@ def test_a_step_that_theory_speaks_for_stays_unless_it_is_measurably_worse(step:
     assert bool(places(choice, step)) is stays
 
 
-def test_the_end_is_plain_where_that_is_better() -> None:
-    choice, _ = search(lambda name, choice: PLACES[:1] if name == ROUND else [], unevenly(ROUND, -0.5), QuantizeOptions())
-    assert choice == {}
+@pytest.mark.parametrize(("gain", "taken"), [(2.0, {OBSERVE, ROUND}), (0.7, {OBSERVE}), (0.0, set())])
+def test_an_end_worse_than_plain_goes_back_to_the_best_on_the_way(gain: float, taken: set[str]) -> None:
+    """Rounding is worse, but not measurably so: it would stay, and with it less than plain min-max has."""
+
+    def score(choice: Choice) -> Score:
+        return Score(unevenly(ROUND, -0.9)(choice).shares / (10 ** (gain / 10) if places(choice, OBSERVE) else 1.0))
+
+    choice, reports = search(lambda name, choice: PLACES[:1] if name in (OBSERVE, ROUND) else [], score, QuantizeOptions())
+    assert {step for step in choice if places(choice, step)} == taken
+    assert {report.step for report in reports if report.taken} == taken
 
 
 @pytest.mark.parametrize(("gain", "stays"), [(RISK / 2, False), (RISK * 2, True)])
