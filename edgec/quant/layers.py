@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from edgec.quant.run import Probe, watched
 from edgec.quant.selection import Layer
 from edgec.quant.weights import Weights, bias_of, fit_bias, from_rows, layer_axis, quantize_bias, round_to_nearest, rows_of
 
+MEANS = 32  # samples, or up to twice as many, that tell what a layer is fed
 NUMBERS = 2048  # of a channel at most: few of them lie where a range cuts, and decide what it cuts
 
 
@@ -54,19 +56,20 @@ def gather_moments(
 
 
 def gather_fed(graph: Graph, layers: Sequence[Layer], samples: Samples, options: QuantizeOptions, total: int) -> dict[str, Fed]:
-    """One pass over the samples: what each layer with a bias is fed in float."""
+    """What each layer with a bias is fed in float, from some of the samples."""
     layers = [layer for layer in layers if takes_bias(graph, layer)]
     sums: dict[str, np.ndarray] = {}
     numbers: dict[str, list[np.ndarray]] = {layer.node.outputs[0]: [] for layer in layers}
     probe = Probe(graph, [layer.operands[0] for layer in layers])
-    for index, sample in enumerate(watched(samples, "means", options.progress, total)):
+    every, count = max(1, total // MEANS), -(-total // max(1, total // MEANS))
+    for index, sample in enumerate(watched(lambda: islice(samples(), 0, None, every), "means", options.progress, count)):
         for value, array in probe.each(sample):
             for layer in [layer for layer in layers if layer.operands[0] == value]:
                 output, rows = layer.node.outputs[0], patches(graph, layer.node, array)
                 sums[output] = sums.get(output, 0.0) + rows.mean(axis=1, dtype=np.float64)
                 taps = math.prod(graph.constants[layer.node.inputs[1]].shape[2:]) if layer.node.op == "Conv" else 1
-                numbers[output].append(_few(rows, taps, index, total))
-    return {output: Fed(found / total, np.concatenate(numbers[output], axis=2)) for output, found in sums.items()}
+                numbers[output].append(_few(rows, taps, index, count))
+    return {output: Fed(found / count, np.concatenate(numbers[output], axis=2)) for output, found in sums.items()}
 
 
 def _few(rows: np.ndarray, taps: int, index: int, total: int) -> np.ndarray:

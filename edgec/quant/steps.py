@@ -101,15 +101,19 @@ def search(
 
 
 def take(step: str, offered: Sequence[str], choice: Choice, best: Score, score: Callable[[Choice], Score]) -> tuple[Choice, Score, Score]:
-    """The choice with `step` where it helps, its score, and the score of the step taken everywhere."""
+    """The choice with `step` where it helps, its score, and the score of the step taken everywhere.
+
+    Groups are tried apart where the whole makes a measurable difference.
+    """
     whole = {**choice, step: frozenset(offered)}
     everywhere = score(whole)
-    risk = RISK if step in CUTTING else 0.0
-    if everywhere.ratio > best.ratio + (-WORSE * everywhere.chance(best) if step in SOUND else risk):
+    chance, risk = WORSE * everywhere.chance(best), RISK if step in CUTTING else 0.0
+    apart = step not in WHOLE and abs(everywhere.ratio - best.ratio) > chance
+    if everywhere.ratio > best.ratio + (-chance if step in SOUND else risk):
         choice, best = whole, everywhere
     size = -(-len(offered) // GROUPS)
     groups = [frozenset(offered[begin : begin + size]) for begin in range(0, len(offered), size)]
-    for group in groups if len(groups) > 1 and step not in WHOLE else []:
+    for group in groups if len(groups) > 1 and apart else []:
         taken = places(choice, step)
         other = {**choice, step: taken ^ group}
         found = score(other)
