@@ -28,6 +28,7 @@ FUNCTIONS: dict[str, tuple[float, float]] = {
 EXACT = {
     "Abs", "Neg", "Relu", "Identity", "Floor", "Ceil", "Round", "Sign", "Clip", "Min", "Max", "Where", "Cast", "CastLike", "Dropout",
     "ThresholdedRelu", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "Gather", "Concat", "Reshape", "Transpose",
+    "GatherElements", "GatherND",
     "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Expand", "Tile", "Pad", "DepthToSpace", "SpaceToDepth", "Trilu", "CenterCropPad",
 }  # fmt: skip
 LINEAR = {"Conv", "ConvTranspose", "MatMul", "Gemm", "ReduceSum", "ReduceMean", "AveragePool", "GlobalAveragePool"}

@@ -169,6 +169,32 @@ def gather(d: Draft, op: str) -> None:
     d.op(op, x, chosen, axis=axis)
 
 
+def gather_elements(d: Draft, op: str) -> None:
+    """The same, of indices with as many axes as the data, none longer but the gathered one."""
+    d.since(11)
+    x = anything(d, 1, 4)
+    axis, shape = d.axis(x), d.shape(x)
+    wanted = [d.number(1, 5) if place == axis % len(shape) else d.number(1, extent) for place, extent in enumerate(shape)]
+    d.op(op, x, indices(d, wanted, [shape[axis]]), axis=axis)
+
+
+def gather_nd(d: Draft, op: str) -> None:
+    d.since(12)
+    x = anything(d, 1, 4)
+    shape = d.shape(x)
+    batch = d.number(0, min(2, len(shape) - 1))
+    chosen = shape[batch : batch + d.number(1, len(shape) - batch)]
+    d.op(op, x, indices(d, [*shape[:batch], *d.extents(0, 2, 3), len(chosen)], chosen), batch_dims=batch)
+
+
+def indices(d: Draft, wanted: Sequence[int], extents: Sequence[int]) -> str:
+    """Places on axes of these extents, one after the other along the last axis where there are several: constants, or bools at run time."""
+    if d.chance(0.3) and min(extents) > 1:
+        return str(d.op("Cast", d.input(np.bool_, wanted), to=7))
+    limits = np.array(extents)
+    return d.const(np.asarray(d.g.integers(-limits, limits, tuple(wanted)), np.int64))
+
+
 def pad(d: Draft, op: str) -> None:
     x = d.data((FLOAT,) if d.opset < 13 or d.chance(0.7) else (np.int32, np.int64, np.uint8, np.int8), 1, 4)
     mode = d.pick("constant", "constant", "reflect", "edge", *(("wrap",) if d.opset >= 19 else ()))
@@ -261,5 +287,6 @@ def center_crop_pad(d: Draft, op: str) -> None:
 MOVEMENT: dict[str, Drawer] = {
     "Reshape": reshape, "Flatten": flatten, "Transpose": transpose, "Squeeze": squeeze, "Unsqueeze": unsqueeze, "Slice": slice_,
     "Split": split, "Concat": concat, "Expand": expand, "Tile": tile, "Gather": gather, "Pad": pad, "Resize": resize, "Upsample": upsample,
+    "GatherElements": gather_elements, "GatherND": gather_nd,
     "DepthToSpace": depth_to_space, "SpaceToDepth": space_to_depth, "Trilu": trilu, "CenterCropPad": center_crop_pad,
 }  # fmt: skip
