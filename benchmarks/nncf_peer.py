@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 
 PACKAGES = ("nncf==3.4.0", "onnx", "onnxruntime")
-ENVIRONMENT = Path(tempfile.gettempdir()) / "edgec-nncf"
 
 
 def environment(folder: Path) -> Path:
@@ -32,9 +31,11 @@ def environment(folder: Path) -> Path:
     return python
 
 
-def quantize_by_nncf(model: bytes, feeds: Iterable[dict[str, np.ndarray]], folder: Path = ENVIRONMENT) -> bytes:
+def quantize_by_nncf(model: bytes, feeds: Iterable[dict[str, np.ndarray]], folder: Path | None = None) -> bytes:
     """The float model as NNCF quantizes it. RuntimeError with its last words when it does not."""
-    python, samples = environment(folder), list(feeds)
+    from edgec.toolchain.cache import cache_folder  # not there where this file runs by itself
+
+    python, samples = environment(folder or cache_folder("nncf")), list(feeds)
     with tempfile.TemporaryDirectory() as work:
         exact, data, stored = (Path(work) / name for name in ("float.onnx", "samples.npz", "int8.onnx"))
         exact.write_bytes(model)
