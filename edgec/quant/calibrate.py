@@ -41,7 +41,6 @@ class Searched:
 def calibrate(graph: Graph, selection: Selection, samples: Samples, options: QuantizeOptions) -> Searched:
     """Decide everything that `apply_calibration` needs."""
     extents, counts = measure_extents(graph, selection.values, channel_values(graph), samples, options.progress)
-
     ends = joined(extents)  # also of those that judge: a range that they do not leave is what other data will mostly meet
 
     def fit(shares: Collection[int]) -> Fit:
