@@ -15,6 +15,7 @@ from edgec.export import to_onnx
 from edgec.export.onnx_file import LOADED_OPSET
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
+from edgec.ir.types import DType
 from edgec.ops import OPERATORS
 from edgec.ops.proto import DROPPED, schema
 from edgec.passes import optimize
@@ -33,6 +34,13 @@ def load(graph: Graph) -> onnxruntime.InferenceSession:
     model = to_onnx(graph)
     onnx.checker.check_model(model, full_check=True)
     return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+def takes_signed(graph: Graph) -> bool:
+    """Whether all operators that take bytes take signed ones too: BitShift is of unsigned integers only."""
+    takers = {node.op for node in graph.nodes for name in node.inputs if name and graph.types[name].dtype is DType.UINT8}
+    allowed = (constraint.allowed_type_strs for op in takers for constraint in defs.get_schema(op, LOADED_OPSET).type_constraints)
+    return all("tensor(int8)" in types for types in allowed if "tensor(uint8)" in types)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -90,5 +98,5 @@ def test_operators_load(number: int) -> None:
             continue
         graph = original.copy()
         optimize(graph)
-        for part in (original, graph, signed(graph)):
+        for part in (original, graph, *([signed(graph)] if takes_signed(graph) else [])):
             load(part)
