@@ -89,6 +89,22 @@ class ConvInt8:
 
 
 @dataclass(frozen=True)
+class ConvInt8Float:
+    """y = fl32(acc) * scale in float, of the sums that ConvInt8 has: its weights and bias, no residual, the same reading past a pixel."""
+
+    window: Window
+    x: Pointer = _pointer("const activation")
+    weights: Pointer = _pointer("const int8_t")
+    bias: Pointer = _pointer("const int32_t")
+    scale: Pointer = _pointer("const float")
+    y: Pointer = _pointer("float")
+    groups: int = _size()
+    in_channels: int = _size()  # of one group
+    out_channels: int = _size()  # of one group
+    zero_x: int = _size()
+
+
+@dataclass(frozen=True)
 class ConvInt8Any:
     """ConvInt8 for weights outside [-127, 127] or with a zero point: weights int16 [out_channel][tap][in_channel], w - z_w.
 
@@ -220,6 +236,7 @@ class PoolAverageFloat:
 
 TEMPLATES: dict[type, str] = {
     ConvInt8: "conv_int8",
+    ConvInt8Float: "conv_int8_float",
     ConvInt8Any: "conv_int8_any",
     DepthwiseInt8: "depthwise_int8",
     ConvFloat: "conv_float",

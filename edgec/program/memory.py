@@ -16,6 +16,7 @@ from edgec.program.kernels import (
     ConvFloat,
     ConvInt8,
     ConvInt8Any,
+    ConvInt8Float,
     DepthwiseFloat,
     DepthwiseInt8,
     PoolAverageInt8,
@@ -140,7 +141,7 @@ def _template_call(program: Program, call: TemplateCall) -> Iterator[str]:
 
 def _reads_past(program: Program, arguments: object) -> bool:
     """Whether a kernel reads more than a pixel's channels: where its packed weights have more."""
-    if not isinstance(arguments, ConvInt8):
+    if not isinstance(arguments, (ConvInt8, ConvInt8Float)):
         return False
     lanes = arguments.groups * -(-arguments.out_channels // LANES) * LANES
     taps = arguments.window.kernel_height * arguments.window.kernel_width
@@ -165,17 +166,18 @@ def _reach(scope: Scope, arguments: object) -> Iterator[tuple[str, Polynomial]]:
 
     window: Window = arguments.window  # type: ignore[attr-defined]
     taps = window.kernel_height * window.kernel_width
-    dense = isinstance(arguments, (ConvInt8, ConvInt8Any, ConvFloat))
+    dense = isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Any, ConvFloat))
     inputs = value("groups") * value("in_channels") if dense else value("channels")
     outputs = value("groups") * value("out_channels") if dense else value("channels")
     yield "x", pixels(window.batch, window.in_height, window.in_width, window.in_pixel_stride, inputs)
     yield "y", pixels(window.batch, window.out_height, window.out_width, window.out_pixel_stride, outputs)
     if isinstance(arguments, (ConvInt8, ConvFloat)):
-        lanes = value("groups") * -(-value("out_channels") // LANES) * LANES
         yield "residual", pixels(window.batch, window.out_height, window.out_width, arguments.residual_pixel_stride, outputs)
+    if isinstance(arguments, (ConvInt8, ConvInt8Float, ConvFloat)):
+        lanes = value("groups") * -(-value("out_channels") // LANES) * LANES
         yield "weights", number(lanes * taps * value("in_channels"))
         yield "bias", number(lanes)
-        if isinstance(arguments, ConvInt8):
+        if not isinstance(arguments, ConvFloat):
             yield "scale", number(lanes)
     elif isinstance(arguments, ConvInt8Any):
         yield "weights", number(outputs * taps * value("in_channels"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgec.program.expr import Expr, Number, expr
-from edgec.program.kernels import LANES, PIXEL_BLOCK, ConvFloat, ConvInt8, DepthwiseInt8, Window
+from edgec.program.kernels import LANES, PIXEL_BLOCK, ConvFloat, ConvInt8, ConvInt8Float, DepthwiseInt8, Window
 
 PANELS_PER_ITEM = 8  # weight panels that share one set of tap pointers
 POINTER_BYTES = 8
@@ -30,7 +30,7 @@ def work_items(arguments: object) -> Expr:
     and a pixel block PIXEL_BLOCK consecutive output pixels. All other kernels: one item an output row, batch * out_height.
     """
     window: Window = arguments.window  # type: ignore[attr-defined]
-    if isinstance(arguments, (ConvInt8, ConvFloat)):
+    if isinstance(arguments, (ConvInt8, ConvInt8Float, ConvFloat)):
         chunks = -(-panels(arguments.out_channels) // PANELS_PER_ITEM)
         return ceil_div(out_pixels(window), PIXEL_BLOCK) * (arguments.groups * chunks)
     return expr(window.batch) * window.out_height
@@ -38,7 +38,7 @@ def work_items(arguments: object) -> Expr:
 
 def scratch_bytes(arguments: object) -> int:
     """Scratch of one thread, a multiple of 64: tap pointers for one pixel block (8 bytes each) and rows of padding, if it uses them."""
-    if not isinstance(arguments, (ConvInt8, ConvFloat, DepthwiseInt8)):
+    if not isinstance(arguments, (ConvInt8, ConvInt8Float, ConvFloat, DepthwiseInt8)):
         return 0
     window: Window = arguments.window
     taps = window.kernel_height * window.kernel_width

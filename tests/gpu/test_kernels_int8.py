@@ -23,7 +23,7 @@ from edgec.targets import Target
 from tests.gpu.lavapipe import VARIANTS, run_shader
 from tests.gpu.msl.lint import complaints
 from tests.gpu.msl.run import ORDERS, run_metal
-from tests.kernels.int8_cases import any_case, conv_case, depthwise_case
+from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, float_case
 from tests.kernels.test_pools import expected as pooled
 from tests.kernels.test_pools import random_pool
 
@@ -74,7 +74,7 @@ def planned(random: np.random.Generator, arguments: Any, shift: int = 0) -> Plan
             start = len(arena) + offset
             whole = random.bytes(offset) + flat.tobytes()
             arena += whole + random.bytes(-len(whole) % 64)
-            place = slice(start, start + flat.size) if field.name == "y" else place
+            place = slice(start, start + flat.nbytes) if field.name == "y" else place
     call = Call("test", (), (), ("x",), ("y",), 1)
     program.calls.append(TemplateCall(call, replace(arguments, **pointers), const(1), 0))
     return Planned(program, np.frombuffer(bytes(arena), np.uint8), layout_constants(program), place)
@@ -108,6 +108,15 @@ def test_convolutions_give_the_bytes_of_the_contract(number: int, target: Target
     random = np.random.default_rng([number, target.signed_activations])
     arguments, expected = conv_case(random, target, groups, ci, co, simple, residual)
     check(planned(random, arguments, shift), expected, target.signed_activations, VARIANTS[number % 3])
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=["unsigned", "signed"])
+@pytest.mark.parametrize("number", range(len(CONVOLUTIONS)))
+def test_convolutions_end_in_float_exactly(number: int, target: Target) -> None:
+    groups, ci, co, simple, _, _ = CONVOLUTIONS[number]
+    random = np.random.default_rng([8, number, target.signed_activations])
+    arguments, expected = float_case(random, target, groups, ci, co, simple)
+    check(planned(random, arguments), expected, target.signed_activations, ("base", "even")[number % 2])
 
 
 @pytest.mark.parametrize("number", range(len(TILES)))
@@ -200,11 +209,12 @@ def metal_cases(random: np.random.Generator) -> list[tuple[Any, np.ndarray, Targ
     return [
         (*conv_case(random, X86, 1, 24, 36, False, True), X86, 0), (*conv_case(random, ARM, 2, 5, 7, True, True), ARM, 3),
         (*depthwise_case(random, ARM, 20), ARM, 0), (*depthwise_case(random, X86, 7), X86, 1), (*any_case(random, ARM, 1, 3, 3), ARM, 0),
+        (*float_case(random, X86, 1, 24, 36, False), X86, 0), (*float_case(random, ARM, 2, 5, 7, True), ARM, 0),
         *((arguments, pooled(arguments), ARM, 0) for arguments in pools),
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", range(10))
 def test_metal_gives_the_same_bytes_within_the_bounds_of_every_region(number: int) -> None:
     """The shim refuses every access outside of a region, every race and every missed barrier."""
     random = np.random.default_rng([9, number])

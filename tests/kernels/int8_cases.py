@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.program.kernels import ConvInt8, ConvInt8Any, DepthwiseInt8, Window
+from edgec.program.kernels import ConvInt8, ConvInt8Any, ConvInt8Float, DepthwiseInt8, Window
 from edgec.targets import Target
 
 SENTINEL = 0x5A
@@ -101,10 +101,10 @@ def padded(array: np.ndarray, multiple: int, axis: int) -> np.ndarray:
     return np.pad(array, width)
 
 
-def conv_case(
-    random: np.random.Generator, target: Target, groups: int, ci: int, co: int, simple: bool, residual: bool
-) -> tuple[Any, np.ndarray]:
-    """A ConvInt8 and the output buffer that it must leave. ci and co are channels of one group."""
+def _sums(
+    random: np.random.Generator, target: Target, groups: int, ci: int, co: int, simple: bool, largest_bias: int
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """int64 sums [pixel, group, channel], and the arguments that ConvInt8 and ConvInt8Float share. ci, co: channels of one group."""
     dtype = dtype_of(target)
     window = geometry(random, groups * ci, groups * co, simple)
     x, whole = image_of(random, dtype, window, groups * ci)
@@ -113,25 +113,40 @@ def conv_case(
     w = random.integers(-127, 128, (groups, co, taps, ci)).astype(np.int8)
     if random.random() < 0.2:
         w = np.where(w < 0, -127, 127).astype(np.int8)
-    bias = random.integers(-5000, 5000, (groups, co))
+    bias = random.integers(-largest_bias, largest_bias, (groups, co))
     pixels = gathered(whole, window, groups * ci, zero_x).reshape(-1, taps, groups, ci)
     acc = bias + np.einsum("ptgc,gotc->pgo", pixels, w.astype(np.int64), optimize=True)
     scale = scales(random, acc.reshape(-1, groups * co)).reshape(groups, co)
-    zero_y, low, high = bounds(random, dtype)
-    y = requantized(acc, scale, low, high, zero_y).reshape(-1, groups * co)
-    add = NO_RESIDUAL
-    if residual:
-        y, add = _with_residual(random, dtype, y, zero_y)
-    empty, full = stored(y.astype(dtype), window, groups * co)
     packed = padded(padded(w, target.k_multiple, 3), 16, 1)  # [group, channel, tap, k] -> [group][panel][tap][k / 4][16][4]
     packed = packed.reshape(groups, -1, 16, taps, packed.shape[3] // 4, 4).transpose(0, 1, 3, 4, 2, 5)
     folded = bias - zero_x * w.astype(np.int64).sum(axis=(2, 3))
-    arguments = ConvInt8(
-        window=window, x=x, weights=np.ascontiguousarray(packed), bias=padded(folded, 16, 1).astype(np.int32),
-        scale=padded(scale, 16, 1), y=empty, groups=groups, in_channels=ci, out_channels=co, zero_x=zero_x, zero_y=zero_y,
-        low=low, high=high, **add,
-    )  # fmt: skip
-    return arguments, full
+    return acc, {
+        "window": window, "x": x, "weights": np.ascontiguousarray(packed), "bias": padded(folded, 16, 1).astype(np.int32),
+        "scale": padded(scale, 16, 1), "groups": groups, "in_channels": ci, "out_channels": co, "zero_x": zero_x,
+    }  # fmt: skip
+
+
+def conv_case(
+    random: np.random.Generator, target: Target, groups: int, ci: int, co: int, simple: bool, residual: bool
+) -> tuple[Any, np.ndarray]:
+    """A ConvInt8 and the output buffer that it must leave."""
+    dtype = dtype_of(target)
+    acc, common = _sums(random, target, groups, ci, co, simple, 5000)
+    zero_y, low, high = bounds(random, dtype)
+    y = requantized(acc, common["scale"][:, :co], low, high, zero_y).reshape(-1, groups * co)
+    add = NO_RESIDUAL
+    if residual:
+        y, add = _with_residual(random, dtype, y, zero_y)
+    empty, full = stored(y.astype(dtype), common["window"], groups * co)
+    return ConvInt8(**common, y=empty, zero_y=zero_y, low=low, high=high, **add), full
+
+
+def float_case(random: np.random.Generator, target: Target, groups: int, ci: int, co: int, simple: bool) -> tuple[Any, np.ndarray]:
+    """A ConvInt8Float and the output buffer that it must leave; its sums have more bits than a float, or fewer."""
+    acc, common = _sums(random, target, groups, ci, co, simple, int(random.choice([5000, 2**30])))
+    y = acc.astype(np.float32) * common["scale"][:, :co]
+    empty, full = stored(y.reshape(-1, groups * co), common["window"], groups * co)
+    return ConvInt8Float(**common, y=empty), full
 
 
 def _with_residual(random: np.random.Generator, dtype: type, y: np.ndarray, zero_y: int) -> tuple[np.ndarray, dict[str, Any]]:

@@ -13,7 +13,7 @@ from edgec.emit.vocabularies import VOCABULARIES
 from edgec.program.kernels import PIXEL_BLOCK
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE
-from tests.kernels.int8_cases import any_case, conv_case, depthwise_case
+from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, float_case
 from tests.kernels.int8_harness import ARM64, ARMV7, X86, X86_SIGNED, Program, compile_driver
 
 Made = tuple[Target, str, str, tuple[str, ...]]  # a vocabulary of a target, its compiler and flags
@@ -60,6 +60,14 @@ def conv_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
 
 
 @cache
+def float_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
+    """Panels and rows with tails, more panels than one work item holds, and all that a panel may lack of sixteen channels."""
+    random = np.random.default_rng(4)
+    sizes = [(1, 24, co) for co in (*range(1, 18), 31, 33, 128, 129, 272)] + [(3, 5, 19), (2, 16, 16), (4, 1, 7)]
+    return [float_case(random, target, *size, simple=index % 2 == 0) for index, size in enumerate(sizes)]
+
+
+@cache
 def depthwise_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
     random = np.random.default_rng(2)
     return [depthwise_case(random, target, int(channels)) for channels in (*range(1, 36), 48, 63, 64, 65, 96, 130)]
@@ -76,6 +84,10 @@ def test_conv(program: Program, build: Made) -> None:
     agree(program, conv_cases(build[0]))
 
 
+def test_conv_float(program: Program, build: Made) -> None:
+    agree(program, float_cases(build[0]))
+
+
 def test_depthwise(program: Program, build: Made) -> None:
     agree(program, depthwise_cases(build[0]))
 
@@ -90,6 +102,7 @@ def test_conv_any(program: Program, build: Made) -> None:
 def test_sse41_takes_signed_activations(compiler: str, flags: tuple[str, ...], folder: Path) -> None:
     program = compile_driver(folder / f"signed-{compiler}", "sse41", X86_SIGNED, compiler, flags)
     agree(program, conv_cases(X86_SIGNED))
+    agree(program, float_cases(X86_SIGNED))
     agree(program, depthwise_cases(X86_SIGNED))
     agree(program, any_cases(X86_SIGNED))
 
@@ -105,6 +118,7 @@ def test_tiles_fit_the_pixel_block(vocabulary: str) -> None:
 def test_simde_serves_where_the_cpu_lacks_instructions(vocabulary: str, folder: Path) -> None:
     program = compile_driver(folder / f"simde-{vocabulary}", vocabulary, X86, "gcc", ("-O1",), simulated=True)
     agree(program, conv_cases(X86)[:30])
+    agree(program, float_cases(X86))
     agree(program, depthwise_cases(X86))
 
 
@@ -113,5 +127,6 @@ def test_no_undefined_behaviour(vocabulary: str, folder: Path) -> None:
     flags = ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all")
     program = compile_driver(folder / f"ubsan-{vocabulary}", vocabulary, X86, "gcc", flags)
     agree(program, conv_cases(X86)[:40])
+    agree(program, float_cases(X86))
     agree(program, depthwise_cases(X86))
     agree(program, any_cases(X86))

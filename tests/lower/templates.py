@@ -102,11 +102,22 @@ def _per_channel(f: Frame, pointer: Any) -> np.ndarray:
     return f.constant(pointer, a.groups * width).reshape(a.groups, width)[:, : a.out_channels]
 
 
-def conv_int8(f: Frame) -> None:
+def _scaled(f: Frame) -> np.ndarray:
+    """fl32(acc) * scale, [pixel, group, out]."""
     a = f.a
     weights = _panels(f, a.weights, up(a.in_channels, f.machine.k_multiple), 4)
     total = _products(f, weights, a.zero_x).astype(np.int64) + _per_channel(f, a.bias)
-    v = _settle(total.astype(np.float32) * _per_channel(f, a.scale), a.low, a.high, a.zero_y).reshape(f.rows.size, -1)
+    scaled: np.ndarray = total.astype(np.float32) * _per_channel(f, a.scale)
+    return scaled
+
+
+def conv_int8_float(f: Frame) -> None:
+    f.write(_scaled(f).reshape(f.rows.size, -1))
+
+
+def conv_int8(f: Frame) -> None:
+    a = f.a
+    v = _settle(_scaled(f), a.low, a.high, a.zero_y).reshape(f.rows.size, -1)
     if a.residual is not None:
         r = f.read(a.residual, f.rows, a.residual_pixel_stride, v.shape[1]).astype(np.int64)
         own = (v - a.zero_y).astype(np.float32) * np.float32(a.add_scale)
@@ -201,7 +212,8 @@ def pool_average_float(f: Frame) -> None:
 
 
 RUN: dict[type, Callable[[Frame], None]] = {
-    kernels.ConvInt8: conv_int8, kernels.ConvInt8Any: conv_int8_any, kernels.DepthwiseInt8: depthwise_int8,
+    kernels.ConvInt8: conv_int8, kernels.ConvInt8Float: conv_int8_float, kernels.ConvInt8Any: conv_int8_any,
+    kernels.DepthwiseInt8: depthwise_int8,
     kernels.ConvFloat: conv_float, kernels.DepthwiseFloat: depthwise_float, kernels.PoolMaxInt8: pool_max_int8,
     kernels.PoolMaxFloat: pool_max_float, kernels.PoolAverageInt8: pool_average_int8, kernels.PoolAverageFloat: pool_average_float,
 }  # fmt: skip

@@ -17,6 +17,7 @@ from edgec.program.kernels import (
     TEMPLATES,
     ConvInt8,
     ConvInt8Any,
+    ConvInt8Float,
     DepthwiseInt8,
     PoolAverageInt8,
     PoolMaxInt8,
@@ -53,7 +54,7 @@ def int8_shader(program: Program, index: int, call: TemplateCall, dialect: Diale
 
 def _conv(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> Shader:
     a = call.arguments
-    assert isinstance(a, ConvInt8)
+    assert isinstance(a, (ConvInt8, ConvInt8Float))
     n = _numbers(a)
     g = geometry(a.window)
     pixels, lanes, parts, taps = g["batch"] * g["out_height"] * g["out_width"], n["out_channels"], n["groups"], _taps(g)
@@ -65,24 +66,30 @@ def _conv(program: Program, index: int, call: TemplateCall, dialect: Dialect) ->
     groups = parts * pixel_tiles * lane_tiles
     grid, offered = spread(groups)
     x = _operand(program, a.x, g["in_pixel_stride"], parts, n["in_channels"])
-    y = _operand(program, a.y, g["out_pixel_stride"], parts, lanes)
-    residual = None if a.residual is None else _operand(program, a.residual, n["residual_pixel_stride"], parts, lanes)
-    facts = _common(program, a, g, dialect) | {
+    result = _codes(program, a, g, n) if isinstance(a, ConvInt8) else {"y": address_of(program, a.y), "residual": None, "add": None}
+    facts = _common(program, a, g, dialect) | result | {
         "tile": tile, "g": g, "grid": grid, "groups": groups, "surplus": offered > groups, "pixel_tiles": pixel_tiles,
         "lane_tiles": lane_tiles, "panels": panels, "taps": taps, "rows": rows, "tap_rows": tap_rows, "weight_rows": weight_rows,
-        "x": x, "y": y, "residual": residual, "add": _sum(a), "pointwise": is_pointwise(g),
+        "x": x, "floats": isinstance(a, ConvInt8Float), "pointwise": is_pointwise(g),
     }  # fmt: skip
     name = kernel_name(index, call.call.name)
-    added = 0 if residual is None else parts * pixels * -(-lanes // 4) * residual.words
+    added = 0 if facts["residual"] is None else parts * pixels * -(-lanes // 4) * facts["residual"].words
     loads = groups * (tile.loads(rows, x.words) + 2 * tile.lanes) + added
     return Shader(
         index, name, render_kernel("conv_int8", dialect, name=name, **facts), (tile.invocations, 1, 1), grid,
-        (tile.shared_words + 2 * tile.lanes) * 4, uses_bytes=not y.aligned or lanes % 4 != 0, uses_dot=True, loads=loads,
-        macs=call.call.macs,
+        (tile.shared_words + 2 * tile.lanes) * 4, uses_bytes=not facts["floats"] and (not facts["y"].aligned or lanes % 4 != 0),
+        uses_dot=True, loads=loads, macs=call.call.macs,
     )  # fmt: skip
 
 
-def conv_tile(a: ConvInt8) -> Tile:
+def _codes(program: Program, a: ConvInt8, g: dict[str, int], n: dict[str, int]) -> dict[str, Any]:
+    """Where a convolution's codes go, and what joins them."""
+    parts, lanes = n["groups"], n["out_channels"]
+    other = None if a.residual is None else _operand(program, a.residual, n["residual_pixel_stride"], parts, lanes)
+    return {"y": _operand(program, a.y, g["out_pixel_stride"], parts, lanes), "residual": other, "add": _sum(a)}
+
+
+def conv_tile(a: ConvInt8 | ConvInt8Float) -> Tile:
     """What a workgroup of this convolution makes."""
     g = geometry(a.window)
     rows = _taps(g) * -(-number(a.in_channels) // 4)
@@ -211,5 +218,5 @@ def _float(value: np.float32) -> str:
 
 Rule = Callable[[Program, int, TemplateCall, Dialect], Shader]
 _RULES: dict[type, Rule] = {
-    ConvInt8: _conv, DepthwiseInt8: _depthwise, ConvInt8Any: _any, PoolMaxInt8: _pool, PoolAverageInt8: _pool,
+    ConvInt8: _conv, ConvInt8Float: _conv, DepthwiseInt8: _depthwise, ConvInt8Any: _any, PoolMaxInt8: _pool, PoolAverageInt8: _pool,
 }  # fmt: skip

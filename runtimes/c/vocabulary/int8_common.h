@@ -36,3 +36,14 @@ INLINE lanes_t load_some(const activation *x, int32_t count) {
     copy_some(part, x, count);
     return load_lanes(part);
 }
+
+INLINE void scale_some(float *y, lanes_t sum, const float *scale, int32_t count) {
+    if (count >= LANES) {
+        scale_lanes(y, sum, scale);
+    } else {
+        float part[LANES];
+        int32_t i;
+        scale_lanes(part, sum, scale);
+        for (i = 0; i < count; i++) y[i] = part[i];
+    }
+}

@@ -38,3 +38,8 @@ INLINE void store_lanes(activation *y, lanes_t v, int32_t zero) {
     const __m256i words = _mm256_permute4x64_epi64(pairs, 0xD8); /* packs works in 128-bit halves */
     _mm_storeu_si128((__m128i *)y, _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
 }
+
+INLINE void scale_lanes(float *y, lanes_t sum, const float *scale) {
+    _mm256_storeu_ps(y, _mm256_mul_ps(_mm256_cvtepi32_ps(sum.a), _mm256_loadu_ps(scale)));
+    _mm256_storeu_ps(y + 8, _mm256_mul_ps(_mm256_cvtepi32_ps(sum.b), _mm256_loadu_ps(scale + 8)));
+}

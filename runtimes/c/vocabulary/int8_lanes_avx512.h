@@ -22,3 +22,7 @@ INLINE lanes_t load_lanes(const activation *x) { return (lanes_t)_mm512_cvtepu8_
 INLINE void store_lanes(activation *y, lanes_t v, int32_t zero) {
     _mm_storeu_si128((__m128i *)y, _mm512_cvtepi32_epi8(_mm512_add_epi32((__m512i)v, _mm512_set1_epi32(zero))));
 }
+
+INLINE void scale_lanes(float *y, lanes_t sum, const float *scale) {
+    _mm512_storeu_ps(y, _mm512_mul_ps(_mm512_cvtepi32_ps((__m512i)sum), _mm512_loadu_ps(scale)));
+}

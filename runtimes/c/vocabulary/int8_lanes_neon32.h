@@ -51,3 +51,10 @@ INLINE void store_lanes(activation *y, lanes_t v, int32_t zero) {
     const int16x8_t high = vaddq_s16(vcombine_s16(vmovn_s32(v.c), vmovn_s32(v.d)), offset);
     vst1q_s8(y, vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
 }
+
+INLINE void scale_lanes(float *y, lanes_t sum, const float *scale) {
+    vst1q_f32(y, vmulq_f32(vcvtq_f32_s32(sum.a), vld1q_f32(scale)));
+    vst1q_f32(y + 4, vmulq_f32(vcvtq_f32_s32(sum.b), vld1q_f32(scale + 4)));
+    vst1q_f32(y + 8, vmulq_f32(vcvtq_f32_s32(sum.c), vld1q_f32(scale + 8)));
+    vst1q_f32(y + 12, vmulq_f32(vcvtq_f32_s32(sum.d), vld1q_f32(scale + 12)));
+}

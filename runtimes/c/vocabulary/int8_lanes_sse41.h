@@ -53,3 +53,10 @@ INLINE void store_lanes(activation *y, lanes_t v, int32_t zero) {
     const __m128i high = _mm_packs_epi32(_mm_add_epi32(v.c, offset), _mm_add_epi32(v.d, offset));
     _mm_storeu_si128((__m128i *)y, narrow_to_8(low, high));
 }
+
+INLINE void scale_lanes(float *y, lanes_t sum, const float *scale) {
+    _mm_storeu_ps(y, _mm_mul_ps(_mm_cvtepi32_ps(sum.a), _mm_loadu_ps(scale)));
+    _mm_storeu_ps(y + 4, _mm_mul_ps(_mm_cvtepi32_ps(sum.b), _mm_loadu_ps(scale + 4)));
+    _mm_storeu_ps(y + 8, _mm_mul_ps(_mm_cvtepi32_ps(sum.c), _mm_loadu_ps(scale + 8)));
+    _mm_storeu_ps(y + 12, _mm_mul_ps(_mm_cvtepi32_ps(sum.d), _mm_loadu_ps(scale + 12)));
+}

@@ -51,3 +51,10 @@ INLINE void store_lanes(activation *y, lanes_t v, int32_t zero) {
     const v128_t high = wasm_i16x8_narrow_i32x4(wasm_i32x4_add(v.c, offset), wasm_i32x4_add(v.d, offset));
     wasm_v128_store(y, wasm_u8x16_narrow_i16x8(low, high));
 }
+
+INLINE void scale_lanes(float *y, lanes_t sum, const float *scale) {
+    wasm_v128_store(y, wasm_f32x4_mul(wasm_f32x4_convert_i32x4(sum.a), wasm_v128_load(scale)));
+    wasm_v128_store(y + 4, wasm_f32x4_mul(wasm_f32x4_convert_i32x4(sum.b), wasm_v128_load(scale + 4)));
+    wasm_v128_store(y + 8, wasm_f32x4_mul(wasm_f32x4_convert_i32x4(sum.c), wasm_v128_load(scale + 8)));
+    wasm_v128_store(y + 12, wasm_f32x4_mul(wasm_f32x4_convert_i32x4(sum.d), wasm_v128_load(scale + 12)));
+}

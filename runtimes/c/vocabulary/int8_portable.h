@@ -5,7 +5,8 @@
    pixels_t       k_step blocks of 4 input channels of one pixel; weights_t the same of a panel.
    dot            sum + the products of weights and pixels, each exact.
    requantize     clamp(rint(fl32(fl32(sum) * scale)), low, high), ties to even.
-   add_residual   clamp(rint(fl32(fl32(v) * v_scale) + fl32(fl32(r - zero) * r_scale)), low, high). */
+   add_residual   clamp(rint(fl32(fl32(v) * v_scale) + fl32(fl32(r - zero) * r_scale)), low, high).
+   scale_lanes    y[i] = fl32(fl32(sum) * scale), for sums that become floats. */
 
 typedef struct { int32_t lane[LANES]; } lanes_t;
 typedef lanes_t accumulator_t;
@@ -68,4 +69,9 @@ INLINE lanes_t load_lanes(const activation *x) {
 INLINE void store_lanes(activation *y, lanes_t v, int32_t zero) {
     int i;
     for (i = 0; i < LANES; i++) y[i] = (activation)(v.lane[i] + zero);
+}
+
+INLINE void scale_lanes(float *y, lanes_t sum, const float *scale) {
+    int i;
+    for (i = 0; i < LANES; i++) y[i] = (float)sum.lane[i] * scale[i];
 }
