@@ -1,4 +1,4 @@
-"""Clause 4: integer convolutions and matrix products, with the requantization and a residual Add in the kernel's epilogue."""
+"""Clause 4: integer convolutions and matrix products, that end in codes, with a residual Add if there is one, or in float."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from edgec.lower.quantized import Ending, along, coded_params, ending, finish, p
 from edgec.lower.tail import sole_reader
 from edgec.lower.values import Value
 from edgec.program.expr import const
-from edgec.program.kernels import ConvInt8, ConvInt8Any, DepthwiseInt8
+from edgec.program.kernels import ConvInt8, ConvInt8Any, ConvInt8Float, DepthwiseInt8
+from edgec.program.program import Pointer
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Layer:
 
     weights: np.ndarray  # int32 [group][out][tap][in]
     bias: np.ndarray  # int64 [group][out]
-    scale: np.ndarray  # float32 [group][out]
+    scale: np.ndarray  # float32 [group][out]; the multiplier of the sums
 
 
 @dataclass(frozen=True)
@@ -49,27 +50,55 @@ def int8_product(lowering: Lowering, node: Node, product: Product) -> bool:
     """Lower `node` by clause 4; False when it does not match, so that it stays in float."""
     x = lowering.value(node.inputs[0])
     source, end = coded_params(x), ending(lowering, node.outputs[0])
-    if source is None or x.coded is None or end is None:
+    if source is None or x.coded is None:
         return False
-    layer = _layer(lowering, node, product, source, end.params)
-    if layer is None:
+    layer = _layer(lowering, node, product, source, end.params if end else None)
+    if layer is None or (end is None and not _ends_in_float(product, layer)):
         return False
-    fits = pack.fits_int8_kernels(layer.weights)
-    residual = _residual(lowering, end, product) if fits and not product.depthwise else None
-    name = residual.end.name if residual else end.name
     codes = pixel_input(lowering, product, node.inputs[0], x.coded.value)
-    y = pixel_output(lowering, product, name, lowering.activation)
-    arguments = _arguments(lowering, node, product, layer, codes, y, source, end, residual)
-    nodes = [node, *end.nodes[:-1], *(residual.nodes if residual else ())]
-    shape = (layer.weights.shape[0] * layer.weights.shape[1], *product.kernel, layer.weights.shape[3])
-    operands = f"{tensor(codes[0].dtype, codes[0].shape)} * {tensor(DType.INT8 if fits else DType.INT16, tuple(const(s) for s in shape))}"
+    if end is None:
+        _floats(lowering, node, product, layer, codes, source)
+    else:
+        _codes(lowering, node, product, layer, codes, source, end)
+    return True
+
+
+def _ends_in_float(product: Product, layer: Layer) -> bool:
+    return pack.fits_int8_kernels(layer.weights) and not (product.groups > 1 and product.in_channels == 1)
+
+
+def _floats(lowering: Lowering, node: Node, product: Product, layer: Layer, x: tuple[Value, Pixels], source: Params) -> None:
+    """The pattern that ends in float: no QuantizeLinear takes the result alone."""
+    name = node.outputs[0]
+    y, target = pixel_output(lowering, product, name, DType.FLOAT32)
+    arguments = ConvInt8Float(
+        product.window(x[0].shape, x[1].stride, target.stride), x[1].view.pointer, *_panels(lowering, node, layer, source),
+        target.view.pointer, product.groups, product.in_channels, product.out_channels, source.zero,
+    )  # fmt: skip
+    line = quantization("x", float(source.scale), source.zero)
+    lowering.template(arguments, name, labelled(y, [node]), product.macs(), _operands(product, layer, x[0]), (line,))
+    lowering.define(name, product.finish(y) if product.finish else y)
+
+
+def _codes(lowering: Lowering, node: Node, product: Product, layer: Layer, x: tuple[Value, Pixels], source: Params, end: Ending) -> None:
+    """The pattern that ends in a QuantizeLinear, and perhaps goes on with a residual."""
+    residual = _residual(lowering, end, product) if pack.fits_int8_kernels(layer.weights) and not product.depthwise else None
     final = residual.end if residual else end
+    y = pixel_output(lowering, product, final.name, lowering.activation)
+    arguments = _arguments(lowering, node, product, layer, x, y, source, end, residual)
+    nodes = [node, *end.nodes[:-1], *(residual.nodes if residual else ())]
     line = f"{quantization('x', float(source.scale), source.zero)}   {quantization('y', float(final.params.scale), final.params.zero)}"
-    lowering.template(arguments, name, labelled(y[0], nodes), product.macs(), operands, (line,))
+    lowering.template(arguments, final.name, labelled(y[0], nodes), product.macs(), _operands(product, layer, x[0]), (line,))
     for done in (*end.nodes, *(residual.nodes if residual else ())):
         lowering.absorb(done)
     finish(lowering, final, product.finish(y[0]) if product.finish else y[0])
-    return True
+
+
+def _operands(product: Product, layer: Layer, x: Value) -> str:
+    """What is multiplied, for the comment."""
+    shape = (layer.weights.shape[0] * layer.weights.shape[1], *product.kernel, layer.weights.shape[3])
+    kind = DType.INT8 if pack.fits_int8_kernels(layer.weights) else DType.INT16
+    return f"{tensor(x.dtype, x.shape)} * {tensor(kind, tuple(const(size) for size in shape))}"
 
 
 def _arguments(
@@ -86,12 +115,10 @@ def _arguments(
             lowering.pointer(f"{base}_bias", layer.bias.astype(np.int32)), lowering.pointer(f"{base}_scale", layer.scale),
             places[1], product.groups, product.in_channels, product.out_channels, *bounds,
         )  # fmt: skip
-    # the kernels multiply x, not x - zero: the difference is in the bias; int32 wraps, as the kernels' sums do
-    bias = (layer.bias - source.zero * layer.weights.sum(axis=(2, 3), dtype=np.int64)).astype(np.int32)
     if product.depthwise:
         return DepthwiseInt8(
             window, places[0], lowering.pointer(base, pack.pack_depthwise(layer.weights.astype(np.int8))),
-            lowering.pointer(f"{base}_bias", pack.pack_channels(bias)),
+            lowering.pointer(f"{base}_bias", pack.pack_channels(_folded_bias(layer, source))),
             lowering.pointer(f"{base}_scale", pack.pack_channels(layer.scale)),
             places[1], product.groups, *bounds,
         )  # fmt: skip
@@ -100,16 +127,31 @@ def _arguments(
     scales = (float(residual.own_scale), float(residual.scale)) if residual else (0.0, 0.0)
     sums = (residual.zero, residual.end.params.zero, residual.end.low, residual.end.high) if residual else (0, 0, low, high)
     return ConvInt8(
-        window, places[0], lowering.pointer(base, pack.pack_int8(layer.weights, lowering.target.k_multiple)),
-        lowering.pointer(f"{base}_bias", pack.pack_panels(bias)), lowering.pointer(f"{base}_scale", pack.pack_panels(layer.scale)),
-        places[1], other[0], other[1], product.groups, product.in_channels, product.out_channels, *bounds, *scales, *sums,
+        window, places[0], *_panels(lowering, node, layer, source), places[1], other[0], other[1],
+        product.groups, product.in_channels, product.out_channels, *bounds, *scales, *sums,
     )  # fmt: skip
+
+
+def _folded_bias(layer: Layer, source: Params) -> np.ndarray:
+    """The kernels multiply x, not x - zero: the difference is in the bias. int32 wraps, as the kernels' sums do."""
+    folded: np.ndarray = layer.bias - source.zero * layer.weights.sum(axis=(2, 3), dtype=np.int64)
+    return folded.astype(np.int32)
+
+
+def _panels(lowering: Lowering, node: Node, layer: Layer, source: Params) -> tuple[Pointer, Pointer, Pointer]:
+    """Weights, bias and scales as ConvInt8 and ConvInt8Float read them."""
+    base = node.inputs[1]
+    return (
+        lowering.pointer(base, pack.pack_int8(layer.weights, lowering.target.k_multiple)),
+        lowering.pointer(f"{base}_bias", pack.pack_panels(_folded_bias(layer, source))),
+        lowering.pointer(f"{base}_scale", pack.pack_panels(layer.scale)),
+    )
 
 
 # The layer's integers
 
 
-def _layer(lowering: Lowering, node: Node, product: Product, source: Params, result: Params) -> Layer | None:
+def _layer(lowering: Lowering, node: Node, product: Product, source: Params, result: Params | None) -> Layer | None:
     """None when the weights are not 8-bit constants with one scale per output channel, or the sums could leave int32."""
     graph = lowering.graph
     if node.op == "Gemm" and (node.attributes["transA"] or node.attributes["alpha"] != 1 or node.attributes["beta"] != 1):
@@ -122,7 +164,8 @@ def _layer(lowering: Lowering, node: Node, product: Product, source: Params, res
     scales = np.tile(np.broadcast_to(scale, (channels // _copies(node),)), _copies(node)).astype(np.float32)
     bias = _bias(lowering, node, source, scales)
     with np.errstate(over="ignore"):
-        multipliers = (np.float32(source.scale) * scales).astype(np.float32) / np.float32(result.scale)
+        steps = (np.float32(source.scale) * scales).astype(np.float32)
+        multipliers = steps / np.float32(result.scale) if result else steps
     if bias is None or not usable(*multipliers):
         return None
     arranged, offsets = product.arrange(weights), product.vector(bias)

@@ -13,25 +13,30 @@ from edgec.oracle.grid import Array, Grid, centred, exact, settle, usable
 from edgec.oracle.model import Node
 from edgec.oracle.window import spread, window
 
+LARGEST_WEIGHT = 127  # of products that end in float
+
 
 @dataclass(frozen=True)
 class Layer:
-    """w: q - zero of the weights with the output channel (of one group) on `axis`; bias and m: one per output channel."""
+    """w: q - zero of the weights with the output channel (of one group) on `axis`; bias and m: one per output channel.
+
+    end: None where the result is a float.
+    """
 
     w: Array
     bias: Array
     m: Array
     source: Grid
-    end: Ending
+    end: Ending | None
 
     def finish(self, total: Array, axis: int) -> tuple[Array]:
-        """Add the bias and requantize; `axis` of `total` is the output channel."""
+        """Add the bias and scale, to q where the pattern ends so; `axis` of `total` is the output channel."""
         shape = [-1 if d == axis % total.ndim else 1 for d in range(total.ndim)]
         total += self.bias.reshape(shape).astype(total.dtype)
         v = total.astype(np.float32, copy=False)
         with np.errstate(over="ignore"):
             v *= self.m.reshape(shape)
-        return (settle(v, self.end.grid, self.end.low, self.end.high),)
+        return (v if self.end is None else settle(v, self.end.grid, self.end.low, self.end.high),)
 
 
 def matrix(context: Context, node: Node) -> Step | None:
@@ -39,20 +44,22 @@ def matrix(context: Context, node: Node) -> Step | None:
     prepare = {"Conv": _conv, "ConvTranspose": _conv_transpose, "Gemm": _gemm, "MatMul": _matmul}.get(node.op)
     source, weights = context.grid(node.input(0)), context.weights.get(node.input(1))
     end = context.ending(node.outputs[0])
-    if prepare is None or source is None or weights is None or end is None or weights.q.dtype.itemsize != 1:
+    if prepare is None or source is None or weights is None or weights.q.dtype.itemsize != 1:
         return None
     run = prepare(context, node, source, end)
-    return run and Step(node, (node.inputs[0],), (end.output,), run, raw=True)
+    return run and Step(node, (node.inputs[0],), (end.output if end else node.outputs[0],), run, raw=True)
 
 
-def _layer(context: Context, node: Node, source: Grid, end: Ending, axis: int, copies: int = 1) -> Layer | None:
+def _layer(context: Context, node: Node, source: Grid, end: Ending | None, axis: int, copies: int = 1) -> Layer | None:
     """`axis`: the output channel in the weights; ConvTranspose has `copies` groups of them."""
     found = context.weights[node.inputs[1]].along(axis)
     if found is None:
         return None
     scale, w = np.tile(found[0], copies), found[1]
+    if end is None and not _ends_in_float(node, w):
+        return None
     steps = source.scale * scale
-    m = steps / end.grid.scale
+    m = steps / end.grid.scale if end else steps
     bias = _bias(context, node.input(2), source.scale, scale)
     if bias is None or not usable(m):
         return None
@@ -63,6 +70,13 @@ def _layer(context: Context, node: Node, source: Grid, end: Ending, axis: int, c
     # Integers below 2^24 are exact in binary32 in whatever order they are summed, below 2^53 in binary64.
     dtype = np.float32 if reach.max(initial=0) < 2**24 else np.float64
     return Layer(w.astype(dtype), bias, m.astype(np.float32), source, end)
+
+
+def _ends_in_float(node: Node, w: Array) -> bool:
+    """Whether clause 4 has a float result for these weights: not for wide ones, nor where a group has one input channel."""
+    groups = node.get("group", 1)
+    inner = {"Conv": w.shape[1], "ConvTranspose": w.shape[0] // groups}.get(node.op, 0)
+    return not (groups > 1 and inner == 1) and bool(np.abs(w).max(initial=0) <= LARGEST_WEIGHT)
 
 
 def _bias(context: Context, name: str, source: np.float32, scale: Array) -> Array | None:
@@ -82,7 +96,7 @@ def _bias(context: Context, name: str, source: np.float32, scale: Array) -> Arra
     return np.array([round(exact(b) / (exact(source) * exact(s))) for b, s in zip(values, scale, strict=True)], object).astype(np.int64)
 
 
-def _conv(context: Context, node: Node, source: Grid, end: Ending) -> Run | None:
+def _conv(context: Context, node: Node, source: Grid, end: Ending | None) -> Run | None:
     layer = _layer(context, node, source, end, 0)
     if layer is None:
         return None
@@ -115,7 +129,7 @@ def convolve(x: Array, by_tap: Array, taps: Iterator[tuple[tuple[int, ...], Arra
     return total
 
 
-def _conv_transpose(context: Context, node: Node, source: Grid, end: Ending) -> Run | None:
+def _conv_transpose(context: Context, node: Node, source: Grid, end: Ending | None) -> Run | None:
     groups = node.get("group", 1)
     weights = context.weights[node.inputs[1]]
     # The sums of one output channel run over the input channels of its group.
@@ -144,7 +158,7 @@ def scatter(node: Node, x: Array, by_tap: Array, kernel: tuple[int, ...]) -> Arr
     return np.ascontiguousarray(full[place.cut()])
 
 
-def _gemm(context: Context, node: Node, source: Grid, end: Ending) -> Run | None:
+def _gemm(context: Context, node: Node, source: Grid, end: Ending | None) -> Run | None:
     if node.get("transA", 0) or node.get("alpha", 1.0) != 1 or node.get("beta", 1.0) != 1:
         return None
     transposed = bool(node.get("transB", 0))
@@ -152,7 +166,7 @@ def _gemm(context: Context, node: Node, source: Grid, end: Ending) -> Run | None
     return _product(layer, layer.w.T if transposed else layer.w) if layer else None
 
 
-def _matmul(context: Context, node: Node, source: Grid, end: Ending) -> Run | None:
+def _matmul(context: Context, node: Node, source: Grid, end: Ending | None) -> Run | None:
     layer = _layer(context, node, source, end, 1) if context.weights[node.inputs[1]].q.ndim == 2 else None
     return _product(layer, layer.w) if layer else None
 

@@ -17,7 +17,7 @@ from edgec.lower.coding import Params
 from edgec.lower.tables import FUNCTIONS, table
 from edgec.oracle import Evaluator
 from edgec.passes import optimize
-from edgec.program.kernels import ConvInt8, ConvInt8Any, DepthwiseInt8, PoolMaxInt8
+from edgec.program.kernels import ConvInt8, ConvInt8Any, ConvInt8Float, DepthwiseInt8, PoolMaxInt8
 from edgec.program.program import LoopCall, Program, TemplateCall
 from edgec.quant import quantize
 from edgec.targets import load_target
@@ -105,6 +105,45 @@ def test_residual_joins_the_convolution(op: str, swapped: bool, target: Any) -> 
     program = check(built(b, out, {"x": x}), {"x": x}, target)
     last = [call.arguments for call in program.calls if isinstance(call, TemplateCall)][-1]
     assert kernels(program) == [ConvInt8, ConvInt8] and isinstance(last, ConvInt8) and last.residual is not None
+
+
+FORMS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {  # x, weights and attributes
+    "Conv": ((2, 3, 7, 6), (19, 3, 3, 2), {"pads": [1, 0, 1, 1]}),
+    "Conv of groups": ((1, 6, 5, 4), (9, 2, 1, 1), {"group": 3}),
+    "ConvTranspose": ((1, 4, 4, 3), (4, 3, 3, 3), {"group": 2, "strides": [2, 2]}),
+    "Gemm": ((5, 37), (37, 17), {}),
+    "MatMul": ((2, 3, 21), (21, 16), {}),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+@pytest.mark.parametrize("form", FORMS)
+def test_products_end_in_float(form: str, target: Any) -> None:
+    """The sums become floats in the kernel; a Relu, an Add and a QuantizeLinear read them, and the caller does."""
+    generator, op = np.random.default_rng(7), form.split()[0]
+    shape, weights, attributes = FORMS[form]
+    x, w = random_q(generator, shape, np.uint8), random_q(generator, weights, np.int8).clip(-127)
+    b = Builder()
+    product = b.op(op, b.dequantize("x", 0.02, np.uint8(90)), b.dequantize(b.const(w), 0.011, np.int8(0)), **attributes)
+    relu = b.op("Relu", product)
+    outputs = {product: np.float32, b.op("Add", product, relu): np.float32, b.quantize(relu, 0.5, np.uint8(3)): np.uint8}
+    graph = from_proto(b.model({"x": x}, outputs)).graph
+    assert Evaluator(to_onnx(graph)).exact_outputs == set(outputs)
+    assert kernels(check(graph, {"x": x}, target)) == [ConvInt8Float]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_products_that_do_not_end_in_float(target: Any) -> None:
+    """Depthwise ones and those of wide weights are float islands there, by both programs' choice."""
+    generator = np.random.default_rng(8)
+    x = random_q(generator, (1, 4, 5, 5), np.uint8)
+    narrow = random_q(generator, (4, 1, 3, 3), np.int8).clip(-127)
+    for w, attributes in ((narrow, {"group": 4}), (np.full((4, 4, 1, 1), -128, np.int8), {})):
+        b = Builder()
+        product = b.op("Conv", b.dequantize("x", 0.02, np.uint8(90)), b.dequantize(b.const(w), 0.011, np.int8(0)), **attributes)
+        graph = built(b, product, {"x": x}, np.float32)
+        assert Evaluator(to_onnx(graph)).exact_outputs == frozenset()
+        assert not {ConvInt8, ConvInt8Any, ConvInt8Float, DepthwiseInt8} & set(kernels(check(graph, {"x": x}, target)))
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -217,3 +218,66 @@ def test_wrong_inputs_are_named() -> None:
     model: onnx.ModelProto = b.model({"x": np.zeros(3, np.float32)}, {b.quantize("x", 1.0, np.uint8(0)): np.uint8})
     with pytest.raises(UsageError, match="'x'"):
         run(model, {"y": np.zeros(3, np.float32)})
+
+
+def ending_in_float(op: str, weights: np.ndarray, *, zero: Any = None, **attributes: Any) -> Builder:
+    """x, 8-bit codes, times `weights` with a bias; the float result is the last value."""
+    b = Builder()
+    zero = np.int8(0) if zero is None else zero
+    w = b.dequantize(b.const(weights), f32(0.07), zero)
+    bias = [b.const(np.linspace(-3, 3, attributes.pop("biases")), np.float32)] if "biases" in attributes else []
+    b.op(op, b.dequantize("x", f32(0.3), np.uint8(77)), w, *bias, **attributes)
+    return b
+
+
+TAILS: dict[str, Callable[[Builder, str], str]] = {
+    "": lambda b, y: y, "Relu": lambda b, y: b.op("Relu", y), "Add": lambda b, y: b.op("Add", y, y), "Neg": lambda b, y: b.op("Neg", y),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tail", TAILS)
+def test_products_end_in_float_exactly(tail: str) -> None:
+    """Clause 4 without a QuantizeLinear: one rounding of the sum, one of the product; sums above 2^24 and a bias on a tie."""
+    g = np.random.default_rng(5)
+    x, w = random_q(g, (3, 6000), np.uint8), g.choice([-127, -3, 127], (6000, 4), p=[0.1, 0.2, 0.7]).astype(np.int8)
+    scales = np.array([0.07, 0.011, 0.5, 2.0**-40], np.float32)
+    bias = np.array([1e5, -0.3, 5 / 2 * f32(0.5) * f32(0.3), 0], np.float32)
+    b = Builder()
+    weights = b.dequantize(b.const(w), scales, np.zeros(4, np.int8), axis=1)
+    product = b.op("Gemm", b.dequantize("x", f32(0.3), np.uint8(77)), weights, b.const(bias))
+    out = TAILS[tail](b, product)
+    outputs = {out: np.float32} | ({product: np.float32, b.quantize(product, 0.5, np.uint8(3)): np.uint8} if tail == "Neg" else {})
+    evaluator = Evaluator(b.model({"x": x}, outputs))
+    assert evaluator.exact_outputs == set(outputs)
+    found = evaluator.run({"x": x})[out]
+    sums = (x.astype(np.int64) - 77) @ w.astype(np.int64)
+    assert np.abs(sums).max() > 2**24
+    for row, c in np.ndindex(3, 4):
+        whole = round(Fraction(float(bias[c])) / (Fraction(float(f32(0.3))) * Fraction(float(scales[c]))))
+        value = f32(int(sums[row, c]) + whole) * f32(f32(0.3) * scales[c])
+        assert found[row, c] == {"": value, "Relu": max(f32(0), value), "Add": value + value, "Neg": -value}[tail]
+
+
+def test_what_clause_4_ends_in_float() -> None:
+    """Exact: convolutions of one group and of several, transposed ones. Islands: depthwise ones, wide weights, large sums."""
+    g = np.random.default_rng(6)
+    narrow = g.integers(-127, 128, (8, 2, 3, 3)).astype(np.int8)
+    cases = [
+        (ending_in_float("Conv", narrow, biases=8), (1, 2, 5, 5), True),
+        (ending_in_float("Conv", narrow, group=4), (1, 8, 5, 5), True),
+        (ending_in_float("ConvTranspose", narrow, group=2, strides=[2, 2], biases=4), (1, 8, 4, 4), True),
+        (ending_in_float("MatMul", narrow[:, :, 0, 0].copy()), (2, 3, 8), True),
+        (ending_in_float("Conv", narrow[:, :1].copy(), group=8), (1, 8, 5, 5), False),
+        (ending_in_float("ConvTranspose", narrow, group=8), (1, 8, 4, 4), False),
+        (ending_in_float("MatMul", np.full((8, 2), -128, np.int8)), (2, 8), False),
+        (ending_in_float("MatMul", np.full((8, 2), 3, np.uint8), zero=np.uint8(131)), (2, 8), False),
+        (ending_in_float("MatMul", np.full((70000, 1), 127, np.int8)), (1, 70000), False),
+        (ending_in_float("Gemm", narrow[:, :, 0, 0].copy(), alpha=0.5), (2, 8), False),
+    ]  # fmt: skip
+    for b, shape, exact in cases:
+        out = b.nodes[-1].output[0]
+        x = random_q(g, shape, np.uint8)
+        model = b.model({"x": x}, {out: np.float32})
+        evaluator = Evaluator(model)
+        assert (out in evaluator.exact_outputs) == exact, b.nodes[-1]
+        np.testing.assert_allclose(evaluator.run({"x": x})[out], run_onnxruntime(model, {"x": x})[0], rtol=1e-4, atol=0.02)
