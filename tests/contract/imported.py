@@ -157,11 +157,38 @@ def ties(activations: Any) -> tuple[onnx.ModelProto, Vectors]:
     return b.finish(shape), rough_inputs(shape)
 
 
+def floats(activations: Any) -> tuple[onnx.ModelProto, Vectors]:
+    """Products that end in float: alone, and with a normalization, a sum and codes behind them, with tails of panels and of rows."""
+    generator = np.random.default_rng(13)
+    b = Quantizing(np.array(np.iinfo(activations).min + 117, activations))
+
+    def product(op: str, x: str, *shape: int, **attributes: Any) -> str:
+        scale = 2.0 ** generator.uniform(-12, -8, shape[0 if op == "Conv" else 1])
+        zero, axis = np.zeros(scale.shape, np.int8), 0 if op == "Conv" else 1
+        weights = b.dequantize(b.const(random_q(generator, shape, np.int8).clip(-127)), scale, zero, axis=axis)
+        bias = b.const(generator.standard_normal(shape[0]), np.float32)
+        return b.op(op, x, weights, *([bias] if op == "Conv" else []), **attributes)
+
+    x = b.quantized("x", 0.05)
+    image = product("Conv", x, 21, 3, 3, 3, pads=[1] * 4)
+    b.give("image", image)
+    b.give("groups", product("Conv", b.quantized(b.op("Relu", image), 0.03), 33, 7, 1, 2, group=3))
+    rows = product("MatMul", b.op("Reshape", x, b.const([5, 21])), 21, 35)
+    b.give("rows", rows)
+    stream = b.op("Add", rows, product("MatMul", b.quantized(rows, 0.04), 35, 35))
+    ones = b.const(np.linspace(0.5, 1.5, 35), np.float32)
+    b.give("stream", b.quantized(b.op("LayerNormalization", stream, ones, axis=-1), 0.02))
+    shape = (1, 3, 5, 7)
+    return b.finish(shape), rough_inputs(shape)
+
+
 HAND_MADE: dict[str, Callable[[], tuple[onnx.ModelProto, Vectors]]] = {
     "extremes_u8": lambda: extreme_weights(np.uint8),
     "extremes_s8": lambda: extreme_weights(np.int8),
     "ties_u8": lambda: ties(np.uint8),
     "ties_s8": lambda: ties(np.int8),
+    "floats_u8": lambda: floats(np.uint8),
+    "floats_s8": lambda: floats(np.int8),
 }
 
 
