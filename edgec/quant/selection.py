@@ -12,6 +12,7 @@ from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, static
 from edgec.ops.registry import OPERATORS, Role
+from edgec.quant.residual import carries, residual_values
 
 SCALAR_TABLES = frozenset({"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"})  # with one scalar constant: clause 9
 ACTIVATED = frozenset({Role.MATRIX, Role.ADD, Role.MUL, Role.AVERAGE})  # may end in a fused Relu or Clip
@@ -19,16 +20,21 @@ ACTIVATED = frozenset({Role.MATRIX, Role.ADD, Role.MUL, Role.AVERAGE})  # may en
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """One operator that computes in integers, the activation fused behind it, and the values it reads as 8-bit numbers."""
+    """One operator that computes in integers, the activation fused behind it, and the values it reads as 8-bit numbers.
+
+    ends_in_float: its result is a float, and nothing is fused.
+    """
 
     node: Node
     role: Role
     activation: Node | None
     operands: tuple[str, ...]
+    ends_in_float: bool = False
 
     @property
     def outputs(self) -> list[str]:
-        return [name for name in (self.activation or self.node).outputs if name]
+        """What it gives as 8-bit numbers."""
+        return [] if self.ends_in_float else [name for name in (self.activation or self.node).outputs if name]
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Selection:
 
     @property
     def produced(self) -> frozenset[str]:
-        """The values that a layer computes; the others come from float: graph inputs, float operators and constants."""
+        """The values that a layer stores in 8 bits; the others come from float: graph inputs, float results and constants."""
         return frozenset(name for layer in self.layers for name in layer.outputs)
 
 
@@ -53,7 +59,9 @@ def select(graph: Graph, exclude: Iterable[str] = ()) -> Selection:
     """The operators of clause 11 that a matrix operator needs: all matrix operators, and what leads from data to one of them.
 
     A mean right behind a matrix operator ends in integers too: summed in float, each engine would give it another last bit.
+    In networks with residual streams those stay in float, and the products that only float operators read end in float.
     """
+    streams = residual_values(graph)
     excluded = with_activations(graph, excluded_nodes(graph, tuple(exclude)))
     refused: dict[str, str] = {}
     chosen: list[Layer] = []
@@ -65,14 +73,25 @@ def select(graph: Graph, exclude: Iterable[str] = ()) -> Selection:
                 refused[node.name or node.outputs[0]] = why
             continue
         activation = fused_activation(graph, node, excluded) if role in ACTIVATED else None
-        ends = (activation or node).outputs
-        wanted = any(id(reader) in inside and end in operands_of(graph, reader) for end in ends if end for reader in graph.readers(end))
-        if role is Role.MATRIX or wanted or (role is Role.AVERAGE and behind_matrix(graph, node, excluded)):
+        ends = [end for end in (activation or node).outputs if end]
+        takers = [id(reader) in inside and end in operands_of(graph, reader) for end in ends for reader in graph.readers(end)]
+        if carries(node) and not streams.isdisjoint(ends) and not (role is Role.MOVE and all(takers)):
+            if any(takers):
+                refused[node.name or node.outputs[0]] = "a residual stream, which a normalization reads"
+            continue
+        if role is Role.MATRIX or any(takers) or (role is Role.AVERAGE and behind_matrix(graph, node, excluded)):
             inside.add(id(node))
-            chosen.append(Layer(node, role, activation, operands_of(graph, node)))
+            floats = bool(streams) and role is Role.MATRIX and not any(takers) and may_end_in_float(graph, node)
+            chosen.append(Layer(node, role, None if floats else activation, operands_of(graph, node), floats))
     fused = {id(layer.activation) for layer in chosen if layer.activation}
     layers = tuple(layer for layer in reversed(chosen) if id(layer.node) not in fused)
     return Selection(layers, values_of(graph, layers), dict(reversed(refused.items())))
+
+
+def may_end_in_float(graph: Graph, node: Node) -> bool:
+    """Whether clause 4 has a float result for this matrix operator: not where each of several groups has one input channel."""
+    groups, shape = int(node.attributes.get("group", 1)), graph.constants[node.inputs[1]].shape
+    return groups == 1 or (shape[0] // groups if node.op == "ConvTranspose" else shape[1]) > 1
 
 
 def behind_matrix(graph: Graph, node: Node, excluded: frozenset[str]) -> bool:

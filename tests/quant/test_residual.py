@@ -1,0 +1,121 @@
+"""Networks with normalizations over tokens: the residual stream stays in float, and the products that lead back to it end in float."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgec.export import to_onnx
+from edgec.ir.graph import Graph
+from edgec.oracle import Evaluator
+from edgec.quant import QuantizeOptions, apply_calibration, diagnose, quantize
+from edgec.quant.residual import residual_values
+from edgec.quant.selection import select
+from tests import nets
+from tests.quant.small import Small, net, samples, sqnr
+
+PLAIN = QuantizeOptions(equalize=False, observer="minmax", round_weights=False, correct_bias=False)
+WIDTH = 12
+
+
+def dense(small: Small, x: str, outputs: int, scale: np.ndarray | float = 1.0) -> str:
+    inputs = small.graph.types[x].static_shape[-1]
+    weights = small.rng.standard_normal((inputs, outputs)) * scale * inputs**-0.5
+    return small.node("MatMul", x, small.constant(weights.astype(np.float32)))
+
+
+def layer_norm(small: Small, x: str) -> str:
+    ones = small.constant(np.ones(WIDTH, np.float32))
+    return small.node("LayerNormalization", x, ones, axis=-1, epsilon=1e-5)
+
+
+def root_mean_square_norm(small: Small, x: str) -> str:
+    mean = small.node("ReduceMean", small.node("Mul", x, x), small.constant(np.array([-1])), keepdims=1, noop_with_empty_axes=0)
+    return small.node("Div", x, small.node("Sqrt", small.node("Add", mean, small.constant(np.array([1e-5], np.float32)))))
+
+
+NORMALIZATIONS = {"layer": layer_norm, "root mean square": root_mean_square_norm}
+
+
+def block(kind: str, *, post: bool = False) -> tuple[Graph, dict[str, str]]:
+    """A stream, of which two dense layers make one channel 300 times as large as the others; `post`: the sum is normalized."""
+    small, norm, x = Small((1, 7, WIDTH)), NORMALIZATIONS[kind], "x"
+    x = norm(small, x) if post else x
+    wide = dense(small, x if post else norm(small, x), 4 * WIDTH)
+    gelu = small.node("Gelu", wide, approximate="none")
+    narrow = dense(small, gelu, WIDTH, np.where(np.arange(WIDTH) == 3, 300, 1))
+    stream = small.node("Add", x, narrow)
+    rows = small.node("Reshape", norm(small, stream), small.constant(np.array([7, WIDTH])), allowzero=0)
+    out = dense(small, rows, 5)
+    return small.done(out), {"wide": wide, "gelu": gelu, "narrow": narrow, "stream": stream, "out": out}
+
+
+@pytest.mark.parametrize("post", [False, True])
+@pytest.mark.parametrize("kind", NORMALIZATIONS)
+def test_the_stream_and_what_leads_back_to_it_stay_in_float(kind: str, post: bool) -> None:
+    graph, names = block(kind, post=post)
+    selection = select(graph)
+    assert [layer.node.op for layer in selection.matrices] == ["MatMul"] * 3
+    assert {layer.node.outputs[0] for layer in selection.layers if layer.ends_in_float} == {names["narrow"], names["out"]}
+    assert {names["wide"], names["gelu"]} <= set(selection.values)
+    assert not {names["narrow"], names["stream"], names["out"]} & set(selection.values)
+
+
+@pytest.mark.parametrize("kind", NORMALIZATIONS)
+def test_small_channels_survive_large_ones(kind: str) -> None:
+    """With the second dense layer's result in 8 bits it would be 28 dB."""
+    graph, _ = block(kind)
+    quantized = quantize(graph, samples(graph), PLAIN).graph
+    assert sqnr(graph, quantized) > 35
+    assert Evaluator(to_onnx(quantized)).exact_outputs == set(graph.outputs)
+
+
+def test_a_product_that_reads_the_stream_itself_takes_8_bits_of_it() -> None:
+    """And the Add after it the float one: a sum between the two is no layer of its own."""
+    small = Small((1, 7, WIDTH))
+    first = small.node("Add", "x", dense(small, "x", WIDTH))
+    second = small.node("Add", first, dense(small, first, WIDTH))
+    graph = small.done(layer_norm(small, second))
+    selection = select(graph)
+    assert [layer.node.op for layer in selection.layers] == ["MatMul", "MatMul"] and selection.values == ("x", first)
+    assert selection.refused == {"Add1": "a residual stream, which a normalization reads"}
+    quantized = quantize(graph, samples(graph), PLAIN).graph
+    assert quantized.producer(second).inputs[0] == first  # type: ignore[union-attr]
+
+
+def test_moved_data_that_a_float_operator_reads_too_stays_in_float() -> None:
+    small = Small((1, 7, WIDTH))
+    rows = small.node("Reshape", layer_norm(small, dense(small, "x", WIDTH)), small.constant(np.array([7, WIDTH])), allowzero=0)
+    total = small.node("Add", rows, dense(small, rows, WIDTH))
+    graph = small.done(layer_norm(small, total))
+    assert select(graph).values == ("x", rows)
+
+
+def test_depthwise_convolutions_end_in_codes() -> None:
+    small = Small((1, WIDTH, 6, 5))
+    depthwise = small.conv("x", WIDTH, group=WIDTH)
+    graph = small.done(layer_norm(small, small.node("Transpose", depthwise, perm=[0, 2, 3, 1])))
+    assert residual_values(graph) and select(graph).values == ("x", depthwise)
+
+
+@pytest.mark.parametrize("family", sorted(nets.MODELS))
+def test_networks_without_such_normalizations_are_as_they_were(family: str) -> None:
+    graph = net(family)
+    assert not residual_values(graph) and not any(layer.ends_in_float for layer in select(graph).layers)
+
+
+def test_a_normalization_of_pictures_is_none() -> None:
+    """The mean of squares over height and width, as instance normalizations are written out."""
+    small = Small((1, 4, 6, 5))
+    x = small.conv("x", 4)
+    mean = small.node("ReduceMean", small.node("Mul", x, x), small.constant(np.array([2, 3])), keepdims=1, noop_with_empty_axes=0)
+    graph = small.done(small.node("Div", x, small.node("Sqrt", mean)))
+    assert not residual_values(graph)
+
+
+def test_the_calibration_is_repeated_and_diagnosed() -> None:
+    graph, names = block("layer")
+    result = quantize(graph, samples(graph))
+    assert to_onnx(apply_calibration(graph, result.calibration)) == to_onnx(result.graph)
+    values = {layer.value for layer in diagnose(graph, result.calibration, samples(graph)).layers}
+    assert names["gelu"] in values and names["narrow"] not in values
