@@ -33,7 +33,7 @@ from edgec.emit.gpu.winograd import SIDE, TAPS, SquarePlan, plan_squares
 from edgec.lower import lower
 from edgec.lower.plan import plan
 from edgec.pipeline import read_model
-from edgec.program.kernels import ConvFloat, ConvInt8
+from edgec.program.kernels import ConvFloat, ConvInt8, ConvInt8Float
 from edgec.program.program import Program, TemplateCall
 from edgec.quant import QuantizeOptions, quantize
 from edgec.targets import Target, load_target
@@ -74,7 +74,7 @@ def squares_of(arguments: object) -> SquarePlan | None:
 
 def tile_of(arguments: object) -> tuple[Tile, int] | None:
     """A product's tile, and how many MACs one word of x serves in one lane."""
-    if isinstance(arguments, ConvInt8):
+    if isinstance(arguments, (ConvInt8, ConvInt8Float)):
         return conv_tile(arguments), 4
     if isinstance(arguments, ConvFloat):
         g = geometry(arguments.window)
