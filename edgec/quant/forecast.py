@@ -8,7 +8,8 @@ from collections.abc import Collection
 from edgec.diagnosis import Diagnosis, LayerFacts
 from edgec.ops.registry import Role
 from edgec.quant.cost import conversion_cost, layer_cost, multiplications
-from edgec.quant.selection import Layer
+from edgec.quant.residual import residual_values
+from edgec.quant.selection import Layer, may_end_in_float
 from edgec.quant.twins import Twins
 
 
@@ -32,13 +33,20 @@ class Forecast:
         self._copies = {value: self._moved(value) for value in self._errors}
         self._costs = [[layer_cost(self.graph, layer, integers=integers) for integers in (False, True)] for layer in self.layers]
         self._constants = self.graph.constants.keys()
+        streams = residual_values(self.graph)
+        # movement of a residual stream, which goes on in integers only where all its readers do
+        self._carrying = [layer.role is Role.MOVE and not streams.isdisjoint(layer.outputs) for layer in self.layers]
+        self._may_end_in_float = [
+            bool(streams) and layer.role is Role.MATRIX and may_end_in_float(self.graph, layer.node) for layer in self.layers
+        ]
 
     def integers(self, kept: Collection[str]) -> frozenset[int]:
         """The places of the layers that go on in integers, as edgec/quant/selection.py chooses them when `kept` are excluded."""
         inside: set[int] = set()
         for place in reversed(range(len(self.layers))):
             layer = self.layers[place]
-            wanted = layer.role is Role.MATRIX or any(reader in inside for reader in self._readers[place])
+            takers = [reader in inside for reader in self._readers[place]]
+            wanted = layer.role is Role.MATRIX or (all(takers) if self._carrying[place] else any(takers))
             wanted = wanted or (layer.role is Role.AVERAGE and self._behind(place, kept))
             if wanted and layer.node.name not in kept:
                 inside.add(place)
@@ -95,7 +103,12 @@ class Forecast:
         return writer >= 0 and self.layers[writer].role is Role.MATRIX and self.layers[writer].node.name not in kept
 
     def _stored(self, inside: frozenset[int]) -> set[str]:
-        return {value for place in inside for value in (*self.layers[place].operands, *self.layers[place].outputs)}
+        read = {value for place in inside for value in self.layers[place].operands}
+        return read | {value for place in inside if not self._ends_in_float(place, inside) for value in self.layers[place].outputs}
+
+    def _ends_in_float(self, place: int, inside: frozenset[int]) -> bool:
+        """Whether a product's result is read by float operators alone, and not stored."""
+        return self._may_end_in_float[place] and not any(reader in inside for reader in self._readers[place])
 
     def _moved(self, value: str) -> list[str]:
         """The value, and those whose codes are its own."""

@@ -83,12 +83,12 @@ def test_the_layers_that_ruin_it_are_kept(options: QuantizeOptions) -> None:
 
 
 def test_two_dense_layers_with_an_enormous_number_between_them() -> None:
-    """Neither is worth anything without the other."""
+    """Where the second reads it in float, the product of the first ends in float: nothing stores it."""
     graph, names = transformer()
     options = QuantizeOptions("minmax", round_weights=False)
     assert sqnr(graph, quantize(graph, samples(graph), options).graph) < 15
     done = quantize(graph, samples(graph), replace(options, goal=Goal(min_sqnr=24)))
-    assert done.report.goal is not None and [kept["node"] for kept in done.report.goal["kept"]] == names
+    assert done.report.goal is not None and [kept["node"] for kept in done.report.goal["kept"]] == names[1:]
     assert sqnr(graph, done.graph) > 22
 
 
