@@ -184,7 +184,7 @@ class Lowering:
         """`stored` now holds `value` (or its 8-bit form), for later readers of `name` too."""
         known = self.values.get(name)
         if known is value:
-            self.values[name] = stored
+            self.values[name] = replace(stored, coded=value.coded)
         elif known is not None and known.coded is not None and known.coded.value is value:
             self.values[name] = self.recoded(known, stored)
 

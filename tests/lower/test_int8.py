@@ -147,6 +147,19 @@ def test_products_that_do_not_end_in_float(target: Any) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_codes_stay_codes_when_a_float_kernel_reads_them_first(target: Any) -> None:
+    """A convolution with float weights and then an Add read one value. The sums are ties: floats would round some to the other side."""
+    generator = np.random.default_rng(4)
+    x = {name: random_q(generator, (1, 4, 6, 6), np.uint8) for name in ("x", "y")}
+    b = Builder()
+    first, second = (b.dequantize(name, 0.1, np.uint8(7)) for name in x)
+    floats = b.op("Conv", first, b.const(generator.standard_normal((4, 4, 1, 1)), np.float32))
+    out = b.quantize(b.op("Add", first, second), 0.2, np.uint8(9))
+    graph = from_proto(b.model(x, {floats: np.float32, out: np.uint8})).graph
+    check(graph, x, target)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_movement_between_parameters(target: Any) -> None:
     """MaxPool, Pad, Concat, Transpose and DepthToSpace move codes; only different parameters cost arithmetic."""
     x = random_q(np.random.default_rng(2), (1, 4, 6, 6), np.uint8)
