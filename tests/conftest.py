@@ -61,6 +61,16 @@ def require(*programs: str) -> None:
         pytest.skip(f"needs {', '.join(missing)}: apt-get install {' '.join(packages)}")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`pytest tests/passes tests/integer --bless` writes what is found into the lower halves of their .eir files; read the diff."""
+    parser.addoption("--bless", action="store_true", help="rewrite the expected halves of the .eir files of tests/passes and tests/integer")
+
+
+@pytest.fixture
+def bless(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--bless"))
+
+
 @pytest.fixture
 def needs() -> Callable[..., None]:
     return require

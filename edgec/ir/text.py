@@ -45,11 +45,11 @@ def dumps(graph: Graph) -> str:
     lines += [f"input {_typed(graph, name)}" for name in graph.inputs]
     lines += [f"const {_typed(graph, name)} = {_array(array)}" for name, array in graph.constants.items()]
     lines += [_node(graph, node) for node in graph.nodes]
-    lines += [f"output {_name(name)}" for name in graph.outputs]
+    lines += [f"output {value_name(name)}" for name in graph.outputs]
     return "\n".join(lines) + "\n"
 
 
-def _name(name: str) -> str:
+def value_name(name: str) -> str:
     if not name:
         return "_"
     return f"%{name}" if _PLAIN.fullmatch(name) else f"%{_quoted(name)}"
@@ -60,13 +60,13 @@ def _quoted(text: str) -> str:
 
 
 def _typed(graph: Graph, name: str) -> str:
-    return f"{_name(name)}: {graph.types[name]}"
+    return f"{value_name(name)}: {graph.types[name]}"
 
 
 def _node(graph: Graph, node: Node) -> str:
     outputs = ", ".join(_typed(graph, name) if name else "_" for name in node.outputs)
     attributes = ", ".join(f"{key}={_attribute(value)}" for key, value in sorted(node.attributes.items()))
-    parts = [f"{outputs} = {node.op}({', '.join(map(_name, node.inputs))})"]
+    parts = [f"{outputs} = {node.op}({', '.join(map(value_name, node.inputs))})"]
     parts += [f"{{{attributes}}}"] if attributes else []
     parts += [_quoted(node.name)] if node.name else []
     return " ".join(parts)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edgec.errors import Problem
+from edgec.integer import Matched
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
 from edgec.lower.coding import decoded
@@ -57,10 +58,10 @@ class Unsupported(Exception):
 
 
 class Lowering:
-    """Everything that operator rules share. `values` holds the lowered tensors by ONNX name."""
+    """Everything that operator rules share. `matched` says what computes in integers, `values` holds the lowered tensors by ONNX name."""
 
-    def __init__(self, graph: Graph, target: Target, name: str, options: LowerOptions) -> None:
-        self.graph, self.target, self.options = graph, target, options
+    def __init__(self, graph: Graph, matched: Matched, target: Target, name: str, options: LowerOptions) -> None:
+        self.graph, self.matched, self.target, self.options = graph, matched, target, options
         self.program = Program(name, target.name)
         self.activation = DType.INT8 if target.signed_activations else DType.UINT8
         self.values: dict[str, Value] = {}
@@ -181,7 +182,7 @@ class Lowering:
         return target
 
     def keep(self, name: str, value: Value, stored: Value) -> None:
-        """`stored` now holds `value` (or its 8-bit form), for later readers of `name` too."""
+        """`stored` now holds `value` (or its 8-bit form), for later readers of `name` too; what is codes remains so."""
         known = self.values.get(name)
         if known is value:
             self.values[name] = replace(stored, coded=value.coded)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from edgec.integer.grid import Grid
 from edgec.ir.types import DType
 from edgec.lower.values import Coded, Value
 from edgec.program.expr import FLOAT, INT, Expr, binary, cast, clamp, const, real, select, unary
@@ -20,6 +21,10 @@ class Params:
 
     scale: np.float32
     zero: int
+
+
+def local(grid: Grid, activation: DType) -> Params:
+    return Params(grid.scale, grid.zero + shift_to(activation, DType.UINT8))
 
 
 def limits(activation: DType) -> tuple[int, int]:
@@ -101,14 +106,3 @@ def requantize_table(source: Params, result: Params, activation: DType) -> np.nd
     steps = np.rint((np.arange(low, high + 1) - source.zero).astype(np.float32) * factor)
     codes: np.ndarray = np.clip(steps, low - result.zero, high - result.zero).astype(np.int32) + result.zero
     return codes.astype(activation.numpy)
-
-
-def number_code(number: float, params: Params, activation: DType) -> int:
-    """Clause 2 for a constant, in binary32."""
-    low, high = limits(activation)
-    if np.isnan(number):
-        return params.zero
-    with np.errstate(over="ignore", invalid="ignore"):
-        steps = np.rint(np.float32(number) * (np.float32(1) / np.float32(params.scale)))
-    steps = np.float32(0) if np.isnan(steps) else steps
-    return int(np.clip(steps, low - params.zero, high - params.zero)) + params.zero

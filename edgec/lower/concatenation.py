@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from edgec.integer.grid import Grid, grid_of
+from edgec.integer.operators import Join
 from edgec.ir.graph import Graph, Node
 from edgec.lower.builder import Lowering
-from edgec.lower.coding import Params
 from edgec.lower.destination import destination, slices
 from edgec.lower.layout import IMAGE_READERS
-from edgec.lower.quantized import ending, parameters
 from edgec.lower.values import channels_last, viewed
 
 _PASSED = frozenset({"Relu", "Clip", "QuantizeLinear", "DequantizeLinear", "Add"})
@@ -20,11 +20,11 @@ _PASSED = frozenset({"Relu", "Clip", "QuantizeLinear", "DequantizeLinear", "Add"
 
 @dataclass(frozen=True)
 class Part:
-    """One operand: the value that a kernel would write, and its parameters when that is 8-bit codes."""
+    """One operand: the value that a kernel would write, and its grid when that is codes."""
 
     name: str
     alone: bool
-    params: Params | None
+    grid: Grid | None
 
 
 def reserve(lowering: Lowering) -> None:
@@ -37,15 +37,12 @@ def reserve(lowering: Lowering) -> None:
 
 def _reserve(lowering: Lowering, node: Node, rank: int) -> None:
     parts = [_part(lowering, name) for name in node.inputs]
-    coded = [part.params for part in parts if part.params is not None]
-    if coded and len(coded) < len(parts):
+    coded = sum(part.grid is not None for part in parts)
+    operator = lowering.matched.at.get(node)
+    wanted = operator.grid if coded and isinstance(operator, Join) else None
+    if coded and (coded < len(parts) or wanted is None):
         return
-    name, wanted = node.outputs[0], coded[0] if coded else None
-    end = ending(lowering, name, activation=False)
-    if coded and end is not None and (len(set(coded)) > 1 or end.params == wanted):
-        name, wanted = end.name, end.params
-    elif len(set(coded)) > 1:
-        return
+    name = operator.tail.name if coded and operator is not None and operator.tail is not None else node.outputs[0]
     dtype = lowering.activation if coded else lowering.graph.dtype(node.outputs[0])
     shape, order = lowering.shape(node.outputs[0]), channels_last(rank)
     view = destination(lowering.destinations.get(name), dtype, shape, order)
@@ -53,7 +50,7 @@ def _reserve(lowering: Lowering, node: Node, rank: int) -> None:
     lowering.reserved[name] = whole
     places = slices(whole, node.attributes["axis"] % rank, [lowering.shape(operand) for operand in node.inputs])
     for part, place in zip(parts, places, strict=True):
-        if part.alone and part.params == wanted:
+        if part.alone and part.grid == wanted:
             lowering.destinations[part.name] = place
 
 
@@ -68,13 +65,12 @@ def _part(lowering: Lowering, name: str) -> Part:
     return Part(producer.inputs[0], alone and graph.reader_count(producer.inputs[0]) == 1, found)
 
 
-def _grid(lowering: Lowering, name: str) -> Params | None:
-    """The parameters of a float value that holds codes: from DequantizeLinear, perhaps through MaxPool."""
+def _grid(lowering: Lowering, name: str) -> Grid | None:
+    """The grid of a float value that holds codes: from DequantizeLinear, perhaps through MaxPool."""
     producer = lowering.graph.producer(name)
     while producer is not None and producer.op == "MaxPool":
         producer = lowering.graph.producer(producer.inputs[0])
-    found = parameters(lowering, producer) if producer is not None and producer.op == "DequantizeLinear" else None
-    return found[0] if found else None
+    return grid_of(lowering.graph, producer) if producer is not None and producer.op == "DequantizeLinear" else None
 
 
 def _from_kernel(graph: Graph, name: str) -> bool:

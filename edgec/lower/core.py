@@ -7,15 +7,17 @@ from dataclasses import replace
 import edgec.ops  # noqa: F401  (fills OPERATORS)
 from edgec.budget import Budget, check_time, spending
 from edgec.errors import ModelError, Problem
+from edgec.integer import match
+from edgec.integer.grid import Grid, grid_of
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
 from edgec.lower.builder import Lowering, LowerOptions, Unsupported
 from edgec.lower.chains import cut
-from edgec.lower.coding import Params, coded_form, decoded, shift_to
+from edgec.lower.coding import Params, coded_form, decoded, local, shift_to
 from edgec.lower.concatenation import reserve
 from edgec.lower.limits import LARGEST
 from edgec.lower.operators import lower_node, rule_of
-from edgec.lower.quantized import coded_params, parameters
+from edgec.lower.quantized import as_numbers, params_of
 from edgec.lower.values import Coded, Extents, Value, View, channels_last, extents, packed_strides, row_major, viewed
 from edgec.program.expr import Size, const, product
 from edgec.program.memory import prove_memory
@@ -35,8 +37,9 @@ def lower(
 
 def _lowered(graph: Graph, target: Target, name: str, options: LowerOptions) -> Program:
     _check_sizes(graph)
-    lowering = Lowering(graph, target, name, options)
-    _inputs(lowering)
+    raw = _raw_inputs(graph, options)
+    lowering = Lowering(graph, match(graph, raw), target, name, options)
+    _inputs(lowering, raw)
     _output_buffers(lowering)
     reserve(lowering)
     for node in graph:
@@ -86,8 +89,10 @@ def _placeholder(lowering: Lowering, node: Node) -> None:
     for output in node.outputs:
         if output:
             kind = lowering.graph.types[output]
-            zeros = Value(kind.dtype, extents(kind.shape), lambda index, d=kind.dtype: const(0, d), free=True)  # type: ignore[misc]
-            lowering.values[output] = zeros
+            grid = lowering.matched.grids.get(output)
+            dtype = lowering.activation if grid else kind.dtype
+            zeros = Value(dtype, extents(kind.shape), lambda index, d=dtype: const(0, d), free=True)  # type: ignore[misc]
+            lowering.values[output] = as_numbers(zeros, params_of(lowering, grid)) if grid else zeros
 
 
 # Ports
@@ -113,34 +118,42 @@ def _port(lowering: Lowering, name: str, kind: Kind, dtype: DType, params: Param
     return Port(name, identifier, buffer, dtype, seen, scale, params.zero if params else 0), replace(view, buffer=buffer, dtype=dtype)
 
 
-def _inputs(lowering: Lowering) -> None:
+def _inputs(lowering: Lowering, raw: dict[str, Grid]) -> None:
     for name in lowering.graph.inputs:
-        raw = _raw_input(lowering, name)
-        dtype = _IO[lowering.options.io] if raw else lowering.graph.dtype(name)
-        shown = Params(raw.scale, raw.zero - shift_to(lowering.activation, dtype)) if raw else _known_params(lowering, name)
+        dtype = _IO[lowering.options.io] if name in raw else lowering.graph.dtype(name)
+        shown = _shown(raw[name], dtype) if name in raw else _known_params(lowering.graph, name)
         port, view = _port(lowering, name, Kind.INPUT, dtype, shown)
         lowering.program.inputs.append(port)
         value = viewed(view, lowering.shape(name))
-        if raw:
-            value = decoded(Coded(coded_form(value, lowering.activation), raw.zero, raw.scale), DType.FLOAT32)
+        if name in raw:
+            value = as_numbers(coded_form(value, lowering.activation), params_of(lowering, raw[name]))
         lowering.values[name] = value
 
 
-def _raw_input(lowering: Lowering, name: str) -> Params | None:
-    """With --io int8 / uint8: the parameters with which every reader quantizes the input."""
-    readers = lowering.graph.readers(name)
-    if lowering.options.io not in _IO or not readers or any(reader.op != "QuantizeLinear" for reader in readers):
-        return None
-    found = [parameters(lowering, reader) for reader in readers]
-    kinds = {item[0] for item in found if item is not None}
-    return kinds.pop() if len(kinds) == 1 and None not in found else None
+def _shown(grid: Grid, dtype: DType) -> Params:
+    """As the caller sees it, whose codes have this type."""
+    return local(grid, dtype)
 
 
-def _known_params(lowering: Lowering, name: str) -> Params | None:
+def _raw_inputs(graph: Graph, options: LowerOptions) -> dict[str, Grid]:
+    """With --io int8 / uint8: the inputs that arrive as codes, since all their readers quantize them alike."""
+    if options.io not in _IO:
+        return {}
+    found = {}
+    for name in graph.inputs:
+        readers = graph.readers(name)
+        grids = {grid_of(graph, reader) if reader.op == "QuantizeLinear" else None for reader in readers}
+        grid = grids.pop() if len(grids) == 1 else None
+        if grid is not None:
+            found[name] = grid
+    return found
+
+
+def _known_params(graph: Graph, name: str) -> Params | None:
     """The parameters of an input that the model itself takes as 8-bit codes."""
-    reader = next((reader for reader in lowering.graph.readers(name) if reader.op == "DequantizeLinear"), None)
-    found = parameters(lowering, reader) if reader is not None else None
-    return Params(found[0].scale, found[0].zero - shift_to(lowering.activation, found[1])) if found else None
+    reader = next((reader for reader in graph.readers(name) if reader.op == "DequantizeLinear"), None)
+    grid = grid_of(graph, reader) if reader is not None else None
+    return _shown(grid, graph.dtype(name)) if grid else None
 
 
 def _output_buffers(lowering: Lowering) -> None:
@@ -155,8 +168,8 @@ def _output_buffers(lowering: Lowering) -> None:
 def _output_params(lowering: Lowering, name: str) -> Params | None:
     """The parameters of an output that the model itself gives as 8-bit codes."""
     producer = lowering.graph.producer(name, "QuantizeLinear")
-    found = parameters(lowering, producer) if producer is not None else None
-    return Params(found[0].scale, found[0].zero - shift_to(lowering.activation, found[1])) if found else None
+    grid = grid_of(lowering.graph, producer) if producer is not None else None
+    return _shown(grid, lowering.graph.dtype(name)) if grid else None
 
 
 def _outputs(lowering: Lowering) -> None:
@@ -165,9 +178,9 @@ def _outputs(lowering: Lowering) -> None:
     for name in lowering.graph.outputs:
         value = lowering.value(name)
         if name not in ports:
-            raw = coded_params(value) if lowering.options.io in _IO else None
+            raw = lowering.matched.grids.get(name) if lowering.options.io in _IO else None
             dtype = _IO[lowering.options.io] if raw else lowering.graph.dtype(name)
-            shown = Params(raw.scale, raw.zero - shift_to(lowering.activation, dtype)) if raw else _output_params(lowering, name)
+            shown = _shown(raw, dtype) if raw else _output_params(lowering, name)
             ports[name], view = _port(lowering, name, Kind.OUTPUT, dtype, shown)
             if raw and value.coded is not None:
                 value = decoded(Coded(value.coded.value, shift_to(lowering.activation, dtype), None), dtype)

@@ -8,7 +8,6 @@ from edgec.ir.graph import Node
 from edgec.lower import movement
 from edgec.lower.builder import Lowering, Unsupported
 from edgec.lower.convolution import float_product
-from edgec.lower.convolution_int8 import int8_product
 from edgec.lower.movement import broadcast_index
 from edgec.lower.product import describe_product
 from edgec.lower.reduction import Reduction, reduce_to
@@ -17,12 +16,10 @@ from edgec.program.expr import Expr, const, real
 
 
 def product_node(lowering: Lowering, node: Node) -> None:
-    """Conv, ConvTranspose, Gemm, MatMul: integer kernels by clause 4, else float kernels, else loops."""
+    """Conv, ConvTranspose, Gemm, MatMul of floats: float kernels, else loops."""
     form = describe_product(lowering.graph, node)
     weights = lowering.value(node.inputs[1]).constant
     bias = lowering.value(node.inputs[2]).constant if node.input(2) else None
-    if form is not None and weights is not None and int8_product(lowering, node, form):
-        return
     if lowering.graph.dtype(node.inputs[0]).value != "float32":
         raise Unsupported(f"{node.op} of {lowering.graph.dtype(node.inputs[0]).value}", "float32 and 8-bit codes are supported")
     if form is not None and weights is not None and (bias is not None or not node.input(2)):

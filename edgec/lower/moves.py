@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from edgec.integer.grid import code_of
 from edgec.ir.graph import Node
+from edgec.ir.types import DType
 from edgec.lower import movement
 from edgec.lower.builder import Lowering, Unsupported
-from edgec.lower.coding import Params, decoded, number_code
+from edgec.lower.coding import decoded, shift_to
 from edgec.lower.destination import slices
 from edgec.lower.indices import places_on
 from edgec.lower.values import Coded, Extents, Index, Value, View, elements, fixed, row_major, same_strides
@@ -108,19 +110,19 @@ def pad(lowering: Lowering, node: Node) -> None:
     fill = given.reshape(()).item()
     result = movement.pad(source, before, shape, mode, const(fill, source.dtype))
     if source.coded is not None:
-        code = _fill_code(lowering, fill, source.coded) if mode == "constant" else 0
+        code = _fill_code(lowering, node, fill, source.coded) if mode == "constant" else 0
         if code is not None:
             moved = movement.pad(source.coded.value, before, shape, mode, const(code, lowering.activation))
             result = decoded(replace(source.coded, value=moved), source.dtype)
     lowering.define(node.outputs[0], result)
 
 
-def _fill_code(lowering: Lowering, fill: float, coded: Coded) -> int | None:
+def _fill_code(lowering: Lowering, node: Node, fill: float, coded: Coded) -> int | None:
     """The code that stands for `fill` exactly, None when there is none."""
     if coded.scale is None:
         return int(fill) + coded.zero
-    code = number_code(fill, Params(coded.scale, coded.zero), lowering.activation)
-    return code if np.float32(code - coded.zero) * coded.scale == np.float32(fill) else None
+    grid = lowering.matched.grids.get(node.outputs[0])
+    return None if grid is None else code_of(fill, grid) + shift_to(lowering.activation, DType.UINT8)
 
 
 def depth_to_space(lowering: Lowering, node: Node) -> None:

@@ -1,25 +1,46 @@
-"""Which rule lowers which operator. Rules that return a bool are tried first; True means that they computed the node."""
+"""Which rule lowers which integer operator, and which node that belongs to none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from edgec.integer.operators import (
+    DotProduct,
+    IntegerOperator,
+    Join,
+    Mean,
+    Move,
+    Multiplication,
+    Quantize,
+    Requantize,
+    Sum,
+    Table,
+)
 from edgec.ir.graph import Node
 from edgec.lower.builder import Lowering
+from edgec.lower.convolution_int8 import dot_product
 from edgec.lower.elementwise import elementwise
 from edgec.lower.matmul import product_node
 from edgec.lower.movement import lift
 from edgec.lower.moves import MOVES, concat
 from edgec.lower.normalization import batch_normalization, instance_normalization, layer_normalization, local_response, softmax
-from edgec.lower.pooling import average_pool, global_average, global_max, max_pool
-from edgec.lower.quantized import add_pattern, concat_pattern, dequantize_node, mul_pattern, quantize_node
+from edgec.lower.pooling import average_codes, average_pool, global_average, global_max, max_pool
+from edgec.lower.quantized import (
+    add,
+    concatenate,
+    dequantize_node,
+    look_up,
+    multiply,
+    quantize_numbers,
+    requantize_codes,
+    unmatched_quantize,
+)
 from edgec.lower.reduction import arg_extreme, reduce_
 from edgec.lower.resize import resize
-from edgec.lower.unary_int8 import swish_pattern, table_pattern
 from edgec.ops.registry import OPERATORS
 
 Rule = Callable[[Lowering, Node], None]
-Pattern = Callable[[Lowering, Node], bool]
 
 
 def identity(lowering: Lowering, node: Node) -> None:
@@ -31,15 +52,17 @@ RULES: dict[str, Rule] = {
     "Concat": concat, "Identity": identity, "Resize": resize,
     "Conv": product_node, "ConvTranspose": product_node, "Gemm": product_node, "MatMul": product_node,
     "MaxPool": max_pool, "AveragePool": average_pool, "GlobalAveragePool": global_average, "GlobalMaxPool": global_max,
-    "QuantizeLinear": quantize_node, "DequantizeLinear": dequantize_node,
+    "QuantizeLinear": unmatched_quantize, "DequantizeLinear": dequantize_node,
     "Softmax": softmax, "LogSoftmax": softmax, "LayerNormalization": layer_normalization, "LRN": local_response,
     "InstanceNormalization": instance_normalization, "BatchNormalization": batch_normalization,
     "ArgMax": arg_extreme, "ArgMin": arg_extreme,
     **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"), reduce_),
 }  # fmt: skip
 
-PATTERNS: dict[str, tuple[Pattern, ...]] = {
-    "Add": (add_pattern,), "Sub": (add_pattern,), "Mul": (swish_pattern, mul_pattern), "Concat": (concat_pattern,),
+CLAUSES: dict[type[IntegerOperator], Callable[[Lowering, Any], None]] = {
+    Quantize: quantize_numbers, DotProduct: dot_product, Sum: add, Multiplication: multiply, Requantize: requantize_codes,
+    Join: concatenate, Mean: average_codes, Table: look_up,
+    Move: lambda lowering, operator: RULES[operator.node.op](lowering, operator.node),  # of codes as of numbers
 }  # fmt: skip
 
 
@@ -50,10 +73,13 @@ def rule_of(op: str) -> Rule | None:
 
 
 def lower_node(lowering: Lowering, node: Node) -> None:
-    """Try the integer patterns, then the operator's own rule."""
-    for pattern in (table_pattern, *PATTERNS.get(node.op, ())):
-        if pattern(lowering, node):
-            return
-    rule = rule_of(node.op)
-    assert rule is not None
-    rule(lowering, node)
+    """By the clause of its integer operator, which is lowered where its heart is, else by the operator's own rule."""
+    operator = lowering.matched.at.get(node)
+    if node in lowering.matched.failed:
+        raise lowering.matched.failed[node]
+    if operator is None:
+        rule = rule_of(node.op)
+        assert rule is not None
+        rule(lowering, node)
+    elif operator.node is node:
+        CLAUSES[type(operator)](lowering, operator)

@@ -54,8 +54,3 @@ def pack_channels(values: np.ndarray) -> np.ndarray:
     padded = np.zeros(round_up(values.size, CHANNEL_BLOCK), values.dtype)
     padded[: values.size] = values.reshape(-1)
     return padded
-
-
-def fits_int8_kernels(weights: np.ndarray) -> bool:
-    """The precondition of ConvInt8 and DepthwiseInt8: w - z_w in [-127, 127], so that two products fit an int16 sum."""
-    return bool(weights.size == 0 or np.abs(weights.astype(np.int32)).max() <= 127)

@@ -6,17 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgec.integer.grid import EIGHT_BIT
+from edgec.integer.operators import Mean
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.lower.builder import Lowering, Unsupported
-from edgec.lower.coding import Params, coded_form, decoded, limits
+from edgec.lower.coding import Params, coded_form, limits
 from edgec.lower.comment import quantization, tensor
 from edgec.lower.convolution import labelled
 from edgec.lower.layout import Pixels, pixels
 from edgec.lower.product import image, pair
-from edgec.lower.quantized import EIGHT_BIT, as_onnx, coded_params, ending, finish, ratio, usable
-from edgec.lower.reduction import average_codes, mean, reduce_node
-from edgec.lower.values import Coded, Value, channels_last, elements, fixed
+from edgec.lower.quantized import as_numbers, as_onnx, codes_of, ending, finish, params_of
+from edgec.lower.reduction import average_whole, mean, reduce_node
+from edgec.lower.values import Value, channels_last, elements, fixed
 from edgec.program.kernels import PoolAverageFloat, PoolAverageInt8, PoolMaxFloat, PoolMaxInt8, Window
 
 WHOLE_IMAGE_TAPS = 64  # a window of more taps that gives one pixel is a reduction: pool kernels keep a pointer per tap
@@ -58,13 +60,12 @@ def max_pool(lowering: Lowering, node: Node) -> None:
     if len([name for name in node.outputs if name]) > 1:
         raise Unsupported("MaxPool with indices", "drop the second output")
     pool, value = describe_pool(lowering, node), lowering.value(node.inputs[0])
-    source, name = coded_params(value), node.outputs[0]
-    if source is not None or value.dtype in EIGHT_BIT:
+    grid, name = lowering.matched.grids.get(node.inputs[0]), node.outputs[0]
+    if grid is not None or value.dtype in EIGHT_BIT:
         x, y, window = _frame(lowering, node, pool, coded_form(value, lowering.activation), name)
         arguments = PoolMaxInt8(window, x[1].view.pointer, y[1].view.pointer, fixed(x[0].shape[1]), *limits(lowering.activation))
         lowering.template(arguments, name, labelled(y[0], [node]), 0, tensor(x[0].dtype, x[0].shape))
-        coded = Coded(y[0], source.zero, source.scale) if source else None
-        lowering.define(name, decoded(coded, value.dtype) if coded else as_onnx(lowering, y[0], value.dtype))
+        lowering.define(name, as_numbers(y[0], params_of(lowering, grid)) if grid else as_onnx(lowering, y[0], value.dtype))
         return
     if value.dtype != DType.FLOAT32:
         raise Unsupported(f"MaxPool of {value.dtype.value}", "float32 and 8-bit types are supported")
@@ -77,13 +78,10 @@ def max_pool(lowering: Lowering, node: Node) -> None:
 
 
 def average_pool(lowering: Lowering, node: Node) -> None:
-    """Clause 8 for codes, else the float mean."""
+    """The mean of each window of floats."""
     pool, value = describe_pool(lowering, node), lowering.value(node.inputs[0])
-    whole = elements(lowering.shape(node.outputs[0])[2:]) == 1 and pool.taps > WHOLE_IMAGE_TAPS and not any(pool.begins + pool.ends)
-    if whole and pool.taps == elements(value.shape[2:]):
+    if _whole(lowering, node, pool, value):
         global_average(lowering, node)
-        return
-    if _average_codes(lowering, node, pool, value):
         return
     x, y, window = _frame(lowering, node, pool, value, node.outputs[0])
     arguments = PoolAverageFloat(window, x[1].view.pointer, y[1].view.pointer, fixed(x[0].shape[1]), pool.count_include_pad, *pool.ends)
@@ -93,10 +91,7 @@ def average_pool(lowering: Lowering, node: Node) -> None:
 
 def global_average(lowering: Lowering, node: Node) -> None:
     """The mean over the spatial axes."""
-    value = lowering.value(node.inputs[0])
-    axes = tuple(range(2, value.rank))
-    if not average_codes(lowering, node, axes):
-        mean(lowering, node, axes)
+    mean(lowering, node, tuple(range(2, lowering.value(node.inputs[0]).rank)))
 
 
 def global_max(lowering: Lowering, node: Node) -> None:
@@ -104,23 +99,30 @@ def global_max(lowering: Lowering, node: Node) -> None:
     reduce_node(lowering, node, "ReduceMax", tuple(range(2, value.rank)))
 
 
-def _average_codes(lowering: Lowering, node: Node, pool: Pool, value: Value) -> bool:
-    source, end = coded_params(value), ending(lowering, node.outputs[0])
-    if source is None or value.coded is None or end is None:
-        return False
-    factor = ratio(source.scale, end.params.scale)
-    if not usable(factor) or pool.taps * 255 >= 2**31:
-        return False
-    x, y, window = _frame(lowering, node, pool, value.coded.value, end.name)
-    scale = lowering.pointer(f"{end.name}_scale", _scales(factor, pool.taps))
+def _whole(lowering: Lowering, node: Node, pool: Pool, value: Value) -> bool:
+    """Whether one large window is the whole image."""
+    large = elements(lowering.shape(node.outputs[0])[2:]) == 1 and pool.taps > WHOLE_IMAGE_TAPS and not any(pool.begins + pool.ends)
+    return large and pool.taps == elements(value.shape[2:])
+
+
+def average_codes(lowering: Lowering, operator: Mean) -> None:
+    """Clause 8."""
+    node, (operand,), tail = operator.node, operator.operands, operator.end
+    pool = describe_pool(lowering, node) if node.op == "AveragePool" else None
+    codes = codes_of(lowering, operand)
+    if pool is None or _whole(lowering, node, pool, codes):
+        average_whole(lowering, operator)
+        return
+    source, end = params_of(lowering, operand.grid), ending(lowering, tail)
+    x, y, window = _frame(lowering, node, pool, codes, tail.name)
+    scale = lowering.pointer(f"{tail.name}_scale", _scales(operator.factor, pool.taps))
     arguments = PoolAverageInt8(
         window, x[1].view.pointer, scale, y[1].view.pointer, fixed(x[0].shape[1]), pool.count_include_pad, *pool.ends,
         source.zero, end.params.zero, end.low, end.high,
     )  # fmt: skip
-    about, operand = labelled(y[0], [node, *end.nodes[:-1]]), tensor(x[0].dtype, x[0].shape)
-    lowering.template(arguments, end.name, about, 0, operand, (_line(source, end.params),))
-    finish(lowering, end, y[0])
-    return True
+    about, line = labelled(y[0], operator.nodes), (_line(source, end.params),)
+    lowering.template(arguments, tail.name, about, 0, tensor(x[0].dtype, x[0].shape), line)
+    finish(lowering, tail, y[0])
 
 
 def _line(source: Params, result: Params) -> str:

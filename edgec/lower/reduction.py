@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from edgec.integer.operators import Mean
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.lower import movement
@@ -14,8 +15,8 @@ from edgec.lower.builder import Lowering, Unsupported
 from edgec.lower.coding import difference, settle
 from edgec.lower.moves import integers
 from edgec.lower.nest import Axis
-from edgec.lower.quantized import coded_params, ending, finish, ratio, usable
-from edgec.lower.values import Index, Value, elements, is_one, row_major
+from edgec.lower.quantized import codes_of, ending, finish, params_of
+from edgec.lower.values import Index, Value, is_one, row_major
 from edgec.program.expr import FLOAT, INT, Expr, binary, cast, const, load, maximum, minimum, product, real, select, unary, var
 from edgec.program.program import Assign, Declare, For, Statement, Store
 
@@ -109,15 +110,9 @@ def reduce_(lowering: Lowering, node: Node) -> None:
     """Reduce*: the axes are a constant operand."""
     axes = tuple(integers(lowering, node, 1))
     if node.op == "ReduceMean":
-        if not (_spatial(lowering, node, axes) and average_codes(lowering, node, axes)):
-            mean(lowering, node, axes)
+        mean(lowering, node, axes)
     else:
         reduce_node(lowering, node, node.op, axes)
-
-
-def _spatial(lowering: Lowering, node: Node, axes: Sequence[int]) -> bool:
-    rank = len(lowering.graph.shape(node.inputs[0]))
-    return rank >= 3 and sorted(axes) == list(range(2, rank))
 
 
 def reduce_node(lowering: Lowering, node: Node, op: str, axes: Sequence[int]) -> None:
@@ -144,26 +139,20 @@ def _finish_reduction(lowering: Lowering, node: Node, value: Value, axes: Sequen
     lowering.define(node.outputs[0], movement.reshape(result, shape))
 
 
-def average_codes(lowering: Lowering, node: Node, axes: Sequence[int]) -> bool:
+def average_whole(lowering: Lowering, operator: Mean) -> None:
     """Clause 8 over whole images: exact sums in int32, then one multiplication."""
-    value = lowering.value(node.inputs[0])
-    source, end = coded_params(value), ending(lowering, node.outputs[0])
-    if source is None or value.coded is None or end is None:
-        return False
-    factor, n = ratio(source.scale, end.params.scale), elements(tuple(value.shape[d] for d in axes))
-    if not usable(factor) or n * 255 >= 2**31:
-        return False
-    codes, m = value.coded.value, np.float32(factor) / np.float32(n)
-    terms = replace(codes, dtype=INT, at=lambda index: difference(codes.at(index), source.zero), view=None)
-    rule = Reduction(const(0), lambda total, x: total + x)
-    sums = reduce_to(lowering, terms, axes, rule, INT, f"{end.name}_sums", codes.by(codes, node=node.name, op=node.op))
+    node, (operand,), tail = operator.node, operator.operands, operator.end
+    codes, zero, end = codes_of(lowering, operand), params_of(lowering, operand.grid).zero, ending(lowering, tail)
+    m = np.float32(operator.factor) / np.float32(operator.count)
+    terms = replace(codes, dtype=INT, at=lambda index: difference(codes.at(index), zero), view=None)
+    rule, axes = Reduction(const(0), lambda total, x: total + x), range(2, codes.rank)
+    sums = reduce_to(lowering, terms, axes, rule, INT, f"{tail.name}_sums", codes.by(codes, node=node.name, op=node.op))
 
     def at(index: Index) -> Expr:
         return settle(cast(sums.at(index), FLOAT) * real(float(m)), end.low, end.high, end.params.zero, lowering.activation)
 
     result = Value(lowering.activation, sums.shape, at, order=sums.order).by(node=node.name, op="Requantize")
-    finish(lowering, end, movement.reshape(result, lowering.shape(node.outputs[0])))
-    return True
+    finish(lowering, tail, movement.reshape(result, lowering.shape(node.outputs[0])))
 
 
 def arg_extreme(lowering: Lowering, node: Node) -> None:

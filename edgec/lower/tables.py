@@ -10,6 +10,7 @@ from math import ceil, floor
 
 import numpy as np
 
+from edgec.integer.operators import Function
 from edgec.ir.types import DType
 from edgec.lower.coding import Params, limits
 
@@ -31,17 +32,19 @@ class Infinite(ArithmeticError):
         self.sign = sign
 
 
-Function = Callable[[Fraction], Fraction]
+Rule = Callable[..., Fraction]  # of the operand and the function's numbers
 
 
+@lru_cache(maxsize=1024)
 def table(function: Function, source: Params, result: Params, activation: DType) -> np.ndarray:
     """The result's code for every code of the source, from the least code up."""
     low, high = limits(activation)
     step, unit = Fraction(float(source.scale)), Fraction(float(result.scale))
+    rule = FUNCTIONS[function.name]
 
     def entry(code: int) -> int:
         try:
-            return min(max(round(function((code - source.zero) * step) / unit) + result.zero, low), high)
+            return min(max(round(rule((code - source.zero) * step, *function.numbers) / unit) + result.zero, low), high)
         except Undefined:
             return result.zero
         except Infinite as infinite:
@@ -57,7 +60,7 @@ def _decimal(x: Fraction) -> Decimal:
     return _WORK.divide(Decimal(x.numerator), Decimal(x.denominator))
 
 
-def _transcendental(compute: Callable[[Decimal], Decimal]) -> Function:
+def _transcendental(compute: Callable[[Decimal], Decimal]) -> Rule:
     """`compute` in 130 digits, its result rounded to DIGITS."""
 
     def function(x: Fraction) -> Fraction:
@@ -179,7 +182,7 @@ def hard_swish(x: Fraction) -> Fraction:
     return x * hard_sigmoid(x, Fraction(1, 6), Fraction(1, 2))
 
 
-FUNCTIONS: dict[str, Function] = {
+PLAIN: dict[str, Rule] = {
     "Relu": lambda x: max(x, Fraction(0)), "Abs": abs, "Neg": lambda x: -x, "Floor": lambda x: Fraction(floor(x)),
     "Ceil": lambda x: Fraction(ceil(x)), "Round": lambda x: Fraction(round(x)), "Reciprocal": lambda x: divide(Fraction(1), x),
     "Softsign": lambda x: x / (1 + abs(x)), "HardSwish": hard_swish, "Sqrt": _sqrt, "Log": _log, "Exp": _transcendental(_exp),
@@ -187,9 +190,11 @@ FUNCTIONS: dict[str, Function] = {
     "Softplus": _transcendental(_softplus), "Mish": _transcendental(lambda x: x * _tanh(_softplus(x))),
     "Gelu none": _transcendental(_gelu), "Gelu tanh": _transcendental(_gelu_tanh),
 }  # fmt: skip
-
-
-@lru_cache(maxsize=1024)
-def named_table(name: str, source: Params, result: Params, activation: DType) -> np.ndarray:
-    """`table` of one of FUNCTIONS."""
-    return table(FUNCTIONS[name], source, result, activation)
+FUNCTIONS: dict[str, Rule] = {
+    **PLAIN,
+    "LeakyRelu": lambda x, slope: x if x >= 0 else slope * x, "Elu": elu, "Selu": elu, "HardSigmoid": hard_sigmoid, "Swish": swish,
+    "Clip": clip, "Min": min, "Max": max,
+    "Add": lambda x, c: x + c, "Sub": lambda x, c: x - c, "Mul": lambda x, c: x * c, "Div": divide, "Pow": power,
+    "Add of": lambda x, c: c + x, "Sub of": lambda x, c: c - x, "Mul of": lambda x, c: c * x,
+    "Div of": lambda x, c: divide(c, x), "Pow of": lambda x, c: power(c, x),
+}  # fmt: skip

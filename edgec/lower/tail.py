@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from edgec.ir.graph import Graph, Node
+from edgec.integer.tails import activation_bounds, sole_reader
+from edgec.ir.graph import Node
 from edgec.lower.builder import Lowering
 from edgec.lower.product import Product
 from edgec.lower.values import Value
-
-LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass
@@ -24,30 +20,6 @@ class Tail:
     high: float = float("inf")
     residual: Value | None = None
     nodes: list[Node] = field(default_factory=list)
-
-
-def sole_reader(graph: Graph, name: str) -> Node | None:
-    """The only reader of `name`, None when there are several or it is a graph output."""
-    readers = graph.readers(name)
-    return readers[0] if len(readers) == 1 and name not in graph.outputs else None
-
-
-def activation_bounds(graph: Graph, node: Node) -> tuple[float, float] | None:
-    """The bounds of a Relu or of a Clip with constant bounds; the largest finite number is none, nor is NaN."""
-    if node.op == "Relu":
-        return 0.0, float("inf")
-    if node.op != "Clip":
-        return None
-    bounds = [float("-inf"), float("inf")]
-    for index in (1, 2):
-        if node.input(index):
-            array = graph.constant(node.input(index))
-            if array is None:
-                return None
-            bound = float(array.reshape(()).item())
-            is_none = math.isnan(bound) or (bound <= -LARGEST if index == 1 else bound >= LARGEST)
-            bounds[index - 1] = bounds[index - 1] if is_none else bound
-    return bounds[0], bounds[1]
 
 
 def float_tail(lowering: Lowering, node: Node, product: Product) -> Tail:

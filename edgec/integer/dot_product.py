@@ -1,0 +1,97 @@
+"""Clause 4: the integers of Conv, ConvTranspose, Gemm and MatMul."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from edgec.integer.grid import Grid, known_number, usable
+from edgec.integer.operators import DotProduct, Operand, Tail, Weights
+from edgec.integer.roles import bias_groups, channel_axis, matrix_refusal, may_end_in_float
+from edgec.ir.graph import Graph, Node
+
+NARROW = 127  # the largest weight, less its zero point, of products that end in float
+LIMIT = 2**31
+
+
+def dot_product_of(graph: Graph, node: Node, source: Grid, tail: Tail | None) -> DotProduct | str:
+    """The operator, or why clause 4 does not compute `node`."""
+    why = matrix_refusal(graph, node) or ("three spatial axes" if len(graph.shape(node.inputs[1])) > 4 else "")
+    found = why or _weights(graph, node)
+    if isinstance(found, str):
+        return found
+    weights, scale = found
+    steps = weights.steps
+    if tail is None and not (may_end_in_float(graph, node) and is_narrow(steps)):
+        return "its result is not quantized, and depthwise or wide weights have no ending in float"
+    copies = bias_groups(node)
+    scales = np.tile(np.broadcast_to(scale, (steps.shape[channel_axis(node)],)), copies).astype(np.float32)
+    bias = _bias(graph, node.input(2), source, scales)
+    if bias is None:
+        return "the bias is not one finite number per channel"
+    with np.errstate(over="ignore"):
+        units = (np.float32(source.scale) * scales).astype(np.float32)
+        multipliers = units / np.float32(tail.grid.scale) if tail else units
+    if not usable(*multipliers):
+        return "a multiplier is above 2^64"
+    if (np.abs(bias) + reach(steps, channel_axis(node), copies) >= LIMIT).any():
+        return "the integer accumulator could overflow"
+    return DotProduct(node, (Operand(node.inputs[0], source),), tail, weights, bias, multipliers.astype(np.float32))
+
+
+def is_narrow(steps: np.ndarray) -> bool:
+    """Whether all w - z_w lie in [-127, 127]."""
+    return bool(steps.size == 0 or np.abs(steps).max() <= NARROW)
+
+
+def reach(steps: np.ndarray, axis: int, copies: int) -> np.ndarray:
+    """How far the products of an output channel can add up. copies: the groups that share the channels of the weights' `axis`."""
+    channels = steps.shape[axis]
+    terms = np.abs(np.moveaxis(steps, axis, 0)).reshape(channels, copies, steps.size // max(1, channels * copies))
+    sums = terms.sum(axis=2, dtype=np.int64)
+    return np.asarray(sums.T.reshape(-1) * 255)
+
+
+def _weights(graph: Graph, node: Node) -> tuple[Weights, np.ndarray] | str:
+    """And the scale of one group's output channels, or a single one."""
+    source = graph.producer(node.inputs[1], "DequantizeLinear")
+    codes = graph.constant(source.inputs[0]) if source is not None else None
+    if source is None or codes is None or codes.dtype.itemsize != 1:
+        return "its weights are no 8-bit numbers"
+    scale = graph.constants[source.inputs[1]]
+    zero = graph.constants[source.inputs[2]] if source.input(2) else np.zeros_like(scale, np.int32)
+    if scale.size > 1 and source.attributes.get("axis", 1) % codes.ndim != channel_axis(node):
+        return "the scales of its weights are not those of output channels"
+    return Weights(codes, zero, source), scale.reshape(-1)
+
+
+def _bias(graph: Graph, name: str, source: Grid, scales: np.ndarray) -> np.ndarray | None:
+    """Integers at the scales source * scales."""
+    if not name:
+        return np.zeros(scales.size, np.int64)
+    codes = _sum_codes(graph, name, source, scales)
+    if codes is not None:
+        return codes
+    value = known_number(graph, name)
+    if value is None or value.size not in (1, scales.size) or (value.ndim and value.shape[-1] != value.size):
+        return None
+    if not np.isfinite(value).all():
+        return None
+    step = Fraction(float(source.scale))
+    numbers = np.broadcast_to(value.reshape(-1), (scales.size,))
+    whole = [round(Fraction(float(b)) / (step * Fraction(float(s)))) for b, s in zip(numbers, scales, strict=True)]
+    return np.array(whole, object).astype(np.int64)
+
+
+def _sum_codes(graph: Graph, name: str, source: Grid, scales: np.ndarray) -> np.ndarray | None:
+    """The codes of a bias whose own scale is fl32(s_x * s_w) and whose zero point is 0: they are the integers themselves."""
+    node = graph.producer(name, "DequantizeLinear")
+    codes = graph.constant(node.inputs[0]) if node is not None else None
+    if node is None or codes is None or codes.dtype != np.int32 or codes.size != scales.size:
+        return None
+    scale = graph.constants[node.inputs[1]]
+    zero = graph.constants[node.inputs[2]] if node.input(2) else np.zeros(1)
+    wanted = (np.float32(source.scale) * scales).astype(np.float32)
+    same = scale.size in (1, scales.size) and bool(np.array_equal(np.broadcast_to(scale.reshape(-1), wanted.shape), wanted))
+    return codes.astype(np.int64).reshape(-1) if same and not zero.any() else None

@@ -1,0 +1,93 @@
+"""The parameters of codes: docs/int8.md, clauses 1 to 3, as QuantizeLinear and DequantizeLinear nodes state them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgec.ir.graph import Graph, Node
+from edgec.ir.types import DType
+
+EIGHT_BIT = (DType.INT8, DType.UINT8)
+LEAST, MOST = 0, 255
+LARGEST_MULTIPLIER = np.float32(2.0**64)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A code q of 0 to 255 stands for (q - zero) * scale. A code of an int8 tensor counts as 128 more, and so does its zero point."""
+
+    scale: np.float32
+    zero: int
+
+
+def stored_type(graph: Graph, node: Node) -> DType:
+    """ONNX's type of the codes that a QuantizeLinear writes or a DequantizeLinear reads."""
+    return graph.dtype(node.outputs[0] if node.op == "QuantizeLinear" else node.inputs[0])
+
+
+def grid_of(graph: Graph, node: Node) -> Grid | None:
+    """The grid of a QuantizeLinear or DequantizeLinear with constant per-tensor 8-bit parameters."""
+    scale, zero = graph.constant(node.inputs[1]), graph.constant(node.input(2)) if node.input(2) else None
+    if scale is None or scale.size != 1 or scale.dtype != np.float32 or (node.input(2) and zero is None):
+        return None
+    dtype = stored_type(graph, node)
+    if dtype not in EIGHT_BIT:
+        return None
+    return Grid(np.float32(scale.item()), (0 if zero is None else int(zero.item())) + (128 if dtype == DType.INT8 else 0))
+
+
+def code_of(number: float, grid: Grid) -> int:
+    """Clause 2 for a constant, in binary32."""
+    if np.isnan(number):
+        return grid.zero
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = np.rint(np.float32(number) * (np.float32(1) / np.float32(grid.scale)))
+    steps = np.float32(0) if np.isnan(steps) else steps
+    return int(np.clip(steps, LEAST - grid.zero, MOST - grid.zero)) + grid.zero
+
+
+def stands_for(code: int, grid: Grid) -> np.float32:
+    """Clause 3."""
+    return np.float32(np.float32(code - grid.zero) * grid.scale)
+
+
+def ratio(a: np.float32, b: np.float32) -> np.float32:
+    with np.errstate(over="ignore"):
+        return np.float32(a / b)
+
+
+def usable(*multipliers: np.floating) -> bool:
+    return all(bool(multiplier <= LARGEST_MULTIPLIER) for multiplier in multipliers)
+
+
+def along(values: np.ndarray, rank: int, node: Node) -> np.ndarray:
+    """Parameters of a DequantizeLinear, one or one for each index of its axis, in the shape that broadcasts to the tensor."""
+    if values.size == 1:
+        return values.reshape(())
+    axis = node.attributes.get("axis", 1) % rank
+    return values.reshape([-1 if d == axis else 1 for d in range(rank)])
+
+
+def dequantized(node: Node, codes: np.ndarray, scale: np.ndarray, zero: np.ndarray) -> np.ndarray:
+    """Clause 3 for a constant behind the DequantizeLinear `node`, in binary32."""
+    steps = codes.astype(np.int64) - along(zero, codes.ndim, node).astype(np.int64)
+    numbers: np.ndarray = steps.astype(np.float32) * along(scale, codes.ndim, node)
+    return numbers
+
+
+def known_number(graph: Graph, name: str) -> np.ndarray | None:
+    """The array of a float constant, or of one that is stored as integers behind DequantizeLinear."""
+    node = graph.producer(name, "DequantizeLinear")
+    if node is None:
+        return graph.constant(name)
+    codes, scale = graph.constant(node.inputs[0]), graph.constant(node.inputs[1])
+    zero = graph.constant(node.inputs[2]) if node.input(2) else np.zeros(() if scale is None else scale.shape, np.int32)
+    return None if codes is None or scale is None or zero is None else dequantized(node, codes, scale, zero).astype(np.float32)
+
+
+def is_known(graph: Graph, name: str) -> bool:
+    """Whether `known_number` has an answer."""
+    node = graph.producer(name, "DequantizeLinear")
+    return name in graph.constants if node is None else all(not item or item in graph.constants for item in node.inputs)
