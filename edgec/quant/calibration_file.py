@@ -15,12 +15,13 @@ import numpy as np
 
 from edgec.codec import Rule, decode
 from edgec.errors import Problem, UsageError
+from edgec.integer.roles import bias_groups, output_channels
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import VERSION, Calibration, LayerWeights, fingerprint
 from edgec.quant.equalize import store_equalized
 from edgec.quant.options import OBSERVERS
 from edgec.quant.parameters import SMALLEST_SCALE, Parameters
-from edgec.quant.selection import Layer, bias_groups, output_channels
+from edgec.quant.selection import Layer
 from edgec.quant.split import find_chain, split
 from edgec.quant.streams import find_streams
 from edgec.quant.weights import layer_axis
@@ -154,7 +155,7 @@ def _weights(graph: Graph, layer: Layer, kept: _Weights, problems: list[Problem]
         problems.append(Problem("are not all above 0", f"{place}.scales"))
     if kept.shift is None:
         return LayerWeights(scales, steps, None)
-    channels = output_channels(node, weights) * bias_groups(node)
+    channels = output_channels(node, weights.shape) * bias_groups(node)
     shift = _unpacked(kept.shift, "float32", (channels,), f"{place}.shift", problems)
     if not all(map(isfinite, shift.tolist())):
         problems.append(Problem("are not all finite", f"{place}.shift"))

@@ -7,9 +7,10 @@ processor really needs is measured by `edgec bench`.
 
 from __future__ import annotations
 
+from edgec.integer.roles import output_channels, role_of
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import Role
-from edgec.quant.selection import Layer, elements, output_channels, role_of
+from edgec.quant.selection import Layer, elements
 
 FLOAT = 3.0
 
@@ -21,7 +22,7 @@ def multiplications(graph: Graph, node: Node) -> int:
     data, weights = node.inputs[0], graph.constants[node.inputs[1]]
     if node.op == "ConvTranspose":  # each number that is read meets the weights of its channel
         return elements(graph, data) // int(weights.shape[0]) * weights.size
-    return elements(graph, node.outputs[0]) // output_channels(node, weights) * weights.size
+    return elements(graph, node.outputs[0]) // output_channels(node, weights.shape) * weights.size
 
 
 def layer_cost(graph: Graph, layer: Layer, *, integers: bool) -> float:

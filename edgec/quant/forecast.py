@@ -7,9 +7,9 @@ from collections.abc import Collection
 
 from edgec.diagnosis import Diagnosis, LayerFacts
 from edgec.ops.registry import Role
+from edgec.quant.candidates import candidates_of
 from edgec.quant.cost import conversion_cost, layer_cost, multiplications
-from edgec.quant.residual import residual_values
-from edgec.quant.selection import Layer, may_end_in_float
+from edgec.quant.selection import Layer, choose, excluded_nodes, values_of
 from edgec.quant.twins import Twins
 
 
@@ -27,30 +27,26 @@ class Forecast:
         self._macs = [multiplications(self.graph, layer.node) for layer in self.layers]
         self._writer = {value: place for place, layer in enumerate(self.layers) for value in layer.outputs}
         self._places = {layer.node: place for place, layer in enumerate(self.layers)}
-        self._readers = [[self._places[reader.node] for value in layer.outputs for reader in twins.readers(value)] for layer in self.layers]
         self._named = Counter(node.name for node in self.graph.nodes)
         self._errors = {layer.value: _parts(layer) for layer in diagnosis.layers}
         self._copies = {value: self._moved(value) for value in self._errors}
         self._costs = [[layer_cost(self.graph, layer, integers=integers) for integers in (False, True)] for layer in self.layers]
         self._constants = self.graph.constants.keys()
-        streams = residual_values(self.graph)
-        # movement of a residual stream, which goes on in integers only where all its readers do
-        self._carrying = [layer.role is Role.MOVE and not streams.isdisjoint(layer.outputs) for layer in self.layers]
-        self._may_end_in_float = [
-            bool(streams) and layer.role is Role.MATRIX and may_end_in_float(self.graph, layer.node) for layer in self.layers
-        ]
+        self._candidates = candidates_of(self.graph)
+        self._excluded = excluded_nodes(self.graph, twins.calibration.exclude)
+        self._chosen: dict[frozenset[str], tuple[frozenset[int], frozenset[str]]] = {}
 
     def integers(self, kept: Collection[str]) -> frozenset[int]:
-        """The places of the layers that go on in integers, as edgec/quant/selection.py chooses them when `kept` are excluded."""
-        inside: set[int] = set()
-        for place in reversed(range(len(self.layers))):
-            layer = self.layers[place]
-            takers = [reader in inside for reader in self._readers[place]]
-            wanted = layer.role is Role.MATRIX or (all(takers) if self._carrying[place] else any(takers))
-            wanted = wanted or (layer.role is Role.AVERAGE and self._behind(place, kept))
-            if wanted and layer.node.name not in kept:
-                inside.add(place)
-        return frozenset(inside)
+        """The places of the layers that go on in integers when `kept` are excluded."""
+        return self._choice(kept)[0]
+
+    def _choice(self, kept: Collection[str]) -> tuple[frozenset[int], frozenset[str]]:
+        """These places, and the values that are stored then."""
+        names = frozenset(kept)
+        if names not in self._chosen:
+            layers = choose(self._candidates, self._excluded | names).layers
+            self._chosen[names] = frozenset(self._places[layer.node] for layer in layers), frozenset(values_of(layers))
+        return self._chosen[names]
 
     def needed(self, kept: frozenset[str]) -> frozenset[str]:
         """Those of `kept` that nothing else keeps from computing in integers."""
@@ -65,16 +61,15 @@ class Forecast:
 
     def gone(self, kept: Collection[str]) -> float:
         """The part of the outputs' error that goes."""
-        inside = self.integers(kept)
-        stored = self._stored(inside)
+        inside, stored = self._choice(kept)
         weights = sum(part for value, (part, _) in self._errors.items() if self._writer.get(value, -1) not in inside)
         return weights + sum(part for value, (_, part) in self._errors.items() if not any(copy in stored for copy in self._copies[value]))
 
     def latency(self, kept: Collection[str]) -> float:
         """The time of a run, see edgec/quant/cost.py."""
-        inside = self.integers(kept)
+        inside, stored = self._choice(kept)
         time = sum(costs[place in inside] for place, costs in enumerate(self._costs))
-        for value in self._stored(inside) - self._constants:
+        for value in stored - self._constants:
             computed = self._writer.get(value, -1) in inside
             nodes = [self._places.get(node, -1) for node in self.graph.readers(value)]
             if not computed or any(place not in inside for place in nodes):
@@ -96,19 +91,6 @@ class Forecast:
             writer = self._twins.layer(value)
             found[frozenset(layer.node.name for layer in ([writer] if writer else []) + self._twins.readers_of_codes(value))] = None
         return [group for group in found if group and all(name and self._named[name] == 1 for name in group)]
-
-    def _behind(self, place: int, kept: Collection[str]) -> bool:
-        """Whether a mean reads what a layer with weights computes."""
-        writer = self._writer.get(self.layers[place].operands[0], -1)
-        return writer >= 0 and self.layers[writer].role is Role.MATRIX and self.layers[writer].node.name not in kept
-
-    def _stored(self, inside: frozenset[int]) -> set[str]:
-        read = {value for place in inside for value in self.layers[place].operands}
-        return read | {value for place in inside if not self._ends_in_float(place, inside) for value in self.layers[place].outputs}
-
-    def _ends_in_float(self, place: int, inside: frozenset[int]) -> bool:
-        """Whether a product's result is read by float operators alone, and not stored."""
-        return self._may_end_in_float[place] and not any(reader in inside for reader in self._readers[place])
 
     def _moved(self, value: str) -> list[str]:
         """The value, and those whose codes are its own."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from edgec.integer.roles import role_of
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import Role
-from edgec.quant.selection import role_of
 
 COMMUTING = frozenset({"Relu", "MaxPool", "AveragePool", "GlobalAveragePool", "Identity"})
 

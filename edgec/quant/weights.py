@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgec.integer.roles import channel_axis
 from edgec.ir.graph import Graph
 from edgec.quant.parameters import SMALLEST_SCALE
-from edgec.quant.selection import Layer, channel_axis
+from edgec.quant.selection import Layer
 
 LARGEST_BIAS = 2.0**30  # of the accumulator's 2^31; the selection sees to it that the products stay under the other half
 SHARES = np.linspace(1.0, 0.75, 26)

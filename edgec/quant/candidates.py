@@ -1,0 +1,85 @@
+"""What the choice of layers depends on, prepared once for a graph: which operators can compute in integers, and who reads whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from edgec.integer.roles import FOLLOWED, may_end_in_float, role_of
+from edgec.integer.tails import activation_of
+from edgec.ir.graph import Graph, Node
+from edgec.ops.registry import Role
+from edgec.quant.residual import carries, residual_values
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A node and what it can be. why: for FLOAT, if that is worth telling. activation: the Relu or Clip that may be computed with it.
+
+    operands: what arrives as 8-bit numbers. source: of a mean, the matrix operator whose result it reads, perhaps through an activation.
+    in_stream: it hands a residual stream on, as itself or with its activation. ends_in_float: where no integers are read of it.
+    """
+
+    node: Node
+    role: Role
+    why: str
+    activation: Node | None
+    operands: tuple[str, ...]
+    source: Node | None
+    in_stream: tuple[bool, bool]
+    ends_in_float: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """By node, in the order of the graph."""
+
+    graph: Graph
+    of: dict[Node, Candidate]
+
+    @cached_property
+    def takers(self) -> dict[str, tuple[Node | None, ...]]:
+        """The readers of each value, None for one that does not read it as 8-bit numbers."""
+        ends = [end for node in self.of for end in node.outputs if end]
+        return {end: tuple(self._taker(end, reader) for reader in self.graph.readers(end)) for end in ends}
+
+    def _taker(self, end: str, reader: Node) -> Node | None:
+        found = self.of[reader]
+        return reader if found.role is not Role.FLOAT and end in found.operands else None
+
+
+def candidates_of(graph: Graph) -> Candidates:
+    streams = residual_values(graph)
+    roles = {node: role_of(graph, node) for node in graph.nodes}
+
+    def candidate(node: Node) -> Candidate:
+        role, why = roles[node]
+        activation = activation_of(graph, node.outputs[0]) if role in FOLLOWED else None
+        source = _behind(graph, node) if role is Role.AVERAGE else None
+        return Candidate(
+            node, role, why, activation, operands_of(graph, node, role),
+            source if source is not None and roles[source][0] is Role.MATRIX else None,
+            (_carries(node, node, streams), _carries(node, activation or node, streams)),
+            bool(streams) and role is Role.MATRIX and may_end_in_float(graph, node),
+        )  # fmt: skip
+
+    return Candidates(graph, {node: candidate(node) for node in graph.nodes})
+
+
+def _carries(node: Node, end: Node, streams: frozenset[str]) -> bool:
+    return carries(node) and not streams.isdisjoint(name for name in end.outputs if name)
+
+
+def _behind(graph: Graph, node: Node) -> Node | None:
+    """The node that computes what a mean reads, or what goes through a Relu or Clip to it."""
+    source = graph.producer(node.inputs[0])
+    return graph.producer(source.inputs[0]) if source is not None and source.op in ("Relu", "Clip") else source
+
+
+def operands_of(graph: Graph, node: Node, role: Role) -> tuple[str, ...]:
+    """The inputs that arrive as 8-bit numbers; a constant counts where it is data and not a scalar of a table."""
+    if role in (Role.ADD, Role.MUL, Role.CONCAT):
+        return tuple(dict.fromkeys(node.inputs))
+    if role is Role.TABLE:
+        return tuple(name for name in node.inputs if name and name not in graph.constants)
+    return tuple(node.inputs[:1])
