@@ -13,6 +13,7 @@ from edgec.codec import encode
 from edgec.config import BuildConfig
 from edgec.emit.manifest import calls_of, memory_of
 from edgec.errors import ModelError, Problem
+from edgec.integer import match
 from edgec.ir.graph import Graph
 from edgec.ir.types import Dim
 from edgec.isolation.tasks import outline_model
@@ -24,6 +25,7 @@ from edgec.package.parts import Call, Memory, Port
 from edgec.pipeline import Model, read_model
 from edgec.preparation import identifier
 from edgec.program.program import Kind, Program
+from edgec.quant import is_quantized
 from edgec.quant.selection import select
 from edgec.targets import load_target
 
@@ -43,7 +45,8 @@ class Layer:
 class Inspection:
     """arena_bytes, weights_bytes and layers are those of the float build for a model, and the package's own for a package.
 
-    unsupported: every blocker, as what, where and hint. kept_in_float: the nodes that int8 would leave in float, and why.
+    unsupported: every blocker, as what, where and hint. kept_in_float: the nodes that int8 would leave in float, and why; of a model that
+    comes quantized those that do stay, though they read quantized numbers or a QuantizeLinear reads them.
     """
 
     name: str
@@ -109,8 +112,14 @@ def _of_model(loaded: Model, program: Program, unsupported: list[dict[str, str]]
         macs=sum(layer.macs for layer in layers), arena_bytes=program.arena_bytes + program.scratch_bytes,
         weights_bytes=sum(array.nbytes for array in constants), parameters=sum(array.size for array in constants),
         operators=dict(sorted(Counter(node.op for node in loaded.graph.nodes).items())), layers=layers,
-        unsupported=unsupported, kept_in_float=select(loaded.graph).refused, notes=list(loaded.notes),
+        unsupported=unsupported, kept_in_float=_kept_in_float(loaded.graph), notes=list(loaded.notes),
     )  # fmt: skip
+
+
+def _kept_in_float(graph: Graph) -> dict[str, str]:
+    if not is_quantized(graph):
+        return select(graph).refused
+    return {node.name or node.outputs[0]: why for node, why in match(graph).refused.items()}
 
 
 def _blocked(path: Path, error: ModelError, config: BuildConfig) -> Inspection:

@@ -29,6 +29,8 @@ from edgec.exam import doubts, invented_tolerance, write_exam
 from edgec.examination import examine_everywhere, failed
 from edgec.export import to_onnx
 from edgec.fidelity import compare_with_model, manifest_facts
+from edgec.integer import match
+from edgec.integer.text import dumps as dump_matched
 from edgec.ir.graph import Graph
 from edgec.ir.text import dumps
 from edgec.isolation.tasks import import_model
@@ -201,7 +203,9 @@ def _program(graph: Graph, target: Target, loaded: Model, config: BuildConfig) -
     plan(program)
     check_limits(program, target)
     if config.dump is not None:
-        write_file(config.dump / "4-program.eir", dump_program(program).encode(), ".eir", force=config.force)
+        matched = dump_matched(graph, match(graph))
+        for name, text in (("4-matched", matched), ("5-program", dump_program(program))):
+            write_file(config.dump / f"{name}.eir", text.encode(), ".eir", force=config.force)
     return program
 
 

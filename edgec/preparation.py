@@ -24,7 +24,7 @@ from edgec.toolchain import Compiler, find_compiler
 from edgec.wheel import check_wheel
 
 _STAGES = ("1-imported", "2-optimized", "3-quantized")
-DUMPED = (*(f"{stage}{form}" for stage in _STAGES for form in (".eir", ".onnx")), "4-program.eir")
+DUMPED = (*(f"{stage}{form}" for stage in _STAGES for form in (".eir", ".onnx")), "4-matched.eir", "5-program.eir")
 LONGEST_NAME = 64  # letters of a package's name, which names of files and symbols begin with
 
 

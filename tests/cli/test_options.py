@@ -100,6 +100,8 @@ def test_excluded_nodes_stay_in_float(program: Program, work: Path) -> None:
         node for node in model.graph.node if node.op_type in ("Conv", "Gemm") and made_by.get(node.input[1]) != "DequantizeLinear"
     ]
     assert len(float_convs) == 2
+    kept = program("inspect", "digits.int8.onnx", "--json").json["kept_in_float"]
+    assert kept == {"/add3": "it reads floats: %a2", **dict.fromkeys(("/conv2", "/classifier"), "its weights are no 8-bit numbers")}
 
 
 @pytest.mark.parametrize("observer", OBSERVERS)
@@ -117,10 +119,12 @@ def test_stages_are_dumped_in_order(program: Program, work: Path) -> None:
         "2-optimized.onnx",
         "3-quantized.eir",
         "3-quantized.onnx",
-        "4-program.eir",
+        "4-matched.eir",
+        "5-program.eir",
     }
     assert names_in(work / "stages") == wanted
     assert "QuantizeLinear" in (work / "stages/3-quantized.eir").read_text()
+    assert " = clause 4 Conv+Relu(" in (work / "stages/4-matched.eir").read_text()
     onnx.checker.check_model(str(work / "stages/3-quantized.onnx"))
 
 
