@@ -40,7 +40,8 @@ def reference(context: Context, node: Node) -> Run:
 def move_step(context: Context, node: Node) -> Step | None:
     """The step of a data movement whose data is q, else None."""
     grid = context.grid(node.input(0)) if node.op != "Concat" else _common(context, node)
-    if grid is None or not all(context.constant(name) is not None for name in node.inputs[1:] if name and node.op != "Concat"):
+    others = node.inputs[1:] if node.op not in ("Concat", "Gather") else ()
+    if grid is None or not all(context.constant(name) is not None for name in others if name):
         return None
     if node.op == "Concat":
         run: Run = lambda *parts: (np.concatenate(parts, node.attributes["axis"]),)  # noqa: E731

@@ -161,6 +161,14 @@ def test_codes_stay_codes_when_a_float_kernel_reads_them_first(target: Any) -> N
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_codes_that_are_gathered_by_computed_indices(target: Any) -> None:
+    """They are moved as by constant ones. The steps are ties, which floats would round to the other side now and then."""
+    x, b = {"x": np.arange(256, dtype=np.uint8), "i": np.arange(256, dtype=np.int64)[::-1].copy()}, Builder()
+    out = b.quantize(b.op("Gather", b.dequantize("x", 0.3, np.uint8(7)), "i"), 0.6, np.uint8(9))
+    check(built(b, out, x), x, target)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_movement_between_parameters(target: Any) -> None:
     """MaxPool, Pad, Concat, Transpose and DepthToSpace move codes; only different parameters cost arithmetic."""
     x = random_q(np.random.default_rng(2), (1, 4, 6, 6), np.uint8)
