@@ -18,7 +18,7 @@ class Find:
     opset: int = 21
 
     def model(self) -> onnx.ModelProto:
-        return parser.parse_model(f'<ir_version: 9, opset_import: ["": {self.opset}]> find {self.text}')
+        return parser.parse_model(f'<ir_version: 9, opset_import: ["": {self.opset}, "com.microsoft": 1]> find {self.text}')
 
 
 FINDS = (
@@ -84,6 +84,9 @@ FINDS = (
         """(float[2,3,2,7] x, float[4,2] z) => (y, m) <float[4] s = {1,1,1,0.7}, float[2,3] a = {1,2,3,4,5,6}>
         { y = Resize<mode = "cubic", coordinate_transformation_mode = "align_corners", cubic_coeff_a = -0.5>(x, , s) m = MatMul(z, a) }""",
     ),
+    Find("a quantized softmax of a single constant, which overflows in ONNX Runtime",
+         """(float[1,1] x) => (y) <int8[1,1] c = {115}, float s = {0.03}, int8 z = {0}, float t = {0.0066}, int8 u = {-128}>
+         { q = com.microsoft.QLinearSoftmax<axis = -1, opset = 13>(c, s, z, t, u) f = Cast<to = 1>(q) y = Add(x, f) }"""),
     Find("an input without elements", "(float[0,3] x) => (y) { y = Relu(x) }", "input x: an axis of extent 0"),
     Find("Trilu of a matrix without elements", "(float[2,0] x) => (y) { y = Trilu(x) }", "input x: an axis of extent 0"),
     Find("CastLike to the type of an input without elements", "(float[2] x, int32[0] e) => (y) { y = CastLike(x, e) }", "input e: an axis"),

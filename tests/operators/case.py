@@ -56,8 +56,10 @@ def difference(case: Case, found: list[np.ndarray]) -> str:
 
 
 def is_within(found: np.ndarray, wanted: np.ndarray, bound: np.ndarray) -> np.ndarray:
-    """Whether each element is equal (NaN, and infinities of one sign, included) or off by at most its bound."""
+    """Whether each element is equal (NaN, and infinities of one sign, included) or off by at most its bound.
+
+    Without a bound it is equal in its own type: neighbours of 64 bits are the same in double precision."""
     with np.errstate(invalid="ignore"):
-        near = np.abs(found.astype(np.float64) - wanted.astype(np.float64)) <= bound
+        near = (np.abs(found.astype(np.float64) - wanted.astype(np.float64)) <= bound) & (bound > 0)
     same = (found == wanted) | ((found != found) & (wanted != wanted))
     return np.asarray(same | near | np.isposinf(bound))

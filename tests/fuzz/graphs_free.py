@@ -1,0 +1,105 @@
+"""What nobody promises: results of ONNX Runtime in which it differs from ONNX, or from itself, and which are anything to the fuzzer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+
+from tests.fuzz.graphs_draft import Arrays
+
+EXACT = {
+    "Abs", "Neg", "Relu", "Identity", "Floor", "Ceil", "Round", "Sign", "Clip", "Min", "Max", "Where", "Cast", "CastLike", "Dropout",
+    "ThresholdedRelu", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "Gather", "Concat", "Reshape", "Transpose",
+    "GatherElements", "GatherND", "Constant", "ConstantOfShape", "Range",
+    "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Expand", "Tile", "Pad", "DepthToSpace", "SpaceToDepth", "Trilu", "CenterCropPad",
+}  # fmt: skip
+
+
+def anything(array: np.ndarray, g: np.random.Generator) -> np.ndarray:
+    """An array of its type and shape that holds one extreme, or all of them mixed."""
+    if array.dtype.kind == "b":
+        extremes = np.array([False, True])
+    elif array.dtype.kind == "f":
+        extremes = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 0, 1], array.dtype)
+    else:
+        extremes = np.array([np.iinfo(array.dtype).min, np.iinfo(array.dtype).max, 0, 1], array.dtype)
+    return np.asarray(g.choice(extremes, array.shape) if g.random() < 0.5 else np.full(array.shape, g.choice(extremes)))
+
+
+def freed(array: np.ndarray, free: np.ndarray, g: np.random.Generator) -> np.ndarray:
+    return np.asarray(np.where(free, anything(array, g), array)) if free.any() else array
+
+
+def is_free(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray:
+    """Which elements of a result, given the operands, may be anything."""
+    rules = (rule for ops, rule in FREE if node.op_type in ops)
+    found = np.zeros(result.shape, bool)
+    for rule in rules:
+        found = found | rule(node, operands, result)
+    return found
+
+
+def _beyond_integers(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray | bool:
+    """A float that its integer type does not hold."""
+    x = operands[node.input[0]]
+    if x.dtype.kind != "f" or result.dtype.kind not in "iu":
+        return False
+    info = np.iinfo(result.dtype)
+    return ~((x > float(info.min) - 1) & (x < float(info.max)))
+
+
+def _beside_nan(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
+    """Which number is above NaN depends on the axis."""
+    x = operands[node.input[0]]
+    return bool(x.dtype.kind == "f" and np.isnan(x).any())
+
+
+def _summed_in_floats(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
+    """Integers are summed in floats, and clamped."""
+    size = np.abs(operands[node.input[0]].astype(np.float64))
+    total = np.prod(np.maximum(size, 1)) if node.op_type == "ReduceProd" else size.sum()
+    return result.dtype.kind in "iu" and float(total) >= 2.0**24
+
+
+def _divided_in_doubles(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray | bool:
+    if result.dtype.itemsize < 8 or not any(item.name == "fmod" and item.i for item in node.attribute):
+        return False
+    return np.broadcast_to(np.abs(operands[node.input[0]].astype(np.float64)) >= 2.0**53, result.shape)
+
+
+def _at_the_largest(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray | bool:
+    """A bound that nobody gave clips no infinity in edgec."""
+    return np.abs(result) == np.finfo(result.dtype).max if result.dtype.kind == "f" else False
+
+
+def _rootless(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray:
+    """The square root of -infinity is NaN, as is that of any negative number; as a power it is infinity."""
+    return np.broadcast_to((operands[node.input[0]] == -np.inf) & (operands[node.input[1]] == 0.5), result.shape)
+
+
+def _beside_infinity(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
+    """Where NaN appears, of zero times infinity, depends on the formula."""
+    return not np.isfinite(operands[node.input[0]]).all() or not np.isfinite(result).all()
+
+
+def _alone(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
+    """The quantized softmax of rows of one number overflows for small scales."""
+    return result.shape[-1] == 1
+
+
+Rule = Callable[[onnx.NodeProto, Arrays, np.ndarray], np.ndarray | bool]
+FREE: tuple[tuple[set[str], Rule], ...] = (
+    ({"Cast", "CastLike"}, _beyond_integers),
+    ({"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp"}, _beside_nan),
+    (
+        {"ReduceSum", "ReduceProd", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"},
+        _summed_in_floats,
+    ),
+    ({"QLinearSoftmax"}, _alone),
+    ({"Mod"}, _divided_in_doubles),
+    ({"Clip", "MaxPool", "GlobalMaxPool"}, _at_the_largest),
+    ({"Pow"}, _rootless),
+    ({"Resize", "Upsample", "MeanVarianceNormalization", "AveragePool", "InstanceNormalization", "LRN", "ConvTranspose"}, _beside_infinity),
+)

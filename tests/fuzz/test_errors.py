@@ -1,0 +1,79 @@
+"""The fuzzer's bounds are wide enough for every right program, and narrow enough that wrong kernels are found."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import parser
+
+from tests.fuzz.graphs_draft import QUIET, Arrays, replayed
+from tests.fuzz.graphs_draw import DRAWERS, draw
+from tests.fuzz.graphs_errors import bounds
+from tests.fuzz.graphs_quantized import QUANTIZED
+from tests.fuzz.spoiled import SPOILS, spoiled
+from tests.operators.case import is_within
+
+GRAPHS = 60
+FOUND = 0.97  # of the wrong kernels that an output shows; what is left is beside what nobody promises
+FREE = 0.05  # of the outputs' elements, on ordinary numbers, that may be anything
+HEAD = '<ir_version: 9, opset_import: ["": 21]> g '
+# a model and one that is right as well: what a compiler that folds, reorders or fuses makes of it
+EQUAL = (
+    ("a sum that cancels", "(float[64] x) => (y) <float c = {10000}> { a = Add(x, c) y = Sub(a, c) }", "{ y = Identity(x) }"),
+    ("its inverse", "(float[64] x) => (y) <float c = {10000}> { a = Add(x, c) b = Sub(a, c) y = Reciprocal(b) }", "{ y = Reciprocal(x) }"),
+    ("its sign", "(float[64] x) => (y) <float c = {1e8}> { a = Add(x, c) b = Sub(a, c) y = Sign(b) }", "{ y = Sign(x) }"),
+    ("steps", "(float[64] x) => (y) <float c = {3}> { a = Div(x, c) b = Mul(a, c) y = Floor(b) }", "{ y = Floor(x) }"),
+    ("roots", "(float[64] x) => (y) <float c = {1e8}> { a = Add(x, c) b = Sub(a, c) y = Sqrt(b) }", "{ y = Sqrt(x) }"),
+    ("infinities", "(float[64] x) => (y) <float c = {1e38}> { a = Mul(x, c) b = Mul(a, c) y = Sub(b, b) }",
+     "<float o = {0}> { y = Mul(x, o) }"),
+    ("a variance", "(float[1,1,8,8] x) => (y) <float c = {3000}> { a = Add(x, c) y = MeanVarianceNormalization(a) }",
+     "{ y = MeanVarianceNormalization(x) }"),
+    ("distribution", "(float[4,16] x) => (y) <float[16,1] w = {1,-1,1,-1,1,-1,1,-1,1,-1,1,-1,1,-1,1,-1}, float c = {1000}>"
+     "{ a = Add(x, c) y = MatMul(a, w) }", "<float[16,1] w = {1,-1,1,-1,1,-1,1,-1,1,-1,1,-1,1,-1,1,-1}> { y = MatMul(x, w) }"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EQUAL, ids=lambda case: case[0])
+def test_another_right_program_is_within_the_bounds(case: tuple[str, str, str]) -> None:
+    _, text, other = case
+    model, same = parser.parse_model(HEAD + text), parser.parse_model(HEAD + text.split("=> (y)")[0] + "=> (y) " + other)
+    extents = [axis.dim_value for axis in model.graph.input[0].type.tensor_type.shape.dim]
+    for seed in range(5):
+        x = {"x": np.round(np.random.default_rng(seed).standard_normal(extents), 2).astype(np.float32)}
+        drawn = replayed(model, [x])
+        found = onnxruntime.InferenceSession(same.SerializeToString(), QUIET).run(None, x)[0]
+        assert is_within(found, drawn.values[0]["y"], bounds(drawn, 0)["y"]).all()
+
+
+def test_wrong_kernels_are_found() -> None:
+    """Each node of some random graphs is spoiled in each way."""
+    shown, found, free = Counter[str](), Counter[str](), list[float]()
+    for number in range(GRAPHS):
+        g = np.random.default_rng([5, number])
+        drawn = draw(g, str(g.choice(list(DRAWERS))))
+        if drawn.operators & QUANTIZED.keys():  # the oracle's, to the last bit
+            continue
+        names, allowed = [value.name for value in drawn.model.graph.output], bounds(drawn, 0)
+        free += [float(np.isposinf(allowed[name]).mean()) for name in names if name in allowed]
+        for kind, spoil in SPOILS.items():
+            for place in range(len(drawn.steps)):
+                answers = spoiled(drawn, spoil, place, g)
+                shown[kind] += answers is not None
+                found[kind] += answers is not None and is_wrong(drawn.values[0], allowed, dict(zip(names, answers, strict=True)))
+    assert min(shown.values()) > 20
+    assert {kind: count / shown[kind] for kind, count in found.items() if count < FOUND * shown[kind]} == {}
+    assert np.mean(free) < FREE
+
+
+def is_wrong(usual: Arrays, allowed: Arrays, found: Arrays) -> bool:
+    shapes = all(array.shape == usual[name].shape for name, array in found.items())
+    return not shapes or not all(is_within(array, usual[name], allowed.get(name, np.zeros(1))).all() for name, array in found.items())
+
+
+def test_whole_numbers_are_equal_to_the_last_bit() -> None:
+    """Neighbours beyond 2 ** 53 are one number in double precision."""
+    one = np.array([2**60 + 1])
+    assert is_within(one, one, np.zeros(1)).all() and not is_within(one + 1, one, np.zeros(1)).any()
