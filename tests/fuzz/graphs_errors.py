@@ -13,6 +13,7 @@ from functools import reduce
 from math import prod
 
 import numpy as np
+import onnx
 
 from tests.fuzz.graphs_draft import Arrays, Drawn, Misfit, Step
 from tests.fuzz.graphs_free import EXACT, anything, freed, is_free
@@ -141,9 +142,31 @@ def _result(step: Step, array: np.ndarray, operands: Arrays, noise: Noise) -> np
     floats = [operand for operand in operands.values() if operand.dtype.kind == "f"]
     if any(((np.abs(operand) < 1e-15) & (operand != 0)).any() for operand in floats):
         least += TINY
+    if op in LOST:
+        return noise.on(array, units, LOST[op](step, operands, array))
     if op in TIMES_OPERAND:
         return noise.on(array, units, least * np.maximum(1, np.nan_to_num(np.abs(operands[step.node.input[0]].astype(np.float64)))))
     return noise.on(array, units, least)
+
+
+def _cancelled(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
+    """What x * s + (b - mean * s) loses of each instance, as an operand's noise moves x and its mean alike."""
+    x, scale = operands[step.node.input[0]].astype(np.float64), np.abs(operands[step.node.input[1]].astype(np.float64))
+    axes = tuple(range(2, x.ndim))
+    epsilon = next((item.f for item in step.node.attribute if item.name == "epsilon"), 1e-5)
+    factor = scale.reshape(-1, *[1] * len(axes)) / np.sqrt(x.var(axis=axes, keepdims=True) + epsilon)
+    return np.broadcast_to(4 * UNIT * np.abs(x).max(axis=axes, keepdims=True) * factor, x.shape)
+
+
+def _slid(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
+    """What ONNX Runtime loses of LRN's sums of squares: it adds to and takes from one sum that slides over the channels."""
+    x = operands[step.node.input[0]].astype(np.float64)
+    given = {item.name: item.i if item.type == onnx.AttributeProto.INT else item.f for item in step.node.attribute}
+    squares = (x**2).sum(axis=1, keepdims=True) * 4 * UNIT * given.get("alpha", 1e-4) / given["size"]
+    return np.asarray(np.abs(array) * given.get("beta", 0.75) * squares / given.get("bias", 1.0))
+
+
+LOST = {"InstanceNormalization": _cancelled, "LRN": _slid}  # what roundings within a node lose that no operand's noise shows
 
 
 def _apart(found: list[np.ndarray], usual: np.ndarray) -> np.ndarray:

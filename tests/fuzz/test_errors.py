@@ -31,6 +31,12 @@ EQUAL = (
      "<float o = {0}> { y = Mul(x, o) }"),
     ("a variance", "(float[1,1,8,8] x) => (y) <float c = {3000}> { a = Add(x, c) y = MeanVarianceNormalization(a) }",
      "{ y = MeanVarianceNormalization(x) }"),
+    ("an instance of one number", "(float[4,1,1,1] x) => (y) <float[1] s = {1.8}, float[1] b = {0.0483}>"
+     "{ y = InstanceNormalization(x, s, b) }", "<float[1] b = {0.0483}, float z = {0}> { a = Mul(x, z) y = Add(a, b) }"),
+    ("squares beside larger ones", "(float[4,9,1,1] x) => (y) <float[1,9,1,1] c = {1,1,1000,1,1,1,1,1,1}>"
+     "{ a = Mul(x, c) y = LRN<size = 1, alpha = 1.0>(a) }",
+     "<float[1,9,1,1] c = {1,1,1000,1,1,1,1,1,1}, float o = {1}, float p = {0.75}>"
+     "{ a = Mul(x, c) s = Mul(a, a) t = Add(s, o) u = Pow(t, p) y = Div(a, u) }"),
     ("distribution", "(float[4,16] x) => (y) <float[16,1] w = {1,-1,1,-1,1,-1,1,-1,1,-1,1,-1,1,-1,1,-1}, float c = {1000}>"
      "{ a = Add(x, c) y = MatMul(a, w) }", "<float[16,1] w = {1,-1,1,-1,1,-1,1,-1,1,-1,1,-1,1,-1,1,-1}> { y = MatMul(x, w) }"),
 )  # fmt: skip
