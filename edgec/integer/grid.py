@@ -73,7 +73,8 @@ def along(values: np.ndarray, rank: int, node: Node) -> np.ndarray:
 def dequantized(node: Node, codes: np.ndarray, scale: np.ndarray, zero: np.ndarray) -> np.ndarray:
     """Clause 3 for a constant behind the DequantizeLinear `node`, in binary32."""
     steps = codes.astype(np.int64) - along(zero, codes.ndim, node).astype(np.int64)
-    numbers: np.ndarray = steps.astype(np.float32) * along(scale, codes.ndim, node)
+    with np.errstate(over="ignore"):  # infinite, as in ONNX
+        numbers: np.ndarray = steps.astype(np.float32) * along(scale, codes.ndim, node)
     return numbers
 
 

@@ -12,6 +12,7 @@ from edgec.quant.parameters import SMALLEST_SCALE
 from edgec.quant.selection import Layer
 
 LARGEST_BIAS = 2.0**30  # of the accumulator's 2^31; the selection sees to it that the products stay under the other half
+LARGEST_SCALE = float(np.nextafter(np.finfo(np.float32).max / np.float32(127), np.float32(0)))  # 127 of which are still a number
 SHARES = np.linspace(1.0, 0.75, 26)
 
 
@@ -33,7 +34,7 @@ def rows_of(weights: np.ndarray, axis: int) -> np.ndarray:
 
 def peak_scales(rows: np.ndarray) -> np.ndarray:
     """For each row the scale (float32) that just holds its largest magnitude."""
-    return np.asarray(np.maximum(np.abs(rows).max(axis=1, initial=0.0) / 127, SMALLEST_SCALE), np.float32)
+    return np.asarray(np.clip(np.abs(rows).max(axis=1, initial=0.0) / 127, SMALLEST_SCALE, LARGEST_SCALE), np.float32)
 
 
 def weight_scales(rows: np.ndarray) -> np.ndarray:
@@ -46,7 +47,7 @@ def weight_scales(rows: np.ndarray) -> np.ndarray:
         # rounded, so that the order in which a processor adds does not decide between two shares
         error = np.round(np.sum((rows - stored) ** 2, axis=1) / peak**2, 9)
         best, least = np.where(error < least, scale, best), np.minimum(error, least)
-    return np.asarray(np.maximum(best, SMALLEST_SCALE), np.float32)
+    return np.asarray(np.clip(best, SMALLEST_SCALE, LARGEST_SCALE), np.float32)
 
 
 def fit_bias(scales: np.ndarray, bias: np.ndarray | None, input_scale: float) -> np.ndarray:

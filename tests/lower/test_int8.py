@@ -89,6 +89,16 @@ def test_weights_that_the_fast_kernels_cannot_take(target: Any, x_dtype: Any) ->
         assert kernels(program) == [expected]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_a_constant_whose_scale_takes_it_beyond_float32(target: Any) -> None:
+    """It is infinite, as in ONNX."""
+    b = Builder()
+    b.op("Max", b.dequantize("x", 0.02, np.uint8(5)), b.dequantize(b.const(np.array([127, -127, 1, 0], np.int8)), 2.7e36, np.int8(0)))
+    x = random_q(np.random.default_rng(0), (3, 4), np.uint8)
+    check(built(b, "v2", {"x": x}, np.float32), {"x": x}, target)
+
+
 @pytest.mark.parametrize("op", ["Add", "Sub"])
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from edgec.ir.verify import verify
 from edgec.quant import QuantizeOptions, apply_calibration, quantize, run
 from edgec.quant.noise import Noise
 from edgec.quant.options import OBSERVERS
+from edgec.quant.weights import peak_scales, weight_scales
 from tests.quant.small import Small, content, net, samples, sqnr
 
 PLAIN = QuantizeOptions("minmax", equalize=False, round_weights=False, correct_bias=False)
@@ -154,6 +155,13 @@ def test_tiny_and_dead_values_have_normal_scales() -> None:
     for kept in result.calibration["parameters"].values():
         assert kept["scale"] >= np.finfo(np.float32).tiny
     assert sqnr(graph, result.graph) > 30
+
+
+@pytest.mark.parametrize("scales", (peak_scales, weight_scales))
+def test_the_largest_weights_stay_numbers(scales: Callable[[np.ndarray], np.ndarray]) -> None:
+    largest = np.finfo(np.float32).max
+    found = scales(np.array([[largest, -1.0], [largest / 2, largest], [1.0, 0.5]]))
+    assert np.isfinite(found * np.float32(127)).all() and (found[:2] * 127.0 > 0.74 * largest).all() and found[2] < 1
 
 
 def test_numbers_that_are_not_finite_make_no_noise() -> None:
