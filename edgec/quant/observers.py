@@ -36,7 +36,8 @@ class Histogram:
         if span * LARGEST <= BINS:  # a range too small to be divided
             self.counts[0] += flat.size
             return
-        scaled = (flat - np.float32(self.low)) * np.float32(BINS / span)
+        number = np.float32 if span <= LARGEST else np.float64
+        scaled = (flat - number(self.low)) * number(BINS / span)
         places = np.clip(scaled, 0, BINS - 1).astype(np.int32)
         self.counts += np.bincount(places, minlength=BINS)
         weights = (flat != 0).astype(np.float64)

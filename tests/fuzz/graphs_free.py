@@ -101,5 +101,8 @@ FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Mod"}, _divided_in_doubles),
     ({"Clip", "MaxPool", "GlobalMaxPool"}, _at_the_largest),
     ({"Pow"}, _rootless),
-    ({"Resize", "Upsample", "MeanVarianceNormalization", "AveragePool", "InstanceNormalization", "LRN", "ConvTranspose"}, _beside_infinity),
+    (
+        {"Resize", "Upsample", "MeanVarianceNormalization", "AveragePool", "InstanceNormalization", "LRN", "ConvTranspose", "AffineGrid"},
+        _beside_infinity,
+    ),
 )

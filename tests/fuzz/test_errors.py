@@ -83,3 +83,10 @@ def test_whole_numbers_are_equal_to_the_last_bit() -> None:
     """Neighbours beyond 2 ** 53 are one number in double precision."""
     one = np.array([2**60 + 1])
     assert is_within(one, one, np.zeros(1)).all() and not is_within(one + 1, one, np.zeros(1)).any()
+
+
+def test_where_zero_stands_before_infinity_nothing_is_promised() -> None:
+    """The middle of a grid may be zero, or almost."""
+    text = "(float[1,2,3] x) => (y) <int64[4] s = {1,1,3,3}> { y = AffineGrid(x, s) }"
+    drawn = replayed(parser.parse_model(HEAD + text), [{"x": np.full((1, 2, 3), np.inf, np.float32)}])
+    assert np.isnan(drawn.values[0]["y"]).any() and np.isposinf(bounds(drawn, 0)["y"]).all()

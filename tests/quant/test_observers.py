@@ -119,3 +119,12 @@ def test_a_range_too_small_to_be_divided() -> None:
     histogram = Histogram(0.0, 1e-43)
     histogram.add(np.array([0.0, 1e-45, 1e-43], np.float32))
     assert histogram.counts[0] == 3 and histogram.counts.sum() == 3
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_range_beyond_float32() -> None:
+    """From one end of its numbers to the other."""
+    largest = np.finfo(np.float32).max
+    histogram = Histogram(-float(largest), float(largest))
+    histogram.add(np.array([-largest, -largest / 2, 0, largest / 2, largest], np.float32))
+    assert np.flatnonzero(histogram.counts).tolist() == [0, BINS // 4, BINS // 2, 3 * BINS // 4, BINS - 1]
