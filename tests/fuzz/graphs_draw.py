@@ -24,6 +24,7 @@ LIKELY = (
     "Slice",
     "Clip",
     "Sigmoid",
+    "DequantizeLinear",
 )  # what patterns start from
 TRIES = 8
 

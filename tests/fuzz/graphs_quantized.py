@@ -38,10 +38,38 @@ def quantize(d: Draft, op: str) -> None:
 
 def dequantize(d: Draft, op: str) -> None:
     d.since(13)
+    if d.chance(0.6):
+        product(d)
+        return
     kind = d.pick(*CODES, *CODES, np.int32)
     x = d.data((kind,))
     scale, zero = parameters(d, kind if kind is not np.int32 else np.int8)
     d.op(op, x, scale, *((zero,) if kind is not np.int32 and d.chance(0.8) else ()))
+
+
+def product(d: Draft) -> None:
+    """Of codes, which ends in float or in codes (docs/int8.md, clause 4): weights of any sign and zero point, a bias or none."""
+    op = d.pick("Conv", "MatMul", "Gemm")
+    x = codes(d, 4, 4, where=lambda s: min(s[2:]) >= 2) if op == "Conv" else codes(d, 2, 3 if op == "MatMul" else 2)
+    count, inner = d.number(1, 6), d.shape(x)[1 if op == "Conv" else -1]
+    groups = inner if op == "Conv" and d.chance(0.2) else 1
+    count *= groups
+    shape = (count, inner // groups, d.number(1, 2), d.number(1, 2)) if op == "Conv" else (inner, count)
+    kind = d.pick(np.int8, np.int8, np.uint8)
+    scale, zero = parameters(d, kind, 0.01, (count,) if d.chance(0.5) else ())
+    if d.chance(0.6):
+        zero = d.const(np.full(d.shape(zero), 0 if kind is np.int8 else 128), kind)
+    axis = {"axis": 0 if op == "Conv" else 1} if d.rank(scale) else {}
+    info = np.iinfo(kind)
+    w = d.op("DequantizeLinear", d.const(d.g.integers(info.min, info.max, shape, endpoint=True), kind), scale, zero, **axis)
+    bias = [d.numbers((count,))] if op != "MatMul" and d.chance(0.5) else []
+    y = d.op(op, d.op("DequantizeLinear", *operand(d, x)), w, *bias, **({"group": groups} if op == "Conv" else {}))
+    if d.chance(0.3):
+        y = d.op("Relu", y)
+    if d.chance(0.5):
+        return
+    scale, zero = parameters(d, kind, 0.1)
+    d.op("DequantizeLinear", d.op("QuantizeLinear", y, scale, zero), scale, zero)
 
 
 def codes(d: Draft, low: int, high: int, **options: Any) -> str:

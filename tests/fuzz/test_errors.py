@@ -16,7 +16,7 @@ from tests.fuzz.graphs_quantized import QUANTIZED
 from tests.fuzz.spoiled import SPOILS, spoiled
 from tests.operators.case import is_within
 
-GRAPHS = 60
+GRAPHS = 80
 FOUND = 0.97  # of the wrong kernels that an output shows; what is left is beside what nobody promises
 FREE = 0.05  # of the outputs' elements, on ordinary numbers, that may be anything
 HEAD = '<ir_version: 9, opset_import: ["": 21]> g '
