@@ -166,7 +166,17 @@ def _slid(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
     return np.asarray(np.abs(array) * given.get("beta", 0.75) * squares / given.get("bias", 1.0))
 
 
-LOST = {"InstanceNormalization": _cancelled, "LRN": _slid}  # what roundings within a node lose that no operand's noise shows
+def _placed(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
+    """What a grid's places between -1 and 1 are off by, zero too."""
+    size = np.abs(operands[step.node.input[0]].astype(np.float64)).max(axis=(1, 2))
+    return np.asarray(4 * UNIT * size.reshape(-1, *[1] * (array.ndim - 1)))
+
+
+LOST = {
+    "InstanceNormalization": _cancelled,
+    "LRN": _slid,
+    "AffineGrid": _placed,
+}  # what roundings within a node lose that no operand's noise shows
 
 
 def _apart(found: list[np.ndarray], usual: np.ndarray) -> np.ndarray:

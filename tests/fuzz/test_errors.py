@@ -37,6 +37,10 @@ EQUAL = (
      "{ a = Mul(x, c) y = LRN<size = 1, alpha = 1.0>(a) }",
      "<float[1,9,1,1] c = {1,1,1000,1,1,1,1,1,1}, float o = {1}, float p = {0.75}>"
      "{ a = Mul(x, c) s = Mul(a, a) t = Add(s, o) u = Pow(t, p) y = Div(a, u) }"),
+    ("the middle of a grid", "(float[1,2,3] x) => (y) <float[1,1,3] k = {1,1,0}, int64[4] s = {1,1,1,1}>"
+     "{ m = Mul(x, k) y = AffineGrid(m, s) }",
+     "<float[1,1,3] k = {5e-8,5e-8,0}, int64[4] s = {1,1,1,2}, int64[1] a = {2}>"
+     "{ m = Mul(x, k) t = ReduceSum(m, a) y = Reshape(t, s) }"),
     ("distribution", "(float[4,16] x) => (y) <float[16,1] w = {1,-1,1,-1,1,-1,1,-1,1,-1,1,-1,1,-1,1,-1}, float c = {1000}>"
      "{ a = Add(x, c) y = MatMul(a, w) }", "<float[16,1] w = {1,-1,1,-1,1,-1,1,-1,1,-1,1,-1,1,-1,1,-1}> { y = MatMul(x, w) }"),
 )  # fmt: skip
