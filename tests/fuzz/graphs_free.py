@@ -9,13 +9,6 @@ import onnx
 
 from tests.fuzz.graphs_draft import Arrays
 
-EXACT = {
-    "Abs", "Neg", "Relu", "Identity", "Floor", "Ceil", "Round", "Sign", "Clip", "Min", "Max", "Where", "Cast", "CastLike", "Dropout",
-    "ThresholdedRelu", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "Gather", "Concat", "Reshape", "Transpose",
-    "GatherElements", "GatherND", "Constant", "ConstantOfShape", "Range",
-    "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Expand", "Tile", "Pad", "DepthToSpace", "SpaceToDepth", "Trilu", "CenterCropPad",
-}  # fmt: skip
-
 
 def anything(array: np.ndarray, g: np.random.Generator) -> np.ndarray:
     """An array of its type and shape that holds one extreme, or all of them mixed."""

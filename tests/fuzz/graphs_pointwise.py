@@ -137,7 +137,7 @@ def where(d: Draft, op: str) -> None:
 
 
 def cast(d: Draft, op: str) -> None:
-    """Between all types; a float beyond an integer type's range is undefined, see graphs_errors.py."""
+    """Between all types; a float beyond an integer type's range is undefined, see graphs_free.py."""
     from onnx import helper
 
     x = d.data((FLOAT, BOOL, *WHOLE))
