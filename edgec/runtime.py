@@ -13,6 +13,8 @@ from edgec.errors import ModelError
 
 _LEVELS = onnxruntime.GraphOptimizationLevel
 _LOSSY = ("WeightBiasQuantization",)  # stores float weights in 8 bits where what is read and written is: the model says otherwise
+# Products with coded weights compute in float32, as the model says: by default it rounds their activations to 8 bits.
+_EXACT = ("session.qdq_matmulnbits_accuracy_level", "1")
 _SILENT = 4  # severity of what it logs: its errors are told by us, once
 _NODE = re.compile(r"(?:node with name |Name:)'([^']+)'|[Ii]n [Nn]ode \(\"?([^\")]+)|Node:\s?([^\s,]+)")
 # a code, and a line of its own source with the function's whole signature
@@ -35,6 +37,7 @@ class Session:
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = _SILENT
         settings.graph_optimization_level = effort.value
+        settings.add_session_config_entry(*_EXACT)
         if lean:
             settings.enable_mem_pattern = settings.enable_cpu_mem_arena = False
             settings.add_session_config_entry("session.intra_op.allow_spinning", "0")

@@ -42,9 +42,12 @@ def save(graph: Graph, path: str | Path) -> None:
 
 
 def _opset(graph: Graph) -> int:
-    """The operator set that has all of the graph: codes of 16 bits came with the newer one."""
-    wide = any(node.op in CODED and any(graph.dtype(name) in _WIDE for name in (node.inputs[0], *node.outputs)) for node in graph.nodes)
-    return OPSET if wide else LOADED_OPSET
+    """The operator set that has all of the graph: codes of 16 bits, and blocks of codes, came with the newer one."""
+
+    def newer(node: Node) -> bool:
+        return bool(node.attributes.get("block_size")) or any(graph.dtype(name) in _WIDE for name in (node.inputs[0], *node.outputs))
+
+    return OPSET if any(node.op in CODED and newer(node) for node in graph.nodes) else LOADED_OPSET
 
 
 def _name_uniquely(graph: onnx.GraphProto) -> None:

@@ -252,14 +252,20 @@ def gelu(b: Builder, s: Source) -> None:
 
 @rule("QuantizeLinear", "DequantizeLinear")
 def quantize_linear(b: Builder, s: Source) -> None:
-    """The zero point is explicit for 8-bit data, absent for int32; a scale of one element is a scalar; the axis is non-negative."""
+    """The zero point is explicit for 8-bit data, absent for int32; a scale of one element is a scalar; the axis is non-negative.
+
+    Codes of four bits, and blocks of codes with a scale each, are for constants only: weights.
+    """
     data, scale = s.inputs[0], scalar(b, s, s.inputs[1])
     zero = scalar(b, s, s.input(2)) if s.input(2) else ""
     stored = b.type(data).dtype if s.op == "DequantizeLinear" else b.type(zero).dtype if zero else DType.UINT8
     if s.op == "QuantizeLinear" and s.get("output_dtype", 0):
         stored = DType(element_type(s.attributes["output_dtype"]))
-    if s.get("block_size", 0):
-        raise ModelError("blocked quantization is not supported", hint="quantize per tensor or per channel")
+    known = all(b.value(name) is not None for name in s.inputs if name)
+    if s.get("block_size", 0) and (s.op == "QuantizeLinear" or not known):
+        raise ModelError("blocked quantization is not supported but of constants", hint="quantize per tensor or per channel")
+    if s.op == "QuantizeLinear" and zero in b.narrow:
+        raise ModelError(f"quantizes to {b.narrow[zero]}: codes of four bits are supported as constants", hint="quantize to 8 bits")
     if stored == DType.INT32:
         values = b.value(zero)
         if zero and (values is None or values.any()):
@@ -268,4 +274,5 @@ def quantize_linear(b: Builder, s: Source) -> None:
     elif not zero:
         zero = b.constant(f"{s.outputs[0]}_zero_point", np.zeros(b.type(scale).static_shape, stored.numpy))
     axis = axis_of(s.get("axis", 1), b.rank(data)) if b.shape(scale) else 1
-    b.emit(s, s.op, [data, scale, zero], s.outputs, {"axis": axis})
+    block = s.get("block_size", 0) if b.shape(scale) else 0
+    b.emit(s, s.op, [data, scale, zero], s.outputs, {"axis": axis, **({"block_size": block} if block else {})})

@@ -23,12 +23,16 @@ from edgec.ops.proto import canonical_attributes, schema
 
 # DequantizeLinear of a constant stays: its operand is a quantized weight, not arithmetic to be folded.
 NEVER_FOLDED = ("DequantizeLinear",)
+WIDENED = {"int4": "int8", "uint4": "uint8"}  # a Graph has no type of four bits: codes of four are numbers of eight
+KEEPS_CODES = frozenset(("Identity", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten"))
 LONGEST = 100_000  # numbers of an operand that is a shape, a list of axes, of parts and the like
 
 
 @dataclass
 class Builder:
-    """What the rules of this room write to. `taken` are the names that belong to the file, `broken` values that no node could compute."""
+    """What the rules of this room write to. `taken` are the names that belong to the file, `broken` values that no node could compute,
+    `narrow` constants that the file has in a type of four bits, and that type.
+    """
 
     graph: Graph
     functions: Mapping[tuple[str, str, str], onnx.FunctionProto]
@@ -37,6 +41,7 @@ class Builder:
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
+    narrow: dict[str, str] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
     serials: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
@@ -85,6 +90,9 @@ class Builder:
 
     def define(self, name: str, array: np.ndarray) -> str:
         """Let `name` be a constant."""
+        if array.dtype.name in WIDENED:
+            self.narrow[name] = array.dtype.name
+            array = array.astype(WIDENED[array.dtype.name])
         try:
             dtype = DType.of(array)
         except ValueError:
@@ -121,6 +129,8 @@ class Builder:
             if folded is not None:
                 for name, array in zip(names, folded, strict=False):
                     self.define(name, array)
+                if op in KEEPS_CODES and operands[0] in self.narrow:
+                    self.narrow[names[0]] = self.narrow[operands[0]]
                 return names
         if op not in OPERATORS:
             raise unsupported(op)

@@ -15,13 +15,12 @@ from onnx import defs, helper
 from edgec.errors import ModelError
 from edgec.frontend.builder import Builder
 from edgec.frontend.source import Source
-from edgec.ir.types import DType
 from edgec.ops.legal import check_flags
 from edgec.ops.proto import plain
 
 _KINDS: dict[str, type] = {"INT": int, "FLOAT": float, "STRING": str, "TENSOR": np.ndarray, "GRAPH": onnx.GraphProto}
 _LISTS = {"INTS": int, "FLOATS": float, "STRINGS": str}
-_NAMES = {DType.FLOAT32: "float", DType.FLOAT64: "double"}  # what ONNX calls a type, where that is not numpy's name
+_NAMES = {"float32": "float", "float64": "double"}  # what ONNX calls a type, where that is not numpy's name
 ALSO = {"consumed_inputs"}  # what every node may have: a word of the first operator sets
 _FORM = defs.OpSchema.FormalParameterOption
 
@@ -91,13 +90,13 @@ def _is_variadic(schema: Any) -> bool:
 
 def _check_types(b: Builder, source: Source, schema: Any) -> None:
     """The types that the schema allows; operands of one type variable have one type."""
-    bound: dict[str, tuple[str, DType]] = {}
+    bound: dict[str, tuple[str, str]] = {}
     for place, name in enumerate(source.inputs):
         if not name:
             continue
-        formal, dtype = schema.inputs[min(place, len(schema.inputs) - 1)], b.type(name).dtype
-        if f"tensor({_NAMES.get(dtype, dtype.value)})" not in formal.types:
-            raise ModelError(f"cannot take {dtype.value} as its input {formal.name}")
-        first, expected = bound.setdefault(formal.type_str, (formal.name, dtype)) if formal.is_homogeneous else ("", dtype)
-        if dtype != expected:
-            raise ModelError(f"has inputs of different types: {first} is {expected.value}, {formal.name} is {dtype.value}")
+        formal, kind = schema.inputs[min(place, len(schema.inputs) - 1)], b.narrow.get(name) or b.type(name).dtype.value
+        if f"tensor({_NAMES.get(kind, kind)})" not in formal.types:
+            raise ModelError(f"cannot take {kind} as its input {formal.name}")
+        first, expected = bound.setdefault(formal.type_str, (formal.name, kind)) if formal.is_homogeneous else ("", kind)
+        if kind != expected:
+            raise ModelError(f"has inputs of different types: {first} is {expected}, {formal.name} is {kind}")

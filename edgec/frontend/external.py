@@ -52,7 +52,7 @@ def _load(tensor: onnx.TensorProto, base: Path | None) -> None:
     if any(isinstance(text, bytes) for text in (*entries, *entries.values())):  # so protobuf hands on what is not UTF-8
         raise ModelError("the place of its data is not UTF-8", hint="the file is damaged: copy or export it again")
     path = _inside(base, entries.get("location", ""))
-    expected = prod(tensor.dims) * _bytes_of(tensor)
+    expected = -(-prod(tensor.dims) * _bits_of(tensor) // 8)
     offset, length = _number(entries, "offset", 0), _number(entries, "length", expected)
     if length != expected:
         raise ModelError(f"{length} bytes are declared, its shape {list(tensor.dims)} needs {expected}")
@@ -73,9 +73,12 @@ def _number(entries: dict[str, str], key: str, default: int) -> int:
     return int(text) if text else default
 
 
-def _bytes_of(tensor: onnx.TensorProto) -> int:
+def _bits_of(tensor: onnx.TensorProto) -> int:
+    """Of one element; two of four bits share a byte."""
+    if tensor.data_type in (onnx.TensorProto.INT4, onnx.TensorProto.UINT4):
+        return 4
     try:
-        return int(helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
+        return 8 * int(helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
     except (KeyError, TypeError):
         raise ModelError(f"element type {tensor.data_type} is not supported") from None
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
+from edgec.ops.quantize import dequantized
 
 EIGHT_BIT = (DType.INT8, DType.UINT8)
 LEAST, MOST = 0, 255
@@ -62,30 +63,16 @@ def usable(*multipliers: np.floating) -> bool:
     return all(bool(multiplier <= LARGEST_MULTIPLIER) for multiplier in multipliers)
 
 
-def along(values: np.ndarray, rank: int, node: Node) -> np.ndarray:
-    """Parameters of a DequantizeLinear, one or one for each index of its axis, in the shape that broadcasts to the tensor."""
-    if values.size == 1:
-        return values.reshape(())
-    axis = node.attributes.get("axis", 1) % rank
-    return values.reshape([-1 if d == axis else 1 for d in range(rank)])
-
-
-def dequantized(node: Node, codes: np.ndarray, scale: np.ndarray, zero: np.ndarray) -> np.ndarray:
-    """Clause 3 for a constant behind the DequantizeLinear `node`, in binary32."""
-    steps = codes.astype(np.int64) - along(zero, codes.ndim, node).astype(np.int64)
-    with np.errstate(over="ignore"):  # infinite, as in ONNX
-        numbers: np.ndarray = steps.astype(np.float32) * along(scale, codes.ndim, node)
-    return numbers
-
-
 def known_number(graph: Graph, name: str) -> np.ndarray | None:
     """The array of a float constant, or of one that is stored as integers behind DequantizeLinear."""
     node = graph.producer(name, "DequantizeLinear")
     if node is None:
         return graph.constant(name)
     codes, scale = graph.constant(node.inputs[0]), graph.constant(node.inputs[1])
-    zero = graph.constant(node.inputs[2]) if node.input(2) else np.zeros(() if scale is None else scale.shape, np.int32)
-    return None if codes is None or scale is None or zero is None else dequantized(node, codes, scale, zero).astype(np.float32)
+    zero = graph.constant(node.inputs[2]) if node.input(2) else None
+    if codes is None or scale is None or (node.input(2) and zero is None):
+        return None
+    return dequantized(codes, scale, zero, node.attributes).astype(np.float32)
 
 
 def is_known(graph: Graph, name: str) -> bool:

@@ -11,9 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from edgec.integer.grid import Grid, along
+from edgec.integer.grid import Grid
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
+from edgec.ops.quantize import spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,7 @@ class Weights:
     @property
     def steps(self) -> np.ndarray:
         """w - z_w as int32, in the shape of the ONNX constant."""
-        steps: np.ndarray = self.codes.astype(np.int32) - along(self.zero.astype(np.int32), self.codes.ndim, self.dequantize)
+        steps: np.ndarray = self.codes.astype(np.int32) - spread(self.zero.astype(np.int32), self.codes.shape, self.dequantize.attributes)
         return steps
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgec.integer.grid import Grid, along, dequantized, grid_of, stored_type
+from edgec.integer.grid import Grid, grid_of, stored_type
 from edgec.integer.operators import IntegerOperator, Join, Multiplication, Operand, Quantize, Requantize, Sum, Table, Tail
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
@@ -30,6 +30,7 @@ from edgec.lower.movement import broadcast_index
 from edgec.lower.moves import concatenated
 from edgec.lower.tables import table
 from edgec.lower.values import Coded, Index, Value, elements
+from edgec.ops.quantize import dequantized, spread
 from edgec.program.expr import FLOAT, INT, Expr, cast, load, real
 
 FEW_CODES = 1024  # a tensor of no more is requantized by arithmetic
@@ -111,14 +112,14 @@ def dequantize_node(lowering: Lowering, node: Node) -> None:
     zero = np.zeros_like(scale, np.int32) if zero is None else zero.astype(np.int32)
     array, grid = lowering.graph.constant(node.inputs[0]), grid_of(lowering.graph, node)
     if array is not None:
-        _dequantize_constant(lowering, node, array, dequantized(node, array, scale, zero), grid)
+        _dequantize_constant(lowering, node, array, dequantized(array, scale, zero, node.attributes), grid)
         return
     source = lowering.value(node.inputs[0])
     if grid is not None:
         lowering.define(node.outputs[0], as_numbers(coded_form(source, lowering.activation), params_of(lowering, grid)))
         return
-    scales = lowering.literal(along(scale, source.rank, node), node.inputs[1])
-    zeros = lowering.literal(along(zero, source.rank, node))
+    scales = lowering.literal(spread(scale, source.shape, node.attributes), node.inputs[1])
+    zeros = lowering.literal(spread(zero, source.shape, node.attributes))
 
     def at(index: Index) -> Expr:
         code = cast(source.at(index), INT) - zeros.at(broadcast_index(index, zeros.shape))

@@ -16,6 +16,7 @@ LARGEST = 2**31 - 1  # C indices are int32_t
 
 LEAST: dict[str, float] = {
     "group": 1, "kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 0, "output_padding": 0, "blocksize": 1, "size": 1, "epsilon": 0,
+    "block_size": 0,
 }  # fmt: skip
 FLAGS = frozenset({
     "keepdims", "transA", "transB", "allowzero", "ceil_mode", "count_include_pad", "upper", "fmod", "exclusive", "reverse",

@@ -82,7 +82,9 @@ DROPPED: dict[str, Any] = {
 
 def canonical_attributes(op: str, given: dict[str, Any]) -> dict[str, Any]:
     """`given` completed by the schema's defaults; ValueError for an attribute that the canonical operator does not have."""
+    blocked = op == "DequantizeLinear" and given.get("block_size", 0) != 0  # constants only, so it is rarely there
     known = set(schema(op).attributes) - set(DROPPED) | ({"dilations"} if op == "AveragePool" else set())
+    known |= {"block_size"} if blocked else set()
     for name, value in given.items():
         if name not in known and (name not in DROPPED or DROPPED[name] not in (None, value)):
             raise ValueError(f"{name}={value}")

@@ -1,0 +1,111 @@
+"""Constants of four bits, and constants in blocks with a scale each, behind DequantizeLinear."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from edgec.errors import ModelError
+from edgec.export import to_onnx
+from edgec.frontend import from_proto
+from edgec.frontend.load import load_model
+from edgec.passes import optimize
+from edgec.runtime import Effort, Session
+
+from .models import node
+
+RNG = np.random.default_rng(4)
+KINDS = {"int4": (TensorProto.INT4, -8, 7), "uint4": (TensorProto.UINT4, 0, 15), "int8": (TensorProto.INT8, -128, 127)}
+
+
+def coded_product(kind: str, block: int, *, transposed: bool = False, zeros: bool = True, rows: int = 3) -> onnx.ModelProto:
+    """x [rows, 50] times dequantized codes [50, 24] (or their transpose, by Gemm); a scale by column, or by block of inputs of a column."""
+    code, low, high = KINDS[kind]
+    along, shape = (1, (24, 50)) if transposed else (0, (50, 24))
+    scales = tuple(-(-extent // block) if axis == along else extent for axis, extent in enumerate(shape)) if block else (24,)
+
+    def tensor(name: str, values: np.ndarray) -> onnx.TensorProto:
+        return numpy_helper.from_array(values.astype(helper.tensor_dtype_to_np_dtype(code)), name)
+
+    known = [
+        tensor("q", RNG.integers(low, high, shape, endpoint=True)),
+        numpy_helper.from_array(RNG.uniform(0.01, 0.1, scales).astype(np.float32), "s"),
+        *([tensor("z", RNG.integers(low, high, scales, endpoint=True))] if zeros else []),
+    ]
+    attributes = {"axis": along, "block_size": block} if block else {"axis": 1 - along}
+    nodes = [
+        node("DequantizeLinear", "q s z" if zeros else "q s", "w", **attributes),
+        node("Gemm", "x w", "y", transB=1) if transposed else node("MatMul", "x w", "y"),
+    ]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", [rows, 50]), ("y", [rows, 24])))
+    return helper.make_model(helper.make_graph(nodes, "coded", [x], [y], known), opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def run(proto: onnx.ModelProto, feeds: dict[str, np.ndarray], effort: Effort = Effort.NONE) -> list[np.ndarray]:
+    return Session(proto.SerializeToString(), effort)(["y"], feeds)
+
+
+@pytest.mark.parametrize("block", (0, 16, 32))
+@pytest.mark.parametrize("kind", KINDS)
+def test_coded_weights_are_what_onnxruntime_reads_of_them(kind: str, block: int) -> None:
+    for transposed in (False, True):
+        for zeros in (False, True):
+            proto = coded_product(kind, block, transposed=transposed, zeros=zeros)
+            x = {"x": RNG.standard_normal((3, 50)).astype(np.float32)}
+            graph = from_proto(proto).graph
+            (expected,), (imported,) = run(proto, x, Effort.ALL), run(to_onnx(graph), x)
+            np.testing.assert_allclose(imported, expected, rtol=0, atol=1e-5 * abs(expected).max())
+            optimize(graph)
+            (optimized,) = run(to_onnx(graph), x)
+            np.testing.assert_allclose(optimized, expected, rtol=0, atol=1e-5 * abs(expected).max())
+
+
+def test_codes_of_four_bits_in_a_file_of_their_own(tmp_path: Path) -> None:
+    proto = coded_product("int4", 16)
+    inside = from_proto(proto).graph
+    onnx.save_model(proto, tmp_path / "m.onnx", save_as_external_data=True, location="m.bin", size_threshold=0)
+    outside = load_model(tmp_path / "m.onnx").graph
+    assert sorted(inside.constants) == sorted(outside.constants) == ["q", "s", "z"]
+    assert all(np.array_equal(inside.constants[name], outside.constants[name]) for name in inside.constants)
+
+
+def test_codes_of_four_bits_may_be_moved_before_they_are_read() -> None:
+    proto = coded_product("uint4", 16)
+    proto.graph.node[0].input[0] = "turned"
+    proto.graph.initializer[0].dims[:] = [24, 50]
+    proto.graph.node.insert(0, node("Transpose", "q", "turned", perm=[1, 0]))
+    x = {"x": RNG.standard_normal((3, 50)).astype(np.float32)}
+    (expected,), (imported,) = run(proto, x), run(to_onnx(from_proto(proto).graph), x)
+    np.testing.assert_allclose(imported, expected, rtol=0, atol=1e-5 * abs(expected).max())
+
+
+def refusal(proto: onnx.ModelProto) -> str:
+    with pytest.raises(ModelError) as caught:
+        from_proto(proto)
+    return str(caught.value.problems)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    other_kind = coded_product("int4", 16)
+    other_kind.graph.initializer[2].CopyFrom(helper.make_tensor("z", TensorProto.INT8, [4, 24], [0] * 96))
+    assert "inputs of different types" in refusal(other_kind)
+    odd = coded_product("int4", 16)
+    odd.graph.node[0].attribute[1].i = 10  # five blocks, not four
+    assert "does not fit blocks of 10 along axis 0" in refusal(odd)
+    arithmetic = coded_product("int4", 16)
+    arithmetic.graph.node[0].CopyFrom(node("MatMul", "q q", "w"))
+    assert "int4" in refusal(arithmetic)
+
+
+def test_activations_of_four_bits_are_refused() -> None:
+    """They would saturate at seven, which eight bits do not."""
+    proto = coded_product("int4", 0)
+    proto.graph.node.insert(0, node("DequantizeLinear", "c s0 z0", "r"))
+    proto.graph.node.insert(0, node("QuantizeLinear", "x s0 z0", "c"))
+    proto.graph.node[3].input[0] = "r"
+    proto.graph.initializer.extend([numpy_helper.from_array(np.float32(0.1), "s0"), helper.make_tensor("z0", TensorProto.INT4, [], [0])])
+    assert "codes of four bits are supported as constants" in refusal(proto)
