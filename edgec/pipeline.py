@@ -152,7 +152,8 @@ def read_model(model: Path, config: BuildConfig) -> Model:
     fused = asdict(Preprocess.parse(config.preprocess)) if config.fuse_preprocess else None
     with _about(model):
         found = []
-        for stage, imported in zip(("1-imported", "2-optimized"), import_model(model, config.shape, fused, config.budget), strict=True):
+        told = import_model(model, config.shape, fused, config.budget, codes=config.precision == "fp32")
+        for stage, imported in zip(("1-imported", "2-optimized"), told, strict=True):
             _dump(config, stage, imported.graph)
             found.append(imported.graph)
     original, graph = found

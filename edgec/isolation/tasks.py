@@ -23,13 +23,18 @@ FAMILIES: dict[str, type[EdgecError]] = {family.__name__: family for family in (
 Shapes = Mapping[str, Sequence[int | Symbol]]
 
 
-def import_model(path: Path, shapes: Shapes, preprocess: Mapping[str, Any] | None, budget: Budget) -> Iterator[Imported]:
-    """The model as imported, then as optimized, with what else the import found. ModelError also when the worker does not survive it."""
+def import_model(
+    path: Path, shapes: Shapes, preprocess: Mapping[str, Any] | None, budget: Budget, *, codes: bool = False
+) -> Iterator[Imported]:
+    """The model as imported, then as optimized, with what else the import found. ModelError also when the worker does not survive it.
+
+    codes: large matrices that the model has as codes stay so.
+    """
     told = {name: [[dim.name, dim.bound] if isinstance(dim, Symbol) else int(dim) for dim in dims] for name, dims in shapes.items()}
     notes: tuple[str, ...] = ()
     origin: dict[str, str] = {}
     misread: tuple[str, ...] = ()
-    for message in _answers(path, budget, task="read", shapes=told, preprocess=preprocess):
+    for message in _answers(path, budget, task="read", shapes=told, preprocess=preprocess, codes=codes):
         notes, origin = tuple(message.get("notes", notes)), message.get("origin", origin)
         misread = tuple(message.get("misread", misread))
         graph: Graph = message["graph"]

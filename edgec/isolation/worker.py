@@ -20,6 +20,7 @@ from edgec.ir.archive import Sender
 from edgec.ir.liveness import live_bytes
 from edgec.ir.types import Symbol
 from edgec.passes import optimize
+from edgec.passes.codes import decode_weights
 
 KILLED = 128  # plus the signal that ended a fork: the code that the worker itself ends with
 
@@ -107,6 +108,8 @@ def read(request: dict[str, Any], send: Sender) -> None:
             original = fuse(original, Preprocess.parse(request["preprocess"]))
         send(kind="imported", graph=original, notes=imported.notes, origin=dict(imported.origin), misread=imported.misread)
         graph = original.copy()
+        if not request["codes"]:
+            decode_weights(graph)
         optimize(graph)
         check_tensors(*live_bytes(graph))
         send(kind="optimized", graph=graph)

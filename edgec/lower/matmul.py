@@ -7,6 +7,7 @@ import numpy as np
 from edgec.ir.graph import Node
 from edgec.lower import movement
 from edgec.lower.builder import Lowering, Unsupported
+from edgec.lower.codes import coded_product
 from edgec.lower.convolution import float_product
 from edgec.lower.movement import broadcast_index
 from edgec.lower.product import describe_product
@@ -16,7 +17,7 @@ from edgec.program.expr import Expr, const, real
 
 
 def product_node(lowering: Lowering, node: Node) -> None:
-    """Conv, ConvTranspose, Gemm, MatMul of floats: float kernels, else loops."""
+    """Conv, ConvTranspose, Gemm, MatMul of floats: float kernels, with codes as weights or floats, else loops."""
     form = describe_product(lowering.graph, node)
     weights = lowering.value(node.inputs[1]).constant
     bias = lowering.value(node.inputs[2]).constant if node.input(2) else None
@@ -27,7 +28,9 @@ def product_node(lowering: Lowering, node: Node) -> None:
         offsets = _vector(bias, channels)
         if offsets is not None and not (node.op == "Gemm" and node.attributes["transA"]):
             alpha, beta = (node.attributes["alpha"], node.attributes["beta"]) if node.op == "Gemm" else (1.0, 1.0)
-            float_product(lowering, node, form, _times(weights, alpha, "alpha"), _times(offsets, beta, "beta"))
+            offsets = _times(offsets, beta, "beta")
+            if alpha != 1 or not coded_product(lowering, node, form, offsets):
+                float_product(lowering, node, form, _times(weights, alpha, "alpha"), offsets)
             return
     if node.op in ("Conv", "ConvTranspose"):
         raise Unsupported(f"{node.op} with computed weights or over three spatial axes", "make weights constants; use up to two axes")

@@ -28,6 +28,33 @@ def pack_int8(weights: np.ndarray, k_multiple: int) -> np.ndarray:
     return np.ascontiguousarray(blocks.transpose(0, 1, 3, 4, 2, 5)).reshape(-1)
 
 
+def pack_codes8(codes: np.ndarray) -> np.ndarray:
+    """[out channel][in] -> [panel][in][16] int8."""
+    outputs, inputs = codes.shape
+    padded = np.zeros((round_up(outputs, LANES), inputs), np.int8)
+    padded[:outputs] = codes
+    return np.ascontiguousarray(padded.reshape(-1, LANES, inputs).transpose(0, 2, 1)).reshape(-1)
+
+
+def pack_codes4(codes: np.ndarray, group: int) -> np.ndarray:
+    """[out channel][in], from -8 to 7 -> [panel][pairs of inputs][16] bytes, the first of a pair low; pairs do not span groups."""
+    panels = pack_codes8(codes).reshape(-1, codes.shape[1], LANES)
+    parts = []
+    for start in range(0, codes.shape[1], group):
+        part = panels[:, start : start + group]
+        even = np.pad(part, ((0, 0), (0, part.shape[1] % 2), (0, 0))).view(np.uint8)
+        parts.append(even[:, 0::2] & 15 | even[:, 1::2] << 4)
+    return np.ascontiguousarray(np.concatenate(parts, 1)).view(np.int8).reshape(-1)
+
+
+def pack_groups(values: np.ndarray) -> np.ndarray:
+    """[out channel][group] -> [panel][group][16] float32, zero padded; for scales and offsets of codes."""
+    outputs, groups = values.shape
+    padded = np.zeros((round_up(outputs, LANES), groups), np.float32)
+    padded[:outputs] = values
+    return np.ascontiguousarray(padded.reshape(-1, LANES, groups).transpose(0, 2, 1)).reshape(-1)
+
+
 def pack_any(weights: np.ndarray) -> np.ndarray:
     """[out channel of all groups][tap][in] int16."""
     return np.ascontiguousarray(weights, dtype=np.int16).reshape(-1)

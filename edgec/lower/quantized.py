@@ -10,7 +10,7 @@ import numpy as np
 from edgec.integer.grid import Grid, grid_of, stored_type
 from edgec.integer.operators import IntegerOperator, Join, Multiplication, Operand, Quantize, Requantize, Sum, Table, Tail
 from edgec.ir.graph import Node
-from edgec.ir.types import DType
+from edgec.ir.types import DType, static
 from edgec.lower.builder import Lowering, Unsupported
 from edgec.lower.coding import (
     Params,
@@ -118,8 +118,9 @@ def dequantize_node(lowering: Lowering, node: Node) -> None:
     if grid is not None:
         lowering.define(node.outputs[0], as_numbers(coded_form(source, lowering.activation), params_of(lowering, grid)))
         return
-    scales = lowering.literal(spread(scale, source.shape, node.attributes), node.inputs[1])
-    zeros = lowering.literal(spread(zero, source.shape, node.attributes))
+    shape = static(lowering.graph.shape(node.inputs[0]))
+    scales = lowering.literal(spread(scale, shape, node.attributes), node.inputs[1])
+    zeros = lowering.literal(spread(zero, shape, node.attributes))
 
     def at(index: Index) -> Expr:
         code = cast(source.at(index), INT) - zeros.at(broadcast_index(index, zeros.shape))

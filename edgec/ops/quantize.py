@@ -58,8 +58,8 @@ def spread(values: np.ndarray, shape: Sequence[int], attributes: Mapping[str, An
 
 def dequantized(codes: np.ndarray, scale: np.ndarray, zero: np.ndarray | None, attributes: Mapping[str, Any]) -> np.ndarray:
     """fl32(fl32(q - z) * s), clause 3 of docs/int8.md, of constants."""
-    wide = codes.astype(np.int64)
-    steps = wide if zero is None else wide - spread(zero, codes.shape, attributes).astype(np.int64)
+    wide = codes.astype(np.int32 if codes.dtype.itemsize < 4 else np.int64)
+    steps = wide if zero is None else wide - spread(zero, codes.shape, attributes).astype(wide.dtype)
     with np.errstate(over="ignore"):  # infinite, as in ONNX
         return np.asarray(steps.astype(scale.dtype) * spread(scale, codes.shape, attributes))
 

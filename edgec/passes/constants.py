@@ -10,6 +10,7 @@ from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
 from edgec.ops import OPERATORS, Role
 from edgec.ops.evaluate import evaluate, has_types
+from edgec.passes.codes import is_dense_weight
 from edgec.passes.rewrite import become, rewrites, why_not
 
 ALWAYS_FOLDED_BYTES = 1 << 16
@@ -41,6 +42,8 @@ def fold_constants(graph: Graph, node: Node) -> bool:
         return False
     if node.op == "DequantizeLinear" and feeds_quantized(graph, node.outputs[0]):
         return why_not(node, "it is the weight of a quantized operator")
+    if node.op == "DequantizeLinear" and is_dense_weight(graph, node):
+        return why_not(node, "it is the matrix of products, which can read codes")
     room = GROWTH * sum(graph.constants[name].nbytes for name in node.inputs if name)
     size = sum(graph.types[name].bytes for name in node.outputs if name)
     if size > max(room, ALWAYS_FOLDED_BYTES):

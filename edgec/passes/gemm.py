@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from edgec.ir.graph import Graph, Node
+from edgec.passes.codes import is_dense_weight
 from edgec.passes.rewrite import (
     become,
     constant_operand,
@@ -26,25 +27,31 @@ NORMAL = {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 1}
 
 @rewrites("Add")
 def matmul_add_to_gemm(graph: Graph, node: Node) -> bool:
-    """matmul(x, w) + b -> gemm(x, w^T, b) for constants w, a matrix, and b, by column; an x of more axes is reshaped to rows and back."""
+    """matmul(x, w) + b -> gemm(x, w^T, b) for constants w, a matrix, and b, by column; an x of more axes is reshaped to rows and back.
+
+    Where w is codes behind a DequantizeLinear: gemm(x, w, b).
+    """
     operand = constant_operand(graph, node)
     product = sole_producer(graph, operand[0], "MatMul") if operand is not None else None
     if operand is None or product is None:
         return False
     weight, shape = graph.constant(product.inputs[1]), fixed_shape(graph, product.inputs[0])
-    if weight is None or weight.ndim != 2 or shape is None or len(shape) < 2 or 0 in shape:
+    source = graph.producer(product.inputs[1], "DequantizeLinear")
+    coded = source is not None and is_dense_weight(graph, source)
+    if not (coded or (weight is not None and weight.ndim == 2)) or shape is None or len(shape) < 2 or 0 in shape:
         return why_not(node, "no product with a constant matrix, or of a symbolic shape")
     bias = per_channel(operand[1], graph.shape(operand[0]), -1)
     if bias is None or graph.types[operand[0]] != graph.types[node.outputs[0]]:
         return why_not(node, "the addend does not go by column")
     x, name, output = product.inputs[0], product.name or node.name, node.outputs[0]
-    transposed = graph.add_constant(product.inputs[1], weight.T)
-    vector = graph.add_constant(node.inputs[operand[2]], bias.astype(weight.dtype))
+    matrix = product.inputs[1] if weight is None else graph.add_constant(product.inputs[1], weight.T)
+    attributes = {**NORMAL, "transB": int(weight is not None)}
+    vector = graph.add_constant(node.inputs[operand[2]], bias.astype(graph.dtype(output).numpy))
     if len(shape) == 2:
-        return become(graph, node, "Gemm", [x, transposed, vector], NORMAL, name=name)
+        return become(graph, node, "Gemm", [x, matrix, vector], attributes, name=name)
     flat = integers(graph, f"{x}_shape", [prod(shape[:-1]), shape[-1]])
     rows = emit(graph, node, "Reshape", [x, flat], hint=f"{x}_rows", name=derived(name, "Reshape"))
-    result = emit(graph, node, "Gemm", [rows, transposed, vector], NORMAL, hint=f"{output}_rows", name=name)
+    result = emit(graph, node, "Gemm", [rows, matrix, vector], attributes, hint=f"{output}_rows", name=name)
     return become(graph, node, "Reshape", [result, integers(graph, f"{output}_shape", [*shape[:-1], len(bias)])])
 
 

@@ -15,6 +15,7 @@ from edgec.passes import (
     activations,
     affine,
     arithmetic,
+    codes,
     constants,
     convolutions,
     duplicates,
@@ -33,6 +34,7 @@ PIPELINE: tuple[Rewrite, ...] = (
     # what is known, done twice, or nothing
     constants.fold_shape,
     constants.fold_constants,
+    codes.transpose_codes,
     noops.remove_identity,
     noops.remove_cast,
     noops.remove_transpose,

@@ -166,6 +166,38 @@ class ConvFloat:
 
 
 @dataclass(frozen=True)
+class RowsCodes8:
+    """Rows times a matrix of codes, in float: y = clamp(bias + sum over groups of scale * sum x * (code + offset) + residual, low, high).
+
+    A group is `group` inputs, the last one may have fewer. weights: [panel of 16][in_channels][16] int8. scale, and offset, whole
+    numbers, absent where all are 0: [panel][groups][16]; bias: [panels * 16]. All are zero padded. The window is 1x1.
+    """
+
+    window: Window
+    x: Pointer = _pointer("const float")
+    weights: Pointer = _pointer("const int8_t")
+    scale: Pointer = _pointer("const float")
+    offset: Pointer | None = _pointer("const float")
+    bias: Pointer = _pointer("const float")
+    y: Pointer = _pointer("float")
+    residual: Pointer | None = _pointer("const float")
+    residual_pixel_stride: Size = _size()
+    in_channels: int = _size()
+    out_channels: int = _size()
+    group: int = _size()
+    low: float = _real()
+    high: float = _real()
+
+
+@dataclass(frozen=True)
+class RowsCodes4(RowsCodes8):
+    """The same with codes of four bits, from -8 to 7. weights: [panel][pairs of inputs][16] bytes, the first of a pair in the low half.
+
+    Each group begins with a pair of its own; the high half of an odd one's last pair counts for nothing.
+    """
+
+
+@dataclass(frozen=True)
 class DepthwiseFloat:
     """One filter per channel. weights: [tap][channels rounded up to 16] float, bias: [channels rounded up to 16]."""
 
@@ -234,12 +266,22 @@ class PoolAverageFloat:
     pad_right: int = _size()
 
 
+def code_rows(arguments: RowsCodes8) -> int:
+    """How many times 16 bytes of codes a panel has."""
+    if not isinstance(arguments, RowsCodes4):
+        return arguments.in_channels
+    whole, rest = divmod(arguments.in_channels, arguments.group)
+    return whole * -(-arguments.group // 2) + -(-rest // 2)
+
+
 TEMPLATES: dict[type, str] = {
     ConvInt8: "conv_int8",
     ConvInt8Float: "conv_int8_float",
     ConvInt8Any: "conv_int8_any",
     DepthwiseInt8: "depthwise_int8",
     ConvFloat: "conv_float",
+    RowsCodes8: "rows_codes8",
+    RowsCodes4: "rows_codes4",
     DepthwiseFloat: "depthwise_float",
     PoolMaxInt8: "pool_max_int8",
     PoolMaxFloat: "pool_max_float",

@@ -20,7 +20,10 @@ from edgec.program.kernels import (
     DepthwiseFloat,
     DepthwiseInt8,
     PoolAverageInt8,
+    RowsCodes8,
+    Size,
     Window,
+    code_rows,
 )
 from edgec.program.polynomial import Polynomial, number
 from edgec.program.program import Assign, Buffer, Declare, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
@@ -160,19 +163,18 @@ def _reach(scope: Scope, arguments: object) -> Iterator[tuple[str, Polynomial]]:
     def value(name: str) -> int:
         return int(getattr(arguments, name))
 
-    def pixels(batch: object, height: object, width: object, stride: object, channels: int) -> Polynomial:
-        sides = [scope.of(expr(item)) for item in (batch, height, width)]  # type: ignore[arg-type]
-        return (sides[0] * sides[1] * sides[2] - number(1)) * scope.of(expr(stride)) + number(channels)  # type: ignore[arg-type]
-
+    if isinstance(arguments, RowsCodes8):
+        yield from _rows(scope, arguments)
+        return
     window: Window = arguments.window  # type: ignore[attr-defined]
     taps = window.kernel_height * window.kernel_width
     dense = isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Any, ConvFloat))
     inputs = value("groups") * value("in_channels") if dense else value("channels")
     outputs = value("groups") * value("out_channels") if dense else value("channels")
-    yield "x", pixels(window.batch, window.in_height, window.in_width, window.in_pixel_stride, inputs)
-    yield "y", pixels(window.batch, window.out_height, window.out_width, window.out_pixel_stride, outputs)
+    yield "x", _pixels(scope, window.batch, window.in_height, window.in_width, window.in_pixel_stride, inputs)
+    yield "y", _pixels(scope, window.batch, window.out_height, window.out_width, window.out_pixel_stride, outputs)
     if isinstance(arguments, (ConvInt8, ConvFloat)):
-        yield "residual", pixels(window.batch, window.out_height, window.out_width, arguments.residual_pixel_stride, outputs)
+        yield "residual", _pixels(scope, window.batch, window.out_height, window.out_width, arguments.residual_pixel_stride, outputs)
     if isinstance(arguments, (ConvInt8, ConvInt8Float, ConvFloat)):
         lanes = value("groups") * -(-value("out_channels") // LANES) * LANES
         yield "weights", number(lanes * taps * value("in_channels"))
@@ -189,3 +191,19 @@ def _reach(scope: Scope, arguments: object) -> Iterator[tuple[str, Polynomial]]:
             yield "scale", number(lanes)
     elif isinstance(arguments, PoolAverageInt8):
         yield "scale", number(taps + 1)
+
+
+def _rows(scope: Scope, a: RowsCodes8) -> Iterator[tuple[str, Polynomial]]:
+    """The same of a product of rows with codes."""
+    w, panels = a.window, -(-a.out_channels // LANES)
+    rows, groups = code_rows(a), panels * -(-a.in_channels // a.group) * LANES
+    yield "x", _pixels(scope, w.batch, w.in_height, w.in_width, w.in_pixel_stride, a.in_channels)
+    yield "y", _pixels(scope, w.batch, w.out_height, w.out_width, w.out_pixel_stride, a.out_channels)
+    yield "residual", _pixels(scope, w.batch, w.out_height, w.out_width, a.residual_pixel_stride, a.out_channels)
+    yield "weights", number(panels * rows * LANES)
+    yield from (("scale", number(groups)), ("offset", number(groups)), ("bias", number(panels * LANES)))
+
+
+def _pixels(scope: Scope, batch: Size, height: Size, width: Size, stride: Size, channels: int) -> Polynomial:
+    sides = [scope.of(expr(item)) for item in (batch, height, width)]
+    return (sides[0] * sides[1] * sides[2] - number(1)) * scope.of(expr(stride)) + number(channels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgec.program.expr import Expr, Number, expr
-from edgec.program.kernels import LANES, PIXEL_BLOCK, ConvFloat, ConvInt8, ConvInt8Float, DepthwiseInt8, Window
+from edgec.program.kernels import LANES, PIXEL_BLOCK, ConvFloat, ConvInt8, ConvInt8Float, DepthwiseInt8, RowsCodes8, Window
 
 PANELS_PER_ITEM = 8  # weight panels that share one set of tap pointers
 POINTER_BYTES = 8
@@ -26,13 +26,14 @@ def panels(out_channels: int) -> int:
 def work_items(arguments: object) -> Expr:
     """Number of work items.
 
-    Convolutions: item = (group * panel_chunks + chunk) * pixel_blocks + pixel_block, a chunk being PANELS_PER_ITEM panels
+    Convolutions and products of rows: item = (group * panel_chunks + chunk) * pixel_blocks + pixel_block, a chunk being PANELS_PER_ITEM panels
     and a pixel block PIXEL_BLOCK consecutive output pixels. All other kernels: one item an output row, batch * out_height.
     """
     window: Window = arguments.window  # type: ignore[attr-defined]
-    if isinstance(arguments, (ConvInt8, ConvInt8Float, ConvFloat)):
+    if isinstance(arguments, (ConvInt8, ConvInt8Float, ConvFloat, RowsCodes8)):
         chunks = -(-panels(arguments.out_channels) // PANELS_PER_ITEM)
-        return ceil_div(out_pixels(window), PIXEL_BLOCK) * (arguments.groups * chunks)
+        groups = 1 if isinstance(arguments, RowsCodes8) else arguments.groups
+        return ceil_div(out_pixels(window), PIXEL_BLOCK) * (groups * chunks)
     return expr(window.batch) * window.out_height
 
 

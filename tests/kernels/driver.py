@@ -18,14 +18,25 @@ import numpy as np
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.program.expr import bound
-from edgec.program.kernels import TEMPLATES, ConvFloat, DepthwiseFloat, PoolAverageFloat, PoolAverageInt8, PoolMaxFloat, PoolMaxInt8, Window
+from edgec.program.kernels import (
+    TEMPLATES,
+    ConvFloat,
+    DepthwiseFloat,
+    PoolAverageFloat,
+    PoolAverageInt8,
+    PoolMaxFloat,
+    PoolMaxInt8,
+    RowsCodes4,
+    RowsCodes8,
+    Window,
+)
 from edgec.program.work import scratch_bytes, work_items
 from edgec.targets import Target
 from tests.conftest import once
 from tests.kernels.int8_harness import cpu_has, need, simde_command
 
 KINDS = list(TEMPLATES)
-DRIVEN = frozenset({ConvFloat, DepthwiseFloat, PoolMaxInt8, PoolMaxFloat, PoolAverageInt8, PoolAverageFloat})
+DRIVEN = frozenset({ConvFloat, DepthwiseFloat, PoolMaxInt8, PoolMaxFloat, PoolAverageInt8, PoolAverageFloat, RowsCodes4, RowsCodes8})
 QEMU_ARM64 = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-cpu", "max")
 QEMU_ARM32 = ("qemu-arm", "-L", "/usr/arm-linux-gnueabihf")
 

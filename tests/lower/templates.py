@@ -164,6 +164,28 @@ def conv_float(f: Frame) -> None:
     f.write(np.clip(total, a.low, a.high))
 
 
+def rows_codes(f: Frame) -> None:
+    a, inputs, groups = f.a, f.a.in_channels, -(-f.a.in_channels // f.a.group)
+    panels = up(a.out_channels, LANES) // LANES
+    data = f.constant(a.weights, panels * kernels.code_rows(a) * LANES).reshape(panels, -1, LANES)
+    if isinstance(a, kernels.RowsCodes4):
+        pairs = -(-a.group // 2)
+        halves = np.stack([(data.view(np.uint8) << 4).view(np.int8) >> 4, data >> 4], 2)  # [panel, pair, 2, lane]
+        parts = [halves[:, g * pairs : (g + 1) * pairs].reshape(panels, -1, LANES)[:, : a.group] for g in range(groups)]
+        data = np.concatenate(parts, 1)[:, :inputs]
+
+    def by_input(pointer: Any) -> np.ndarray:
+        return np.repeat(f.constant(pointer, panels * groups * LANES).reshape(panels, groups, LANES), a.group, 1)[:, :inputs]
+
+    weights = (data + (0 if a.offset is None else by_input(a.offset).astype(np.float64))) * by_input(a.scale).astype(np.float64)
+    matrix = weights.transpose(1, 0, 2).reshape(inputs, -1)[:, : a.out_channels]
+    x = f.read(a.x, f.rows, f.w["in_pixel_stride"], inputs).astype(np.float64)
+    total = x @ matrix + f.constant(a.bias, panels * LANES)[: a.out_channels]
+    if a.residual is not None:
+        total = total + f.read(a.residual, f.rows, a.residual_pixel_stride, total.shape[1])
+    f.write(np.clip(total, a.low, a.high))
+
+
 def depthwise_float(f: Frame) -> None:
     a = f.a
     total, width = _depthwise(f, 0)
@@ -214,6 +236,7 @@ def pool_average_float(f: Frame) -> None:
 RUN: dict[type, Callable[[Frame], None]] = {
     kernels.ConvInt8: conv_int8, kernels.ConvInt8Float: conv_int8_float, kernels.ConvInt8Any: conv_int8_any,
     kernels.DepthwiseInt8: depthwise_int8,
+    kernels.RowsCodes8: rows_codes, kernels.RowsCodes4: rows_codes,
     kernels.ConvFloat: conv_float, kernels.DepthwiseFloat: depthwise_float, kernels.PoolMaxInt8: pool_max_int8,
     kernels.PoolMaxFloat: pool_max_float, kernels.PoolAverageInt8: pool_average_int8, kernels.PoolAverageFloat: pool_average_float,
 }  # fmt: skip

@@ -44,6 +44,17 @@ EDGEC_SIMDE simde__m512i _mm512_cvtepu8_epi32(simde__m128i v) {
 }
 #endif
 
+#ifndef _mm512_cvtepi8_epi32
+EDGEC_SIMDE simde__m512i _mm512_cvtepi8_epi32(simde__m128i v) {
+    int8_t from[16];
+    int32_t to[16];
+    int i;
+    simde_mm_storeu_si128((simde__m128i *)from, v);
+    for (i = 0; i < 16; i++) to[i] = from[i];
+    return simde_mm512_loadu_si512(to);
+}
+#endif
+
 #ifndef _mm512_cvtepi32_epi8
 EDGEC_SIMDE simde__m128i _mm512_cvtepi32_epi8(simde__m512i v) {
     int32_t from[16];

@@ -1,0 +1,53 @@
+"""Weights that stay codes: what dense layers read through DequantizeLinear, in 8 bits or fewer."""
+
+from __future__ import annotations
+
+from edgec.ir.graph import Graph, Node
+from edgec.ops.quantize import dequantized
+from edgec.passes.rewrite import become, derived, rewrites, why_not
+
+FEWEST = 1 << 14  # weights of a matrix that is read from memory rather than from a cache
+
+
+def is_dense_weight(graph: Graph, node: Node) -> bool:
+    """Whether the constant that a DequantizeLinear reads is nothing but the matrix of products, and a large one."""
+    stored = graph.constant(node.inputs[0])
+    if stored is None or stored.ndim != 2 or stored.dtype.itemsize != 1 or stored.size <= FEWEST:
+        return False
+    return graph.dtype(node.outputs[0]).value == "float32" and _feeds_products(graph, node.outputs[0])
+
+
+def _feeds_products(graph: Graph, value: str) -> bool:
+    """Whether all that reads `value`, perhaps through a Transpose, multiplies by it."""
+    readers = graph.readers(value)
+    return bool(readers) and value not in graph.outputs and all(_multiplies(graph, reader, value) for reader in readers)
+
+
+def _multiplies(graph: Graph, reader: Node, value: str) -> bool:
+    if reader.op == "Transpose":
+        return _feeds_products(graph, reader.outputs[0])
+    return reader.op in ("MatMul", "Gemm") and reader.inputs[1] == value and reader.inputs.count(value) == 1
+
+
+@rewrites("Transpose")
+def transpose_codes(graph: Graph, node: Node) -> bool:
+    """T(dequantize(q, s, z)) -> dequantize(T(q), T(s), T(z)) for constants of two axes, whose codes nobody else reads."""
+    source = graph.producer(node.inputs[0], "DequantizeLinear")
+    known = [graph.constant(name) if name else None for name in source.inputs] if source is not None else []
+    if source is None or known[0] is None or known[1] is None or known[0].ndim != 2 or node.attributes["perm"] != [1, 0]:
+        return False
+    if graph.reader_count(source.outputs[0]) > 1:
+        return why_not(node, "the codes have another reader")
+    inputs = ["" if array is None else graph.add_constant(name, array.T) for name, array in zip(source.inputs, known, strict=True)]
+    attributes = {**source.attributes, "axis": 1 - source.attributes.get("axis", 1) % 2}
+    return become(graph, node, "DequantizeLinear", inputs, attributes, name=derived(node.name, "DequantizeLinear"))
+
+
+def decode_weights(graph: Graph) -> None:
+    """Let the weights of dense layers be floats, as every rule knows them."""
+    for node in [node for node in graph.nodes if node.op == "DequantizeLinear" and is_dense_weight(graph, node)]:
+        codes, scale, zero = (graph.constant(name) if name else None for name in (*node.inputs[:2], node.input(2)))
+        assert codes is not None and scale is not None
+        output, kind = node.outputs[0], graph.types[node.outputs[0]]
+        graph.remove([node])
+        graph.constants[output], graph.types[output] = dequantized(codes, scale, zero, node.attributes), kind
