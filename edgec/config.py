@@ -36,6 +36,7 @@ class BuildConfig:
     name: str | None = None
     shape: Shapes = field(default_factory=dict)
     observer: str | None = None
+    weight_bits: int | None = None
     exclude: tuple[str, ...] = ()
     min_sqnr: float | None = None
     max_drop: float | None = None
@@ -157,6 +158,12 @@ def _count(text: object) -> int:
     return int(str(text))
 
 
+def _bits(text: object) -> int:
+    if str(text) not in ("4", "8"):
+        raise ValueError("write 4 or 8")
+    return int(str(text))
+
+
 def _version(text: object) -> int:
     number = _count(text)
     if number > MOST:
@@ -199,6 +206,7 @@ SETTINGS: dict[str, Setting] = {
     "name": Setting(_identifier, "C identifier of the package (from the model's file name)"),
     "shape": Setting(_shapes, "pin an input's shape, NAME=1,3,224,224; may be repeated", many=True),
     "observer": Setting(_one_of(*OBSERVERS), f"how ranges are chosen: {', '.join(OBSERVERS)} (mse)"),
+    "weight_bits": Setting(_bits, "of an fp32 package's large dense layers: 8, or 4 with a scale for 32 inputs (floats)"),
     "exclude": Setting(_names, "node that stays in float, * and ? are wildcards; may be repeated", many=True),
     "min_sqnr": Setting(_decibels, "dB that the int8 answers must keep; layers that keep them from it stay in float32 (none)"),
     "max_drop": Setting(_share, "share of samples whose best class int8 may change, such as 0.5%; reached in the same way (none)"),

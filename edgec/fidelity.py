@@ -29,7 +29,7 @@ def compare_with_model(
     On samples evenly taken from those of the calibration; on random ones where there are none.
     """
     evaluator, names = Evaluator(to_onnx(quantized.graph)), list(original.outputs)
-    asked = _random(original, seed) if samples is None else _spread(samples, int(quantized.calibration.get("samples", COMPARED)))
+    asked = _asked(original, samples, seed, int(quantized.calibration.get("samples", COMPARED)))
 
     def answer(sample: Arrays) -> list[Any]:
         found = evaluator.run(sample)
@@ -38,6 +38,18 @@ def compare_with_model(
     found = compare_answers(names, _told(asked, tell), reference, answer)
     found = found.warned((layer["sqnr"], layer["node"]) for layer in quantized.report.layers)
     return replace(found, warnings=[*found.warnings, *_before(found, quantized.report.outputs)])
+
+
+def compare_coded(
+    original: Graph, coded: FloatModel, reference: FloatModel, samples: Samples | None, seed: int, tell: Tell
+) -> Comparison:  # fmt: skip
+    """The answers of the model with coded weights, which are the package's, against the model's, both in ONNX Runtime."""
+    asked = _asked(original, samples, seed, COMPARED if samples is None else sum(1 for _ in samples()))
+    return compare_answers(list(original.outputs), _told(asked, tell), reference, coded).warned(())
+
+
+def _asked(original: Graph, samples: Samples | None, seed: int, count: int) -> Iterator[Arrays]:
+    return _random(original, seed) if samples is None else _spread(samples, count)
 
 
 def _before(found: Comparison, measured: Mapping[str, float]) -> Iterator[str]:

@@ -28,7 +28,7 @@ from edgec.errors import EdgecError, GateError, UsageError
 from edgec.exam import doubts, invented_tolerance, write_exam
 from edgec.examination import examine_everywhere, failed
 from edgec.export import to_onnx
-from edgec.fidelity import compare_with_model, manifest_facts
+from edgec.fidelity import compare_coded, compare_with_model, manifest_facts
 from edgec.integer import match
 from edgec.integer.text import dumps as dump_matched
 from edgec.ir.graph import Graph
@@ -44,7 +44,7 @@ from edgec.package.card import card_of
 from edgec.package.draft import Draft
 from edgec.package.goal import goal_facts
 from edgec.package.manifest import Origin, options_hash
-from edgec.package.parts import Options, QuantizationStep, QuantizedValue
+from edgec.package.parts import CodedWeights, Options, QuantizationStep, QuantizedValue
 from edgec.preparation import identifier, prepare
 from edgec.program.program import Program
 from edgec.program.text import dumps as dump_program
@@ -55,6 +55,7 @@ from edgec.quant import Quantized, QuantizeOptions, Samples, quantize
 from edgec.quant.calibration import fingerprint
 from edgec.quant.data import open_samples
 from edgec.quant.preprocess import Preprocess
+from edgec.quant.weight_only import CodedGraph, code_weights
 from edgec.reference import FloatModel
 from edgec.targets import Target
 from edgec.tasks import find_task
@@ -86,22 +87,26 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
         loaded = read_model(model, config)
         check_pictures(loaded.original, config)
         task, labels = find_task(loaded.original, config)
-    quantized = None
+    quantized = coded = None
     if config.precision == "int8":
         lower(
             loaded.graph, target, loaded.name, budget=config.budget
         )  # what cannot be lowered is said before the calibration, not after it
         quantized = quantize_model(loaded, config, tell)
-    graph = quantized.graph if quantized else loaded.graph
-    found = _comparison(loaded, quantized, config, tell) if quantized else None
+    elif config.weight_bits is not None:
+        with _about(model):
+            coded = code_weights(loaded.graph, config.weight_bits)
+            _dump(config, "3-quantized", coded.graph)
+    graph = (quantized or coded or loaded).graph
+    found = _comparison(loaded, quantized or coded, config, tell)
     with _stage(tell, "lowering"):
         program = _program(graph, target, loaded, config)
         choice = _choice(model, graph, program, target, config)
     with _stage(tell, "writing the exam"):
-        exam = _exam(loaded, graph, program, config, choice.precision == "float16")
+        exam = _exam(loaded, coded, graph, program, config, choice.precision == "float16")
     with _stage(tell, "emitting"):
         origin = _origin(model, loaded, program, quantized, found, config)
-        origin = replace(origin, notes=(*origin.notes, *doubts(exam)))
+        origin = replace(origin, notes=(*origin.notes, *doubts(exam)), coded_weights=_coded_facts(coded, config))
         draft = emit_sources(program, target, config.weights, origin, choice, parts=["task"] if task else [])
         draft = draft.plus(emit_exam(program, target, exam))
         if target.gpu == "vulkan":
@@ -226,22 +231,32 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _exam(loaded: Model, graph: Graph, program: Program, config: BuildConfig, gpu_halves: bool) -> ExamData:
+def _exam(loaded: Model, coded: CodedGraph | None, graph: Graph, program: Program, config: BuildConfig, gpu_halves: bool) -> ExamData:
     samples = samples_of(loaded.graph, config)
     with _about(loaded.file):
-        reference = reference_of(loaded, config) if config.precision == "fp32" else None
+        reference = reference_of(loaded, config) if config.precision == "fp32" and coded is None else None
         return write_exam(
-            loaded.original, graph, program, samples, config.seed, channels_last=config.io_layout == "nhwc", reference=reference,
-            gpu_halves=gpu_halves,
+            coded.graph if coded else loaded.original, graph, program, samples, config.seed,
+            channels_last=config.io_layout == "nhwc", reference=reference, gpu_halves=gpu_halves,
         )  # fmt: skip
 
 
-def _comparison(loaded: Model, quantized: Quantized, config: BuildConfig, tell: Progress) -> Comparison:
-    """The quantized model against the file: whatever went wrong on the way shows here."""
+def _comparison(loaded: Model, changed: Quantized | CodedGraph | None, config: BuildConfig, tell: Progress) -> Comparison | None:
+    """The model whose numbers were changed against the file: whatever went wrong on the way shows here."""
+    if changed is None:
+        return None
     samples = samples_of(loaded.graph, config)
     with _about(loaded.file):
-        reference = reference_of(loaded, config)
-        return compare_with_model(loaded.original, quantized, reference, samples, config.seed, partial(tell, "comparing"))
+        reference, told = reference_of(loaded, config), partial(tell, "comparing")
+        if isinstance(changed, CodedGraph):
+            return compare_coded(loaded.original, FloatModel(changed.graph), reference, samples, config.seed, told)
+        return compare_with_model(loaded.original, changed, reference, samples, config.seed, told)
+
+
+def _coded_facts(coded: CodedGraph | None, config: BuildConfig) -> CodedWeights | None:
+    if coded is None or config.weight_bits is None:
+        return None
+    return CodedWeights(config.weight_bits, coded.layers, coded.float_bytes, coded.bytes)
 
 
 def _origin(
@@ -285,6 +300,7 @@ def _options(config: BuildConfig) -> Options:
         preprocess=config.preprocess,
         samples=config.samples,
         seed=config.seed,
+        weight_bits=config.weight_bits,
     )
 
 

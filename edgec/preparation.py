@@ -83,13 +83,15 @@ def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
         check_file(model)
     with _collecting(errors):
         target = load_target(config.target)
-        out = out or Path(f"{name}-{target.name}-{config.precision}")
+        out = out or Path(f"{name}-{target.name}-{config.precision}{f'-w{config.weight_bits}' if config.weight_bits else ''}")
     with _collecting(errors):
         check_data(config)
     with _collecting(errors):
         _check_interface(config, name)
     with _collecting(errors):
         _check_goal(config)
+    with _collecting(errors):
+        _check_weight_bits(config, target)
     with _collecting(errors):
         _check_labels(config)
     if config.sign is not None:
@@ -159,6 +161,15 @@ def _check_goal(config: BuildConfig) -> None:
         given = [f"--{key.replace('_', '-')}" for key in ("min_sqnr", "max_drop") if getattr(config, key) is not None]
         hint = "leave it out, or build with --precision int8"
         raise UsageError(f"{config.precision} packages answer as the model does", where=", ".join(given), hint=hint)
+
+
+def _check_weight_bits(config: BuildConfig, target: Target | None) -> None:
+    if config.weight_bits is not None and config.precision != "fp32":
+        hint = "give --precision fp32 with it: int8 packages have all their weights in 8 bits"
+        raise UsageError("coded weights are for fp32 packages", where="--weight-bits", hint=hint)
+    if config.weight_bits is not None and target is not None and target.gpu:
+        hint = "leave it out, or choose a target without a GPU"
+        raise UsageError(f"{target.name} has a GPU, whose shaders read floats", where="--weight-bits", hint=hint)
 
 
 def _check_labels(config: BuildConfig) -> None:

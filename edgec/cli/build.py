@@ -19,7 +19,7 @@ from edgec.package.manifest import Manifest
 from edgec.preparation import Plan
 from edgec.settings.facts import settings_facts
 
-_TOLD_APART = ("notes", "goal", "sqnr_db", "agreement", "compared_samples", "warnings")
+_TOLD_APART = ("notes", "goal", "sqnr_db", "agreement", "compared_samples", "warnings", "coded_weights")
 MOST_OUTPUTS = 5
 
 
@@ -42,7 +42,7 @@ def act(options: argparse.Namespace, console: Console) -> None:
         console.note(f"note: {note}")
     facts = _facts(package)
     manifest = package.manifest
-    rows = _rows(facts) + (_answer_rows(manifest) if manifest.compared else [])
+    rows = _rows(facts) + _coded_rows(manifest) + (_answer_rows(manifest) if manifest.compared else [])
     rows += [("goal", ALL_IN_INT8)] if config.goal is not None and manifest.goal is None else []
     goal = goal_tables(asdict(manifest.goal)) if manifest.goal is not None else []
     console.result(facts, [table("", ["", ""], rows), *goal, *(f"warning: {warning}" for warning in manifest.warnings or ())])
@@ -75,6 +75,7 @@ def _facts(package: Package) -> dict[str, object]:
         "examined": [place for place in package.examined if place != GPU],
         **({"exam_gpu": "passed" if GPU in package.examined else "not run here"} if package.has_gpu else {}),
         **({"wheels": wheels} if wheels else {}),
+        **({"coded_weights": asdict(manifest.coded_weights)} if manifest.coded_weights is not None else {}),
         **_answers(manifest),
         **({"goal": asdict(manifest.goal)} if manifest.goal is not None else {}),
         "notes": package.notes,
@@ -94,6 +95,15 @@ def _rows(facts: dict[str, object]) -> list[tuple[str, object]]:
     apart = {"examined": ", ", "wheels": "\n"}
     rows = [(key, apart[key].join(value) if isinstance(value, list) else value) for key, value in shown.items() if key not in _TOLD_APART]
     return [(key, f"{value:,}" if isinstance(value, int) else value) for key, value in rows]
+
+
+def _coded_rows(manifest: Manifest) -> list[tuple[str, object]]:
+    """What --weight-bits did."""
+    coded = manifest.coded_weights
+    if coded is None:
+        return []
+    words = f"{coded.bits} bits in {coded.layers} layers: {bytes_text(coded.bytes)} instead of {bytes_text(coded.float_bytes)}"
+    return [("coded weights", words)]
 
 
 def _answer_rows(manifest: Manifest) -> list[tuple[str, object]]:

@@ -14,11 +14,10 @@ from edgec.lower.comment import tensor
 from edgec.lower.convolution import labelled, pixel_input, pixel_output
 from edgec.lower.product import Product
 from edgec.lower.tail import float_tail
+from edgec.passes.codes import MOST_ROWS
 from edgec.program.expr import bound, const
 from edgec.program.expr import product as extent
 from edgec.program.kernels import RowsCodes4, RowsCodes8
-
-MOST_ROWS = 64  # of more, decoding costs more time than reading floats would
 
 
 @dataclass(frozen=True)

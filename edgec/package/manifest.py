@@ -24,6 +24,7 @@ from edgec.package.parts import (
     AndroidNames,
     Arena,
     Call,
+    CodedWeights,
     File,
     Gpu,
     Labels,
@@ -92,11 +93,12 @@ class Origin:
     options: Options
     versions: Mapping[Word, Text]
     quantization: tuple[QuantizedValue, ...]
-    sqnr_db: Mapping[Text, Number]  # of each output of a quantized model against the file it was made from
+    sqnr_db: Mapping[Text, Number]  # of each output of a quantized model, or one with coded weights, against the file it was made from
     agreement: Mapping[Text, Number] | None = None  # share of samples with the same arg-max, of outputs that hold scores
     compared: Count | None = None  # samples, for both
     warnings: tuple[Text, ...] | None = None
     quantization_steps: tuple[QuantizationStep, ...] = ()
+    coded_weights: CodedWeights | None = None
     goal: GoalFacts | None = None  # where layers stay in float32 for it
     package_version: Count | None = None  # which boards never let fall
 

@@ -161,6 +161,7 @@ class Options:
     preprocess: Mapping[Text, Plain]
     samples: Count | None
     seed: Seed
+    weight_bits: Count | None = None
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,16 @@ class QuantizedValue:
     scale: Number
     zero_point: Code
     sqnr: Number
+
+
+@dataclass(frozen=True)
+class CodedWeights:
+    """What --weight-bits did: in how many layers, and the bytes of their weights as floats and as codes with their scales."""
+
+    bits: Count
+    layers: Count
+    float_bytes: Count
+    bytes: Count
 
 
 @dataclass(frozen=True)

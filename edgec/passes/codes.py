@@ -6,6 +6,7 @@ from edgec.ir.graph import Graph, Node
 from edgec.ops.quantize import dequantized
 from edgec.passes.rewrite import become, derived, rewrites, why_not
 
+MOST_ROWS = 64  # of more, decoding costs more time than reading floats would
 FEWEST = 1 << 14  # weights of a matrix that is read from memory rather than from a cache
 
 

@@ -26,8 +26,8 @@ def panels(out_channels: int) -> int:
 def work_items(arguments: object) -> Expr:
     """Number of work items.
 
-    Convolutions and products of rows: item = (group * panel_chunks + chunk) * pixel_blocks + pixel_block, a chunk being PANELS_PER_ITEM panels
-    and a pixel block PIXEL_BLOCK consecutive output pixels. All other kernels: one item an output row, batch * out_height.
+    Convolutions, products of rows: item = (group * panel_chunks + chunk) * pixel_blocks + pixel_block, a chunk being PANELS_PER_ITEM
+    panels and a pixel block PIXEL_BLOCK consecutive output pixels. All other kernels: one item an output row, batch * out_height.
     """
     window: Window = arguments.window  # type: ignore[attr-defined]
     if isinstance(arguments, (ConvInt8, ConvInt8Float, ConvFloat, RowsCodes8)):

@@ -57,6 +57,10 @@ def _package(manifest: Manifest) -> Iterable[tuple[str, str]]:
     yield "Instruction sets", plain(", ".join(manifest.vocabularies))
     yield "Working memory", f"{manifest.arena.bytes:,} bytes"
     yield "Weights", f"{manifest.weights.bytes:,} bytes"
+    if manifest.coded_weights is not None:
+        coded = manifest.coded_weights
+        words = f"{coded.bits} bits, {coded.bytes:,} bytes with their scales where float32 had {coded.float_bytes:,}"
+        yield f"Weights of {coded.layers} dense layers", words
     yield "Multiply-accumulates of a run", f"{manifest.macs:,}"
     if manifest.task is not None:
         yield "Task", plain(manifest.task.kind)
