@@ -11,7 +11,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import edgec
+from edgec import pipeline
+from edgec.config import configure
 from edgec.errors import ModelError, UsageError
+from edgec.export.onnx_file import save
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
 from edgec.passes import optimize
@@ -107,3 +110,18 @@ def test_what_a_package_cannot_have_is_said_before_the_work(tmp_path: Path) -> N
         with pytest.raises(UsageError) as caught:
             edgec.plan(tmp_path / "net.onnx", **wrong)
         assert words in str(caught.value)
+
+
+def test_a_model_that_comes_with_codes_keeps_them(tmp_path: Path) -> None:
+    """In float packages; where activations are quantized as well, quantization sees floats."""
+    path = tmp_path / "coded.onnx"
+    save(code_weights(graph_of(dense()), 4).graph, path)
+    package = edgec.build(path, precision="fp32", out=tmp_path / "out")
+    assert package.examined and "rows_codes4" in [call.kernel for call in package.manifest.calls]
+    x = {"x": np.random.default_rng(1).standard_normal((1, K)).astype(np.float32)}
+    with package.load() as runner:
+        (found,) = runner(x)
+    (wanted,) = run(from_proto(onnx.load(path)).graph, x)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * abs(wanted).max())
+    kept, decoded = (pipeline.read_model(path, configure(precision=precision)).graph for precision in ("fp32", "int8"))
+    assert [sum(node.op == "DequantizeLinear" for node in graph.nodes) for graph in (kept, decoded)] == [1, 0]
