@@ -14,7 +14,7 @@ from edgec.lower.comment import tensor
 from edgec.lower.convolution import labelled, pixel_input, pixel_output
 from edgec.lower.product import Product
 from edgec.lower.tail import float_tail
-from edgec.passes.codes import MOST_ROWS
+from edgec.ops.quantize import MOST_CODED_ROWS
 from edgec.program.expr import bound, const
 from edgec.program.expr import product as extent
 from edgec.program.kernels import RowsCodes4, RowsCodes8
@@ -34,7 +34,7 @@ class Codes:
 def coded_product(lowering: Lowering, node: Node, product: Product, bias: np.ndarray) -> bool:
     """y = clamp(bias + sum x * w + residual) with w read as codes, where they save memory and time; False elsewhere."""
     rows = bound(extent(product.shape[:-1])) if product.is_rows else 0
-    if not product.is_rows or rows > MOST_ROWS or lowering.target.gpu:
+    if not product.is_rows or rows > MOST_CODED_ROWS or lowering.target.gpu:
         return False
     found = codes_of(lowering.graph, node)
     if found is None:

@@ -12,6 +12,9 @@ from edgec.ir.types import DType, TensorType
 from edgec.ops.registry import Call, operator
 from edgec.ops.rules import attribute, axis_of, fixed, need, text, typed
 
+# Where a float product may read codes in place of a matrix: one that comes from memory rather than from a cache, and few rows, since
+# of more the decoding costs more time than it saves.
+FEWEST_CODED, MOST_CODED_ROWS = 1 << 14, 64
 SMALLEST = 2.0**-128 + 2.0**-149  # the least float32 whose inverse is one
 
 

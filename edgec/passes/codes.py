@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from edgec.ir.graph import Graph, Node
-from edgec.ops.quantize import dequantized
+from edgec.ops.quantize import FEWEST_CODED, dequantized
 from edgec.passes.rewrite import become, derived, rewrites, why_not
-
-MOST_ROWS = 64  # of more, decoding costs more time than reading floats would
-FEWEST = 1 << 14  # weights of a matrix that is read from memory rather than from a cache
 
 
 def is_dense_weight(graph: Graph, node: Node) -> bool:
     """Whether the constant that a DequantizeLinear reads is nothing but the matrix of products, and a large one."""
     stored = graph.constant(node.inputs[0])
-    if stored is None or stored.ndim != 2 or stored.dtype.itemsize != 1 or stored.size <= FEWEST:
+    if stored is None or stored.ndim != 2 or stored.dtype.itemsize != 1 or stored.size <= FEWEST_CODED:
         return False
     return graph.dtype(node.outputs[0]).value == "float32" and _feeds_products(graph, node.outputs[0])
 

@@ -11,7 +11,7 @@ from edgec.ir.graph import Graph, Node
 from edgec.ir.types import Symbol
 from edgec.ops.infer import infer_node
 from edgec.ops.proto import canonical_attributes
-from edgec.passes.codes import FEWEST, MOST_ROWS
+from edgec.ops.quantize import FEWEST_CODED, MOST_CODED_ROWS
 from edgec.passes.duplicates import remove_unread_constants
 
 GROUP = {8: 0, 4: 32}  # bits -> inputs of an output channel that share a scale; 0: all of them
@@ -44,8 +44,8 @@ def code_weights(graph: Graph, bits: int) -> CodedGraph:
             before, after = before + weights.nbytes, after + size
         result.rewire(node, [node.inputs[0], done[key], *node.inputs[2:]])
     if not layers:
-        what = f"no layer gains by weights of {bits} bits: that needs a MatMul or Gemm by more than {FEWEST:,} constants"
-        raise ModelError(f"{what}, of at most {MOST_ROWS} rows", hint="leave --weight-bits out, or build with --precision int8")
+        what = f"no layer gains by weights of {bits} bits: that needs a MatMul or Gemm by more than {FEWEST_CODED:,} constants"
+        raise ModelError(f"{what}, of at most {MOST_CODED_ROWS} rows", hint="leave --weight-bits out, or build with --precision int8")
     remove_unread_constants(result)
     return CodedGraph(result, layers, before, after)
 
@@ -53,12 +53,12 @@ def code_weights(graph: Graph, bits: int) -> CodedGraph:
 def _pays(graph: Graph, node: Node) -> bool:
     """Whether a node multiplies few rows by a large constant matrix."""
     weights = graph.constant(node.inputs[1]) if node.op in ("MatMul", "Gemm") else None
-    if weights is None or weights.ndim != 2 or weights.size <= FEWEST or weights.dtype != np.float32:
+    if weights is None or weights.ndim != 2 or weights.size <= FEWEST_CODED or weights.dtype != np.float32:
         return False
     if node.op == "Gemm" and (node.attributes["transA"] or node.attributes["alpha"] != 1):
         return False
     *rows, _ = graph.shape(node.outputs[0])
-    return int(np.prod([extent.bound if isinstance(extent, Symbol) else extent for extent in rows])) <= MOST_ROWS
+    return int(np.prod([extent.bound if isinstance(extent, Symbol) else extent for extent in rows])) <= MOST_CODED_ROWS
 
 
 def _coded(graph: Graph, reader: Node, weights: np.ndarray, along: int, bits: int) -> tuple[str, int]:

@@ -1,0 +1,149 @@
+"""Dense layers with few rows: latency and bytes of packages in float32, with weights of 8 and 4 bits, and in int8, interleaved.
+
+    python benchmarks/weight_only.py [--model mlp encoder] [--rounds 7] [--seconds 0.5] [--isa avx2] [--threads 1] [--out FOLDER]
+
+`mlp` is two layers of 4096 x 4096, `encoder` six layers of a transformer of width 768 with one token. Weights are drawn from Student's
+t with six degrees of freedom, so that channels have outliers as trained ones do. Each round measures every package once, one after the
+other; a package's latency is the median over rounds of the runs' medians, and its ratio to float32 the median of the rounds' own
+ratios. SQNR is against ONNX Runtime on the float model, over ten inputs. --json FILE keeps the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import edgec
+from edgec.package import Package
+
+KINDS: dict[str, dict[str, object]] = {
+    "float32": {"precision": "fp32"},
+    "weights of 8 bits": {"precision": "fp32", "weight_bits": 8},
+    "weights of 4 bits": {"precision": "fp32", "weight_bits": 4},
+    "int8": {"precision": "int8"},
+}
+SAMPLES = 16
+
+
+class Draft:
+    """A model under construction: one chain of layers over rows."""
+
+    def __init__(self, width: int) -> None:
+        self.rng, self.width, self.value = np.random.default_rng(0), width, "x"
+        self.nodes: list[onnx.NodeProto] = []
+        self.known: list[onnx.TensorProto] = []
+
+    def add(self, op: str, *inputs: str, **attributes: object) -> str:
+        output = f"{op}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [output], output, **attributes))
+        return output
+
+    def constant(self, array: np.ndarray) -> str:
+        name = f"c{len(self.known)}"
+        self.known.append(numpy_helper.from_array(array.astype(np.float32), name))
+        return name
+
+    def dense(self, value: str, inputs: int, outputs: int) -> str:
+        weights = self.rng.standard_t(6, (inputs, outputs)) / np.sqrt(1.5 * inputs)
+        product = self.add("MatMul", value, self.constant(weights))
+        return self.add("Add", product, self.constant(self.rng.standard_normal(outputs) * 0.1))
+
+    def normalized(self, value: str) -> str:
+        return self.add("LayerNormalization", value, self.constant(np.ones(self.width)), self.constant(np.zeros(self.width)), axis=-1)
+
+    def model(self, value: str) -> onnx.ModelProto:
+        self.nodes[-1].output[0] = "y"
+        ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, self.width]) for name in "xy"]
+        graph = helper.make_graph(self.nodes, "net", ports[:1], ports[1:], self.known)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+def mlp() -> onnx.ModelProto:
+    draft = Draft(4096)
+    hidden = draft.add("Relu", draft.dense("x", 4096, 4096))
+    return draft.model(draft.dense(hidden, 4096, 4096))
+
+
+def encoder() -> onnx.ModelProto:
+    """With one token attention gives its value: the products are what is left."""
+    draft, value = Draft(768), "x"
+    for _ in range(6):
+        attended = draft.dense(draft.dense(draft.normalized(value), 768, 768), 768, 768)
+        value = draft.add("Add", value, attended)
+        hidden = draft.add("Gelu", draft.dense(draft.normalized(value), 768, 3072))
+        value = draft.add("Add", value, draft.dense(hidden, 3072, 768))
+    return draft.model(draft.normalized(value))
+
+
+MODELS = {"mlp": mlp, "encoder": encoder}
+
+
+def packages(name: str, folder: Path) -> dict[str, Package]:
+    file, found = folder / f"{name}.onnx", {}
+    proto = MODELS[name]()
+    onnx.save(proto, file)
+    width = proto.graph.input[0].type.tensor_type.shape.dim[1].dim_value
+    samples = {"x": np.random.default_rng(1).standard_normal((SAMPLES, width)).astype(np.float32)}
+    for kind, settings in KINDS.items():
+        place = folder / f"{name}-{kind.replace(' ', '-')}"
+        given = {"calib": samples} if settings["precision"] == "int8" or "weight_bits" in settings else {}
+        found[kind] = edgec.build(file, out=place, force=True, **settings, **given)  # type: ignore[arg-type]
+    return found
+
+
+def measure(found: dict[str, Package], options: argparse.Namespace) -> dict[str, list[float]]:
+    """Of each round the median microseconds of a run, by kind."""
+    times: dict[str, list[float]] = {kind: [] for kind in found}
+    for _ in range(options.rounds):
+        for kind, package in found.items():
+            times[kind].append(package.benchmark(options.seconds, isa=options.isa, threads=options.threads)["p50_us"])
+    return times
+
+
+def rows(name: str, found: dict[str, Package], times: dict[str, list[float]]) -> list[dict[str, object]]:
+    base = times["float32"]
+    return [
+        {
+            "model": name, "package": kind, "weights_bytes": package.manifest.weights.bytes, "us": median(times[kind]),
+            "ratio": median(own / other for own, other in zip(times[kind], base, strict=True)),
+            "sqnr_db": min(package.manifest.sqnr_db.values(), default=None),
+        }
+        for kind, package in found.items()
+    ]  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--isa")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    table = []
+    with tempfile.TemporaryDirectory(prefix="edgec-weight-only-") as temporary:
+        folder = options.out or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in options.model:
+            found = packages(name, folder)
+            table += rows(name, found, measure(found, options))
+    print("| model | package | weights | latency | of float32's | SQNR |\n|---|---|---|---|---|---|")
+    for row in table:
+        sqnr = "" if row["sqnr_db"] is None else f"{row['sqnr_db']:.1f} dB"
+        size, time = f"{row['weights_bytes'] / 2**20:.1f} MiB", f"{row['us'] / 1000:.2f} ms"  # type: ignore[operator]
+        print(f"| {row['model']} | {row['package']} | {size} | {time} | {row['ratio']:.2f} | {sqnr} |")
+    if options.json:
+        options.json.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
