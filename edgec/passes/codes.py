@@ -7,12 +7,13 @@ from edgec.ops.quantize import FEWEST_CODED, dequantized
 from edgec.passes.rewrite import become, derived, rewrites, why_not
 
 
-def is_dense_weight(graph: Graph, node: Node) -> bool:
-    """Whether the constant that a DequantizeLinear reads is nothing but the matrix of products, and a large one."""
-    stored = graph.constant(node.inputs[0])
+def is_dense_weight(graph: Graph, value: str) -> bool:
+    """Whether `value` is a constant that DequantizeLinear reads, large, and nothing but the matrix of products."""
+    source = graph.producer(value, "DequantizeLinear")
+    stored = graph.constant(source.inputs[0]) if source is not None else None
     if stored is None or stored.ndim != 2 or stored.dtype.itemsize != 1 or stored.size <= FEWEST_CODED:
         return False
-    return graph.dtype(node.outputs[0]).value == "float32" and _feeds_products(graph, node.outputs[0])
+    return graph.dtype(value).value == "float32" and _feeds_products(graph, value)
 
 
 def _feeds_products(graph: Graph, value: str) -> bool:
@@ -43,7 +44,7 @@ def transpose_codes(graph: Graph, node: Node) -> bool:
 
 def decode_weights(graph: Graph) -> None:
     """Let the weights of dense layers be floats, as every rule knows them."""
-    for node in [node for node in graph.nodes if node.op == "DequantizeLinear" and is_dense_weight(graph, node)]:
+    for node in [node for node in graph.nodes if is_dense_weight(graph, node.outputs[0])]:
         codes, scale, zero = (graph.constant(name) if name else None for name in (*node.inputs[:2], node.input(2)))
         assert codes is not None and scale is not None
         output, kind = node.outputs[0], graph.types[node.outputs[0]]

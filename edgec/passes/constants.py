@@ -42,7 +42,7 @@ def fold_constants(graph: Graph, node: Node) -> bool:
         return False
     if node.op == "DequantizeLinear" and feeds_quantized(graph, node.outputs[0]):
         return why_not(node, "it is the weight of a quantized operator")
-    if node.op == "DequantizeLinear" and is_dense_weight(graph, node):
+    if is_dense_weight(graph, node.outputs[0]):
         return why_not(node, "it is the matrix of products, which can read codes")
     room = GROWTH * sum(graph.constants[name].nbytes for name in node.inputs if name)
     size = sum(graph.types[name].bytes for name in node.outputs if name)

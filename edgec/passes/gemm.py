@@ -36,9 +36,8 @@ def matmul_add_to_gemm(graph: Graph, node: Node) -> bool:
     if operand is None or product is None:
         return False
     weight, shape = graph.constant(product.inputs[1]), fixed_shape(graph, product.inputs[0])
-    source = graph.producer(product.inputs[1], "DequantizeLinear")
-    coded = source is not None and is_dense_weight(graph, source)
-    if not (coded or (weight is not None and weight.ndim == 2)) or shape is None or len(shape) < 2 or 0 in shape:
+    is_matrix = is_dense_weight(graph, product.inputs[1]) if weight is None else weight.ndim == 2
+    if not is_matrix or shape is None or len(shape) < 2 or 0 in shape:
         return why_not(node, "no product with a constant matrix, or of a symbolic shape")
     bias = per_channel(operand[1], graph.shape(operand[0]), -1)
     if bias is None or graph.types[operand[0]] != graph.types[node.outputs[0]]:
