@@ -12,7 +12,8 @@ from edgec.frontend.structure import label
 def misread(model: onnx.ModelProto) -> tuple[str, ...]:
     """The nodes, with those of branches and functions.
 
-    LayerNormalization whose bias is left out by an empty name ends its process; AveragePool's automatic padding forgets the dilations.
+    LayerNormalization whose bias is left out by an empty name ends its process; AveragePool's automatic padding forgets the dilations;
+    MatMulNBits may be told to round what it multiplies to 8 bits.
     """
     bodies = [model.graph.node, *(function.node for function in model.functions)]
     return tuple(label(node) for body in bodies for node in _nodes(body) if _is_misread(node))
@@ -30,5 +31,7 @@ def _is_misread(node: onnx.NodeProto) -> bool:
     if node.op_type == "LayerNormalization":
         return len(node.input) > 2 and not node.input[2]
     given = {item.name: item for item in node.attribute}
+    if node.op_type == "MatMulNBits":
+        return "accuracy_level" in given and given["accuracy_level"].i == 4
     same = "auto_pad" in given and given["auto_pad"].s.startswith(b"SAME")
     return node.op_type == "AveragePool" and same and "dilations" in given and max(given["dilations"].ints, default=1) > 1

@@ -146,3 +146,32 @@ def qgemm(b: Builder, s: Source) -> None:
         quantize(b, s, b.emit(s, "Gemm", inputs, attributes=attributes)[0], 7, 0)
     else:
         b.emit(s, "Gemm", inputs, s.outputs, attributes)
+
+
+@rule("MatMulNBits", domain=MICROSOFT)
+def matmul_bits(b: Builder, s: Source) -> None:
+    """inputs: a, codes [N, blocks of K, bytes], scales, zero points (the middle of the codes where absent), g_idx, bias"""
+    bits, block, inputs, outputs = (int(s.attributes[name]) for name in ("bits", "block_size", "K", "N"))
+    data, scale, zero = (b.value(name) if name else None for name in (s.inputs[1], s.inputs[2], s.input(3)))
+    if data is None or scale is None or (s.input(3) and zero is None):
+        raise ModelError("weights that are computed while the model runs are not supported")
+    if bits not in (4, 8) or s.input(4) or (zero is not None and zero.dtype != np.uint8):
+        raise ModelError("only weights of 4 or 8 bits with whole zero points, in their own order, are supported")
+    blocks = -(-inputs // block)
+    zeros = np.full((outputs, blocks), 1 << (bits - 1), np.uint8) if zero is None else unpacked(zero.reshape(outputs, -1), bits)[:, :blocks]
+    codes = unpacked(data.reshape(outputs, -1), bits)[:, :inputs]
+    operands = [
+        b.constant(f"{s.inputs[1]}_codes", codes), b.constant(f"{s.inputs[2]}_blocks", scale.reshape(outputs, blocks)),
+        b.constant(f"{s.outputs[0]}_zero_points", zeros),
+    ]  # fmt: skip
+    weights = b.emit(s, "DequantizeLinear", operands, attributes={"axis": 1, "block_size": block})
+    product = [s.inputs[0], *b.emit(s, "Transpose", weights, attributes={"perm": [1, 0]})]
+    if s.input(5):
+        b.emit(s, "Add", [*b.emit(s, "MatMul", product), s.inputs[5]], s.outputs)
+    else:
+        b.emit(s, "MatMul", product, s.outputs)
+
+
+def unpacked(data: np.ndarray, bits: int) -> np.ndarray:
+    """Rows of bytes as rows of codes; the first of two is in the low half."""
+    return data if bits == 8 else np.stack([data & 15, data >> 4], -1).reshape(len(data), -1)

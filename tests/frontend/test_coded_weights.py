@@ -109,3 +109,42 @@ def test_activations_of_four_bits_are_refused() -> None:
     proto.graph.node[3].input[0] = "r"
     proto.graph.initializer.extend([numpy_helper.from_array(np.float32(0.1), "s0"), helper.make_tensor("z0", TensorProto.INT4, [], [0])])
     assert "codes of four bits are supported as constants" in refusal(proto)
+
+
+def by_bits(bits: int, block: int, *, zeros: bool, bias: bool, level: int = 0) -> onnx.ModelProto:
+    """ONNX Runtime's own operator for weights of few bits, K = 50 inputs and N = 24 outputs."""
+    rng, blocks = np.random.default_rng(bits * block), -(-50 // block)
+    known = {
+        "q": rng.integers(0, 256, (24, blocks, block * bits // 8)).astype(np.uint8),
+        "s": rng.uniform(0.01, 0.1, 24 * blocks).astype(np.float32),
+        "z": rng.integers(0, 256, 24 * -(-blocks * bits // 8)).astype(np.uint8),
+        "b": rng.standard_normal(24).astype(np.float32),
+    }
+    given = ["x", "q", "s", "z" if zeros else "", "", "b" if bias else ""]
+    while not given[-1]:
+        given.pop()
+    made = helper.make_node(
+        "MatMulNBits", given, ["y"], "by_bits", domain="com.microsoft", K=50, N=24, bits=bits, block_size=block, accuracy_level=level
+    )
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", [3, 50]), ("y", [3, 24])))
+    graph = helper.make_graph([made], "bits", [x], [y], [numpy_helper.from_array(known[name], name) for name in given[1:] if name])
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+@pytest.mark.parametrize("bits", (4, 8))
+@pytest.mark.parametrize("block", (16, 32, 64))
+def test_the_operator_of_onnxruntime_for_weights_of_few_bits(bits: int, block: int) -> None:
+    for zeros in (False, True):
+        for bias in (False, True):
+            proto = by_bits(bits, block, zeros=zeros, bias=bias)
+            x = {"x": RNG.standard_normal((3, 50)).astype(np.float32)}
+            (expected,), (imported,) = run(proto, x), run(to_onnx(from_proto(proto).graph), x)
+            np.testing.assert_allclose(imported, expected, rtol=0, atol=1e-5 * abs(expected).max())
+
+
+def test_onnxruntime_is_not_asked_where_it_rounds_activations() -> None:
+    assert [from_proto(by_bits(4, 32, zeros=False, bias=False, level=level)).misread for level in (0, 4)] == [
+        (),
+        ("by_bits (MatMulNBits)",),
+    ]
