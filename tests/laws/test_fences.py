@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "passes": {"budget", "errors", "ir", "ops", "program"},
     "integer": {"budget", "ir", "ops"},
     "quant": {"budget", "codec", "diagnosis", "errors", "integer", "ir", "ops", "passes", "export", "runtime", "text"},
+    "prune": {"comparison", "errors", "ir", "ops", "quant"},
     "runtime": {"errors"},
     "oracle": {"errors"},
     "isolation": {"budget", "environment", "errors", "frontend", "ir", "passes", "quant"},
