@@ -72,16 +72,21 @@ def quantize(
 ) -> Quantized:  # fmt: skip
     """Calibrate and quantize; write the standard INT8 ONNX file to `out`, and the report of every layer to `report`, when given.
 
-    The report is a page where its name ends in .html, else JSON.
+    The report is a page where its name ends in .html, else JSON. Where channels are removed, the float network that is left is written
+    beside `out`, as NAME.pruned.onnx.
     """
     config = config or configure(calib=calib, **settings)
     check_file(Path(model))
     check_data(config)
-    outputs = [Path(path) for path in (out, report) if path is not None]
+    pruned = _pruned_beside(Path(out)) if out is not None and config.prune is not None else None
+    outputs = [Path(path) for path in (out, report, pruned) if path is not None]
     check_outputs([*outputs, *dumped(config)], inputs_of(Path(model), config), force=config.force)
-    quantized = pipeline.quantize_model(pipeline.read_model(Path(model), config), config, progress)
+    loaded = pipeline.prune_model(pipeline.read_model(Path(model), config), config, progress)
+    quantized = pipeline.quantize_model(loaded, config, progress)
     if out is not None:
         write_file(Path(out), pipeline.int8_model(quantized), ".onnx", force=config.force)
+    if pruned is not None and loaded.pruning is not None:
+        write_file(pruned, loaded.pruning.content, ".onnx", force=config.force)
     if report is not None:
         facts, form = quantized.report.to_json(), ".html" if Path(report).suffix.lower() == ".html" else ".json"
         content = render_quantization(facts, Path(model).name).encode() if form == ".html" else pipeline.json_bytes(facts)
@@ -177,6 +182,11 @@ def verify(package: Package | str | Path, *, key: str | Path | None = None) -> V
     GateError with everything that is wrong otherwise. Nothing of the package is run.
     """
     return verify_package(package.directory if isinstance(package, Package) else Path(package), Path(key) if key is not None else None)
+
+
+def _pruned_beside(out: Path) -> Path:
+    """model.int8.onnx -> model.pruned.onnx."""
+    return out.with_name(out.name.removesuffix(".onnx").removesuffix(".int8") + ".pruned.onnx")
 
 
 def _package(package: Package | str | Path) -> Package:

@@ -40,6 +40,7 @@ class BuildConfig:
     exclude: tuple[str, ...] = ()
     min_sqnr: float | None = None
     max_drop: float | None = None
+    prune: float | None = None
     io: str = "model"
     io_layout: str = "model"
     weights: str = "incbin"
@@ -104,6 +105,15 @@ def _share(value: object) -> float:
     if not number or float(number[1]) >= 100:
         raise ValueError("write a percentage below 100 with its sign, such as 0.5%")
     return float(number[1]) / 100
+
+
+def _fraction(value: object) -> float:
+    """0.5 or 50%."""
+    number = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(%?)\s*", str(value))
+    found = float(number[1]) / (100 if number[2] else 1) if number and not isinstance(value, bool) else 0.0
+    if not 0 < found < 1:
+        raise ValueError("write the share of multiply-accumulates to remove, between 0 and 1, such as 0.5")
+    return found
 
 
 def _path(value: object) -> Path:
@@ -210,6 +220,7 @@ SETTINGS: dict[str, Setting] = {
     "exclude": Setting(_names, "node that stays in float, * and ? are wildcards; may be repeated", many=True),
     "min_sqnr": Setting(_decibels, "dB that the int8 answers must keep; layers that keep them from it stay in float32 (none)"),
     "max_drop": Setting(_share, "share of samples whose best class int8 may change, such as 0.5%; reached in the same way (none)"),
+    "prune": Setting(_fraction, "share of the multiply-accumulates to remove, as whole channels, such as 0.5; needs calib (none)"),
     "io": Setting(_one_of("model", "int8", "uint8"), "type of inputs and outputs: model, int8 or uint8 (model)"),
     "io_layout": Setting(_one_of("model", "nhwc"), "layout of inputs and outputs: model or nhwc (model)"),
     "weights": Setting(_one_of("incbin", "c", "bin"), "how weights travel: incbin, c (pure C99) or bin (a file to load) (incbin)"),

@@ -26,6 +26,8 @@ def diagnose_package(
     """
     content = decisions_of(package)
     loaded, config = open_model(model, package, data, samples)
+    if package.manifest.pruning is not None:
+        loaded = pipeline.read_pruned(loaded, read_listed(package.directory, package.manifest, pipeline.PRUNED), config)
     source = pipeline.samples_of(loaded.graph, config)
     assert source is not None
     try:

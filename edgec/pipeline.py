@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from edgec.applications import check_pictures, describe_app
 from edgec.budget import spending
@@ -45,12 +47,14 @@ from edgec.package.draft import Draft
 from edgec.package.goal import goal_facts
 from edgec.package.manifest import Origin, options_hash
 from edgec.package.parts import CodedWeights, Options, QuantizationStep, QuantizedValue
+from edgec.package.pruning import pruning_facts
 from edgec.preparation import identifier, prepare
 from edgec.program.program import Program
 from edgec.program.text import dumps as dump_program
 from edgec.provenance.calibration import Witness
 from edgec.provenance.model_card import model_card
 from edgec.provenance.seal import seal
+from edgec.prune import prune
 from edgec.quant import Quantized, QuantizeOptions, Samples, quantize
 from edgec.quant.calibration import fingerprint
 from edgec.quant.data import open_samples
@@ -63,6 +67,7 @@ from edgec.toolchain import compile_package, compile_shaders
 from edgec.version import __version__
 from edgec.wheel import make_wheels, wheel_paths
 
+PRUNED = "model.pruned.onnx"
 Progress = Callable[[str, int, int], None]  # stage, steps done, steps in all (0: not known)
 
 
@@ -77,6 +82,16 @@ class Model:
     notes: tuple[str, ...]
     origin: Mapping[str, str]  # what the file says of itself
     misread: tuple[str, ...] = ()  # nodes of the file that ONNX Runtime cannot be asked about
+    pruning: Pruning | None = None  # where `original` is no longer what the file has
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """What pruning left of a model, as an ONNX file that can be trained further; what it costs; and a hash of the samples that decided."""
+
+    content: bytes
+    report: Mapping[str, Any]
+    samples_sha256: str | None
 
 
 def build(model: Path, config: BuildConfig, progress: Progress | None = None) -> Package:
@@ -87,16 +102,13 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
         loaded = read_model(model, config)
         check_pictures(loaded.original, config)
         task, labels = find_task(loaded.original, config)
-    quantized = coded = None
     if config.precision == "int8":
         lower(
             loaded.graph, target, loaded.name, budget=config.budget
         )  # what cannot be lowered is said before the calibration, not after it
-        quantized = quantize_model(loaded, config, tell)
-    elif config.weight_bits is not None:
-        with _about(model):
-            coded = code_weights(loaded.graph, config.weight_bits)
-            _dump(config, "3-quantized", coded.graph)
+    loaded = prune_model(loaded, config, tell)
+    quantized = quantize_model(loaded, config, tell) if config.precision == "int8" else None
+    coded = _coded(loaded, config)
     graph = (quantized or coded or loaded).graph
     found = _comparison(loaded, quantized or coded, config, tell)
     with _stage(tell, "lowering"):
@@ -113,6 +125,8 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
             draft = draft.plus(spirv_file(draft, compile_shaders(spirv_jobs(draft))))
         if quantized is not None:
             draft = draft.plus({"model.int8.onnx": int8_model(quantized), "calibration.json": json_bytes(quantized.calibration)})
+        if loaded.pruning is not None:
+            draft = draft.plus({PRUNED: loaded.pruning.content})
         if task is not None:
             draft = add_task(draft, program, task, labels)
         draft = draft.plus({"MODEL_CARD.md": model_card(draft.manifest)})
@@ -165,6 +179,29 @@ def read_model(model: Path, config: BuildConfig) -> Model:
     return Model(config.name or identifier(model.stem), model, original, graph, imported.notes, imported.origin, imported.misread)
 
 
+def prune_model(loaded: Model, config: BuildConfig, progress: Progress | None = None) -> Model:
+    """The model without the channels that the configuration asks to remove: from here on it is as if the file had come like that."""
+    samples = samples_of(loaded.graph, config)
+    if config.prune is None or samples is None:
+        return loaded
+    witness = Witness(samples)
+    with _about(loaded.file), spending(config.budget):
+        found = prune(loaded.graph, witness, config.prune, progress)
+    _dump(config, "2-pruned", found.graph)
+    content = bytes(to_onnx(found.graph).SerializeToString(deterministic=True))
+    pruning = Pruning(content, asdict(found.report) | {"warning": found.report.warning}, witness.sha256)
+    return replace(read_pruned(loaded, content, config), pruning=pruning)
+
+
+def read_pruned(loaded: Model, content: bytes, config: BuildConfig) -> Model:
+    """`loaded` with the network of a file that `prune_model` made of it."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / PRUNED
+        path.write_bytes(content)
+        original, graph = (imported.graph for imported in import_model(path, {}, None, config.budget))
+    return replace(loaded, original=original, graph=graph)
+
+
 def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None = None) -> Quantized:
     """Calibrate and quantize; a model that comes quantized needs no samples."""
     samples = samples_of(loaded.graph, config)
@@ -176,6 +213,8 @@ def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None
         quantized = quantize(loaded.graph, witness, options, progress=progress)
     if quantized.calibration:
         quantized = replace(quantized, calibration=quantized.calibration | {"samples_sha256": witness.sha256})
+    if loaded.pruning is not None:
+        quantized = replace(quantized, report=replace(quantized.report, pruning=dict(loaded.pruning.report)))
     _dump(config, "3-quantized", quantized.graph)
     return quantized
 
@@ -191,8 +230,8 @@ def samples_of(graph: Graph, config: BuildConfig) -> Samples | None:
 
 
 def reference_of(loaded: Model, config: BuildConfig) -> FloatModel:
-    """The model file in ONNX Runtime; with fused preprocessing, or nodes that it misreads, the imported graph, which has them too."""
-    return FloatModel(loaded.original, None if config.fuse_preprocess or loaded.misread else loaded.file)
+    """The model file in ONNX Runtime; with fused preprocessing, nodes that it misreads, or fewer channels the graph, which has them too."""
+    return FloatModel(loaded.original, None if config.fuse_preprocess or loaded.misread or loaded.pruning else loaded.file)
 
 
 def int8_model(quantized: Quantized) -> bytes:
@@ -241,6 +280,16 @@ def _exam(loaded: Model, coded: CodedGraph | None, graph: Graph, program: Progra
         )  # fmt: skip
 
 
+def _coded(loaded: Model, config: BuildConfig) -> CodedGraph | None:
+    """The float graph with the weights of dense layers as codes, where the configuration asks for it."""
+    if config.precision == "int8" or config.weight_bits is None:
+        return None
+    with _about(loaded.file):
+        coded = code_weights(loaded.graph, config.weight_bits)
+        _dump(config, "3-quantized", coded.graph)
+    return coded
+
+
 def _comparison(loaded: Model, changed: Quantized | CodedGraph | None, config: BuildConfig, tell: Progress) -> Comparison | None:
     """The model whose numbers were changed against the file: whatever went wrong on the way shows here."""
     if changed is None:
@@ -280,6 +329,7 @@ def _origin(
         **(manifest_facts(found) if found else {"sqnr_db": {}}),
         quantization_steps=tuple(QuantizationStep(**step) for step in quantized.report.steps) if quantized else (),
         goal=goal_facts(quantized.report.goal) if quantized else None,
+        pruning=pruning_facts(loaded.pruning.report, loaded.pruning.samples_sha256) if loaded.pruning else None,
         package_version=config.package_version,
     )
 
@@ -301,6 +351,7 @@ def _options(config: BuildConfig) -> Options:
         samples=config.samples,
         seed=config.seed,
         weight_bits=config.weight_bits,
+        prune=config.prune,
     )
 
 

@@ -23,7 +23,7 @@ from edgec.tasks import read_labels
 from edgec.toolchain import Compiler, find_compiler
 from edgec.wheel import check_wheel
 
-_STAGES = ("1-imported", "2-optimized", "3-quantized")
+_STAGES = ("1-imported", "2-optimized", "2-pruned", "3-quantized")
 DUMPED = (*(f"{stage}{form}" for stage in _STAGES for form in (".eir", ".onnx")), "4-matched.eir", "5-program.eir")
 LONGEST_NAME = 64  # letters of a package's name, which names of files and symbols begin with
 
@@ -141,6 +141,9 @@ def check_data(config: BuildConfig) -> None:
     """What can be said of the calibration data without reading it."""
     if isinstance(config.calib, str) and not names_function(config.calib) and not Path(config.calib).exists():
         raise UsageError("no such file or folder", where=config.calib, hint="give calibration data: .npz, .npy, a folder of images")
+    if config.prune is not None and config.calib is None:
+        hint = "give --calib DATA: samples say which channels matter"
+        raise UsageError("needs calibration data", where="--prune", hint=hint)
     if config.preprocess:
         Preprocess.parse(config.preprocess)
     elif config.fuse_preprocess:

@@ -12,6 +12,7 @@ import edgec
 from edgec.cli.console import Console, bytes_text, table
 from edgec.cli.goal import ALL_IN_INT8, goal_tables
 from edgec.cli.inspect import refuse, tables
+from edgec.cli.pruning import pruning_tables
 from edgec.cli.settings import declare_settings, resolve_settings
 from edgec.inspection import Inspection
 from edgec.package import GPU, Package
@@ -19,7 +20,7 @@ from edgec.package.manifest import Manifest
 from edgec.preparation import Plan
 from edgec.settings.facts import settings_facts
 
-_TOLD_APART = ("notes", "goal", "sqnr_db", "agreement", "compared_samples", "warnings", "coded_weights")
+_TOLD_APART = ("notes", "goal", "pruning", "sqnr_db", "agreement", "compared_samples", "warnings", "coded_weights")
 MOST_OUTPUTS = 5
 
 
@@ -45,7 +46,8 @@ def act(options: argparse.Namespace, console: Console) -> None:
     rows = _rows(facts) + _coded_rows(manifest) + (_answer_rows(manifest) if manifest.compared else [])
     rows += [("goal", ALL_IN_INT8)] if config.goal is not None and manifest.goal is None else []
     goal = goal_tables(asdict(manifest.goal)) if manifest.goal is not None else []
-    console.result(facts, [table("", ["", ""], rows), *goal, *(f"warning: {warning}" for warning in manifest.warnings or ())])
+    pruning = pruning_tables(asdict(manifest.pruning)) if manifest.pruning is not None else []
+    console.result(facts, [table("", ["", ""], rows), *pruning, *goal, *(f"warning: {warning}" for warning in manifest.warnings or ())])
 
 
 def _plan(plan: Plan) -> rich.table.Table:
@@ -78,6 +80,7 @@ def _facts(package: Package) -> dict[str, object]:
         **({"coded_weights": asdict(manifest.coded_weights)} if manifest.coded_weights is not None else {}),
         **_answers(manifest),
         **({"goal": asdict(manifest.goal)} if manifest.goal is not None else {}),
+        **({"pruning": asdict(manifest.pruning)} if manifest.pruning is not None else {}),
         "notes": package.notes,
     }
 

@@ -12,10 +12,14 @@ import edgec
 from edgec.cli.console import Console, table
 from edgec.cli.goal import goal_tables
 from edgec.cli.inspect import refuse, tables
+from edgec.cli.pruning import pruning_tables
 from edgec.cli.settings import declare_settings, resolve_settings, settings_table
 from edgec.settings.facts import settings_facts
 
-SETTINGS = ("calib", "shape", "observer", "exclude", "min_sqnr", "max_drop", "samples", "fuse_preprocess", "budget", "dump", "force")
+SETTINGS = (
+    *("calib", "shape", "observer", "exclude", "min_sqnr", "max_drop", "prune", "samples"),
+    *("fuse_preprocess", "budget", "dump", "force"),
+)
 WORST = 20
 COLUMNS = {
     "node": "node",
@@ -70,6 +74,8 @@ def _tables(report: dict[str, Any]) -> list[rich.table.Table | str]:
     if report["steps"]:
         rows = [[step[key] if key != "taken" else f"{step[key]} of {step['places']}" for key in STEPS] for step in report["steps"]]
         shown += ["", table("steps, SQNR dB on held-back samples", list(STEPS.values()), rows)]
+    if report["pruning"]:
+        shown += pruning_tables(report["pruning"])
     if report["goal"]:
         shown += goal_tables(report["goal"])
     if report["kept_in_float"]:

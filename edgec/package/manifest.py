@@ -38,6 +38,7 @@ from edgec.package.parts import (
     TaskFacts,
     Weights,
 )
+from edgec.package.pruning import PruningFacts
 from edgec.package.words import BYTES, MANIFEST, Count, Hash, Identifier, Number, Path, Text, Word, one_of
 from edgec.package.words import MOST as MOST_BYTES
 
@@ -100,6 +101,7 @@ class Origin:
     quantization_steps: tuple[QuantizationStep, ...] = ()
     coded_weights: CodedWeights | None = None
     goal: GoalFacts | None = None  # where layers stay in float32 for it
+    pruning: PruningFacts | None = None  # where channels were removed: model.pruned.onnx is what was quantized
     package_version: Count | None = None  # which boards never let fall
 
 

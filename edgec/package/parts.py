@@ -162,6 +162,7 @@ class Options:
     samples: Count | None
     seed: Seed
     weight_bits: Count | None = None
+    prune: Number | None = None
 
 
 @dataclass(frozen=True)

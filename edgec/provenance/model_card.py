@@ -9,6 +9,7 @@ from edgec.package.card import FIELDS, OF_THE_FILE, printable
 from edgec.package.goal import AttemptFacts, GoalFacts, KeptLayer
 from edgec.package.manifest import Manifest
 from edgec.package.parts import Port
+from edgec.package.pruning import PruningFacts
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>()#!|~&$@])")
 NO_LICENSE = "The model file names no license, and `[card]` of edgec.toml did not either: ask the model's author before passing it on."
@@ -28,7 +29,8 @@ def model_card(manifest: Manifest) -> bytes:
     lines += ["## Tensors", ""]
     ports = [(kind, port) for kind, found in (("input", manifest.inputs), ("output", manifest.outputs)) for port in found]
     lines += table(("", "name", "type", "shape", "codes"), [(kind, *_port(port)) for kind, port in ports])
-    lines += ["## The package", "", *table(("", ""), list(_package(manifest))), *_accuracy(manifest)]
+    lines += ["## The package", "", *table(("", ""), list(_package(manifest))), *_pruning(manifest.pruning)]
+    lines += _accuracy(manifest)
     lines += ["## Where it comes from", "", *table(("", "sha256"), list(_origin(manifest)))]
     lines += ["`edgec verify` checks the package against `manifest.json`, which has the sha256 of every file."]
     return ("\n".join(lines) + "\n").encode()
@@ -75,7 +77,8 @@ def _accuracy(manifest: Manifest) -> list[str]:
         (plain(name), f"{ratio:.2f} dB", f"{agreement[name]:.1%}" if name in agreement else "") for name, ratio in manifest.sqnr_db.items()
     ]
     source = "samples of the calibration set" if manifest.calibration_sha256 else "random inputs"
-    words = f"The package's answers against those of the model file in ONNX Runtime, over {manifest.compared or 0} {source}:"
+    model = "the model file" if manifest.pruning is None else "the pruned network in float"
+    words = f"The package's answers against those of {model} in ONNX Runtime, over {manifest.compared or 0} {source}:"
     warnings = [f"- **Warning:** {plain(warning)}" for warning in manifest.warnings or ()]
     return [
         words,
@@ -86,6 +89,19 @@ def _accuracy(manifest: Manifest) -> list[str]:
         *_steps(manifest),
         *_goal(manifest),
     ]
+
+
+def _pruning(pruning: PruningFacts | None) -> list[str]:
+    """Which channels are gone, and what that costs."""
+    if pruning is None:
+        return []
+    judges = f"{pruning.samples} samples" + (" that nothing was fitted to" if pruning.apart else " that it was fitted to")
+    words = f"Channels were removed from the model: {pruning.macs:.1%} of its multiply-accumulates and {pruning.parameters:.1%} of its"
+    alike = "" if pruning.agreement is None else f", the same best class in {pruning.agreement:.1%}"
+    cost = f"The pruned network against the model, both in float, over {judges}: {pruning.sqnr:.2f} dB{alike}."
+    rows = [(plain(layer.node), layer.operator, layer.before, layer.after) for layer in pruning.layers]
+    lines = [f"{words} parameters are gone. `model.pruned.onnx` is what is left, in float. {cost}", ""]
+    return [*lines, f"- **Warning:** {plain(pruning.warning)}", "", *table(("layer", "operator", "channels", "left"), rows)]
 
 
 def _steps(manifest: Manifest) -> list[str]:

@@ -56,6 +56,7 @@ class QuantizationReport:
     outputs: dict[str, float] = field(default_factory=dict)  # SQNR of each graph output, dB
     steps: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    pruning: dict[str, Any] | None = None  # what was removed before, where that was asked for
     goal: dict[str, Any] | None = None  # what edgec/quant/goal.py has of it, where one was given
 
     def to_json(self) -> dict[str, Any]:

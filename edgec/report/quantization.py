@@ -9,6 +9,7 @@ from edgec.report.goal import goal_section
 from edgec.report.grades import decibels, graded
 from edgec.report.html import render_page
 from edgec.report.page import Cell, Details, Item, Page, Section, Table, Tile, cells, columns
+from edgec.report.pruning import pruning_section
 from edgec.report.words import clean, digits, plural
 from edgec.text import ending
 
@@ -27,6 +28,7 @@ def render_quantization(report: Mapping[str, Any], title: str) -> str:
     sections = (
         Section("layers", "Layers", "Each with the errors of all layers before it.", _layers(layers)),
         Section("steps", "Steps", "On samples that a step was not fitted to.", (Table("", STEPS, _steps(steps)),) if steps else ()),
+        pruning_section(report["pruning"]),
         goal_section(report["goal"]),
         Section("outputs", "Outputs", "", _outputs(report)),
     )
