@@ -197,7 +197,7 @@ def read_pruned(loaded: Model, content: bytes, config: BuildConfig) -> Model:
     """`loaded` with the network of a file that `prune_model` made of it."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / PRUNED
-        path.write_bytes(content)
+        write_file(path, content, ".onnx", force=False)
         original, graph = (imported.graph for imported in import_model(path, {}, None, config.budget))
     return replace(loaded, original=original, graph=graph)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
 
@@ -75,8 +76,12 @@ def _part(weights: np.ndarray, node: Node, number: int, groups: int) -> np.ndarr
 
 
 def _by_output(node: Node, shifts: Sequence[np.ndarray]) -> np.ndarray:
-    """What the bias of each output channel gains: [output channels of a group, window] of each group, the window summed."""
-    return np.concatenate([shift.reshape(len(shift), -1).sum(axis=1) for shift in shifts])
+    """What the bias of each output channel gains: [output channels of a group, window] of each group, the window summed.
+
+    Of a transposed window each result sees a part.
+    """
+    parts = prod(node.attributes["strides"]) if node.op == "ConvTranspose" else 1
+    return np.concatenate([shift.reshape(len(shift), -1).sum(axis=1) for shift in shifts]) / parts
 
 
 def _shares(moments: Moments, stays: np.ndarray, gone: np.ndarray, centred: bool) -> np.ndarray:

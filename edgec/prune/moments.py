@@ -57,6 +57,7 @@ def gather_moments(
             channels = array.shape[cells.of[value].axis]
             flat = np.moveaxis(array, cells.of[value].axis, -1).reshape(-1, channels)
             flat = flat[spread(len(flat), channels)].astype(np.float64)
+            flat = flat[np.isfinite(flat).all(axis=1)]
             rows[value] += len(flat)
             sums[value] = sums.get(value, 0.0) + flat.sum(axis=0)
             products[value] = products.get(value, 0.0) + (flat.T @ flat if channels <= MOST else np.square(flat).sum(axis=0))
@@ -65,6 +66,7 @@ def gather_moments(
 
 def _moments(sums: np.ndarray, products: np.ndarray, rows: int) -> Moments:
     """Few rows overrate what two channels have together."""
+    rows = max(rows, 1)
     mean = sums / rows
     if products.ndim == 1:
         return Moments(mean, np.maximum(products / rows - mean**2, 0.0))

@@ -101,6 +101,8 @@ def _layer(graph: Graph, node: Node, rows: _Rows, samples: Samples) -> None:
     groups, channels, terms = weights.shape
     centred, count = takes_bias(node), read.shape[1]
     bias = bias_of(graph, node, groups * channels).reshape(groups, 1, channels)
+    if not (np.isfinite(read).all() and np.isfinite(wanted).all()):
+        return
     error = wanted - read @ weights.transpose(0, 2, 1) - bias
     if np.square(error).sum() <= ALIKE * np.square(wanted).sum():
         return

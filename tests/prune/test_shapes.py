@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -185,6 +185,18 @@ def test_dead_channels_go_first_and_cost_nothing() -> None:
     (left,) = (node for node in found.graph.nodes if node.name == hidden.name)
     weights = found.graph.constants[left.inputs[1]]
     np.testing.assert_array_equal(weights[weights.any(axis=(1, 2, 3))], graph.constants[hidden.inputs[1]][1::2])
+
+
+def test_numbers_that_are_not_finite_spoil_nothing() -> None:
+    graph = residual()
+
+    def spoiled() -> Iterator[dict[str, np.ndarray]]:
+        for number, sample in enumerate(samples(graph, 16)()):
+            yield {"x": np.where(np.arange(11) == number, np.float32(np.nan), sample["x"])}
+
+    found = prune(graph, spoiled, 0.3)
+    assert all(np.isfinite(array).all() for array in found.graph.constants.values())
+    assert sqnr(graph, found.graph) > 5
 
 
 def test_the_same_again() -> None:
