@@ -1,13 +1,14 @@
 """What each step of quantization is worth: SQNR in dB of the worst output of model.int8.onnx against the float model, both in ONNX Runtime,
-on inputs that did not calibrate; plain min-max, edgec without one of its steps, edgec, ONNX Runtime's own quantizer, and NNCF with its
-defaults, which gets a virtual environment of its own (benchmarks/nncf_peer.py).
+on inputs that did not calibrate; plain min-max, edgec without one of its steps, edgec with each effort, ONNX Runtime's own quantizer, and
+NNCF with its defaults, which gets a virtual environment of its own (benchmarks/nncf_peer.py).
 
     python benchmarks/quantizers.py FOLDER [--only mobilenet ...] [--columns plain default ...] [--calibration 32] [--others 60]
 
 FOLDER holds the models and data sets that benchmarks/models.py names; a model that is missing gets no row. The keyword spotter hears the
 .wav files of vad_a/, which is not what it was trained on. The others quantize the same optimized float graph, ONNX Runtime as QDQ, per
 channel and by min-max. After a Softmax few doubtful samples make most of the error: measure on a thousand others where they cost little.
-`agree` is the share of the others on which float and edgec's default name the same class; `CPU s` what edgec's default took.
+`agree` is the share of the others on which float and edgec's default name the same class; `CPU s` what edgec's default took, `fast s` and
+`high s` what its other efforts took.
 """
 
 from __future__ import annotations
@@ -46,8 +47,12 @@ EDGEC = {
     "-observer": replace(DEFAULT, observer="minmax"),
     "-round": replace(DEFAULT, round_weights=False),
     "-bias": replace(DEFAULT, correct_bias=False),
+    "fast": replace(DEFAULT, effort="fast"),
     "default": DEFAULT,
+    "high": replace(DEFAULT, effort="high"),
 }
+SECONDS = {"default": "CPU s", "fast": "fast s", "high": "high s"}
+FIGURES = ("agree", *SECONDS.values())
 COLUMNS = ("onnxruntime", "nncf", *EDGEC)
 CLASSES = 2  # fewer numbers name no class
 HEAR = "kws_dscnn"
@@ -55,15 +60,14 @@ HEAR = "kws_dscnn"
 
 def main() -> int:
     options = parse()
-    print(f"{'model':<24}" + "".join(f"{name:>13}" for name in (*options.columns, "agree", "CPU s")), flush=True)
+    print(f"{'model':<24}" + "".join(f"{name:>13}" for name in (*options.columns, *FIGURES)), flush=True)
     rows = {}
     for subject in SUBJECTS:
         path = options.folder / f"{subject.name}.onnx"
         if path.exists() and (not options.only or any(word in subject.name for word in options.only)):
             rows[subject.name] = measure(subject, path, options)
             print(
-                f"{subject.name:<24}"
-                + "".join(f"{cell(rows[subject.name].get(name)):>13}" for name in (*options.columns, "agree", "CPU s")),
+                f"{subject.name:<24}" + "".join(f"{cell(rows[subject.name].get(name)):>13}" for name in (*options.columns, *FIGURES)),
                 flush=True,
             )
     if options.json:
@@ -103,8 +107,10 @@ def measure(subject: Subject, path: Path, options: argparse.Namespace) -> dict[s
         taken = time.process_time() - start
         found = answers(model, graph, others())
         row[column] = min(ratio(wanted, got) for wanted, got in zip(exact, found, strict=True))
+        if column in SECONDS:
+            row[SECONDS[column]] = taken
         if column == "default":
-            row |= {"agree": agreement(exact[0], found[0]), "CPU s": taken}
+            row["agree"] = agreement(exact[0], found[0])
     return row
 
 

@@ -15,7 +15,7 @@ from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.package.card import parse_card
 from edgec.package.words import MOST
 from edgec.quant.goal import Goal
-from edgec.quant.options import OBSERVERS
+from edgec.quant.options import EFFORTS, OBSERVERS
 
 GPU = ("auto", "on", "off")
 GPU_PRECISIONS = ("float32", "float16")
@@ -37,6 +37,7 @@ class BuildConfig:
     shape: Shapes = field(default_factory=dict)
     observer: str | None = None
     weight_bits: int | None = None
+    effort: str | None = None
     exclude: tuple[str, ...] = ()
     min_sqnr: float | None = None
     max_drop: float | None = None
@@ -217,6 +218,9 @@ SETTINGS: dict[str, Setting] = {
     "shape": Setting(_shapes, "pin an input's shape, NAME=1,3,224,224; may be repeated", many=True),
     "observer": Setting(_one_of(*OBSERVERS), f"how ranges are chosen: {', '.join(OBSERVERS)} (mse)"),
     "weight_bits": Setting(_bits, "of an fp32 package's large dense layers: 8, or 4 with a scale for 32 inputs (floats)"),
+    "effort": Setting(
+        _one_of(*EFFORTS), f"how much is tried for accurate int8: {', '.join(EFFORTS)}; high takes about ten times as long (normal)"
+    ),
     "exclude": Setting(_names, "node that stays in float, * and ? are wildcards; may be repeated", many=True),
     "min_sqnr": Setting(_decibels, "dB that the int8 answers must keep; layers that keep them from it stay in float32 (none)"),
     "max_drop": Setting(_share, "share of samples whose best class int8 may change, such as 0.5%; reached in the same way (none)"),

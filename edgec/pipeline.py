@@ -207,7 +207,8 @@ def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None
     samples = samples_of(loaded.graph, config)
     if samples is None and not any(node.op == "DequantizeLinear" for node in loaded.graph.nodes):
         raise UsageError("int8 needs calibration data", hint="give --calib DATA, or --precision fp32")
-    options = QuantizeOptions(config.observer or QuantizeOptions.observer, exclude=config.exclude, goal=config.goal)
+    observer, effort = config.observer or QuantizeOptions.observer, config.effort or QuantizeOptions.effort
+    options = QuantizeOptions(observer, exclude=config.exclude, effort=effort, goal=config.goal)
     witness = Witness(samples or (lambda: iter(())))
     with _about(loaded.file), spending(config.budget):
         quantized = quantize(loaded.graph, witness, options, progress=progress)
@@ -338,6 +339,7 @@ def _options(config: BuildConfig) -> Options:
     """What was chosen, without places on the disk of whoever built."""
     return Options(
         observer=config.observer,
+        effort=config.effort,
         exclude=tuple(config.exclude),
         io=config.io,
         io_layout=config.io_layout,

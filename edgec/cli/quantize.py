@@ -17,7 +17,7 @@ from edgec.cli.settings import declare_settings, resolve_settings, settings_tabl
 from edgec.settings.facts import settings_facts
 
 SETTINGS = (
-    *("calib", "shape", "observer", "exclude", "min_sqnr", "max_drop", "prune", "samples"),
+    *("calib", "shape", "observer", "effort", "exclude", "min_sqnr", "max_drop", "prune", "samples"),
     *("fuse_preprocess", "budget", "dump", "force"),
 )
 WORST = 20
@@ -44,7 +44,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def act(options: argparse.Namespace, console: Console) -> None:
     config = resolve_settings(options)
     output = options.output or Path(options.model.with_suffix(".int8.onnx").name)
-    source = f", calibrated on {config.calib}, observer {config.observer or 'mse'}" if config.calib else ""
+    how = f"observer {config.observer or 'mse'}" + (f", effort {config.effort}" if config.effort else "")
+    source = f", calibrated on {config.calib}, {how}" if config.calib else ""
     console.note(f"{options.model} -> {output}{source}")
     console.remark(settings_table(config))
     if options.dry_run:

@@ -163,6 +163,7 @@ class Options:
     seed: Seed
     weight_bits: Count | None = None
     prune: Number | None = None
+    effort: Word | None = None
 
 
 @dataclass(frozen=True)

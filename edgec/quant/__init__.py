@@ -14,7 +14,7 @@ from edgec.quant.calibration_file import read_calibration
 from edgec.quant.diagnose import diagnose
 from edgec.quant.goal import Accuracy, Goal, GoalReport
 from edgec.quant.jury import Jury, class_scores
-from edgec.quant.options import OBSERVERS, Progress, QuantizeOptions, Sample, Samples
+from edgec.quant.options import EFFORTS, OBSERVERS, Progress, QuantizeOptions, Sample, Samples
 from edgec.quant.preparations import doubt_preparation
 from edgec.quant.reach import reach
 from edgec.quant.repeats import Watched
@@ -57,6 +57,8 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     options = replace(options, progress=progress) if progress else options
     if options.observer not in OBSERVERS:
         raise UsageError(f"unknown observer {options.observer!r}", hint=did_you_mean(options.observer, OBSERVERS))
+    if options.effort not in EFFORTS:
+        raise UsageError(f"unknown effort {options.effort!r}", hint=did_you_mean(options.effort, EFFORTS))
     if options.goal is not None:
         check_goal(graph, options.goal)
     if is_quantized(graph):

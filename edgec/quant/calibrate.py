@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration
 from edgec.quant.fit import Fit
-from edgec.quant.options import QuantizeOptions, Sample, Samples
+from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
 from edgec.quant.report import StepReport
 from edgec.quant.selection import Selection
 from edgec.quant.statistics import SHARES, joined, measure_extents
@@ -52,36 +52,59 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         count = sum(counts[share] for share in shares)
         return Trial(graph, some(part(samples, shares), count), min(count, JUDGES), options.progress)
 
-    folds = [(fit(fitted), trial(held)) for fitted, held in shares_of(sum(counts))]
+    def folds(effort: str) -> Folds:
+        return Folds([(fit(fitted), trial(held)) for fitted, held in shares_of(sum(counts), effort)], options.progress)
 
-    def candidates(step: str, choice: Choice) -> list[str]:
-        return list(dict.fromkeys(place for one, _ in folds for place in one.candidates(step, choice)))
-
-    tried = 0
-
-    def score(choice: Choice) -> Score:
-        nonlocal tried
-        signal, error = (np.concatenate(parts) for parts in zip(*(judge(one.calibration(choice)) for one, judge in folds), strict=True))
-        tried += 1
-        if options.progress:
-            options.progress("trials", tried, 0)
-        whole = signal.sum(axis=0)
-        return Score((error / np.where(whole > 0, whole, np.inf)).mean(axis=1))
-
-    choice, steps = search(candidates, score, options)
-    held = shares_of(sum(counts))[0][1]
-    count, apart = sum(counts), len(folds) == 1 and sum(counts[share] for share in held) >= ALONE
-    final = fit(range(SHARES)) if len(folds) > 1 else folds[0][0]
+    judged = folds(options.effort)
+    choice, steps = search(judged.candidates, judged.score, options)
+    if options.effort == "high":  # more samples judge than do usually; the usual choice is one that they judge
+        usual = folds("normal")
+        other, fewer = search(usual.candidates, usual.score, replace(options, effort="normal"))
+        best = judged.score(choice).ratio
+        if judged.score(other).ratio > best:
+            choice, steps = other, fewer
+    held = shares_of(sum(counts), options.effort)[0][1]
+    count, apart = sum(counts), len(judged) == 1 and sum(counts[share] for share in held) >= ALONE
+    final = fit(range(SHARES)) if len(judged) > 1 else judged.first
     notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
     held = held if apart else range(SHARES)
     return Searched(final.calibration(choice), steps, notes, part(samples, held), sum(counts[share] for share in held), apart)
 
 
-def shares_of(count: int) -> Sequence[tuple[Collection[int], Collection[int]]]:
-    """The shares of `count` samples that are fitted to, and those that are held back, for each fold."""
+class Folds:
+    """Fits to some of the samples, each with the trial of what follows from it on others."""
+
+    def __init__(self, pairs: Sequence[tuple[Fit, Trial]], progress: Progress | None) -> None:
+        self._pairs, self._progress, self._tried = pairs, progress, 0
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    @property
+    def first(self) -> Fit:
+        return self._pairs[0][0]
+
+    def candidates(self, step: str, choice: Choice) -> list[str]:
+        return list(dict.fromkeys(place for fit, _ in self._pairs for place in fit.candidates(step, choice)))
+
+    def score(self, choice: Choice) -> Score:
+        found = [trial(fit.calibration(choice)) for fit, trial in self._pairs]
+        signal, error = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        self._tried += 1
+        if self._progress:
+            self._progress("trials", self._tried, 0)
+        whole = signal.sum(axis=0)
+        return Score((error / np.where(whole > 0, whole, np.inf)).mean(axis=1))
+
+
+def shares_of(count: int, effort: str = "normal") -> Sequence[tuple[Collection[int], Collection[int]]]:
+    """The shares of `count` samples that are fitted to, and those that are held back, for each fold.
+
+    With high effort every sample judges.
+    """
     if count == 1:
         return [(range(SHARES), range(SHARES))]
-    return [((0, 2), (1, 3)), ((1, 3), (0, 2))] if count < FEW else [((0, 1, 2), (3,))]
+    return [((0, 2), (1, 3)), ((1, 3), (0, 2))] if count < FEW or effort == "high" else [((0, 1, 2), (3,))]
 
 
 def part(samples: Samples, shares: Collection[int]) -> Samples:

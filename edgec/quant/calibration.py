@@ -34,7 +34,7 @@ class LayerWeights:
 class Calibration:
     """splits: groups of channels per value; factors: equalization per value and channel; parameters: per value;
 
-    weights: by the matrix operator's output.
+    weights: by the matrix operator's output; effort: how much was tried for them.
     """
 
     model: str  # fingerprint of the float graph
@@ -45,6 +45,7 @@ class Calibration:
     factors: Mapping[str, np.ndarray] = field(default_factory=dict)
     parameters: Mapping[str, Parameters] = field(default_factory=dict)
     weights: Mapping[str, LayerWeights] = field(default_factory=dict)
+    effort: str = "normal"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -52,6 +53,7 @@ class Calibration:
             "model": self.model,
             "samples": self.samples,
             "observer": self.observer,
+            **({"effort": self.effort} if self.effort != "normal" else {}),  # left out where nobody chose one
             "exclude": list(self.exclude),
             "splits": {value: [list(group) for group in groups] for value, groups in self.splits.items()},
             "factors": {value: packed(array) for value, array in self.factors.items()},

@@ -19,7 +19,7 @@ from edgec.integer.roles import bias_groups, output_channels
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import VERSION, Calibration, LayerWeights, fingerprint
 from edgec.quant.equalize import store_equalized
-from edgec.quant.options import OBSERVERS
+from edgec.quant.options import EFFORTS, OBSERVERS
 from edgec.quant.parameters import SMALLEST_SCALE, Parameters
 from edgec.quant.selection import Layer
 from edgec.quant.split import find_chain, split
@@ -44,6 +44,8 @@ Code = Annotated[int, Rule(lambda value: type(value) is int and 0 <= value <= 25
 Scale = Annotated[float, Rule(_is_scale, "a number above 0 that products survive")]
 Packed = Annotated[str, Rule(lambda value: isinstance(value, str) and _PACKED.fullmatch(value) is not None, "type, extents and base64")]
 Observer = Annotated[str, Rule(lambda value: isinstance(value, str) and value in OBSERVERS, f"one of {', '.join(OBSERVERS)}")]
+
+Effort = Annotated[str, Rule(lambda value: isinstance(value, str) and value in EFFORTS, f"one of {', '.join(EFFORTS)}")]
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class _File:
     parameters: Mapping[Text, _Parameters]
     weights: Mapping[Text, _Weights]
     samples_sha256: Hash | None = None
+    effort: Effort | None = None
 
 
 def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
@@ -98,7 +101,9 @@ def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
     layers = [layer for layer in selection.matrices if layer.node.outputs[0] in file.weights]
     weights = {layer.node.outputs[0]: _weights(graph, layer, file.weights[layer.node.outputs[0]], problems) for layer in layers}
     _refuse(problems)
-    return Calibration(file.model, file.samples, file.observer, file.exclude, file.splits, factors, parameters, weights)
+    return Calibration(
+        file.model, file.samples, file.observer, file.exclude, file.splits, factors, parameters, weights, file.effort or "normal"
+    )
 
 
 def _refuse(problems: list[Problem]) -> None:

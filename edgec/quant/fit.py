@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from edgec.budget import check_time
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration, LayerWeights, fingerprint
+from edgec.quant.echoes import LISTENERS, Echoes
 from edgec.quant.equalize import Equalization, choose_factors, store_equalized
 from edgec.quant.layers import Fed, Rounded, gather_fed, gather_moments, layer_scales, lost_mean, round_layer, takes_bias
 from edgec.quant.observers import CHOOSE, Histogram, Range, by_minmax
@@ -23,11 +25,11 @@ from edgec.quant.selection import Layer, Selection, excluded_nodes, select
 from edgec.quant.sensitivity import sensitivities
 from edgec.quant.split import apply_splits, choose_splits
 from edgec.quant.statistics import Extent, measure_histograms
-from edgec.quant.steps import BOUNDED, CORRECT, EQUALIZE, OBSERVE, ROUND, SCALE, SPLIT, TIGHT, Choice, chosen, places
+from edgec.quant.steps import BOUNDED, CORRECT, ECHO, EQUALIZE, OBSERVE, ROUND, SCALE, SPLIT, STRONGER, TIGHT, Choice, chosen, places
 from edgec.quant.weights import layer_axis, peak_scales, rows_of, weight_scales
 
 STRENGTH = 0.5  # of equalization: half the unevenness stays in the activations, half goes to the weights
-STRUCTURE = (SPLIT, EQUALIZE, BOUNDED, TIGHT)  # steps that change the float graph
+STRUCTURE = (SPLIT, EQUALIZE, BOUNDED, TIGHT, STRONGER)  # steps that change the float graph
 T = TypeVar("T")
 
 
@@ -61,8 +63,10 @@ class Fit:
         if step in (EQUALIZE, BOUNDED, TIGHT):
             by_typical, _ = self._equalizations(choice)
             return by_typical.free if step == EQUALIZE else by_typical.bounded
+        if step == STRONGER:
+            return [stream for stream in self._equalizations(choice)[0].free if stream in places(choice, EQUALIZE)]
         structure = self._structure(choice)
-        if step == OBSERVE:
+        if step in (OBSERVE, ECHO):
             moved = moved_values(structure.selection)
             return [value for value in structure.selection.values if value not in moved and value not in structure.pixels]
         layers = structure.selection.matrices
@@ -77,7 +81,15 @@ class Fit:
         structure, parameters, options = self._structure(choice), self._parameters(choice), self._options
         weights = {layer.node.outputs[0]: self._weights(layer, choice) for layer in structure.selection.matrices}
         return Calibration(
-            self._model, self._count, options.observer, options.exclude, structure.splits, structure.factors, parameters, weights
+            self._model,
+            self._count,
+            options.observer,
+            options.exclude,
+            structure.splits,
+            structure.factors,
+            parameters,
+            weights,
+            options.effort,
         )
 
     def _once(self, stage: str, key: Any, make: Callable[[], T]) -> T:
@@ -133,6 +145,8 @@ class Fit:
         factors = by_largest.taken(places(choice, BOUNDED) - tight)
         for value, r in by_typical.taken(places(choice, EQUALIZE) | tight).items():
             factors[value] = factors[value] * r if value in factors else r
+        for value, r in by_typical.taken(places(choice, STRONGER)).items():
+            factors[value] = factors[value] * np.sqrt(r)  # three quarters of the unevenness go to the weights
         return factors
 
     def _structure(self, choice: Choice) -> Structure:
@@ -161,22 +175,32 @@ class Fit:
         return self._once("histograms", chosen(choice, *STRUCTURE), count)
 
     def _parameters(self, choice: Choice) -> dict[str, Parameters]:
-        structure, observed, options = self._structure(choice), places(choice, OBSERVE), self._options
+        structure, observed, heard, options = self._structure(choice), places(choice, OBSERVE), places(choice, ECHO), self._options
 
         def choose() -> dict[str, Parameters]:
             histograms = self._histograms(choice)
             known: dict[tuple[str, ...], Range] = self._once("limits", chosen(choice, *STRUCTURE), dict)
+            echoes: Echoes = self._once("echoes", chosen(choice, *STRUCTURE, OBSERVE), lambda: self._echoes(structure))
 
-            def limits(members: tuple[str, ...], histogram: Histogram) -> Range:
+            def by_observer(members: tuple[str, ...], histogram: Histogram) -> Range:
                 if members[0] not in observed:
                     return by_minmax(histogram, options)
                 if members not in known:
                     known[members] = CHOOSE[options.observer](histogram, options)
                 return known[members]
 
+            def limits(members: tuple[str, ...], histogram: Histogram) -> Range:
+                usual = by_observer(members, histogram)
+                return echoes(members, usual, (histogram.low, histogram.high)) if members[0] in heard else usual
+
             return choose_parameters(structure.graph, structure.selection, histograms, limits, structure.pixels)
 
-        return self._once("parameters", chosen(choice, *STRUCTURE, OBSERVE), choose)
+        return self._once("parameters", chosen(choice, *STRUCTURE, OBSERVE, ECHO), choose)
+
+    def _echoes(self, structure: Structure) -> Echoes:
+        every = max(1, self._count // LISTENERS)
+        few = lambda: islice(self._samples(), 0, every * LISTENERS, every)  # noqa: E731
+        return Echoes(structure.graph, few, len(structure.selection.values), self._options.progress)
 
     def _scales(self, layer: Layer, choice: Choice) -> np.ndarray:
         structure, output = self._structure(choice), layer.node.outputs[0]
@@ -205,7 +229,7 @@ class Fit:
                     options.progress("rounding", number + 1, len(layers))
             return found
 
-        return self._once("rounded", chosen(choice, *STRUCTURE, OBSERVE, SCALE), solve)
+        return self._once("rounded", chosen(choice, *STRUCTURE, OBSERVE, ECHO, SCALE), solve)
 
     def _weights(self, layer: Layer, choice: Choice) -> LayerWeights:
         output, scales = layer.node.outputs[0], self._scales(layer, choice)

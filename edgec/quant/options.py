@@ -14,6 +14,7 @@ Samples = Callable[[], Iterable[Sample]]  # called once per pass over the data; 
 Progress = Callable[[str, int, int], None]  # stage, steps done, steps in all (0: not known)
 
 OBSERVERS = ("minmax", "percentile", "mse", "entropy")
+EFFORTS = ("fast", "normal", "high")
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class QuantizeOptions:
     observer `percentile` keeps inside, in percent. exclude: names of nodes that stay in float (shell patterns allowed).
     equalize, round_weights, correct_bias: the improvements of accuracy that are tried, see edgec/quant/steps.py; like the observer's ranges
     they are judged on samples that they were not fitted to.
+    effort: how much is tried, see EFFORT of edgec/quant/steps.py; with high effort all samples judge.
     goal: what the outputs must keep; layers that keep them from it stay in float, see edgec/quant/reach.py. None: nothing is asked.
     progress: called while the samples run.
     """
@@ -34,5 +36,6 @@ class QuantizeOptions:
     equalize: bool = True
     round_weights: bool = True
     correct_bias: bool = True
+    effort: str = "normal"
     goal: Goal | None = None
     progress: Progress | None = None

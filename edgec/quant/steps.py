@@ -5,6 +5,7 @@ of everywhere and nowhere on, group by group of neighbouring places, the other w
 what chance makes of it: a step that theory speaks for stays unless it is measurably worse, and a group goes its own way only where that is
 measurably better. Bias correction comes early: without it luck with the mean error hides what the steps behind it are worth.
 Plain min-max, where no step is taken anywhere, is where the search begins. Where the end is worse, it goes back to the best on the way.
+The effort says which steps are tried: those that make no pass of their own over the samples, the usual ones, or all.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ PLAIN: Choice = {}
 SPLIT, EQUALIZE, OBSERVE = "channel splitting", "equalization", "observer"
 BOUNDED, TIGHT = "equalization through Clip", "equalization through Clip by typical numbers"
 SCALE, ROUND, CORRECT = "weight scales", "rounding", "bias correction"
+ECHO, STRONGER = "ranges by output error", "stronger equalization"
 
 # in order, since each is fitted to what those before it left; and the option that asks for it
 STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
@@ -35,7 +37,12 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     TIGHT: lambda options: options.equalize,
     SCALE: lambda options: options.round_weights,
     ROUND: lambda options: options.round_weights,
+    STRONGER: lambda options: options.equalize,
+    ECHO: lambda options: options.observer != "minmax",
 }
+CHEAP = frozenset({CORRECT, EQUALIZE})  # no pass over all samples is made for them
+COSTLY = frozenset({ECHO, STRONGER})
+EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS) - COSTLY, "high": frozenset(STEPS)}
 SOUND = frozenset({SPLIT, CORRECT, EQUALIZE, ROUND})  # less error follows from what is known before anything is measured
 CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT})  # other data may go where no sample that judges went
 WHOLE = frozenset({CORRECT, BOUNDED, TIGHT})  # taken everywhere or nowhere
@@ -89,9 +96,9 @@ def search(
     choice, reports = PLAIN, []
     ways = [(PLAIN, plain)]
     for step, wanted in STEPS.items():
-        if wanted(options) and (offered := candidates(step, choice)):
+        if step in EFFORT[options.effort] and wanted(options) and (offered := candidates(step, choice)):
             before = best
-            choice, best, everywhere = take(step, offered, choice, best, score)
+            choice, best, everywhere = take(step, offered, choice, best, score, 1 if options.effort == "fast" else GROUPS)
             ways.append((choice, best))
             reports.append(StepReport(step, len(offered), len(places(choice, step)), before.ratio, everywhere.ratio, best.ratio))
     if best.ratio < plain.ratio:
@@ -100,10 +107,12 @@ def search(
     return choice, reports
 
 
-def take(step: str, offered: Sequence[str], choice: Choice, best: Score, score: Callable[[Choice], Score]) -> tuple[Choice, Score, Score]:
+def take(
+    step: str, offered: Sequence[str], choice: Choice, best: Score, score: Callable[[Choice], Score], parts: int = GROUPS
+) -> tuple[Choice, Score, Score]:
     """The choice with `step` where it helps, its score, and the score of the step taken everywhere.
 
-    Groups are tried apart where the whole makes a measurable difference.
+    `parts` groups are tried apart where the whole makes a measurable difference.
     """
     whole = {**choice, step: frozenset(offered)}
     everywhere = score(whole)
@@ -111,7 +120,7 @@ def take(step: str, offered: Sequence[str], choice: Choice, best: Score, score: 
     apart = step not in WHOLE and abs(everywhere.ratio - best.ratio) > chance
     if everywhere.ratio > best.ratio + (-chance if step in SOUND else risk):
         choice, best = whole, everywhere
-    size = -(-len(offered) // GROUPS)
+    size = -(-len(offered) // parts)
     groups = [frozenset(offered[begin : begin + size]) for begin in range(0, len(offered), size)]
     for group in groups if len(groups) > 1 and apart else []:
         taken = places(choice, step)

@@ -1,0 +1,95 @@
+"""What each effort tries, and that more of it never is for the worse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from edgec.errors import UsageError
+from edgec.export import to_onnx
+from edgec.ir.graph import Graph
+from edgec.quant import QuantizeOptions, apply_calibration, quantize
+from edgec.quant.echoes import Echoes, rest_of
+from edgec.quant.options import EFFORTS, Sample
+from edgec.quant.run import Probe
+from edgec.quant.steps import CHEAP, COSTLY, STEPS
+from edgec.quant.trial import judged
+from tests.quant.small import Small, net, samples, sqnr
+
+EFFORT = {effort: QuantizeOptions(effort=effort) for effort in EFFORTS}
+
+
+def thin() -> tuple[Graph, Callable[[], Iterator[Sample]]]:
+    """Three convolutions, and samples."""
+    small = Small((1, 4, 8, 8), seed=3)
+    value = small.node("Relu", small.conv("x", 8, spread=4.0))
+    value = small.node("Relu", small.conv(value, 8, group=8, spread=4.0))
+    graph = small.done(small.conv(value, 4, 1))
+    return graph, samples(graph, 16)
+
+
+def stored(graph: Graph) -> bytes:
+    return bytes(to_onnx(graph).SerializeToString(deterministic=True))
+
+
+@pytest.mark.parametrize(("effort", "tried"), [("fast", CHEAP), ("normal", set(STEPS) - COSTLY), ("high", set(STEPS))])
+def test_an_effort_tries_its_steps_and_the_calibration_says_which(effort: str, tried: set[str]) -> None:
+    graph, opened = thin()
+    found = quantize(graph, opened, EFFORT[effort])
+    assert {step["step"] for step in found.report.steps} <= tried
+    assert found.calibration.get("effort") == (None if effort == "normal" else effort)
+    assert stored(apply_calibration(graph, found.calibration)) == stored(found.graph)
+    assert quantize(graph, opened, EFFORT[effort]).calibration == found.calibration
+
+
+def test_nobody_has_to_choose_one() -> None:
+    graph, opened = thin()
+    assert quantize(graph, opened).calibration == quantize(graph, opened, EFFORT["normal"]).calibration
+
+
+def test_an_unknown_effort_is_named() -> None:
+    graph = net("resnet")
+    with pytest.raises(UsageError, match="unknown effort 'hihg'") as raised:
+        quantize(graph, samples(graph), QuantizeOptions(effort="hihg"))
+    assert raised.value.hint == "did you mean 'high'?"
+
+
+@pytest.mark.parametrize("family", ["mobilenet", "resnet"])
+def test_high_effort_is_better_on_other_samples(family: str) -> None:
+    graph = net(family)
+    normal, high = (sqnr(graph, quantize(graph, samples(graph, 16), EFFORT[effort]).graph, count=40) for effort in ("normal", "high"))
+    assert high > normal
+
+
+@pytest.mark.parametrize("family", ("mobilenet", "resnet", "unet"))
+def test_the_rest_of_a_network_goes_on_from_any_value(family: str) -> None:
+    graph = net(family)
+    (sample,) = samples(graph, 1)()
+    wanted = Probe(graph, judged(graph))(sample)
+    for value in [*graph.inputs, *(node.outputs[0] for node in graph.nodes)]:
+        rest = rest_of(graph, value)
+        found = Probe(rest, rest.outputs)(Probe(graph, rest.inputs)(sample)) if rest.outputs else {}
+        for name, array in found.items():
+            np.testing.assert_array_equal(array, wanted[name])
+
+
+def outlier(read: float) -> Graph:
+    """A layer that reads seven channels of usual numbers, and one of large ones with weights of size `read`."""
+    small = Small((1, 8, 8, 8))
+    value = small.conv("x", 4, 1)
+    small.graph.constants[small.graph.nodes[-1].inputs[1]][:, 0] *= read
+    return small.done(value)
+
+
+@pytest.mark.parametrize(("read", "narrower"), [(1e-6, True), (1.0, False)])
+def test_a_range_is_as_wide_as_what_reads_it_needs(read: float, narrower: bool) -> None:
+    graph = outlier(read)
+
+    def opened() -> list[dict[str, np.ndarray]]:
+        found = [sample["x"] for sample in samples(graph, 8)()]
+        return [{"x": np.concatenate([x[:, :1] * 30, x[:, 1:]], axis=1)} for x in found]
+
+    low, high = Echoes(graph, opened, 1, None)(("x",), (-90.0, 90.0), (-90.0, 90.0))
+    assert (high < 90.0) is narrower and low == -high
