@@ -13,6 +13,7 @@ import pytest
 import edgec
 from edgec.package import Package
 from edgec.quant.options import OBSERVERS
+from edgec.quant.steps import CHEAP
 from tests.cli.conftest import QUICK, Program, names_in
 from tests.nets import MODELS
 
@@ -108,6 +109,20 @@ def test_excluded_nodes_stay_in_float(program: Program, work: Path) -> None:
 def test_every_observer(program: Program, observer: str) -> None:
     facts = program("quantize", "digits.onnx", "--calib", "calibration.npz", "--observer", observer, "--samples", "30", "--json").json
     assert facts["outputs"]["logits"] > 20
+
+
+def test_an_effort_is_chosen_by_flag_file_or_python_and_recorded(program: Program, work: Path) -> None:
+    (work / "edgec.toml").write_text("[build]\neffort = 'high'\n")
+    plan = program("build", "digits.onnx", "--calib", "calibration.npz", "--dry-run", "--no-compile", "--json").json["plan"]
+    assert plan["effort"] == "high"
+    assert program(*BUILD, "--no-compile", "--effort", "fast").code == 0
+    calibration, manifest = (json.loads((work / "out" / name).read_text()) for name in ("calibration.json", "manifest.json"))
+    assert calibration["effort"] == manifest["options"]["effort"] == "fast"
+    assert {step["step"] for step in manifest["quantization_steps"]} <= CHEAP
+    quantized = edgec.quantize("digits.onnx", calib="calibration.npz", samples=20, effort="fast")
+    assert quantized.calibration == calibration
+    refused = program("quantize", "digits.onnx", "--calib", "calibration.npz", "--effort", "fats")
+    assert refused.code == 2 and "--effort" in refused.err and "did you mean 'fast'?" in refused.err
 
 
 def test_stages_are_dumped_in_order(program: Program, work: Path) -> None:
