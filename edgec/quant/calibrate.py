@@ -55,15 +55,15 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     def folds(effort: str) -> Folds:
         return Folds([(fit(fitted), trial(held)) for fitted, held in shares_of(sum(counts), effort)], options.progress)
 
-    judged = folds(options.effort)
+    effort, judged = options.effort, folds(options.effort)
     choice, steps = search(judged.candidates, judged.score, options)
-    if options.effort == "high":  # more samples judge than do usually; the usual choice is one that they judge
+    if effort == "high":  # more samples judge than do usually; where the usual choice is the better one, all is as usual
         usual = folds("normal")
         other, fewer = search(usual.candidates, usual.score, replace(options, effort="normal"))
         best = judged.score(choice).ratio
-        if judged.score(other).ratio > best:
-            choice, steps = other, fewer
-    held = shares_of(sum(counts), options.effort)[0][1]
+        if judged.score(other).ratio >= best:
+            effort, judged, choice, steps = "normal", usual, other, fewer
+    held = shares_of(sum(counts), effort)[0][1]
     count, apart = sum(counts), len(judged) == 1 and sum(counts[share] for share in held) >= ALONE
     final = fit(range(SHARES)) if len(judged) > 1 else judged.first
     notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
