@@ -80,6 +80,17 @@ def operand(d: Draft, x: str) -> tuple[str, str, str]:
     return (x, *parameters(d, d.dtype(x)))
 
 
+def matmul_bits(d: Draft, op: str) -> None:
+    """Weights of 4 or 8 bits in blocks, of which the last may be ragged; sometimes so many that products read them as codes."""
+    bits, block, inner, count = d.pick(4, 8), d.pick(16, 32), d.pick(5, 16, 40, 96), d.pick(1, 3, 8, 200)
+    x = d.data((FLOAT,), 2, 3, where=lambda shape: shape[-1] == inner, make=lambda: (d.number(1, 4), inner))
+    blocks = -(-inner // block)
+    packed = d.const(d.g.integers(0, 256, (count, blocks, block * bits // 8)), np.uint8)
+    scale = d.const(d.g.uniform(0.01, 0.1, (count, blocks)), FLOAT)
+    zeros = [d.const(d.g.integers(0, 256, (count, -(-blocks * bits // 8))), np.uint8)] if d.chance(0.5) else []
+    d.op(op, x, packed, scale, *zeros, domain=MICROSOFT, K=inner, N=count, bits=bits, block_size=block)
+
+
 def qlinear_conv(d: Draft, op: str) -> None:
     x = codes(d, 4, 4, make=lambda: (1, d.number(1, 5), d.number(2, 6), d.number(2, 6)), where=lambda s: min(s[2:]) >= 2)
     outputs, channels = d.number(1, 6), d.shape(x)[1]
@@ -137,7 +148,7 @@ def qlinear_where(d: Draft, op: str) -> None:
 
 QUANTIZED: dict[str, Drawer] = {
     "QuantizeLinear": quantize, "DequantizeLinear": dequantize, "QLinearConv": qlinear_conv, "QLinearMatMul": qlinear_matmul,
-    "QGemm": qgemm, "QLinearAdd": qlinear_binary, "QLinearMul": qlinear_binary, "QLinearSigmoid": qlinear_unary,
+    "MatMulNBits": matmul_bits, "QGemm": qgemm, "QLinearAdd": qlinear_binary, "QLinearMul": qlinear_binary, "QLinearSigmoid": qlinear_unary,
     "QLinearLeakyRelu": qlinear_unary,
     "QLinearSoftmax": qlinear_unary, "QLinearGlobalAveragePool": qlinear_pool, "QLinearAveragePool": qlinear_pool,
     "QLinearConcat": qlinear_concat, "QLinearWhere": qlinear_where,
