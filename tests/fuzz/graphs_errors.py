@@ -146,7 +146,7 @@ def _result(step: Step, array: np.ndarray, operands: Arrays, noise: Noise) -> np
         return np.asarray(np.where(array == 0, np.copysign(0, noise.of(array.shape)), array), array.dtype) if op in SIGNLESS else array
     units, least = FUNCTIONS.get(op, (4, 0.0))
     floats = [operand for operand in operands.values() if operand.dtype.kind == "f"]
-    if any(((np.abs(operand) < 1e-15) & (operand != 0)).any() for operand in floats):
+    if any(((np.abs(operand) < 1e-15) & (operand != 0)).any() for operand in floats) or ((np.abs(array) < TINY) & (array != 0)).any():
         least += TINY
     if op in LOST:
         return noise.on(array, units, LOST[op](step, operands, array))

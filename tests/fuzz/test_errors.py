@@ -29,6 +29,7 @@ EQUAL = (
     ("roots", "(float[64] x) => (y) <float c = {1e8}> { a = Add(x, c) b = Sub(a, c) y = Sqrt(b) }", "{ y = Sqrt(x) }"),
     ("infinities", "(float[64] x) => (y) <float c = {1e38}> { a = Mul(x, c) b = Mul(a, c) y = Sub(b, b) }",
      "<float o = {0}> { y = Mul(x, o) }"),
+    ("what underflows", "(float[64] x) => (y) <float c = {1e-39}> { y = Mul(x, c) }", "<float o = {0}> { y = Mul(x, o) }"),
     ("a variance", "(float[1,1,8,8] x) => (y) <float c = {3000}> { a = Add(x, c) y = MeanVarianceNormalization(a) }",
      "{ y = MeanVarianceNormalization(x) }"),
     ("an instance of one number", "(float[4,1,1,1] x) => (y) <float[1] s = {1.8}, float[1] b = {0.0483}>"
