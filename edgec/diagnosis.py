@@ -10,11 +10,11 @@ BEST = 200.0  # dB, stands for no error at all
 
 @dataclass(frozen=True)
 class LayerFacts:
-    """One stored value and the layer that computes it, over all samples. SQNR in dB, shares from 0 to 1.
+    """One value that is stored, or that a layer gives in float, and that layer, over all samples. SQNR in dB, shares from 0 to 1.
 
-    low, high: what the value's codes can hold; seen_low, seen_high: what the float values were. saturated: share of float values outside.
-    channels: of the value; dead: how many of them hold one number alone once they are stored, though the float ones vary; constant: how
-    many vary in neither.
+    scale: 0 of what a layer gives in float. low, high: what the value's codes can hold; seen_low, seen_high: what the float values were.
+    saturated: share of float values outside. channels: of the value; dead: how many of them hold one number alone once they are stored,
+    though the float ones vary; constant: how many vary in neither.
     weights, rounding: SQNR of what the layer's integer weights and bias do, and of the storing of its result; local: of both together.
     The layer reads the exact values as they are stored, so each error counts at the layer that makes it and at no other.
     accumulated: SQNR with all errors before it. cost: its part of the outputs' error, where each layer errs by itself.

@@ -207,8 +207,10 @@ def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None
     samples = samples_of(loaded.graph, config)
     if samples is None and not any(node.op == "DequantizeLinear" for node in loaded.graph.nodes):
         raise UsageError("int8 needs calibration data", hint="give --calib DATA, or --precision fp32")
-    observer, effort = config.observer or QuantizeOptions.observer, config.effort or QuantizeOptions.effort
-    options = QuantizeOptions(observer, exclude=config.exclude, effort=effort, goal=config.goal)
+    options = QuantizeOptions(
+        config.observer or QuantizeOptions.observer, exclude=config.exclude, effort=config.effort or QuantizeOptions.effort,
+        codes_out=config.io != "model", goal=config.goal,
+    )  # fmt: skip
     witness = Witness(samples or (lambda: iter(())))
     with _about(loaded.file), spending(config.budget):
         quantized = quantize(loaded.graph, witness, options, progress=progress)

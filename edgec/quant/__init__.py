@@ -63,7 +63,7 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
         check_goal(graph, options.goal)
     if is_quantized(graph):
         return Quantized(graph.copy(), {}, untouched(["the model came with its own parameters; nothing was calibrated"]))
-    selection = select(graph, options.exclude)
+    selection = select(graph, options.exclude, codes_out=options.codes_out)
     if not selection.layers:
         raise ModelError("nothing in this model can be quantized", hint="use precision fp32")
     watched = Watched(samples)

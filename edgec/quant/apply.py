@@ -14,7 +14,7 @@ def apply(graph: Graph, calibration: Calibration) -> Graph:
     """The quantized graph that follows from `graph`; the same bytes on every machine."""
     quantized = graph.copy()
     apply_splits(quantized, calibration.splits)
-    selection = store_equalized(quantized, calibration.factors, calibration.exclude)
+    selection = store_equalized(quantized, calibration.factors, calibration.exclude, calibration.codes_out)
     weights = {
         layer.node.outputs[0]: rebuild(quantized, layer, calibration.parameters, calibration.weights[layer.node.outputs[0]])
         for layer in selection.matrices

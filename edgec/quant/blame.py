@@ -15,14 +15,14 @@ from edgec.quant.twins import Twins
 
 
 class Blame:
-    """The float graph with an input of its own for the error of every stored value."""
+    """The float graph with an input of its own for the error of every value that is stored or that a layer gives."""
 
     def __init__(self, twins: Twins) -> None:
         self._graph = graph = twins.exact.copy()
-        judges = judged(graph)
+        judges, computed = judged(graph), twins.computed
         self._errors: dict[str, str] = {}
-        for value in twins.values:
-            if value in twins.selection.produced:
+        for value in twins.results:
+            if value in computed:
                 readers = list(graph.readers(value))
             else:  # float operators go on reading what it was
                 starts = [graph.producer(layer.node.outputs[0]) for layer in twins.readers(value)]
@@ -38,7 +38,7 @@ class Blame:
                 graph.insert(add, [kind], after=source)
             for reader in readers:
                 graph.rewire(reader, [disturbed if name == value else name for name in reader.inputs])
-            judges = [disturbed if name == value and value in twins.selection.produced else name for name in judges]
+            judges = [disturbed if name == value and value in computed else name for name in judges]
             self._errors[value] = error
         self._judges = judges
         self._probe = Probe(graph, judges)

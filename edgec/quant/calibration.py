@@ -34,7 +34,7 @@ class LayerWeights:
 class Calibration:
     """splits: groups of channels per value; factors: equalization per value and channel; parameters: per value;
 
-    weights: by the matrix operator's output; effort: how much was tried for them.
+    weights: by the matrix operator's output; effort: how much was tried for them; codes_out: see QuantizeOptions.
     """
 
     model: str  # fingerprint of the float graph
@@ -46,6 +46,7 @@ class Calibration:
     parameters: Mapping[str, Parameters] = field(default_factory=dict)
     weights: Mapping[str, LayerWeights] = field(default_factory=dict)
     effort: str = "normal"
+    codes_out: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -55,6 +56,7 @@ class Calibration:
             "observer": self.observer,
             **({"effort": self.effort} if self.effort != "normal" else {}),  # left out where nobody chose one
             "exclude": list(self.exclude),
+            "codes_out": self.codes_out,
             "splits": {value: [list(group) for group in groups] for value, groups in self.splits.items()},
             "factors": {value: packed(array) for value, array in self.factors.items()},
             "parameters": {value: {"scale": kept.scale, "zero_point": kept.zero_point} for value, kept in self.parameters.items()},

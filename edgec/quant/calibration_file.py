@@ -41,6 +41,7 @@ Version = Annotated[int, Rule(lambda value: type(value) is int and value == VERS
 Hash = Annotated[str, Rule(lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None, "a sha256")]
 Count = Annotated[int, Rule(lambda value: type(value) is int and 0 <= value < 2**48, "a whole number, not negative")]
 Code = Annotated[int, Rule(lambda value: type(value) is int and 0 <= value <= 255, "a whole number from 0 to 255")]
+Flag = Annotated[bool, Rule(lambda value: isinstance(value, bool), "true or false")]
 Scale = Annotated[float, Rule(_is_scale, "a number above 0 that products survive")]
 Packed = Annotated[str, Rule(lambda value: isinstance(value, str) and _PACKED.fullmatch(value) is not None, "type, extents and base64")]
 Observer = Annotated[str, Rule(lambda value: isinstance(value, str) and value in OBSERVERS, f"one of {', '.join(OBSERVERS)}")]
@@ -74,6 +75,7 @@ class _File:
     weights: Mapping[Text, _Weights]
     samples_sha256: Hash | None = None
     effort: Effort | None = None
+    codes_out: Flag | None = None
 
 
 def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
@@ -89,12 +91,13 @@ def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
             "the calibration belongs to another model, or to another way of optimizing it",
             hint="give the model that it was made for, or calibrate anew",
         )
+    codes_out = file.codes_out is not False  # an older file does not say: everything ended in codes
     graph = graph.copy()
     _divide(graph, file, problems)
     _refuse(problems)
     factors = _factors(graph, file, problems)
     _refuse(problems)
-    selection = store_equalized(graph, factors, file.exclude)
+    selection = store_equalized(graph, factors, file.exclude, codes_out)
     parameters = {value: Parameters(float(kept.scale), kept.zero_point) for value, kept in file.parameters.items()}
     _compare("parameters", file.parameters, selection.values, problems)
     _compare("weights", file.weights, [layer.node.outputs[0] for layer in selection.matrices], problems)
@@ -102,8 +105,9 @@ def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
     weights = {layer.node.outputs[0]: _weights(graph, layer, file.weights[layer.node.outputs[0]], problems) for layer in layers}
     _refuse(problems)
     return Calibration(
-        file.model, file.samples, file.observer, file.exclude, file.splits, factors, parameters, weights, file.effort or "normal"
-    )
+        file.model, file.samples, file.observer, file.exclude, file.splits, factors, parameters, weights,
+        effort=file.effort or "normal", codes_out=codes_out,
+    )  # fmt: skip
 
 
 def _refuse(problems: list[Problem]) -> None:

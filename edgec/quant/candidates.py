@@ -17,7 +17,7 @@ class Candidate:
     """A node and what it can be. why: for FLOAT, if that is worth telling. activation: the Relu or Clip that may be computed with it.
 
     operands: what arrives as 8-bit numbers. source: of a mean, the matrix operator whose result it reads, perhaps through an activation.
-    in_stream: it hands a residual stream on, as itself or with its activation. ends_in_float: where no integers are read of it.
+    in_stream: it hands a residual stream on, as itself or with its activation. ends_in_float: where no other layer takes what it gives.
     """
 
     node: Node
@@ -48,7 +48,8 @@ class Candidates:
         return reader if found.role is not Role.FLOAT and end in found.operands else None
 
 
-def candidates_of(graph: Graph) -> Candidates:
+def candidates_of(graph: Graph, *, codes_out: bool = False) -> Candidates:
+    """codes_out: products that no other layer takes end in codes, but for networks with residual streams, which stay in float."""
     streams = residual_values(graph)
     roles = {node: role_of(graph, node) for node in graph.nodes}
 
@@ -60,7 +61,7 @@ def candidates_of(graph: Graph) -> Candidates:
             node, role, why, activation, operands_of(graph, node, role),
             source if source is not None and roles[source][0] is Role.MATRIX else None,
             (_carries(node, node, streams), _carries(node, activation or node, streams)),
-            bool(streams) and role is Role.MATRIX and may_end_in_float(graph, node),
+            (bool(streams) or not codes_out) and role is Role.MATRIX and may_end_in_float(graph, node),
         )  # fmt: skip
 
     return Candidates(graph, {node: candidate(node) for node in graph.nodes})

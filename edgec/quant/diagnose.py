@@ -19,7 +19,6 @@ from edgec.quant.calibration_file import read_calibration
 from edgec.quant.noise import Noise
 from edgec.quant.observers import BINS
 from edgec.quant.options import Progress, Samples
-from edgec.quant.parameters import Parameters
 from edgec.quant.run import Probe, watched
 from edgec.quant.sensitivity import channels_of
 from edgec.quant.statistics import Extent, measure_histograms
@@ -79,11 +78,11 @@ def _run(twins: Twins, samples: Samples, progress: Progress | None) -> tuple[Seq
 
 
 class _Tally:
-    """What the samples say of one stored value."""
+    """What the samples say of one value."""
 
     def __init__(self, twins: Twins, value: str, lesson: Lesson) -> None:
         self.value, self._lesson = value, lesson
-        self._kept: Parameters = twins.parameters(value)
+        self._kept = twins.parameters(value)
         self._exact, self._stored = Extent(channels_of(twins.exact, value)), Extent(channels_of(twins.exact, value))
         self._weights, self._rounding, self._local, self._accumulated = Noise(), Noise(), Noise(), Noise()
         self._outside = self._numbers = 0
@@ -98,10 +97,10 @@ class _Tally:
         self._rounding.add(computed, stored)
         self._local.add(wanted, stored)
         self._accumulated.add(exact, together)
-        low, high = self._kept.range
-        margin = self._kept.scale / 2
-        self._outside += int(np.count_nonzero((exact < low - margin) | (exact > high + margin)))
         self._numbers += exact.size
+        if self._kept is not None:
+            (low, high), margin = self._kept.range, self._kept.scale / 2
+            self._outside += int(np.count_nonzero((exact < low - margin) | (exact > high + margin)))
 
     def error(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """The layer's own, without what is not finite."""
@@ -113,17 +112,18 @@ class _Tally:
         layer, source = twins.layer(self.value), twins.stored.producer(self.value)
         node = layer.node if layer else source
         still, gone = self._exact.low == self._exact.high, self._stored.low == self._stored.high
-        seen = self._exact.ends(None)
+        seen = self._exact.ends(None) if np.isfinite(self._exact.ends(None)).all() else (0.0, 0.0)
+        low, high = self._kept.range if self._kept else seen
         return LayerFacts(
             node=(node.name if node else "") or self.value,
             operator=node.op if node else "input",
             value=self.value,
-            scale=self._kept.scale,
-            zero_point=self._kept.zero_point,
-            low=self._kept.range[0],
-            high=self._kept.range[1],
-            seen_low=seen[0] if np.isfinite(seen).all() else 0.0,
-            seen_high=seen[1] if np.isfinite(seen).all() else 0.0,
+            scale=self._kept.scale if self._kept else 0.0,
+            zero_point=self._kept.zero_point if self._kept else 0,
+            low=low,
+            high=high,
+            seen_low=seen[0],
+            seen_high=seen[1],
             saturated=self._outside / max(1, self._numbers),
             channels=self._exact.channels,
             dead=int((gone & ~still).sum()),

@@ -70,12 +70,12 @@ def choose_factors(graph: Graph, widths: Mapping[str, np.ndarray], strength: flo
     )
 
 
-def store_equalized(graph: Graph, factors: Mapping[str, np.ndarray], exclude: Iterable[str]) -> Selection:
+def store_equalized(graph: Graph, factors: Mapping[str, np.ndarray], exclude: Iterable[str], codes_out: bool) -> Selection:
     """Rewrite the float graph, in place, as its layers store its values; those layers. What stays in float computes what it did."""
     exclude = tuple(exclude)
     if factors:
-        apply_factors(graph, factors, stored=select(graph, exclude).produced)
-    return select(graph, exclude)
+        apply_factors(graph, factors, stored=select(graph, exclude, codes_out=codes_out).produced)
+    return select(graph, exclude, codes_out=codes_out)
 
 
 def apply_factors(graph: Graph, factors: Mapping[str, np.ndarray], *, stored: Collection[str] = ()) -> None:

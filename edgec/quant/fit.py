@@ -81,16 +81,9 @@ class Fit:
         structure, parameters, options = self._structure(choice), self._parameters(choice), self._options
         weights = {layer.node.outputs[0]: self._weights(layer, choice) for layer in structure.selection.matrices}
         return Calibration(
-            self._model,
-            self._count,
-            options.observer,
-            options.exclude,
-            structure.splits,
-            structure.factors,
-            parameters,
-            weights,
-            options.effort,
-        )
+            self._model, self._count, options.observer, options.exclude, structure.splits, structure.factors, parameters, weights,
+            effort=options.effort, codes_out=options.codes_out,
+        )  # fmt: skip
 
     def _once(self, stage: str, key: Any, make: Callable[[], T]) -> T:
         if stage not in self._latest or self._latest[stage][0] != key:
@@ -122,7 +115,8 @@ class Fit:
 
         def gather() -> dict[str, Fed]:
             graph = self._divided(choice)[0]
-            return gather_fed(graph, select(graph, self._options.exclude).matrices, self._samples, self._options, self._count)
+            selection = select(graph, self._options.exclude, codes_out=self._options.codes_out)
+            return gather_fed(graph, selection.matrices, self._samples, self._options, self._count)
 
         return self._once("fed", places(choice, SPLIT), gather)
 
@@ -153,7 +147,7 @@ class Fit:
         def build() -> Structure:
             divided, splits, extents = self._divided(choice)
             factors, graph = self._factors(choice), divided.copy()
-            selection = store_equalized(graph, factors, self._options.exclude)
+            selection = store_equalized(graph, factors, self._options.exclude, self._options.codes_out)
             ends = {value: bounded(graph, value, extents[value].ends(factors.get(value))) for value in selection.values}
             pixels = tuple(value for value, extent in extents.items() if extent.pixels and value not in selection.produced)
             return Structure(graph, selection, splits, factors, ends, pixels)

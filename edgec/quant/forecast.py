@@ -25,14 +25,14 @@ class Forecast:
         self.layers = twins.selection.layers
         self.total = sum(multiplications(self.graph, node) for node in self.graph.nodes)
         self._macs = [multiplications(self.graph, layer.node) for layer in self.layers]
-        self._writer = {value: place for place, layer in enumerate(self.layers) for value in layer.outputs}
+        self._writer = {value: place for place, layer in enumerate(self.layers) for value in layer.results}
         self._places = {layer.node: place for place, layer in enumerate(self.layers)}
         self._named = Counter(node.name for node in self.graph.nodes)
         self._errors = {layer.value: _parts(layer) for layer in diagnosis.layers}
         self._copies = {value: self._moved(value) for value in self._errors}
         self._costs = [[layer_cost(self.graph, layer, integers=integers) for integers in (False, True)] for layer in self.layers]
         self._constants = self.graph.constants.keys()
-        self._candidates = candidates_of(self.graph)
+        self._candidates = candidates_of(self.graph, codes_out=twins.calibration.codes_out)
         self._excluded = excluded_nodes(self.graph, twins.calibration.exclude)
         self._chosen: dict[frozenset[str], tuple[frozenset[int], frozenset[str]]] = {}
 

@@ -26,6 +26,7 @@ class QuantizeOptions:
     equalize, round_weights, correct_bias: the improvements of accuracy that are tried, see edgec/quant/steps.py; like the observer's ranges
     they are judged on samples that they were not fitted to.
     effort: how much is tried, see EFFORT of edgec/quant/steps.py; with high effort all samples judge.
+    codes_out: whether results that no other layer takes end in 8 bits, as raw outputs need them; else they end in float.
     goal: what the outputs must keep; layers that keep them from it stay in float, see edgec/quant/reach.py. None: nothing is asked.
     progress: called while the samples run.
     """
@@ -37,5 +38,6 @@ class QuantizeOptions:
     round_weights: bool = True
     correct_bias: bool = True
     effort: str = "normal"
+    codes_out: bool = False
     goal: Goal | None = None
     progress: Progress | None = None

@@ -31,7 +31,12 @@ class Layer:
     @property
     def outputs(self) -> list[str]:
         """What it gives as 8-bit numbers."""
-        return [] if self.ends_in_float else [name for name in (self.activation or self.node).outputs if name]
+        return [] if self.ends_in_float else self.results
+
+    @property
+    def results(self) -> list[str]:
+        """What it gives, as 8-bit numbers or as floats."""
+        return [name for name in (self.activation or self.node).outputs if name]
 
 
 @dataclass(frozen=True)
@@ -52,16 +57,17 @@ class Selection:
         return frozenset(name for layer in self.layers for name in layer.outputs)
 
 
-def select(graph: Graph, exclude: Iterable[str] = ()) -> Selection:
+def select(graph: Graph, exclude: Iterable[str] = (), *, codes_out: bool = False) -> Selection:
     """The layers of `graph`, without the nodes that the patterns name."""
-    return choose(candidates_of(graph), excluded_nodes(graph, tuple(exclude)))
+    return choose(candidates_of(graph, codes_out=codes_out), excluded_nodes(graph, tuple(exclude)))
 
 
 def choose(candidates: Candidates, exclude: frozenset[str]) -> Selection:
     """The operators of clause 11 that a matrix operator needs: all matrix operators, and what leads from data to one of them.
 
     A mean right behind a matrix operator ends in integers too: summed in float, each engine would give it another last bit.
-    In networks with residual streams those stay in float, and the products that only float operators read end in float.
+    A product that no other layer takes ends in float where it may: outputs and float operators get what 8 bits would cut and round.
+    Residual streams stay in float.
     exclude: names of nodes that stay in float.
     """
     excluded = with_activations(candidates, exclude)

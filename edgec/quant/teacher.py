@@ -16,10 +16,10 @@ from edgec.quant.twins import Twins
 
 @dataclass(frozen=True)
 class Lesson:
-    """Names in the graph for one stored value.
+    """Names in the graph for one value that is stored, or that a layer gives in float.
 
     exact: what it is; wanted: what the float layer makes of stored operands; computed: what the quantized layer makes of them;
-    stored: the same as its codes say. Of a value from float the first three are one.
+    stored: the same as its codes say, if it has any. Of a value from float the first three are one.
     """
 
     exact: str
@@ -33,15 +33,19 @@ class Lesson:
 
 
 def teach(twins: Twins) -> tuple[Graph, dict[str, Lesson]]:
-    """The graph, and the lesson of each stored value."""
+    """The graph, and the lesson of each of the results."""
     graph, selection = twins.exact.copy(), twins.selection
     read = {value: _store(graph, value, f"{value}_read", twins) for value in twins.values}
     by_float = _Graft(graph, twins.exact, "float", read)
     by_codes = _Graft(graph, twins.quantized, "codes", {twins.twin(value): name for value, name in read.items()})
     lessons = {}
-    for value in twins.values:
-        if value not in selection.produced:
+    for value in twins.results:
+        if value not in twins.computed:
             lessons[value] = Lesson(value, value, value, read[value])
+            continue
+        if value not in selection.produced:
+            computed = by_codes(value)
+            lessons[value] = Lesson(value, by_float(value), computed, computed)
             continue
         wanted, computed = by_float(value), by_codes(_before_storing(twins.quantized, value))
         lessons[value] = Lesson(value, wanted, computed, _store(graph, computed, f"{value}_stored", twins, value))
@@ -51,8 +55,9 @@ def teach(twins: Twins) -> tuple[Graph, dict[str, Lesson]]:
 def _store(graph: Graph, source: str, hint: str, twins: Twins, value: str = "") -> str:
     """What the codes of `source` say; value: whose parameters it has, by default its own."""
     target = graph.fresh(hint)
-    graph.types[target] = graph.types[source]
-    pair(graph, source, target, twins.parameters(value or source), after=graph.producer(source))
+    graph.types[target], parameters = graph.types[source], twins.parameters(value or source)
+    assert parameters is not None
+    pair(graph, source, target, parameters, after=graph.producer(source))
     return target
 
 

@@ -63,7 +63,7 @@ def without(graph: Graph, calibration: Calibration, nodes: Collection[str]) -> C
     exclude = (*calibration.exclude, *map(escape, nodes))
     divided = graph.copy()
     apply_splits(divided, calibration.splits)
-    selection = select(divided, exclude)
+    selection = select(divided, exclude, codes_out=calibration.codes_out)
     outputs = [layer.node.outputs[0] for layer in selection.matrices]
     return replace(
         calibration,

@@ -35,17 +35,29 @@ class Twins:
         """What is stored and is no constant, in the order of definition."""
         return [value for value in self.selection.values if value not in self.stored.constants]
 
+    @property
+    def results(self) -> list[str]:
+        """The same, and what layers give in float."""
+        names = dict.fromkeys(name for layer in self.selection.layers for name in (*layer.operands, *layer.results))
+        return [value for value in names if value not in self.stored.constants]
+
+    @property
+    def computed(self) -> frozenset[str]:
+        """What layers give, as codes or in float; the other values come from float."""
+        return frozenset(name for layer in self.selection.layers for name in layer.results)
+
     def twin(self, value: str) -> str:
         """The name of `value`, or of another one of the float graph, in the quantized graph, where it was rounded."""
         from_float = value in self.selection.values and value not in self.selection.produced
         return f"{value}_rounded" if from_float else value
 
-    def parameters(self, value: str) -> Parameters:
-        return self.calibration.parameters[value]
+    def parameters(self, value: str) -> Parameters | None:
+        """None: a layer gives it in float."""
+        return self.calibration.parameters.get(value)
 
     def layer(self, value: str) -> Layer | None:
         """The layer that computes `value`; None for what comes from float."""
-        return next((layer for layer in self.selection.layers if value in layer.outputs), None)
+        return next((layer for layer in self.selection.layers if value in layer.results), None)
 
     def readers(self, value: str) -> list[Layer]:
         """The layers that read it as it is stored."""
@@ -67,4 +79,5 @@ def twins_of(graph: Graph, quantized: Graph, calibration: Calibration) -> Twins:
     for changed in (exact, stored):
         apply_splits(changed, calibration.splits)
     apply_factors(exact, calibration.factors)
-    return Twins(exact, stored, quantized, store_equalized(stored, calibration.factors, calibration.exclude), calibration)
+    selection = store_equalized(stored, calibration.factors, calibration.exclude, calibration.codes_out)
+    return Twins(exact, stored, quantized, selection, calibration)

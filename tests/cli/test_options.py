@@ -38,23 +38,28 @@ def packaged(unet: Path, **settings: object) -> Package:
     return package
 
 
+def in_model_form(package: Package, image: np.ndarray) -> dict[str, np.ndarray]:
+    """The answers, of samples and as numbers in the form that the model has."""
+    (taken,) = package.inputs
+    answers = edgec.run(package, {taken.name: np.concatenate([taken.face.of_model(part[None]) for part in image])})
+    assert all(answers[tensor.name].dtype == tensor.dtype for tensor in package.outputs)
+    return {tensor.name: tensor.face.to_model(answers[tensor.name], np.dtype(np.float32)) for tensor in package.outputs}
+
+
 @pytest.mark.parametrize(
     ("precision", "io", "layout"),
-    [("int8", "int8", "model"), ("int8", "uint8", "nhwc"), ("fp32", "model", "nhwc")],
+    [("int8", "model", "nhwc"), ("int8", "uint8", "nhwc"), ("fp32", "model", "nhwc")],
 )
 def test_io_and_layout_only_change_how_tensors_look(unet: Path, work: Path, precision: str, io: str, layout: str) -> None:
     calib = str(unet / "x.npz")
-    plain = edgec.run(packaged(unet, precision=precision, calib=calib), calib)
+    image = np.load(calib)["x"]
+    plain = in_model_form(packaged(unet, precision=precision, calib=calib, io="int8" if io == "uint8" else io), image)
     package = packaged(unet, precision=precision, calib=calib, io=io, io_layout=layout)
-    (taken,), image = package.inputs, np.load(calib)["x"]
+    (taken,) = package.inputs
     assert taken.dtype == np.dtype(io if io != "model" else "float32")
     assert taken.shape == ((1, *image.shape[2:], image.shape[1]) if layout == "nhwc" else (1, *image.shape[1:]))
-    shown = np.concatenate([taken.face.of_model(part[None]) for part in image])
-    answers = edgec.run(package, {taken.name: shown})
-    for tensor in package.outputs:
-        assert answers[tensor.name].dtype == tensor.dtype
-        back = tensor.face.to_model(answers[tensor.name], np.dtype(np.float32))
-        assert np.array_equal(back, plain[tensor.name])
+    for name, answer in in_model_form(package, image).items():
+        assert np.array_equal(answer, plain[name])
     scores = edgec.compare(unet / "unet.onnx", package, calib)
     assert all(score.sqnr_db > (20 if precision == "int8" else 100) for score in scores.outputs)
 
@@ -102,7 +107,7 @@ def test_excluded_nodes_stay_in_float(program: Program, work: Path) -> None:
     ]
     assert len(float_convs) == 2
     kept = program("inspect", "digits.int8.onnx", "--json").json["kept_in_float"]
-    assert kept == {"/add3": "it reads floats: %a2", **dict.fromkeys(("/conv2", "/classifier"), "its weights are no 8-bit numbers")}
+    assert kept == {"/classifier": "its weights are no 8-bit numbers"}  # the others have no codes near
 
 
 @pytest.mark.parametrize("observer", OBSERVERS)

@@ -68,9 +68,9 @@ def test_layers_are_the_calls_with_their_precision_and_signal_to_noise_ratio(pac
     assert [layer.name for layer in layers] == [call["name"] for call in manifest["calls"]]
     ratios = {row["node"]: row["sqnr"] for row in manifest["quantization"]}
     convolutions = [layer for layer in layers if layer.kernel == "conv_int8"]
-    assert len(convolutions) == 5
+    assert len(convolutions) == 4
     assert all(layer.precision == "int8" and layer.macs > 0 and layer.sqnr_db == ratios[layer.nodes[-1]] for layer in convolutions)
-    assert (layers[-1].precision, layers[-1].sqnr_db) == ("float32", None)
+    assert (layers[-1].kernel, layers[-1].precision, layers[-1].sqnr_db) == ("conv_int8_float", "int8", None)
 
 
 def test_layers_of_a_float_package_are_float(package: Packages) -> None:

@@ -20,12 +20,13 @@ from edgec.oracle import Evaluator
 from edgec.passes import optimize
 from edgec.program.kernels import ConvInt8, ConvInt8Any, ConvInt8Float, DepthwiseInt8, PoolMaxInt8
 from edgec.program.program import LoopCall, Program, TemplateCall
-from edgec.quant import quantize
+from edgec.quant import QuantizeOptions, quantize
 from edgec.targets import load_target
 from tests import nets
 from tests.lower.interpreter import run
 from tests.oracle.models import Builder, random_q
 from tests.passes import compare
+from tests.quant.small import Small
 
 TARGETS = [load_target("x86-64"), load_target("linux-arm64")]
 f32 = np.float32
@@ -46,10 +47,10 @@ def check(graph: Graph, inputs: dict[str, np.ndarray], target: Any) -> Program:
     return program
 
 
-def quantized(graph: Graph) -> Graph:
+def quantized(graph: Graph, *, codes_out: bool = False) -> Graph:
     kind = graph.types["x"]
     samples = [{"x": compare.random_array(kind, np.random.default_rng(seed))} for seed in range(2)]
-    return quantize(graph, lambda: samples).graph
+    return quantize(graph, lambda: samples, QuantizeOptions(codes_out=codes_out)).graph
 
 
 def kernels(program: Program) -> list[type]:
@@ -200,7 +201,7 @@ def test_raw_interface(io: str, target: Any) -> None:
     """--io: the caller gives and takes codes, and they are the codes that the model itself would use."""
     graph = from_proto(nets.MODELS["resnet"](2)).graph
     optimize(graph)
-    graph = quantized(graph)
+    graph = quantized(graph, codes_out=True)
     x = compare.random_array(graph.types["x"], np.random.default_rng(4))
     program = lower(graph, target, "net", LowerOptions(io=io))
     port = program.inputs[0]
@@ -215,6 +216,14 @@ def test_raw_interface(io: str, target: Any) -> None:
         if result.scale is not None:
             found = (found.astype(np.float32) - f32(result.zero_point)) * f32(result.scale)
         np.testing.assert_array_equal(found, whole[result.name])
+
+
+@pytest.mark.parametrize("coded", [False, True])
+def test_raw_outputs_are_the_codes_of_the_last_layer(coded: bool) -> None:
+    small = Small((1, 3, 8, 8))
+    graph = quantized(small.done(small.conv("x", 4)), codes_out=coded)
+    port = lower(graph, TARGETS[0], "net", LowerOptions(io="int8")).outputs[0]
+    assert (port.dtype.value, port.scale is not None) == (("int8", True) if coded else ("float32", False))
 
 
 @pytest.mark.parametrize("name", sorted(PLAIN))

@@ -65,7 +65,7 @@ def test_weights_that_one_outlier_makes_coarse(spoilt: int) -> None:
     assert min(mended.values()) > min(diagnosis.judged.values()) + 10
 
 
-@pytest.mark.parametrize("spoilt", range(DEPTH))
+@pytest.mark.parametrize("spoilt", range(DEPTH - 1))  # the last one ends in float
 def test_an_error_is_local_in_one_layer_and_accumulates_from_there(spoilt: int) -> None:
     graph = chain()
     calibration = quantize(graph, samples(graph), PLAIN).calibration
@@ -150,7 +150,7 @@ def test_every_family_of_nets(family: str) -> None:
     assert first == again and first.advice
     assert sum(layer.cost for layer in first.layers) == pytest.approx(1.0)
     assert all(layer.local == BEST for layer in first.layers if layer.operator in ("Reshape", "MaxPool", "Transpose"))
-    assert {layer["value"] for layer in quantized.report.layers} == {layer.value for layer in first.layers}
+    assert {layer["value"] for layer in quantized.report.layers} == {layer.value for layer in first.layers if layer.scale}
     assert min(layer.local for layer in first.layers) > 10
 
 

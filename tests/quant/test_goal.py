@@ -116,9 +116,9 @@ def test_a_goal_that_holds_changes_nothing() -> None:
 
 def test_classes_that_change() -> None:
     graph = chain(classes=5)
-    done = quantize(graph, samples(graph, 60), replace(PLAIN, goal=Goal(max_drop=0.02)))
+    done = quantize(graph, samples(graph, 60), replace(PLAIN, goal=Goal(max_drop=0.06)))
     goal = done.report.goal
-    assert goal is not None and goal["before"]["drop"] > 0.1 and goal["after"]["drop"] <= 0.02 and goal["samples"] == 60
+    assert goal is not None and goal["before"]["drop"] > 0.1 and goal["after"]["drop"] <= 0.06 and goal["samples"] == 60
     assert {kept["node"] for kept in goal["kept"]} <= {f"layer{place}" for place in LOUD} and not goal["apart"]
 
 

@@ -1,0 +1,77 @@
+"""Products that no other layer takes: they end in float, unless raw outputs are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from edgec.export import to_onnx
+from edgec.ir.graph import Graph
+from edgec.oracle import Evaluator
+from edgec.quant import QuantizeOptions, apply_calibration, quantize
+from edgec.quant.options import Sample
+from edgec.quant.selection import select
+from tests.quant.small import Small, samples, sqnr
+
+PLAIN = QuantizeOptions(equalize=False, observer="minmax", round_weights=False, correct_bias=False)
+
+
+def head(function: str | None) -> Graph:
+    """Two numbers, whose sum is the answer, perhaps behind a function."""
+    small = Small((1, 2))
+    weights = small.constant(np.array([[1, 1]], np.float32))
+    last = small.node("Gemm", "x", weights, transB=1, transA=0, alpha=1.0, beta=1.0)
+    return small.done(small.node(function, last) if function else last)
+
+
+def pairs(sign: float) -> Iterator[Sample]:
+    """Nearly opposite numbers with `sign` -1, whose sum is small; nearly equal ones with 1."""
+    rng = np.random.default_rng(3)
+    for one in rng.uniform(1, 4, 16):
+        yield {"x": np.array([[one, sign * one + rng.uniform(0, 0.2)]], np.float32)}
+
+
+@pytest.mark.parametrize("function", [None, "Sigmoid", "Softplus"])
+def test_answers_may_go_further_than_the_samples_went(function: str | None) -> None:
+    graph = head(function)
+    for coded, least, most in ((False, 35.0, 99.0), (True, -99.0, 15.0)):
+        options = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False, codes_out=coded)
+        quantized = quantize(graph, lambda: pairs(-1), options).graph
+        assert least < sqnr(graph, quantized, others=lambda: pairs(1)) < most
+
+
+def test_what_outputs_and_float_operators_read_alone_is_not_stored() -> None:
+    small = Small((1, 3, 8, 8))
+    inner = small.node("Relu", small.conv("x", 4))
+    boxes, scores = small.conv(inner, 4), small.conv(inner, 2)
+    rows = small.node("Reshape", boxes, small.constant(np.array([1, 4, 64])), allowzero=0)
+    graph = small.done(rows, small.node("Softmax", scores, axis=1))
+    assert select(graph).values == ("x", inner)
+    assert {layer.node.outputs[0] for layer in select(graph).layers if layer.ends_in_float} == {boxes, scores}
+    assert set(select(graph, codes_out=True).values) == {"x", inner, boxes, scores}
+    quantized = quantize(graph, samples(graph), PLAIN)
+    assert Evaluator(to_onnx(quantized.graph)).exact_outputs == frozenset(graph.outputs)
+
+
+def test_what_another_layer_takes_too_is_stored() -> None:
+    small = Small((1, 3, 8, 8))
+    middle = small.conv("x", 4)
+    graph = small.done(middle, small.conv(middle, 2))
+    assert select(graph).values == ("x", middle)
+
+
+@pytest.mark.parametrize("coded", [False, True])
+def test_the_calibration_says_how_products_end(coded: bool) -> None:
+    graph = head("Sigmoid")
+    result = quantize(graph, lambda: pairs(-1), QuantizeOptions(codes_out=coded))
+    assert result.calibration["codes_out"] is coded
+    assert to_onnx(apply_calibration(graph, result.calibration)) == to_onnx(result.graph)
+
+
+def test_an_old_calibration_stores_all_results() -> None:
+    graph = head("Sigmoid")
+    result = quantize(graph, lambda: pairs(-1), QuantizeOptions(codes_out=True))
+    old = {key: value for key, value in result.calibration.items() if key != "codes_out"}
+    assert to_onnx(apply_calibration(graph, old)) == to_onnx(result.graph)
