@@ -149,7 +149,7 @@ class Function:
 
 @dataclass(frozen=True, eq=False)
 class Table(IntegerOperator):
-    """A unary function."""
+    """Unary functions, each of what the one before it gives, rounded once. `node` is the last of them."""
 
     clause = 9
-    function: Function
+    functions: tuple[Function, ...]

@@ -16,7 +16,7 @@ from edgec.integer.grid import Grid, code_of, grid_of, ratio, stands_for, stored
 from edgec.integer.operators import IntegerOperator, Join, Mean, Move, Multiplication, Operand, Quantize, Requantize, Sum, Table, Tail
 from edgec.integer.roles import refusal
 from edgec.integer.tails import tail_of
-from edgec.integer.unary import Found, function_of, product_with_itself
+from edgec.integer.unary import Found, following_of, function_of, product_with_itself
 from edgec.ir.graph import Graph, Node
 from edgec.ir.text import value_name
 from edgec.ops.registry import OPERATORS, Role
@@ -156,7 +156,7 @@ def mean(context: Context, node: Node) -> Answer:
 
 
 def table(context: Context, node: Node) -> Answer:
-    """Clause 9, where one node is the function."""
+    """Clause 9, where one node is the function, or the first of a chain."""
     found = function_of(context.graph, node)
     return _table(context, node, found, ()) if found is not None else ""
 
@@ -172,11 +172,16 @@ def swish(context: Context, node: Node) -> Answer:
 
 
 def _table(context: Context, node: Node, found: Found, inside: tuple[Node, ...]) -> Answer:
-    name, function = found
-    source, tail = context.operand(name), tail_of(context.graph, node.outputs[0], activation=False)
-    if source is None or tail is None:
-        return NO_TAIL if source else ""
-    return Table(node, (source,), tail, function, inside=inside)
+    """By `node`, which computes what was found with those inside, and the functions that follow."""
+    source = context.operand(found[0])
+    if source is None:
+        return ""
+    functions, nodes = [found[1]], [*inside, node]
+    while (following := following_of(context.graph, nodes[-1])) is not None:
+        nodes.append(following[0])
+        functions.append(following[1])
+    tail = tail_of(context.graph, nodes[-1].outputs[0], activation=False)
+    return Table(nodes[-1], (source,), tail, tuple(functions), inside=tuple(nodes[:-1])) if tail is not None else NO_TAIL
 
 
 _OF_ROLE: dict[Role, tuple[Rule, ...]] = {

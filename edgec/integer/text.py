@@ -17,7 +17,7 @@ import numpy as np
 
 from edgec.integer.grid import LEAST, MOST, Grid
 from edgec.integer.match import Matched
-from edgec.integer.operators import DotProduct, IntegerOperator, Join, Mean, Move, Multiplication, Sum, Table
+from edgec.integer.operators import DotProduct, Function, IntegerOperator, Join, Mean, Move, Multiplication, Sum, Table
 from edgec.ir.graph import Graph, Node
 from edgec.ir.text import value_name
 
@@ -67,9 +67,9 @@ def _number(value: Fraction | None) -> str:
     return "none" if value is None else f"{float(value):.6g}"
 
 
-def _function(operator: Table) -> str:
-    numbers = ", ".join(map(_number, operator.function.numbers))
-    return f"{operator.function.name}({numbers})" if numbers else operator.function.name
+def _function(function: Function) -> str:
+    numbers = ", ".join(map(_number, function.numbers))
+    return f"{function.name}({numbers})" if numbers else function.name
 
 
 _FACTS: dict[type[IntegerOperator], Callable[[Any], dict[str, str]]] = {
@@ -81,5 +81,5 @@ _FACTS: dict[type[IntegerOperator], Callable[[Any], dict[str, str]]] = {
     Sum: lambda operator: {"multipliers": ", ".join(f"{value:.6g}" for value in operator.multipliers)},
     Multiplication: lambda operator: {"multiplier": f"{operator.multiplier:.6g}"},
     Mean: lambda operator: {"factor": f"{operator.factor:.6g}", "pixels": str(operator.count)},
-    Table: lambda operator: {"function": _function(operator)},
+    Table: lambda operator: {"function": " -> ".join(map(_function, operator.functions))},
 }

@@ -7,8 +7,10 @@ from fractions import Fraction
 import numpy as np
 
 from edgec.integer.operators import Function
+from edgec.integer.tails import sole_reader
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import OPERATORS, Role
+from edgec.ops.total import is_total
 
 WITH_SCALAR = frozenset({"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"})  # one operand and one scalar constant
 FAR = Fraction(2) ** 200  # beyond every value that 8 bits stand for
@@ -28,6 +30,13 @@ def function_of(graph: Graph, node: Node) -> Found | None:
             return node.inputs[0], Function(f"Gelu {node.attributes.get('approximate', 'none')}")
         return node.inputs[0], Function(node.op, tuple(_attribute(node, name) for name in _PARAMETERS.get(node.op, ())))
     return _with_scalar(graph, node) if node.op in WITH_SCALAR else None
+
+
+def following_of(graph: Graph, node: Node) -> tuple[Node, Function] | None:
+    """The node that alone reads what `node`, a unary function, gives, and what it computes of it; None where that may be infinite."""
+    reader = sole_reader(graph, node.outputs[0])
+    found = function_of(graph, reader) if reader is not None and is_total(graph, node) else None
+    return (reader, found[1]) if reader is not None and found is not None and found[0] == node.outputs[0] else None
 
 
 def _attribute(node: Node, name: str) -> Fraction:

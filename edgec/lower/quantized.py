@@ -192,7 +192,7 @@ def look_up(lowering: Lowering, operator: Table) -> None:
     """Clause 9: t[q]."""
     (source,), tail = operator.operands, operator.end
     codes, (low, _) = codes_of(lowering, source), limits(lowering.activation)
-    entries = table(operator.function, params_of(lowering, source.grid), params_of(lowering, tail.grid), lowering.activation)
+    entries = table(operator.functions, params_of(lowering, source.grid), params_of(lowering, tail.grid), lowering.activation)
     buffer = lowering.constant(f"{operator.node.name or tail.name}_table", entries)
     result = deferred(lowering, codes, lambda index: load(buffer, cast(codes.at(index), INT) - low, lowering.activation))
     for node in operator.nodes[: -len(tail.nodes)]:

@@ -36,15 +36,17 @@ Rule = Callable[..., Fraction]  # of the operand and the function's numbers
 
 
 @lru_cache(maxsize=1024)
-def table(function: Function, source: Params, result: Params, activation: DType) -> np.ndarray:
-    """The result's code for every code of the source, from the least code up."""
+def table(functions: tuple[Function, ...], source: Params, result: Params, activation: DType) -> np.ndarray:
+    """The result's code for every code of the source, from the least code up. The first of `functions` is computed first."""
     low, high = limits(activation)
     step, unit = Fraction(float(source.scale)), Fraction(float(result.scale))
-    rule = FUNCTIONS[function.name]
 
     def entry(code: int) -> int:
+        value = (code - source.zero) * step
         try:
-            return min(max(round(rule((code - source.zero) * step, *function.numbers) / unit) + result.zero, low), high)
+            for function in functions:
+                value = FUNCTIONS[function.name](value, *function.numbers)
+            return min(max(round(value / unit) + result.zero, low), high)
         except Undefined:
             return result.zero
         except Infinite as infinite:

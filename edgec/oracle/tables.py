@@ -15,6 +15,7 @@ from edgec.oracle.functions import (
     PLAIN,
     UNDEFINED,
     Function,
+    Real,
     Special,
     clip,
     divide,
@@ -45,20 +46,47 @@ _FIXED: dict[str, Function] = {**PLAIN, **{f"Gelu {form}": function for form, fu
 
 
 def table_step(context: Context, node: Node) -> Step | None:
-    """The step of a node that matches clause 9, else None."""
-    end = context.ending(node.outputs[0], activation=False)
-    if end is None:
-        return None
-    found = _fixed(context, node) or _parametric(context, node) or _with_scalar(context, node)
+    """The step of a node that matches clause 9, perhaps with others behind it, else None."""
+    found, last = _function(context, node), node
     source = found and context.grid(found[0])
     if found is None or source is None:
         return None
     name, function = found
+    while (end := context.ending(last.outputs[0], activation=False)) is None:
+        reader = context.model.only_reader(last.outputs[0])
+        following = _function(context, reader) if reader is not None and _total(context, last) else None
+        if reader is None or following is None or following[0] != last.outputs[0]:
+            return None
+        function, last = _composed(function, following[1]), reader
     entries = _named(function, source, end.grid) if isinstance(function, str) else table(function, source, end.grid)
-    return Step(node, (name,), (end.output,), lambda q: (entries[q.astype(np.int64) - source.low],), raw=True)
+    return Step(last, (name,), (end.output,), lambda q: (entries[q.astype(np.int64) - source.low],), raw=True)
 
 
 Found = tuple[str, Function | str]  # the operand, and the function or its name in _FIXED
+TOTAL = frozenset(
+    {
+        *("Relu", "LeakyRelu", "Clip", "Elu", "Selu", "Sigmoid", "HardSigmoid", "HardSwish", "Swish", "Gelu", "Tanh", "Erf", "Abs", "Neg"),
+        *("Softplus", "Softsign", "Mish", "Floor", "Ceil", "Round", "Add", "Sub", "Mul", "Min", "Max"),
+    }
+)  # a finite result for each finite number
+
+
+def _total(context: Context, node: Node) -> bool:
+    return node.op in TOTAL or (node.op == "Div" and bool(_fraction(context.scalar(node.inputs[1]))))
+
+
+def _composed(first: Function | str, second: Function | str) -> Function:
+    before, after = (_FIXED[one] if isinstance(one, str) else one for one in (first, second))
+
+    def both(v: Fraction) -> Real:
+        inner = before(v)
+        return inner if isinstance(inner, Special) else after(inner)
+
+    return both
+
+
+def _function(context: Context, node: Node) -> Found | None:
+    return _fixed(context, node) or _parametric(context, node) or _with_scalar(context, node)
 
 
 def _fixed(context: Context, node: Node) -> Found | None:
@@ -154,7 +182,7 @@ def _with_scalar(context: Context, node: Node) -> Found | None:
     """One quantized operand, one scalar constant; the result keeps the operand's shape."""
     if node.op not in ("Add", "Sub", "Mul", "Div", "Pow", "Min", "Max") or len(node.inputs) != 2:
         return None
-    first = 0 if context.grid(node.inputs[0]) is not None else 1
+    first = 0 if context.constant(node.inputs[0]) is None else 1
     x, other = node.inputs[first], node.inputs[1 - first]
     raw, value = context.scalar(other), context.constant(other)
     if raw is None or value is None or value.ndim > (context.rank(x) or 0):

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from edgec.integer.roles import FOLLOWED, may_end_in_float, role_of
 from edgec.integer.tails import activation_of
+from edgec.integer.unary import following_of
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import Role
 from edgec.quant.residual import carries, residual_values
@@ -16,6 +17,7 @@ from edgec.quant.residual import carries, residual_values
 class Candidate:
     """A node and what it can be. why: for FLOAT, if that is worth telling. activation: the Relu or Clip that may be computed with it.
 
+    following: of a unary function, the one that alone reads it and is computed with it, so that nothing between them is stored.
     operands: what arrives as 8-bit numbers. source: of a mean, the matrix operator whose result it reads, perhaps through an activation.
     in_stream: it hands a residual stream on, as itself or with its activation. ends_in_float: where no other layer takes what it gives.
     """
@@ -24,6 +26,7 @@ class Candidate:
     role: Role
     why: str
     activation: Node | None
+    following: Node | None
     operands: tuple[str, ...]
     source: Node | None
     in_stream: tuple[bool, bool]
@@ -52,13 +55,17 @@ def candidates_of(graph: Graph, *, codes_out: bool = False) -> Candidates:
     """codes_out: products that no other layer takes end in codes, but for networks with residual streams, which stay in float."""
     streams = residual_values(graph)
     roles = {node: role_of(graph, node) for node in graph.nodes}
+    activations = {node: activation_of(graph, node.outputs[0]) for node in graph.nodes if roles[node][0] in FOLLOWED}
+    functions = {node for node, (role, _) in roles.items() if role is Role.TABLE}
+    chained = functions.difference(activations.values())  # what an activation gives is stored as its layer's result
 
     def candidate(node: Node) -> Candidate:
         role, why = roles[node]
-        activation = activation_of(graph, node.outputs[0]) if role in FOLLOWED else None
+        activation = activations.get(node)
+        following, _ = (following_of(graph, node) if node in chained else None) or (None, None)
         source = _behind(graph, node) if role is Role.AVERAGE else None
         return Candidate(
-            node, role, why, activation, operands_of(graph, node, role),
+            node, role, why, activation, following if following in functions else None, operands_of(graph, node, role),
             source if source is not None and roles[source][0] is Role.MATRIX else None,
             (_carries(node, node, streams), _carries(node, activation or node, streams)),
             (bool(streams) or not codes_out) and role is Role.MATRIX and may_end_in_float(graph, node),

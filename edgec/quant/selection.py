@@ -19,6 +19,8 @@ from edgec.quant.candidates import Candidate, Candidates, candidates_of
 class Layer:
     """One operator that computes in integers, the activation fused behind it, and the values it reads as 8-bit numbers.
 
+    Of a chain of unary functions `node` is the first and `activation` the last.
+
     ends_in_float: its result is a float, and nothing is fused.
     """
 
@@ -36,7 +38,12 @@ class Layer:
     @property
     def results(self) -> list[str]:
         """What it gives, as 8-bit numbers or as floats."""
-        return [name for name in (self.activation or self.node).outputs if name]
+        return [name for name in self.last.outputs if name]
+
+    @property
+    def last(self) -> Node:
+        """The operator that gives the results."""
+        return self.activation or self.node
 
 
 @dataclass(frozen=True)
@@ -72,25 +79,25 @@ def choose(candidates: Candidates, exclude: frozenset[str]) -> Selection:
     """
     excluded = with_activations(candidates, exclude)
     refused: dict[str, str] = {}
-    chosen: list[Layer] = []
-    inside: set[Node | None] = set()
+    chosen: dict[Node | None, Layer] = {}
     for node, found in reversed(candidates.of.items()):
         if node.name in excluded or found.role is Role.FLOAT:
             why = "excluded by the options" if node.name in excluded else found.why
             refused |= {node.name or node.outputs[0]: why} if why else {}
             continue
         activation = None if found.activation is None or found.activation.name in excluded else found.activation
-        takers = [taker in inside for end in (activation or node).outputs if end for taker in candidates.takers[end]]
+        if found.following in chosen:
+            activation = chosen[found.following].last
+        takers = [taker in chosen for end in (activation or node).outputs if end for taker in candidates.takers[end]]
         if found.in_stream[activation is not None] and not (found.role is Role.MOVE and all(takers)):
             if any(takers):
                 refused[node.name or node.outputs[0]] = "a residual stream, which a normalization reads"
             continue
         if any(takers) or starts(found, excluded):
-            inside.add(node)
             floats = found.ends_in_float and not any(takers)
-            chosen.append(Layer(node, found.role, None if floats else activation, found.operands, floats))
-    fused = {layer.activation for layer in chosen if layer.activation}
-    layers = tuple(layer for layer in reversed(chosen) if layer.node not in fused)
+            chosen[node] = Layer(node, found.role, None if floats else activation, found.operands, floats)
+    fused = {inner for layer in chosen.values() for inner in (layer.activation, candidates.of[layer.node].following)}
+    layers = tuple(layer for layer in reversed(chosen.values()) if layer.node not in fused)
     return Selection(layers, values_of(layers), dict(reversed(refused.items())))
 
 
@@ -120,9 +127,11 @@ def excluded_nodes(graph: Graph, patterns: tuple[str, ...]) -> frozenset[str]:
 
 
 def with_activations(candidates: Candidates, excluded: frozenset[str]) -> frozenset[str]:
-    """An activation stays in float with its layer: else what it reads would be stored, which is wider than what it writes."""
-    ends = [found.activation for node, found in candidates.of.items() if node.name in excluded]
-    return excluded | {node.name for node in ends if node is not None and node.name}
+    """An activation stays in float with its layer, and a function with those before it: else what it reads would be stored."""
+    for node, found in candidates.of.items():
+        if node.name in excluded:
+            excluded |= {end.name for end in (found.activation, found.following) if end is not None and end.name}
+    return excluded
 
 
 def elements(graph: Graph, value: str) -> int:

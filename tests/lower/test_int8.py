@@ -20,6 +20,7 @@ from edgec.oracle import Evaluator
 from edgec.passes import optimize
 from edgec.program.kernels import ConvInt8, ConvInt8Any, ConvInt8Float, DepthwiseInt8, PoolMaxInt8
 from edgec.program.program import LoopCall, Program, TemplateCall
+from edgec.program.text import dumps as dump_program
 from edgec.quant import QuantizeOptions, quantize
 from edgec.targets import load_target
 from tests import nets
@@ -238,8 +239,37 @@ def test_tables_agree_with_the_evaluator(name: str) -> None:
         b = Builder(opset=22)
         out = b.quantize(b.op(op, b.dequantize("x", scale, zero), **({"approximate": form} if form else {})), step, result)
         wanted = Evaluator(b.model({"x": x}, {out: dtype})).run({"x": x})[out]
-        found = table(Function(name), Params(scale, int(zero)), Params(step, int(result)), activation)
+        found = table((Function(name),), Params(scale, int(zero)), Params(step, int(result)), activation)
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_chains_of_functions_are_one_look_up(target: Any) -> None:
+    x, b = np.arange(256).astype(np.uint8).reshape(4, 64), Builder()
+    scaled = b.op("Mul", b.const([0.37], np.float32), b.op("HardSwish", b.dequantize("x", 0.05, np.uint8(128))))
+    out = b.quantize(b.op("Add", scaled, b.const(-0.21, np.float32)), 0.011, np.uint8(90))
+    graph = built(b, out, {"x": x})
+    assert Evaluator(to_onnx(graph)).exact_outputs == {out}
+    program = check(graph, {"x": x}, target)
+    assert len(program.calls) == 1 and [node.op for node in graph.nodes][1:4] == ["HardSwish", "Mul", "Add"]
+    assert "rint" not in dump_program(program)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_a_chain_may_begin_with_a_product(target: Any) -> None:
+    x, b = np.arange(256).astype(np.uint8), Builder()
+    real = b.dequantize("x", 0.05, np.uint8(128))
+    swish = b.op("Mul", real, b.op("Sigmoid", real))
+    out = b.quantize(b.op("Div", swish, b.const(3.0, np.float32)), 0.011, np.uint8(90))
+    assert "rint" not in dump_program(check(built(b, out, {"x": x}), {"x": x}, target))
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+@pytest.mark.parametrize("inner", ["Reciprocal", "Log"])
+def test_what_may_be_infinite_is_in_no_chain(inner: str, target: Any) -> None:
+    x, b = np.arange(256).astype(np.uint8), Builder()
+    out = b.quantize(b.op("Neg", b.op(inner, b.dequantize("x", 1.0, np.uint8(2)))), 0.1, np.uint8(33))
+    assert "rint" in dump_program(check(built(b, out, {"x": x}), {"x": x}, target))
 
 
 def test_what_cannot_be_integer_stays_in_float() -> None:

@@ -96,6 +96,34 @@ def test_scalar_operands(kind: str, first: bool, constant: Any, function: Any) -
     assert np.abs(got - (np.clip(np.rint(exact), -90, 165) + 90)).max() == 0
 
 
+def test_chains_of_functions_are_one_table() -> None:
+    b = Builder()
+    x = b.op("Div", b.op("HardSwish", b.dequantize("x", 0.05, np.uint8(128))), b.const(0.7, np.float32))
+    out = b.quantize(b.op("Max", b.op("Sub", b.const(0.3, np.float32), x), b.const(-3.0, np.float32)), 0.021, np.uint8(150))
+    evaluator = Evaluator(b.model({"x": ALL}, {out: np.uint8}))
+    assert [step.raw for step, _ in evaluator.steps] == [True, True]
+    reals = (ALL.astype(np.float64) - 128) * float(f32(0.05))
+    swish = reals * np.clip(reals / 6 + 0.5, 0, 1)
+    exact = np.maximum(float(f32(0.3)) - swish / float(f32(0.7)), -3) / float(f32(0.021))
+    assert np.array_equal(evaluator.run({"x": ALL})[out], np.clip(np.rint(exact) + 150, 0, 255))
+
+
+@pytest.mark.parametrize("inner", ["Reciprocal", "Log", "Exp"])
+def test_functions_that_may_be_infinite_end_a_chain(inner: str) -> None:
+    b = Builder()
+    value = b.op(inner, b.dequantize("x", 1.0, np.uint8(2)))
+    out = b.quantize(b.op("Neg", value), 0.1, np.uint8(33))
+    assert [step.raw for step, _ in Evaluator(b.model({"x": ALL}, {out: np.uint8})).steps] == [True, False, False, False]
+
+
+def test_what_others_read_ends_a_chain() -> None:
+    b = Builder()
+    value = b.op("Sigmoid", b.dequantize("x", 0.05, np.uint8(128)))
+    out = b.quantize(b.op("Neg", value), 0.01, np.uint8(200))
+    steps = Evaluator(b.model({"x": ALL}, {out: np.uint8, value: np.float32})).steps
+    assert [step.raw for step, _ in steps] == [True, False, False, False]
+
+
 @pytest.mark.parametrize("alpha", [None, 1.702])
 def test_x_times_sigmoid_is_swish(alpha: float | None) -> None:
     b = Builder()

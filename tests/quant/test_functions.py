@@ -1,0 +1,71 @@
+"""Chains of unary functions: one table each, and only their ends are stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from edgec.export import to_onnx
+from edgec.ir.graph import Graph
+from edgec.oracle import Evaluator
+from edgec.quant import QuantizeOptions, apply_calibration, quantize
+from edgec.quant.selection import select
+from tests.quant.small import Small, samples, sqnr
+
+PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False)
+
+
+def affine(small: Small, x: str, factor: float, addend: float) -> str:
+    scaled = small.node("Mul", x, small.constant(np.array([factor], np.float32)))
+    return small.node("Add", small.constant(np.array([addend], np.float32)), scaled)
+
+
+def scaled_activation() -> tuple[Graph, list[str]]:
+    """As in mobile text recognizers: activations that are scaled and moved; and the values before and at the end of the chain."""
+    small = Small((1, 4, 8, 8))
+    first = small.conv("x", 6)
+    raised = small.node("Add", small.node("HardSwish", first), small.constant(np.array([9], np.float32)))
+    end = affine(small, raised, 0.37, -3.5)
+    return small.done(small.conv(end, 4)), [first, end]
+
+
+def test_only_the_end_of_a_chain_is_stored() -> None:
+    graph, (first, end) = scaled_activation()
+    assert select(graph).values == ("x", first, end)
+    assert [layer.node.op for layer in select(graph).layers] == ["Conv", "HardSwish", "Conv"]
+    quantized = quantize(graph, samples(graph), PLAIN)
+    assert sqnr(graph, quantized.graph) > 34  # 31 with all values of it stored
+    assert to_onnx(apply_calibration(graph, quantized.calibration)) == to_onnx(quantized.graph)
+    assert Evaluator(to_onnx(quantized.graph)).exact_outputs == frozenset(graph.outputs)
+
+
+@pytest.mark.parametrize("observer", ["mse", "minmax"])
+def test_errors_are_seen_through_the_whole_chain(observer: str) -> None:
+    graph, _ = scaled_activation()
+    assert sqnr(graph, quantize(graph, samples(graph), replace(PLAIN, observer=observer)).graph) > 34
+
+
+def test_a_fused_activation_begins_none() -> None:
+    """What the convolution gives is stored behind its Relu, so the functions behind that are a chain of their own."""
+    small = Small((1, 4, 8, 8))
+    relu = small.node("Relu", small.conv("x", 6))
+    end = affine(small, relu, 0.5, 1.0)
+    assert select(small.done(small.conv(end, 4))).values == ("x", relu, end)
+
+
+def test_what_others_read_or_may_be_infinite_is_stored() -> None:
+    small = Small((1, 4, 8, 8))
+    sigmoid = small.node("Sigmoid", small.conv("x", 6))
+    power, shared = small.node("Reciprocal", sigmoid), small.node("Neg", sigmoid)
+    end, other = small.node("Neg", power), small.node("Add", shared, small.constant(np.array([2], np.float32)))
+    graph = small.done(small.conv(end, 4), small.conv(other, 4))
+    assert set(select(graph).values) == {"x", small.graph.nodes[0].outputs[0], sigmoid, power, end, other}
+
+
+def test_a_chain_stays_in_float_with_its_first_function() -> None:
+    graph, (_, end) = scaled_activation()
+    names = [node.name for node in graph.nodes]
+    assert select(graph, names[1:2]).refused == dict.fromkeys(names[1:5], "excluded by the options")
+    assert select(graph, names[2:3]).values == ("x", end)  # and what the first convolution gives is no layer's
