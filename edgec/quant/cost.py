@@ -27,8 +27,8 @@ def multiplications(graph: Graph, node: Node) -> int:
 
 def layer_cost(graph: Graph, layer: Layer, *, integers: bool) -> float:
     """Its products, and the bytes that it writes."""
-    written = sum(elements(graph, name) for name in layer.outputs)
-    return multiplications(graph, layer.node) * (1.0 if integers else FLOAT) + written * (1 if integers else 4)
+    written = sum(elements(graph, name) for name in layer.results)
+    return multiplications(graph, layer.node) * (1.0 if integers else FLOAT) + written * (1 if integers and not layer.ends_in_float else 4)
 
 
 def conversion_cost(graph: Graph, value: str, *, to_float: bool) -> float:
