@@ -65,7 +65,8 @@ class Advice:
 class Diagnosis:
     """layers: in the order of the graph; worst: their places, the one that costs most first. outputs: SQNR of each in dB.
 
-    judged: the same of what stands for the outputs: what a final Softmax reads, where each sample counts and not only the doubtful ones.
+    judged: the same of what stands for the outputs: what a final Softmax or Sigmoid reads, where each sample counts and not only the
+    doubtful ones.
     histograms: of the worst layers. kept_in_float: nodes, and why.
     """
 

@@ -17,7 +17,8 @@ JURORS = 256  # samples at most
 
 
 class Jury:
-    """Judges quantized graphs by JURORS of `count` samples. What a final Softmax reads stands for its result, see edgec/quant/trial.py.
+    """Judges quantized graphs by JURORS of `count` samples. What a final Softmax or Sigmoid reads stands for its result, see
+    edgec/quant/trial.py.
 
     apart: whether nothing was fitted to the samples.
     """

@@ -14,7 +14,7 @@ from edgec.quant.options import Progress, Sample, Samples
 from edgec.quant.run import Probe, watched
 
 KEPT = 64 << 20  # bytes of samples and answers that are kept; with more than that the samples are read and run again each time
-LAST = ("Softmax", "LogSoftmax")
+LAST = ("Softmax", "LogSoftmax", "Sigmoid")
 
 
 class Answers:
@@ -60,7 +60,7 @@ class Trial:
 
 
 def judged(graph: Graph) -> list[str]:
-    """The values that stand for the outputs: what a final Softmax reads, where each sample counts and not only the doubtful ones."""
+    """What stands for the outputs: what a final Softmax or Sigmoid reads, where each sample counts and not only the doubtful ones."""
     outputs = [name for name in graph.outputs if graph.dtype(name).is_float] or graph.outputs
     found = [(name, graph.producer(name)) for name in outputs]
     return list(dict.fromkeys(node.inputs[0] if node is not None and node.op in LAST else name for name, node in found))

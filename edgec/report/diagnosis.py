@@ -124,4 +124,4 @@ def _outputs(found: Diagnosis) -> Section:
     if found.kept_in_float:
         kept = tuple(cells(Cell(name, "name"), Cell(why, "reason")) for name, why in found.kept_in_float.items())
         items.append(Details(f"{plural(len(kept), 'node')} left in float", (Table("", columns("node", "why"), kept[:MOST_ROWS]),)))
-    return Section("outputs", "Outputs", "What a final Softmax reads stands for its result.", tuple(items))
+    return Section("outputs", "Outputs", "What a final Softmax or Sigmoid reads stands for its result.", tuple(items))

@@ -13,6 +13,7 @@ from edgec.oracle import Evaluator
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
 from edgec.quant.options import Sample
 from edgec.quant.selection import select
+from edgec.quant.trial import judged
 from tests.quant.small import Small, samples, sqnr
 
 PLAIN = QuantizeOptions(equalize=False, observer="minmax", round_weights=False, correct_bias=False)
@@ -23,7 +24,8 @@ def head(function: str | None) -> Graph:
     small = Small((1, 2))
     weights = small.constant(np.array([[1, 1]], np.float32))
     last = small.node("Gemm", "x", weights, transB=1, transA=0, alpha=1.0, beta=1.0)
-    return small.done(small.node(function, last) if function else last)
+    attributes = {"axis": -1} if function == "Softmax" else {}
+    return small.done(small.node(function, last, **attributes) if function else last)
 
 
 def pairs(sign: float) -> Iterator[Sample]:
@@ -53,6 +55,12 @@ def test_what_outputs_and_float_operators_read_alone_is_not_stored() -> None:
     assert set(select(graph, codes_out=True).values) == {"x", inner, boxes, scores}
     quantized = quantize(graph, samples(graph), PLAIN)
     assert Evaluator(to_onnx(quantized.graph)).exact_outputs == frozenset(graph.outputs)
+
+
+@pytest.mark.parametrize("function", ["Softmax", "Sigmoid", "Tanh"])
+def test_what_saturates_is_judged_before_it_does(function: str) -> None:
+    graph = head(function)
+    assert judged(graph) == (graph.outputs if function == "Tanh" else graph.nodes[-1].inputs)
 
 
 def test_what_another_layer_takes_too_is_stored() -> None:
