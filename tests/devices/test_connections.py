@@ -79,7 +79,7 @@ def hasty(device: Device) -> Iterator[Connection]:
         opened.close()
 
 
-def eventually(fact: Callable[[], bool], seconds: float = 10) -> bool:
+def eventually(fact: Callable[[], bool], seconds: float = 30) -> bool:
     end = time.monotonic() + seconds
     while not fact() and time.monotonic() < end:
         time.sleep(0.05)
