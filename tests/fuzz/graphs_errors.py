@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 
 from tests.fuzz.graphs_draft import Arrays, Drawn, Misfit, Step
-from tests.fuzz.graphs_free import anything, freed, is_free
+from tests.fuzz.graphs_free import anything, is_free
 
 EXECUTIONS = 32  # a step that a number may lie on either side of stays unseen with a probability of about 2 ** -EXECUTIONS
 STRONGER = 4.0  # than a node's own error at most
@@ -51,7 +51,10 @@ SIGNLESS = {"Min", "Max", "ReduceMin", "ReduceMax", "MaxPool", "GlobalMaxPool", 
 
 @dataclass(frozen=True)
 class Noise:
-    """The errors of one execution: all upwards, all downwards, or at random."""
+    """The errors of one execution: all upwards, all downwards, or at random. In a quarter of them what may be anything is NaN all the way:
+
+    by chance alone a number at the end of a long chain would often be left as it was.
+    """
 
     g: np.random.Generator
     style: int
@@ -60,6 +63,13 @@ class Noise:
         if self.style < 2:
             return np.full(shape, STRONGER * (1 - 2 * self.style))
         return STRONGER * (self.g.choice([-1.0, 1.0], shape) if self.style % 3 else self.g.uniform(-1, 1, shape))
+
+    def anything(self, array: np.ndarray) -> np.ndarray:
+        return anything(array, self.g, poison=self.style % 4 == 2)
+
+    def freed(self, array: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """The array, where `free` with anything in it."""
+        return np.asarray(np.where(free, self.anything(array), array)) if free.any() else array
 
     def on(self, array: np.ndarray, units: float, least: np.ndarray | float = 0.0) -> np.ndarray:
         """The array, each number off by so many units in its last place, and by `least` besides."""
@@ -98,15 +108,15 @@ def _executed(step: Step, values: Arrays, base: Arrays, plain: set[str], noise: 
     try:
         results = step.run(operands)
     except Misfit:
-        return [anything(array, noise.g) for array in usual]
+        return [noise.anything(array) for array in usual]
     if [array.shape for array in results] != [array.shape for array in usual]:
-        return [anything(array, noise.g) for array in usual]
+        return [noise.anything(array) for array in usual]
     results = [_result(step, array, operands, noise) for array in results]
     if node.op_type in POLES and usual[0].dtype.kind == "f":
         name = node.input[POLES[node.op_type]]
         unsure = 4 * np.abs(operands[name].astype(np.float64) - base[name]) > np.abs(base[name].astype(np.float64))
-        results = [freed(array, np.broadcast_to(unsure, array.shape), noise.g) for array in results]
-    return [freed(array, is_free(node, operands, array), noise.g) for array in results]
+        results = [noise.freed(array, np.broadcast_to(unsure, array.shape)) for array in results]
+    return [noise.freed(array, is_free(node, operands, array)) for array in results]
 
 
 def rounds(step: Step, results: list[np.ndarray]) -> bool:
@@ -119,7 +129,7 @@ def _operand(step: Step, name: str, array: np.ndarray, plain: set[str], noise: N
     if array.dtype.kind != "f":
         return array
     if name not in plain:
-        array = freed(array, ~np.isfinite(array), noise.g)
+        array = noise.freed(array, ~np.isfinite(array))
     if step.node.op_type in ("Resize", "Upsample") and name != step.node.input[0]:  # says where, exactly
         return array
     return array if step.node.op_type in ELEMENTWISE else noise.on(array, terms(step, array))

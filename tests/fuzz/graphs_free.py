@@ -10,8 +10,10 @@ import onnx
 from tests.fuzz.graphs_draft import Arrays
 
 
-def anything(array: np.ndarray, g: np.random.Generator) -> np.ndarray:
-    """An array of its type and shape that holds one extreme, or all of them mixed."""
+def anything(array: np.ndarray, g: np.random.Generator, poison: bool = False) -> np.ndarray:
+    """An array of its type and shape that holds one extreme, or all of them mixed. poison: NaN, of floats: most hands it on."""
+    if poison and array.dtype.kind == "f":
+        return np.full_like(array, np.nan)
     if array.dtype.kind == "b":
         extremes = np.array([False, True])
     elif array.dtype.kind == "f":
@@ -19,10 +21,6 @@ def anything(array: np.ndarray, g: np.random.Generator) -> np.ndarray:
     else:
         extremes = np.array([np.iinfo(array.dtype).min, np.iinfo(array.dtype).max, 0, 1], array.dtype)
     return np.asarray(g.choice(extremes, array.shape) if g.random() < 0.5 else np.full(array.shape, g.choice(extremes)))
-
-
-def freed(array: np.ndarray, free: np.ndarray, g: np.random.Generator) -> np.ndarray:
-    return np.asarray(np.where(free, anything(array, g), array)) if free.any() else array
 
 
 def is_free(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray:
