@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ from edgec.quant.echoes import LISTENERS, Echoes
 from edgec.quant.equalize import Equalization, choose_factors, store_equalized
 from edgec.quant.layers import Fed, Rounded, gather_fed, gather_moments, layer_scales, lost_mean, round_layer, takes_bias
 from edgec.quant.observers import CHOOSE, Histogram, Range, by_minmax
-from edgec.quant.options import QuantizeOptions, Samples
+from edgec.quant.options import QuantizeOptions, Sample, Samples
 from edgec.quant.parameters import Parameters, choose_parameters, moved_values
 from edgec.quant.patches import supported
 from edgec.quant.see_through import see_through_tables
@@ -193,7 +193,10 @@ class Fit:
 
     def _echoes(self, structure: Structure) -> Echoes:
         every = max(1, self._count // LISTENERS)
-        few = lambda: islice(self._samples(), 0, every * LISTENERS, every)  # noqa: E731
+
+        def few() -> Iterator[Sample]:
+            return islice(self._samples(), 0, every * LISTENERS, every)
+
         return Echoes(structure.graph, few, len(structure.selection.values), self._options.progress)
 
     def _scales(self, layer: Layer, choice: Choice) -> np.ndarray:
