@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import platform
+import pwd
 import shlex
 import signal
 import socket
@@ -47,6 +48,11 @@ SetEnv {environment}
 def has_walls() -> bool:
     """Whether this user may give a board its own processes and mounts."""
     return os.geteuid() == 0 and subprocess.run([*_WALLS, "true"], capture_output=True, check=False).returncode == 0
+
+
+def _home() -> str:
+    """Where sshd lets its users in, whatever HOME says here: what their shells read there at the start would be read by every command."""
+    return pwd.getpwuid(os.geteuid()).pw_dir
 
 
 @dataclass
@@ -106,7 +112,7 @@ class Board:
         inside = shlex.join([SSHD, "-D", "-f", str(self.folder / "sshd_config"), "-E", str(self.folder / "sshd.log")])
         words = ["sh", "-c", f"exec {inside}"]
         if has_walls():
-            home = shlex.join(["mount", "--bind", str(self.folder / "home"), str(Path.home())])
+            home = shlex.join(["mount", "--bind", str(self.folder / "home"), _home()])
             words = [*_WALLS, "sh", "-c", f"{home} && exec {inside}"]
         if self.namespace:
             words = ["ip", "netns", "exec", self.namespace.name, *words]
