@@ -188,8 +188,15 @@ def _placed(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
     return np.asarray(4 * UNIT * size.reshape(-1, *[1] * (array.ndim - 1)))
 
 
+def _weighed(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
+    """Cubic weights are differences of terms up to 8, each rounded."""
+    mode = next((item.s for item in step.node.attribute if item.name == "mode"), b"nearest")
+    size = np.abs(operands[step.node.input[0]].astype(np.float64)).max(initial=0.0)
+    return np.asarray(16 * UNIT * size if mode == b"cubic" and np.isfinite(size) else 0.0)
+
+
 # what roundings within a node lose that no operand's noise shows
-LOST = {"InstanceNormalization": _cancelled, "LRN": _slid, "AffineGrid": _placed}
+LOST = {"InstanceNormalization": _cancelled, "LRN": _slid, "AffineGrid": _placed, "Resize": _weighed}
 
 
 def _apart(found: list[np.ndarray], usual: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import onnxruntime
@@ -95,6 +96,22 @@ def test_where_zero_stands_before_infinity_nothing_is_promised() -> None:
     text = "(float[1,2,3] x) => (y) <int64[4] s = {1,1,3,3}> { y = AffineGrid(x, s) }"
     drawn = replayed(parser.parse_model(HEAD + text), [{"x": np.full((1, 2, 3), np.inf, np.float32)}])
     assert np.isnan(drawn.values[0]["y"]).any() and np.isposinf(bounds(drawn, 0)["y"]).all()
+
+
+def test_the_weights_of_cubic_resizing_are_as_good_as_polynomials_in_single_precision() -> None:
+    """Keys' weight of the farthest pixel, -0.0016, is a difference of terms up to 8; a large number there shows it."""
+    text = """(float[1,1,6,1] x) => (y) <int64[4] s = {1,1,18,1}>
+    { y = Resize<mode = "cubic", coordinate_transformation_mode = "align_corners", cubic_coeff_a = -0.5>(x, , , s) }"""
+    x = np.array([0, -0.09904922, 0, 0, 11.054779, 0], np.float32)
+    drawn = replayed(parser.parse_model(HEAD + text), [{"x": x.reshape(1, 1, 6, 1)}])
+    position = Fraction(7 * 5, 17)
+    exact = sum(Fraction(float(x[row])) * keys(abs(position - row), Fraction(-1, 2)) for row in range(1, 5))
+    assert is_within(np.float32(exact), drawn.values[0]["y"][0, 0, 7, 0], bounds(drawn, 0)["y"][0, 0, 7, 0]).all()
+
+
+def keys(d: Fraction, a: Fraction) -> Fraction:
+    """The cubic convolution's weight at distance d (R. Keys, 1981)."""
+    return (a + 2) * d**3 - (a + 3) * d**2 + 1 if d <= 1 else a * (d**3 - 5 * d**2 + 8 * d - 4)
 
 
 def test_what_may_be_anything_is_so_at_the_end_of_a_chain() -> None:
