@@ -76,6 +76,7 @@ FINDS = (
     Find("one number joined to itself", """(float[1,1,1] x) => (y) <float[1] a = {0.5}, float[1,4] w = {1,2,3,4}>
          { m = MatMul(x, a) c = Concat<axis = -1>(m, m, m, m) y = Gemm<transB = 1>(c, w) }"""),
     Find("nothing times a factor", "(float[8] x) => (y) { h = HardSigmoid<alpha = 0.0, beta = 0.25>(x) y = Relu(h) }"),
+    Find("numbers less themselves, and by themselves", "(float[8] x) => (y, z) { y = Sub(x, x) z = Div(x, x) }"),
     Find("a power of scalars", "(float x, float z, uint8[2,3] c) => (y, q) <float s = {0.03}, uint8 t = {128}> {"
          " y = Pow(x, z) d = DequantizeLinear(c, s, t) r = Relu(d) q = QuantizeLinear(r, s, t) }"),
     Find("a negation compared", "(float[2] x, bool[2] z) => (y) { n = IsNaN(x) y = Xor(n, z) }"),

@@ -39,7 +39,14 @@ NOT_DRAWN = {
 
 def drawn_of(model: onnx.ModelProto, seed: int = 1) -> Drawn:
     graph, generator = from_proto(model).graph, np.random.default_rng(seed)
-    return replayed(model, [{name: np.asarray(random_array(graph.types[name], generator)) for name in graph.inputs}])
+    usual = {name: np.asarray(random_array(graph.types[name], generator)) for name in graph.inputs}
+    return replayed(model, [usual, {name: hostile(array) for name, array in usual.items()}])
+
+
+def hostile(array: np.ndarray) -> np.ndarray:
+    """With NaN and infinities at the beginning."""
+    special = np.array([np.nan, np.inf, -np.inf])[: array.size if array.dtype.kind == "f" else 0]
+    return np.concatenate([special, array.reshape(-1)[special.size :]]).astype(array.dtype).reshape(array.shape)
 
 
 @pytest.mark.parametrize("find", [find for find in FINDS if find.refused], ids=lambda find: find.name)

@@ -201,10 +201,12 @@ def _float_binary(item: Binary, scope: Scope) -> tuple[str, int]:
         return f"{op}_f({render(a, scope)}, {render(b, scope)})", _ATOM
     if op == "eq" and a == b:
         return f"!is_nan({render(a, scope)})", _UNARY
+    if op == "sub" and a == b:
+        return f"less_itself({render(a, scope)})", _ATOM
     if op in ("mod", "floordiv", "and", "or", "xor", "shl", "shr"):
         raise NoShaderForm(f"has {op} of {a.dtype.value}")
     for zero, other in ((a, b), (b, a)) if op == "mul" else ():
-        if isinstance(zero, Const) and zero.value == 0:  # NaN for infinity and NaN, where compilers of drivers would have 0
+        if isinstance(zero, Const) and zero.value == 0:
             text = f"zero_times({render(other, scope)})"
             return (f"-{text}", _UNARY) if math.copysign(1, zero.value) < 0 else (text, _ATOM)
     if scope.exact and op in ("add", "mul"):

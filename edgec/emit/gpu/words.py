@@ -13,6 +13,6 @@ RESERVED = frozenset((
     "place", "number", "turn", "count", "wide", "float_parts", "int_parts", "writeonly",
     "abs", "acos", "all", "any", "asin", "atan", "ceil", "clamp", "cos", "cross", "degrees", "distance", "dot", "equal", "exp", "floor",
     "fma", "fract", "inverse", "length", "log", "max", "min", "mix", "mod", "normalize", "not", "pow", "radians", "reflect", "refract",
-    "round", "sign", "sin", "sqrt", "step", "tan", "tanh", "transpose", "trunc", "add_even", "multiply_even", "float_even", "zero_times",
-    "requantize", "pack4", "dot4", "sine", "assembled",
+    "round", "sign", "sin", "sqrt", "step", "tan", "tanh", "transpose", "trunc", "add_even", "multiply_even", "float_even",
+    "zero_times", "less_itself", "requantize", "pack4", "dot4", "sine", "assembled",
 ))  # fmt: skip
