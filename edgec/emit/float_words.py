@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from edgec.program.kernels import LANES
 
+PAIRS = ("pack_int8", "product_int8", "product_int8_float")  # what products of computed matrices are made of
 TILE_COST = 1  # cost of starting a tile, in pixel rows
 
 
@@ -52,6 +53,7 @@ class FloatWords:
             ([self.header], "conv_float" in kernels or "depthwise_float" in kernels),
             (exact, any("float" in kernel for kernel in pools)),
             ([*self.pool_int8_headers, "bytes_some.h"], any("int8" in kernel for kernel in pools)),
+            (list(self.pool_int8_headers), any(kernel in PAIRS for kernel in kernels)),
         ]
         return list(dict.fromkeys(header for headers, needed in needs if needed for header in headers))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+from edgec.emit.float_words import PAIRS
 from edgec.emit.text import fill
 from edgec.emit.vocabularies import SEVERAL, VOCABULARIES, Vocabulary, processors
 from edgec.program.kernels import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, TEMPLATES, Window
@@ -73,6 +74,7 @@ def _headers(words: Vocabulary, kernels: list[str]) -> list[str]:
         "common.h",
         words.look_up,
         *(("int8_scalar.h", *words.int8_headers, "int8_common.h") if whole else ()),
+        *((words.wide,) if any(kernel in PAIRS for kernel in kernels) else ()),
         *words.float.headers(kernels),
     ]
 

@@ -44,6 +44,7 @@ class Vocabulary:
     float: FloatWords
     look_up: str  # the header of the look-up in tables of 256 codes
     features: tuple[str, ...]  # what the processor must have, in /proc/cpuinfo's words
+    wide: str = "int8_wide.h"  # the header of the dot product with weights down to -128
     baseline: str = ""  # the condition that holds where every such processor can begin with it, when that is not the guard
 
 
@@ -56,11 +57,13 @@ def _x86(name: str, target: str, int8_headers: tuple[str, ...], int8: Tile, real
     return Vocabulary(name, archs, guard, target, target, header, int8_headers, int8, real, look_up, words)
 
 
-def _arm64(name: str, gcc: str, clang: str, int8_header: str, int8: Tile, features: str) -> Vocabulary:
+def _arm64(
+    name: str, gcc: str, clang: str, int8_header: str, int8: Tile, features: str, wide: str = "int8_wide.h"
+) -> Vocabulary:  # fmt: skip
     headers = ("int8_lanes_neon.h", int8_header, "int8_taps_neon.h")
     words = tuple(features.split())
     archs, guard = ("aarch64", UNIVERSAL), "defined(__aarch64__)"
-    return Vocabulary(name, archs, guard, gcc, clang, "arm_neon.h", headers, int8, NEON, "look_up_neon.h", words)
+    return Vocabulary(name, archs, guard, gcc, clang, "arm_neon.h", headers, int8, NEON, "look_up_neon.h", words, wide)
 
 
 _AVX2, _AVX512 = "avx2,fma", "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
@@ -90,7 +93,7 @@ VOCABULARIES: dict[str, Vocabulary] = {
             Tile((7, 1), 2, 1, taps=4, runs=(64, 32, 16)), AVX512, "look_up_avx512.h",
             "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni",
         ),
-        _arm64("neon", "", "", "int8_neon.h", Tile((2, 1), 1, 4, k_step=2, hold="pixels"), "asimd"),
+        _arm64("neon", "", "", "int8_neon.h", Tile((2, 1), 1, 4, k_step=2, hold="pixels"), "asimd", "int8_wide_neon.h"),
         _arm64("dotprod", f"{_ARM82}+dotprod", "dotprod", "int8_dotprod.h", Tile((4, 1), 1, 4, k_step=2, hold="pixels"), "asimddp"),
         _arm64(
             "i8mm", f"{_ARM82}+dotprod+i8mm", "dotprod,i8mm", "int8_i8mm.h",
@@ -100,6 +103,7 @@ VOCABULARIES: dict[str, Vocabulary] = {
             "neon32", ("armv7", UNIVERSAL), "defined(__arm__)", "fpu=neon", "", "arm_neon.h",
             ("int8_lanes_neon32.h", "int8_neon32.h", "int8_taps_neon.h"),
             int8=Tile((1,), 1, 4, k_step=2, strip=2, hold="pixels"), float=NEON32, look_up="look_up_portable.h", features=("neon",),
+            wide="int8_wide_neon32.h",
             baseline="defined(__arm__) && defined(__ARM_NEON)",
         ),
         Vocabulary(

@@ -93,6 +93,14 @@ class DotProduct(IntegerOperator):
 
 
 @dataclass(frozen=True, eq=False)
+class PairProduct(IntegerOperator):
+    """The matrix product of two operands that are codes. Without a tail the result is a float."""
+
+    clause = 16
+    multiplier: np.float32
+
+
+@dataclass(frozen=True, eq=False)
 class Sum(IntegerOperator):
     """Add and Sub, by the multipliers of both operands."""
 

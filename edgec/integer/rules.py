@@ -14,6 +14,7 @@ import numpy as np
 from edgec.integer.dot_product import LIMIT, dot_product_of
 from edgec.integer.grid import Grid, code_of, grid_of, ratio, stands_for, stored_type, usable
 from edgec.integer.operators import IntegerOperator, Join, Mean, Move, Multiplication, Operand, Quantize, Requantize, Sum, Table, Tail
+from edgec.integer.pair_product import is_pair, pair_product_of
 from edgec.integer.roles import refusal
 from edgec.integer.tails import tail_of
 from edgec.integer.unary import Found, following_of, function_of, product_with_itself
@@ -59,8 +60,12 @@ def quantize(context: Context, node: Node) -> Answer:
 
 
 def dot_product(context: Context, node: Node) -> Answer:
-    """Clause 4."""
-    source, tail = context.operand(node.inputs[0]), tail_of(context.graph, node.outputs[0])
+    """Clause 4, or 16 for two computed operands."""
+    tail = tail_of(context.graph, node.outputs[0])
+    if is_pair(context.graph, node):
+        operands = context.operands(node.inputs)
+        return operands if isinstance(operands, str) else pair_product_of(context.graph, node, operands, tail)
+    source = context.operand(node.inputs[0])
     if source is not None:
         return dot_product_of(context.graph, node, source.grid, tail)
     stored = context.graph.producer(node.input(1), "DequantizeLinear") is not None

@@ -17,7 +17,7 @@ import numpy as np
 
 from edgec.integer.grid import LEAST, MOST, Grid
 from edgec.integer.match import Matched
-from edgec.integer.operators import DotProduct, Function, IntegerOperator, Join, Mean, Move, Multiplication, Sum, Table
+from edgec.integer.operators import DotProduct, Function, IntegerOperator, Join, Mean, Move, Multiplication, PairProduct, Sum, Table
 from edgec.ir.graph import Graph, Node
 from edgec.ir.text import value_name
 
@@ -78,6 +78,7 @@ _FACTS: dict[type[IntegerOperator], Callable[[Any], dict[str, str]]] = {
         "bias": _range(operator.bias),
         "multipliers": _range(operator.multipliers),
     },
+    PairProduct: lambda operator: {"multiplier": f"{operator.multiplier:.6g}"},
     Sum: lambda operator: {"multipliers": ", ".join(f"{value:.6g}" for value in operator.multipliers)},
     Multiplication: lambda operator: {"multiplier": f"{operator.multiplier:.6g}"},
     Mean: lambda operator: {"factor": f"{operator.factor:.6g}", "pixels": str(operator.count)},

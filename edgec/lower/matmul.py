@@ -84,7 +84,7 @@ def _stored(lowering: Lowering, name: str) -> Value:
 
 def _multiply(lowering: Lowering, node: Node, a: Value, b: Value) -> Value:
     """As a reduction over axis k of the (never built) tensor [..., m, k, n] of products."""
-    lead = _broadcast(a.shape[:-2], b.shape[:-2])
+    lead = broadcast(a.shape[:-2], b.shape[:-2])
     shape = (*lead, a.shape[-2], a.shape[-1], b.shape[-1])
     rank = len(shape)
 
@@ -100,7 +100,7 @@ def _multiply(lowering: Lowering, node: Node, a: Value, b: Value) -> Value:
     return movement.reshape(summed, (*shape[:-2], shape[-1]))
 
 
-def _broadcast(a: Extents, b: Extents) -> Extents:
+def broadcast(a: Extents, b: Extents) -> Extents:
     rank = max(len(a), len(b))
     left, right = (const(1),) * (rank - len(a)) + a, (const(1),) * (rank - len(b)) + b
     return tuple(y if is_one(x) else x for x, y in zip(left, right, strict=True))

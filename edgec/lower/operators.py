@@ -12,6 +12,7 @@ from edgec.integer.operators import (
     Mean,
     Move,
     Multiplication,
+    PairProduct,
     Quantize,
     Requantize,
     Sum,
@@ -25,6 +26,7 @@ from edgec.lower.matmul import product_node
 from edgec.lower.movement import lift
 from edgec.lower.moves import MOVES, concat
 from edgec.lower.normalization import batch_normalization, instance_normalization, layer_normalization, local_response, softmax
+from edgec.lower.pair_product import pair_product
 from edgec.lower.pooling import average_codes, average_pool, global_average, global_max, max_pool
 from edgec.lower.quantized import (
     add,
@@ -60,8 +62,8 @@ RULES: dict[str, Rule] = {
 }  # fmt: skip
 
 CLAUSES: dict[type[IntegerOperator], Callable[[Lowering, Any], None]] = {
-    Quantize: quantize_numbers, DotProduct: dot_product, Sum: add, Multiplication: multiply, Requantize: requantize_codes,
-    Join: concatenate, Mean: average_codes, Table: look_up,
+    Quantize: quantize_numbers, DotProduct: dot_product, PairProduct: pair_product, Sum: add, Multiplication: multiply,
+    Requantize: requantize_codes, Join: concatenate, Mean: average_codes, Table: look_up,
     Move: lambda lowering, operator: RULES[operator.node.op](lowering, operator.node),  # of codes as of numbers
 }  # fmt: skip
 

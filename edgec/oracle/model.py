@@ -61,18 +61,20 @@ class Model:
 
 @dataclass(frozen=True)
 class Type:
-    """What shape inference found: the element type (onnx.TensorProto's number) and the rank, None where unknown."""
+    """What shape inference found: the element type (onnx.TensorProto's number), the rank, or None, and the last extent, or 0."""
 
     element: int
     rank: int | None
+    last: int = 0
 
 
 def _types(proto: onnx.ModelProto) -> dict[str, Type]:
     graph = onnx.shape_inference.infer_shapes(proto).graph
-    found = {item.name: Type(item.data_type, len(item.dims)) for item in graph.initializer}
+    found = {item.name: Type(item.data_type, len(item.dims), *item.dims[-1:]) for item in graph.initializer}
     for item in (*graph.input, *graph.output, *graph.value_info):
         tensor = item.type.tensor_type
-        found[item.name] = Type(tensor.elem_type, len(tensor.shape.dim) if tensor.HasField("shape") else None)
+        dims = tensor.shape.dim
+        found[item.name] = Type(tensor.elem_type, len(dims) if tensor.HasField("shape") else None, dims[-1].dim_value if dims else 0)
     return found
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from edgec.program.expr import Expr
+from edgec.program.expr import Expr, bound, expr
 from edgec.program.program import Pointer
 
 LANES = 16  # output channels of one weight panel, for every vocabulary
@@ -139,6 +139,71 @@ class DepthwiseInt8:
     y: Pointer = _pointer("activation")
     channels: int = _size()
     zero_x: int = _size()
+    zero_y: int = _size()
+    low: int = _size()
+    high: int = _size()
+
+
+@dataclass(frozen=True)
+class PackInt8:
+    """Matrices of codes as the panels that ProductInt8 reads: outer * inner matrices [in_channels, out_channels] of any strides.
+
+    y: [outer][inner][panel of 16 output channels], a panel being [ceil(in_channels, k_multiple) / 4][16][4] int8, zero padded: the
+    codes w, of unsigned ones less 128; then 16 int32, sum_step + minus_zero * sum of w, where minus_zero is what the other operand's
+    zero point takes away. panel_bytes: of one panel.
+    """
+
+    x: Pointer = _pointer("const activation")
+    y: Pointer = _pointer("int8_t")
+    outer: Size = _size()
+    inner: Size = _size()
+    outer_stride: Size = _size()
+    inner_stride: Size = _size()
+    k_stride: Size = _size()
+    n_stride: Size = _size()
+    in_channels: Size = _size()
+    out_channels: Size = _size()
+    panels: Size = _size()
+    panel_bytes: Size = _size()
+    sum_step: Size = _size()
+    minus_zero: int = _size()
+
+
+@dataclass(frozen=True)
+class ProductInt8Float:
+    """Products of outer * inner pairs of matrices: y = fl32(acc) * scale, acc = sum of (x - zero_x) * (w - zero_w), w packed by PackInt8.
+
+    Strides are in elements, and in bytes for the packed operand, which repeats where they are 0; zero_x is in its sums already. Reads up
+    to k_multiple - 1 bytes past a row of x.
+    """
+
+    x: Pointer = _pointer("const activation")
+    weights: Pointer = _pointer("const int8_t")
+    y: Pointer = _pointer("float")
+    outer: Size = _size()
+    inner: Size = _size()
+    rows: Size = _size()
+    x_outer_stride: Size = _size()
+    x_inner_stride: Size = _size()
+    x_row_stride: Size = _size()
+    weights_outer_stride: Size = _size()
+    weights_inner_stride: Size = _size()
+    y_outer_stride: Size = _size()
+    y_inner_stride: Size = _size()
+    y_row_stride: Size = _size()
+    in_channels: Size = _size()
+    out_channels: Size = _size()
+    panels: Size = _size()
+    panel_bytes: Size = _size()
+    zero_w: int = _size()
+    scale: float = _real()
+
+
+@dataclass(frozen=True)
+class ProductInt8(ProductInt8Float):
+    """The same that ends in codes: y = clamp(rint(fl32(acc) * scale), low - zero_y, high - zero_y) + zero_y."""
+
+    y: Pointer = _pointer("activation")
     zero_y: int = _size()
     low: int = _size()
     high: int = _size()
@@ -274,11 +339,19 @@ def code_rows(arguments: RowsCodes8) -> int:
     return whole * -(-arguments.group // 2) + -(-rest // 2)
 
 
+def panel_depth(arguments: ProductInt8Float) -> int:
+    """The inputs of a packed panel, where its size is static."""
+    return (bound(expr(arguments.panel_bytes)) - 4 * LANES) // LANES
+
+
 TEMPLATES: dict[type, str] = {
     ConvInt8: "conv_int8",
     ConvInt8Float: "conv_int8_float",
     ConvInt8Any: "conv_int8_any",
     DepthwiseInt8: "depthwise_int8",
+    PackInt8: "pack_int8",
+    ProductInt8: "product_int8",
+    ProductInt8Float: "product_int8_float",
     ConvFloat: "conv_float",
     RowsCodes8: "rows_codes8",
     RowsCodes4: "rows_codes4",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from edgec.program.bounds import Facts, Scope, assumed
-from edgec.program.expr import Binary, Cast, Expr, Load, Select, Unary, expr
+from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Unary, expr
 from edgec.program.kernels import (
     LANES,
     TEMPLATES,
@@ -19,11 +19,14 @@ from edgec.program.kernels import (
     ConvInt8Float,
     DepthwiseFloat,
     DepthwiseInt8,
+    PackInt8,
     PoolAverageInt8,
+    ProductInt8Float,
     RowsCodes8,
     Size,
     Window,
     code_rows,
+    panel_depth,
 )
 from edgec.program.polynomial import Polynomial, number
 from edgec.program.program import Assign, Buffer, Declare, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
@@ -144,6 +147,9 @@ def _template_call(program: Program, call: TemplateCall) -> Iterator[str]:
 
 def _reads_past(program: Program, arguments: object) -> bool:
     """Whether a kernel reads more than a pixel's channels: where its packed weights have more."""
+    if isinstance(arguments, ProductInt8Float):
+        inner = arguments.in_channels
+        return not isinstance(inner, (int, Const)) or panel_depth(arguments) != int(inner.value if isinstance(inner, Const) else inner)
     if not isinstance(arguments, (ConvInt8, ConvInt8Float)):
         return False
     lanes = arguments.groups * -(-arguments.out_channels // LANES) * LANES
@@ -165,6 +171,9 @@ def _reach(scope: Scope, arguments: object) -> Iterator[tuple[str, Polynomial]]:
 
     if isinstance(arguments, RowsCodes8):
         yield from _rows(scope, arguments)
+        return
+    if isinstance(arguments, (PackInt8, ProductInt8Float)):
+        yield from (_packing(scope, arguments) if isinstance(arguments, PackInt8) else _products(scope, arguments))
         return
     window: Window = arguments.window  # type: ignore[attr-defined]
     taps = window.kernel_height * window.kernel_width
@@ -202,6 +211,29 @@ def _rows(scope: Scope, a: RowsCodes8) -> Iterator[tuple[str, Polynomial]]:
     yield "residual", _pixels(scope, w.batch, w.out_height, w.out_width, a.residual_pixel_stride, a.out_channels)
     yield "weights", number(panels * rows * LANES)
     yield from (("scale", number(groups)), ("offset", number(groups)), ("bias", number(panels * LANES)))
+
+
+def _packing(scope: Scope, a: PackInt8) -> Iterator[tuple[str, Polynomial]]:
+    """The same of matrices that are packed."""
+    axes = [(a.outer, a.outer_stride), (a.inner, a.inner_stride), (a.in_channels, a.k_stride), (a.out_channels, a.n_stride)]
+    yield "x", _strided(scope, axes, 1)
+    yield "y", scope.of(expr(a.outer)) * scope.of(expr(a.inner)) * scope.of(expr(a.panels)) * scope.of(expr(a.panel_bytes))
+
+
+def _products(scope: Scope, a: ProductInt8Float) -> Iterator[tuple[str, Polynomial]]:
+    """The same of products of pairs."""
+    yield "x", _strided(scope, [(a.outer, a.x_outer_stride), (a.inner, a.x_inner_stride), (a.rows, a.x_row_stride)], a.in_channels)
+    yield "y", _strided(scope, [(a.outer, a.y_outer_stride), (a.inner, a.y_inner_stride), (a.rows, a.y_row_stride)], a.out_channels)
+    matrix = expr(a.panels) * a.panel_bytes
+    yield "weights", _strided(scope, [(a.outer, a.weights_outer_stride), (a.inner, a.weights_inner_stride)], matrix)
+
+
+def _strided(scope: Scope, axes: Sequence[tuple[Size, Size]], last: Size) -> Polynomial:
+    """One past the last element of `last` neighbours at the end of axes of these sizes and strides."""
+    total = scope.of(expr(last))
+    for size, stride in axes:
+        total = total + (scope.of(expr(size)) - number(1)) * scope.of(expr(stride))
+    return total
 
 
 def _pixels(scope: Scope, batch: Size, height: Size, width: Size, stride: Size, channels: int) -> Polynomial:

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from edgec.program.expr import Expr, Number, expr
-from edgec.program.kernels import LANES, PIXEL_BLOCK, ConvFloat, ConvInt8, ConvInt8Float, DepthwiseInt8, RowsCodes8, Window
+from edgec.program.kernels import (
+    LANES,
+    PIXEL_BLOCK,
+    ConvFloat,
+    ConvInt8,
+    ConvInt8Float,
+    DepthwiseInt8,
+    PackInt8,
+    ProductInt8Float,
+    RowsCodes8,
+    Window,
+)
 
 PANELS_PER_ITEM = 8  # weight panels that share one set of tap pointers
 POINTER_BYTES = 8
@@ -27,8 +38,13 @@ def work_items(arguments: object) -> Expr:
     """Number of work items.
 
     Convolutions, products of rows: item = (group * panel_chunks + chunk) * pixel_blocks + pixel_block, a chunk being PANELS_PER_ITEM
-    panels and a pixel block PIXEL_BLOCK consecutive output pixels. All other kernels: one item an output row, batch * out_height.
+    panels and a pixel block PIXEL_BLOCK consecutive output pixels. Products of pairs: item = pair * row_blocks + row_block; their packing:
+    item = matrix * panels + panel. All other kernels: one item an output row, batch * out_height.
     """
+    if isinstance(arguments, PackInt8):
+        return expr(arguments.outer) * arguments.inner * arguments.panels
+    if isinstance(arguments, ProductInt8Float):
+        return expr(arguments.outer) * arguments.inner * ceil_div(arguments.rows, PIXEL_BLOCK)
     window: Window = arguments.window  # type: ignore[attr-defined]
     if isinstance(arguments, (ConvInt8, ConvInt8Float, ConvFloat, RowsCodes8)):
         chunks = -(-panels(arguments.out_channels) // PANELS_PER_ITEM)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,10 @@ def up(count: int, multiple: int) -> int:
 
 def run_template(machine: Any, arguments: Any) -> None:
     with np.errstate(all="ignore"):
-        RUN[type(arguments)](Frame(machine, arguments))
+        if type(arguments) in BATCHED:
+            BATCHED[type(arguments)](Batches(machine, arguments))
+        else:
+            RUN[type(arguments)](Frame(machine, arguments))
 
 
 def _settle(total: np.ndarray, low: int, high: int, zero: int) -> np.ndarray:
@@ -156,6 +159,70 @@ def depthwise_int8(f: Frame) -> None:
     f.write(_settle(total.astype(np.float32) * f.constant(a.scale, width)[: a.channels], a.low, a.high, a.zero_y))
 
 
+class Batches:
+    """The matrices of one call that walks two batch axes."""
+
+    def __init__(self, machine: Any, arguments: Any) -> None:
+        self.machine, self.a = machine, arguments
+        self.n = {key: machine.integer(value) for key, value in vars(arguments).items() if not hasattr(value, "buffer") and key != "scale"}
+
+    def places(self, name: str, axes: Sequence[tuple[str, str]], start: int = 0) -> np.ndarray:
+        """The elements of a buffer at axes of these sizes and strides."""
+        pointer = getattr(self.a, name)
+        index = np.asarray(self.machine.integer(pointer.offset) + start)
+        for size, stride in axes:
+            index = index[..., None] + np.arange(self.n[size]) * (self.n[stride] if stride else 1)
+        assert index.max() < self.machine.memory[pointer.buffer].size and index.min() >= 0, f"{pointer.buffer} is left"
+        return index
+
+    def panels(self) -> tuple[int, int]:
+        """How many, and the inputs of each."""
+        return self.n["panels"], (self.n["panel_bytes"] - 4 * LANES) // LANES
+
+
+def pack_int8(b: Batches) -> None:
+    n, (panels, depth), memory = b.n, b.panels(), b.machine.memory
+    axes = [("outer", "outer_stride"), ("inner", "inner_stride"), ("in_channels", "k_stride"), ("out_channels", "n_stride")]
+    codes = memory[b.a.x.buffer][b.places("x", axes)].astype(np.int64)
+    codes -= 128 if memory[b.a.x.buffer].dtype == np.uint8 else 0
+    wide = np.zeros((n["outer"], n["inner"], depth, panels * LANES), np.int64)
+    wide[:, :, : n["in_channels"], : n["out_channels"]] = codes
+    sums = (n["sum_step"] + n["minus_zero"] * wide.sum(axis=2)).astype(np.int32).reshape(-1, panels, LANES)
+    bytes_ = wide.astype(np.int8).reshape(-1, depth // 4, 4, panels, LANES).transpose(0, 3, 1, 4, 2).reshape(-1, panels, depth * LANES)
+    whole = np.concatenate([bytes_, sums.view(np.int8).reshape(*sums.shape[:2], -1)], axis=2).reshape(-1)
+    start = b.machine.integer(b.a.y.offset)
+    memory[b.a.y.buffer][start : start + whole.size] = whole
+
+
+def _pairs(b: Batches) -> tuple[np.ndarray, np.ndarray]:
+    """fl32(acc) * scale, and where the results lie."""
+    n, (panels, depth), memory = b.n, b.panels(), b.machine.memory
+    rows = [("rows", "x_row_stride"), ("in_channels", "")]
+    x = memory[b.a.x.buffer][b.places("x", [("outer", "x_outer_stride"), ("inner", "x_inner_stride"), *rows])].astype(np.int64)
+    size = panels * n["panel_bytes"]
+    at = b.places("weights", [("outer", "weights_outer_stride"), ("inner", "weights_inner_stride")])[..., None] + np.arange(size)
+    packed = memory[b.a.weights.buffer][at].reshape(n["outer"], n["inner"], panels, -1)
+    w = packed[..., : depth * LANES].reshape(*packed.shape[:3], depth // 4, LANES, 4).transpose(0, 1, 3, 5, 2, 4)
+    w = w.reshape(n["outer"], n["inner"], depth, -1)[:, :, : n["in_channels"], : n["out_channels"]].astype(np.int64)
+    bias = (
+        np.ascontiguousarray(packed[..., depth * LANES :]).view(np.int32).reshape(n["outer"], n["inner"], 1, -1)[..., : n["out_channels"]]
+    )
+    total = np.matmul(x, w) + bias - n["zero_w"] * x.sum(axis=3, keepdims=True)
+    axes = [("outer", "y_outer_stride"), ("inner", "y_inner_stride"), ("rows", "y_row_stride"), ("out_channels", "")]
+    return total.astype(np.float32) * np.float32(b.a.scale), b.places("y", axes)
+
+
+def product_int8(b: Batches) -> None:
+    total, places = _pairs(b)
+    memory = b.machine.memory[b.a.y.buffer]
+    memory[places] = _settle(total, b.a.low, b.a.high, b.a.zero_y).astype(memory.dtype)
+
+
+def product_int8_float(b: Batches) -> None:
+    total, places = _pairs(b)
+    b.machine.memory[b.a.y.buffer][places] = total
+
+
 def conv_float(f: Frame) -> None:
     a = f.a
     total = (_products(f, _panels(f, a.weights, a.in_channels, 1), 0) + _per_channel(f, a.bias)).reshape(f.rows.size, -1)
@@ -239,4 +306,7 @@ RUN: dict[type, Callable[[Frame], None]] = {
     kernels.RowsCodes8: rows_codes, kernels.RowsCodes4: rows_codes,
     kernels.ConvFloat: conv_float, kernels.DepthwiseFloat: depthwise_float, kernels.PoolMaxInt8: pool_max_int8,
     kernels.PoolMaxFloat: pool_max_float, kernels.PoolAverageInt8: pool_average_int8, kernels.PoolAverageFloat: pool_average_float,
+}  # fmt: skip
+BATCHED: dict[type, Callable[[Batches], None]] = {
+    kernels.PackInt8: pack_int8, kernels.ProductInt8: product_int8, kernels.ProductInt8Float: product_int8_float,
 }  # fmt: skip

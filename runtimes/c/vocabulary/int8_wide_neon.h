@@ -1,0 +1,8 @@
+/* dot for weights of -128 to 127: two products of them may not fit 16 bits, one does. */
+INLINE accumulator_t dot_wide(accumulator_t sum, weights_t w, pixels_t x) {
+    sum.low = vpadalq_s16(sum.low, vmull_s8(vget_low_s8(w.a), vget_low_s8(x.a)));
+    sum.high = vpadalq_s16(sum.high, vmull_high_s8(w.a, x.a));
+    sum.low = vpadalq_s16(sum.low, vmull_s8(vget_low_s8(w.b), vget_low_s8(x.b)));
+    sum.high = vpadalq_s16(sum.high, vmull_high_s8(w.b, x.b));
+    return sum;
+}

@@ -1,0 +1,36 @@
+"""Products of two computed matrices: the evaluator's bytes on every backend, with one thread and with several."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from edgec.targets import load_target
+from tests.conftest import require
+from tests.contract.examiner import WHOLE
+from tests.operators.attention_cases import attention_case
+from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend
+from tests.operators.suite import Compiled, compile_case, run_programs
+
+COUNT = 300 if WHOLE else 30
+
+
+@pytest.mark.parametrize("backend", [*NATIVE, SANITIZED, *FOREIGN] if WHOLE else [*NATIVE, *FOREIGN], ids=lambda backend: backend.name)
+def test_attention(backend: Backend, tmp_path: Path) -> None:
+    require(*backend.needs)
+    target = load_target(backend.target)
+    found = [compile_case(attention_case(seed), target) for seed in range(COUNT if not backend.foreign else COUNT // 2)]
+    compiled = [item for item in found if isinstance(item, Compiled)]
+    assert len(compiled) == len(found), [item for item in found if item not in compiled]
+    outcomes = run_programs(compiled, target, tmp_path, backend.isas_of(target), backend.optimize, backend.flags, threads=(1, 3))
+    assert {item.case: item.message for item in outcomes if item.verdict != "ok"} == {}
+
+
+def test_panels_of_unsigned_codes_on_signed_targets(tmp_path: Path) -> None:
+    """Packages for several processors have signed codes on x86 too."""
+    target = replace(load_target("universal"), vocabularies=("portable", "sse41"))
+    compiled = [item for item in (compile_case(attention_case(seed), target) for seed in range(12)) if isinstance(item, Compiled)]
+    outcomes = run_programs(compiled, target, tmp_path, ["sse41"], "-O1")
+    assert len(outcomes) == 12 and {item.case: item.message for item in outcomes if item.verdict != "ok"} == {}
