@@ -10,7 +10,19 @@ import pytest
 from edgec.export import to_onnx
 from edgec.integer import match
 from edgec.integer.grid import Grid
-from edgec.integer.operators import DotProduct, IntegerOperator, Join, Mean, Move, Multiplication, Quantize, Requantize, Sum, Table
+from edgec.integer.operators import (
+    DotProduct,
+    IntegerOperator,
+    Join,
+    Mean,
+    Move,
+    Multiplication,
+    PairProduct,
+    Quantize,
+    Requantize,
+    Sum,
+    Table,
+)
 from edgec.integer.text import dumps
 from edgec.ir.graph import Graph
 from edgec.ir.text import dumps as graph_text
@@ -51,7 +63,7 @@ def test_match(file: Path, bless: bool) -> None:
 def test_every_clause_has_a_case() -> None:
     found = {type(operator) for file in FILES for operator in match(loads(file.read_text().partition(SEPARATOR)[0])).operators}
     assert found == set(IntegerOperator.__subclasses__())
-    assert found == {DotProduct, Join, Mean, Move, Multiplication, Quantize, Requantize, Sum, Table}
+    assert found == {DotProduct, Join, Mean, Move, Multiplication, PairProduct, Quantize, Requantize, Sum, Table}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -18,13 +18,23 @@ from edgec.lower.coding import Params
 from edgec.lower.tables import PLAIN, table
 from edgec.oracle import Evaluator
 from edgec.passes import optimize
-from edgec.program.kernels import ConvInt8, ConvInt8Any, ConvInt8Float, DepthwiseInt8, PoolMaxInt8
+from edgec.program.kernels import (
+    ConvInt8,
+    ConvInt8Any,
+    ConvInt8Float,
+    DepthwiseInt8,
+    PackInt8,
+    PoolMaxInt8,
+    ProductInt8,
+    ProductInt8Float,
+)
 from edgec.program.program import LoopCall, Program, TemplateCall
 from edgec.program.text import dumps as dump_program
 from edgec.quant import QuantizeOptions, quantize
 from edgec.targets import load_target
 from tests import nets
 from tests.lower.interpreter import run
+from tests.operators.attention_cases import attention_case
 from tests.oracle.models import Builder, random_q
 from tests.passes import compare
 from tests.quant.small import Small
@@ -299,3 +309,14 @@ def test_codes_known_at_build_time_with_a_scale_that_is_not() -> None:
     out = b.op("DequantizeLinear", b.const(np.arange(4, dtype=np.uint8)), "s", b.const(np.array(0, np.uint8)))
     with pytest.raises(EdgecError, match="scale and zero point must be constants"):
         lower(built(b, b.op("Relu", out), {"s": scale}), TARGETS[0], "net")
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+@pytest.mark.parametrize("seed", range(6))
+def test_products_of_two_computed_matrices(seed: int, target: Any) -> None:
+    case = attention_case(seed)
+    graph = from_proto(case.model).graph
+    optimize(graph)
+    program = check(graph, case.inputs, target)
+    kinds = [type(call.arguments) for call in program.calls if isinstance(call, TemplateCall)]
+    assert kinds in ([PackInt8, ProductInt8], [PackInt8, ProductInt8Float])
