@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from edgec.program.kernels import LANES
 
-PAIRS = ("pack_int8", "product_int8", "product_int8_float")  # what products of computed matrices are made of
+PAIRS = ("pack_int8", "product_int8", "product_int8_float", "softmax_int8")  # what attention is made of
 TILE_COST = 1  # cost of starting a tile, in pixel rows
 
 

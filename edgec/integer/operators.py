@@ -147,6 +147,14 @@ class Mean(IntegerOperator):
     count: int
 
 
+@dataclass(frozen=True, eq=False)
+class Softmax(IntegerOperator):
+    """Softmax over the last axis; inverse: fl32(1 / s_y)."""
+
+    clause = 17
+    inverse: np.float32
+
+
 @dataclass(frozen=True)
 class Function:
     """A unary function by name, with the numbers that it takes besides its operand; None is no bound."""

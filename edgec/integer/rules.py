@@ -16,6 +16,7 @@ from edgec.integer.grid import Grid, code_of, grid_of, ratio, stands_for, stored
 from edgec.integer.operators import IntegerOperator, Join, Mean, Move, Multiplication, Operand, Quantize, Requantize, Sum, Table, Tail
 from edgec.integer.pair_product import is_pair, pair_product_of
 from edgec.integer.roles import refusal
+from edgec.integer.softmax import softmax_of
 from edgec.integer.tails import tail_of
 from edgec.integer.unary import Found, following_of, function_of, product_with_itself
 from edgec.ir.graph import Graph, Node
@@ -189,9 +190,18 @@ def _table(context: Context, node: Node, found: Found, inside: tuple[Node, ...])
     return Table(nodes[-1], (source,), tail, tuple(functions), inside=tuple(nodes[:-1])) if tail is not None else NO_TAIL
 
 
+def softmax(context: Context, node: Node) -> Answer:
+    """Clause 17."""
+    source, tail = context.operand(node.inputs[0]), tail_of(context.graph, node.outputs[0], activation=False)
+    if source is None or tail is None:
+        return NO_TAIL if source else ""
+    return softmax_of(context.graph, node, source, tail)
+
+
 _OF_ROLE: dict[Role, tuple[Rule, ...]] = {
     Role.MATRIX: (dot_product,), Role.ADD: (table, addition), Role.MUL: (table, swish, multiplication), Role.CONCAT: (join,),
     Role.AVERAGE: (mean,), Role.TABLE: (table,),
+    Role.SOFTMAX: (softmax,),
 }  # fmt: skip
 
 

@@ -17,7 +17,19 @@ import numpy as np
 
 from edgec.integer.grid import LEAST, MOST, Grid
 from edgec.integer.match import Matched
-from edgec.integer.operators import DotProduct, Function, IntegerOperator, Join, Mean, Move, Multiplication, PairProduct, Sum, Table
+from edgec.integer.operators import (
+    DotProduct,
+    Function,
+    IntegerOperator,
+    Join,
+    Mean,
+    Move,
+    Multiplication,
+    PairProduct,
+    Softmax,
+    Sum,
+    Table,
+)
 from edgec.ir.graph import Graph, Node
 from edgec.ir.text import value_name
 
@@ -79,6 +91,7 @@ _FACTS: dict[type[IntegerOperator], Callable[[Any], dict[str, str]]] = {
         "multipliers": _range(operator.multipliers),
     },
     PairProduct: lambda operator: {"multiplier": f"{operator.multiplier:.6g}"},
+    Softmax: lambda operator: {"inverse": f"{operator.inverse:.6g}"},
     Sum: lambda operator: {"multipliers": ", ".join(f"{value:.6g}" for value in operator.multipliers)},
     Multiplication: lambda operator: {"multiplier": f"{operator.multiplier:.6g}"},
     Mean: lambda operator: {"factor": f"{operator.factor:.6g}", "pixels": str(operator.count)},

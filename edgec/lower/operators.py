@@ -15,6 +15,7 @@ from edgec.integer.operators import (
     PairProduct,
     Quantize,
     Requantize,
+    Softmax,
     Sum,
     Table,
 )
@@ -40,6 +41,7 @@ from edgec.lower.quantized import (
 )
 from edgec.lower.reduction import arg_extreme, reduce_
 from edgec.lower.resize import resize
+from edgec.lower.softmax_int8 import softmax_codes
 from edgec.ops.registry import OPERATORS
 
 Rule = Callable[[Lowering, Node], None]
@@ -63,7 +65,7 @@ RULES: dict[str, Rule] = {
 
 CLAUSES: dict[type[IntegerOperator], Callable[[Lowering, Any], None]] = {
     Quantize: quantize_numbers, DotProduct: dot_product, PairProduct: pair_product, Sum: add, Multiplication: multiply,
-    Requantize: requantize_codes, Join: concatenate, Mean: average_codes, Table: look_up,
+    Requantize: requantize_codes, Join: concatenate, Mean: average_codes, Table: look_up, Softmax: softmax_codes,
     Move: lambda lowering, operator: RULES[operator.node.op](lowering, operator.node),  # of codes as of numbers
 }  # fmt: skip
 

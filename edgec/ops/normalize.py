@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgec.ir.types import TensorType
-from edgec.ops.registry import Call, operator
+from edgec.ops.registry import Call, Role, operator
 from edgec.ops.rules import attribute, axis_of, broadcast, need, text
 
 
@@ -35,7 +35,7 @@ def _lrn(call: Call) -> list[TensorType]:
     return [call.type(0)]
 
 
-operator("Softmax", _along_axis)
+operator("Softmax", _along_axis, role=Role.SOFTMAX)
 operator("LogSoftmax", _along_axis)
 operator("LayerNormalization", _layer)
 operator("InstanceNormalization", _per_channel)

@@ -23,6 +23,8 @@ class Role(Enum):
     MOVE = "move"  # clause 7, one data operand whose bytes are moved
     AVERAGE = "average"  # clause 8
     TABLE = "table"  # clause 9
+    PAIR = "pair"  # clause 16: what MatMul is with two computed operands
+    SOFTMAX = "softmax"  # clause 17
     FLOAT = "float"  # stays in float
 
 

@@ -1,11 +1,12 @@
-"""Clause 16: MatMul of two operands that are q."""
+"""Clauses 16 and 17: MatMul of two operands that are q, and Softmax of q."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from edgec.oracle.context import Context, Step
-from edgec.oracle.grid import Array, centred, settle, usable
+from edgec.oracle.functions import PLAIN, Special
+from edgec.oracle.grid import Array, centred, exact, settle, usable
 from edgec.oracle.model import Node
 
 
@@ -30,3 +31,30 @@ def pair_product(context: Context, node: Node) -> Step | None:
         return (v if end is None else settle(v, end.grid, end.low, end.high),)
 
     return Step(node, node.inputs, (end.output if end else node.outputs[0],), run, raw=True)
+
+
+def softmax(context: Context, node: Node) -> Step | None:
+    """The step of a Softmax that matches clause 17, else None."""
+    source = context.grid(node.input(0)) if node.op == "Softmax" else None
+    end, kind = context.ending(node.outputs[0], activation=False), context.model.types.get(node.input(0))
+    if source is None or end is None or kind is None or kind.rank is None:
+        return None
+    with np.errstate(over="ignore"):
+        inverse = np.float32(1) / end.grid.scale
+    if node.get("axis", -1) % kind.rank != kind.rank - 1 or kind.last >= 2**15 or not usable(inverse):
+        return None
+    table = _powers(source.scale)
+
+    def run(q: Array) -> tuple[Array]:
+        wide = q.astype(np.int64)
+        e = table[wide.max(axis=-1, keepdims=True) - wide]
+        m = inverse / e.sum(axis=-1, keepdims=True).astype(np.float32)
+        return (settle(e.astype(np.float32) * m, end.grid, end.grid.low, end.grid.high),)
+
+    return Step(node, node.inputs, (end.output,), run, raw=True)
+
+
+def _powers(scale: np.float32) -> Array:
+    """rint(2^16 * exp(-d * scale)) for d from 0 to 255."""
+    values = [PLAIN["Exp"](-d * exact(scale)) for d in range(256)]
+    return np.array([0 if isinstance(value, Special) else round(2**16 * value) for value in values], np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from edgec.errors import ModelError, UsageError
-from edgec.oracle.attention import pair_product
+from edgec.oracle.attention import pair_product, softmax
 from edgec.oracle.context import Context, Run, Step, Weights
 from edgec.oracle.disturbance import Chance, disturbed
 from edgec.oracle.grid import Array, Grid, dequantize, quantize
@@ -24,7 +24,7 @@ from edgec.oracle.tables import table_step
 from edgec.oracle.whole import conversion, whole_number
 from edgec.oracle.window import window
 
-PATTERNS = (matrix, pair_product, move_step, integer_step, table_step)
+PATTERNS = (matrix, pair_product, softmax, move_step, integer_step, table_step)
 EXACT_BY_REFERENCE = (
     *MOVES, "Concat", "Cast", "Where", "Not", "And", "Or", "Xor", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "IsNaN",
     "IsInf", "Sign", "Constant", "ConstantOfShape", "Shape", "Size", "Range", "ArgMax", "ArgMin", "TopK", "Trilu", "GatherElements",

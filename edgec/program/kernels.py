@@ -210,6 +210,24 @@ class ProductInt8(ProductInt8Float):
 
 
 @dataclass(frozen=True)
+class SoftmaxInt8:
+    """Softmax of rows: s = the sum of table[255 - (most - x)] over a row, most being its largest code; then, by one division a row,
+
+    y = clamp(rint(fl32(table[255 - (most - x)]) * (inverse / fl32(s))), low - zero_y, high - zero_y) + zero_y. table: int32 [256].
+    """
+
+    x: Pointer = _pointer("const activation")
+    table: Pointer = _pointer("const int32_t")
+    y: Pointer = _pointer("activation")
+    rows: Size = _size()
+    columns: Size = _size()
+    inverse: float = _real()
+    zero_y: int = _size()
+    low: int = _size()
+    high: int = _size()
+
+
+@dataclass(frozen=True)
 class ConvFloat:
     """y = clamp(bias + sum x * w + residual, low, high); -inf and +inf mean no clamp.
 
@@ -352,6 +370,7 @@ TEMPLATES: dict[type, str] = {
     PackInt8: "pack_int8",
     ProductInt8: "product_int8",
     ProductInt8Float: "product_int8_float",
+    SoftmaxInt8: "softmax_int8",
     ConvFloat: "conv_float",
     RowsCodes8: "rows_codes8",
     RowsCodes4: "rows_codes4",

@@ -24,6 +24,7 @@ from edgec.program.kernels import (
     ProductInt8Float,
     RowsCodes8,
     Size,
+    SoftmaxInt8,
     Window,
     code_rows,
     panel_depth,
@@ -171,6 +172,10 @@ def _reach(scope: Scope, arguments: object) -> Iterator[tuple[str, Polynomial]]:
 
     if isinstance(arguments, RowsCodes8):
         yield from _rows(scope, arguments)
+        return
+    if isinstance(arguments, SoftmaxInt8):
+        whole = scope.of(expr(arguments.rows)) * scope.of(expr(arguments.columns))
+        yield from (("x", whole), ("y", whole), ("table", number(256)))
         return
     if isinstance(arguments, (PackInt8, ProductInt8Float)):
         yield from (_packing(scope, arguments) if isinstance(arguments, PackInt8) else _products(scope, arguments))

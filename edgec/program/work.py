@@ -13,6 +13,7 @@ from edgec.program.kernels import (
     PackInt8,
     ProductInt8Float,
     RowsCodes8,
+    SoftmaxInt8,
     Window,
 )
 
@@ -39,8 +40,10 @@ def work_items(arguments: object) -> Expr:
 
     Convolutions, products of rows: item = (group * panel_chunks + chunk) * pixel_blocks + pixel_block, a chunk being PANELS_PER_ITEM
     panels and a pixel block PIXEL_BLOCK consecutive output pixels. Products of pairs: item = pair * row_blocks + row_block; their packing:
-    item = matrix * panels + panel. All other kernels: one item an output row, batch * out_height.
+    item = matrix * panels + panel. Softmax: one item a row. All other kernels: one item an output row, batch * out_height.
     """
+    if isinstance(arguments, SoftmaxInt8):
+        return expr(arguments.rows)
     if isinstance(arguments, PackInt8):
         return expr(arguments.outer) * arguments.inner * arguments.panels
     if isinstance(arguments, ProductInt8Float):

@@ -20,6 +20,7 @@ from edgec.integer.operators import (
     PairProduct,
     Quantize,
     Requantize,
+    Softmax,
     Sum,
     Table,
 )
@@ -63,7 +64,7 @@ def test_match(file: Path, bless: bool) -> None:
 def test_every_clause_has_a_case() -> None:
     found = {type(operator) for file in FILES for operator in match(loads(file.read_text().partition(SEPARATOR)[0])).operators}
     assert found == set(IntegerOperator.__subclasses__())
-    assert found == {DotProduct, Join, Mean, Move, Multiplication, PairProduct, Quantize, Requantize, Sum, Table}
+    assert found == {DotProduct, Join, Mean, Move, Multiplication, PairProduct, Quantize, Requantize, Softmax, Sum, Table}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

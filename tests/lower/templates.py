@@ -164,7 +164,11 @@ class Batches:
 
     def __init__(self, machine: Any, arguments: Any) -> None:
         self.machine, self.a = machine, arguments
-        self.n = {key: machine.integer(value) for key, value in vars(arguments).items() if not hasattr(value, "buffer") and key != "scale"}
+        self.n = {
+            key: machine.integer(value)
+            for key, value in vars(arguments).items()
+            if not hasattr(value, "buffer") and key not in ("scale", "inverse")
+        }
 
     def places(self, name: str, axes: Sequence[tuple[str, str]], start: int = 0) -> np.ndarray:
         """The elements of a buffer at axes of these sizes and strides."""
@@ -307,6 +311,20 @@ RUN: dict[type, Callable[[Frame], None]] = {
     kernels.ConvFloat: conv_float, kernels.DepthwiseFloat: depthwise_float, kernels.PoolMaxInt8: pool_max_int8,
     kernels.PoolMaxFloat: pool_max_float, kernels.PoolAverageInt8: pool_average_int8, kernels.PoolAverageFloat: pool_average_float,
 }  # fmt: skip
+
+
+def softmax_int8(b: Batches) -> None:
+    axes = [("rows", "columns"), ("columns", "")]
+    places, memory = b.places("x", axes), b.machine.memory
+    x = memory[b.a.x.buffer][places].astype(np.int64)
+    start = b.machine.integer(b.a.table.offset)
+    e = memory[b.a.table.buffer][start : start + 256][255 - x.max(axis=1, keepdims=True) + x]
+    m = np.float32(b.a.inverse) / e.sum(axis=1, keepdims=True).astype(np.float32)
+    y = memory[b.a.y.buffer]
+    y[b.places("y", axes)] = _settle(e.astype(np.float32) * m, b.a.low, b.a.high, b.a.zero_y).astype(y.dtype)
+
+
 BATCHED: dict[type, Callable[[Batches], None]] = {
     kernels.PackInt8: pack_int8, kernels.ProductInt8: product_int8, kernels.ProductInt8Float: product_int8_float,
+    kernels.SoftmaxInt8: softmax_int8,
 }  # fmt: skip

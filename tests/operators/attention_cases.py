@@ -34,7 +34,7 @@ def _operand(b: Quantized, shape: Shape) -> str:
     given = [0] * len(shape)
     for place, axis in enumerate(order):
         given[axis] = shape[place]
-    scale, zero = b.scale(), b.zero()
+    scale, zero = b.scale(b.pick(0.05, 0.05, 0.001)), b.zero()
     codes = b.g.integers(0, 256, given).astype(b.dtype)
     name = f"x{len(b.inputs)}"
     b.inputs[name] = codes if b.chance(0.8) else b.g.choice(np.array([0, 127, 128, 255]).astype(b.dtype), given)
@@ -56,7 +56,13 @@ class Chained(Quantized):
         return self.dequantize(self.quantize(value, scale, zero), scale, zero)
 
 
-KINDS = (pair,)
+def softmax(b: Quantized) -> Made:
+    """Rows of any length, near to equal or far from it."""
+    shape = (*b.extents(0, 3, 1, 5), int(b.g.integers(1, b.pick(5, 40, 300))))
+    return b.op("Softmax", _operand(b, shape), axis=b.pick(-1, len(shape) - 1)), 1 / 255
+
+
+KINDS = (pair, pair, softmax)
 
 
 def attention_case(seed: int) -> Case:
@@ -65,7 +71,7 @@ def attention_case(seed: int) -> Case:
     make = KINDS[seed % len(KINDS)]
     y, near = make(b)
     dtype: Any = np.float32
-    if b.chance(0.7):
+    if make is softmax or b.chance(0.7):
         y, dtype = b.quantize(y, b.scale(near), b.zero()), b.dtype
     model = b.model(b.inputs, {y: dtype})
     evaluator = Evaluator(model)

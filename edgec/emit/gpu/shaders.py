@@ -17,7 +17,7 @@ from edgec.emit.gpu.views import views_of
 from edgec.emit.render_c import walk
 from edgec.ir.types import DType
 from edgec.program.expr import Cast, Expr, Unary
-from edgec.program.kernels import PackInt8, ProductInt8Float
+from edgec.program.kernels import PackInt8, ProductInt8Float, SoftmaxInt8
 from edgec.program.program import AnyCall, Kind, LoopCall, Program
 from edgec.targets import Target
 
@@ -41,8 +41,8 @@ def shaders_or_reasons(program: Program, target: Target, dialect: Dialect, halve
         try:
             if isinstance(call, LoopCall):
                 return loop_shader(program, index, call, where, dialect, exact)
-            if isinstance(call.arguments, (PackInt8, ProductInt8Float)):
-                return "multiplies two computed matrices of codes"
+            if isinstance(call.arguments, (PackInt8, ProductInt8Float, SoftmaxInt8)):
+                return "attention in codes"
             return (
                 int8_shader(program, index, call, dialect)
                 or float_shader(program, index, call, dialect, halves)
