@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgec.integer.grid import is_known
+from edgec.integer.pair_product import is_pair, pair_refusal
+from edgec.integer.softmax import softmax_refusal
 from edgec.integer.unary import WITH_SCALAR, function_of
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
 from edgec.ops.registry import OPERATORS, Role
 
-FOLLOWED = frozenset({Role.MATRIX, Role.ADD, Role.MUL, Role.AVERAGE})  # a Relu or Clip behind them may be computed with them
+FOLLOWED = frozenset({Role.MATRIX, Role.PAIR, Role.ADD, Role.MUL, Role.AVERAGE})  # a Relu or Clip behind them may be computed with them
 
 
 def role_of(graph: Graph, node: Node) -> tuple[Role, str]:
@@ -30,6 +32,8 @@ def role_of(graph: Graph, node: Node) -> tuple[Role, str]:
     types = [graph.types[name].dtype for name in [*data, *node.outputs] if name]
     if any(dtype is not DType.FLOAT32 for dtype in types) or not data:
         return Role.FLOAT, ""
+    if role is Role.MATRIX and data == list(node.inputs) and is_pair(graph, node):
+        role = Role.PAIR
     if role in (Role.MATRIX, Role.MOVE, Role.AVERAGE, Role.TABLE) and data != node.inputs[:1]:
         return Role.FLOAT, "weights or bias are not constant" if role is Role.MATRIX else "an operand besides the data is not constant"
     why = refusal(graph, node, role)
@@ -42,6 +46,10 @@ def refusal(graph: Graph, node: Node, role: Role) -> str:
     """Why no clause computes a node of this role, whatever its numbers are; "" when one does. Constants may be stored as integers."""
     if role is Role.MATRIX:
         return matrix_refusal(graph, node)
+    if role is Role.PAIR:
+        return pair_refusal(graph, node)
+    if role is Role.SOFTMAX:
+        return softmax_refusal(graph, node)
     if node.op == "ReduceMean" and not spatial_mean(graph, node):
         return "a mean over other axes than the spatial ones"
     if node.op == "MaxPool" and len([name for name in node.outputs if name]) > 1:
@@ -91,7 +99,7 @@ def bias_groups(node: Node) -> int:
 
 
 def may_end_in_float(graph: Graph, node: Node) -> bool:
-    """Whether clause 4 has a float result for this matrix operator: not where each of several groups has one input channel."""
+    """Whether clause 4 or 16 has a float result for this operator: not where each of several groups has one input channel."""
     groups, shape = int(node.attributes.get("group", 1)), graph.types[node.inputs[1]].static_shape
     return groups == 1 or (shape[0] // groups if node.op == "ConvTranspose" else shape[1]) > 1
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from glob import escape
 
 import numpy as np
 
 from edgec.ir.graph import Graph
+from edgec.quant.attention import attention, choose_attention
 from edgec.quant.calibration import Calibration
 from edgec.quant.fit import Fit
 from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
@@ -17,6 +19,7 @@ from edgec.quant.statistics import SHARES, joined, measure_extents
 from edgec.quant.steps import Choice, Score, search
 from edgec.quant.streams import channel_values
 from edgec.quant.trial import Trial
+from edgec.quant.tries import without
 
 FEW = 16  # samples: each half is measured with what was fitted to the other; of more a quarter measures what was fitted to the others
 ALONE = 16  # held-back samples that are enough to judge a goal; with fewer all samples judge it
@@ -27,7 +30,7 @@ JUDGES = 32  # samples at most that a trial runs
 class Searched:
     """The calibration, what each step was worth, and remarks; and `judges` samples that it is to be judged on.
 
-    apart: whether nothing was fitted to these. Where all samples were fitted to, they are all of them.
+    apart: whether nothing was fitted to these. Where all samples were fitted to, they are all of them. attention: its nodes in float.
     """
 
     calibration: Calibration
@@ -36,14 +39,18 @@ class Searched:
     held: Samples
     judges: int
     apart: bool
+    attention: frozenset[str]
 
 
 def calibrate(graph: Graph, selection: Selection, samples: Samples, options: QuantizeOptions) -> Searched:
     """Decide everything that `apply_calibration` needs."""
+    wholly, layers = options, attention(selection)
+    if layers:
+        options = replace(options, exclude=(*options.exclude, *(escape(layer.node.name) for layer in layers)))
     extents, counts = measure_extents(graph, selection.values, channel_values(graph), samples, options.progress)
     ends = joined(extents)  # also of those that judge: a range that they do not leave is what other data will mostly meet
 
-    def fit(shares: Collection[int]) -> Fit:
+    def fit(shares: Collection[int], options: QuantizeOptions) -> Fit:
         count = sum(counts[share] for share in shares)
         fitted = joined([extents[share] for share in shares])
         return Fit(graph, {value: extent.between(ends[value]) for value, extent in fitted.items()}, part(samples, shares), count, options)
@@ -52,23 +59,30 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         count = sum(counts[share] for share in shares)
         return Trial(graph, some(part(samples, shares), count), min(count, JUDGES), options.progress)
 
-    def folds(effort: str) -> Folds:
-        return Folds([(fit(fitted), trial(held)) for fitted, held in shares_of(sum(counts), effort)], options.progress)
+    def folds(effort: str, options: QuantizeOptions) -> Folds:
+        return Folds([(fit(fitted, options), trial(held)) for fitted, held in shares_of(sum(counts), effort)], options.progress)
 
-    effort, judged = options.effort, folds(options.effort)
+    effort, judged = options.effort, folds(options.effort, options)
     choice, steps = search(judged.candidates, judged.score, options)
     if effort == "high":  # more samples judge than do usually; where the usual choice is the better one, all is as usual
-        usual = folds("normal")
+        usual = folds("normal", options)
         other, fewer = search(usual.candidates, usual.score, replace(options, effort="normal"))
         best = judged.score(choice).ratio
         if judged.score(other).ratio >= best:
             effort, judged, choice, steps = "normal", usual, other, fewer
+    kept = frozenset(layer.node.name for layer in layers)
+    if layers:
+        whole = folds(effort, wholly)
+        kept = choose_attention(graph, layers, judged.score(choice), lambda floats: whole.score(choice, floats))
+        judged, options = (whole, wholly) if len(kept) < len(layers) else (judged, options)
     held = shares_of(sum(counts), effort)[0][1]
     count, apart = sum(counts), len(judged) == 1 and sum(counts[share] for share in held) >= ALONE
-    final = fit(range(SHARES)) if len(judged) > 1 else judged.first
+    final = (fit(range(SHARES), options) if len(judged) > 1 else judged.first).calibration(choice)
+    if options is wholly:
+        final = without(graph, final, sorted(kept))
     notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
     held = held if apart else range(SHARES)
-    return Searched(final.calibration(choice), steps, notes, part(samples, held), sum(counts[share] for share in held), apart)
+    return Searched(final, steps, notes, part(samples, held), sum(counts[share] for share in held), apart, kept)
 
 
 class Folds:
@@ -87,8 +101,10 @@ class Folds:
     def candidates(self, step: str, choice: Choice) -> list[str]:
         return list(dict.fromkeys(place for fit, _ in self._pairs for place in fit.candidates(step, choice)))
 
-    def score(self, choice: Choice) -> Score:
-        found = [trial(fit.calibration(choice)) for fit, trial in self._pairs]
+    def score(self, choice: Choice, floats: Collection[str] = ()) -> Score:
+        """floats: nodes that stay in float besides."""
+        calibrations = [(fit.calibration(choice), trial) for fit, trial in self._pairs]
+        found = [trial(without(trial.graph, given, sorted(floats)) if floats else given) for given, trial in calibrations]
         signal, error = (np.concatenate(parts) for parts in zip(*found, strict=True))
         self._tried += 1
         if self._progress:

@@ -68,7 +68,7 @@ def candidates_of(graph: Graph, *, codes_out: bool = False) -> Candidates:
             node, role, why, activation, following if following in functions else None, operands_of(graph, node, role),
             source if source is not None and roles[source][0] is Role.MATRIX else None,
             (_carries(node, node, streams), _carries(node, activation or node, streams)),
-            (bool(streams) or not codes_out) and role is Role.MATRIX and may_end_in_float(graph, node),
+            (bool(streams) or not codes_out) and role in (Role.MATRIX, Role.PAIR) and may_end_in_float(graph, node),
         )  # fmt: skip
 
     return Candidates(graph, {node: candidate(node) for node in graph.nodes})
@@ -86,7 +86,7 @@ def _behind(graph: Graph, node: Node) -> Node | None:
 
 def operands_of(graph: Graph, node: Node, role: Role) -> tuple[str, ...]:
     """The inputs that arrive as 8-bit numbers; a constant counts where it is data and not a scalar of a table."""
-    if role in (Role.ADD, Role.MUL, Role.CONCAT):
+    if role in (Role.ADD, Role.MUL, Role.CONCAT, Role.PAIR):
         return tuple(dict.fromkeys(node.inputs))
     if role is Role.TABLE:
         return tuple(name for name in node.inputs if name and name not in graph.constants)

@@ -71,7 +71,7 @@ def redirect(graph: Graph, value: str, rounded: str, selection: Selection) -> No
 
 def data_inputs(layer: Layer) -> int:
     """How many of the node's first inputs are data."""
-    return len(layer.node.inputs) if layer.role in (Role.ADD, Role.MUL, Role.CONCAT, Role.TABLE) else 1
+    return len(layer.node.inputs) if layer.role in (Role.ADD, Role.MUL, Role.CONCAT, Role.TABLE, Role.PAIR) else 1
 
 
 def pair(graph: Graph, source: str, target: str, parameters: Parameters, *, after: Node | None) -> None:

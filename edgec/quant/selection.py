@@ -70,7 +70,7 @@ def select(graph: Graph, exclude: Iterable[str] = (), *, codes_out: bool = False
 
 
 def choose(candidates: Candidates, exclude: frozenset[str]) -> Selection:
-    """The operators of clause 11 that a matrix operator needs: all matrix operators, and what leads from data to one of them.
+    """The operators of clause 11 that a matrix operator needs: all products, and what leads from data to one of them.
 
     A mean right behind a matrix operator ends in integers too: summed in float, each engine would give it another last bit.
     A product that no other layer takes ends in float where it may: outputs and float operators get what 8 bits would cut and round.
@@ -103,7 +103,7 @@ def choose(candidates: Candidates, exclude: frozenset[str]) -> Selection:
 
 def starts(found: Candidate, excluded: frozenset[str]) -> bool:
     """Whether it computes in integers even where nobody reads these."""
-    return found.role is Role.MATRIX or (found.source is not None and found.source.name not in excluded)
+    return found.role in (Role.MATRIX, Role.PAIR) or (found.source is not None and found.source.name not in excluded)
 
 
 def values_of(layers: Iterable[Layer]) -> tuple[str, ...]:

@@ -43,12 +43,12 @@ class Trial:
     """Runs quantized graphs on `count` samples and compares their outputs with those of the float graph."""
 
     def __init__(self, graph: Graph, samples: Samples, count: int, progress: Progress | None) -> None:
-        self._graph, self._judged = graph, judged(graph)
+        self.graph, self._judged = graph, judged(graph)
         self._answers = Answers(graph, self._judged, samples, count, progress)
 
     def __call__(self, calibration: Calibration) -> tuple[np.ndarray, np.ndarray]:
         """Energies of the answers and of their errors, both [samples, outputs]."""
-        probe = Probe(apply(self._graph, calibration), self._judged)
+        probe = Probe(apply(self.graph, calibration), self._judged)
         energies = []
         for sample, exact in self._answers:
             stored, noise = probe(sample), {name: Noise() for name in self._judged}

@@ -1,0 +1,57 @@
+"""Products of two computed matrices, and Softmax between them: in integers where the outputs hardly lose by it.
+
+Integers make attention several times as fast, but 8 bits for scores and for probabilities, of which a row has many small ones, always lose
+something. So these layers are float when all else is decided; then they become integers, as many as cost no more than ALLOWED: all of them,
+else without Softmax, else the products of queries and keys alone, whose results stay float; and beside these groups of neighbouring blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from itertools import pairwise
+
+from edgec.ir.graph import Graph, Node
+from edgec.ops.registry import Role
+from edgec.quant.selection import Layer, Selection
+from edgec.quant.steps import GROUPS, Score
+
+ALLOWED = 0.25  # dB of the outputs' SQNR
+
+
+def attention(selection: Selection) -> list[Layer]:
+    """The layers that attention is made of and that have names to tell them by, in the order of the graph."""
+    return [layer for layer in selection.layers if layer.role in (Role.PAIR, Role.SOFTMAX) and layer.node.name]
+
+
+def choose_attention(graph: Graph, layers: list[Layer], floats: Score, score: Callable[[Collection[str]], Score]) -> frozenset[str]:
+    """The names of the nodes that stay in float. score: of these in float; floats: of all of them."""
+    kept = frozenset(layer.node.name for layer in layers)
+    least = floats.ratio - ALLOWED
+    if score(()).ratio >= least:
+        return frozenset()
+    softmaxes = frozenset(layer.node.name for layer in layers if layer.role is Role.SOFTMAX)
+    for fewer in (softmaxes, softmaxes | {layer.node.name for layer in layers if reads_softmax(graph, layer.node)}):
+        if fewer < kept and score(fewer).ratio >= least:
+            kept = fewer
+            break
+    for group in groups(graph, layers):
+        if group & kept and score(kept - group).ratio >= least:
+            kept -= group
+    return kept
+
+
+def groups(graph: Graph, layers: list[Layer]) -> Iterator[frozenset[str]]:
+    """The names of a few neighbouring blocks each: a block ends with the product that reads a Softmax."""
+    names = [layer.node.name for layer in layers]
+    ends = [place + 1 for place, layer in enumerate(layers) if reads_softmax(graph, layer.node)][:-1]
+    size = -(-(len(ends) + 1) // GROUPS)
+    for begin, end in pairwise([0, *ends[size - 1 :: size], len(names)]):
+        yield frozenset(names[begin:end])
+
+
+def reads_softmax(graph: Graph, node: Node) -> bool:
+    """Whether the first operand of a product is a Softmax."""
+    producer = graph.producer(node.inputs[0])
+    while producer is not None and producer.op in ("Transpose", "Reshape", "Identity"):
+        producer = graph.producer(producer.inputs[0])
+    return producer is not None and producer.op == "Softmax" and node.op == "MatMul"

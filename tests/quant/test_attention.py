@@ -1,0 +1,98 @@
+"""Attention becomes integers where the outputs hardly lose by it, and only there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import onnx
+import pytest
+
+from edgec.frontend import from_proto
+from edgec.integer import match
+from edgec.integer.operators import PairProduct, Softmax
+from edgec.ir.graph import Graph
+from edgec.passes import optimize
+from edgec.quant import QuantizeOptions, quantize
+from edgec.quant.attention import ALLOWED, attention, choose_attention, groups
+from edgec.quant.selection import select
+from edgec.quant.steps import Score
+from tests.attention import vit
+from tests.nets import Net
+
+FLOATS = 40.0  # dB, with all of attention in float
+
+
+def network(blocks: int = 2) -> Graph:
+    graph = from_proto(vit(1, blocks)).graph
+    optimize(graph)
+    return graph
+
+
+def scored(lost: dict[str, float], kept: Collection[str]) -> Score:
+    """Where each node that is no float node costs its share in dB."""
+    return Score(np.array([10 ** (-(FLOATS - sum(cost for name, cost in lost.items() if name not in kept)) / 10)]))
+
+
+@pytest.mark.parametrize(
+    ("costs", "wanted"),  # of the first product, Softmax and the second product of each block, in shares of what is allowed
+    [
+        ([0.1] * 6, set()),
+        ([0.1, 0.9, 0.1] * 2, {1, 4}),
+        ([0.1, 0.6, 2.0, 0.1, 0.6, 2.0], {1, 2, 4, 5}),
+        ([0.1, 0.1, 2.0, 0.1, 0.1, 0.1], {1, 2}),
+        ([2.0, 0.0, 0.0, 0.1, 0.1, 0.1], {0, 1, 2}),
+        ([2.0] * 6, {0, 1, 2, 3, 4, 5}),
+    ],
+)
+def test_as_much_as_is_allowed(costs: list[float], wanted: set[int]) -> None:
+    graph = network()
+    layers = attention(select(graph))
+    names = [layer.node.name for layer in layers]
+    assert [layer.node.op for layer in layers] == ["MatMul", "Softmax", "MatMul"] * 2
+    lost = {name: cost * ALLOWED for name, cost in zip(names, costs, strict=True)}
+    kept = choose_attention(graph, layers, scored(lost, names), lambda floats: scored(lost, floats))
+    assert kept == {names[place] for place in wanted}
+
+
+def test_groups_are_whole_blocks() -> None:
+    graph = network(6)
+    layers = attention(select(graph))
+    found = list(groups(graph, layers))
+    assert [len(group) for group in found] == [6, 6, 6] and frozenset().union(*found) == {layer.node.name for layer in layers}
+
+
+def samples(shape: tuple[int, ...], scale: float = 1.0) -> list[dict[str, np.ndarray]]:
+    random = np.random.default_rng(5)
+    return [{"x": (scale * random.standard_normal(shape)).astype(np.float32)} for _ in range(4)]
+
+
+def test_a_transformer_in_integers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgec.quant.attention.ALLOWED", 3.0)
+    data = samples((1, 3, 20, 25))
+    found = quantize(network(), lambda: data, QuantizeOptions(effort="fast"))
+    operators = [type(operator) for operator in match(found.graph).operators]
+    assert operators.count(PairProduct) == 4 and operators.count(Softmax) == 2
+    assert not any("attention" in why for why in found.report.kept_in_float.values())
+
+
+def peaked() -> onnx.ModelProto:
+    """Attention whose second operand has one outlier that no probability ever lets through: 8 bits lose all the others."""
+    net = Net("peaked", 3, (1, 16, 8))
+    scores = net.node("MatMul", ["x", net.node("Transpose", ["x"], perm=[0, 2, 1])])
+    mask = np.zeros((1, 16, 16), np.float32)
+    mask[..., -1] = -1e4
+    wide = np.ones((1, 16, 1), np.float32)
+    wide[:, -1] = 1e5
+    probabilities = net.node("Softmax", [net.add(scores, net.constant(mask))], axis=-1)
+    return net.model(net.node("MatMul", [probabilities, net.node("Mul", ["x", net.constant(wide)])]))
+
+
+def test_what_8_bits_cannot_hold_stays_in_float() -> None:
+    graph = from_proto(peaked()).graph
+    optimize(graph)
+    data = samples((1, 16, 8))
+    found = quantize(graph, lambda: data, QuantizeOptions(effort="fast"))
+    kept = {name for name, why in found.report.kept_in_float.items() if "attention" in why}
+    assert kept and all(sqnr > 15 for sqnr in found.report.outputs.values())
+    assert found.calibration["exclude"], "what is applied again is the same"
