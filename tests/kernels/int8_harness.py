@@ -22,7 +22,18 @@ import pytest
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.program.expr import bound
-from edgec.program.kernels import TEMPLATES, ConvInt8, ConvInt8Any, ConvInt8Float, DepthwiseInt8, Window
+from edgec.program.kernels import (
+    TEMPLATES,
+    ConvInt8,
+    ConvInt8Any,
+    ConvInt8Float,
+    DepthwiseInt8,
+    PackInt8,
+    ProductInt8,
+    ProductInt8Float,
+    SoftmaxInt8,
+    Window,
+)
 from edgec.program.work import scratch_bytes, work_items
 from edgec.targets import Target
 
@@ -32,7 +43,8 @@ X86_SIGNED = Target("universal", "", "x86_64", "linux", ("portable", "sse41"), T
 ARM64 = Target("linux-arm64", "", "aarch64", "linux", ("portable", "neon", "dotprod", "i8mm"), True, 8)
 ARMV7 = Target("rpi-32bit", "", "armv7", "linux", ("portable", "neon32"), True, 8)
 
-USED = frozenset({ConvInt8, ConvInt8Float, ConvInt8Any, DepthwiseInt8})
+USED = frozenset({ConvInt8, ConvInt8Float, ConvInt8Any, DepthwiseInt8, PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8})
+PAST = (ConvInt8, ConvInt8Float, ProductInt8, ProductInt8Float)  # which read a few bytes past x
 
 _DRIVER = r"""
 #define _GNU_SOURCE
@@ -72,7 +84,7 @@ def _reader(kind: type) -> str:
         if field.name == "window":
             lines.append("take(&a.window, sizeof a.window);")
         elif field.metadata["c"].endswith("*"):
-            slack = "SLACK" if field.name == "x" and kind in (ConvInt8, ConvInt8Float) else "0"
+            slack = "SLACK" if field.name == "x" and kind in PAST else "0"
             lines.append(f"a.{field.name} = ({field.metadata['c']})take_buffer({slack}, &size);")
             lines += ["y_size = size;"] if field.name == "y" else []
         else:

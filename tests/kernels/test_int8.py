@@ -1,4 +1,4 @@
-"""Every vocabulary's int8 kernels give the bytes of docs/int8.md clause 4, whatever the geometry, the compiler and its flags."""
+"""Every vocabulary's int8 kernels give the bytes of docs/int8.md clauses 4, 16 and 17, whatever the geometry, the compiler and its flags."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from edgec.emit.vocabularies import VOCABULARIES
 from edgec.program.kernels import PIXEL_BLOCK
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE
+from tests.kernels.attention_cases import pack_case, product_case, softmax_case
 from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, float_case
 from tests.kernels.int8_harness import ARM64, ARMV7, X86, X86_SIGNED, Program, compile_driver
 
@@ -79,6 +80,21 @@ def any_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
     return [any_case(random, target, int(random.integers(1, 4)), int(random.integers(1, 9)), int(random.integers(1, 9))) for _ in range(20)]
 
 
+@cache
+def attention_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
+    """Extents around those of panels, of blocks of rows and of a step's inputs."""
+    random = np.random.default_rng(5)
+    cases = [pack_case(random, target, *(int(n) for n in random.integers(1, 40, 2))) for _ in range(24)]
+    for index in range(24):
+        sizes = (int(random.choice([1, 2, 7, 57, 60])), int(random.integers(1, 70)), int(random.integers(1, 70)))
+        cases.append(product_case(random, target, *sizes, floats=index % 3 == 0))
+    return cases + [softmax_case(random, target, columns) for columns in (1, 2, 3, 15, 16, 17, 31, 64, 65, 197, 300)]
+
+
+def test_attention(program: Program, build: Made) -> None:
+    agree(program, attention_cases(build[0]))
+
+
 @pytest.mark.sampled
 def test_conv(program: Program, build: Made) -> None:
     agree(program, conv_cases(build[0]))
@@ -103,6 +119,7 @@ def test_sse41_takes_signed_activations(compiler: str, flags: tuple[str, ...], f
     program = compile_driver(folder / f"signed-{compiler}", "sse41", X86_SIGNED, compiler, flags)
     agree(program, conv_cases(X86_SIGNED))
     agree(program, float_cases(X86_SIGNED))
+    agree(program, attention_cases(X86_SIGNED))
     agree(program, depthwise_cases(X86_SIGNED))
     agree(program, any_cases(X86_SIGNED))
 
@@ -119,6 +136,7 @@ def test_simde_serves_where_the_cpu_lacks_instructions(vocabulary: str, folder: 
     program = compile_driver(folder / f"simde-{vocabulary}", vocabulary, X86, "gcc", ("-O1",), simulated=True)
     agree(program, conv_cases(X86)[:30])
     agree(program, float_cases(X86))
+    agree(program, attention_cases(X86))
     agree(program, depthwise_cases(X86))
 
 
@@ -128,5 +146,6 @@ def test_no_undefined_behaviour(vocabulary: str, folder: Path) -> None:
     program = compile_driver(folder / f"ubsan-{vocabulary}", vocabulary, X86, "gcc", flags)
     agree(program, conv_cases(X86)[:40])
     agree(program, float_cases(X86))
+    agree(program, attention_cases(X86))
     agree(program, depthwise_cases(X86))
     agree(program, any_cases(X86))

@@ -1,0 +1,103 @@
+"""Random cases of the kernels that attention is made of, and what numpy says of them: docs/int8.md, clauses 16 and 17."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from edgec.program.kernels import PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8
+from edgec.targets import Target
+from tests.kernels.int8_cases import SENTINEL, activations, bounds, dtype_of, padded, requantized
+
+Expected = tuple[Any, np.ndarray]
+
+
+def panels(w: np.ndarray, target: Target, start: int, minus_zero: int) -> np.ndarray:
+    """[matrices, k, n] signed codes as PackInt8 packs them."""
+    wide = padded(padded(w, target.k_multiple, 1), 16, 2)
+    count, depth, columns = wide.shape
+    codes = wide.astype(np.int8).reshape(count, depth // 4, 4, columns // 16, 16).transpose(0, 3, 1, 4, 2).reshape(count, columns // 16, -1)
+    sums = (start + minus_zero * wide.astype(np.int64).sum(axis=1)).astype(np.int32).reshape(count, columns // 16, 16)
+    return np.concatenate([codes, np.ascontiguousarray(sums).view(np.int8)], axis=2)
+
+
+def offset(target: Target) -> int:
+    """What panels hold less than the codes are."""
+    return 0 if target.signed_activations else 128
+
+
+def pack_case(random: np.random.Generator, target: Target, inner: int, columns: int) -> Expected:
+    """Matrices whose rows, or columns, or neither, are neighbours in memory."""
+    count, gap = [int(n) for n in random.integers(1, 4, 2)], int(random.integers(1, 4))
+    order = [(0, 1, 2, 3), (0, 1, 3, 2), (1, 0, 2, 3), (2, 0, 3, 1)][int(random.integers(4))]
+    shape = (*count, inner, columns)
+    whole = activations(random, dtype_of(target), int(np.prod(shape)) * gap)
+    strides = np.zeros(4, int)
+    step = gap if random.random() < 0.3 else 1
+    for axis in reversed(order):
+        strides[axis], step = step, step * shape[axis]
+    index = sum(np.arange(extent).reshape([-1 if a == b else 1 for b in range(4)]) * strides[a] for a, extent in enumerate(shape))
+    start, minus_zero = (int(n) for n in random.integers(-255, 256, 2))
+    w = (whole[index].astype(np.int64) - offset(target)).reshape(-1, inner, columns)
+    full = panels(w, target, start, minus_zero)
+    x = whole[: int(np.max(index)) + 1]
+    arguments = PackInt8(
+        x,
+        np.full(full.size, SENTINEL, np.int8),
+        *count,
+        *map(int, strides),
+        inner,
+        columns,
+        full.shape[1],
+        full.shape[2],
+        start,
+        minus_zero,
+    )  # type: ignore[arg-type]
+    return arguments, full.reshape(-1)
+
+
+def product_case(random: np.random.Generator, target: Target, rows: int, inner: int, columns: int, floats: bool) -> Expected:
+    """Pairs of matrices; the second one at times the same for all."""
+    dtype, outer, count, gap = dtype_of(target), *(int(n) for n in random.integers(1, 4, 3))
+    stride, shared = inner + gap - 1, random.random() < 0.3
+    x = activations(random, dtype, outer * count * rows * stride)
+    w = activations(random, dtype, (1 if shared else outer * count) * inner * columns).astype(np.int64).reshape(-1, inner, columns)
+    info = np.iinfo(dtype)
+    zero_x, zero = (int(random.choice([info.min, info.max, random.integers(info.min, info.max + 1)])) for _ in range(2))
+    codes, zero_w = w - offset(target), zero - offset(target)
+    packed = panels(codes, target, inner * zero_x * zero_w, -zero_x)
+    wide = x.reshape(outer * count, rows, stride)[..., :inner].astype(np.int64) - zero_x
+    acc = np.matmul(wide, codes - zero_w)
+    scale = float(np.float32(random.choice([2.0**-9, 0.003, 1 / 255])))
+    y_stride = columns + int(random.choice([0, 3]))
+    matrix = 0 if shared else packed[0].size
+    sizes = (
+        outer, count, rows, count * rows * stride, rows * stride, stride, count * matrix, matrix, count * rows * y_stride, rows * y_stride, y_stride,
+        inner, columns, packed.shape[1], packed.shape[2], zero_w, scale,
+    )  # fmt: skip
+    zero_y, low, high = bounds(random, dtype)
+    found = acc.astype(np.float32) * np.float32(scale) if floats else requantized(acc, np.float32(scale), low, high, zero_y).astype(dtype)
+    full = np.full((outer * count * rows, y_stride), SENTINEL, found.dtype)
+    empty = full.copy().reshape(-1)[: full.size - (y_stride - columns)]
+    full[:, :columns] = found.reshape(-1, columns)
+    x = x[: x.size - (stride - inner)]
+    given = (x, packed.reshape(-1), empty, *sizes)
+    made: Any = ProductInt8Float(*given) if floats else ProductInt8(*given, zero_y, low, high)  # type: ignore[arg-type]
+    return made, full.reshape(-1)[: empty.size]
+
+
+def softmax_case(random: np.random.Generator, target: Target, columns: int) -> Expected:
+    """Rows that are nearly flat, or decided by a few codes; now and then all codes are the same."""
+    dtype, rows = dtype_of(target), int(random.integers(1, 6))
+    x = activations(random, dtype, rows * columns).reshape(rows, columns)
+    x[0] = x[0, 0] if random.random() < 0.3 else x[0]
+    table = np.rint(2.0**16 * np.exp(-np.arange(255, -1, -1) * float(random.choice([0.0005, 0.02, 0.3])))).astype(np.int32)
+    e = table[255 - x.max(axis=1, keepdims=True).astype(np.int64) + x]
+    inverse = np.float32(random.choice([255.0, 256.0, 777.7]))
+    zero, low, high = bounds(random, dtype)
+    m = inverse / e.sum(axis=1, keepdims=True).astype(np.float32)
+    y = np.clip(np.rint(e.astype(np.float32) * m), low - zero, high - zero).astype(np.int64) + zero
+    empty = np.full(x.size, SENTINEL, dtype)
+    arguments = SoftmaxInt8(x.reshape(-1), table, empty, rows, columns, float(inverse), zero, low, high)  # type: ignore[arg-type]
+    return arguments, y.astype(dtype).reshape(-1)
