@@ -10,11 +10,12 @@ from edgec.emit.gpu.variants import BASE, BYTES, DOT4, variants_of
 from edgec.ir.types import DType
 from edgec.lower.plan import plan
 from edgec.program.expr import FLOAT, INT, Cast, Expr, cast, clamp, const, load, unary, var
-from edgec.program.program import For, Kind, Program, Size, Store
+from edgec.program.program import For, Kind, Program, Size, Store, TemplateCall
 from edgec.targets import load_target
 from tests.emit.programs import buffer, loop, port
 from tests.gpu.programs import on_the_cpu
 from tests.nets import MODELS
+from tests.operators.attention_cases import attention_case
 from tests.operators.suite import to_program
 
 TARGET = load_target("rpi5")
@@ -32,6 +33,15 @@ def program_of(*values: Expr) -> Program:
     plan(program)
     layout_constants(program)
     return program
+
+
+def test_attention_in_codes_stays_on_the_cpu() -> None:
+    programs = [to_program(attention_case(seed).model, TARGET) for seed in (0, 2)]
+    for program in programs:
+        layout_constants(program)
+    calls = [(place(program, TARGET), program) for program in programs]
+    reasons = [why for found, program in calls for why, call in zip(found, program.calls, strict=True) if isinstance(call, TemplateCall)]
+    assert reasons == ["attention in codes"] * 3
 
 
 def test_a_float_program_runs_on_the_gpu() -> None:

@@ -73,8 +73,8 @@ def product_case(random: np.random.Generator, target: Target, rows: int, inner: 
     y_stride = columns + int(random.choice([0, 3]))
     matrix = 0 if shared else packed[0].size
     sizes = (
-        outer, count, rows, count * rows * stride, rows * stride, stride, count * matrix, matrix, count * rows * y_stride, rows * y_stride, y_stride,
-        inner, columns, packed.shape[1], packed.shape[2], zero_w, scale,
+        outer, count, rows, count * rows * stride, rows * stride, stride, count * matrix, matrix,
+        count * rows * y_stride, rows * y_stride, y_stride, inner, columns, packed.shape[1], packed.shape[2], zero_w, scale,
     )  # fmt: skip
     zero_y, low, high = bounds(random, dtype)
     found = acc.astype(np.float32) * np.float32(scale) if floats else requantized(acc, np.float32(scale), low, high, zero_y).astype(dtype)

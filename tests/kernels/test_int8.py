@@ -1,4 +1,4 @@
-"""Every vocabulary's int8 kernels give the bytes of docs/int8.md clauses 4, 16 and 17, whatever the geometry, the compiler and its flags."""
+"""Every vocabulary's int8 kernels give the bytes of docs/int8.md clauses 4, 16 and 17, whatever the geometry, compiler and flags."""
 
 from __future__ import annotations
 
