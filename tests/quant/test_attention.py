@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -53,6 +54,10 @@ def test_as_much_as_is_allowed(costs: list[float], wanted: set[int]) -> None:
     lost = {name: cost * ALLOWED for name, cost in zip(names, costs, strict=True)}
     kept = choose_attention(graph, layers, scored(lost, names), lambda floats: scored(lost, floats))
     assert kept == {names[place] for place in wanted}
+
+
+def test_the_usage_says_how_much_that_is() -> None:
+    assert f"costs the outputs at most {ALLOWED:g} dB" in (Path(__file__).parents[2] / "docs" / "usage.md").read_text()
 
 
 def test_groups_are_whole_blocks() -> None:

@@ -1,0 +1,114 @@
+"""A vision transformer of 197 tokens, width 192 and 3 heads: int8 with attention in integers against attention in float, interleaved.
+
+    python benchmarks/attention.py [--blocks 4] [--rounds 5] [--seconds 1] [--isa avx2] [--threads 1] [--out FOLDER]
+
+Weights are random and the samples smooth noise, so SQNR says what 8 bits cost and nothing of what trained attention loses. Each round
+measures both packages, one after the other; the quickest run counts, since the median of a busy machine is its scheduler's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import edgec
+from edgec.package import Package
+
+TOKENS, WIDTH, HEADS = 197, 192, 3
+SAMPLES = 16
+
+
+class Draft:
+    """A model under construction: one chain of blocks over tokens."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(0)
+        self.nodes: list[onnx.NodeProto] = []
+        self.known: list[onnx.TensorProto] = []
+
+    def add(self, op: str, *inputs: str, **attributes: object) -> str:
+        output = f"{op}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [output], output, **attributes))
+        return output
+
+    def constant(self, array: np.ndarray) -> str:
+        name = f"c{len(self.known)}"
+        self.known.append(numpy_helper.from_array(array, name))
+        return name
+
+    def dense(self, value: str, inputs: int, outputs: int) -> str:
+        weights = self.constant((self.rng.standard_t(6, (inputs, outputs)) / np.sqrt(1.5 * inputs)).astype(np.float32))
+        bias = self.constant((self.rng.standard_normal(outputs) * 0.1).astype(np.float32))
+        return self.add("Add", self.add("MatMul", value, weights), bias)
+
+    def normalized(self, value: str) -> str:
+        scale, bias = (self.constant(np.full(WIDTH, number, np.float32)) for number in (1, 0))
+        return self.add("LayerNormalization", value, scale, bias, axis=-1)
+
+    def attended(self, value: str) -> str:
+        split = self.constant(np.array([1, TOKENS, HEADS, WIDTH // HEADS], np.int64))
+        query, key, found = (self.add("Reshape", self.dense(value, WIDTH, WIDTH), split) for _ in range(3))
+        scores = self.add("MatMul", self.add("Transpose", query, perm=[0, 2, 1, 3]), self.add("Transpose", key, perm=[0, 2, 3, 1]))
+        scaled = self.add("Div", scores, self.constant(np.float32((WIDTH // HEADS) ** 0.5)))
+        mixed = self.add("MatMul", self.add("Softmax", scaled, axis=-1), self.add("Transpose", found, perm=[0, 2, 1, 3]))
+        whole = self.add("Reshape", self.add("Transpose", mixed, perm=[0, 2, 1, 3]), self.constant(np.array([1, TOKENS, WIDTH], np.int64)))
+        return self.dense(whole, WIDTH, WIDTH)
+
+
+def transformer(blocks: int) -> onnx.ModelProto:
+    draft, value = Draft(), "x"
+    for _ in range(blocks):
+        value = draft.add("Add", value, draft.attended(draft.normalized(value)))
+        hidden = draft.add("Gelu", draft.dense(draft.normalized(value), WIDTH, 4 * WIDTH))
+        value = draft.add("Add", value, draft.dense(hidden, 4 * WIDTH, WIDTH))
+    draft.normalized(value)
+    draft.nodes[-1].output[0] = "y"
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, TOKENS, WIDTH]) for name in "xy"]
+    graph = helper.make_graph(draft.nodes, "net", ports[:1], ports[1:], draft.known)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+def packages(blocks: int, folder: Path) -> dict[str, Package]:
+    proto, file = transformer(blocks), folder / "transformer.onnx"
+    onnx.save(proto, file)
+    known = {item.name for item in proto.graph.initializer}
+    inner = [node.name for node in proto.graph.node if node.op_type in ("MatMul", "Softmax") and not known & set(node.input)]
+    samples = {"x": np.random.default_rng(1).standard_normal((SAMPLES, TOKENS, WIDTH)).astype(np.float32)}
+    return {
+        kind: edgec.build(file, out=folder / kind, calib=samples, exclude=exclude, effort="fast", force=True)
+        for kind, exclude in (("float", inner), ("integers", []))
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--blocks", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--isa")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="edgec-attention-") as temporary:
+        folder = options.out or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        found = packages(options.blocks, folder)
+        times: dict[str, list[float]] = {kind: [] for kind in found}
+        for _ in range(options.rounds):
+            for kind, package in found.items():
+                times[kind].append(package.benchmark(options.seconds, isa=options.isa, threads=options.threads)["min_us"])
+        print("| attention | its layers in integers | latency | SQNR | arena |\n|---|---|---|---|---|")
+        for kind, package in found.items():
+            facts = package.manifest
+            codes = sum(call.kernel in ("product_int8", "product_int8_float", "softmax_int8") for call in facts.calls)
+            latency, sqnr = f"{min(times[kind]) / 1000:.2f} ms", f"{min(facts.sqnr_db.values()):.1f} dB"
+            print(f"| {kind} | {codes} | {latency} | {sqnr} | {facts.arena_bytes:,} |")
+
+
+if __name__ == "__main__":
+    main()
