@@ -11,6 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edgec.export import to_onnx
+from edgec.frontend import from_proto
+from edgec.integer import match
+from edgec.integer.operators import PairProduct
 from edgec.oracle import Evaluator, run
 from tests.oracle.models import Builder, random_q, run_onnxruntime
 
@@ -90,6 +94,28 @@ def test_matrix_product(seed: int) -> None:
     parts = [x_scale, x_zero, shifted(w), w_scale, shifted(w_zero), y_scale, y_zero]
     y = a.op("QLinearMatMul", "x", *(a.const(part) for part in parts))
     assert np.array_equal(got, run_onnxruntime(a.model({"x": x}, {y: np.uint8}), {"x": x})[0])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_product_of_two_computed_matrices(seed: int) -> None:
+    """Also as the importer reads QLinearMatMul."""
+    g = np.random.default_rng(150 + seed)
+    rows, inner, columns = (int(v) for v in g.integers(1, 40, 3))
+    lead = (2, 3)[: seed % 3]
+    inputs = {"x": random_q(g, (*lead, rows, inner), np.uint8), "w": random_q(g, (*lead, inner, columns), np.uint8)}
+    x, w, (y_scale, y_zero) = (parameters(g, np.uint8) for _ in range(3))
+    y_scale = np.float32(y_scale * inner)
+    b, a = Builder(), Builder()
+    out = b.quantize(b.op("MatMul", b.dequantize("x", *x), b.dequantize("w", *w)), y_scale, y_zero)
+    got = run(b.model(inputs, {out: np.uint8}), inputs)[out]
+    left, right = ([a.const(part) for part in parts] for parts in (x, w))
+    y = a.op("QLinearMatMul", "x", *left, "w", *right, a.const(y_scale), a.const(y_zero))
+    model = a.model(inputs, {y: np.uint8})
+    imported = from_proto(model).graph
+    assert [type(found) for found in match(imported).operators] == [PairProduct]
+    evaluator = Evaluator(to_onnx(imported))
+    assert evaluator.exact_outputs == {y} and np.array_equal(evaluator.run(inputs)[y], got)
+    assert np.array_equal(got, run_onnxruntime(model, inputs)[0])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
