@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from edgec.quant.run import Probe
 from edgec.quant.trial import judged
 
 LISTENERS = 8  # samples that are listened to
+SCANNED = 3  # of them tell whether a value is loud
+LOUD = 0.01  # of the noise that was heard before: a value that makes less of it keeps its range
 WIDTHS = (1.0, 0.8, 0.9, 1.15, 1.35)  # of the range that is there already, which comes first
 ROOT = 0.25  # of the samples' error energies, whose sum decides: none of them decides alone
 
@@ -32,10 +35,10 @@ class Echoes:
     def __init__(self, graph: Graph, samples: Samples, total: int, progress: Progress | None) -> None:
         self._graph, self._samples, self._total, self._progress = graph, samples, total, progress
         self._known: dict[tuple[str, ...], Range] = {}
-        self._asked = 0
+        self._asked, self._heard = 0, 0.0
 
     def __call__(self, members: tuple[str, ...], start: Range, ends: Range) -> Range:
-        """The range of the least error, for values that share one; `start`, unless another is measurably better.
+        """The range of the least error, for values that share one; `start`, unless they are loud and another is measurably better.
 
         ends: the least and the largest number seen, beyond which no range goes.
         """
@@ -47,13 +50,20 @@ class Echoes:
         low, high = min(0.0, ends[0]), max(0.0, ends[1])
         ranges = list(dict.fromkeys((max(start[0] * width, low), min(start[1] * width, high)) for width in WIDTHS))
         computed = [member for member in members if member not in self._graph.constants]
-        errors = np.sum([self._errors(member, ranges) for member in computed], axis=0) ** ROOT if computed else np.zeros((1, len(ranges)))
+        noise = sum(float(self._errors(member, ranges[:1], SCANNED).mean()) for member in computed)
+        self._heard += noise
+        self._asked += 1
+        if self._progress:
+            self._progress("ranges by output error", self._asked, self._total)
+        if noise <= LOUD * self._heard:
+            return start
+        errors = np.sum([self._errors(member, ranges, LISTENERS) for member in computed], axis=0) ** ROOT
         gains = errors[:, :1] - errors
         best = int(np.argmax(np.round(gains.mean(axis=0), 12)))
         chance = gains[:, best].std(ddof=1) / len(gains) ** 0.5 if len(gains) > 1 else 0.0
         return ranges[best] if gains[:, best].mean() > chance else start
 
-    def _errors(self, value: str, ranges: Sequence[Range]) -> np.ndarray:
+    def _errors(self, value: str, ranges: Sequence[Range], most: int) -> np.ndarray:
         """[samples, ranges]: energy of the answers' errors when `value` is stored over each range, of that of the answers."""
         behind = rest_of(self._graph, value)
         if not behind.outputs:
@@ -61,7 +71,7 @@ class Echoes:
         before, after = Probe(self._graph, behind.inputs), Probe(behind, behind.outputs)
         stored = [parameters_of(limits) for limits in ranges]
         signal, errors = [], []
-        for sample in self._samples():
+        for sample in islice(self._samples(), most):
             started = time.monotonic()
             given = before(sample)
             exact = after(given)
@@ -69,9 +79,6 @@ class Echoes:
             signal.append(_energies(exact, None))
             errors.append(found)
             check_time(f"the ranges of {value}", started)
-        self._asked += 1
-        if self._progress:
-            self._progress("ranges by output error", self._asked, self._total)
         whole = np.sum(signal, axis=0)
         return np.asarray((np.array(errors) / np.where(whole > 0, whole, np.inf)).mean(axis=2))
 

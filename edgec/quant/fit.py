@@ -23,9 +23,25 @@ from edgec.quant.patches import supported
 from edgec.quant.see_through import see_through_tables
 from edgec.quant.selection import Layer, Selection, excluded_nodes, select
 from edgec.quant.sensitivity import sensitivities
+from edgec.quant.settle import settle
 from edgec.quant.split import apply_splits, choose_splits
 from edgec.quant.statistics import Extent, measure_histograms
-from edgec.quant.steps import BOUNDED, CORRECT, ECHO, EQUALIZE, OBSERVE, ROUND, SCALE, SPLIT, STRONGER, TIGHT, Choice, chosen, places
+from edgec.quant.steps import (
+    BOUNDED,
+    CORRECT,
+    ECHO,
+    EQUALIZE,
+    OBSERVE,
+    ROUND,
+    SCALE,
+    SETTLE,
+    SPLIT,
+    STRONGER,
+    TIGHT,
+    Choice,
+    chosen,
+    places,
+)
 from edgec.quant.weights import layer_axis, peak_scales, rows_of, weight_scales
 
 STRENGTH = 0.5  # of equalization: half the unevenness stays in the activations, half goes to the weights
@@ -70,7 +86,7 @@ class Fit:
             moved = moved_values(structure.selection)
             return [value for value in structure.selection.values if value not in moved and value not in structure.pixels]
         layers = structure.selection.matrices
-        if step == CORRECT:
+        if step in (CORRECT, SETTLE):
             layers = [layer for layer in layers if takes_bias(structure.graph, layer)]
         if step == ROUND:
             layers = [layer for layer in layers if supported(structure.graph, layer.node)]
@@ -80,10 +96,11 @@ class Fit:
         """Everything that `choice` decides."""
         structure, parameters, options = self._structure(choice), self._parameters(choice), self._options
         weights = {layer.node.outputs[0]: self._weights(layer, choice) for layer in structure.selection.matrices}
-        return Calibration(
+        found = Calibration(
             self._model, self._count, options.observer, options.exclude, structure.splits, structure.factors, parameters, weights,
             effort=options.effort, codes_out=options.codes_out,
         )  # fmt: skip
+        return settle(self._graph, found, self._samples, self._count, options.progress) if places(choice, SETTLE) else found
 
     def _once(self, stage: str, key: Any, make: Callable[[], T]) -> T:
         if stage not in self._latest or self._latest[stage][0] != key:

@@ -17,7 +17,12 @@ def supported(graph: Graph, node: Node) -> bool:
 
 def grouped_rows(graph: Graph, node: Node) -> np.ndarray:
     """The weights as [groups, channels of a group, terms] float64, terms in the order of `patches`."""
-    weights = graph.constants[node.inputs[1]].astype(np.float64)
+    return matrix_rows(graph.constants[node.inputs[1]], node)
+
+
+def matrix_rows(array: np.ndarray, node: Node) -> np.ndarray:
+    """The same of an array in the layout of the weights of `node`."""
+    weights = array.astype(np.float64)
     if node.op == "Conv":
         groups = int(node.attributes.get("group", 1))
         return weights.reshape(groups, weights.shape[0] // groups, -1)

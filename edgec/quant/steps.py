@@ -26,6 +26,7 @@ SPLIT, EQUALIZE, OBSERVE = "channel splitting", "equalization", "observer"
 BOUNDED, TIGHT = "equalization through Clip", "equalization through Clip by typical numbers"
 SCALE, ROUND, CORRECT = "weight scales", "rounding", "bias correction"
 ECHO, STRONGER = "ranges by output error", "stronger equalization"
+SETTLE = "bias correction by propagated error"
 
 # in order, since each is fitted to what those before it left; and the option that asks for it
 STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
@@ -38,14 +39,15 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     SCALE: lambda options: options.round_weights,
     ROUND: lambda options: options.round_weights,
     STRONGER: lambda options: options.equalize,
+    SETTLE: lambda options: options.correct_bias,
     ECHO: lambda options: options.observer != "minmax",
 }
 CHEAP = frozenset({CORRECT, EQUALIZE})  # no pass over all samples is made for them
-COSTLY = frozenset({ECHO, STRONGER})
+COSTLY = frozenset({ECHO, STRONGER, SETTLE})
 EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS) - COSTLY, "high": frozenset(STEPS)}
 SOUND = frozenset({SPLIT, CORRECT, EQUALIZE, ROUND})  # less error follows from what is known before anything is measured
 CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT, ECHO})  # other data may go where no sample that judges went
-WHOLE = frozenset({CORRECT, BOUNDED, TIGHT, ECHO})  # taken everywhere or nowhere
+WHOLE = frozenset({CORRECT, BOUNDED, TIGHT, SETTLE, ECHO})  # taken everywhere or nowhere
 GROUPS = 4  # of places that are tried apart
 RISK = 0.5  # dB that what cuts must gain
 WORSE, BETTER = 2.0, 3.0  # times the standard error: measurably; more for groups, of which one in many always seems to gain something

@@ -12,11 +12,16 @@ from edgec.errors import UsageError
 from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
+from edgec.quant.apply import apply
+from edgec.quant.calibration_file import read_calibration
 from edgec.quant.echoes import Echoes, rest_of
 from edgec.quant.options import EFFORTS, Sample
+from edgec.quant.parameters import parameters_of
 from edgec.quant.run import Probe
+from edgec.quant.settle import middle_mean, settle
 from edgec.quant.steps import CHEAP, COSTLY, STEPS
 from edgec.quant.trial import judged
+from edgec.quant.walk import Walk
 from tests.quant.small import Small, net, samples, sqnr
 
 EFFORT = {effort: QuantizeOptions(effort=effort) for effort in EFFORTS}
@@ -107,3 +112,53 @@ def test_high_effort_is_better_on_other_samples_where_little_of_a_range_is_read(
     found = [quantize(graph, uneven(graph, 16), EFFORT[effort]).graph for effort in ("normal", "high")]
     normal, high = (sqnr(graph, one, others=uneven(graph, 40, seed=2)) for one in found)
     assert high > normal + 1
+
+
+@pytest.mark.parametrize("family", ("mobilenet", "resnet", "unet"))
+def test_a_walk_computes_what_a_run_does(family: str) -> None:
+    graph = net(family)
+    given = list(samples(graph, 2)())
+    values = [*graph.inputs, *(node.outputs[0] for node in graph.nodes)]
+    probe, walk = Probe(graph, values), Walk(graph, given)
+    wanted = [probe(sample) for sample in given]
+    for value in values:
+        for one, other in zip(walk(value), wanted, strict=True):
+            np.testing.assert_allclose(one, other[value], rtol=1e-5, atol=1e-5)
+
+
+def test_a_mean_error_is_that_of_the_most() -> None:
+    errors = np.array([0.1, 0.2, 0.3, 0.4, 1000.0, -3.0, 0.2, 0.3])[:, None]
+    assert middle_mean(errors) == pytest.approx([0.25], abs=0.06)
+
+
+def cut(graph: Graph, count: int, seed: int) -> Callable[[], Iterator[Sample]]:
+    """Samples of which one number in fifty goes far beyond all others, to one side."""
+
+    def opened() -> Iterator[Sample]:
+        rng = np.random.default_rng(seed)
+        for sample in samples(graph, count, seed)():
+            yield {"x": np.where(rng.random(sample["x"].shape) < 0.02, np.float32(40), sample["x"]).astype(np.float32)}
+
+    return opened
+
+
+def deep() -> Graph:
+    """Each layer's result goes through a Relu: what large numbers do to it is seen where it is positive."""
+    small = Small((1, 4, 16, 16), seed=5)
+    value = "x"
+    for _ in range(3):
+        value = small.node("Relu", small.conv(value, 8, 1))
+    return small.done(small.conv(value, 4, 1))
+
+
+def test_biases_do_not_follow_the_few_numbers_that_a_range_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By usual bias correction, which is by the mean, all other numbers pay for these; samples without them tell."""
+    graph = deep()
+    found = quantize(graph, cut(graph, 16, 1), EFFORT["fast"])
+    calibration = read_calibration(found.calibration, graph)
+    narrow = replace(calibration, parameters={**calibration.parameters, "x": parameters_of((-4.0, 4.0))})
+    settled = settle(graph, narrow, cut(graph, 16, 1), 16, None)
+    monkeypatch.setattr("edgec.quant.settle.TAILS", 0.0)
+    by_mean = settle(graph, narrow, cut(graph, 16, 1), 16, None)
+    before, after = (sqnr(graph, apply(graph, one), others=samples(graph, 20, 7)) for one in (by_mean, settled))
+    assert after > before + 1

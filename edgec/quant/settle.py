@@ -1,0 +1,108 @@
+"""Bias correction by propagated error: layer by layer, what the quantized network so far loses of a layer's result on the whole.
+
+Where a range cuts a few numbers that are far from all others, they make most of the mean error, and a bias that follows them is wrong
+everywhere else. So the bias takes the mean of the middle half of the errors of each channel; and of a layer with Relu or Clip only those
+errors that come out of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+
+from edgec.budget import check_time
+from edgec.integer.tails import activation_bounds
+from edgec.ir.graph import Graph
+from edgec.ir.liveness import live_bytes
+from edgec.quant.calibration import Calibration, LayerWeights
+from edgec.quant.equalize import apply_factors, store_equalized
+from edgec.quant.layers import rebuild, takes_bias
+from edgec.quant.options import Progress, Samples
+from edgec.quant.patches import matrix_rows, patches
+from edgec.quant.rewrite import insert_quantization
+from edgec.quant.selection import Layer, select
+from edgec.quant.split import apply_splits
+from edgec.quant.walk import Walk
+from edgec.quant.weights import Weights, bias_of
+
+MOST = 32  # samples
+ALIVE = 256 << 20  # bytes of them that are between two layers
+TAILS = 0.25  # of the errors at either end do not count
+FEWEST = 0.02  # of all positions: a channel that seldom comes out of its activation takes less of a bias
+
+
+def settle(graph: Graph, calibration: Calibration, samples: Samples, count: int, progress: Progress | None) -> Calibration:
+    """The calibration with other biases, fitted to some of `count` samples."""
+    exact, stored = graph.copy(), graph.copy()
+    for one in (exact, stored):
+        apply_splits(one, calibration.splits)
+    apply_factors(exact, calibration.factors)
+    layers = store_equalized(stored, calibration.factors, calibration.exclude, calibration.codes_out).matrices
+    weights = {layer.node.outputs[0]: _with_bias(stored, layer, calibration) for layer in layers}
+    quantized = stored.copy()
+    selection = select(quantized, calibration.exclude, codes_out=calibration.codes_out)
+    nodes = {layer.node.outputs[0]: layer.node for layer in selection.matrices}
+    made = {layer.node.outputs[0]: rebuild(stored, layer, calibration.parameters, weights[layer.node.outputs[0]]) for layer in layers}
+    insert_quantization(quantized, selection, calibration.parameters, made)
+    most = max(1, min(count, MOST, ALIVE // max(live_bytes(exact)[0], 1)))
+    few = list(islice(samples(), 0, most * (count // most), count // most))
+    before, after = Walk(exact, few), Walk(quantized, few)
+    for number, layer in enumerate(layers):
+        started, output = time.monotonic(), layer.node.outputs[0]
+        if takes_bias(stored, layer):
+            node, old = nodes[output], weights[output]
+            given = zip(before(layer.operands[0]), after(node.inputs[0]), strict=True)
+            assert old.shift is not None
+            gained = lost(stored, layer, made[output], given).reshape(old.shift.shape)
+            weights[output] = replace(old, shift=(old.shift + gained).astype(np.float32))
+            dequantize = quantized.producer(node.inputs[2])
+            new = rebuild(stored, layer, calibration.parameters, weights[output])
+            assert dequantize is not None and new.bias is not None
+            quantized.constants[dequantize.inputs[0]] = new.bias
+        check_time(f"the bias of {layer.node.name} ({layer.node.op})", started)
+        if progress:
+            progress("bias correction by propagated error", number + 1, len(layers))
+    return replace(calibration, weights=weights)
+
+
+def _with_bias(graph: Graph, layer: Layer, calibration: Calibration) -> LayerWeights:
+    known = calibration.weights[layer.node.outputs[0]]
+    if known.shift is not None or not takes_bias(graph, layer):
+        return known
+    channels = graph.types[layer.node.outputs[0]].static_shape[1]
+    return replace(known, shift=np.zeros(channels, np.float32))
+
+
+def lost(graph: Graph, layer: Layer, made: Weights, given: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Per channel what the layer's result lacks. given: what it reads of each sample, in float and quantized."""
+    node, weights = layer.node, graph.constants[layer.node.inputs[1]]
+    assert made.bias is not None and made.bias_scales is not None
+    scales = made.scales.astype(np.float64).reshape([-1 if place == made.axis else 1 for place in range(weights.ndim)])
+    exact, stored = (matrix_rows(array, node).transpose(0, 2, 1) for array in (weights, made.values * scales))
+    own = bias_of(graph, layer)
+    biases = 0.0 if own is None else own, made.bias * made.bias_scales.astype(np.float64)
+    results = [
+        tuple(
+            (patches(graph, node, one) @ rows).transpose(1, 0, 2).reshape(-1, made.bias.size) + bias
+            for one, rows, bias in zip(pair, (exact, stored), biases, strict=True)
+        )
+        for pair in given
+    ]
+    wanted, got = (np.concatenate(parts) for parts in zip(*results, strict=True))
+    errors = wanted - got
+    bounds = activation_bounds(graph, layer.activation) if layer.activation is not None else None
+    seen = wanted > (
+        -np.inf if bounds is None else bounds[0]
+    )  # above a bound an error counts: equalized channels have one each, and 8 bits know the least of them
+    return np.asarray(middle_mean(np.where(seen, errors, 0.0)) / np.maximum(seen.mean(axis=0), FEWEST))
+
+
+def middle_mean(errors: np.ndarray) -> np.ndarray:
+    """Of each column [positions, columns] the mean between its quartiles."""
+    low, high = np.quantile(errors, [TAILS, 1 - TAILS], axis=0)
+    inside = (errors >= low) & (errors <= high)
+    return np.asarray((errors * inside).sum(axis=0) / inside.sum(axis=0))
