@@ -67,8 +67,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     if effort == "high":  # more samples judge than do usually; where the usual choice is the better one, all is as usual
         usual = folds("normal", options)
         other, fewer = search(usual.candidates, usual.score, replace(options, effort="normal"))
-        best = judged.score(choice).ratio
-        if judged.score(other).ratio >= best:
+        if not judged.score(choice).surpasses(judged.score(other)):
             effort, judged, choice, steps = "normal", usual, other, fewer
     kept = frozenset(layer.node.name for layer in layers)
     if layers:

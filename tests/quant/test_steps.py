@@ -181,3 +181,9 @@ def test_channels_that_rarely_fire_are_not_cut() -> None:
     plain = quantize(graph, known, PLAIN)
     assert sqnr(graph, found.graph, others=others) > sqnr(graph, plain.graph, others=others) - 0.5
     assert BOUNDED in {step["step"] for step in found.report.steps}
+
+
+def test_high_effort_is_not_bought_with_the_samples_of_the_largest_errors() -> None:
+    usual, gained = Score(np.array([1e-4, 1e-4, 1e-4, 1e-2])), Score(np.array([2e-5, 2e-5, 2e-5, 2e-2]))
+    assert gained.ratio > usual.ratio and not gained.surpasses(usual)
+    assert Score(usual.shares * 0.9).surpasses(usual) and not usual.surpasses(usual)
