@@ -79,8 +79,8 @@ class Score:
         return round(min(-10 / ROOT * log10(self.roots.mean()) - 10 * log10(len(self.shares)), BEST), 2)
 
     def surpasses(self, other: Score) -> bool:
-        """Better for the mean sample, and no worse for all together, of which those with large errors decide."""
-        return self.ratio > other.ratio and float(self.shares.sum()) <= float(other.shares.sum())
+        """Measurably better for the mean sample, and no worse for all together, of which those with large errors decide."""
+        return self.ratio > other.ratio + WORSE * self.chance(other) and float(self.shares.sum()) <= float(other.shares.sum())
 
     def chance(self, other: Score) -> float:
         """The standard error in dB of the difference to `other`, as the samples differ in it."""

@@ -187,3 +187,4 @@ def test_high_effort_is_not_bought_with_the_samples_of_the_largest_errors() -> N
     usual, gained = Score(np.array([1e-4, 1e-4, 1e-4, 1e-2])), Score(np.array([2e-5, 2e-5, 2e-5, 2e-2]))
     assert gained.ratio > usual.ratio and not gained.surpasses(usual)
     assert Score(usual.shares * 0.9).surpasses(usual) and not usual.surpasses(usual)
+    assert not Score(usual.shares * np.array([0.5, 0.5, 1.2, 1.0])).surpasses(usual)  # as chance may have it
