@@ -26,8 +26,8 @@ from edgec.emit.gpu.shaders import shaders
 from edgec.export import to_onnx
 from edgec.lower import lower
 from edgec.lower.plan import plan
+from edgec.models import read_model
 from edgec.oracle import Evaluator
-from edgec.pipeline import read_model
 from edgec.program.program import Program
 from edgec.quant import QuantizeOptions, quantize
 from edgec.reference import FloatModel

@@ -18,9 +18,9 @@ from edgec.diagnosing import diagnose_package
 from edgec.diagnosis import Diagnosis
 from edgec.evaluation import Arrays, Data, Labels, open_evaluation, read_arrays
 from edgec.inspection import Inspection, inspect_model, inspect_package
+from edgec.models import Progress, int8_model, prune_model, quantize_model, read_model
 from edgec.output import check_outputs, write_file
 from edgec.package import Package
-from edgec.pipeline import Progress
 from edgec.preparation import Plan, check_data, check_file, dumped, inputs_of, prepare
 from edgec.provenance.copy import verified_copy
 from edgec.provenance.verify import Verified, verify_package
@@ -81,10 +81,10 @@ def quantize(
     pruned = _pruned_beside(Path(out)) if out is not None and config.prune is not None else None
     outputs = [Path(path) for path in (out, report, pruned) if path is not None]
     check_outputs([*outputs, *dumped(config)], inputs_of(Path(model), config), force=config.force)
-    loaded = pipeline.prune_model(pipeline.read_model(Path(model), config), config, progress)
-    quantized = pipeline.quantize_model(loaded, config, progress)
+    loaded = prune_model(read_model(Path(model), config), config, progress)
+    quantized = quantize_model(loaded, config, progress)
     if out is not None:
-        write_file(Path(out), pipeline.int8_model(quantized), ".onnx", force=config.force)
+        write_file(Path(out), int8_model(quantized), ".onnx", force=config.force)
     if pruned is not None and loaded.pruning is not None:
         write_file(pruned, loaded.pruning.content, ".onnx", force=config.force)
     if report is not None:

@@ -24,9 +24,9 @@ from edgec.devices.scheduler import run_on_cluster
 from edgec.errors import EdgecError, Problem, UsageError, did_you_mean
 from edgec.evaluation import Data, Labels, kept_options, open_evaluation
 from edgec.judging import BoardJudge, paper_of, write_sheet
+from edgec.models import Progress, read_model
 from edgec.output import check_outputs
 from edgec.package import Package
-from edgec.pipeline import Progress
 from edgec.preparation import check_data, check_file, prepare
 from edgec.provenance.verify import verify_files
 from edgec.report import write_report
@@ -217,7 +217,7 @@ def _with_precision(model: Path, config: BuildConfig, asked: bool) -> tuple[Buil
     """int8 where it can be had; a note where it cannot and nobody asked for it."""
     if asked or config.precision != "int8" or config.calib is not None:
         return config, ""
-    if any(node.op == "DequantizeLinear" for node in pipeline.read_model(model, config).graph.nodes):
+    if any(node.op == "DequantizeLinear" for node in read_model(model, config).graph.nodes):
         return config, ""
     return replace(config, precision="fp32"), f"{model.name} is measured in float: give --calib DATA for int8"
 

@@ -29,8 +29,8 @@ from edgec.devices.inventory import Inventory, choose, load_inventory
 from edgec.devices.lock import BoardBusy, hold
 from edgec.devices.parcel import Parcel, open_parcel
 from edgec.errors import DeviceError, EdgecError, GateError, Problem
+from edgec.models import Progress
 from edgec.package import Package
-from edgec.pipeline import Progress
 from edgec.provenance.verify import verify_files
 from edgec.results import ExamResult, GpuUse
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgec import pipeline
 from edgec.diagnosis import Diagnosis
 from edgec.errors import EdgecError, UsageError
 from edgec.evaluation import Data, open_model
+from edgec.models import PRUNED, read_pruned, samples_of
 from edgec.package import Package
 from edgec.package.manifest import load_json, read_listed
 from edgec.quant import Progress, diagnose
@@ -27,8 +27,8 @@ def diagnose_package(
     content = decisions_of(package)
     loaded, config = open_model(model, package, data, samples)
     if package.manifest.pruning is not None:
-        loaded = pipeline.read_pruned(loaded, read_listed(package.directory, package.manifest, pipeline.PRUNED), config)
-    source = pipeline.samples_of(loaded.graph, config)
+        loaded = read_pruned(loaded, read_listed(package.directory, package.manifest, PRUNED), config)
+    source = samples_of(loaded.graph, config)
     assert source is not None
     try:
         return diagnose(loaded.graph, content, source, progress)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from edgec import pipeline
 from edgec.comparison import Answers
 from edgec.config import BuildConfig, Calibration, configure
 from edgec.errors import Problem, UsageError, did_you_mean
+from edgec.models import Model, read_model, reference_of, samples_of
 from edgec.package import Package
 from edgec.preparation import check_data, check_file
 from edgec.quant import Samples
@@ -41,18 +41,18 @@ def open_evaluation(
     loaded, config = open_model(model, package, data, samples)
     graph = loaded.original
     known = None if labels is None else read_labels(labels, data)
-    source = pipeline.samples_of(graph, config)
+    source = samples_of(graph, config)
     assert source is not None
     types = {name: graph.dtype(name).numpy for name in graph.outputs}
-    return Evaluation(tuple(graph.inputs), types, source, pipeline.reference_of(loaded, config), known)
+    return Evaluation(tuple(graph.inputs), types, source, reference_of(loaded, config), known)
 
 
-def open_model(model: Path, package: Package, data: Data, samples: int | None = None) -> tuple[pipeline.Model, BuildConfig]:
+def open_model(model: Path, package: Package, data: Data, samples: int | None = None) -> tuple[Model, BuildConfig]:
     """The model as the package's build read it, and the settings that give the samples of `data`. UsageError when they do not fit."""
     check_file(model)
     config = configure(calib=str(data) if isinstance(data, Path) else data, samples=samples, **kept_options(package))
     check_data(config)
-    loaded = pipeline.read_model(model, config)
+    loaded = read_model(model, config)
     _check_same(loaded.original.inputs, loaded.original.outputs, package)
     return loaded, config
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 from edgec.applications import check_pictures, describe_app
-from edgec.budget import spending
 from edgec.comparison import Comparison
 from edgec.config import BuildConfig
 from edgec.emit import ExamData, emit_exam, emit_sources
@@ -26,20 +22,31 @@ from edgec.emit.apps.tasks import add_task
 from edgec.emit.apps.wheel import wheel_files
 from edgec.emit.gpu.choice import Choice
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
-from edgec.errors import EdgecError, GateError, UsageError
+from edgec.errors import GateError
 from edgec.exam import doubts, invented_tolerance, write_exam
 from edgec.examination import examine_everywhere, failed
-from edgec.export import to_onnx
-from edgec.fidelity import compare_coded, compare_with_model, manifest_facts
+from edgec.fidelity import manifest_facts
 from edgec.integer import match
 from edgec.integer.text import dumps as dump_matched
 from edgec.ir.graph import Graph
-from edgec.ir.text import dumps
-from edgec.isolation.tasks import import_model
 from edgec.lower import LowerOptions, lower
 from edgec.lower.limits import check_limits
 from edgec.lower.plan import plan
 from edgec.measurement import read_measurement
+from edgec.models import (
+    PRUNED,
+    Model,
+    Progress,
+    about,
+    code_model,
+    compare_model,
+    int8_model,
+    prune_model,
+    quantize_model,
+    read_model,
+    reference_of,
+    samples_of,
+)
 from edgec.output import complete_directory, write_file
 from edgec.package import Package
 from edgec.package.card import card_of
@@ -48,50 +55,19 @@ from edgec.package.goal import goal_facts
 from edgec.package.manifest import Origin, options_hash
 from edgec.package.parts import CodedWeights, Options, QuantizationStep, QuantizedValue
 from edgec.package.pruning import pruning_facts
-from edgec.preparation import identifier, prepare
+from edgec.preparation import prepare
 from edgec.program.program import Program
 from edgec.program.text import dumps as dump_program
-from edgec.provenance.calibration import Witness
 from edgec.provenance.model_card import model_card
 from edgec.provenance.seal import seal
-from edgec.prune import prune
-from edgec.quant import Quantized, QuantizeOptions, Samples, quantize
+from edgec.quant import Quantized
 from edgec.quant.calibration import fingerprint
-from edgec.quant.data import open_samples
-from edgec.quant.preprocess import Preprocess
-from edgec.quant.weight_only import CodedGraph, code_weights
-from edgec.reference import FloatModel
+from edgec.quant.weight_only import CodedGraph
 from edgec.targets import Target
 from edgec.tasks import find_task
 from edgec.toolchain import compile_package, compile_shaders
 from edgec.version import __version__
 from edgec.wheel import make_wheels, wheel_paths
-
-PRUNED = "model.pruned.onnx"
-Progress = Callable[[str, int, int], None]  # stage, steps done, steps in all (0: not known)
-
-
-@dataclass(frozen=True)
-class Model:
-    """A model on its way: the graph as imported (the reference of every check) and as optimized."""
-
-    name: str
-    file: Path
-    original: Graph
-    graph: Graph
-    notes: tuple[str, ...]
-    origin: Mapping[str, str]  # what the file says of itself
-    misread: tuple[str, ...] = ()  # nodes of the file that ONNX Runtime cannot be asked about
-    pruning: Pruning | None = None  # where `original` is no longer what the file has
-
-
-@dataclass(frozen=True)
-class Pruning:
-    """What pruning left of a model, as an ONNX file that can be trained further; what it costs; and a hash of the samples that decided."""
-
-    content: bytes
-    report: Mapping[str, Any]
-    samples_sha256: str | None
 
 
 def build(model: Path, config: BuildConfig, progress: Progress | None = None) -> Package:
@@ -108,9 +84,9 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
         )  # what cannot be lowered is said before the calibration, not after it
     loaded = prune_model(loaded, config, tell)
     quantized = quantize_model(loaded, config, tell) if config.precision == "int8" else None
-    coded = _coded(loaded, config)
+    coded = code_model(loaded, config)
     graph = (quantized or coded or loaded).graph
-    found = _comparison(loaded, quantized or coded, config, tell)
+    found = compare_model(loaded, quantized or coded, config, tell)
     with _stage(tell, "lowering"):
         program = _program(graph, target, loaded, config)
         choice = _choice(model, graph, program, target, config)
@@ -166,82 +142,6 @@ def _add_interfaces(draft: Draft, app: App, target: Target, exam: ExamData, conf
     return draft.plus({}, replace(draft.manifest, made=wheel_paths(target, draft.files)))
 
 
-def read_model(model: Path, config: BuildConfig) -> Model:
-    """Import and optimize, in a process of its own. Errors name the file."""
-    fused = asdict(Preprocess.parse(config.preprocess)) if config.fuse_preprocess else None
-    with _about(model):
-        found = []
-        told = import_model(model, config.shape, fused, config.budget, codes=config.precision == "fp32")
-        for stage, imported in zip(("1-imported", "2-optimized"), told, strict=True):
-            _dump(config, stage, imported.graph)
-            found.append(imported.graph)
-    original, graph = found
-    return Model(config.name or identifier(model.stem), model, original, graph, imported.notes, imported.origin, imported.misread)
-
-
-def prune_model(loaded: Model, config: BuildConfig, progress: Progress | None = None) -> Model:
-    """The model without the channels that the configuration asks to remove: from here on it is as if the file had come like that."""
-    samples = samples_of(loaded.graph, config)
-    if config.prune is None or samples is None:
-        return loaded
-    witness = Witness(samples)
-    with _about(loaded.file), spending(config.budget):
-        found = prune(loaded.graph, witness, config.prune, progress)
-    _dump(config, "2-pruned", found.graph)
-    content = bytes(to_onnx(found.graph).SerializeToString(deterministic=True))
-    pruning = Pruning(content, asdict(found.report) | {"warning": found.report.warning}, witness.sha256)
-    return replace(read_pruned(loaded, content, config), pruning=pruning)
-
-
-def read_pruned(loaded: Model, content: bytes, config: BuildConfig) -> Model:
-    """`loaded` with the network of a file that `prune_model` made of it."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / PRUNED
-        write_file(path, content, ".onnx", force=False)
-        original, graph = (imported.graph for imported in import_model(path, {}, None, config.budget))
-    return replace(loaded, original=original, graph=graph)
-
-
-def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None = None) -> Quantized:
-    """Calibrate and quantize; a model that comes quantized needs no samples."""
-    samples = samples_of(loaded.graph, config)
-    if samples is None and not any(node.op == "DequantizeLinear" for node in loaded.graph.nodes):
-        raise UsageError("int8 needs calibration data", hint="give --calib DATA, or --precision fp32")
-    options = QuantizeOptions(
-        config.observer or QuantizeOptions.observer, exclude=config.exclude, effort=config.effort or QuantizeOptions.effort,
-        codes_out=config.io != "model", goal=config.goal,
-    )  # fmt: skip
-    witness = Witness(samples or (lambda: iter(())))
-    with _about(loaded.file), spending(config.budget):
-        quantized = quantize(loaded.graph, witness, options, progress=progress)
-    if quantized.calibration:
-        quantized = replace(quantized, calibration=quantized.calibration | {"samples_sha256": witness.sha256})
-    if loaded.pruning is not None:
-        quantized = replace(quantized, report=replace(quantized.report, pruning=dict(loaded.pruning.report)))
-    _dump(config, "3-quantized", quantized.graph)
-    return quantized
-
-
-def samples_of(graph: Graph, config: BuildConfig) -> Samples | None:
-    """The calibration samples that the configuration names, opened anew at each call; None when it names none."""
-    if config.calib is None:
-        return None
-    preprocess = Preprocess.parse(config.preprocess) if config.preprocess else None
-    if preprocess is not None and config.fuse_preprocess:  # the graph does the rest
-        preprocess = replace(preprocess, layout="nhwc", color="gray" if preprocess.color == "gray" else "rgb")
-    return open_samples(config.calib, graph, preprocess, limit=config.samples)
-
-
-def reference_of(loaded: Model, config: BuildConfig) -> FloatModel:
-    """The model file in ONNX Runtime; with fused preprocessing, nodes that it misreads, or fewer channels the graph, which has them too."""
-    return FloatModel(loaded.original, None if config.fuse_preprocess or loaded.misread or loaded.pruning else loaded.file)
-
-
-def int8_model(quantized: Quantized) -> bytes:
-    """The quantized graph as a standard ONNX file."""
-    return bytes(to_onnx(quantized.graph).SerializeToString(deterministic=True))
-
-
 def json_bytes(value: object) -> bytes:
     return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()
 
@@ -275,34 +175,12 @@ def _sha256(path: Path) -> str:
 
 def _exam(loaded: Model, coded: CodedGraph | None, graph: Graph, program: Program, config: BuildConfig, gpu_halves: bool) -> ExamData:
     samples = samples_of(loaded.graph, config)
-    with _about(loaded.file):
+    with about(loaded.file):
         reference = reference_of(loaded, config) if config.precision == "fp32" and coded is None else None
         return write_exam(
             coded.graph if coded else loaded.original, graph, program, samples, config.seed,
             channels_last=config.io_layout == "nhwc", reference=reference, gpu_halves=gpu_halves,
         )  # fmt: skip
-
-
-def _coded(loaded: Model, config: BuildConfig) -> CodedGraph | None:
-    """The float graph with the weights of dense layers as codes, where the configuration asks for it."""
-    if config.precision == "int8" or config.weight_bits is None:
-        return None
-    with _about(loaded.file):
-        coded = code_weights(loaded.graph, config.weight_bits)
-        _dump(config, "3-quantized", coded.graph)
-    return coded
-
-
-def _comparison(loaded: Model, changed: Quantized | CodedGraph | None, config: BuildConfig, tell: Progress) -> Comparison | None:
-    """The model whose numbers were changed against the file: whatever went wrong on the way shows here."""
-    if changed is None:
-        return None
-    samples = samples_of(loaded.graph, config)
-    with _about(loaded.file):
-        reference, told = reference_of(loaded, config), partial(tell, "comparing")
-        if isinstance(changed, CodedGraph):
-            return compare_coded(loaded.original, FloatModel(changed.graph), reference, samples, config.seed, told)
-        return compare_with_model(loaded.original, changed, reference, samples, config.seed, told)
 
 
 def _coded_facts(coded: CodedGraph | None, config: BuildConfig) -> CodedWeights | None:
@@ -357,22 +235,6 @@ def _options(config: BuildConfig) -> Options:
         weight_bits=config.weight_bits,
         prune=config.prune,
     )
-
-
-def _dump(config: BuildConfig, stage: str, graph: Graph) -> None:
-    """The graph as text, and as ONNX for other viewers."""
-    if config.dump is not None:
-        write_file(config.dump / f"{stage}.eir", dumps(graph).encode(), ".eir", force=config.force)
-        write_file(config.dump / f"{stage}.onnx", to_onnx(graph).SerializeToString(deterministic=True), ".onnx", force=config.force)
-
-
-@contextmanager
-def _about(file: Path) -> Iterator[None]:
-    """Errors that name no place are about this file."""
-    try:
-        yield
-    except EdgecError as error:
-        raise type(error)(error.summary, error.problems, where=error.where or str(file), hint=error.hint) from error
 
 
 @contextmanager

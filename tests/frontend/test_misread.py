@@ -11,7 +11,7 @@ from onnx import parser
 
 import edgec
 from edgec.config import BuildConfig
-from edgec.pipeline import read_model, reference_of
+from edgec.models import read_model, reference_of
 
 HEADER = '<ir_version: 9, opset_import: ["": 21]> g '
 NORM = f'{HEADER} (float[2,4] x) => (float[2,4] y) <float[4] s = {{1,2,3,4}}> {{ [n] y = LayerNormalization(x, s, "") }}'

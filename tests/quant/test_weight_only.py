@@ -11,12 +11,12 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import edgec
-from edgec import pipeline
 from edgec.config import configure
 from edgec.errors import ModelError, UsageError
 from edgec.export.onnx_file import save
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
+from edgec.models import read_model
 from edgec.passes import optimize
 from edgec.quant.weight_only import code_weights, search
 from tests.passes.compare import run
@@ -123,5 +123,5 @@ def test_a_model_that_comes_with_codes_keeps_them(tmp_path: Path) -> None:
         (found,) = runner(x)
     (wanted,) = run(from_proto(onnx.load(path)).graph, x)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * abs(wanted).max())
-    kept, decoded = (pipeline.read_model(path, configure(precision=precision)).graph for precision in ("fp32", "int8"))
+    kept, decoded = (read_model(path, configure(precision=precision)).graph for precision in ("fp32", "int8"))
     assert [sum(node.op == "DequantizeLinear" for node in graph.nodes) for graph in (kept, decoded)] == [1, 0]
