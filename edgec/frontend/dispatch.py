@@ -8,7 +8,7 @@ import onnx
 from onnx import defs, helper
 
 from edgec.errors import ModelError, Problem, did_you_mean
-from edgec.frontend import arithmetic, gathering, movement, qlinear, tapers, window  # noqa: F401  (they fill RULES)
+from edgec.frontend import arithmetic, composed, gathering, movement, qlinear, tapers, trigonometry, window  # noqa: F401  (they fill RULES)
 from edgec.frontend.builder import HINTS, Builder, unsupported
 from edgec.frontend.conform import conforming
 from edgec.frontend.rules import RULES, rule

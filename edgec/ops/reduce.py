@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgec.ir.types import DType, TensorType
 from edgec.ops.registry import Call, Role, operator
-from edgec.ops.rules import attribute, axis_of, fixed, integers, need, same, typed
+from edgec.ops.rules import attribute, axis_of, fixed, integers, need, typed
 
 
 def _reduce(call: Call) -> list[TensorType]:
@@ -34,4 +34,3 @@ for _name in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"):
 operator("ArgMax", _argument)
 operator("ArgMin", _argument)
 operator("TopK", _top_k)
-operator("CumSum", same)

@@ -21,6 +21,7 @@ from edgec.errors import EdgecError
 from edgec.export import to_onnx
 from edgec.frontend import Imported, from_proto
 from edgec.frontend.arithmetic import COMPOSITE
+from edgec.frontend.trigonometry import FUNCTIONS
 from edgec.ir.text import dumps, loads
 from edgec.ir.verify import verify
 from edgec.ops import OPERATORS
@@ -54,6 +55,13 @@ EXPANDED = (
     "Mean",
     "Dropout",
     "ReduceLogSumExp",
+    "CumProd",
+    "EyeLike",
+    "Hardmax",
+    "LpNormalization",
+    "LpPool",
+    "OneHot",
+    *FUNCTIONS,
     *COMPOSITE,
 )
 
