@@ -54,6 +54,8 @@ def refusal(graph: Graph, node: Node, role: Role) -> str:
         return "a mean over other axes than the spatial ones"
     if node.op == "MaxPool" and len([name for name in node.outputs if name]) > 1:
         return "MaxPool with indices"
+    if node.op == "GlobalMaxPool" and len(graph.shape(node.inputs[0])) > 4:
+        return "a window over more than two spatial axes"
     if role is Role.TABLE and function_of(graph, node) is None:
         return "its bounds are not two constant numbers"
     return ""

@@ -111,7 +111,7 @@ def join(context: Context, node: Node) -> Answer:
 
 
 def move(context: Context, node: Node) -> Answer:
-    """Clause 7 for data movement and MaxPool."""
+    """Clause 7 for data movement and the largest of windows."""
     source = context.operand(node.inputs[0])
     if source is None:
         return ""
@@ -140,7 +140,7 @@ def _pad(graph: Graph, node: Node, grid: Grid) -> str:
 _MOVES: dict[str, Callable[[Graph, Node, Grid], str]] = {
     **dict.fromkeys((
         "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Expand", "Tile", "Gather", "DepthToSpace",
-        "SpaceToDepth", "Identity", "MaxPool",
+        "SpaceToDepth", "Identity", "MaxPool", "GlobalMaxPool",
     ), _always),
     "Resize": _resize, "Pad": _pad,
 }  # fmt: skip

@@ -62,10 +62,8 @@ def max_pool(lowering: Lowering, node: Node) -> None:
     pool, value = describe_pool(lowering, node), lowering.value(node.inputs[0])
     grid, name = lowering.matched.grids.get(node.inputs[0]), node.outputs[0]
     if grid is not None or value.dtype in EIGHT_BIT:
-        x, y, window = _frame(lowering, node, pool, coded_form(value, lowering.activation), name)
-        arguments = PoolMaxInt8(window, x[1].view.pointer, y[1].view.pointer, fixed(x[0].shape[1]), *limits(lowering.activation))
-        lowering.template(arguments, name, labelled(y[0], [node]), 0, tensor(x[0].dtype, x[0].shape))
-        lowering.define(name, as_numbers(y[0], params_of(lowering, grid)) if grid else as_onnx(lowering, y[0], value.dtype))
+        codes = _largest_codes(lowering, node, pool, value)
+        lowering.define(name, as_numbers(codes, params_of(lowering, grid)) if grid else as_onnx(lowering, codes, value.dtype))
         return
     if value.dtype != DType.FLOAT32:
         raise Unsupported(f"MaxPool of {value.dtype.value}", "float32 and 8-bit types are supported")
@@ -75,6 +73,13 @@ def max_pool(lowering: Lowering, node: Node) -> None:
         node.outputs[0], labelled(y[0], [node]), 0, tensor(x[0].dtype, x[0].shape),
     )  # fmt: skip
     lowering.define(node.outputs[0], y[0])
+
+
+def _largest_codes(lowering: Lowering, node: Node, pool: Pool, value: Value) -> Value:
+    x, y, window = _frame(lowering, node, pool, coded_form(value, lowering.activation), node.outputs[0])
+    arguments = PoolMaxInt8(window, x[1].view.pointer, y[1].view.pointer, fixed(x[0].shape[1]), *limits(lowering.activation))
+    lowering.template(arguments, node.outputs[0], labelled(y[0], [node]), 0, tensor(x[0].dtype, x[0].shape))
+    return y[0]
 
 
 def average_pool(lowering: Lowering, node: Node) -> None:
@@ -95,7 +100,14 @@ def global_average(lowering: Lowering, node: Node) -> None:
 
 
 def global_max(lowering: Lowering, node: Node) -> None:
+    """Of codes one window that is the whole image."""
     value = lowering.value(node.inputs[0])
+    operator = lowering.matched.at.get(node)
+    if operator is not None:
+        whole = Pool(pair([fixed(extent) for extent in value.shape[2:]], 1), (1, 1), (1, 1), (0, 0), (0, 0), 0)
+        codes = _largest_codes(lowering, node, whole, value)
+        lowering.define(node.outputs[0], as_numbers(codes, params_of(lowering, operator.operands[0].grid)))
+        return
     reduce_node(lowering, node, "ReduceMax", tuple(range(2, value.rank)))
 
 

@@ -1,4 +1,4 @@
-"""Clauses 5 to 8: Add, Sub, Mul, Concat, MaxPool, averages and requantization of q."""
+"""Clauses 5 to 8: Add, Sub, Mul, Concat, the largest of windows, averages and requantization of q."""
 
 from __future__ import annotations
 
@@ -92,6 +92,14 @@ def _max_pool(context: Context, node: Node) -> Step | None:
     return Step(node, node.inputs, node.outputs, lambda q: (maximum_of_windows(node, q),), raw=True, grids=(grid,))
 
 
+def _global_max(context: Context, node: Node) -> Step | None:
+    """One window that is the whole image."""
+    grid, rank = context.grid(node.inputs[0]), context.rank(node.inputs[0])
+    if grid is None or rank is None or rank > 4:
+        return None
+    return Step(node, node.inputs, node.outputs, lambda q: (q.max(tuple(range(2, rank)), keepdims=True),), raw=True, grids=(grid,))
+
+
 def _average(context: Context, node: Node) -> Step | None:
     """Clause 8."""
     source, end = context.grid(node.inputs[0]), context.ending(node.outputs[0])
@@ -140,5 +148,5 @@ def _reduce_sums(context: Context, node: Node) -> Sums | None:
 
 RULES: dict[str, Callable[[Context, Node], Step | None]] = {
     "Add": _binary, "Sub": _binary, "Mul": _binary, "Concat": _concat, "QuantizeLinear": _requantize, "MaxPool": _max_pool,
-    "AveragePool": _average, "GlobalAveragePool": _average, "ReduceMean": _average,
+    "GlobalMaxPool": _global_max, "AveragePool": _average, "GlobalAveragePool": _average, "ReduceMean": _average,
 }  # fmt: skip

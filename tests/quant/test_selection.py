@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
+import edgec
 from edgec.errors import ModelError, UsageError
+from edgec.export import to_onnx
+from edgec.integer import match
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.quant import QuantizeOptions, quantize
@@ -189,3 +194,14 @@ def test_a_model_with_parameters_is_left_alone() -> None:
     assert [node.op for node in again.graph.nodes] == [node.op for node in once.nodes]
     assert again.calibration == {}
     assert "own parameters" in again.report.notes[0]
+
+
+def test_the_largest_of_a_whole_picture_is_a_code(tmp_path: Path) -> None:
+    """All between the convolutions computes in integers, and the package gives the evaluator's bytes."""
+    small = Small((1, 3, 8, 8))
+    graph = small.done(small.conv(small.node("GlobalMaxPool", small.conv("x", 6)), 4, kernel=1))
+    quantized = quantize(graph, samples(graph), replace(PLAIN, codes_out=True)).graph
+    matched = match(quantized)
+    assert {node.op for node in quantized.nodes if node not in matched.at} == {"DequantizeLinear"} and not matched.refused
+    onnx.save(to_onnx(quantized), tmp_path / "largest.onnx")
+    assert edgec.build(tmp_path / "largest.onnx", target="x86-64", precision="int8", cc="gcc -O0", out=tmp_path / "out").examined
