@@ -233,7 +233,7 @@ def test_wrong_answers_of_the_gpu_fail_the_job(lab: Lab, tmp_path: Path) -> None
 
 
 def test_asking_for_the_gpu_of_packages_that_have_nothing_for_one_is_refused(tmp_path: Path) -> None:
-    package = edgec.build(DIGITS / "digits.onnx", target="host", calib=CALIB, samples=8, out=tmp_path / "package")
+    package = edgec.build(DIGITS / "digits.onnx", target="portable", cc="gcc -O0", calib=CALIB, samples=8, out=tmp_path / "package")
     with pytest.raises(UsageError, match="nothing of these packages runs on a GPU"):
         edgec.bench(package.directory, gpu="on", out=tmp_path / "out")
     with pytest.raises(UsageError, match="'yes' for the GPU"):
