@@ -4,15 +4,15 @@ the integer evaluator, float answers from ONNX Runtime on the model file."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 
 import numpy as np
 
 from edgec.emit import ExamData
-from edgec.errors import ModelError, UsageError
+from edgec.errors import UsageError
 from edgec.export import to_onnx
 from edgec.interface import Face
 from edgec.ir.graph import Graph
@@ -20,6 +20,7 @@ from edgec.ir.types import DType
 from edgec.oracle import Chance, Evaluator
 from edgec.program.program import Port, Program
 from edgec.quant import Samples
+from edgec.questions import exam_inputs
 from edgec.reference import FloatModel
 
 FLOAT_TOLERANCE = 1e-4  # of the largest magnitude of an output
@@ -31,12 +32,6 @@ HALF_FACTOR = 6  # the same for what rounding to halves makes, of which the comp
 HALF_LEAST = 2.0**-8  # and eight roundings to a half: the example can be one whose errors cancel, as behind a sure softmax
 ANYTHING = 1e3  # the limit of an answer that says nothing
 USELESS = 0.25  # a GPU's answers with halves that may be this far off say nothing
-SAMPLE_VECTORS, RANDOM_VECTORS = 1, 2
-MOST_BYTES = 64 << 20  # of inputs and expected outputs that a package carries; the first vector is always there,
-LARGEST = 256 << 20  # so one that is larger than this is refused
-_SAME_NUMBERS = ("Cast", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Expand", "Tile")
-_SUMS = ("ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
-_INEXACT = ("Pow", *_SUMS)  # which ONNX Runtime computes of integers through floats
 
 Arrays = dict[str, np.ndarray]
 
@@ -126,101 +121,6 @@ def face(port: Port, channels_last: bool) -> Face:
 def _shown(arrays: Arrays, faces: Mapping[str, Face]) -> Arrays:
     """Tensors of the model as the package shows them."""
     return {name: faces[name].of_model(array) for name, array in arrays.items()}
-
-
-def exam_inputs(graph: Graph, samples: Samples | None, seed: int) -> list[Arrays]:
-    """A few calibration samples, where there are some, and random tensors that fill the samples' range; of the last the integers fill
-    their types', unless they become indices or floats. Fewer where tensors are large; ModelError where even one vector is too large."""
-    size = sum(graph.types[name].bytes for name in (*graph.inputs, *graph.outputs))
-    if size > LARGEST:
-        what = f"the inputs and outputs have {size / 2**20:,.0f} MB; an exam can carry {LARGEST >> 20}"
-        raise ModelError(what, where="interface", hint="build the model for smaller tensors, with --shape")
-    generator = np.random.Generator(np.random.PCG64(seed))
-    known = list(islice(samples(), SAMPLE_VECTORS)) if samples is not None else []
-    return list(islice(chain(known, _random_vectors(graph, known, generator)), max(1, MOST_BYTES // size)))
-
-
-def _random_vectors(graph: Graph, known: list[Arrays], generator: np.random.Generator) -> Iterator[Arrays]:
-    for left in reversed(range(RANDOM_VECTORS)):
-        vector = {name: _random(graph, name, known, generator) for name in graph.inputs}
-        whole = () if left else [name for name in graph.inputs if _may_be_anything(graph, name)]
-        yield {**vector, **{name: _whole(graph, name, generator) for name in whole}}
-
-
-def _may_be_anything(graph: Graph, name: str) -> bool:
-    """Whether an input is integers of which only integers are made, none of them an index, by what ONNX Runtime computes exactly.
-
-    Floats of such size would leave nothing but rounding errors to compare.
-    """
-    if graph.dtype(name).is_float or graph.dtype(name) is DType.BOOL:
-        return False
-    reached, left = {name}, [name]
-    while left:
-        value = left.pop()
-        for node in graph.readers(value):
-            made = [graph.dtype(output) for output in node.outputs if output]
-            if (node.op == "Gather" and node.input(1) == value) or node.op in _INEXACT or any(dtype.is_float for dtype in made):
-                return False
-            left += [output for output in node.outputs if output and output not in reached]
-            reached.update(node.outputs)
-    return True
-
-
-def _whole(graph: Graph, name: str, generator: np.random.Generator) -> np.ndarray:
-    """Integers from the whole range of their type, with its ends."""
-    kind, shape = graph.dtype(name).numpy, graph.types[name].static_shape
-    limits = np.iinfo(graph.dtype(name).value)
-    values = generator.integers(limits.min, limits.max, shape, kind, endpoint=True)
-    ends = np.array([limits.min, limits.max, 0, 1], kind)
-    values.reshape(-1)[: ends.size] = ends[: values.size]
-    return values
-
-
-def _random(graph: Graph, name: str, known: list[Arrays], generator: np.random.Generator) -> np.ndarray:
-    kind, shape = graph.dtype(name), graph.types[name].static_shape
-    places = _places(graph, name)
-    if places is not None and not known:
-        return _index(kind, places, shape, generator)
-    if kind is DType.BOOL:
-        return generator.integers(0, 2, shape).astype(bool)
-    low, high = (known[0][name].min().item(), known[0][name].max().item()) if known else _quantized_range(graph, name)
-    if kind.is_float:
-        largest = float(np.finfo(kind.value).max) / 2  # so that their difference is a number too
-        return generator.uniform(max(low, -largest), min(high, largest), shape).astype(kind.numpy)
-    limits = np.iinfo(kind.value)
-    top = limits.max if kind.bytes == 1 else min(max(int(high), 1), limits.max)
-    drawn = np.uint64 if kind is DType.UINT64 else np.int64
-    return generator.integers(max(min(int(low), 0), limits.min), top, shape, drawn, endpoint=True).astype(kind.numpy)
-
-
-def _index(kind: DType, places: int, shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
-    """Places on an axis of this extent, integers also from its end, as far as the type reaches."""
-    if kind.is_float:
-        return generator.uniform(0, places, shape).astype(kind.numpy)
-    limits = (0, 1) if kind is DType.BOOL else (np.iinfo(kind.value).min, np.iinfo(kind.value).max)
-    found = generator.integers(max(-places, int(limits[0])), min(places - 1, int(limits[1])), shape, np.int64, endpoint=True)
-    return found.astype(kind.numpy)
-
-
-def _places(graph: Graph, name: str) -> int | None:
-    """The shortest axis whose places an input's numbers say, perhaps in another type or shape; None when they are no indices."""
-    found = []
-    for node in graph.readers(name):
-        if node.op == "Gather" and node.input(1) == name:
-            found.append(graph.types[node.inputs[0]].static_shape[node.attributes["axis"]])
-        elif node.op in _SAME_NUMBERS and node.inputs[0] == name:
-            found.append(_places(graph, node.outputs[0]))
-    return min((extent for extent in found if extent is not None), default=None)
-
-
-def _quantized_range(graph: Graph, name: str) -> tuple[float, float]:
-    """What an input's QuantizeLinear can tell apart; 0..1 where it has none."""
-    for node in graph.readers(name):
-        scale, zero = (graph.constant(node.input(index)) for index in (1, 2))
-        if node.op == "QuantizeLinear" and scale is not None and scale.size == 1 and zero is not None:
-            limits = np.iinfo(zero.dtype)
-            return (limits.min - float(zero)) * float(scale), (limits.max - float(zero)) * float(scale)
-    return 0.0, 1.0
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from itertools import islice
 from typing import Any
 
 from edgec.comparison import Arrays, Comparison, compare_answers
-from edgec.exam import RANDOM_VECTORS, exam_inputs
 from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.oracle import Evaluator
 from edgec.quant import Quantized, Samples
+from edgec.questions import RANDOM_VECTORS, exam_inputs
 from edgec.reference import FloatModel
 
 COMPARED = 10  # samples: a handful tells a wrong scale from a right one

@@ -10,9 +10,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 import edgec
 from edgec.errors import ModelError
-from edgec.exam import exam_inputs
 from edgec.frontend import from_proto
 from edgec.ir.text import loads
+from edgec.questions import exam_inputs
 from edgec.reference import FloatModel
 from tests.operators.extreme_cases import BINARY, extremes, graph_of, quotient, wrapped
 
