@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import reduce
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -61,6 +62,18 @@ class Structure:
     pixels: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Proposals:
+    """Factors by what is expected of other samples, by the largest magnitudes, and by the typical ones.
+
+    What is free may go anywhere on other data; through a Clip nothing goes beyond its bound, and what is cut there is judged.
+    """
+
+    expected: Equalization
+    largest: Equalization
+    typical: Equalization
+
+
 class Fit:
     """Calibrations from `count` samples, whose extents are known; the others of their statistics are gathered when a step needs them.
 
@@ -77,10 +90,10 @@ class Fit:
         if step == SPLIT:
             return tuple(self._splits())
         if step in (EQUALIZE, BOUNDED, TIGHT):
-            by_typical, _ = self._equalizations(choice)
-            return by_typical.free if step == EQUALIZE else by_typical.bounded
+            proposals = self._equalizations(choice)
+            return proposals.expected.free if step == EQUALIZE else proposals.typical.bounded
         if step == STRONGER:
-            return [stream for stream in self._equalizations(choice)[0].free if stream in places(choice, EQUALIZE)]
+            return [stream for stream in self._equalizations(choice).expected.free if stream in places(choice, EQUALIZE)]
         structure = self._structure(choice)
         if step in (OBSERVE, ECHO):
             moved = moved_values(structure.selection)
@@ -111,7 +124,8 @@ class Fit:
     def _splits(self) -> dict[str, list[list[int]]]:
         def choose() -> dict[str, list[list[int]]]:
             excluded = excluded_nodes(self._graph, self._options.exclude)
-            return choose_splits(self._graph, typical(self._extents, self._count), sensitivities(self._graph), excluded)
+            widths = {value: self._typical(extent) for value, extent in self._extents.items()}
+            return choose_splits(self._graph, widths, sensitivities(self._graph), excluded)
 
         return self._once("splits", None, choose)
 
@@ -137,28 +151,29 @@ class Fit:
 
         return self._once("fed", places(choice, SPLIT), gather)
 
-    def _equalizations(self, choice: Choice) -> tuple[Equalization, Equalization]:
-        """By the typical magnitudes of channels, and by the largest ones."""
-
-        def propose() -> tuple[Equalization, Equalization]:
+    def _equalizations(self, choice: Choice) -> Proposals:
+        def propose() -> Proposals:
             graph, _, extents = self._divided(choice)
-            largest = {value: extent.largest for value, extent in extents.items()}
-            by_typical, by_largest = (choose_factors(graph, widths, STRENGTH) for widths in (typical(extents, self._count), largest))
-            return by_typical, by_largest
+            widths: tuple[Callable[[Extent], np.ndarray], ...] = (self._expected, lambda extent: extent.largest, self._typical)
+            return Proposals(*(choose_factors(graph, {value: of(one) for value, one in extents.items()}, STRENGTH) for of in widths))
 
         return self._once("equalizations", places(choice, SPLIT), propose)
 
+    def _typical(self, extent: Extent) -> np.ndarray:
+        return extent.typical(self._count)
+
+    def _expected(self, extent: Extent) -> np.ndarray:
+        return extent.expected(self._count)
+
     def _factors(self, choice: Choice) -> dict[str, np.ndarray]:
-        tight = places(choice, TIGHT)
-        if not tight and not places(choice, EQUALIZE) and not places(choice, BOUNDED):
+        bounded, tight, free, stronger = chosen(choice, BOUNDED, TIGHT, EQUALIZE, STRONGER)
+        if not bounded | tight | free:
             return {}
-        by_typical, by_largest = self._equalizations(choice)
-        factors = by_largest.taken(places(choice, BOUNDED) - tight)
-        for value, r in by_typical.taken(places(choice, EQUALIZE) | tight).items():
-            factors[value] = factors[value] * r if value in factors else r
-        for value, r in by_typical.taken(places(choice, STRONGER)).items():
-            factors[value] = factors[value] * np.sqrt(r)  # three quarters of the unevenness go to the weights
-        return factors
+        proposals = self._equalizations(choice)
+        found = [proposals.largest.taken(bounded - tight), proposals.typical.taken(tight), proposals.expected.taken(free)]
+        # three quarters of the unevenness go to the weights
+        found.append({value: np.sqrt(r) for value, r in proposals.expected.taken(stronger).items()})
+        return {value: reduce(np.multiply, [each[value] for each in found if value in each]) for value in dict.fromkeys(chain(*found))}
 
     def _structure(self, choice: Choice) -> Structure:
         def build() -> Structure:
@@ -260,11 +275,6 @@ class Fit:
         divisors, fed = structure.factors.get(layer.node.inputs[0]), self._fed(choice)[output]
         key = kept, scales.tobytes(), divisors if divisors is None else divisors.tobytes()
         return self._once(f"shift of {output}", key, lambda: lost_mean(structure.graph, layer, scales, fed, divisors, kept))
-
-
-def typical(extents: Mapping[str, Extent], count: int) -> dict[str, np.ndarray]:
-    """Per channel the mean over samples of each sample's largest magnitude: one outlier does not decide."""
-    return {value: np.round(extent.magnitude / count, 9) for value, extent in extents.items()}
 
 
 def bounded(graph: Graph, value: str, ends: Range) -> Range:

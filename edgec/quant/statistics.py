@@ -21,7 +21,8 @@ SHARES = 4  # parts of the samples, so that what is fitted to some can be measur
 class Extent:
     """Per channel (axis 1; one for all where a value has no channels): the least and the largest number seen, and
 
-    the largest magnitude and its sum over samples; `bad` counts what was not finite, `pixels` says that only 0, 1... 255 were seen.
+    the largest magnitude, its sum over samples and the sum of its squares; `bad` counts what was not finite, `pixels` says that only
+    0, 1... 255 were seen.
     """
 
     channels: int
@@ -29,12 +30,13 @@ class Extent:
     high: np.ndarray = field(default_factory=lambda: np.zeros(0))
     largest: np.ndarray = field(default_factory=lambda: np.zeros(0))
     magnitude: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    square: np.ndarray = field(default_factory=lambda: np.zeros(0))
     bad: int = 0
     pixels: bool = True
 
     def __post_init__(self) -> None:
         self.low, self.high = np.full(self.channels, np.inf), np.full(self.channels, -np.inf)
-        self.largest, self.magnitude = np.zeros(self.channels), np.zeros(self.channels)
+        self.largest, self.magnitude, self.square = (np.zeros(self.channels) for _ in range(3))
 
     def add(self, values: np.ndarray) -> None:
         """Add the numbers of one sample; with channels: of shape [1, channels, ...]."""
@@ -47,29 +49,46 @@ class Extent:
             return
         np.minimum(self.low, low, out=self.low)
         np.maximum(self.high, high, out=self.high)
-        np.maximum(self.largest, np.maximum(high, -low), out=self.largest)
-        self.magnitude += np.maximum(high, -low)
+        magnitude = np.maximum(high, -low)
+        np.maximum(self.largest, magnitude, out=self.largest)
+        self.magnitude += magnitude
+        self.square += magnitude**2
         self.pixels = bool(self.pixels and low.min() >= 0 and high.max() <= 255 and high.max() > 1 and (rows == np.rint(rows)).all())
 
     def joined(self, other: Extent) -> Extent:
         """The extent over the samples of both."""
         both = Extent(self.channels, bad=self.bad + other.bad, pixels=self.pixels and other.pixels)
         both.low, both.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
-        both.largest, both.magnitude = np.maximum(self.largest, other.largest), self.magnitude + other.magnitude
+        both.largest = np.maximum(self.largest, other.largest)
+        both.magnitude, both.square = self.magnitude + other.magnitude, self.square + other.square
         return both
 
     def between(self, ends: Extent) -> Extent:
         """The same magnitudes, between the ends of a larger part of the samples."""
         both = self.joined(ends)
-        both.largest, both.magnitude = self.largest, self.magnitude
+        both.largest, both.magnitude, both.square = self.largest, self.magnitude, self.square
         return both
 
     def of(self, channels: list[int]) -> Extent:
         """The extent of some of the channels."""
         part = Extent(len(channels), bad=self.bad, pixels=self.pixels)
         part.low, part.high = self.low[channels], self.high[channels]
-        part.largest, part.magnitude = self.largest[channels], self.magnitude[channels]
+        part.largest, part.magnitude, part.square = self.largest[channels], self.magnitude[channels], self.square[channels]
         return part
+
+    def typical(self, count: int) -> np.ndarray:
+        """Per channel the mean over `count` samples of each sample's largest magnitude: one outlier does not decide."""
+        return np.asarray(np.round(self.magnitude / count, 9))
+
+    def expected(self, count: int) -> np.ndarray:
+        """The same of a sample that is not among them: it may go, in any channel, as far as the widest channel goes.
+
+        By the rule of succession that is one chance to as many as there are samples that speak for the channel: all of them, if it reaches
+        the same magnitude in each; one, if only one sample made it fire, whatever the others say.
+        """
+        typical = self.typical(count)
+        speak = self.magnitude**2 / np.where(self.square > 0, self.square, 1)
+        return np.asarray(np.round((speak * typical + typical.max(initial=0.0)) / (speak + 1), 9))
 
     def ends(self, factors: np.ndarray | None) -> tuple[float, float]:
         """The range of the whole value when each channel is divided by its factor."""
