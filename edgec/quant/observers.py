@@ -7,8 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from edgec.quant.options import QuantizeOptions
+from edgec.quant.tails import PLACES, Tails, uncertainty
 
 BINS = 2048
+CAUTION = 2.0  # standard errors by which what a range cuts counts for more on other samples: what few of them have, some others will
 LARGEST = float(np.finfo(np.float32).max)
 ENOUGH = 1 << 16  # numbers of one value and sample that are counted
 Range = tuple[float, float]
@@ -26,6 +28,7 @@ class Histogram:
         self.counts = np.zeros(BINS, np.int64)
         self.inexact = np.zeros(BINS)  # weighted, and without the exact zeros, which quantize without error
         self.seen_as: np.ndarray | None = None
+        self.tails = [Tails(low, high)]  # of each value that is counted
 
     def add(self, values: np.ndarray) -> None:
         """Count the numbers of one sample, or evenly spread ones where there are very many."""
@@ -46,7 +49,9 @@ class Histogram:
             weights *= self.weights[channel]
         else:
             weights *= self.weights[0]
-        self.inexact += np.bincount(places, weights, BINS)
+        inexact = np.bincount(places, weights, BINS)
+        self.inexact += inexact
+        self.tails[0].add(inexact)
 
     @property
     def centers(self) -> np.ndarray:
@@ -69,6 +74,7 @@ def merged(parts: list[Histogram]) -> Histogram:
         bins = np.clip(places, 0, BINS - 1).astype(np.int64)
         whole.counts += np.bincount(bins, part.counts, BINS).astype(np.int64)
         whole.inexact += np.bincount(bins, part.inexact, BINS)
+    whole.tails = [tails for part in parts for tails in part.tails]
     return whole
 
 
@@ -97,14 +103,15 @@ def by_percentile(histogram: Histogram, options: QuantizeOptions) -> Range:
 
 
 def by_mse(histogram: Histogram, options: QuantizeOptions) -> Range:
-    """The range of the least squared error: both ends shrunk together, then each by itself."""
+    """The range of the least squared error that other samples may have: both ends shrunk together, then each by itself."""
     low, high = min(0.0, histogram.low), max(0.0, histogram.high)
     if high <= low:
         return low, high
-    centers, counts = histogram.centers, histogram.inexact
+    centers, counts, edges, doubts = histogram.centers, histogram.inexact, histogram.edges, cut_doubts(histogram)
 
     def error(ends: Range) -> float:
-        return quantization_error(centers, counts, *ends, histogram.seen_as) * (1 + 1e-9 * (low - ends[0] + ends[1] - high))
+        doubt = sum(float(np.interp(end, edges, beyond)) for end, beyond in zip(ends, doubts, strict=True))
+        return (quantization_error(centers, counts, *ends, histogram.seen_as) + doubt) * (1 + 1e-9 * (low - ends[0] + ends[1] - high))
 
     grid = np.linspace(1.0, 0.05, 96)
     best = min(((low * share, high * share) for share in grid), key=error)
@@ -112,6 +119,19 @@ def by_mse(histogram: Histogram, options: QuantizeOptions) -> Range:
         best = min(((low * share, best[1]) for share in grid if low * share < best[1]), key=error) if low < 0 else best
         best = min(((best[0], high * share) for share in grid if best[0] < high * share), key=error) if high > 0 else best
     return best
+
+
+def cut_doubts(histogram: Histogram) -> np.ndarray:
+    """How much more than on these samples cutting below and above each edge may cost on others, [below, above] edges."""
+    low, high, edges = histogram.low, histogram.high, histogram.edges
+    ends = np.linspace(low, high, PLACES + 1)
+    doubts = CAUTION * np.array([np.interp(edges, ends, side) for side in uncertainty(histogram.tails, low, high)])
+    if histogram.seen_as is not None:  # steep or flat as the function is from there to the far end
+        seen = np.interp(edges, histogram.centers, histogram.seen_as)
+        for side, far in ((0, 0), (1, -1)):
+            away = np.where(edges == edges[far], 1, edges - edges[far])
+            doubts[side] *= ((seen - seen[far]) / away) ** 2
+    return np.asarray(doubts)
 
 
 def by_entropy(histogram: Histogram, options: QuantizeOptions) -> Range:

@@ -128,3 +128,16 @@ def test_a_range_beyond_float32() -> None:
     histogram = Histogram(-float(largest), float(largest))
     histogram.add(np.array([-largest, -largest / 2, 0, largest / 2, largest], np.float32))
     assert np.flatnonzero(histogram.counts).tolist() == [0, BINS // 4, BINS // 2, 3 * BINS // 4, BINS - 1]
+
+
+def test_a_range_cuts_less_of_what_one_sample_has_than_of_what_all_have() -> None:
+    rng = np.random.default_rng(0)
+    body, tail = rng.normal(size=16 * 16000).clip(-4, 4), np.linspace(4, 10, 32)
+    ends = []
+    for parts in (np.array_split(tail, 1), [tail[index::16] for index in range(16)]):
+        found = Histogram(-4.0, 10.0)
+        for index, numbers in enumerate(np.array_split(body, 16)):
+            found.add(np.concatenate([numbers, *parts[index : index + 1]]).astype(np.float32))
+        ends.append(CHOOSE["mse"](found, OPTIONS)[1])
+    alone, shared = ends
+    assert shared < alone < 10
