@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 
+from edgec.emit.endings import ending_of, render_endings, shape_of
 from edgec.emit.float_words import PAIRS
 from edgec.emit.text import fill
 from edgec.emit.vocabularies import SEVERAL, VOCABULARIES, Vocabulary, processors
-from edgec.program.kernels import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, TEMPLATES, Window
+from edgec.program.kernels import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, TEMPLATES, Window, template_of
 from edgec.program.work import PANELS_PER_ITEM
 from edgec.resources import resource
 from edgec.targets import Target
@@ -50,8 +52,8 @@ def render_kernels(name: str, vocabulary: str, used: frozenset[type], target: Ta
     }
     whole = context | {
         "prologue": runtime_text("prologue.h").strip(),
-        "headers": [runtime_text(f"vocabulary/{header}").strip() for header in _headers(words, kernels)],
-        "bodies": [fill("c", f"{kernel}.c.j2", context).strip() for kernel in kernels],
+        "headers": _headers(words, used),
+        "bodies": [_body(kind, context) for kind in _ordered(used)],
         "kernels": kernels,
     }
     return fill("c", "kernels.c.j2", whole)
@@ -67,16 +69,32 @@ def _ordered(used: frozenset[type]) -> list[type]:
     return [kind for kind in TEMPLATES if kind in used]
 
 
-def _headers(words: Vocabulary, kernels: list[str]) -> list[str]:
-    """The headers that the kernels need: a kernel that works on int8 says so in its name."""
+def function_of(kind: type) -> str:
+    """The ONNX operator that a kernel computes of its sums before it quantizes them; "" for none."""
+    return str(getattr(kind, "function", ""))
+
+
+def _body(kind: type, context: Mapping[str, object]) -> str:
+    """A kernel in the vocabulary's words."""
+    function = function_of(kind)
+    facts = {"kernel": TEMPLATES[kind], "function": shape_of(function) if function else None, "ending": ending_of(function)}
+    return fill("c", f"{template_of(kind)}.c.j2", {**context, **facts}).strip()
+
+
+def _headers(words: Vocabulary, used: frozenset[type]) -> list[str]:
+    """The texts that the kernels need, in order: a kernel that works on int8 says so in its name."""
+    kernels = [TEMPLATES[kind] for kind in _ordered(used)]
+    functions = list(dict.fromkeys(filter(None, map(function_of, _ordered(used)))))
     whole = any("int8" in kernel for kernel in kernels)
-    return [
-        "common.h",
-        words.look_up,
-        *(("int8_scalar.h", *words.int8_headers, "int8_common.h") if whole else ()),
-        *((words.wide,) if any(kernel in PAIRS for kernel in kernels) else ()),
-        *words.float.headers(kernels),
-    ]
+    before = ["common.h", words.look_up, *([words.float.header] if functions else [])]
+    exact = ["int8_scalar.h", *words.int8_headers, "int8_common.h"] if whole else []
+    exact += [words.wide] if any(kernel in PAIRS for kernel in kernels) else []
+    real = [header for header in words.float.headers(kernels) if header not in before]
+    return [*map(_header, before), *([render_endings(functions)] if whole else []), *map(_header, [*exact, *real])]
+
+
+def _header(name: str) -> str:
+    return runtime_text(f"vocabulary/{name}").strip()
 
 
 def _struct(name: str, kind: type) -> str:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from edgec.integer.grid import Grid, known_number, usable
-from edgec.integer.operators import DotProduct, Operand, Tail, Weights
+from edgec.integer.operators import DotProduct, Function, Operand, Tail, Weights
 from edgec.integer.roles import bias_groups, channel_axis, matrix_refusal, may_end_in_float
 from edgec.ir.graph import Graph, Node
 
@@ -15,8 +15,8 @@ NARROW = 127  # the largest weight, less its zero point, of products that end in
 LIMIT = 2**31
 
 
-def dot_product_of(graph: Graph, node: Node, source: Grid, tail: Tail | None) -> DotProduct | str:
-    """The operator, or why clause 4 does not compute `node`."""
+def dot_product_of(graph: Graph, node: Node, source: Grid, tail: Tail | None, function: Function | None = None) -> DotProduct | str:
+    """The operator, or why clause 4 does not compute `node`. function: of the sums, before the tail."""
     why = matrix_refusal(graph, node) or ("three spatial axes" if len(graph.shape(node.inputs[1])) > 4 else "")
     found = why or _weights(graph, node)
     if isinstance(found, str):
@@ -25,6 +25,8 @@ def dot_product_of(graph: Graph, node: Node, source: Grid, tail: Tail | None) ->
     steps = weights.steps
     if tail is None and not (may_end_in_float(graph, node) and is_narrow(steps)):
         return "its result is not quantized, and depthwise or wide weights have no ending in float"
+    if function is not None and not is_narrow(steps):
+        return "no function is computed of the sums of wide weights"
     copies = bias_groups(node)
     scales = np.tile(np.broadcast_to(scale, (steps.shape[channel_axis(node)],)), copies).astype(np.float32)
     bias = _bias(graph, node.input(2), source, scales)
@@ -32,12 +34,12 @@ def dot_product_of(graph: Graph, node: Node, source: Grid, tail: Tail | None) ->
         return "the bias is not one finite number per channel"
     with np.errstate(over="ignore"):
         units = (np.float32(source.scale) * scales).astype(np.float32)
-        multipliers = units / np.float32(tail.grid.scale) if tail else units
+        multipliers = units / np.float32(tail.grid.scale) if tail and function is None else units
     if not usable(*multipliers):
         return "a multiplier is above 2^64"
     if (np.abs(bias) + reach(steps, channel_axis(node), copies) >= LIMIT).any():
         return "the integer accumulator could overflow"
-    return DotProduct(node, (Operand(node.inputs[0], source),), tail, weights, bias, multipliers.astype(np.float32))
+    return DotProduct(node, (Operand(node.inputs[0], source),), tail, weights, bias, multipliers.astype(np.float32), function)
 
 
 def is_narrow(steps: np.ndarray) -> bool:

@@ -82,14 +82,26 @@ class Weights:
         return steps
 
 
+@dataclass(frozen=True)
+class Function:
+    """A unary function by name, with the numbers that it takes besides its operand; None is no bound."""
+
+    name: str
+    numbers: tuple[Fraction | None, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class DotProduct(IntegerOperator):
-    """Sums of products with constant weights, then per output channel the bias and the multiplier. Without a tail the result is a float."""
+    """Sums of products with constant weights, then per output channel the bias and the multiplier. Without a tail the result is a float.
+
+    function: of that float, before the tail quantizes it.
+    """
 
     clause = 4
     weights: Weights
     bias: np.ndarray  # int64
     multipliers: np.ndarray  # float32
+    function: Function | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,14 +165,6 @@ class Softmax(IntegerOperator):
 
     clause = 17
     inverse: np.float32
-
-
-@dataclass(frozen=True)
-class Function:
-    """A unary function by name, with the numbers that it takes besides its operand; None is no bound."""
-
-    name: str
-    numbers: tuple[Fraction | None, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,23 @@ import numpy as np
 
 from edgec.integer.dot_product import LIMIT, dot_product_of
 from edgec.integer.grid import Grid, code_of, grid_of, ratio, stands_for, stored_type, usable
-from edgec.integer.operators import IntegerOperator, Join, Mean, Move, Multiplication, Operand, Quantize, Requantize, Sum, Table, Tail
+from edgec.integer.operators import (
+    DotProduct,
+    IntegerOperator,
+    Join,
+    Mean,
+    Move,
+    Multiplication,
+    Operand,
+    Quantize,
+    Requantize,
+    Sum,
+    Table,
+    Tail,
+)
 from edgec.integer.pair_product import is_pair, pair_product_of
 from edgec.integer.roles import refusal
+from edgec.integer.shaping import shaped_tail_of
 from edgec.integer.softmax import softmax_of
 from edgec.integer.tails import tail_of
 from edgec.integer.unary import Found, following_of, function_of, product_with_itself
@@ -68,7 +82,9 @@ def dot_product(context: Context, node: Node) -> Answer:
         return operands if isinstance(operands, str) else pair_product_of(context.graph, node, operands, tail)
     source = context.operand(node.inputs[0])
     if source is not None:
-        return dot_product_of(context.graph, node, source.grid, tail)
+        shaped = shaped_tail_of(context.graph, node.outputs[0]) if tail is None else None
+        found = dot_product_of(context.graph, node, source.grid, shaped[1], shaped[0]) if shaped else ""
+        return found if isinstance(found, DotProduct) else dot_product_of(context.graph, node, source.grid, tail)
     stored = context.graph.producer(node.input(1), "DequantizeLinear") is not None
     return f"it reads floats: {value_name(node.inputs[0])}" if stored or tail else ""
 

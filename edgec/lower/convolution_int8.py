@@ -18,10 +18,19 @@ from edgec.lower.comment import quantization, tensor
 from edgec.lower.convolution import labelled, pixel_input, pixel_output
 from edgec.lower.layout import Pixels
 from edgec.lower.product import Product, describe_product
-from edgec.lower.quantized import codes_of, ending, finish, params_of
+from edgec.lower.quantized import Ending, codes_of, ending, finish, params_of
 from edgec.lower.values import Value
 from edgec.program.expr import const
-from edgec.program.kernels import ConvInt8, ConvInt8Any, ConvInt8Float, DepthwiseInt8
+from edgec.program.functions import FUNCTIONS
+from edgec.program.kernels import (
+    CONV_INT8_FUNCTION,
+    DEPTHWISE_INT8_FUNCTION,
+    ConvInt8,
+    ConvInt8Any,
+    ConvInt8Float,
+    ConvInt8Function,
+    DepthwiseInt8,
+)
 from edgec.program.program import Pointer
 
 
@@ -87,7 +96,7 @@ def _floats(lowering: Lowering, operator: DotProduct, product: Product, layer: L
 def _codes(lowering: Lowering, operator: DotProduct, product: Product, layer: Layer, x: tuple[Value, Pixels], tail: Tail) -> None:
     """The operator that ends in codes, and perhaps goes on with a residual."""
     source = params_of(lowering, operator.operands[0].grid)
-    residual = _residual(lowering, tail, product) if layer.narrow and not product.depthwise else None
+    residual = _residual(lowering, tail, product) if layer.narrow and not product.depthwise and operator.function is None else None
     final = residual.operator.end if residual else tail
     y = pixel_output(lowering, product, final.name, lowering.activation)
     arguments = _arguments(lowering, operator, product, layer, x, y, tail, residual)
@@ -110,7 +119,7 @@ def _operands(product: Product, layer: Layer, x: Value) -> str:
 def _arguments(
     lowering: Lowering, operator: DotProduct, product: Product, layer: Layer, x: tuple[Value, Pixels], y: tuple[Value, Pixels],
     tail: Tail, residual: Residual | None,
-) -> ConvInt8 | ConvInt8Any | DepthwiseInt8:  # fmt: skip
+) -> ConvInt8 | ConvInt8Any | ConvInt8Function | DepthwiseInt8:  # fmt: skip
     source, end = params_of(lowering, operator.operands[0].grid), ending(lowering, tail)
     window = product.window(x[0].shape, x[1].stride, y[1].stride)
     places = x[1].view.pointer, y[1].view.pointer
@@ -122,12 +131,18 @@ def _arguments(
             lowering.pointer(f"{base}_bias", layer.bias.astype(np.int32)), lowering.pointer(f"{base}_scale", layer.scale),
             places[1], product.groups, product.in_channels, product.out_channels, *bounds,
         )  # fmt: skip
+    kind, numbers = _shape(operator, end)
     if product.depthwise:
-        return DepthwiseInt8(
+        return (DEPTHWISE_INT8_FUNCTION[kind] if kind else DepthwiseInt8)(
             window, places[0], lowering.pointer(base, pack.pack_depthwise(layer.weights.astype(np.int8))),
             lowering.pointer(f"{base}_bias", pack.pack_channels(_folded_bias(layer, source))),
             lowering.pointer(f"{base}_scale", pack.pack_channels(layer.scale)),
-            places[1], product.groups, *bounds,
+            places[1], product.groups, *bounds, *numbers,
+        )  # fmt: skip
+    if kind:
+        return CONV_INT8_FUNCTION[kind](
+            window, places[0], *_panels(lowering, operator.node, layer, source), places[1],
+            product.groups, product.in_channels, product.out_channels, *bounds, *numbers,
         )  # fmt: skip
     scales = (float(residual.own_scale), float(residual.scale)) if residual else (0.0, 0.0)
     sums = _sums(lowering, residual) if residual else (0, 0, *limits(lowering.activation))
@@ -136,6 +151,16 @@ def _arguments(
         residual.pixels.view.pointer if residual else None, residual.pixels.stride if residual else 0,
         product.groups, product.in_channels, product.out_channels, *bounds, *scales, *sums,
     )  # fmt: skip
+
+
+def _shape(operator: DotProduct, end: Ending) -> tuple[str, tuple[float, ...]]:
+    """The function before the tail, "" for none, and what its kernel takes for it: 1 / the scale of y, alpha and beta."""
+    function = operator.function
+    if function is None:
+        return "", ()
+    given = dict(zip(FUNCTIONS[function.name].numbers, function.numbers, strict=True))
+    numbers = (float(given.get(name) or 0) for name in ("alpha", "beta"))
+    return function.name, (float(np.float32(1) / np.float32(end.params.scale)), *numbers)
 
 
 def _sums(lowering: Lowering, residual: Residual) -> tuple[int, int, int, int]:

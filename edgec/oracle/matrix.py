@@ -14,6 +14,7 @@ from edgec.oracle.model import Node
 from edgec.oracle.window import spread, window
 
 LARGEST_WEIGHT = 127  # of products that end in float
+SHAPES = ("HardSigmoid", "HardSwish", "LeakyRelu")  # functions of sums that one QuantizeLinear takes: depthwise sums end in float there too
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def _layer(context: Context, node: Node, source: Grid, end: Ending | None, axis:
     if found is None:
         return None
     scale, w = np.tile(found[0], copies), found[1]
-    if end is None and not _ends_in_float(node, w):
+    if end is None and not _ends_in_float(context, node, w):
         return None
     steps = source.scale * scale
     m = steps / end.grid.scale if end else steps
@@ -72,11 +73,20 @@ def _layer(context: Context, node: Node, source: Grid, end: Ending | None, axis:
     return Layer(w.astype(dtype), bias, m.astype(np.float32), source, end)
 
 
-def _ends_in_float(node: Node, w: Array) -> bool:
-    """Whether clause 4 has a float result for these weights: not for wide ones, nor where a group has one input channel."""
+def _ends_in_float(context: Context, node: Node, w: Array) -> bool:
+    """Whether clause 4 has a float result for these weights: not for wide ones, nor, without a function, depthwise ones."""
     groups = node.get("group", 1)
     inner = {"Conv": w.shape[1], "ConvTranspose": w.shape[0] // groups}.get(node.op, 0)
-    return not (groups > 1 and inner == 1) and bool(np.abs(w).max(initial=0) <= LARGEST_WEIGHT)
+    narrow = bool(np.abs(w).max(initial=0) <= LARGEST_WEIGHT)
+    return narrow and (not (groups > 1 and inner == 1) or _is_shaped(context, node.outputs[0]))
+
+
+def _is_shaped(context: Context, value: str) -> bool:
+    """Whether a function of SHAPES alone reads `value`, and one QuantizeLinear that."""
+    reader = context.model.only_reader(value)
+    if reader is None or reader.op not in SHAPES or reader.inputs[0] != value:
+        return False
+    return context.ending(reader.outputs[0], activation=False) is not None
 
 
 def _bias(context: Context, name: str, source: np.float32, scale: Array) -> Array | None:

@@ -8,9 +8,10 @@ channels-last; a "pixel" is one position (batch, y, x), and consecutive pixels l
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from edgec.program.expr import Expr, bound, expr
+from edgec.program.functions import FUNCTIONS
 from edgec.program.program import Pointer
 
 LANES = 16  # output channels of one weight panel, for every vocabulary
@@ -105,6 +106,32 @@ class ConvInt8Float:
 
 
 @dataclass(frozen=True)
+class ConvInt8Function:
+    """ConvInt8 without a residual, and with a function of edgec/program/functions.py before it quantizes; a class for each, below.
+
+    y = clamp(rint(fl32(f(fl32(fl32(acc) * scale)) * inverse)), low - zero_y, high - zero_y) + zero_y.
+    """
+
+    function: ClassVar[str] = ""  # its name in FUNCTIONS
+    window: Window
+    x: Pointer = _pointer("const activation")
+    weights: Pointer = _pointer("const int8_t")
+    bias: Pointer = _pointer("const int32_t")
+    scale: Pointer = _pointer("const float")
+    y: Pointer = _pointer("activation")
+    groups: int = _size()
+    in_channels: int = _size()  # of one group
+    out_channels: int = _size()  # of one group
+    zero_x: int = _size()
+    zero_y: int = _size()
+    low: int = _size()
+    high: int = _size()
+    inverse: float = _real()  # 1 / the scale of y
+    alpha: float = _real()
+    beta: float = _real()
+
+
+@dataclass(frozen=True)
 class ConvInt8Any:
     """ConvInt8 for weights outside [-127, 127] or with a zero point: weights int16 [out_channel][tap][in_channel], w - z_w.
 
@@ -142,6 +169,16 @@ class DepthwiseInt8:
     zero_y: int = _size()
     low: int = _size()
     high: int = _size()
+
+
+@dataclass(frozen=True)
+class DepthwiseInt8Function(DepthwiseInt8):
+    """The same with a function before it quantizes, as in ConvInt8Function; a class for each, below."""
+
+    function: ClassVar[str] = ""
+    inverse: float = _real()
+    alpha: float = _real()
+    beta: float = _real()
 
 
 @dataclass(frozen=True)
@@ -362,11 +399,24 @@ def panel_depth(arguments: ProductInt8Float) -> int:
     return (bound(expr(arguments.panel_bytes)) - 4 * LANES) // LANES
 
 
+Kind = TypeVar("Kind")
+
+
+def _with_functions(base: type[Kind]) -> dict[str, type[Kind]]:
+    """A kernel for each function: only those that a package needs are in it."""
+    return {op: type(f"{base.__name__}{op}", (base,), {"function": op, "__doc__": base.__doc__}) for op in FUNCTIONS}
+
+
+CONV_INT8_FUNCTION = _with_functions(ConvInt8Function)
+DEPTHWISE_INT8_FUNCTION = _with_functions(DepthwiseInt8Function)
+
 TEMPLATES: dict[type, str] = {
     ConvInt8: "conv_int8",
+    **{kind: f"conv_int8_{FUNCTIONS[op].name}" for op, kind in CONV_INT8_FUNCTION.items()},
     ConvInt8Float: "conv_int8_float",
     ConvInt8Any: "conv_int8_any",
     DepthwiseInt8: "depthwise_int8",
+    **{kind: f"depthwise_int8_{FUNCTIONS[op].name}" for op, kind in DEPTHWISE_INT8_FUNCTION.items()},
     PackInt8: "pack_int8",
     ProductInt8: "product_int8",
     ProductInt8Float: "product_int8_float",
@@ -380,3 +430,10 @@ TEMPLATES: dict[type, str] = {
     PoolAverageInt8: "pool_average_int8",
     PoolAverageFloat: "pool_average_float",
 }
+
+
+def template_of(kind: type) -> str:
+    """The template that a kernel is written in: with a function it is that without one."""
+    if issubclass(kind, ConvInt8Function):
+        return TEMPLATES[ConvInt8]
+    return TEMPLATES[DepthwiseInt8 if issubclass(kind, DepthwiseInt8Function) else kind]

@@ -17,6 +17,7 @@ from edgec.program.kernels import (
     ConvInt8,
     ConvInt8Any,
     ConvInt8Float,
+    ConvInt8Function,
     DepthwiseFloat,
     DepthwiseInt8,
     PackInt8,
@@ -151,7 +152,7 @@ def _reads_past(program: Program, arguments: object) -> bool:
     if isinstance(arguments, ProductInt8Float):
         inner = arguments.in_channels
         return not isinstance(inner, (int, Const)) or panel_depth(arguments) != int(inner.value if isinstance(inner, Const) else inner)
-    if not isinstance(arguments, (ConvInt8, ConvInt8Float)):
+    if not isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Function)):
         return False
     lanes = arguments.groups * -(-arguments.out_channels // LANES) * LANES
     taps = arguments.window.kernel_height * arguments.window.kernel_width
@@ -182,14 +183,14 @@ def _reach(scope: Scope, arguments: object) -> Iterator[tuple[str, Polynomial]]:
         return
     window: Window = arguments.window  # type: ignore[attr-defined]
     taps = window.kernel_height * window.kernel_width
-    dense = isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Any, ConvFloat))
+    dense = isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Function, ConvInt8Any, ConvFloat))
     inputs = value("groups") * value("in_channels") if dense else value("channels")
     outputs = value("groups") * value("out_channels") if dense else value("channels")
     yield "x", _pixels(scope, window.batch, window.in_height, window.in_width, window.in_pixel_stride, inputs)
     yield "y", _pixels(scope, window.batch, window.out_height, window.out_width, window.out_pixel_stride, outputs)
     if isinstance(arguments, (ConvInt8, ConvFloat)):
         yield "residual", _pixels(scope, window.batch, window.out_height, window.out_width, arguments.residual_pixel_stride, outputs)
-    if isinstance(arguments, (ConvInt8, ConvInt8Float, ConvFloat)):
+    if isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Function, ConvFloat)):
         lanes = value("groups") * -(-value("out_channels") // LANES) * LANES
         yield "weights", number(lanes * taps * value("in_channels"))
         yield "bias", number(lanes)

@@ -9,6 +9,7 @@ from edgec.program.kernels import (
     ConvFloat,
     ConvInt8,
     ConvInt8Float,
+    ConvInt8Function,
     DepthwiseInt8,
     PackInt8,
     ProductInt8Float,
@@ -49,7 +50,7 @@ def work_items(arguments: object) -> Expr:
     if isinstance(arguments, ProductInt8Float):
         return expr(arguments.outer) * arguments.inner * ceil_div(arguments.rows, PIXEL_BLOCK)
     window: Window = arguments.window  # type: ignore[attr-defined]
-    if isinstance(arguments, (ConvInt8, ConvInt8Float, ConvFloat, RowsCodes8)):
+    if isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Function, ConvFloat, RowsCodes8)):
         chunks = -(-panels(arguments.out_channels) // PANELS_PER_ITEM)
         groups = 1 if isinstance(arguments, RowsCodes8) else arguments.groups
         return ceil_div(out_pixels(window), PIXEL_BLOCK) * (groups * chunks)
@@ -58,7 +59,7 @@ def work_items(arguments: object) -> Expr:
 
 def scratch_bytes(arguments: object) -> int:
     """Scratch of one thread, a multiple of 64: tap pointers for one pixel block (8 bytes each) and rows of padding, if it uses them."""
-    if not isinstance(arguments, (ConvInt8, ConvInt8Float, ConvFloat, DepthwiseInt8)):
+    if not isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Function, ConvFloat, DepthwiseInt8)):
         return 0
     window: Window = arguments.window
     taps = window.kernel_height * window.kernel_width

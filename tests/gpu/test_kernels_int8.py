@@ -17,13 +17,14 @@ from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.tiles import TILES, choose_tile, with_depths
 from edgec.ir.types import DType
 from edgec.program.expr import const
+from edgec.program.functions import FUNCTIONS
 from edgec.program.kernels import PoolAverageInt8, PoolMaxInt8
 from edgec.program.program import Buffer, Call, Kind, Pointer, Program, TemplateCall
 from edgec.targets import Target
 from tests.gpu.lavapipe import VARIANTS, run_shader
 from tests.gpu.msl.lint import complaints
 from tests.gpu.msl.run import ORDERS, run_metal
-from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, float_case
+from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, float_case, function_case
 from tests.kernels.test_pools import expected as pooled
 from tests.kernels.test_pools import random_pool
 
@@ -119,6 +120,17 @@ def test_convolutions_end_in_float_exactly(number: int, target: Target) -> None:
     check(planned(random, arguments), expected, target.signed_activations, ("base", "even")[number % 2])
 
 
+@pytest.mark.parametrize("target", TARGETS, ids=["unsigned", "signed"])
+@pytest.mark.parametrize("op", FUNCTIONS)
+def test_functions_of_sums_give_the_bytes_of_the_contract(op: str, target: Target) -> None:
+    for number, shape in enumerate([(1, 24, 20), (2, 6, 10), (1, 40, 130)]):
+        random = np.random.default_rng([13, number, target.signed_activations])
+        arguments, expected = function_case(random, target, op, *shape, simple=number == 2)
+        check(planned(random, arguments, number), expected, target.signed_activations, VARIANTS[number % 3])
+        arguments, expected = depthwise_case(random, target, (3, 20, 64)[number], op)
+        check(planned(random, arguments, number), expected, target.signed_activations, VARIANTS[number % 3])
+
+
 @pytest.mark.parametrize("number", range(len(TILES)))
 def test_every_tile_gives_the_same_bytes_whatever_the_size(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     depths = [tile for tile in with_depths() if replace(tile, depth=0) == TILES[number]]
@@ -210,11 +222,12 @@ def metal_cases(random: np.random.Generator) -> list[tuple[Any, np.ndarray, Targ
         (*conv_case(random, X86, 1, 24, 36, False, True), X86, 0), (*conv_case(random, ARM, 2, 5, 7, True, True), ARM, 3),
         (*depthwise_case(random, ARM, 20), ARM, 0), (*depthwise_case(random, X86, 7), X86, 1), (*any_case(random, ARM, 1, 3, 3), ARM, 0),
         (*float_case(random, X86, 1, 24, 36, False), X86, 0), (*float_case(random, ARM, 2, 5, 7, True), ARM, 0),
+        (*function_case(random, ARM, "HardSwish", 1, 8, 12, True), ARM, 0), (*depthwise_case(random, X86, 9, "LeakyRelu"), X86, 0),
         *((arguments, pooled(arguments), ARM, 0) for arguments in pools),
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", range(12))
 def test_metal_gives_the_same_bytes_within_the_bounds_of_every_region(number: int) -> None:
     """The shim refuses every access outside of a region, every race and every missed barrier."""
     random = np.random.default_rng([9, number])

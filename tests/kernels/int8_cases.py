@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from edgec.program.kernels import ConvInt8, ConvInt8Any, ConvInt8Float, DepthwiseInt8, Window
+from edgec.program.kernels import (
+    CONV_INT8_FUNCTION,
+    DEPTHWISE_INT8_FUNCTION,
+    ConvInt8,
+    ConvInt8Any,
+    ConvInt8Float,
+    DepthwiseInt8,
+    Window,
+)
 from edgec.targets import Target
 
 SENTINEL = 0x5A
@@ -149,6 +158,40 @@ def float_case(random: np.random.Generator, target: Target, groups: int, ci: int
     return ConvInt8Float(**common, y=empty), full
 
 
+# What a function is of binary32 numbers v, one operation at a time, and the attributes alpha and beta.
+SHAPES: dict[str, Callable[[np.ndarray, np.float32, np.float32], np.ndarray]] = {
+    "HardSwish": lambda v, _, __: v * SHAPES["HardSigmoid"](v, np.float32(1 / 6), np.float32(0.5)),
+    "HardSigmoid": lambda v, alpha, beta: np.minimum(np.maximum(alpha * v + beta, np.float32(0)), np.float32(1)),
+    "LeakyRelu": lambda v, alpha, _: np.where(v < 0, alpha * v, v),
+}
+
+
+def _shaped(
+    random: np.random.Generator, op: str, acc: np.ndarray, scale: np.ndarray, low: int, high: int, zero: int
+) -> tuple[np.ndarray, dict[str, float]]:
+    """The codes of a function of the sums, most of them within the range, and the numbers of its kernel."""
+    alpha, beta = (np.float32(number) for number in random.choice([0.2, 0.5, 1 / 6, -0.3, 0.01], 2))
+    with np.errstate(under="ignore"):
+        f = SHAPES[op](acc.astype(np.float32) * scale.astype(np.float32), alpha, beta)
+        inverse = np.float32(random.choice([255.0, 1.0, 100.7, 2.0**-5]) / max(1.0, float(np.abs(f).max(initial=0))))
+        codes = np.clip(np.rint(f * inverse), low - zero, high - zero).astype(np.int64) + zero
+    assert f.dtype == np.float32
+    return codes, {"inverse": float(inverse), "alpha": float(alpha), "beta": float(beta)}
+
+
+def function_case(
+    random: np.random.Generator, target: Target, op: str, groups: int, ci: int, co: int, simple: bool
+) -> tuple[Any, np.ndarray]:
+    """A ConvInt8Function and the output buffer that it must leave."""
+    dtype = dtype_of(target)
+    acc, common = _sums(random, target, groups, ci, co, simple, 5000)
+    common["scale"] *= np.float32(random.choice([0.1, 0.003]))
+    zero_y, low, high = bounds(random, dtype)
+    y, numbers = _shaped(random, op, acc, common["scale"][:, :co], low, high, zero_y)
+    empty, full = stored(y.reshape(-1, groups * co).astype(dtype), common["window"], groups * co)
+    return CONV_INT8_FUNCTION[op](**common, y=empty, zero_y=zero_y, low=low, high=high, **numbers), full  # type: ignore[call-arg]
+
+
 def _with_residual(random: np.random.Generator, dtype: type, y: np.ndarray, zero_y: int) -> tuple[np.ndarray, dict[str, Any]]:
     pixels, channels = y.shape
     stride = channels + int(random.choice([0, 7]))
@@ -187,7 +230,8 @@ def any_case(random: np.random.Generator, target: Target, groups: int, ci: int, 
     return arguments, full
 
 
-def depthwise_case(random: np.random.Generator, target: Target, channels: int) -> tuple[Any, np.ndarray]:
+def depthwise_case(random: np.random.Generator, target: Target, channels: int, op: str = "") -> tuple[Any, np.ndarray]:
+    """A DepthwiseInt8, or with a function a DepthwiseInt8Function, and the output buffer that it must leave."""
     dtype = dtype_of(target)
     window = geometry(random, channels, channels)
     x, whole = image_of(random, dtype, window, channels)
@@ -200,10 +244,13 @@ def depthwise_case(random: np.random.Generator, target: Target, channels: int) -
     acc = bias + np.einsum("byxtc,tc->byxc", gathered(whole, window, channels, zero_x), w.astype(np.int64))
     scale = scales(random, acc)
     zero_y, low, high = bounds(random, dtype)
-    empty, full = stored(requantized(acc, scale, low, high, zero_y).astype(dtype), window, channels)
+    scale *= np.float32(0.02 if op else 1)
+    y, numbers = _shaped(random, op, acc, scale, low, high, zero_y) if op else (requantized(acc, scale, low, high, zero_y), {})
+    empty, full = stored(y.astype(dtype), window, channels)
     folded = bias - zero_x * w.astype(np.int64).sum(axis=0)
-    arguments = DepthwiseInt8(
+    kind: Any = DEPTHWISE_INT8_FUNCTION[op] if op else DepthwiseInt8
+    arguments = kind(
         window=window, x=x, weights=padded(w, 16, 1), bias=padded(folded, 16, 0).astype(np.int32), scale=padded(scale, 16, 0), y=empty,
-        channels=channels, zero_x=zero_x, zero_y=zero_y, low=low, high=high,
+        channels=channels, zero_x=zero_x, zero_y=zero_y, low=low, high=high, **numbers,
     )  # fmt: skip
     return arguments, full

@@ -23,10 +23,13 @@ from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.program.expr import bound
 from edgec.program.kernels import (
+    CONV_INT8_FUNCTION,
+    DEPTHWISE_INT8_FUNCTION,
     TEMPLATES,
     ConvInt8,
     ConvInt8Any,
     ConvInt8Float,
+    ConvInt8Function,
     DepthwiseInt8,
     PackInt8,
     ProductInt8,
@@ -43,8 +46,12 @@ X86_SIGNED = Target("universal", "", "x86_64", "linux", ("portable", "sse41"), T
 ARM64 = Target("linux-arm64", "", "aarch64", "linux", ("portable", "neon", "dotprod", "i8mm"), True, 8)
 ARMV7 = Target("rpi-32bit", "", "armv7", "linux", ("portable", "neon32"), True, 8)
 
-USED = frozenset({ConvInt8, ConvInt8Float, ConvInt8Any, DepthwiseInt8, PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8})
-PAST = (ConvInt8, ConvInt8Float, ProductInt8, ProductInt8Float)  # which read a few bytes past x
+# Each function in one kernel at least: what it computes is the same text in both.
+WITH_FUNCTIONS = (CONV_INT8_FUNCTION["HardSwish"], DEPTHWISE_INT8_FUNCTION["HardSigmoid"], DEPTHWISE_INT8_FUNCTION["LeakyRelu"])
+USED = frozenset(
+    {ConvInt8, ConvInt8Float, ConvInt8Any, DepthwiseInt8, PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8, *WITH_FUNCTIONS}
+)
+PAST = (ConvInt8, ConvInt8Float, ConvInt8Function, ProductInt8, ProductInt8Float)  # which read a few bytes past x
 
 _DRIVER = r"""
 #define _GNU_SOURCE
@@ -84,7 +91,7 @@ def _reader(kind: type) -> str:
         if field.name == "window":
             lines.append("take(&a.window, sizeof a.window);")
         elif field.metadata["c"].endswith("*"):
-            slack = "SLACK" if field.name == "x" and kind in PAST else "0"
+            slack = "SLACK" if field.name == "x" and issubclass(kind, PAST) else "0"
             lines.append(f"a.{field.name} = ({field.metadata['c']})take_buffer({slack}, &size);")
             lines += ["y_size = size;"] if field.name == "y" else []
         else:

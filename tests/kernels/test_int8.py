@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from edgec.emit.vocabularies import VOCABULARIES
-from edgec.program.kernels import PIXEL_BLOCK
+from edgec.program.kernels import PIXEL_BLOCK, ConvInt8Function
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE
 from tests.kernels.attention_cases import pack_case, product_case, softmax_case
-from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, float_case
-from tests.kernels.int8_harness import ARM64, ARMV7, X86, X86_SIGNED, Program, compile_driver
+from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, float_case, function_case
+from tests.kernels.int8_harness import ARM64, ARMV7, WITH_FUNCTIONS, X86, X86_SIGNED, Program, compile_driver
 
 Made = tuple[Target, str, str, tuple[str, ...]]  # a vocabulary of a target, its compiler and flags
 VARIANTS = [(target, vocabulary) for target in (X86, ARM64, ARMV7) for vocabulary in target.vocabularies]
@@ -95,6 +95,19 @@ def test_attention(program: Program, build: Made) -> None:
     agree(program, attention_cases(build[0]))
 
 
+@cache
+def function_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
+    """Convolutions and depthwise ones with a function of their sums, with tails of panels and of rows."""
+    random, cases = np.random.default_rng(5), []
+    for kind in WITH_FUNCTIONS:
+        if issubclass(kind, ConvInt8Function):
+            sizes = [(1, 24, co) for co in (*range(1, 18), 31, 33, 129)] + [(3, 5, 19), (2, 16, 16)]
+            cases += [function_case(random, target, kind.function, *size, simple=index % 2 == 0) for index, size in enumerate(sizes)]
+        else:
+            cases += [depthwise_case(random, target, channels, kind.function) for channels in (*range(1, 18), 31, 33, 48, 64, 65, 130)]
+    return cases
+
+
 @pytest.mark.sampled
 def test_conv(program: Program, build: Made) -> None:
     agree(program, conv_cases(build[0]))
@@ -106,6 +119,10 @@ def test_conv_float(program: Program, build: Made) -> None:
 
 def test_depthwise(program: Program, build: Made) -> None:
     agree(program, depthwise_cases(build[0]))
+
+
+def test_functions(program: Program, build: Made) -> None:
+    agree(program, function_cases(build[0]))
 
 
 def test_conv_any(program: Program, build: Made) -> None:
@@ -122,6 +139,7 @@ def test_sse41_takes_signed_activations(compiler: str, flags: tuple[str, ...], f
     agree(program, attention_cases(X86_SIGNED))
     agree(program, depthwise_cases(X86_SIGNED))
     agree(program, any_cases(X86_SIGNED))
+    agree(program, function_cases(X86_SIGNED))
 
 
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)
@@ -138,6 +156,7 @@ def test_simde_serves_where_the_cpu_lacks_instructions(vocabulary: str, folder: 
     agree(program, float_cases(X86))
     agree(program, attention_cases(X86))
     agree(program, depthwise_cases(X86))
+    agree(program, function_cases(X86))
 
 
 @pytest.mark.parametrize("vocabulary", ["portable", "avx2", "avx512vnni"])
@@ -148,4 +167,5 @@ def test_no_undefined_behaviour(vocabulary: str, folder: Path) -> None:
     agree(program, float_cases(X86))
     agree(program, attention_cases(X86))
     agree(program, depthwise_cases(X86))
+    agree(program, function_cases(X86))
     agree(program, any_cases(X86))

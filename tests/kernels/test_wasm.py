@@ -10,7 +10,7 @@ import pytest
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.targets import Target
 from tests.kernels.int8_harness import USED, X86, Program, call, driver_source
-from tests.kernels.test_int8 import agree, any_cases, attention_cases, conv_cases, depthwise_cases, float_cases
+from tests.kernels.test_int8 import agree, any_cases, attention_cases, conv_cases, depthwise_cases, float_cases, function_cases
 from tests.kernels.wasm import CLANG, NODE, SHIM
 
 # the vocabulary, the compiler's flags, and every how many-th case
@@ -30,5 +30,5 @@ def test_int8_kernels(vocabulary: str, flags: tuple[str, ...], step: int, needs:
     program, sources = str(tmp_path / "driver.wasm"), [str(tmp_path / "kernels.c"), str(tmp_path / "driver.c")]
     call([*CLANG, "-std=gnu99", *flags, f"-I{SHIM}", *sources, "-o", program, "-lm"])
     driver = Program((*NODE, program))
-    for cases in (conv_cases(X86), float_cases(X86), depthwise_cases(X86), any_cases(X86), attention_cases(X86)):
+    for cases in (conv_cases(X86), float_cases(X86), depthwise_cases(X86), any_cases(X86), attention_cases(X86), function_cases(X86)):
         agree(driver, cases[::step])

@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "frontend": {"budget", "errors", "ir", "ops", "program"},
     "export": {"errors", "ir", "ops"},
     "passes": {"budget", "errors", "ir", "ops", "program"},
-    "integer": {"budget", "ir", "ops"},
+    "integer": {"budget", "ir", "ops", "program"},
     "quant": {"budget", "codec", "diagnosis", "errors", "integer", "ir", "ops", "passes", "export", "runtime", "text"},
     "prune": {"comparison", "errors", "ir", "ops", "quant"},
     "runtime": {"errors"},

@@ -9,6 +9,7 @@ import numpy as np
 
 from edgec.program import kernels
 from edgec.program.kernels import CHANNEL_BLOCK, LANES
+from tests.kernels.int8_cases import SHAPES
 
 
 class Frame:
@@ -129,6 +130,17 @@ def conv_int8(f: Frame) -> None:
     f.write(v)
 
 
+def _shaped(f: Frame, v: np.ndarray) -> np.ndarray:
+    """The codes of the kernel's function of floats."""
+    a = f.a
+    real = SHAPES[a.function](v, np.float32(a.alpha), np.float32(a.beta)) * np.float32(a.inverse)
+    return _settle(real, a.low, a.high, a.zero_y)
+
+
+def conv_int8_function(f: Frame) -> None:
+    f.write(_shaped(f, _scaled(f)).reshape(f.rows.size, -1))
+
+
 def conv_int8_any(f: Frame) -> None:
     a = f.a
     size = a.groups * a.out_channels
@@ -156,7 +168,8 @@ def depthwise_int8(f: Frame) -> None:
     a = f.a
     sums, width = _depthwise(f, a.zero_x)
     total = sums.astype(np.int64) + f.constant(a.bias, width)[: a.channels]
-    f.write(_settle(total.astype(np.float32) * f.constant(a.scale, width)[: a.channels], a.low, a.high, a.zero_y))
+    scaled = total.astype(np.float32) * f.constant(a.scale, width)[: a.channels]
+    f.write(_shaped(f, scaled) if hasattr(a, "function") else _settle(scaled, a.low, a.high, a.zero_y))
 
 
 class Batches:
@@ -307,6 +320,8 @@ def pool_average_float(f: Frame) -> None:
 RUN: dict[type, Callable[[Frame], None]] = {
     kernels.ConvInt8: conv_int8, kernels.ConvInt8Float: conv_int8_float, kernels.ConvInt8Any: conv_int8_any,
     kernels.DepthwiseInt8: depthwise_int8,
+    **dict.fromkeys(kernels.CONV_INT8_FUNCTION.values(), conv_int8_function),
+    **dict.fromkeys(kernels.DEPTHWISE_INT8_FUNCTION.values(), depthwise_int8),
     kernels.RowsCodes8: rows_codes, kernels.RowsCodes4: rows_codes,
     kernels.ConvFloat: conv_float, kernels.DepthwiseFloat: depthwise_float, kernels.PoolMaxInt8: pool_max_int8,
     kernels.PoolMaxFloat: pool_max_float, kernels.PoolAverageInt8: pool_average_int8, kernels.PoolAverageFloat: pool_average_float,

@@ -9,18 +9,26 @@ from typing import Any
 import numpy as np
 
 from edgec.emit.gpu.dialect import Dialect, render_kernel
+from edgec.emit.gpu.render import Scope, literal, render
 from edgec.emit.gpu.shader import Shader, kernel_name
 from edgec.emit.gpu.tiles import Tile, address_of, choose_tile, geometry, is_pointwise, number, spread, stays_inside
+from edgec.ir.types import DType
+from edgec.program.expr import Expr, real
+from edgec.program.functions import ARGUMENTS, FUNCTIONS, V
 from edgec.program.kernels import (
     CHANNEL_BLOCK,
+    CONV_INT8_FUNCTION,
+    DEPTHWISE_INT8_FUNCTION,
     LANES,
-    TEMPLATES,
     ConvInt8,
     ConvInt8Any,
     ConvInt8Float,
+    ConvInt8Function,
     DepthwiseInt8,
+    DepthwiseInt8Function,
     PoolAverageInt8,
     PoolMaxInt8,
+    template_of,
 )
 from edgec.program.program import Pointer, Program, TemplateCall
 
@@ -54,7 +62,7 @@ def int8_shader(program: Program, index: int, call: TemplateCall, dialect: Diale
 
 def _conv(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> Shader:
     a = call.arguments
-    assert isinstance(a, (ConvInt8, ConvInt8Float))
+    assert isinstance(a, (ConvInt8, ConvInt8Float, ConvInt8Function))
     n = _numbers(a)
     g = geometry(a.window)
     pixels, lanes, parts, taps = g["batch"] * g["out_height"] * g["out_width"], n["out_channels"], n["groups"], _taps(g)
@@ -66,11 +74,12 @@ def _conv(program: Program, index: int, call: TemplateCall, dialect: Dialect) ->
     groups = parts * pixel_tiles * lane_tiles
     grid, offered = spread(groups)
     x = _operand(program, a.x, g["in_pixel_stride"], parts, n["in_channels"])
-    result = _codes(program, a, g, n) if isinstance(a, ConvInt8) else {"y": address_of(program, a.y), "residual": None, "add": None}
+    floats = isinstance(a, ConvInt8Float)
+    result = {"y": address_of(program, a.y), "residual": None, "add": None} if floats else _codes(program, a, g, n)
     facts = _common(program, a, g, dialect) | result | {
         "tile": tile, "g": g, "grid": grid, "groups": groups, "surplus": offered > groups, "pixel_tiles": pixel_tiles,
         "lane_tiles": lane_tiles, "panels": panels, "taps": taps, "rows": rows, "tap_rows": tap_rows, "weight_rows": weight_rows,
-        "x": x, "floats": isinstance(a, ConvInt8Float), "pointwise": is_pointwise(g),
+        "x": x, "floats": floats, "pointwise": is_pointwise(g),
     }  # fmt: skip
     name = kernel_name(index, call.call.name)
     added = 0 if facts["residual"] is None else parts * pixels * -(-lanes // 4) * facts["residual"].words
@@ -82,14 +91,15 @@ def _conv(program: Program, index: int, call: TemplateCall, dialect: Dialect) ->
     )  # fmt: skip
 
 
-def _codes(program: Program, a: ConvInt8, g: dict[str, int], n: dict[str, int]) -> dict[str, Any]:
+def _codes(program: Program, a: Any, g: dict[str, int], n: dict[str, int]) -> dict[str, Any]:
     """Where a convolution's codes go, and what joins them."""
     parts, lanes = n["groups"], n["out_channels"]
-    other = None if a.residual is None else _operand(program, a.residual, n["residual_pixel_stride"], parts, lanes)
-    return {"y": _operand(program, a.y, g["out_pixel_stride"], parts, lanes), "residual": other, "add": _sum(a)}
+    y, residual = _operand(program, a.y, g["out_pixel_stride"], parts, lanes), getattr(a, "residual", None)
+    other = None if residual is None else _operand(program, residual, n["residual_pixel_stride"], parts, lanes)
+    return {"y": y, "residual": other, "add": _sum(a) if isinstance(a, ConvInt8) else None}
 
 
-def conv_tile(a: ConvInt8 | ConvInt8Float) -> Tile:
+def conv_tile(a: ConvInt8 | ConvInt8Float | ConvInt8Function) -> Tile:
     """What a workgroup of this convolution makes."""
     g = geometry(a.window)
     rows = _taps(g) * -(-number(a.in_channels) // 4)
@@ -165,7 +175,7 @@ def _of_items(
     g, name = geometry(a.window), kernel_name(index, call.call.name)
     grid, _ = spread(-(-items // GROUP))
     whole = _common(program, a, g, dialect) | {"geometry": g, "items": items, "grid": grid} | facts
-    source = render_kernel(TEMPLATES[type(a)], dialect, name=name, **whole)
+    source = render_kernel(template_of(type(a)), dialect, name=name, **whole)
     uses_bytes = bytes_only or not facts["y"].aligned or number(whole["channels"]) % 4 != 0
     return Shader(index, name, source, (GROUP, 1, 1), grid, uses_bytes=uses_bytes, loads=loads, macs=call.call.macs)
 
@@ -177,7 +187,17 @@ def _common(program: Program, a: Any, g: dict[str, int], dialect: Dialect) -> di
     zero_word = (numbers.get("zero_x", 0) & 0xFF) * 0x01010101  # four pixels' worth of padding in a word
     return numbers | constants | {
         "activation": "signed" if dialect.signed_activations else "unsigned", "zero_word": zero_word, "padded": not stays_inside(g),
+        "shaped": _shaped(a),
     }  # fmt: skip
+
+
+def _shaped(a: Any) -> Callable[[str], str] | None:
+    """What is rounded to codes, as text, by the name of a sum that is a float; None where that is all."""
+    if not isinstance(a, (ConvInt8Function, DepthwiseInt8Function)):
+        return None
+    given: dict[Expr, str] = {argument: literal(getattr(a, name), DType.FLOAT32) for name, argument in ARGUMENTS.items()}
+    whole = FUNCTIONS[a.function].expression * real(a.inverse)
+    return lambda name: render(whole, Scope({}, {}, exact=True, given={**given, V: name}))
 
 
 def _numbers(a: Any) -> dict[str, int]:
@@ -218,5 +238,7 @@ def _float(value: np.float32) -> str:
 
 Rule = Callable[[Program, int, TemplateCall, Dialect], Shader]
 _RULES: dict[type, Rule] = {
-    ConvInt8: _conv, ConvInt8Float: _conv, DepthwiseInt8: _depthwise, ConvInt8Any: _any, PoolMaxInt8: _pool, PoolAverageInt8: _pool,
+    ConvInt8: _conv, ConvInt8Float: _conv, **dict.fromkeys(CONV_INT8_FUNCTION.values(), _conv),
+    DepthwiseInt8: _depthwise, **dict.fromkeys(DEPTHWISE_INT8_FUNCTION.values(), _depthwise),
+    ConvInt8Any: _any, PoolMaxInt8: _pool, PoolAverageInt8: _pool,
 }  # fmt: skip

@@ -7,9 +7,11 @@ INLINE floats floats_load(const float *p) { return _mm256_loadu_ps(p); }
 INLINE floats floats_splat(float x) { return _mm256_set1_ps(x); }
 INLINE void floats_store(float *p, floats v) { _mm256_storeu_ps(p, v); }
 INLINE floats floats_add(floats a, floats b) { return _mm256_add_ps(a, b); }
+INLINE floats floats_multiply(floats a, floats b) { return _mm256_mul_ps(a, b); }
 INLINE floats floats_divide(floats a, floats b) { return _mm256_div_ps(a, b); }
 INLINE floats floats_max(floats a, floats b) { return _mm256_max_ps(a, b); }
 INLINE floats floats_min(floats a, floats b) { return _mm256_min_ps(a, b); }
+INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return _mm256_blendv_ps(w, v, _mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return _mm256_fmadd_ps(a, b, s); }
 INLINE inputs inputs_load(const float *p) { return _mm256_broadcast_ss(p); }
 #define floats_accumulate_input(s, w, x, k) floats_accumulate(s, w, x)

@@ -7,8 +7,10 @@ INLINE floats floats_load(const float *p) { return vld1q_f32(p); }
 INLINE floats floats_splat(float x) { return vdupq_n_f32(x); }
 INLINE void floats_store(float *p, floats v) { vst1q_f32(p, v); }
 INLINE floats floats_add(floats a, floats b) { return vaddq_f32(a, b); }
+INLINE floats floats_multiply(floats a, floats b) { return vmulq_f32(a, b); }
 INLINE floats floats_max(floats a, floats b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 INLINE floats floats_min(floats a, floats b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
+INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return vbslq_f32(vcltq_f32(a, b), v, w); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return vmlaq_f32(s, a, b); }
 INLINE inputs inputs_load(const float *p) { return vld1q_f32(p); }
 /* A macro, since the lane k must be a constant without optimization too. */

@@ -8,9 +8,12 @@ INLINE floats floats_load(const float *p) { return *p; }
 INLINE floats floats_splat(float x) { return x; }
 INLINE void floats_store(float *p, floats v) { *p = v; }
 INLINE floats floats_add(floats a, floats b) { return a + b; }
+INLINE floats floats_multiply(floats a, floats b) { return a * b; }
 /* a > b ? a : b and a < b ? a : b: a NaN in b is the result. */
 INLINE floats floats_max(floats a, floats b) { return a > b ? a : b; }
 INLINE floats floats_min(floats a, floats b) { return a < b ? a : b; }
+/* v in the lanes where a < b, else w. */
+INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return a < b ? v : w; }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return s + a * b; }
 INLINE inputs inputs_load(const float *p) { return *p; }
 #define floats_accumulate_input(s, w, x, k) floats_accumulate(s, w, x)

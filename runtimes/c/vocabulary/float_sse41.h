@@ -7,9 +7,11 @@ INLINE floats floats_load(const float *p) { return _mm_loadu_ps(p); }
 INLINE floats floats_splat(float x) { return _mm_set1_ps(x); }
 INLINE void floats_store(float *p, floats v) { _mm_storeu_ps(p, v); }
 INLINE floats floats_add(floats a, floats b) { return _mm_add_ps(a, b); }
+INLINE floats floats_multiply(floats a, floats b) { return _mm_mul_ps(a, b); }
 INLINE floats floats_divide(floats a, floats b) { return _mm_div_ps(a, b); }
 INLINE floats floats_max(floats a, floats b) { return _mm_max_ps(a, b); }
 INLINE floats floats_min(floats a, floats b) { return _mm_min_ps(a, b); }
+INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return _mm_blendv_ps(w, v, _mm_cmplt_ps(a, b)); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return _mm_add_ps(s, _mm_mul_ps(a, b)); }
 INLINE inputs inputs_load(const float *p) { return _mm_set1_ps(*p); }
 #define floats_accumulate_input(s, w, x, k) floats_accumulate(s, w, x)

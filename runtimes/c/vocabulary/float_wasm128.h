@@ -7,9 +7,11 @@ INLINE floats floats_load(const float *p) { return wasm_v128_load(p); }
 INLINE floats floats_splat(float x) { return wasm_f32x4_splat(x); }
 INLINE void floats_store(float *p, floats v) { wasm_v128_store(p, v); }
 INLINE floats floats_add(floats a, floats b) { return wasm_f32x4_add(a, b); }
+INLINE floats floats_multiply(floats a, floats b) { return wasm_f32x4_mul(a, b); }
 INLINE floats floats_divide(floats a, floats b) { return wasm_f32x4_div(a, b); }
 INLINE floats floats_max(floats a, floats b) { return wasm_f32x4_pmax(b, a); }
 INLINE floats floats_min(floats a, floats b) { return wasm_f32x4_pmin(b, a); }
+INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return wasm_v128_bitselect(v, w, wasm_f32x4_lt(a, b)); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return wasm_f32x4_add(s, wasm_f32x4_mul(a, b)); }
 INLINE inputs inputs_load(const float *p) { return wasm_v128_load32_splat(p); }
 #define floats_accumulate_input(s, w, x, k) floats_accumulate(s, w, x)

@@ -47,3 +47,10 @@ INLINE void scale_some(float *y, lanes_t sum, const float *scale, int32_t count)
         for (i = 0; i < count; i++) y[i] = part[i];
     }
 }
+
+INLINE const activation *pixel_at(const void *const *taps, int32_t pixel, int32_t channel) {
+    return (const activation *)taps[pixel] + channel;
+}
+
+/* clamp(rint(fl32(fl32(sum) * scale)), low, high), ties to even. */
+INLINE lanes_t requantize(lanes_t sum, const float *scale, float low, float high) { return settle(sum, scale, ending(low, high)); }

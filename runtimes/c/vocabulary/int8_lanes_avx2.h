@@ -6,9 +6,9 @@ INLINE __m256i round_clamped(__m256 v, float low, float high) {
     return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_max_ps(v, _mm256_set1_ps(low)), _mm256_set1_ps(high)));
 }
 
-INLINE lanes_t requantize(lanes_t sum, const float *scale, float low, float high) {
-    sum.a = round_clamped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.a), _mm256_loadu_ps(scale)), low, high);
-    sum.b = round_clamped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.b), _mm256_loadu_ps(scale + 8)), low, high);
+INLINE lanes_t settle(lanes_t sum, const float *scale, ending_t e) {
+    sum.a = round_clamped(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.a), _mm256_loadu_ps(scale)), e), e.low, e.high);
+    sum.b = round_clamped(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.b), _mm256_loadu_ps(scale + 8)), e), e.low, e.high);
     return sum;
 }
 

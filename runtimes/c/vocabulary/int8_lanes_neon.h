@@ -6,15 +6,15 @@ INLINE int32x4_t round_clamped(float32x4_t v, float low, float high) {
     return vcvtnq_s32_f32(vminq_f32(vmaxq_f32(v, vdupq_n_f32(low)), vdupq_n_f32(high)));
 }
 
-INLINE int32x4_t requantize_4(int32x4_t sum, const float *scale, float low, float high) {
-    return round_clamped(vmulq_f32(vcvtq_f32_s32(sum), vld1q_f32(scale)), low, high);
+INLINE int32x4_t requantize_4(int32x4_t sum, const float *scale, ending_t e) {
+    return round_clamped(shaped(vmulq_f32(vcvtq_f32_s32(sum), vld1q_f32(scale)), e), e.low, e.high);
 }
 
-INLINE lanes_t requantize(lanes_t sum, const float *scale, float low, float high) {
-    sum.a = requantize_4(sum.a, scale, low, high);
-    sum.b = requantize_4(sum.b, scale + 4, low, high);
-    sum.c = requantize_4(sum.c, scale + 8, low, high);
-    sum.d = requantize_4(sum.d, scale + 12, low, high);
+INLINE lanes_t settle(lanes_t sum, const float *scale, ending_t e) {
+    sum.a = requantize_4(sum.a, scale, e);
+    sum.b = requantize_4(sum.b, scale + 4, e);
+    sum.c = requantize_4(sum.c, scale + 8, e);
+    sum.d = requantize_4(sum.d, scale + 12, e);
     return sum;
 }
 

@@ -11,15 +11,15 @@ INLINE __m128i round_clamped(__m128 v, float low, float high) {
     return _mm_cvtps_epi32(_mm_min_ps(_mm_max_ps(v, _mm_set1_ps(low)), _mm_set1_ps(high)));
 }
 
-INLINE __m128i requantize_4(__m128i sum, const float *scale, float low, float high) {
-    return round_clamped(_mm_mul_ps(_mm_cvtepi32_ps(sum), _mm_loadu_ps(scale)), low, high);
+INLINE __m128i requantize_4(__m128i sum, const float *scale, ending_t e) {
+    return round_clamped(shaped(_mm_mul_ps(_mm_cvtepi32_ps(sum), _mm_loadu_ps(scale)), e), e.low, e.high);
 }
 
-INLINE lanes_t requantize(lanes_t sum, const float *scale, float low, float high) {
-    sum.a = requantize_4(sum.a, scale, low, high);
-    sum.b = requantize_4(sum.b, scale + 4, low, high);
-    sum.c = requantize_4(sum.c, scale + 8, low, high);
-    sum.d = requantize_4(sum.d, scale + 12, low, high);
+INLINE lanes_t settle(lanes_t sum, const float *scale, ending_t e) {
+    sum.a = requantize_4(sum.a, scale, e);
+    sum.b = requantize_4(sum.b, scale + 4, e);
+    sum.c = requantize_4(sum.c, scale + 8, e);
+    sum.d = requantize_4(sum.d, scale + 12, e);
     return sum;
 }
 

@@ -8,15 +8,15 @@ INLINE v128_t round_clamped(v128_t v, float low, float high) {
     return wasm_i32x4_sub(wasm_f32x4_add(clamped, wasm_f32x4_splat(12582912.0f)), wasm_i32x4_splat(0x4b400000));
 }
 
-INLINE v128_t requantize_4(v128_t sum, const float *scale, float low, float high) {
-    return round_clamped(wasm_f32x4_mul(wasm_f32x4_convert_i32x4(sum), wasm_v128_load(scale)), low, high);
+INLINE v128_t requantize_4(v128_t sum, const float *scale, ending_t e) {
+    return round_clamped(shaped(wasm_f32x4_mul(wasm_f32x4_convert_i32x4(sum), wasm_v128_load(scale)), e), e.low, e.high);
 }
 
-INLINE lanes_t requantize(lanes_t sum, const float *scale, float low, float high) {
-    sum.a = requantize_4(sum.a, scale, low, high);
-    sum.b = requantize_4(sum.b, scale + 4, low, high);
-    sum.c = requantize_4(sum.c, scale + 8, low, high);
-    sum.d = requantize_4(sum.d, scale + 12, low, high);
+INLINE lanes_t settle(lanes_t sum, const float *scale, ending_t e) {
+    sum.a = requantize_4(sum.a, scale, e);
+    sum.b = requantize_4(sum.b, scale + 4, e);
+    sum.c = requantize_4(sum.c, scale + 8, e);
+    sum.d = requantize_4(sum.d, scale + 12, e);
     return sum;
 }
 

@@ -4,7 +4,7 @@
    accumulator_t  running sums of a panel (elsewhere: of a part of it); start() begins with the bias.
    pixels_t       k_step blocks of 4 input channels of one pixel; weights_t the same of a panel.
    dot            sum + the products of weights and pixels, each exact.
-   requantize     clamp(rint(fl32(fl32(sum) * scale)), low, high), ties to even.
+   settle         clamp(rint(shaped(fl32(fl32(sum) * scale), e)), e.low, e.high), ties to even.
    add_residual   clamp(rint(fl32(fl32(v) * v_scale) + fl32(fl32(r - zero) * r_scale)), low, high).
    scale_lanes    y[i] = fl32(fl32(sum) * scale), for sums that become floats. */
 
@@ -44,9 +44,9 @@ INLINE accumulator_t dot(accumulator_t sum, weights_t weights, pixels_t x) {
 
 INLINE lanes_t collect(accumulator_t sum) { return sum; }
 
-INLINE lanes_t requantize(lanes_t sum, const float *scale, float low, float high) {
+INLINE lanes_t settle(lanes_t sum, const float *scale, ending_t e) {
     int i;
-    for (i = 0; i < LANES; i++) sum.lane[i] = round_even(clamp_float((float)sum.lane[i] * scale[i], low, high));
+    for (i = 0; i < LANES; i++) sum.lane[i] = round_even(clamp_float(shaped((float)sum.lane[i] * scale[i], e), e.low, e.high));
     return sum;
 }
 

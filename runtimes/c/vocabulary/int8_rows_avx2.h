@@ -28,23 +28,23 @@ INLINE __m256i join_rows(const void *x, const void *y) {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)x)), _mm_loadu_si128((const __m128i *)y), 1);
 }
 
-INLINE __m256i requantize_quarter(__m256i sum, __m256i scale, float low, float high) {
-    return round_clamped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_castsi256_ps(scale)), low, high);
+INLINE __m256i requantize_quarter(__m256i sum, __m256i scale, ending_t e) {
+    return round_clamped(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_castsi256_ps(scale)), e), e.low, e.high);
 }
 
-INLINE __m256i requantize_row(sums_t sums, sums_t scale, float low, float high, int32_t zero) {
+INLINE __m256i requantize_row(sums_t sums, sums_t scale, ending_t e, int32_t zero) {
     const __m256i offset = _mm256_set1_epi16((int16_t)zero);
-    const __m256i first = _mm256_packs_epi32(requantize_quarter(sums.q0, scale.q0, low, high), requantize_quarter(sums.q1, scale.q1, low, high));
-    const __m256i second = _mm256_packs_epi32(requantize_quarter(sums.q2, scale.q2, low, high), requantize_quarter(sums.q3, scale.q3, low, high));
+    const __m256i first = _mm256_packs_epi32(requantize_quarter(sums.q0, scale.q0, e), requantize_quarter(sums.q1, scale.q1, e));
+    const __m256i second = _mm256_packs_epi32(requantize_quarter(sums.q2, scale.q2, e), requantize_quarter(sums.q3, scale.q3, e));
     return _mm256_packus_epi16(_mm256_add_epi16(first, offset), _mm256_add_epi16(second, offset));
 }
 
-INLINE void store_sums_32(activation *y, sums_t sums, const float *scale, float low, float high, int32_t zero) {
-    _mm256_storeu_si256((__m256i *)y, requantize_row(sums, load_spread(scale, 16), low, high, zero));
+INLINE void store_sums_32(activation *y, sums_t sums, const float *scale, ending_t e, int32_t zero) {
+    _mm256_storeu_si256((__m256i *)y, requantize_row(sums, load_spread(scale, 16), e, zero));
 }
 
-INLINE void store_sums_16(activation *y0, activation *y1, sums_t sums, const float *scale, float low, float high, int32_t zero) {
-    const __m256i row = requantize_row(sums, load_spread(scale, 0), low, high, zero);
+INLINE void store_sums_16(activation *y0, activation *y1, sums_t sums, const float *scale, ending_t e, int32_t zero) {
+    const __m256i row = requantize_row(sums, load_spread(scale, 0), e, zero);
     _mm_storeu_si128((__m128i *)y0, _mm256_castsi256_si128(row));
     _mm_storeu_si128((__m128i *)y1, _mm256_extracti128_si256(row, 1));
 }

@@ -40,30 +40,30 @@ INLINE __m512i join_quarters(const void *x, const void *y, const void *z, const 
     return join(load_quarter(x), load_quarter(y), load_quarter(z), load_quarter(t));
 }
 
-INLINE __m512i requantize_quarter(__m512i sum, __m512i scale, float low, float high) {
-    return (__m512i)round_clamped(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_castsi512_ps(scale)), low, high);
+INLINE __m512i requantize_quarter(__m512i sum, __m512i scale, ending_t e) {
+    return (__m512i)round_clamped(shaped(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_castsi512_ps(scale)), e), e.low, e.high);
 }
 
-INLINE __m512i requantize_row(sums_t sums, sums_t scale, float low, float high, int32_t zero) {
+INLINE __m512i requantize_row(sums_t sums, sums_t scale, ending_t e, int32_t zero) {
     const __m512i offset = _mm512_set1_epi16((int16_t)zero);
-    const __m512i first = _mm512_packs_epi32(requantize_quarter(sums.q0, scale.q0, low, high), requantize_quarter(sums.q1, scale.q1, low, high));
-    const __m512i second = _mm512_packs_epi32(requantize_quarter(sums.q2, scale.q2, low, high), requantize_quarter(sums.q3, scale.q3, low, high));
+    const __m512i first = _mm512_packs_epi32(requantize_quarter(sums.q0, scale.q0, e), requantize_quarter(sums.q1, scale.q1, e));
+    const __m512i second = _mm512_packs_epi32(requantize_quarter(sums.q2, scale.q2, e), requantize_quarter(sums.q3, scale.q3, e));
     return _mm512_packus_epi16(_mm512_add_epi16(first, offset), _mm512_add_epi16(second, offset));
 }
 
-INLINE void store_sums_64(activation *y, sums_t sums, const float *scale, float low, float high, int32_t zero) {
-    _mm512_storeu_si512((void *)y, requantize_row(sums, load_spread(scale, 16, 32, 48), low, high, zero));
+INLINE void store_sums_64(activation *y, sums_t sums, const float *scale, ending_t e, int32_t zero) {
+    _mm512_storeu_si512((void *)y, requantize_row(sums, load_spread(scale, 16, 32, 48), e, zero));
 }
 
-INLINE void store_sums_32(activation *y0, activation *y1, sums_t sums, const float *scale, float low, float high, int32_t zero) {
-    const __m512i row = requantize_row(sums, load_spread(scale, 16, 0, 16), low, high, zero);
+INLINE void store_sums_32(activation *y0, activation *y1, sums_t sums, const float *scale, ending_t e, int32_t zero) {
+    const __m512i row = requantize_row(sums, load_spread(scale, 16, 0, 16), e, zero);
     _mm256_storeu_si256((__m256i *)y0, _mm512_castsi512_si256(row));
     _mm256_storeu_si256((__m256i *)y1, _mm512_extracti64x4_epi64(row, 1));
 }
 
-INLINE void store_sums_16(activation *y0, activation *y1, activation *y2, activation *y3, sums_t sums, const float *scale, float low,
-                          float high, int32_t zero) {
-    const __m512i row = requantize_row(sums, load_spread(scale, 0, 0, 0), low, high, zero);
+INLINE void store_sums_16(activation *y0, activation *y1, activation *y2, activation *y3, sums_t sums, const float *scale,
+                          ending_t e, int32_t zero) {
+    const __m512i row = requantize_row(sums, load_spread(scale, 0, 0, 0), e, zero);
     _mm_storeu_si128((__m128i *)y0, _mm512_castsi512_si128(row));
     _mm_storeu_si128((__m128i *)y1, _mm512_extracti32x4_epi32(row, 1));
     _mm_storeu_si128((__m128i *)y2, _mm512_extracti32x4_epi32(row, 2));

@@ -45,6 +45,6 @@ INLINE sums_t add_taps(sums_t sums, filters_t w, taps_t x) {
     return sums;
 }
 
-INLINE void store_sums_16(activation *y, sums_t sums, const float *scale, float low, float high, int32_t zero) {
-    store_lanes(y, requantize(sums, scale, low, high), zero);
+INLINE void store_sums_16(activation *y, sums_t sums, const float *scale, ending_t e, int32_t zero) {
+    store_lanes(y, settle(sums, scale, e), zero);
 }

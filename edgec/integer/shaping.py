@@ -1,0 +1,32 @@
+"""Functions that a product computes of its sums before a QuantizeLinear takes them (clause 4): those of edgec/program/functions.py."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from edgec.integer.operators import Function, Tail
+from edgec.integer.tails import activation_of, sole_reader, tail_of
+from edgec.integer.unary import function_of
+from edgec.ir.graph import Graph, Node
+from edgec.program.functions import FUNCTIONS
+
+
+def shaping_of(graph: Graph, name: str) -> Node | None:
+    """The function that alone reads `name`, a product's sums, and may be computed with them."""
+    reader = sole_reader(graph, name)
+    return reader if reader is not None and reader.op in FUNCTIONS and reader.inputs[0] == name else None
+
+
+def finish_of(graph: Graph, node: Node) -> Node | None:
+    """What a product computes before its result is stored: a Relu, a Clip with constant bounds, or a function."""
+    return activation_of(graph, node.outputs[0]) or shaping_of(graph, node.outputs[0])
+
+
+def shaped_tail_of(graph: Graph, name: str) -> tuple[Function, Tail] | None:
+    """The function of `name` that goes to one QuantizeLinear alone, and where that ends."""
+    node = shaping_of(graph, name)
+    tail = tail_of(graph, node.outputs[0], activation=False) if node is not None else None
+    found = function_of(graph, node) if node is not None else None
+    if node is None or tail is None or found is None:
+        return None
+    return found[1], replace(tail, nodes=(node, *tail.nodes))
