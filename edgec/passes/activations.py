@@ -5,9 +5,10 @@ A product is matched as the collection of its factors, so that the order and gro
 
 from __future__ import annotations
 
-from math import pi, sqrt
+from math import isfinite, pi, sqrt
 
 from edgec.ir.graph import Graph, Node
+from edgec.ir.types import DType
 from edgec.passes.arithmetic import bounds
 from edgec.passes.rewrite import become, constant_operand, is_near, rewrites, scalar, sole_producer
 
@@ -57,6 +58,16 @@ def fuse_swish(graph: Graph, node: Node) -> bool:
             alpha = 1.0 if sigmoid.inputs[0] == x else alpha
             return become(graph, node, "Swish", [x], {"alpha": alpha}, name=sigmoid.name)
     return False
+
+
+@rewrites("PRelu")
+def unify_slope(graph: Graph, node: Node) -> bool:
+    """prelu(x, slope) -> leakyrelu(x; slope), for one finite slope of all elements."""
+    slope = scalar(graph, node.inputs[1])
+    known = slope is not None and isfinite(slope) and graph.dtype(node.inputs[0]) is DType.FLOAT32
+    if not known or not _keeps_shape(graph, node, node.inputs[0]):
+        return False
+    return become(graph, node, "LeakyRelu", [node.inputs[0]], {"alpha": slope})
 
 
 @rewrites("Mul", "Div")

@@ -67,6 +67,7 @@ PIPELINE: tuple[Rewrite, ...] = (
     arithmetic.extreme_to_clip,
     arithmetic.merge_bounds,
     arithmetic.clip_to_relu,
+    activations.unify_slope,
     activations.fuse_gelu,
     activations.fuse_hard_swish,
     activations.fuse_hard_sigmoid,
