@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from edgec.integer.operators import Function, Tail
 from edgec.integer.tails import activation_of, sole_reader, tail_of
-from edgec.integer.unary import function_of
+from edgec.integer.unary import following_of, function_of
 from edgec.ir.graph import Graph, Node
 from edgec.program.functions import FUNCTIONS
 
@@ -18,8 +18,13 @@ def shaping_of(graph: Graph, name: str) -> Node | None:
 
 
 def finish_of(graph: Graph, node: Node) -> Node | None:
-    """What a product computes before its result is stored: a Relu, a Clip with constant bounds, or a function."""
-    return activation_of(graph, node.outputs[0]) or shaping_of(graph, node.outputs[0])
+    """What a product computes before its result is stored: a Relu, a Clip with constant bounds, or a function.
+
+    A function that begins a chain is none: a table computes the chain as a whole, and no fewer values would be stored.
+    """
+    function = shaping_of(graph, node.outputs[0])
+    alone = function if function is not None and following_of(graph, function) is None else None
+    return activation_of(graph, node.outputs[0]) or alone
 
 
 def shaped_tail_of(graph: Graph, name: str) -> tuple[Function, Tail] | None:

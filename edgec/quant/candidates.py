@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from edgec.integer.roles import FOLLOWED, may_end_in_float, role_of
+from edgec.integer.shaping import finish_of
 from edgec.integer.tails import activation_of
 from edgec.integer.unary import following_of
 from edgec.ir.graph import Graph, Node
@@ -15,8 +17,9 @@ from edgec.quant.residual import carries, residual_values
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A node and what it can be. why: for FLOAT, if that is worth telling. activation: the Relu or Clip that may be computed with it.
+    """A node and what it can be. why: for FLOAT, if that is worth telling.
 
+    activation: the Relu, Clip or function that may be computed with it.
     following: of a unary function, the one that alone reads it and is computed with it, so that nothing between them is stored.
     operands: what arrives as 8-bit numbers. source: of a mean, the matrix operator whose result it reads, perhaps through an activation.
     in_stream: it hands a residual stream on, as itself or with its activation. ends_in_float: where no other layer takes what it gives.
@@ -55,7 +58,7 @@ def candidates_of(graph: Graph, *, codes_out: bool = False) -> Candidates:
     """codes_out: products that no other layer takes end in codes, but for networks with residual streams, which stay in float."""
     streams = residual_values(graph)
     roles = {node: role_of(graph, node) for node in graph.nodes}
-    activations = {node: activation_of(graph, node.outputs[0]) for node in graph.nodes if roles[node][0] in FOLLOWED}
+    activations = {node: _finish(graph, node, role) for node, (role, _) in roles.items() if role in FOLLOWED}
     functions = {node for node, (role, _) in roles.items() if role is Role.TABLE}
     chained = functions.difference(activations.values())  # what an activation gives is stored as its layer's result
 
@@ -63,7 +66,7 @@ def candidates_of(graph: Graph, *, codes_out: bool = False) -> Candidates:
         role, why = roles[node]
         activation = activations.get(node)
         following, _ = (following_of(graph, node) if node in chained else None) or (None, None)
-        source = _behind(graph, node) if role is Role.AVERAGE else None
+        source = _behind(graph, node, activations) if role is Role.AVERAGE else None
         return Candidate(
             node, role, why, activation, following if following in functions else None, operands_of(graph, node, role),
             source if source is not None and roles[source][0] is Role.MATRIX else None,
@@ -78,10 +81,16 @@ def _carries(node: Node, end: Node, streams: frozenset[str]) -> bool:
     return carries(node) and not streams.isdisjoint(name for name in end.outputs if name)
 
 
-def _behind(graph: Graph, node: Node) -> Node | None:
-    """The node that computes what a mean reads, or what goes through a Relu or Clip to it."""
+def _finish(graph: Graph, node: Node, role: Role) -> Node | None:
+    """What is computed with a node before its result is stored."""
+    return finish_of(graph, node) if role is Role.MATRIX else activation_of(graph, node.outputs[0])
+
+
+def _behind(graph: Graph, node: Node, activations: Mapping[Node, Node | None]) -> Node | None:
+    """The node that computes what a mean reads, or what goes through the activation computed with it to the mean."""
     source = graph.producer(node.inputs[0])
-    return graph.producer(source.inputs[0]) if source is not None and source.op in ("Relu", "Clip") else source
+    before = graph.producer(source.inputs[0]) if source is not None and source.inputs else None
+    return before if before is not None and activations.get(before) is source else source
 
 
 def operands_of(graph: Graph, node: Node, role: Role) -> tuple[str, ...]:

@@ -37,6 +37,12 @@ class Chain:
         return self.nodes[0].outputs[0]
 
     @property
+    def before_depthwise(self) -> list[str]:
+        """What may be stored between the convolutions: the first one's sums, or the function of these."""
+        depthwise = next(place for place, node in enumerate(self.nodes) if place and node.op == "Conv")
+        return [node.outputs[0] for node in self.nodes[:depthwise]]
+
+    @property
     def end(self) -> str:
         return self.nodes[-1].outputs[0]
 
@@ -86,9 +92,10 @@ def choose_splits(
     splits = {}
     for node in graph.nodes:
         chain = find_chain(graph, node)
-        if chain is None or noise.get(chain.value, 0.0) < SHARE * total or any(part.name in excluded for part in chain.nodes):
+        stored = next((value for value in chain.before_depthwise if value in noise), "") if chain is not None else ""
+        if chain is None or noise.get(stored, 0.0) < SHARE * total or any(part.name in excluded for part in chain.nodes):
             continue
-        groups = group_channels(widths[chain.value], weights[chain.value])
+        groups = group_channels(widths[stored], weights[stored])
         if len(groups) > 1:
             splits[chain.value] = groups
     return splits

@@ -1,4 +1,4 @@
-"""Chains of unary functions: one table each, and only their ends are stored."""
+"""Unary functions: with a product where they can be, else by one table a chain, of which only the end is stored."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from edgec.export import to_onnx
+from edgec.integer import match
+from edgec.integer.operators import DotProduct, Table
 from edgec.ir.graph import Graph
 from edgec.oracle import Evaluator
+from edgec.program.functions import FUNCTIONS
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
 from edgec.quant.selection import select
 from tests.quant.small import Small, samples, sqnr
@@ -69,3 +72,28 @@ def test_a_chain_stays_in_float_with_its_first_function() -> None:
     names = [node.name for node in graph.nodes]
     assert select(graph, names[1:2]).refused == dict.fromkeys(names[1:5], "excluded by the options")
     assert select(graph, names[2:3]).values == ("x", end)  # and what the first convolution gives is no layer's
+
+
+@pytest.mark.parametrize("op", FUNCTIONS)
+def test_a_function_of_a_product_is_stored_once(op: str) -> None:
+    """Behind dense and depthwise convolutions, and where a mean reads it."""
+    small, numbers = Small((1, 4, 8, 8)), dict.fromkeys(FUNCTIONS[op].numbers, 0.25)
+    values = [small.node(op, small.conv("x", 6), **numbers)]
+    values.append(small.node(op, small.conv(values[-1], 6, group=6), **numbers))
+    values.append(small.node(op, small.conv(values[-1], 5), **numbers))
+    mean = small.node("GlobalAveragePool", values[-1])
+    graph = small.done(mean)
+    assert select(graph).values == ("x", *values, mean)
+    result = quantize(graph, samples(graph), PLAIN)
+    found = [operator for operator in match(result.graph).operators if isinstance(operator, DotProduct)]
+    assert [operator.function.name for operator in found if operator.function] == [op] * 3
+    assert Evaluator(to_onnx(result.graph)).exact_outputs == frozenset(graph.outputs)
+    assert not [operator for operator in match(result.graph).operators if isinstance(operator, Table)]
+
+
+def test_what_a_second_reader_reads_is_stored_before_the_function() -> None:
+    small = Small((1, 4, 8, 8))
+    first = small.conv("x", 6)
+    gate = small.node("HardSigmoid", first, alpha=0.2, beta=0.5)
+    graph = small.done(small.conv(small.node("Mul", first, gate), 4))
+    assert {first, gate} <= set(select(graph).values)
