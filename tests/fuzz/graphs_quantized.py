@@ -48,7 +48,7 @@ def dequantize(d: Draft, op: str) -> None:
 
 
 def product(d: Draft) -> None:
-    """Of codes, which ends in float or in codes (docs/int8.md, clause 4): weights of any sign and zero point, a bias or none."""
+    """Of codes, which ends in float or in codes (docs/int8.md, clause 4), perhaps by a function: weights of any sign and zero point."""
     op = d.pick("Conv", "MatMul", "Gemm")
     x = codes(d, 4, 4, where=lambda s: min(s[2:]) >= 2) if op == "Conv" else codes(d, 2, 3 if op == "MatMul" else 2)
     count, inner = d.number(1, 6), d.shape(x)[1 if op == "Conv" else -1]
@@ -64,8 +64,9 @@ def product(d: Draft) -> None:
     w = d.op("DequantizeLinear", d.const(d.g.integers(info.min, info.max, shape, endpoint=True), kind), scale, zero, **axis)
     bias = [d.numbers((count,))] if op != "MatMul" and d.chance(0.5) else []
     y = d.op(op, d.op("DequantizeLinear", *operand(d, x)), w, *bias, **({"group": groups} if op == "Conv" else {}))
-    if d.chance(0.3):
-        y = d.op("Relu", y)
+    if d.chance(0.5):
+        function, named = d.pick(("Relu", {}), ("HardSigmoid", {}), ("LeakyRelu", {"alpha": 0.3}), ("HardSwish", {}))
+        y = d.op(function if d.opset >= 14 else "Relu", y, **(named if d.opset >= 14 else {}))
     if d.chance(0.5):
         return
     scale, zero = parameters(d, kind, 0.1)

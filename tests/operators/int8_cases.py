@@ -82,6 +82,11 @@ class Quantized(Builder):
         """None, or one value for each output channel, in float."""
         return [] if self.chance(0.4) else [self.const(self.g.uniform(-20, 20, count).astype(np.float32))]
 
+    def finish(self, value: str) -> str:
+        """What a product may compute of its sums: an activation, or a function."""
+        op, attributes = self.pick(("", {}), ("", {}), ("HardSwish", {}), ("HardSigmoid", {"alpha": 0.3}), ("LeakyRelu", {"alpha": -0.2}))
+        return self.op(op, value, **attributes) if op else self.activation(value)
+
     def activation(self, value: str) -> str:
         choice = self.pick("", "", "Relu", "Clip", "low", "high")
         if choice == "Relu":
@@ -108,7 +113,7 @@ def convolution(b: Quantized) -> tuple[str, float]:
     x = b.real((int(b.g.integers(1, 3)), groups * inner, *extents))
     w = b.weights((groups * outer, inner, *kernel), 0, 0.01)
     y = b.op("Conv", x, w, *b.bias(groups * outer), group=groups, **_window(b, rank, extents, kernel))
-    return b.activation(y), 0.05 * 0.01 * 70 * np.sqrt(inner * np.prod(kernel))
+    return b.finish(y), 0.05 * 0.01 * 70 * np.sqrt(inner * np.prod(kernel))
 
 
 def transposed(b: Quantized) -> tuple[str, float]:
@@ -121,7 +126,7 @@ def transposed(b: Quantized) -> tuple[str, float]:
     strides = [int(n) for n in b.g.integers(1, 4, rank)]
     pads = [int(b.g.integers(0, min(k, 2))) for k in (*kernel, *kernel)]
     y = b.op("ConvTranspose", x, w, *b.bias(groups * outer), group=groups, strides=strides, pads=pads)
-    return b.activation(y), 0.05 * 0.01 * 70 * np.sqrt(inner * np.prod(kernel))
+    return b.finish(y), 0.05 * 0.01 * 70 * np.sqrt(inner * np.prod(kernel))
 
 
 def dense(b: Quantized) -> tuple[str, float]:
@@ -132,7 +137,7 @@ def dense(b: Quantized) -> tuple[str, float]:
         y = b.op("Gemm", b.real((int(b.g.integers(1, 5)), inner)), w, *b.bias(outer), transB=int(turned))
     else:
         y = b.op("MatMul", b.real((*b.extents(0, 3, 1, 4), inner)), b.weights((inner, outer), 1, 0.01))
-    return b.activation(y), 0.05 * 0.01 * 70 * np.sqrt(inner)
+    return b.finish(y), 0.05 * 0.01 * 70 * np.sqrt(inner)
 
 
 def arithmetic(b: Quantized) -> tuple[str, float]:
