@@ -7,6 +7,7 @@ from dataclasses import fields
 
 from edgec.emit.endings import ending_of, render_endings, shape_of
 from edgec.emit.float_words import PAIRS
+from edgec.emit.int16_words import INT16_HEADERS
 from edgec.emit.text import fill
 from edgec.emit.vocabularies import SEVERAL, VOCABULARIES, Vocabulary, processors
 from edgec.program.kernels import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, TEMPLATES, Window, template_of
@@ -82,15 +83,18 @@ def _body(kind: type, context: Mapping[str, object]) -> str:
 
 
 def _headers(words: Vocabulary, used: frozenset[type]) -> list[str]:
-    """The texts that the kernels need, in order: a kernel that works on int8 says so in its name."""
+    """The texts that the kernels need, in order: a kernel that works on codes of 8 or 16 bits says so in its name."""
     kernels = [TEMPLATES[kind] for kind in _ordered(used)]
     functions = list(dict.fromkeys(filter(None, map(function_of, _ordered(used)))))
-    whole = any("int8" in kernel for kernel in kernels)
+    whole, wide = (any(bits in kernel for kernel in kernels) for bits in ("int8", "int16"))
     before = ["common.h", words.look_up, *([words.float.header] if functions else [])]
     exact = ["int8_scalar.h", *words.int8_headers, "int8_common.h"] if whole else []
     exact += [words.wide] if any(kernel in PAIRS for kernel in kernels) else []
-    real = [header for header in words.float.headers(kernels) if header not in before]
-    return [*map(_header, before), *([render_endings(functions)] if whole else []), *map(_header, [*exact, *real])]
+    real = words.float.headers(kernels)
+    real += [words.float.header, "int8_scalar.h", *INT16_HEADERS[words.name], "int16_ending.h"] if wide else []
+    real += ["window.h"] if "depthwise_int16" in kernels else []
+    after = [header for header in dict.fromkeys([*exact, *real]) if header not in before]
+    return [*map(_header, before), *([render_endings(functions)] if whole else []), *map(_header, after)]
 
 
 def _header(name: str) -> str:

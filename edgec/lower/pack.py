@@ -28,6 +28,14 @@ def pack_int8(weights: np.ndarray, k_multiple: int) -> np.ndarray:
     return np.ascontiguousarray(blocks.transpose(0, 1, 3, 4, 2, 5)).reshape(-1)
 
 
+def pack_pairs(weights: np.ndarray) -> np.ndarray:
+    """[group][panel][tap][in / 2][16][2] int8, an odd last input's pair filled with zero."""
+    groups, outputs, taps, inputs = weights.shape
+    padded = np.zeros((groups, round_up(outputs, LANES), taps, round_up(inputs, 2)), np.int8)
+    padded[:, :outputs, :, :inputs] = weights
+    return np.ascontiguousarray(padded.reshape(groups, -1, LANES, taps, padded.shape[3] // 2, 2).transpose(0, 1, 3, 4, 2, 5)).reshape(-1)
+
+
 def pack_codes8(codes: np.ndarray) -> np.ndarray:
     """[out channel][in] -> [panel][in][16] int8."""
     outputs, inputs = codes.shape

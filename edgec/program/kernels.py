@@ -265,6 +265,51 @@ class SoftmaxInt8:
 
 
 @dataclass(frozen=True)
+class ConvInt16:
+    """A convolution of 16-bit codes with 8-bit weights, w - z_w: v = fl32(fl32(bias + sum (x - zero_x) * w) * scale), the sum exact.
+
+    y_bytes says what becomes of v: 4, v itself; 2, the code clamp(rint(v), low - zero_y, high - zero_y) + zero_y in int16; 1, the same
+    as an activation. weights: [group][panel of 16 output channels][tap][ceil(in_channels / 2)][16][2] int8, zero padded. bias: whole
+    numbers in float64 [group][panels * 16], already holding bias - zero_x * sum of weights. scale: float, same shape. Never reads past
+    a pixel's channels.
+    """
+
+    window: Window
+    x: Pointer = _pointer("const int16_t")
+    weights: Pointer = _pointer("const int8_t")
+    bias: Pointer = _pointer("const double")
+    scale: Pointer = _pointer("const float")
+    y: Pointer = _pointer("void")
+    y_bytes: int = _size()
+    groups: int = _size()
+    in_channels: int = _size()  # of one group
+    out_channels: int = _size()  # of one group
+    zero_x: int = _size()
+    zero_y: int = _size()
+    low: int = _size()
+    high: int = _size()
+
+
+@dataclass(frozen=True)
+class DepthwiseInt16:
+    """One filter per channel of 16-bit codes. weights: [tap][channels rounded up to 16] int8; bias, without any zero_x, and scale:
+    [channels rounded up to 16]. y as in ConvInt16."""
+
+    window: Window
+    x: Pointer = _pointer("const int16_t")
+    weights: Pointer = _pointer("const int8_t")
+    bias: Pointer = _pointer("const double")
+    scale: Pointer = _pointer("const float")
+    y: Pointer = _pointer("void")
+    y_bytes: int = _size()
+    channels: int = _size()
+    zero_x: int = _size()
+    zero_y: int = _size()
+    low: int = _size()
+    high: int = _size()
+
+
+@dataclass(frozen=True)
 class ConvFloat:
     """y = clamp(bias + sum x * w + residual, low, high); -inf and +inf mean no clamp.
 
@@ -421,6 +466,8 @@ TEMPLATES: dict[type, str] = {
     ProductInt8: "product_int8",
     ProductInt8Float: "product_int8_float",
     SoftmaxInt8: "softmax_int8",
+    ConvInt16: "conv_int16",
+    DepthwiseInt16: "depthwise_int16",
     ConvFloat: "conv_float",
     RowsCodes8: "rows_codes8",
     RowsCodes4: "rows_codes4",

@@ -18,8 +18,10 @@ from edgec.program.kernels import (
     ConvInt8Any,
     ConvInt8Float,
     ConvInt8Function,
+    ConvInt16,
     DepthwiseFloat,
     DepthwiseInt8,
+    DepthwiseInt16,
     PackInt8,
     PoolAverageInt8,
     ProductInt8Float,
@@ -183,26 +185,27 @@ def _reach(scope: Scope, arguments: object) -> Iterator[tuple[str, Polynomial]]:
         return
     window: Window = arguments.window  # type: ignore[attr-defined]
     taps = window.kernel_height * window.kernel_width
-    dense = isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Function, ConvInt8Any, ConvFloat))
+    dense = isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Function, ConvInt8Any, ConvInt16, ConvFloat))
     inputs = value("groups") * value("in_channels") if dense else value("channels")
     outputs = value("groups") * value("out_channels") if dense else value("channels")
     yield "x", _pixels(scope, window.batch, window.in_height, window.in_width, window.in_pixel_stride, inputs)
     yield "y", _pixels(scope, window.batch, window.out_height, window.out_width, window.out_pixel_stride, outputs)
     if isinstance(arguments, (ConvInt8, ConvFloat)):
         yield "residual", _pixels(scope, window.batch, window.out_height, window.out_width, arguments.residual_pixel_stride, outputs)
-    if isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Function, ConvFloat)):
+    if isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Function, ConvInt16, ConvFloat)):
         lanes = value("groups") * -(-value("out_channels") // LANES) * LANES
-        yield "weights", number(lanes * taps * value("in_channels"))
+        pairs = isinstance(arguments, ConvInt16)
+        yield "weights", number(lanes * taps * (-(-value("in_channels") // 2) * 2 if pairs else value("in_channels")))
         yield "bias", number(lanes)
         if not isinstance(arguments, ConvFloat):
             yield "scale", number(lanes)
     elif isinstance(arguments, ConvInt8Any):
         yield "weights", number(outputs * taps * value("in_channels"))
         yield from (("bias", number(outputs)), ("scale", number(outputs)))
-    elif isinstance(arguments, (DepthwiseInt8, DepthwiseFloat)):
+    elif isinstance(arguments, (DepthwiseInt8, DepthwiseInt16, DepthwiseFloat)):
         lanes = -(-outputs // LANES) * LANES
         yield from (("weights", number(lanes * taps)), ("bias", number(lanes)))
-        if isinstance(arguments, DepthwiseInt8):
+        if not isinstance(arguments, DepthwiseFloat):
             yield "scale", number(lanes)
     elif isinstance(arguments, PoolAverageInt8):
         yield "scale", number(taps + 1)

@@ -10,6 +10,7 @@ from edgec.program.kernels import (
     ConvInt8,
     ConvInt8Float,
     ConvInt8Function,
+    ConvInt16,
     DepthwiseInt8,
     PackInt8,
     ProductInt8Float,
@@ -50,7 +51,7 @@ def work_items(arguments: object) -> Expr:
     if isinstance(arguments, ProductInt8Float):
         return expr(arguments.outer) * arguments.inner * ceil_div(arguments.rows, PIXEL_BLOCK)
     window: Window = arguments.window  # type: ignore[attr-defined]
-    if isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Function, ConvFloat, RowsCodes8)):
+    if isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Function, ConvInt16, ConvFloat, RowsCodes8)):
         chunks = -(-panels(arguments.out_channels) // PANELS_PER_ITEM)
         groups = 1 if isinstance(arguments, RowsCodes8) else arguments.groups
         return ceil_div(out_pixels(window), PIXEL_BLOCK) * (groups * chunks)
@@ -59,14 +60,14 @@ def work_items(arguments: object) -> Expr:
 
 def scratch_bytes(arguments: object) -> int:
     """Scratch of one thread, a multiple of 64: tap pointers for one pixel block (8 bytes each) and rows of padding, if it uses them."""
-    if not isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Function, ConvFloat, DepthwiseInt8)):
+    if not isinstance(arguments, (ConvInt8, ConvInt8Float, ConvInt8Function, ConvInt16, ConvFloat, DepthwiseInt8)):
         return 0
     window: Window = arguments.window
     taps = window.kernel_height * window.kernel_width
     if isinstance(arguments, DepthwiseInt8):
         row = arguments.channels + LANES
         return _lines(taps * PIXEL_BLOCK * POINTER_BYTES) + _lines(row) + _lines(row * 4)
-    row = arguments.in_channels * (4 if isinstance(arguments, ConvFloat) else 1) + LANES
+    row = arguments.in_channels * {ConvFloat: 4, ConvInt16: 2}.get(type(arguments), 1) + LANES
     return _lines(taps * PIXEL_BLOCK * POINTER_BYTES) + _lines(row)
 
 

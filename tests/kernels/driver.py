@@ -21,7 +21,9 @@ from edgec.program.expr import bound
 from edgec.program.kernels import (
     TEMPLATES,
     ConvFloat,
+    ConvInt16,
     DepthwiseFloat,
+    DepthwiseInt16,
     PoolAverageFloat,
     PoolAverageInt8,
     PoolMaxFloat,
@@ -36,7 +38,10 @@ from tests.conftest import once
 from tests.kernels.int8_harness import cpu_has, need, simde_command
 
 KINDS = list(TEMPLATES)
-DRIVEN = frozenset({ConvFloat, DepthwiseFloat, PoolMaxInt8, PoolMaxFloat, PoolAverageInt8, PoolAverageFloat, RowsCodes4, RowsCodes8})
+DRIVEN = frozenset({
+    ConvInt16, DepthwiseInt16, ConvFloat, DepthwiseFloat, PoolMaxInt8, PoolMaxFloat, PoolAverageInt8, PoolAverageFloat,
+    RowsCodes4, RowsCodes8,
+})  # fmt: skip
 QEMU_ARM64 = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-cpu", "max")
 QEMU_ARM32 = ("qemu-arm", "-L", "/usr/arm-linux-gnueabihf")
 

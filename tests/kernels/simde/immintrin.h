@@ -7,6 +7,7 @@
 #include <simde/x86/fma.h>
 
 #define _mm256_dpbusd_avx_epi32 simde_mm256_dpbusd_epi32
+#define _mm256_dpwssd_avx_epi32 simde_mm256_dpwssd_epi32
 
 /* What SIMDe 0.7.4 lacks. */
 #define EDGEC_SIMDE static inline __attribute__((unused))
@@ -19,6 +20,28 @@ EDGEC_SIMDE simde__m512 _mm512_cvtepi32_ps(simde__m512i v) {
     simde_mm512_storeu_si512(from, v);
     for (i = 0; i < 16; i++) to[i] = (float)from[i];
     return simde_mm512_loadu_ps(to);
+}
+#endif
+
+#ifndef _mm512_cvtepi32_pd
+EDGEC_SIMDE simde__m512d _mm512_cvtepi32_pd(simde__m256i v) {
+    int32_t from[8];
+    double to[8];
+    int i;
+    simde_mm256_storeu_si256((simde__m256i *)from, v);
+    for (i = 0; i < 8; i++) to[i] = from[i];
+    return simde_mm512_loadu_pd(to);
+}
+#endif
+
+#ifndef _mm512_cvtpd_ps
+EDGEC_SIMDE simde__m256 _mm512_cvtpd_ps(simde__m512d v) {
+    double from[8];
+    float to[8];
+    int i;
+    simde_mm512_storeu_pd(from, v);
+    for (i = 0; i < 8; i++) to[i] = (float)from[i];
+    return simde_mm256_loadu_ps(to);
 }
 #endif
 
@@ -44,6 +67,17 @@ EDGEC_SIMDE simde__m512i _mm512_cvtepu8_epi32(simde__m128i v) {
 }
 #endif
 
+#ifndef _mm512_cvtepi16_epi32
+EDGEC_SIMDE simde__m512i _mm512_cvtepi16_epi32(simde__m256i v) {
+    int16_t from[16];
+    int32_t to[16];
+    int i;
+    simde_mm256_storeu_si256((simde__m256i *)from, v);
+    for (i = 0; i < 16; i++) to[i] = from[i];
+    return simde_mm512_loadu_si512(to);
+}
+#endif
+
 #ifndef _mm512_cvtepi8_epi32
 EDGEC_SIMDE simde__m512i _mm512_cvtepi8_epi32(simde__m128i v) {
     int8_t from[16];
@@ -52,6 +86,17 @@ EDGEC_SIMDE simde__m512i _mm512_cvtepi8_epi32(simde__m128i v) {
     simde_mm_storeu_si128((simde__m128i *)from, v);
     for (i = 0; i < 16; i++) to[i] = from[i];
     return simde_mm512_loadu_si512(to);
+}
+#endif
+
+#ifndef _mm512_cvtepi32_epi16
+EDGEC_SIMDE simde__m256i _mm512_cvtepi32_epi16(simde__m512i v) {
+    int32_t from[16];
+    int16_t to[16];
+    int i;
+    simde_mm512_storeu_si512(from, v);
+    for (i = 0; i < 16; i++) to[i] = (int16_t)from[i];
+    return simde_mm256_loadu_si256((const simde__m256i *)to);
 }
 #endif
 
