@@ -276,3 +276,9 @@ def quantize_linear(b: Builder, s: Source) -> None:
     axis = axis_of(s.get("axis", 1), b.rank(data)) if b.shape(scale) else 1
     block = s.get("block_size", 0) if b.shape(scale) else 0
     b.emit(s, s.op, [data, scale, zero], s.outputs, {"axis": axis, **({"block_size": block} if block else {})})
+
+
+@rule("QuantizeLinear", "DequantizeLinear", domain="com.microsoft")
+def contributed_linear(b: Builder, s: Source) -> None:
+    """ONNX Runtime's own had 16 bits before the standard's."""
+    quantize_linear(b, s)

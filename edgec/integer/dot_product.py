@@ -1,4 +1,4 @@
-"""Clause 4: the integers of Conv, ConvTranspose, Gemm and MatMul."""
+"""Clauses 4 and 15: the integers of Conv, ConvTranspose, Gemm and MatMul, whose operand and result have 8 bits or 16."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ from fractions import Fraction
 import numpy as np
 
 from edgec.integer.grid import Grid, known_number, usable
-from edgec.integer.operators import DotProduct, Function, Operand, Tail, Weights
+from edgec.integer.operators import DotProduct, Function, Operand, Tail, Weights, WideDotProduct
 from edgec.integer.roles import bias_groups, channel_axis, matrix_refusal, may_end_in_float
 from edgec.ir.graph import Graph, Node
 
 NARROW = 127  # the largest weight, less its zero point, of products that end in float
 LIMIT = 2**31
+WIDE_LIMIT = 2**53  # of sums that binary64 holds exactly
 
 
 def dot_product_of(graph: Graph, node: Node, source: Grid, tail: Tail | None, function: Function | None = None) -> DotProduct | str:
-    """The operator, or why clause 4 does not compute `node`. function: of the sums, before the tail."""
+    """The operator, or why neither clause 4 nor 15 computes `node`. function: of the sums, before the tail."""
+    wide = source.bits == 16 or (tail is not None and tail.grid.bits == 16)
     why = matrix_refusal(graph, node) or ("three spatial axes" if len(graph.shape(node.inputs[1])) > 4 else "")
     found = why or _weights(graph, node)
     if isinstance(found, str):
         return found
     weights, scale = found
     steps = weights.steps
-    if tail is None and not (may_end_in_float(graph, node) and is_narrow(steps)):
+    if wide and not fits_int8(steps):
+        return "its weights, less their zero points, leave int8"
+    if tail is None and not wide and not (may_end_in_float(graph, node) and is_narrow(steps)):
         return "its result is not quantized, and depthwise or wide weights have no ending in float"
     if function is not None and not is_narrow(steps):
         return "no function is computed of the sums of wide weights"
@@ -37,9 +41,10 @@ def dot_product_of(graph: Graph, node: Node, source: Grid, tail: Tail | None, fu
         multipliers = units / np.float32(tail.grid.scale) if tail and function is None else units
     if not usable(*multipliers):
         return "a multiplier is above 2^64"
-    if (np.abs(bias) + reach(steps, channel_axis(node), copies) >= LIMIT).any():
+    if (np.abs(bias) + reach(steps, channel_axis(node), copies) * source.most >= (WIDE_LIMIT if wide else LIMIT)).any():
         return "the integer accumulator could overflow"
-    return DotProduct(node, (Operand(node.inputs[0], source),), tail, weights, bias, multipliers.astype(np.float32), function)
+    kind = WideDotProduct if wide else DotProduct
+    return kind(node, (Operand(node.inputs[0], source),), tail, weights, bias, multipliers.astype(np.float32), function)
 
 
 def is_narrow(steps: np.ndarray) -> bool:
@@ -47,12 +52,16 @@ def is_narrow(steps: np.ndarray) -> bool:
     return bool(steps.size == 0 or np.abs(steps).max() <= NARROW)
 
 
+def fits_int8(steps: np.ndarray) -> bool:
+    return bool(steps.size == 0 or (steps.min() >= -128 and steps.max() <= 127))
+
+
 def reach(steps: np.ndarray, axis: int, copies: int) -> np.ndarray:
-    """How far the products of an output channel can add up. copies: the groups that share the channels of the weights' `axis`."""
+    """The largest sum of an output channel's weights, each without its sign. copies: the groups that share `axis` of the weights."""
     channels = steps.shape[axis]
     terms = np.abs(np.moveaxis(steps, axis, 0)).reshape(channels, copies, steps.size // max(1, channels * copies))
     sums = terms.sum(axis=2, dtype=np.int64)
-    return np.asarray(sums.T.reshape(-1) * 255)
+    return np.asarray(sums.T.reshape(-1))
 
 
 def _weights(graph: Graph, node: Node) -> tuple[Weights, np.ndarray] | str:

@@ -11,16 +11,24 @@ from edgec.ir.types import DType
 from edgec.ops.quantize import dequantized
 
 EIGHT_BIT = (DType.INT8, DType.UINT8)
-LEAST, MOST = 0, 255
+BITS = {DType.INT8: 8, DType.UINT8: 8, DType.INT16: 16, DType.UINT16: 16}
+SIGNED = (DType.INT8, DType.INT16)
 LARGEST_MULTIPLIER = np.float32(2.0**64)
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A code q of 0 to 255 stands for (q - zero) * scale. A code of an int8 tensor counts as 128 more, and so does its zero point."""
+    """A code q of 0 to `most` stands for (q - zero) * scale. A code of an int8 tensor counts as 128 more, and so does its zero point; of
+    an int16 tensor as 32,768 more."""
 
     scale: np.float32
     zero: int
+    bits: int = 8
+
+    @property
+    def most(self) -> int:
+        """The largest code; 0 is the least."""
+        return int(2**self.bits - 1)
 
 
 def stored_type(graph: Graph, node: Node) -> DType:
@@ -30,13 +38,20 @@ def stored_type(graph: Graph, node: Node) -> DType:
 
 def grid_of(graph: Graph, node: Node) -> Grid | None:
     """The grid of a QuantizeLinear or DequantizeLinear with constant per-tensor 8-bit parameters."""
+    found = any_grid_of(graph, node)
+    return found if found is not None and found.bits == 8 else None
+
+
+def any_grid_of(graph: Graph, node: Node) -> Grid | None:
+    """The same, of 8 or 16 bits."""
     scale, zero = graph.constant(node.inputs[1]), graph.constant(node.input(2)) if node.input(2) else None
     if scale is None or scale.size != 1 or scale.dtype != np.float32 or (node.input(2) and zero is None):
         return None
     dtype = stored_type(graph, node)
-    if dtype not in EIGHT_BIT:
+    bits = BITS.get(dtype)
+    if bits is None:
         return None
-    return Grid(np.float32(scale.item()), (0 if zero is None else int(zero.item())) + (128 if dtype == DType.INT8 else 0))
+    return Grid(np.float32(scale.item()), (0 if zero is None else int(zero.item())) + (2 ** (bits - 1) if dtype in SIGNED else 0), bits)
 
 
 def code_of(number: float, grid: Grid) -> int:
@@ -46,7 +61,7 @@ def code_of(number: float, grid: Grid) -> int:
     with np.errstate(over="ignore", invalid="ignore"):
         steps = np.rint(np.float32(number) * (np.float32(1) / np.float32(grid.scale)))
     steps = np.float32(0) if np.isnan(steps) else steps
-    return int(np.clip(steps, LEAST - grid.zero, MOST - grid.zero)) + grid.zero
+    return int(np.clip(steps, -grid.zero, grid.most - grid.zero)) + grid.zero
 
 
 def stands_for(code: int, grid: Grid) -> np.float32:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from edgec.budget import check_time
-from edgec.integer.grid import Grid, grid_of
+from edgec.integer.grid import Grid, any_grid_of
 from edgec.integer.operators import IntegerOperator, Join, Move
 from edgec.integer.rules import Context, rules_of
 from edgec.ir.graph import Graph, Node
@@ -55,7 +55,7 @@ def match(graph: Graph, codes: Mapping[str, Grid] | None = None) -> Matched:
 def _matched(context: Context, node: Node) -> IntegerOperator | str:
     """The operator at `node`, or why there is none: of several reasons the last. Tells the context which values are codes."""
     if node.op == "DequantizeLinear":
-        grid = grid_of(context.graph, node)
+        grid = any_grid_of(context.graph, node)
         if grid is not None:
             context.grids[node.outputs[0]] = grid
         return ""

@@ -1,6 +1,6 @@
 """Integer operators: what the nodes of a pattern are together, one class for each clause of docs/int8.md.
 
-All codes and bounds are of 0 to 255; a target that stores int8 counts from -128, which changes no clause.
+All codes and bounds are of 0 to 255, or 65,535; what is stored signed counts from -128, or -32,768, which changes no clause.
 """
 
 from __future__ import annotations
@@ -102,6 +102,13 @@ class DotProduct(IntegerOperator):
     bias: np.ndarray  # int64
     multipliers: np.ndarray  # float32
     function: Function | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class WideDotProduct(DotProduct):
+    """The same where the operand or the result has codes of 16 bits."""
+
+    clause = 15
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from edgec.integer.dot_product import LIMIT, dot_product_of
-from edgec.integer.grid import Grid, code_of, grid_of, ratio, stands_for, stored_type, usable
+from edgec.integer.grid import Grid, any_grid_of, code_of, ratio, stands_for, stored_type, usable
 from edgec.integer.operators import (
     DotProduct,
     IntegerOperator,
@@ -31,7 +31,7 @@ from edgec.integer.pair_product import is_pair, pair_product_of
 from edgec.integer.roles import refusal
 from edgec.integer.shaping import shaped_tail_of
 from edgec.integer.softmax import softmax_of
-from edgec.integer.tails import tail_of
+from edgec.integer.tails import any_tail_of, tail_of
 from edgec.integer.unary import Found, following_of, function_of, product_with_itself
 from edgec.ir.graph import Graph, Node
 from edgec.ir.text import value_name
@@ -49,14 +49,23 @@ class Context:
     grids: dict[str, Grid] = field(default_factory=dict)
 
     def operand(self, name: str) -> Operand | None:
+        """`name` as codes of 8 bits."""
+        found = self.any_operand(name)
+        return found if found is not None and found.grid.bits == 8 else None
+
+    def any_operand(self, name: str) -> Operand | None:
+        """`name` as codes of 8 or 16 bits."""
         return Operand(name, self.grids[name]) if name in self.grids else None
 
     def operands(self, names: list[str]) -> tuple[Operand, ...] | str:
-        """All of `names` as codes, or which of them are none; "" where no single one is codes."""
-        found = tuple(Operand(name, self.grids[name]) for name in names if name in self.grids)
+        """All of `names` as codes of 8 bits, or which of them are none; "" where no single one is codes."""
+        found = tuple(operand for operand in map(self.operand, names) if operand is not None)
         if len(found) == len(names):
             return found
-        return f"it reads floats: {', '.join(value_name(name) for name in names if name not in self.grids)}" if found else ""
+        floats = [name for name in names if name not in self.grids]
+        others = floats or [name for name in names if self.operand(name) is None]
+        what = "floats" if floats else "codes of 16 bits"
+        return f"it reads {what}: {', '.join(map(value_name, others))}" if any(name in self.grids for name in names) else ""
 
 
 Answer = IntegerOperator | str
@@ -64,25 +73,28 @@ Rule = Callable[[Context, Node], Answer]
 
 
 def quantize(context: Context, node: Node) -> Answer:
-    """Clause 2, or 7 where the operand is codes."""
-    grid, source = grid_of(context.graph, node), context.operand(node.inputs[0])
+    """Clause 2, or 7 where the operand and the result are codes of 8 bits."""
+    grid, source = any_grid_of(context.graph, node), context.operand(node.inputs[0])
     if grid is None:
-        return "only constant per-tensor 8-bit parameters are supported on computed values"
-    tail = Tail(node.outputs[0], stored_type(context.graph, node), grid, 0, 255, ())
-    if source is not None and usable(ratio(source.grid.scale, grid.scale)):
+        return "only constant per-tensor 8-bit parameters, or of 16 bits, are supported on computed values"
+    tail = Tail(node.outputs[0], stored_type(context.graph, node), grid, 0, grid.most, ())
+    moved = context.any_operand(node.inputs[0])
+    if grid.bits == 16 and moved is not None and moved.grid == grid and 2.0**-100 < grid.scale < 2.0**100:
+        return Requantize(node, (moved,), tail)  # clauses 3 and 2 give back what they are given
+    if grid.bits == 8 and source is not None and usable(ratio(source.grid.scale, grid.scale)):
         return Requantize(node, (source,), tail)
     return Quantize(node, (), tail)
 
 
 def dot_product(context: Context, node: Node) -> Answer:
-    """Clause 4, or 16 for two computed operands."""
-    tail = tail_of(context.graph, node.outputs[0])
+    """Clause 4, 15 where 16 bits are near, or 16 for two computed operands."""
     if is_pair(context.graph, node):
         operands = context.operands(node.inputs)
-        return operands if isinstance(operands, str) else pair_product_of(context.graph, node, operands, tail)
-    source = context.operand(node.inputs[0])
+        ending = tail_of(context.graph, node.outputs[0])
+        return operands if isinstance(operands, str) else pair_product_of(context.graph, node, operands, ending)
+    source, tail = context.any_operand(node.inputs[0]), any_tail_of(context.graph, node.outputs[0])
     if source is not None:
-        shaped = shaped_tail_of(context.graph, node.outputs[0]) if tail is None else None
+        shaped = shaped_tail_of(context.graph, node.outputs[0]) if tail is None and source.grid.bits == 8 else None
         found = dot_product_of(context.graph, node, source.grid, shaped[1], shaped[0]) if shaped else ""
         return found if isinstance(found, DotProduct) else dot_product_of(context.graph, node, source.grid, tail)
     stored = context.graph.producer(node.input(1), "DequantizeLinear") is not None
@@ -127,10 +139,12 @@ def join(context: Context, node: Node) -> Answer:
 
 
 def move(context: Context, node: Node) -> Answer:
-    """Clause 7 for data movement and the largest of windows."""
-    source = context.operand(node.inputs[0])
+    """Clause 7 for data movement and the largest of windows; 15 for movement of 16 bits."""
+    source = context.any_operand(node.inputs[0])
     if source is None:
         return ""
+    if source.grid.bits == 16 and node.op in ("MaxPool", "GlobalMaxPool"):
+        return f"{node.op} of codes of 16 bits"
     why = _MOVES[node.op](context.graph, node, source.grid) or refusal(context.graph, node, Role.MOVE)
     return why or Move(node, (source,), None)
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from edgec.integer.grid import LEAST, MOST, code_of, grid_of, stored_type
+from edgec.integer.grid import any_grid_of, code_of, stored_type
 from edgec.integer.operators import Tail
 from edgec.ir.graph import Graph, Node
 
@@ -46,17 +46,23 @@ def activation_of(graph: Graph, name: str) -> Node | None:
 
 
 def tail_of(graph: Graph, name: str, activation: bool = True) -> Tail | None:
-    """The QuantizeLinear that alone reads `name`, through at most one Relu or Clip with constant bounds."""
+    """The QuantizeLinear to 8 bits that alone reads `name`, through at most one Relu or Clip with constant bounds."""
+    found = any_tail_of(graph, name, activation)
+    return found if found is not None and found.grid.bits == 8 else None
+
+
+def any_tail_of(graph: Graph, name: str, activation: bool = True) -> Tail | None:
+    """The same, to 8 or 16 bits."""
     between = activation_of(graph, name) if activation else None
     bounds = activation_bounds(graph, between) if between is not None else None
     end = between.outputs[0] if between is not None else name
     reader = sole_reader(graph, end)
-    grid = grid_of(graph, reader) if reader is not None and reader.op == "QuantizeLinear" and reader.inputs[0] == end else None
+    grid = any_grid_of(graph, reader) if reader is not None and reader.op == "QuantizeLinear" and reader.inputs[0] == end else None
     if reader is None or grid is None:
         return None
     low, high = bounds or (float("-inf"), float("inf"))
     return Tail(
         reader.outputs[0], stored_type(graph, reader), grid,
-        LEAST if low == float("-inf") else code_of(low, grid), MOST if high == float("inf") else code_of(high, grid),
+        0 if low == float("-inf") else code_of(low, grid), grid.most if high == float("inf") else code_of(high, grid),
         (reader,) if between is None else (between, reader),
     )  # fmt: skip

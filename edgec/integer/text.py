@@ -4,7 +4,7 @@
     %y_q: 0.05@20 in 20..255 = clause 4 Conv+Relu(%x: 0.02@100) {weights=int8[4,3,1,1], multipliers=0.0004..0.0016} "conv", "relu"
     float Softmax "probabilities": no clause computes Softmax
 
-`scale@zero` is a grid, of codes from 0 to 255; what ends in float has none.
+`scale@zero` is a grid, of codes from 0 to 255, `scale@zero/16` one of codes from 0 to 65,535; what ends in float has none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.integer.grid import LEAST, MOST, Grid
+from edgec.integer.grid import Grid
 from edgec.integer.match import Matched
 from edgec.integer.operators import (
     DotProduct,
@@ -29,6 +29,7 @@ from edgec.integer.operators import (
     Softmax,
     Sum,
     Table,
+    WideDotProduct,
 )
 from edgec.ir.graph import Graph, Node
 from edgec.ir.text import value_name
@@ -55,7 +56,7 @@ def _line(operator: IntegerOperator) -> str:
 def _results(operator: IntegerOperator) -> str:
     tail = operator.tail
     if tail is not None:
-        bounds = "" if (tail.low, tail.high) == (LEAST, MOST) else f" in {tail.low}..{tail.high}"
+        bounds = "" if (tail.low, tail.high) == (0, tail.grid.most) else f" in {tail.low}..{tail.high}"
         return f"{value_name(tail.name)}: {_grid(tail.grid)}{bounds}"
     kept = operator.operands[0].grid if isinstance(operator, Move) else operator.grid if isinstance(operator, Join) else None
     kind = _grid(kept) if kept is not None else "float32"
@@ -63,7 +64,7 @@ def _results(operator: IntegerOperator) -> str:
 
 
 def _grid(grid: Grid) -> str:
-    return f"{grid.scale:.6g}@{grid.zero}"
+    return f"{grid.scale:.6g}@{grid.zero}" + (f"/{grid.bits}" if grid.bits != 8 else "")
 
 
 def _quoted(node: Node) -> str:
@@ -84,12 +85,17 @@ def _function(function: Function) -> str:
     return f"{function.name}({numbers})" if numbers else function.name
 
 
-_FACTS: dict[type[IntegerOperator], Callable[[Any], dict[str, str]]] = {
-    DotProduct: lambda operator: {
+def _products(operator: DotProduct) -> dict[str, str]:
+    return {
         "weights": f"{operator.weights.codes.dtype.name}[{','.join(map(str, operator.weights.codes.shape))}]",
         "bias": _range(operator.bias),
         "multipliers": _range(operator.multipliers),
-    },
+    }
+
+
+_FACTS: dict[type[IntegerOperator], Callable[[Any], dict[str, str]]] = {
+    DotProduct: _products,
+    WideDotProduct: _products,
     PairProduct: lambda operator: {"multiplier": f"{operator.multiplier:.6g}"},
     Softmax: lambda operator: {"inverse": f"{operator.inverse:.6g}"},
     Sum: lambda operator: {"multipliers": ", ".join(f"{value:.6g}" for value in operator.multipliers)},

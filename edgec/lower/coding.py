@@ -1,6 +1,7 @@
 """Codes and the numbers they stand for: docs/int8.md clauses 2, 3 and 7 as scalar expressions.
 
-Everything inside a Program uses the target's activation type; a tensor whose ONNX type is the other 8-bit type is shifted by 128.
+Everything inside a Program uses the target's activation type; a tensor whose ONNX type is the other 8-bit type is shifted by 128. Codes
+of 16 bits are int16 on every target.
 """
 
 from __future__ import annotations
@@ -23,21 +24,32 @@ class Params:
     zero: int
 
 
-def local(grid: Grid, activation: DType) -> Params:
-    return Params(grid.scale, grid.zero + shift_to(activation, DType.UINT8))
+_LEAST = {DType.INT8: -128, DType.UINT8: 0, DType.INT16: -32768, DType.UINT16: 0}
 
 
-def limits(activation: DType) -> tuple[int, int]:
-    return (-128, 127) if activation == DType.INT8 else (0, 255)
+def held(activation: DType, bits: int) -> DType:
+    """The type of codes inside of a Program."""
+    return activation if bits == 8 else DType.INT16
 
 
-def shift_to(activation: DType, dtype: DType) -> int:
-    """What to add to a code of type `dtype` to get the target's code for the same number."""
-    return 0 if activation == dtype else (128 if activation == DType.UINT8 else -128)
+def local(grid: Grid, dtype: DType) -> Params:
+    """As the type `dtype`, which has the grid's bits, counts."""
+    return Params(grid.scale, grid.zero + _LEAST[dtype])
+
+
+def limits(dtype: DType) -> tuple[int, int]:
+    """The least and the largest code."""
+    least = _LEAST[dtype]
+    return least, least + 2 ** (8 * dtype.bytes) - 1
+
+
+def shift_to(held: DType, dtype: DType) -> int:
+    """What to add to a code of type `dtype` to get that of type `held` for the same number."""
+    return _LEAST[held] - _LEAST[dtype]
 
 
 def shifted(value: Value, dtype: DType) -> Value:
-    """An 8-bit tensor as the other 8-bit type, each code standing for the same number."""
+    """A tensor of codes as the other type of as many bits, each code standing for the same number."""
     if value.dtype == dtype:
         return value
     offset = shift_to(dtype, value.dtype)
@@ -48,7 +60,7 @@ def shifted(value: Value, dtype: DType) -> Value:
 
 
 def coded_form(value: Value, activation: DType) -> Value:
-    """The 8-bit tensor `value`, of either ONNX type, as the target's activations."""
+    """The tensor of codes `value`, of either ONNX type, as `activation`, in which a Program holds codes of as many bits."""
     if value.coded is not None:
         return value.coded.value
     return shifted(value, activation)

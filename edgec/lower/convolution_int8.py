@@ -69,9 +69,17 @@ def dot_product(lowering: Lowering, operator: DotProduct) -> None:
     layer = _layer(operator, product)
     codes = pixel_input(lowering, product, node.inputs[0], codes_of(lowering, source))
     if operator.tail is None:
-        _floats(lowering, operator, product, layer, codes)
+        name = node.outputs[0]
+        lowering.define(name, _floats(lowering, operator, product, layer, codes))
     else:
         _codes(lowering, operator, product, layer, codes, operator.tail)
+
+
+def float_codes(lowering: Lowering, operator: DotProduct, product: Product) -> Value:
+    """The floats that an operator with 8-bit codes has before they become codes again."""
+    (source,), layer = operator.operands, _layer(operator, product)
+    codes = pixel_input(lowering, product, operator.node.inputs[0], codes_of(lowering, source))
+    return _floats(lowering, operator, product, layer, codes)
 
 
 def _layer(operator: DotProduct, product: Product) -> Layer:
@@ -79,8 +87,8 @@ def _layer(operator: DotProduct, product: Product) -> Layer:
     return Layer(arranged, product.vector(operator.bias), product.vector(operator.multipliers).astype(np.float32), is_narrow(arranged))
 
 
-def _floats(lowering: Lowering, operator: DotProduct, product: Product, layer: Layer, x: tuple[Value, Pixels]) -> None:
-    """The operator that ends in float: no QuantizeLinear takes the result alone."""
+def _floats(lowering: Lowering, operator: DotProduct, product: Product, layer: Layer, x: tuple[Value, Pixels]) -> Value:
+    """What the operator gives in float."""
     node, source = operator.node, params_of(lowering, operator.operands[0].grid)
     name = node.outputs[0]
     y, target = pixel_output(lowering, product, name, DType.FLOAT32)
@@ -90,7 +98,7 @@ def _floats(lowering: Lowering, operator: DotProduct, product: Product, layer: L
     )  # fmt: skip
     line = quantization("x", float(source.scale), source.zero)
     lowering.template(arguments, name, labelled(y, [node]), product.macs(), _operands(product, layer, x[0]), (line,))
-    lowering.define(name, product.finish(y) if product.finish else y)
+    return product.finish(y) if product.finish else y
 
 
 def _codes(lowering: Lowering, operator: DotProduct, product: Product, layer: Layer, x: tuple[Value, Pixels], tail: Tail) -> None:

@@ -8,7 +8,7 @@ import edgec.ops  # noqa: F401  (fills OPERATORS)
 from edgec.budget import Budget, check_time, spending
 from edgec.errors import ModelError, Problem
 from edgec.integer import match
-from edgec.integer.grid import Grid, grid_of
+from edgec.integer.grid import Grid, any_grid_of, grid_of
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
 from edgec.lower.builder import Lowering, LowerOptions, Unsupported
@@ -17,7 +17,7 @@ from edgec.lower.coding import Params, coded_form, decoded, local, shift_to
 from edgec.lower.concatenation import reserve
 from edgec.lower.limits import LARGEST
 from edgec.lower.operators import lower_node, rule_of
-from edgec.lower.quantized import as_numbers, params_of
+from edgec.lower.quantized import as_numbers, held_type, params_of
 from edgec.lower.values import Coded, Extents, Value, View, channels_last, extents, packed_strides, row_major, viewed
 from edgec.program.expr import Size, const, product
 from edgec.program.memory import prove_memory
@@ -90,7 +90,7 @@ def _placeholder(lowering: Lowering, node: Node) -> None:
         if output:
             kind = lowering.graph.types[output]
             grid = lowering.matched.grids.get(output)
-            dtype = lowering.activation if grid else kind.dtype
+            dtype = held_type(lowering, grid) if grid else kind.dtype
             zeros = Value(dtype, extents(kind.shape), lambda index, d=dtype: const(0, d), free=True)  # type: ignore[misc]
             lowering.values[output] = as_numbers(zeros, params_of(lowering, grid)) if grid else zeros
 
@@ -150,9 +150,9 @@ def _raw_inputs(graph: Graph, options: LowerOptions) -> dict[str, Grid]:
 
 
 def _known_params(graph: Graph, name: str) -> Params | None:
-    """The parameters of an input that the model itself takes as 8-bit codes."""
+    """The parameters of an input that the model itself takes as codes."""
     reader = next((reader for reader in graph.readers(name) if reader.op == "DequantizeLinear"), None)
-    grid = grid_of(graph, reader) if reader is not None else None
+    grid = any_grid_of(graph, reader) if reader is not None else None
     return _shown(grid, graph.dtype(name)) if grid else None
 
 
@@ -166,9 +166,9 @@ def _output_buffers(lowering: Lowering) -> None:
 
 
 def _output_params(lowering: Lowering, name: str) -> Params | None:
-    """The parameters of an output that the model itself gives as 8-bit codes."""
+    """The parameters of an output that the model itself gives as codes."""
     producer = lowering.graph.producer(name, "QuantizeLinear")
-    grid = grid_of(lowering.graph, producer) if producer is not None else None
+    grid = any_grid_of(lowering.graph, producer) if producer is not None else None
     return _shown(grid, lowering.graph.dtype(name)) if grid else None
 
 
@@ -178,7 +178,8 @@ def _outputs(lowering: Lowering) -> None:
     for name in lowering.graph.outputs:
         value = lowering.value(name)
         if name not in ports:
-            raw = lowering.matched.grids.get(name) if lowering.options.io in _IO else None
+            known = lowering.matched.grids.get(name) if lowering.options.io in _IO else None
+            raw = known if known is not None and known.bits == 8 else None
             dtype = _IO[lowering.options.io] if raw else lowering.graph.dtype(name)
             shown = _shown(raw, dtype) if raw else _output_params(lowering, name)
             ports[name], view = _port(lowering, name, Kind.OUTPUT, dtype, shown)

@@ -9,10 +9,9 @@ import numpy as np
 
 from edgec.integer.grid import code_of
 from edgec.ir.graph import Node
-from edgec.ir.types import DType
 from edgec.lower import movement
 from edgec.lower.builder import Lowering, Unsupported
-from edgec.lower.coding import decoded, shift_to
+from edgec.lower.coding import decoded, limits
 from edgec.lower.destination import slices
 from edgec.lower.indices import places_on
 from edgec.lower.values import Coded, Extents, Index, Value, View, elements, fixed, row_major, same_strides
@@ -112,7 +111,7 @@ def pad(lowering: Lowering, node: Node) -> None:
     if source.coded is not None:
         code = _fill_code(lowering, node, fill, source.coded) if mode == "constant" else 0
         if code is not None:
-            moved = movement.pad(source.coded.value, before, shape, mode, const(code, lowering.activation))
+            moved = movement.pad(source.coded.value, before, shape, mode, const(code, source.coded.value.dtype))
             result = decoded(replace(source.coded, value=moved), source.dtype)
     lowering.define(node.outputs[0], result)
 
@@ -122,7 +121,7 @@ def _fill_code(lowering: Lowering, node: Node, fill: float, coded: Coded) -> int
     if coded.scale is None:
         return int(fill) + coded.zero
     grid = lowering.matched.grids.get(node.outputs[0])
-    return None if grid is None else code_of(fill, grid) + shift_to(lowering.activation, DType.UINT8)
+    return None if grid is None else code_of(fill, grid) + limits(coded.value.dtype)[0]
 
 
 def depth_to_space(lowering: Lowering, node: Node) -> None:

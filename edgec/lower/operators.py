@@ -18,10 +18,12 @@ from edgec.integer.operators import (
     Softmax,
     Sum,
     Table,
+    WideDotProduct,
 )
 from edgec.ir.graph import Node
 from edgec.lower.builder import Lowering
 from edgec.lower.convolution_int8 import dot_product
+from edgec.lower.convolution_int16 import wide_dot_product
 from edgec.lower.elementwise import elementwise
 from edgec.lower.matmul import product_node
 from edgec.lower.movement import lift
@@ -64,8 +66,8 @@ RULES: dict[str, Rule] = {
 }  # fmt: skip
 
 CLAUSES: dict[type[IntegerOperator], Callable[[Lowering, Any], None]] = {
-    Quantize: quantize_numbers, DotProduct: dot_product, PairProduct: pair_product, Sum: add, Multiplication: multiply,
-    Requantize: requantize_codes, Join: concatenate, Mean: average_codes, Table: look_up, Softmax: softmax_codes,
+    Quantize: quantize_numbers, DotProduct: dot_product, WideDotProduct: wide_dot_product, PairProduct: pair_product, Sum: add,
+    Multiplication: multiply, Requantize: requantize_codes, Join: concatenate, Mean: average_codes, Table: look_up, Softmax: softmax_codes,
     Move: lambda lowering, operator: RULES[operator.node.op](lowering, operator.node),  # of codes as of numbers
 }  # fmt: skip
 

@@ -61,7 +61,7 @@ def max_pool(lowering: Lowering, node: Node) -> None:
         raise Unsupported("MaxPool with indices", "drop the second output")
     pool, value = describe_pool(lowering, node), lowering.value(node.inputs[0])
     grid, name = lowering.matched.grids.get(node.inputs[0]), node.outputs[0]
-    if grid is not None or value.dtype in EIGHT_BIT:
+    if (grid is not None and grid.bits == 8) or value.dtype in EIGHT_BIT:
         codes = _largest_codes(lowering, node, pool, value)
         lowering.define(name, as_numbers(codes, params_of(lowering, grid)) if grid else as_onnx(lowering, codes, value.dtype))
         return

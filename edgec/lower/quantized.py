@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgec.integer.grid import Grid, grid_of, stored_type
+from edgec.integer.grid import BITS, Grid, any_grid_of, stored_type
 from edgec.integer.operators import IntegerOperator, Join, Multiplication, Operand, Quantize, Requantize, Sum, Table, Tail
 from edgec.ir.graph import Node
 from edgec.ir.types import DType, static
@@ -17,6 +17,7 @@ from edgec.lower.coding import (
     coded_form,
     decoded,
     difference,
+    held,
     limits,
     local,
     quantize,
@@ -45,17 +46,22 @@ class Ending:
     high: int
 
 
+def held_type(lowering: Lowering, grid: Grid) -> DType:
+    """What the codes of a grid are stored as."""
+    return held(lowering.activation, grid.bits)
+
+
 def params_of(lowering: Lowering, grid: Grid) -> Params:
-    return local(grid, lowering.activation)
+    return local(grid, held_type(lowering, grid))
 
 
 def ending(lowering: Lowering, tail: Tail) -> Ending:
-    shift = shift_to(lowering.activation, DType.UINT8)
-    return Ending(params_of(lowering, tail.grid), tail.low + shift, tail.high + shift)
+    least, _ = limits(held_type(lowering, tail.grid))
+    return Ending(params_of(lowering, tail.grid), tail.low + least, tail.high + least)
 
 
 def codes_of(lowering: Lowering, operand: Operand) -> Value:
-    """The 8-bit form of a value that is known to be codes."""
+    """The codes of a value that is known to be some."""
     value = lowering.value(operand.name)
     assert value.coded is not None
     return value.coded.value
@@ -67,8 +73,8 @@ def finish(lowering: Lowering, tail: Tail, value: Value) -> None:
 
 
 def as_onnx(lowering: Lowering, value: Value, dtype: DType) -> Value:
-    """Codes of the target as the ONNX 8-bit tensor that they stand for."""
-    return decoded(Coded(value, shift_to(lowering.activation, dtype), None), dtype)
+    """Codes of the target as the ONNX tensor of codes that they stand for."""
+    return decoded(Coded(value, shift_to(held(lowering.activation, BITS[dtype]), dtype), None), dtype)
 
 
 def fused_name(operator: IntegerOperator) -> str:
@@ -82,8 +88,8 @@ def fused_name(operator: IntegerOperator) -> str:
 def quantize_numbers(lowering: Lowering, operator: Quantize) -> None:
     """Clause 2."""
     node, params = operator.node, params_of(lowering, operator.end.grid)
-    value = lowering.value(node.inputs[0])
-    result = deferred(lowering, value, lambda index: quantize(value.at(index), params, lowering.activation))
+    value, dtype = lowering.value(node.inputs[0]), held_type(lowering, operator.end.grid)
+    result = Value(dtype, value.shape, lambda index: quantize(value.at(index), params, dtype), order=value.order, splits=value.splits)
     finish(lowering, operator.end, result.by(value, node=node.name, op=node.op))
 
 
@@ -105,18 +111,18 @@ def deferred(lowering: Lowering, like: Value, at: Callable[[Index], Expr]) -> Va
 
 
 def dequantize_node(lowering: Lowering, node: Node) -> None:
-    """Constants become known float tensors; per-tensor 8-bit values stay codes; the rest is clause 3 as an expression."""
+    """Constants become known float tensors; per-tensor values of 8 or 16 bits stay codes; the rest is clause 3 as an expression."""
     scale, zero = (lowering.graph.constant(name) if name else None for name in (node.inputs[1], node.input(2)))
     if scale is None or (node.input(2) and zero is None):
         raise Unsupported("scale and zero point must be constants")
     zero = np.zeros_like(scale, np.int32) if zero is None else zero.astype(np.int32)
-    array, grid = lowering.graph.constant(node.inputs[0]), grid_of(lowering.graph, node)
+    array, grid = lowering.graph.constant(node.inputs[0]), any_grid_of(lowering.graph, node)
     if array is not None:
         _dequantize_constant(lowering, node, array, dequantized(array, scale, zero, node.attributes), grid)
         return
     source = lowering.value(node.inputs[0])
     if grid is not None:
-        lowering.define(node.outputs[0], as_numbers(coded_form(source, lowering.activation), params_of(lowering, grid)))
+        lowering.define(node.outputs[0], as_numbers(coded_form(source, held_type(lowering, grid)), params_of(lowering, grid)))
         return
     shape = static(lowering.graph.shape(node.inputs[0]))
     scales = lowering.literal(spread(scale, shape, node.attributes), node.inputs[1])
@@ -138,10 +144,8 @@ def as_numbers(codes: Value, params: Params) -> Value:
 def _dequantize_constant(lowering: Lowering, node: Node, array: np.ndarray, number: np.ndarray, grid: Grid | None) -> None:
     value = lowering.literal(number.astype(np.float32), node.outputs[0])
     if grid is not None:
-        params = params_of(lowering, grid)
-        codes = (array.astype(np.int32) + shift_to(lowering.activation, stored_type(lowering.graph, node))).astype(
-            lowering.activation.numpy
-        )
+        params, dtype = params_of(lowering, grid), held_type(lowering, grid)
+        codes = (array.astype(np.int32) + shift_to(dtype, stored_type(lowering.graph, node))).astype(dtype.numpy)
         coded = Coded(lowering.literal(codes, f"{node.outputs[0]}_codes"), params.zero, params.scale)
         value = Value(value.dtype, value.shape, value.at, free=True, constant=value.constant, coded=coded)
     lowering.values[node.outputs[0]] = value

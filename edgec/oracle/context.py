@@ -11,6 +11,7 @@ import numpy as np
 from edgec.oracle.grid import Array, Grid, quantize
 from edgec.oracle.model import Model, Node
 
+_BY_CODE = {code: np.dtype(kind) for code, kind in ((0, np.uint8), (2, np.uint8), (3, np.int8), (4, np.uint16), (5, np.int16))}
 Run = Callable[..., Sequence[Array]]
 Limits = tuple[np.float32 | None, np.float32 | None]
 
@@ -68,6 +69,10 @@ class Ending:
     swallowed: tuple[Node, ...]
 
 
+def narrow(grid: Grid | None) -> Grid | None:
+    return grid if grid is not None and not grid.is_wide else None
+
+
 @dataclass
 class Context:
     model: Model
@@ -85,7 +90,8 @@ class Context:
         return np.float32(value.item()) if value is not None and value.size == 1 and value.dtype == np.float32 else None
 
     def grid(self, name: str) -> Grid | None:
-        return self.grids.get(name)
+        """Of a value that holds q of 8 bits."""
+        return narrow(self.grids.get(name))
 
     def rank(self, name: str) -> int | None:
         """How many axes a value has, None when shape inference does not say."""
@@ -94,21 +100,30 @@ class Context:
 
     def parameters(self, node: Node) -> Grid | None:
         """The grid of a QuantizeLinear or DequantizeLinear: constant scalars, 8 bits; else None."""
+        return narrow(self.any_parameters(node))
+
+    def any_parameters(self, node: Node) -> Grid | None:
+        """The same, of 8 or 16 bits."""
         scale, zero = self.constant(node.input(1)), self.constant(node.input(2))
         if scale is None or scale.size != 1 or scale.dtype != np.float32 or (node.input(2) and zero is None) or node.get("block_size", 0):
             return None
         if zero is not None:
             dtype = zero.dtype
         elif node.op == "QuantizeLinear":
-            dtype = {0: np.dtype(np.uint8), 2: np.dtype(np.uint8), 3: np.dtype(np.int8)}.get(node.get("output_dtype", 0), np.dtype(np.void))
+            dtype = _BY_CODE.get(node.get("output_dtype", 0), np.dtype(np.void))
         else:
             dtype = self.dtypes.get(node.input(0), np.dtype(np.void))
-        if dtype not in (np.dtype(np.uint8), np.dtype(np.int8)):
+        if dtype not in _BY_CODE.values():
             return None
         return Grid(np.float32(scale.item()), 0 if zero is None else int(zero.item()), dtype)
 
     def ending(self, value: str, *, activation: bool = True) -> Ending | None:
-        """The QuantizeLinear that alone reads `value`, through at most one Relu or Clip with constant bounds."""
+        """The QuantizeLinear to 8 bits that alone reads `value`, through at most one Relu or Clip with constant bounds."""
+        found = self.any_ending(value, activation=activation)
+        return found if found is not None and not found.grid.is_wide else None
+
+    def any_ending(self, value: str, *, activation: bool = True) -> Ending | None:
+        """The same, to 8 or 16 bits."""
         reader = self.model.only_reader(value)
         limits: Limits = (None, None)
         swallowed: tuple[Node, ...] = ()
@@ -120,7 +135,7 @@ class Context:
             reader = self.model.only_reader(reader.outputs[0])
         if reader is None or reader.op != "QuantizeLinear" or reader.inputs[0] != (swallowed[0].outputs[0] if swallowed else value):
             return None
-        grid = self.parameters(reader)
+        grid = self.any_parameters(reader)
         if grid is None:
             return None
         low, high = (None if v is None else int(quantize(np.asarray(v), grid)) for v in limits)

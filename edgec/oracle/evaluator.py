@@ -30,6 +30,7 @@ EXACT_BY_REFERENCE = (
     "IsInf", "Sign", "Constant", "ConstantOfShape", "Shape", "Size", "Range", "ArgMax", "ArgMin", "TopK", "Trilu", "GatherElements",
     "GatherND", "ScatterND", "ScatterElements", "OneHot", "NonZero", "ReverseSequence", "CumSum",
 )  # fmt: skip
+CODES = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8, onnx.TensorProto.INT16, onnx.TensorProto.UINT16)
 WHOLE = {onnx.helper.np_dtype_to_tensor_dtype(np.dtype(name)) for name in "?bBhHiIqQ"}
 
 
@@ -47,13 +48,13 @@ class Evaluator:
         self.context = Context(self.model, dict(self.model.constants))
         self.context.dtypes = {name: array.dtype for name, array in self.model.constants.items()}
         for name, kind in self.model.types.items():
-            if kind.element in (onnx.TensorProto.INT8, onnx.TensorProto.UINT8):
+            if kind.element in CODES:
                 self.context.dtypes[name] = onnx.helper.tensor_dtype_to_np_dtype(kind.element)
         self.inexact: set[str] = set()
         self.steps = self._live(self._plan())
         outputs = self.model.outputs
         self.exact_outputs = frozenset(name for name in outputs if name not in self.inexact)
-        self.grids: dict[str, Grid] = {name: self.context.grids[name] for name in outputs if name in self.context.grids}
+        self.grids: dict[str, Grid] = {name: grid for name in outputs if (grid := self.context.grid(name)) is not None}
         self.quantized_outputs = {name: self._quantized_name(name) for name in self.grids}
 
     def run(self, inputs: dict[str, Array], *, quantized_outputs: bool = False, chance: Chance | None = None) -> dict[str, Array]:
@@ -76,7 +77,7 @@ class Evaluator:
         return results
 
     def _as_float(self, name: str, values: dict[str, Array]) -> Array:
-        grid = self.context.grid(name)
+        grid = self.context.grids.get(name)
         return values[name] if grid is None else dequantize(values[name], grid)
 
     def _call(self, step: Step, values: dict[str, Array], chance: Chance | None = None) -> list[Array]:
@@ -128,11 +129,11 @@ class Evaluator:
         return self._float(node)
 
     def _linear(self, node: Node) -> Step | None:
-        """QuantizeLinear of a float value and DequantizeLinear, per tensor and in 8 bits; weights are recorded."""
+        """QuantizeLinear of a float value and DequantizeLinear, per tensor and in 8 or 16 bits; weights are recorded."""
         name, out = node.inputs[0], node.outputs[0]
-        grid = self.context.parameters(node)
+        grid = self.context.any_parameters(node)
         if node.op == "QuantizeLinear":
-            if grid is None or self.context.grid(name) is not None:
+            if grid is None or (not grid.is_wide and self.context.grid(name) is not None):
                 return None
             self.context.dtypes[out] = grid.dtype
             return Step(node, (name,), (out,), lambda x: (quantize(x, grid),))

@@ -16,11 +16,15 @@ LARGEST_MULTIPLIER = f32(2.0**64)
 
 @dataclass(frozen=True)
 class Grid:
-    """A value's 8-bit parameters: q stands for (q - zero) * scale."""
+    """A value's parameters, of 8 or 16 bits by the type: q stands for (q - zero) * scale."""
 
     scale: np.float32
     zero: int
     dtype: np.dtype[Any]
+
+    @property
+    def is_wide(self) -> bool:
+        return self.dtype.itemsize == 2
 
     @property
     def low(self) -> int:

@@ -1,4 +1,4 @@
-"""Clause 4: Conv, ConvTranspose, Gemm and MatMul with constant weights, in exact integers."""
+"""Clauses 4 and 15: Conv, ConvTranspose, Gemm and MatMul with constant weights, in exact integers."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Layer:
 
 
 def matrix(context: Context, node: Node) -> Step | None:
-    """The step of a node that matches clause 4, else None."""
+    """The step of a node that matches clause 4, or 15 where codes have 16 bits, else None."""
     prepare = {"Conv": _conv, "ConvTranspose": _conv_transpose, "Gemm": _gemm, "MatMul": _matmul}.get(node.op)
-    source, weights = context.grid(node.input(0)), context.weights.get(node.input(1))
-    end = context.ending(node.outputs[0])
+    source, weights = context.grids.get(node.input(0)), context.weights.get(node.input(1))
+    end = context.any_ending(node.outputs[0])
     if prepare is None or source is None or weights is None or weights.q.dtype.itemsize != 1:
         return None
     run = prepare(context, node, source, end)
@@ -57,7 +57,8 @@ def _layer(context: Context, node: Node, source: Grid, end: Ending | None, axis:
     if found is None:
         return None
     scale, w = np.tile(found[0], copies), found[1]
-    if end is None and not _ends_in_float(context, node, w):
+    wide = source.is_wide or (end is not None and end.grid.is_wide)
+    if (wide and not -128 <= w.min(initial=0) <= w.max(initial=0) <= 127) or (not wide and end is None and not _ends_in_float(context, node, w)):
         return None
     steps = source.scale * scale
     m = steps / end.grid.scale if end else steps
@@ -65,8 +66,8 @@ def _layer(context: Context, node: Node, source: Grid, end: Ending | None, axis:
     if bias is None or not usable(m):
         return None
     split = np.abs(np.moveaxis(w, axis, 0).astype(np.int64)).reshape(w.shape[axis], copies, -1)
-    reach = np.abs(bias) + split.sum(2).T.ravel() * 255
-    if bool(np.any(reach >= 2**31)):
+    reach = np.abs(bias) + split.sum(2).T.ravel() * (source.high - source.low)
+    if bool(np.any(reach >= (2**53 if wide else 2**31))):
         return None
     # Integers below 2^24 are exact in binary32 in whatever order they are summed, below 2^53 in binary64.
     dtype = np.float32 if reach.max(initial=0) < 2**24 else np.float64

@@ -39,7 +39,7 @@ def reference(context: Context, node: Node) -> Run:
 
 def move_step(context: Context, node: Node) -> Step | None:
     """The step of a data movement whose data is q, else None."""
-    grid = context.grid(node.input(0)) if node.op != "Concat" else _common(context, node)
+    grid = context.grids.get(node.input(0)) if node.op != "Concat" else _common(context, node)
     others = node.inputs[1:] if node.op not in ("Concat", "Gather") else ()
     if grid is None or not all(context.constant(name) is not None for name in others if name):
         return None

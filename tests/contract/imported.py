@@ -17,7 +17,7 @@ from tests.nets import MODELS
 from tests.oracle.models import Builder, random_q
 
 Vectors = list[dict[str, np.ndarray]]
-S8, U8 = QuantType.QInt8, QuantType.QUInt8
+S8, U8, S16 = QuantType.QInt8, QuantType.QUInt8, QuantType.QInt16
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        kinds = {S8: "s8", U8: "u8"}
+        kinds = {S8: "s8", U8: "u8", S16: "s16"}
         form = "qdq" if self.format is QuantFormat.QDQ else "qoperator"
         return f"{self.family}_{form}_{kinds[self.activations]}{kinds[self.weights]}_{'channel' if self.per_channel else 'tensor'}"
 
@@ -43,6 +43,7 @@ RECIPES = (
     Recipe("squeezenet", QOPERATOR, U8, U8, False),
     Recipe("mobilenet", QOPERATOR, U8, S8, True),
     Recipe("squeezenet", QDQ, S8, S8, False),
+    Recipe("resnet", QDQ, S16, S8, True),
     Recipe("unet", QDQ, U8, U8, False),
     Recipe("yolox", QOPERATOR, U8, S8, False),
     Recipe("resnet", QDQ, U8, U8, True),
@@ -182,6 +183,36 @@ def floats(activations: Any) -> tuple[onnx.ModelProto, Vectors]:
     return b.finish(shape), rough_inputs(shape)
 
 
+def wide(activations: Any) -> tuple[onnx.ModelProto, Vectors]:
+    """Codes of 16 bits at the ends of their range: sums beyond int32, all shapes of products, all endings, what follows in float."""
+    generator = np.random.default_rng(17)
+    info = np.iinfo(activations)
+    b, narrow = Quantizing(np.array(info.min + 20_000, activations)), np.array(131, np.uint8)
+
+    def product(op: str, x: str, *shape: int, bias: int = 0, **attributes: Any) -> str:
+        axis = 0 if op == "Conv" else 1
+        scale = generator.uniform(2.0**-15, 2.0**-13, shape[axis])
+        weights = b.dequantize(b.const(_rows(generator, shape, np.int8)), scale, np.zeros(scale.shape, np.int8), axis=axis)
+        offset = [b.const(generator.standard_normal(bias), np.float32)] if bias else []
+        return b.op(op, x, weights, *offset, **attributes)
+
+    x = b.quantized("x", 2.0**-9)
+    deep = b.quantized(product("Conv", x, 60, 3, 3, 3, pads=[1] * 4, bias=60), 2.0**-12)
+    b.give("sums", product("Conv", deep, 17, 60, 3, 3, pads=[2, 1, 0, 1], strides=[2, 1]))
+    b.give("narrow", b.quantized(b.op("Relu", product("Conv", deep, 19, 60, 1, 1, bias=19)), 0.05, narrow))
+    each = product("Conv", deep, 60, 1, 3, 3, group=60, pads=[1] * 4, bias=60)
+    b.give("depthwise", b.quantized(each, 2.0**-14))
+    b.give("transposed", b.quantized(product("ConvTranspose", deep, 60, 5, 3, 2, strides=[2, 1]), 2.0**-11))
+    stored = b.quantized(b.op("Clip", "x", b.const(-3, np.float32), b.const(3, np.float32)), 0.03, narrow)
+    b.give("widened", b.quantized(product("Conv", stored, 6, 1, 2, 3, group=3), 2.0**-13))
+    flat = b.op("Reshape", b.op("Transpose", deep, perm=[0, 2, 3, 1]), b.const([35, 60]))
+    rows = b.quantized(product("MatMul", flat, 60, 33), 2.0**-12)
+    b.give("rows", b.quantized(b.op("Add", rows, rows), 2.0**-11))
+    b.give("largest", product("Conv", b.quantized(b.op("MaxPool", deep, kernel_shape=[2, 2]), 2.0**-12), 4, 30, 1, 1, group=2))
+    shape = (1, 3, 5, 7)
+    return b.finish(shape), rough_inputs(shape)
+
+
 HAND_MADE: dict[str, Callable[[], tuple[onnx.ModelProto, Vectors]]] = {
     "extremes_u8": lambda: extreme_weights(np.uint8),
     "extremes_s8": lambda: extreme_weights(np.int8),
@@ -189,6 +220,8 @@ HAND_MADE: dict[str, Callable[[], tuple[onnx.ModelProto, Vectors]]] = {
     "ties_s8": lambda: ties(np.int8),
     "floats_u8": lambda: floats(np.uint8),
     "floats_s8": lambda: floats(np.int8),
+    "wide_u16": lambda: wide(np.uint16),
+    "wide_s16": lambda: wide(np.int16),
 }
 
 

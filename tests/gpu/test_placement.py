@@ -7,11 +7,16 @@ from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.shader import kernel_name
 from edgec.emit.gpu.shaders import is_quantized
 from edgec.emit.gpu.variants import BASE, BYTES, DOT4, variants_of
+from edgec.frontend import from_proto
 from edgec.ir.types import DType
+from edgec.lower import lower
 from edgec.lower.plan import plan
+from edgec.passes import optimize
 from edgec.program.expr import FLOAT, INT, Cast, Expr, cast, clamp, const, load, unary, var
+from edgec.program.kernels import ConvInt16, DepthwiseInt16
 from edgec.program.program import For, Kind, Program, Size, Store, TemplateCall
 from edgec.targets import load_target
+from tests.contract.imported import HAND_MADE
 from tests.emit.programs import buffer, loop, port
 from tests.gpu.programs import on_the_cpu
 from tests.nets import MODELS
@@ -93,3 +98,15 @@ def test_variants_are_made_of_what_differs_only() -> None:
     assert variants_of(shader) == (BASE,)
     assert variants_of(dataclasses.replace(shader, uses_bytes=True)) == (BASE, BYTES)
     assert variants_of(dataclasses.replace(shader, uses_bytes=True, uses_dot=True)) == (BASE, BYTES, DOT4)
+
+
+def test_products_of_16_bits_run_on_the_cpu() -> None:
+    """And the functions between them keep the bits that the contract says."""
+    graph = from_proto(HAND_MADE["wide_s16"]()[0]).graph
+    optimize(graph)
+    program = lower(graph, TARGET, "net")
+    plan(program)
+    layout_constants(program)
+    why = dict(zip((type(getattr(call, "arguments", None)) for call in program.calls), place(program, TARGET), strict=True))
+    assert why[ConvInt16] == why[DepthwiseInt16] == "multiplies codes of 16 bits" and is_quantized(program)
+    assert is_quantized(program_of(Cast(DType.INT16, cast(unary("rint", x * 3.0), INT))))

@@ -106,6 +106,33 @@ def _per_channel(f: Frame, pointer: Any) -> np.ndarray:
     return f.constant(pointer, a.groups * width).reshape(a.groups, width)[:, : a.out_channels]
 
 
+def _ended(f: Frame, total: np.ndarray) -> None:
+    """What becomes of exact sums [pixel, group, out] with codes of 16 bits."""
+    a = f.a
+    v = (total.astype(np.float32) * _wide_channels(f, a.scale)).reshape(f.rows.size, -1)
+    f.write(v if a.y_bytes == 4 else _settle(v, a.low, a.high, a.zero_y))
+
+
+def _wide_channels(f: Frame, pointer: Any) -> np.ndarray:
+    return _per_channel(f, pointer) if isinstance(f.a, kernels.ConvInt16) else f.constant(pointer, f.a.channels)[:, None]
+
+
+def conv_int16(f: Frame) -> None:
+    a = f.a
+    weights = _panels(f, a.weights, up(a.in_channels, 2), 2)
+    _ended(f, _products(f, weights, a.zero_x) + _per_channel(f, a.bias))
+
+
+def depthwise_int16(f: Frame) -> None:
+    a = f.a
+    weights = f.constant(a.weights, f.count * up(a.channels, CHANNEL_BLOCK)).reshape(f.count, -1)[:, : a.channels].astype(np.float64)
+    total = np.zeros((f.rows.size, a.channels)) + f.constant(a.bias, a.channels)
+    for tap, pixel, inside, _ in f.taps():
+        x = f.read(a.x, pixel, f.w["in_pixel_stride"], a.channels).astype(np.float64) - a.zero_x
+        total += np.where(inside[:, None], x, 0) * weights[tap]
+    _ended(f, total[:, :, None])
+
+
 def _scaled(f: Frame) -> np.ndarray:
     """fl32(acc) * scale, [pixel, group, out]."""
     a = f.a
@@ -322,6 +349,7 @@ RUN: dict[type, Callable[[Frame], None]] = {
     kernels.DepthwiseInt8: depthwise_int8,
     **dict.fromkeys(kernels.CONV_INT8_FUNCTION.values(), conv_int8_function),
     **dict.fromkeys(kernels.DEPTHWISE_INT8_FUNCTION.values(), depthwise_int8),
+    kernels.ConvInt16: conv_int16, kernels.DepthwiseInt16: depthwise_int16,
     kernels.RowsCodes8: rows_codes, kernels.RowsCodes4: rows_codes,
     kernels.ConvFloat: conv_float, kernels.DepthwiseFloat: depthwise_float, kernels.PoolMaxInt8: pool_max_int8,
     kernels.PoolMaxFloat: pool_max_float, kernels.PoolAverageInt8: pool_average_int8, kernels.PoolAverageFloat: pool_average_float,

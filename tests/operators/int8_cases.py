@@ -13,16 +13,16 @@ from tests.operators.case import Case
 from tests.oracle.models import Builder, random_q
 
 Shape = tuple[int, ...]
-CODES = (np.uint8, np.int8)
+CODES = {8: (np.uint8, np.int8), 16: (np.uint16, np.int16)}
 
 
 class Quantized(Builder):
     """A quantized graph under construction; `g` makes every choice."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, bits: int = 8) -> None:
         super().__init__()
         self.g = np.random.default_rng(seed)
-        self.dtype = CODES[int(self.g.integers(2))]
+        self.dtype = CODES[bits][int(self.g.integers(2))]
         self.inputs: dict[str, np.ndarray] = {}
 
     def pick(self, *choices: Any) -> Any:
@@ -37,7 +37,7 @@ class Quantized(Builder):
 
     def scale(self, near: float = 0.05) -> np.float32:
         """Within a factor of four of `near`, sometimes a power of two, so that results are ties."""
-        found = near * 2.0 ** self.g.uniform(-2, 2)
+        found = near * 2.0 ** self.g.uniform(-2, 2) * 2.0 ** (8 - 8 * np.dtype(self.dtype).itemsize)
         return np.float32(2.0 ** round(np.log2(found)) if self.chance(0.3) else found)
 
     def zero(self, dtype: Any = None) -> Any:
@@ -264,9 +264,25 @@ KINDS: tuple[Callable[[Quantized], tuple[str, float]], ...] = (
 
 def int8_case(seed: int) -> Case:
     """One graph, its inputs (extreme codes, NaN and infinities among them) and the evaluator's bytes."""
-    b = Quantized(seed)
-    make = KINDS[seed % len(KINDS)]
+    return _case(seed, Quantized(seed), KINDS[seed % len(KINDS)], ())
+
+
+WIDE: tuple[Callable[[Quantized], tuple[str, float]], ...] = (
+    convolution, convolution, transposed, dense, dense, movement, arithmetic, pool, concatenation, mean, function,
+)  # fmt: skip
+
+
+def int16_case(seed: int) -> Case:
+    """The same with codes of 16 bits, some with results of 8 bits, or operands."""
+    b = Quantized(seed, 16 if seed % 4 else 8)
+    return _case(seed, b, WIDE[seed % len(WIDE)], (np.uint8, np.int16, np.uint16))
+
+
+def _case(seed: int, b: Quantized, make: Callable[[Quantized], tuple[str, float]], results: tuple[Any, ...]) -> Case:
+    """results: types of codes that the result may have in place of the operands'."""
     y, near = make(b)
+    if results and (b.chance(0.3) or np.dtype(b.dtype).itemsize == 1):
+        b.dtype = b.pick(*results)
     scale, zero = b.scale(near), b.zero()
     if b.chance(0.1):
         scale = np.float32(0.05)
@@ -275,5 +291,5 @@ def int8_case(seed: int) -> Case:
         out, dtype = b.dequantize(out, scale, zero), np.float32
     model = b.model(b.inputs, {out: dtype})
     evaluator = Evaluator(model)
-    case = Case(f"int8 seed {seed}", make.__name__, model, b.inputs, [evaluator.run(b.inputs)[out]], 0.0, 0.0)
+    case = Case(f"{'int16' if results else 'int8'} seed {seed}", make.__name__, model, b.inputs, [evaluator.run(b.inputs)[out]], 0.0, 0.0)
     return case if out in evaluator.exact_outputs else replace(case, rtol=1e-3, atol=1e-3)

@@ -12,13 +12,13 @@ from tests.contract.examiner import WHOLE
 from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend, target_of
 from tests.operators.case import Case
 from tests.operators.float_cases import float_case
-from tests.operators.int8_cases import KINDS, int8_case
+from tests.operators.int8_cases import KINDS, int8_case, int16_case
 from tests.operators.suite import OK, run_cases
 
 BLOCK = 60
 BLOCKS = range(3) if WHOLE else range(1)
 BACKENDS = (*NATIVE, *((SANITIZED, *FOREIGN) if WHOLE else ()))
-MAKERS: dict[str, Callable[[int], Case]] = {"int8": int8_case, "float": float_case}
+MAKERS: dict[str, Callable[[int], Case]] = {"int8": int8_case, "int16": int16_case, "float": float_case}
 
 
 @pytest.mark.sampled

@@ -192,3 +192,24 @@ def test_quantize(seed: int) -> None:
     near_tie = np.abs(np.abs(exact - np.floor(exact)) - 0.5) < 2.0**-14
     assert np.abs(got - theirs).max() <= 1
     assert np.array_equal(got[~near_tie], theirs[~near_tie])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_products_of_16_bits(seed: int) -> None:
+    """ONNX Runtime has floats between codes of 16 bits: one step apart, and what binary32 loses of the sum of magnitudes."""
+    g = np.random.default_rng(seed)
+    kind = g.choice([np.uint16, np.int16])
+    inner, outer = int(g.integers(1, 600)), int(g.integers(1, 9))
+    scale, zero = np.float32(g.uniform(1e-5, 1e-3)), np.asarray(g.integers(np.iinfo(kind).min, np.iinfo(kind).max), kind)
+    codes, weights = random_q(g, (3, inner), kind), random_q(g, (inner, outer), np.int8).clip(-127)
+    steps = g.uniform(0.001, 0.01, outer).astype(np.float32)
+    magnitudes = np.abs(codes.astype(np.float64) - int(zero)) @ np.abs(weights.astype(np.float64)) * scale * steps
+    end = np.float32(magnitudes.max() / 2**15)
+    b = Builder()
+    w = b.dequantize(b.const(weights), steps, np.zeros(outer, np.int8), axis=1)
+    out = b.quantize(b.op("MatMul", b.dequantize("x", scale, zero), w), end, np.zeros((), np.int16))
+    model = b.model({"x": codes}, {out: np.int16})
+    evaluator = Evaluator(model)
+    assert [step.node.op for step, _ in evaluator.steps] == ["DequantizeLinear", "MatMul"] and evaluator.exact_outputs
+    got, theirs = evaluator.run({"x": codes})[out], run_onnxruntime(model, {"x": codes})[0]
+    assert (np.abs(got.astype(int) - theirs) <= 1 + 2.0**-20 * magnitudes / end).all()

@@ -17,7 +17,7 @@ from edgec.emit.gpu.views import views_of
 from edgec.emit.render_c import walk
 from edgec.ir.types import DType
 from edgec.program.expr import Cast, Expr, Unary
-from edgec.program.kernels import PackInt8, ProductInt8Float, SoftmaxInt8
+from edgec.program.kernels import ConvInt16, DepthwiseInt16, PackInt8, ProductInt8Float, SoftmaxInt8
 from edgec.program.program import AnyCall, Kind, LoopCall, Program
 from edgec.targets import Target
 
@@ -41,6 +41,8 @@ def shaders_or_reasons(program: Program, target: Target, dialect: Dialect, halve
         try:
             if isinstance(call, LoopCall):
                 return loop_shader(program, index, call, where, dialect, exact)
+            if isinstance(call.arguments, (ConvInt16, DepthwiseInt16)):
+                return "multiplies codes of 16 bits"
             if isinstance(call.arguments, (PackInt8, ProductInt8Float, SoftmaxInt8)):
                 return "attention in codes"
             return (
@@ -71,4 +73,8 @@ def is_quantized(program: Program) -> bool:
 
 def _quantizes(item: Expr) -> bool:
     """Whether it makes a code of a float."""
-    return item.dtype in _CODES and isinstance(item, Cast) and any(isinstance(part, Unary) and part.op == "rint" for part in walk(item))
+    return (
+        item.dtype in (*_CODES, DType.INT16)
+        and isinstance(item, Cast)
+        and any(isinstance(part, Unary) and part.op == "rint" for part in walk(item))
+    )
