@@ -222,7 +222,7 @@ SETTINGS: dict[str, Setting] = {
         _one_of(*EFFORTS), f"how much is tried for accurate int8: {', '.join(EFFORTS)}; high takes three to fifteen times as long (normal)"
     ),
     "exclude": Setting(_names, "node that stays in float, * and ? are wildcards; may be repeated", many=True),
-    "min_sqnr": Setting(_decibels, "dB that the int8 answers must keep; layers that keep them from it stay in float32 (none)"),
+    "min_sqnr": Setting(_decibels, "dB that the int8 answers must keep; layers that keep them from it stay in float32 or get int16 (none)"),
     "max_drop": Setting(_share, "share of samples whose best class int8 may change, such as 0.5%; reached in the same way (none)"),
     "prune": Setting(_fraction, "share of the multiply-accumulates to remove, as whole channels, such as 0.5; needs calib (none)"),
     "io": Setting(_one_of("model", "int8", "uint8"), "type of inputs and outputs: model, int8 or uint8 (model)"),

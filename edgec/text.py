@@ -1,9 +1,11 @@
-"""Words that come from a board or a model, made harmless before a person reads them."""
+"""Words that come from a board or a model, made harmless before a person reads them; and how layers are counted for people."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Iterable
 
 _ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-Z\\-_])")
 MOST = 2000  # characters kept of one saying
@@ -35,3 +37,9 @@ def ending(name: str, most: int) -> str:
 def last_lines(words: bytes | str, count: int = 8) -> list[str]:
     """The last lines that say anything."""
     return [line for line in printable(words).splitlines() if line.strip()][-count:]
+
+
+def kept_words(types: Iterable[str]) -> str:
+    """How many layers there are of each type: `2 layers in float32, 1 layer in int16`."""
+    counts = Counter(types)
+    return ", ".join(f"{counts[kind]} layer{'s' if counts[kind] > 1 else ''} in {kind}" for kind in sorted(counts))

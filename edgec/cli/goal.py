@@ -8,6 +8,7 @@ from typing import Any
 import rich.table
 
 from edgec.cli.console import bytes_text, table
+from edgec.text import kept_words
 
 ALL_IN_INT8 = "reached with all layers in int8"
 
@@ -17,12 +18,13 @@ def goal_tables(goal: Mapping[str, Any]) -> list[rich.table.Table | str]:
     judges = f"{goal['samples']} samples" + (" that nothing was fitted to" if goal["apart"] else "")
     if not goal["kept"]:
         return ["", f"goal: {ALL_IN_INT8}: {_words(goal['after'])}, on {judges}"]
-    counted = f"{len(goal['kept'])} layer{'s' if len(goal['kept']) > 1 else ''} in float32"
-    titles = ["layer", "operator", "of the error", "with it in int8", "of the MACs", "adds to the time", "int8 saves"]
+    counted = kept_words(kept["type"] for kept in goal["kept"])
+    titles = ["layer", "operator", "kept in", "of the error", "with it in int8", "of the MACs", "adds to the time", "int8 saves"]
     rows = [
         (
             kept["node"],
             kept["operator"],
+            kept["type"],
             f"{kept['error']:.1%}",
             _words(kept),
             f"{kept['macs']:.1%}",
@@ -35,9 +37,9 @@ def goal_tables(goal: Mapping[str, Any]) -> list[rich.table.Table | str]:
         "",
         f"goal: reached with {counted}: {_words(goal['after'])} instead of {_words(goal['before'])}, on {judges}",
         "",
-        table("kept in float32", titles, rows),
+        table("kept from int8", titles, rows),
         "",
-        table("the best tries, by estimated time", ["layers in float32", "answers", "MACs in float", "time"], _attempts(goal)),
+        table("the best tries, by estimated time", ["layers kept", "in int16", "answers", "MACs in float", "time"], _attempts(goal)),
     ]
 
 
@@ -47,7 +49,7 @@ def _attempts(goal: Mapping[str, Any]) -> list[tuple[object, ...]]:
     for one in sorted(goal["attempts"], key=lambda one: (one["latency"], -one["sqnr"])):
         if (one["kept"], one["sqnr"]) == taken or all(one["sqnr"] > other["sqnr"] for other in found):
             found.append(one)
-    return [(one["kept"], _words(one), f"{one['float_macs']:.1%}", f"{one['latency']:.2f}") for one in found]
+    return [(one["kept"], one["wide"], _words(one), f"{one['float_macs']:.1%}", f"{one['latency']:.2f}") for one in found]
 
 
 def _words(found: Mapping[str, Any]) -> str:

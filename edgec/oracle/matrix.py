@@ -58,7 +58,8 @@ def _layer(context: Context, node: Node, source: Grid, end: Ending | None, axis:
         return None
     scale, w = np.tile(found[0], copies), found[1]
     wide = source.is_wide or (end is not None and end.grid.is_wide)
-    if (wide and not -128 <= w.min(initial=0) <= w.max(initial=0) <= 127) or (not wide and end is None and not _ends_in_float(context, node, w)):
+    fits = -128 <= w.min(initial=0) <= w.max(initial=0) <= 127 if wide else end is not None or _ends_in_float(context, node, w)
+    if not fits:
         return None
     steps = source.scale * scale
     m = steps / end.grid.scale if end else steps

@@ -1,4 +1,4 @@
-"""The part of a manifest that says for which goal layers stay in float32, and what else was tried."""
+"""The part of a manifest that says for which goal layers stay in float32, or read 16 bits, and what else was tried."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class AccuracyFacts:
 class KeptLayer:
     """error: share of the outputs' error that stays away with it; sqnr, drop: with this layer in int8; macs: its share of the network's;
 
-    latency: share of the estimated time in int8 that it adds; bytes: of weights that int8 would save.
+    latency: share of the estimated time in int8 that it adds; bytes: of weights that int8 would save; type:
+    float32, or int16 for one that reads codes of 16 bits.
     """
 
     node: Text
@@ -32,17 +33,21 @@ class KeptLayer:
     latency: Number
     bytes: Count
     drop: Number | None = None
+    type: Word = "float32"
 
 
 @dataclass(frozen=True)
 class AttemptFacts:
-    """`kept` layers in float32: what the outputs were, the share of multiply-accumulates in float, and the estimated time, 1 in int8."""
+    """`kept` layers in float32, `wide` of them in int16: what the outputs were, the share of multiply-accumulates in float, and the
+
+    estimated time, 1 in int8."""
 
     kept: Count
     sqnr: Number
     float_macs: Number
     latency: Number
     drop: Number | None = None
+    wide: Count = 0
 
 
 @dataclass(frozen=True)

@@ -131,24 +131,24 @@ def _origin(manifest: Manifest) -> Iterable[tuple[str, str]]:
 
 
 def _goal(manifest: Manifest) -> list[str]:
-    """What stays in float32, and what accuracy costs."""
+    """What stays in float32 or gets 16 bits, and what accuracy costs."""
     goal = manifest.goal
     if goal is None:
         return []
     asked = [f"at least {goal.min_sqnr:g} dB"] if goal.min_sqnr is not None else []
     asked += [f"at most {goal.max_drop:.2%} of best classes changed"] if goal.max_drop is not None else []
     judges = f"{goal.samples} samples" + (" that nothing was fitted to" if goal.apart else "")
-    words = f"For the goal ({' and '.join(asked)}, on {judges}) these layers stay in float32; the last columns are with this one in int8:"
+    words = f"For the goal ({' and '.join(asked)}, on {judges}) these layers are no int8; the last columns are with this one in int8:"
     kept = [
-        (plain(one.node), f"{one.error:.1%}", f"{one.macs:.1%}", f"+{one.latency:.1%}", f"{one.bytes:,}", *_answers(one))
+        (plain(one.node), one.type, f"{one.error:.1%}", f"{one.macs:.1%}", f"+{one.latency:.1%}", f"{one.bytes:,}", *_answers(one))
         for one in goal.kept
     ]
-    tried = [(one.kept, f"{one.float_macs:.1%}", f"{one.latency:.2f}", *_answers(one)) for one in _worthwhile(goal)]
+    tried = [(one.kept, one.wide, f"{one.float_macs:.1%}", f"{one.latency:.2f}", *_answers(one)) for one in _worthwhile(goal)]
     answers = ("signal-to-noise ratio", "best class changed")
     return [
-        words, "", *table(("layer", "of the error", "of the MACs", "time", "bytes int8 saves", *answers), kept),
-        "Accuracy against time, which is estimated (1 with all layers in int8; a float MAC counts as three in int8):",
-        "", *table(("layers in float32", "MACs in float", "time", *answers), tried),
+        words, "", *table(("layer", "kept in", "of the error", "of the MACs", "time", "bytes int8 saves", *answers), kept),
+        "Accuracy against time, which is estimated (1 with all layers in int8; a MAC in float counts as three, of 16 bits as two):",
+        "", *table(("layers kept", "in int16", "MACs in float", "time", *answers), tried),
     ]  # fmt: skip
 
 

@@ -93,9 +93,11 @@ def check_goal(graph: Graph, goal: Goal) -> None:
 
 
 def with_goal(report: QuantizationReport, goal: GoalReport, refused: Mapping[str, str]) -> QuantizationReport:
-    """The report that says why layers stay in float. refused: those that do without a goal."""
+    """The report that says why layers stay in float. refused: those that do without a goal. What has 16 bits is no float."""
     why = dict.fromkeys(report.kept_in_float, "an activation of a layer that is kept for the goal")
-    why |= {kept.node: f"kept for the goal: {Accuracy(kept.sqnr, kept.drop)} with it in int8" for kept in goal.kept}
+    why |= {
+        kept.node: f"kept for the goal: {Accuracy(kept.sqnr, kept.drop)} with it in int8" for kept in goal.kept if kept.type == "float32"
+    }
     return replace(report, kept_in_float=why | dict(refused), goal=asdict(goal))
 
 

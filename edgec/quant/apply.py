@@ -15,11 +15,12 @@ def apply(graph: Graph, calibration: Calibration) -> Graph:
     quantized = graph.copy()
     apply_splits(quantized, calibration.splits)
     selection = store_equalized(quantized, calibration.factors, calibration.exclude, calibration.codes_out)
+    parameters = calibration.stored
     weights = {
-        layer.node.outputs[0]: rebuild(quantized, layer, calibration.parameters, calibration.weights[layer.node.outputs[0]])
+        layer.node.outputs[0]: rebuild(quantized, layer, parameters, calibration.weights[layer.node.outputs[0]])
         for layer in selection.matrices
     }
-    insert_quantization(quantized, selection, calibration.parameters, weights)
+    insert_quantization(quantized, selection, parameters, weights)
     drop_unused_constants(quantized)
     return quantized
 

@@ -34,7 +34,9 @@ class LayerWeights:
 class Calibration:
     """splits: groups of channels per value; factors: equalization per value and channel; parameters: per value;
 
-    weights: by the matrix operator's output; effort: how much was tried for them; codes_out: see QuantizeOptions.
+    weights: by the matrix operator's output; effort: how much was tried for them;
+
+    codes_out: see QuantizeOptions; wide: the values that are stored in 16 bits.
     """
 
     model: str  # fingerprint of the float graph
@@ -47,6 +49,12 @@ class Calibration:
     weights: Mapping[str, LayerWeights] = field(default_factory=dict)
     effort: str = "normal"
     codes_out: bool = False
+    wide: tuple[str, ...] = ()
+
+    @property
+    def stored(self) -> dict[str, Parameters]:
+        """How each value is stored."""
+        return {value: kept.widened if value in self.wide else kept for value, kept in self.parameters.items()}
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -55,6 +63,7 @@ class Calibration:
             "samples": self.samples,
             "observer": self.observer,
             **({"effort": self.effort} if self.effort != "normal" else {}),  # left out where nobody chose one
+            **({"wide": list(self.wide)} if self.wide else {}),
             "exclude": list(self.exclude),
             "codes_out": self.codes_out,
             "splits": {value: [list(group) for group in groups] for value, groups in self.splits.items()},

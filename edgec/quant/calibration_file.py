@@ -76,6 +76,7 @@ class _File:
     samples_sha256: Hash | None = None
     effort: Effort | None = None
     codes_out: Flag | None = None
+    wide: tuple[Text, ...] | None = None
 
 
 def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
@@ -100,13 +101,14 @@ def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
     selection = store_equalized(graph, factors, file.exclude, codes_out)
     parameters = {value: Parameters(float(kept.scale), kept.zero_point) for value, kept in file.parameters.items()}
     _compare("parameters", file.parameters, selection.values, problems)
+    problems += [Problem("the model has no such value", _place("wide", name)) for name in file.wide or () if name not in selection.values]
     _compare("weights", file.weights, [layer.node.outputs[0] for layer in selection.matrices], problems)
     layers = [layer for layer in selection.matrices if layer.node.outputs[0] in file.weights]
     weights = {layer.node.outputs[0]: _weights(graph, layer, file.weights[layer.node.outputs[0]], problems) for layer in layers}
     _refuse(problems)
     return Calibration(
         file.model, file.samples, file.observer, file.exclude, file.splits, factors, parameters, weights,
-        effort=file.effort or "normal", codes_out=codes_out,
+        effort=file.effort or "normal", codes_out=codes_out, wide=tuple(file.wide or ()),
     )  # fmt: skip
 
 

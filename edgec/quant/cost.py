@@ -2,10 +2,13 @@
 
 A float one takes as long as FLOAT of them (two where int8 is widened to 16 bits, as in AVX2 and NEON; four where the processor has dot
 products, as in VNNI and ARMv8.2), and each byte that is written as long as one. Good enough to choose between layers; what a
-processor really needs is measured by `edgec bench`.
+processor really needs is measured by `edgec bench`. One of codes of 16 bits takes as long as WIDE of them: one
+where int8 is widened, two where the processor has dot products.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from edgec.integer.roles import output_channels, role_of
 from edgec.ir.graph import Graph, Node
@@ -13,6 +16,7 @@ from edgec.ops.registry import Role
 from edgec.quant.selection import Layer, elements
 
 FLOAT = 3.0
+WIDE = 2.0
 
 
 def multiplications(graph: Graph, node: Node) -> int:
@@ -39,3 +43,12 @@ def conversion_cost(graph: Graph, value: str, *, to_float: bool) -> float:
 def saved_bytes(graph: Graph, layer: Layer) -> int:
     """Of weights, which int8 stores in a quarter."""
     return graph.constants[layer.node.inputs[1]].size * 3 if layer.role is Role.MATRIX else 0
+
+
+def widening_cost(graph: Graph, value: str, readers: Iterable[Layer]) -> float:
+    """What it costs that a value has 16 bits, of which `readers` read codes: it is written as floats first, products are slower, and what
+    is no product computes in float."""
+    return elements(graph, value) * 4.0 + sum(
+        multiplications(graph, layer.node) * (WIDE - 1) if layer.role is Role.MATRIX else elements(graph, layer.node.outputs[0]) * 4.0
+        for layer in readers
+    )

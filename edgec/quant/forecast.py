@@ -8,7 +8,7 @@ from collections.abc import Collection
 from edgec.diagnosis import Diagnosis, LayerFacts
 from edgec.ops.registry import Role
 from edgec.quant.candidates import candidates_of
-from edgec.quant.cost import conversion_cost, layer_cost, multiplications
+from edgec.quant.cost import conversion_cost, layer_cost, multiplications, widening_cost
 from edgec.quant.selection import Layer, choose, excluded_nodes, values_of
 from edgec.quant.twins import Twins
 
@@ -65,8 +65,8 @@ class Forecast:
         weights = sum(part for value, (part, _) in self._errors.items() if self._writer.get(value, -1) not in inside)
         return weights + sum(part for value, (_, part) in self._errors.items() if not any(copy in stored for copy in self._copies[value]))
 
-    def latency(self, kept: Collection[str]) -> float:
-        """The time of a run, see edgec/quant/cost.py."""
+    def latency(self, kept: Collection[str], wide: Collection[str] = ()) -> float:
+        """The time of a run, see edgec/quant/cost.py. wide: layers that read 16 bits."""
         inside, stored = self._choice(kept)
         time = sum(costs[place in inside] for place, costs in enumerate(self._costs))
         for value in stored - self._constants:
@@ -74,6 +74,9 @@ class Forecast:
             nodes = [self._places.get(node, -1) for node in self.graph.readers(value)]
             if not computed or any(place not in inside for place in nodes):
                 time += conversion_cost(self.graph, value, to_float=computed)
+        for value in dict.fromkeys(self.layers[place].operands[0] for place in sorted(inside) if self.layers[place].node.name in wide):
+            readers = {self._places.get(node, -1) for node in self.graph.readers(value)} & inside
+            time += widening_cost(self.graph, value, [self.layers[place] for place in sorted(readers)])
         return time
 
     def float_macs(self, kept: Collection[str]) -> float:

@@ -39,9 +39,10 @@ class Goal:
 
 @dataclass(frozen=True)
 class Kept:
-    """A layer that stays in float32. error: the part of the outputs' error that stays away with it, as predicted.
+    """A layer that stays in `type`: float32, or int16, where it reads codes of 16 bits. error: the part of the outputs' error that goes
+    with it, as predicted.
 
-    sqnr, drop: of the outputs with this layer in int8, and all others that are kept in float32. macs: its share of the network's
+    sqnr, drop: of the outputs with this layer in int8, and all others that are kept as they are. macs: its share of the network's
     multiply-accumulates; latency: the share of the estimated time of the network in int8 that it adds; bytes: that int8 would save.
     """
 
@@ -53,17 +54,22 @@ class Kept:
     macs: float
     latency: float
     bytes: int
+    type: str = "float32"
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """The network with `kept` layers in float32. float_macs: share of its multiply-accumulates; latency: estimated, 1 with all in int8."""
+    """The network with `kept` layers in float32 or, `wide` of them, with 16 bits. float_macs: share of the
+
+    multiply-accumulates in float32; latency: estimated, 1 with all in int8.
+    """
 
     kept: int
     sqnr: float
     drop: float | None
     float_macs: float
     latency: float
+    wide: int = 0
 
 
 @dataclass(frozen=True)

@@ -141,5 +141,8 @@ def rebuild(graph: Graph, layer: Layer, parameters: Mapping[str, Parameters], de
         bias = (0.0 if bias is None else bias) + decision.shift.astype(np.float64)
     if bias is None:
         return Weights(values, scales, axis, None, None)
-    stored, steps = quantize_bias(bias, scales, parameters[layer.operands[0]].scale)
+    source = parameters[layer.operands[0]]
+    if source.bits == 16:  # at so fine a step an int32 may not hold it
+        return Weights(values, scales, axis, bias.astype(np.float32), None)
+    stored, steps = quantize_bias(bias, scales, source.scale)
     return Weights(values, scales, axis, stored, steps)

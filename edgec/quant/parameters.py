@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from edgec.ir.graph import Graph
+from edgec.ir.types import DType
 from edgec.ops.registry import Role
 from edgec.quant.additions import exact_additions
 from edgec.quant.observers import Histogram, Range, merged
@@ -15,24 +16,40 @@ from edgec.quant.selection import Selection
 
 SMALLEST_SCALE = 2.0**-60  # products of two scales stay normal binary32 numbers
 LARGEST_SCALE = 2.0**60
+FINER = 32.0  # steps of 16 bits to one of 8: the other 3 bits are four times the range, or more, so what a range cut comes back
 SHARED_STEP = 2.0**0.5  # a Concat operand with other readers shares the step when that costs them less than a requantization
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """8-bit affine storage: a number is (q - zero_point) * scale, with 0 <= q <= 255."""
+    """Affine storage: a number is (q - zero_point) * scale, with 0 <= q <= 255, or, of 16 bits, -32,768 <= q <= 32,767."""
 
     scale: float
     zero_point: int
+    bits: int = 8
+
+    @property
+    def dtype(self) -> DType:
+        return DType.UINT8 if self.bits == 8 else DType.INT16
 
     @property
     def range(self) -> Range:
-        return -self.zero_point * self.scale, (255 - self.zero_point) * self.scale
+        least, most = self._ends
+        return (least - self.zero_point) * self.scale, (most - self.zero_point) * self.scale
+
+    @property
+    def widened(self) -> Parameters:
+        """Of 16 bits, for the same numbers."""
+        return Parameters(self.scale / FINER, 0, 16)
 
     def store(self, values: np.ndarray) -> np.ndarray:
-        """uint8, rounded to nearest even in float64."""
+        """Codes, rounded to nearest even in float64."""
         stored = np.rint(values.astype(np.float64) / self.scale) + self.zero_point
-        return np.asarray(np.clip(stored, 0, 255), np.uint8)
+        return np.asarray(np.clip(stored, *self._ends), self.dtype.numpy)
+
+    @property
+    def _ends(self) -> tuple[int, int]:
+        return (0, 255) if self.bits == 8 else (-(2**15), 2**15 - 1)
 
 
 def parameters_of(limits: Range, scale: float | None = None, multiple: int = 1) -> Parameters:

@@ -1,8 +1,9 @@
-"""Keep in float32 what a goal needs, and nothing else.
+"""Keep in float32, or in 16 bits, what a goal needs, and nothing else.
 
 All statistics, scales and rounded weights stay as the calibration has decided them, each for a layer by itself: so a try costs one run of
 the quantized network over the samples that judge. Sets of layers grow in the orders of edgec/quant/ranking.py until the goal holds; then
-each layer that turns out not to be needed goes back to int8. The fewest are taken, and of as many those that take the least time.
+each layer that turns out not to be needed goes back to int8. The fewest are taken, and of as many those that take the least time. Last,
+what codes of 16 bits are enough for, and cheaper, leaves float32: see edgec/quant/widen.py.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from edgec.quant.goal import Accuracy, Attempt, Goal, GoalReport, Kept
 from edgec.quant.jury import Jury
 from edgec.quant.options import Progress
 from edgec.quant.ranking import PRICES, Names, lightest_first, ranked
-from edgec.quant.tries import Tries, without
+from edgec.quant.tries import Key, Tries, without
 from edgec.quant.twins import twins_of
+from edgec.quant.widen import widened
 
 TOLD = 3  # layers that an error names
 
@@ -53,8 +55,10 @@ def reach(
             found = min((kept for kept in (found, other) if kept), key=lambda kept: (len(kept), forecast.latency(kept)))
     if not found:
         raise unreachable(goal, tries, forecast, diagnosis)
-    told = [explained(name, found, tries, forecast) for name in tries.ordered(found)]
-    return without(graph, calibration, tries.ordered(found)), replace(report, after=tries(found), kept=tuple(told), attempts=tries.attempts)
+    found, wide = widened(found, goal, tries, forecast)
+    told = [explained(name, found, wide, tries, forecast) for name in tries.ordered(found | wide)]
+    calibration = without(graph, calibration, tries.ordered(found), tries.ordered(wide))
+    return calibration, replace(report, after=tries(found, wide), kept=tuple(told), attempts=tries.attempts)
 
 
 def expected(sets: list[Names], forecast: Forecast, goal: Goal, before: Accuracy) -> int:
@@ -100,22 +104,23 @@ def lighter(kept: Names, goal: Goal, tries: Tries, forecast: Forecast) -> Names:
             return kept
 
 
-def explained(name: str, kept: Names, tries: Tries, forecast: Forecast) -> Kept:
+def explained(name: str, kept: Names, wide: Names, tries: Tries, forecast: Forecast) -> Kept:
     """Why it stays, and what int8 would have saved."""
     layer = next(layer for layer in forecast.layers if layer.node.name == name)
-    back, fewer = tries(kept - {name}), kept - {name}
-    error = round(forecast.gone(kept) - forecast.gone(fewer), 4)
-    latency = round((forecast.latency(kept) - forecast.latency(fewer)) / forecast.latency(()), 4)
-    macs = round(forecast.macs(layer), 4)
-    return Kept(name, layer.node.op, error, back.sqnr, back.drop, macs, latency, saved_bytes(forecast.graph, layer))
+    fewer, less = kept - {name}, wide - {name}
+    back, whole = tries(fewer, less), kept | wide
+    error = round(forecast.gone(whole) - forecast.gone(whole - {name}), 4)
+    latency = round((forecast.latency(kept, wide) - forecast.latency(fewer, less)) / forecast.latency(()), 4)
+    saved, kind = (0, "int16") if name in wide else (saved_bytes(forecast.graph, layer), "float32")
+    return Kept(name, layer.node.op, error, back.sqnr, back.drop, round(forecast.macs(layer), 4), latency, saved, kind)
 
 
 def unreachable(goal: Goal, tries: Tries, forecast: Forecast, diagnosis: Diagnosis) -> GateError:
     """The best that was found, the layers that cost most, and what to do."""
-    score: Mapping[frozenset[int], tuple[float, float]] = {
-        inside: (-(found.drop or 0.0) if goal.max_drop is not None else 0.0, found.sqnr) for inside, found in tries.found.items()
+    score: Mapping[Key, tuple[float, float]] = {
+        key: (-(found.drop or 0.0) if goal.max_drop is not None else 0.0, found.sqnr) for key, found in tries.found.items()
     }
-    best = max(score, key=lambda inside: score[inside])
+    best = max(score, key=lambda key: score[key])
     found, kept = tries.found[best], tries.kept[best]
     share = f"{len(kept)} of {len(forecast.layers)} layers in float32, {forecast.float_macs(kept):.0%} of the multiply-accumulates"
     problems = [Problem(f"at best {found}, with {share}")]

@@ -76,7 +76,8 @@ def measure(
             break
         for (value, one), (_, two) in zip(exact.each(sample), stored.each(sample), strict=True):
             noise[value].add(one, two)
-    rows = [row(twins.stored, value, calibration.parameters[value], noise[value].sqnr) for value in twins.values]
+    stored_as = calibration.stored
+    rows = [row(twins.stored, value, stored_as[value], noise[value].sqnr) for value in twins.values]
     rows.sort(key=lambda layer: (layer.sqnr, layer.value))
     return QuantizationReport(
         [asdict(layer) for layer in rows], dict(twins.selection.refused), {output: noise[output].sqnr for output in graph.outputs}

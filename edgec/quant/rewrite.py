@@ -80,7 +80,7 @@ def pair(graph: Graph, source: str, target: str, parameters: Parameters, *, afte
     scale, zero = scale_and_zero(graph, target, parameters)
     quantize = Node("QuantizeLinear", [source, scale, zero], [stored], {}, f"{target}_quantize")
     dequantize = Node("DequantizeLinear", [stored, scale, zero], [target], {}, f"{target}_dequantize")
-    kind = TensorType(DType.UINT8, graph.types[source].shape)
+    kind = TensorType(parameters.dtype, graph.types[source].shape)
     if after is None:
         graph.insert(quantize, [kind], before=graph.nodes[0])
     else:
@@ -90,15 +90,17 @@ def pair(graph: Graph, source: str, target: str, parameters: Parameters, *, afte
 
 def scale_and_zero(graph: Graph, hint: str, parameters: Parameters) -> tuple[str, str]:
     scale = graph.add_constant(f"{hint}_scale", np.asarray(parameters.scale, np.float32))
-    return scale, graph.add_constant(f"{hint}_zero_point", np.asarray(parameters.zero_point, np.uint8))
+    return scale, graph.add_constant(f"{hint}_zero_point", np.asarray(parameters.zero_point, parameters.dtype.numpy))
 
 
 def set_weights(graph: Graph, layer: Layer, weights: Weights) -> None:
     node, hint = layer.node, layer.node.inputs[1]
     inputs = [node.inputs[0], dequantized(graph, node, hint, weights.values, weights.scales, weights.axis)]
+    name = node.input(2) or f"{node.outputs[0]}_bias"
     if weights.bias is not None and weights.bias_scales is not None:
-        name = node.input(2) or f"{node.outputs[0]}_bias"
         inputs.append(dequantized(graph, node, name, weights.bias, weights.bias_scales, 0))
+    elif weights.bias is not None:
+        inputs.append(graph.add_constant(f"{name}_kept", weights.bias))
     graph.rewire(node, inputs)
 
 

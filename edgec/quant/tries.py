@@ -1,4 +1,4 @@
-"""Quantized networks with some layers in float32, judged: each is applied and run once."""
+"""Quantized networks with some layers in float32, or with activations of 16 bits, judged: each is applied and run once."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from edgec.quant.ranking import Names
 from edgec.quant.selection import select
 from edgec.quant.split import apply_splits
 
+Key = tuple[frozenset[int], Names]  # what computes in integers, and what of it reads 16 bits
 Judge = Callable[[Graph], Accuracy]
 
 
@@ -24,20 +25,22 @@ class Tries:
 
     def __init__(self, graph: Graph, calibration: Calibration, judge: Judge, forecast: Forecast, progress: Progress | None) -> None:
         self._graph, self._calibration, self._judge, self._forecast, self._progress = graph, calibration, judge, forecast, progress
-        self.found: dict[frozenset[int], Accuracy] = {}
-        self.kept: dict[frozenset[int], Names] = {}
+        self.found: dict[Key, Accuracy] = {}
+        self.kept: dict[Key, Names] = {}
 
-    def __call__(self, kept: Names) -> Accuracy:
-        inside = self._forecast.integers(kept)
-        if inside not in self.found:
-            self.known(kept, self._judge(apply(self._graph, without(self._graph, self._calibration, self.ordered(kept)))))
+    def __call__(self, kept: Names, wide: Names = frozenset()) -> Accuracy:
+        """kept: the layers in float32; wide: those that read 16 bits."""
+        key = self._forecast.integers(kept), wide
+        if key not in self.found:
+            found = without(self._graph, self._calibration, self.ordered(kept), self.ordered(wide))
+            self.known(kept, self._judge(apply(self._graph, found)), wide)
             if self._progress:
-                self._progress("layers in float32", len(self.found) - 1, 0)
-        return self.found[inside]
+                self._progress("layers that are kept", len(self.found) - 1, 0)
+        return self.found[key]
 
-    def known(self, kept: Names, found: Accuracy) -> None:
-        inside = self._forecast.integers(kept)
-        self.found[inside], self.kept[inside] = found, self._forecast.needed(kept)
+    def known(self, kept: Names, found: Accuracy, wide: Names = frozenset()) -> None:
+        key = self._forecast.integers(kept), wide
+        self.found[key], self.kept[key] = found, self._forecast.needed(kept)
 
     def ordered(self, kept: Names) -> list[str]:
         """As the graph has them."""
@@ -48,26 +51,29 @@ class Tries:
         forecast, whole = self._forecast, self._forecast.latency(())
         return tuple(
             Attempt(
-                len(self.kept[inside]),
+                len(self.kept[key]) + len(key[1]),
                 found.sqnr,
                 found.drop,
-                round(forecast.float_macs(self.kept[inside]), 4),
-                round(forecast.latency(self.kept[inside]) / whole, 4),
+                round(forecast.float_macs(self.kept[key]), 4),
+                round(forecast.latency(self.kept[key], key[1]) / whole, 4),
+                len(key[1]),
             )
-            for inside, found in self.found.items()
+            for key, found in self.found.items()
         )
 
 
-def without(graph: Graph, calibration: Calibration, nodes: Collection[str]) -> Calibration:
-    """The calibration with these nodes in float as well; nothing is decided anew."""
+def without(graph: Graph, calibration: Calibration, nodes: Collection[str], wide: Collection[str] = ()) -> Calibration:
+    """The calibration with these nodes in float as well, and `wide` ones that read 16 bits; nothing is decided anew."""
     exclude = (*calibration.exclude, *map(escape, nodes))
     divided = graph.copy()
     apply_splits(divided, calibration.splits)
     selection = select(divided, exclude, codes_out=calibration.codes_out)
     outputs = [layer.node.outputs[0] for layer in selection.matrices]
+    read = {layer.operands[0] for layer in selection.layers if layer.node.name in wide}
     return replace(
         calibration,
         exclude=exclude,
+        wide=tuple(value for value in selection.values if value in read),
         parameters={value: calibration.parameters[value] for value in selection.values},
         weights={output: calibration.weights[output] for output in outputs},
     )

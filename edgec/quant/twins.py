@@ -53,7 +53,7 @@ class Twins:
 
     def parameters(self, value: str) -> Parameters | None:
         """None: a layer gives it in float."""
-        return self.calibration.parameters.get(value)
+        return self.calibration.stored.get(value)
 
     def layer(self, value: str) -> Layer | None:
         """The layer that computes `value`; None for what comes from float."""

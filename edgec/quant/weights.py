@@ -18,7 +18,9 @@ SHARES = np.linspace(1.0, 0.75, 26)
 
 @dataclass(frozen=True)
 class Weights:
-    """`values` int8 in the model's layout, `scales` float32 along `axis`, `bias` int32 (None: no bias)."""
+    """`values` int8 in the model's layout, `scales` float32 along `axis`, `bias` int32 at `bias_scales`, or float32
+
+    without these (None: no bias)."""
 
     values: np.ndarray
     scales: np.ndarray
