@@ -13,9 +13,6 @@ import pytest
 from tests.fuzz.frame import FUZZED
 from tests.operators.summary import lines
 
-# Debian's ccache has here what calls each compiler by its own name through it
-CACHED_COMPILERS = Path("/usr/lib/ccache")
-
 # program -> the Debian package that has it
 PROGRAMS = {
     "gcc": "gcc",
@@ -67,17 +64,6 @@ def require(*programs: str) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`pytest tests/passes tests/integer --bless` writes what is found into the lower halves of their .eir files; read the diff."""
     parser.addoption("--bless", action="store_true", help="rewrite the expected halves of the .eir files of tests/passes and tests/integer")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Compilers answer from .pytest_cache what they were asked before, by any test or run: tests compile the same sources very often.
-
-    CCACHE_DISABLE=1 asks them anew.
-    """
-    if CACHED_COMPILERS.is_dir() and shutil.which("ccache") and config.pluginmanager.has_plugin("cacheprovider"):
-        places = os.environ["PATH"].split(os.pathsep)
-        os.environ["PATH"] = os.pathsep.join([str(CACHED_COMPILERS), *(place for place in places if place != str(CACHED_COMPILERS))])
-        os.environ.setdefault("CCACHE_DIR", str(config.cache.mkdir("ccache")))
 
 
 @pytest.fixture
