@@ -24,6 +24,7 @@ class Quantized(Builder):
         self.g = np.random.default_rng(seed)
         self.dtype = CODES[bits][int(self.g.integers(2))]
         self.inputs: dict[str, np.ndarray] = {}
+        self.narrow = False  # the last weights: clause 4 has no function of the sums of others
 
     def pick(self, *choices: Any) -> Any:
         return choices[int(self.g.integers(len(choices)))]
@@ -76,6 +77,8 @@ class Quantized(Builder):
         codes = random_q(self.g, shape, dtype)
         if self.chance(0.5) and dtype is np.int8:
             codes = np.maximum(codes, -127)
+        steps = np.moveaxis(codes, axis, -1).astype(np.int32) - zeros
+        self.narrow = bool(np.abs(steps).max(initial=0) <= 127)
         return self.dequantize(self.const(codes), scales, zeros, axis=axis)
 
     def bias(self, count: int) -> list[str]:
@@ -85,7 +88,7 @@ class Quantized(Builder):
     def finish(self, value: str) -> str:
         """What a product may compute of its sums: an activation, or a function."""
         op, attributes = self.pick(("", {}), ("", {}), ("HardSwish", {}), ("HardSigmoid", {"alpha": 0.3}), ("LeakyRelu", {"alpha": -0.2}))
-        return self.op(op, value, **attributes) if op else self.activation(value)
+        return self.op(op, value, **attributes) if op and self.narrow else self.activation(value)
 
     def activation(self, value: str) -> str:
         choice = self.pick("", "", "Relu", "Clip", "low", "high")
