@@ -17,8 +17,9 @@ import numpy as np
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.emit.vocabularies import VOCABULARIES
+from edgec.program.arguments import LANES, Window
 from edgec.program.expr import bound
-from edgec.program.kernels import LANES, TEMPLATES, ConvFloat, DepthwiseFloat, Window
+from edgec.program.kernels import TEMPLATES, ConvFloat, DepthwiseFloat
 from edgec.program.work import scratch_bytes, work_items
 from edgec.targets import Target
 

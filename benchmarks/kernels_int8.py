@@ -15,8 +15,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.emit.vocabularies import VOCABULARIES
+from edgec.program.arguments import Window
 from edgec.program.expr import bound
-from edgec.program.kernels import ConvInt8, DepthwiseInt8, Window
+from edgec.program.kernels import ConvInt8, DepthwiseInt8
 from edgec.program.work import panels, scratch_bytes, work_items
 from edgec.targets import Target
 

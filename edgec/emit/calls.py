@@ -12,8 +12,9 @@ from edgec.emit.look_ups import code_tables
 from edgec.emit.ranges import of_call
 from edgec.emit.render_c import Scope, expressions, render, render_loop, render_statements, walk
 from edgec.ir.types import DType
+from edgec.program.arguments import Window
 from edgec.program.expr import Binary, Expr, Load, Size, Unary, Var, const, expr
-from edgec.program.kernels import TEMPLATES, Window
+from edgec.program.kernels import TEMPLATES
 from edgec.program.program import AnyCall, Assign, Declare, For, LoopCall, Pointer, Program, Statement, Store, TemplateCall
 from edgec.targets import Target
 

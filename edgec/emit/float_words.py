@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edgec.program.kernels import LANES
+from edgec.program.arguments import LANES
 
 PAIRS = ("pack_int8", "product_int8", "product_int8_float", "softmax_int8")  # what attention is made of
 TILE_COST = 1  # cost of starting a tile, in pixel rows

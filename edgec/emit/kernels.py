@@ -10,7 +10,8 @@ from edgec.emit.float_words import PAIRS
 from edgec.emit.int16_words import INT16_HEADERS
 from edgec.emit.text import fill
 from edgec.emit.vocabularies import SEVERAL, VOCABULARIES, Vocabulary, processors
-from edgec.program.kernels import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, TEMPLATES, Window, template_of
+from edgec.program.arguments import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, Window
+from edgec.program.kernels import TEMPLATES, template_of
 from edgec.program.work import PANELS_PER_ITEM
 from edgec.resources import resource
 from edgec.targets import Target

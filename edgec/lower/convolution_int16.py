@@ -19,7 +19,7 @@ from edgec.lower.product import Product, describe_product
 from edgec.lower.quantized import codes_of, ending, finish, held_type, params_of
 from edgec.lower.values import Value
 from edgec.program.expr import cast, const
-from edgec.program.kernels import ConvInt16, DepthwiseInt16
+from edgec.program.wide import ConvInt16, DepthwiseInt16
 
 
 def wide_dot_product(lowering: Lowering, operator: WideDotProduct) -> None:

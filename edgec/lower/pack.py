@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgec.program.kernels import CHANNEL_BLOCK, LANES
+from edgec.program.arguments import CHANNEL_BLOCK, LANES
 
 
 def round_up(count: int, multiple: int) -> int:

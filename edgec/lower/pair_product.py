@@ -18,8 +18,9 @@ from edgec.lower.convolution import labelled
 from edgec.lower.matmul import broadcast
 from edgec.lower.quantized import Ending, codes_of, ending, finish, params_of
 from edgec.lower.values import Extents, Order, Value, View, fixed, is_one, packed_strides, row_major
+from edgec.program.arguments import LANES
+from edgec.program.attention import PackInt8, ProductInt8, ProductInt8Float
 from edgec.program.expr import Const, Expr, bound, const, product
-from edgec.program.kernels import LANES, PackInt8, ProductInt8, ProductInt8Float
 from edgec.program.program import Kind, Pointer
 from edgec.program.work import ceil_div
 

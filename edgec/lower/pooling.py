@@ -19,7 +19,8 @@ from edgec.lower.product import image, pair
 from edgec.lower.quantized import as_numbers, as_onnx, codes_of, ending, finish, params_of
 from edgec.lower.reduction import average_whole, mean, reduce_node
 from edgec.lower.values import Value, channels_last, elements, fixed
-from edgec.program.kernels import PoolAverageFloat, PoolAverageInt8, PoolMaxFloat, PoolMaxInt8, Window
+from edgec.program.arguments import Window
+from edgec.program.kernels import PoolAverageFloat, PoolAverageInt8, PoolMaxFloat, PoolMaxInt8
 
 WHOLE_IMAGE_TAPS = 64  # a window of more taps that gives one pixel is a reduction: pool kernels keep a pointer per tap
 

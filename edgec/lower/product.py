@@ -11,8 +11,8 @@ from edgec.ir.graph import Graph, Node
 from edgec.lower import movement
 from edgec.lower.layout import Pixels, pixels, rows
 from edgec.lower.values import Extents, Order, Value, channels_last, extents, fixed, row_major
+from edgec.program.arguments import Window
 from edgec.program.expr import Expr, bound, const, product
-from edgec.program.kernels import Window
 
 
 @dataclass(frozen=True)

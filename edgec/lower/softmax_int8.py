@@ -14,8 +14,8 @@ from edgec.lower.convolution import labelled
 from edgec.lower.quantized import codes_of, finish, params_of
 from edgec.lower.tables import FUNCTIONS
 from edgec.lower.values import Value, packed_strides, row_major
+from edgec.program.attention import SoftmaxInt8
 from edgec.program.expr import product
-from edgec.program.kernels import SoftmaxInt8
 
 UNIT = 2**16  # what the largest number of a row counts
 

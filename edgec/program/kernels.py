@@ -7,52 +7,14 @@ channels-last; a "pixel" is one position (batch, y, x), and consecutive pixels l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
 
-from edgec.program.expr import Expr, bound, expr
+from edgec.program.arguments import Size, Window, pointer, real, size
+from edgec.program.attention import PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8
 from edgec.program.functions import FUNCTIONS
 from edgec.program.program import Pointer
-
-LANES = 16  # output channels of one weight panel, for every vocabulary
-PIXEL_BLOCK = 56  # output pixels whose tap pointers a convolution computes at once
-CHANNEL_BLOCK = 16  # channels of one weight block of a depthwise kernel
-
-
-def _pointer(c_type: str) -> Any:
-    return field(metadata={"c": f"{c_type} *"})
-
-
-def _size() -> Any:
-    return field(metadata={"c": "int32_t"})
-
-
-def _real() -> Any:
-    return field(metadata={"c": "float"})
-
-
-Size = Expr | int
-
-
-@dataclass(frozen=True)
-class Window:
-    """Geometry of a sliding window over channels-last images; a matrix product is a 1x1 window over rows of pixels."""
-
-    batch: Size = _size()
-    in_height: Size = _size()
-    in_width: Size = _size()
-    in_pixel_stride: Size = _size()  # elements from one input pixel to the next
-    out_height: Size = _size()
-    out_width: Size = _size()
-    out_pixel_stride: Size = _size()
-    kernel_height: int = _size()
-    kernel_width: int = _size()
-    stride_height: int = _size()
-    stride_width: int = _size()
-    dilation_height: int = _size()
-    dilation_width: int = _size()
-    pad_top: int = _size()
-    pad_left: int = _size()
+from edgec.program.wide import ConvInt16, DepthwiseInt16
 
 
 @dataclass(frozen=True)
@@ -67,26 +29,26 @@ class ConvInt8:
     """
 
     window: Window
-    x: Pointer = _pointer("const activation")
-    weights: Pointer = _pointer("const int8_t")
-    bias: Pointer = _pointer("const int32_t")
-    scale: Pointer = _pointer("const float")
-    y: Pointer = _pointer("activation")
-    residual: Pointer | None = _pointer("const activation")
-    residual_pixel_stride: Size = _size()
-    groups: int = _size()
-    in_channels: int = _size()  # of one group
-    out_channels: int = _size()  # of one group
-    zero_x: int = _size()
-    zero_y: int = _size()
-    low: int = _size()
-    high: int = _size()
-    add_scale: float = _real()
-    residual_scale: float = _real()
-    residual_zero: int = _size()
-    add_zero: int = _size()
-    add_low: int = _size()
-    add_high: int = _size()
+    x: Pointer = pointer("const activation")
+    weights: Pointer = pointer("const int8_t")
+    bias: Pointer = pointer("const int32_t")
+    scale: Pointer = pointer("const float")
+    y: Pointer = pointer("activation")
+    residual: Pointer | None = pointer("const activation")
+    residual_pixel_stride: Size = size()
+    groups: int = size()
+    in_channels: int = size()  # of one group
+    out_channels: int = size()  # of one group
+    zero_x: int = size()
+    zero_y: int = size()
+    low: int = size()
+    high: int = size()
+    add_scale: float = real()
+    residual_scale: float = real()
+    residual_zero: int = size()
+    add_zero: int = size()
+    add_low: int = size()
+    add_high: int = size()
 
 
 @dataclass(frozen=True)
@@ -94,15 +56,15 @@ class ConvInt8Float:
     """y = fl32(acc) * scale in float, of the sums that ConvInt8 has: its weights and bias, no residual, the same reading past a pixel."""
 
     window: Window
-    x: Pointer = _pointer("const activation")
-    weights: Pointer = _pointer("const int8_t")
-    bias: Pointer = _pointer("const int32_t")
-    scale: Pointer = _pointer("const float")
-    y: Pointer = _pointer("float")
-    groups: int = _size()
-    in_channels: int = _size()  # of one group
-    out_channels: int = _size()  # of one group
-    zero_x: int = _size()
+    x: Pointer = pointer("const activation")
+    weights: Pointer = pointer("const int8_t")
+    bias: Pointer = pointer("const int32_t")
+    scale: Pointer = pointer("const float")
+    y: Pointer = pointer("float")
+    groups: int = size()
+    in_channels: int = size()  # of one group
+    out_channels: int = size()  # of one group
+    zero_x: int = size()
 
 
 @dataclass(frozen=True)
@@ -114,21 +76,21 @@ class ConvInt8Function:
 
     function: ClassVar[str] = ""  # its name in FUNCTIONS
     window: Window
-    x: Pointer = _pointer("const activation")
-    weights: Pointer = _pointer("const int8_t")
-    bias: Pointer = _pointer("const int32_t")
-    scale: Pointer = _pointer("const float")
-    y: Pointer = _pointer("activation")
-    groups: int = _size()
-    in_channels: int = _size()  # of one group
-    out_channels: int = _size()  # of one group
-    zero_x: int = _size()
-    zero_y: int = _size()
-    low: int = _size()
-    high: int = _size()
-    inverse: float = _real()  # 1 / the scale of y
-    alpha: float = _real()
-    beta: float = _real()
+    x: Pointer = pointer("const activation")
+    weights: Pointer = pointer("const int8_t")
+    bias: Pointer = pointer("const int32_t")
+    scale: Pointer = pointer("const float")
+    y: Pointer = pointer("activation")
+    groups: int = size()
+    in_channels: int = size()  # of one group
+    out_channels: int = size()  # of one group
+    zero_x: int = size()
+    zero_y: int = size()
+    low: int = size()
+    high: int = size()
+    inverse: float = real()  # 1 / the scale of y
+    alpha: float = real()
+    beta: float = real()
 
 
 @dataclass(frozen=True)
@@ -139,18 +101,18 @@ class ConvInt8Any:
     """
 
     window: Window
-    x: Pointer = _pointer("const activation")
-    weights: Pointer = _pointer("const int16_t")
-    bias: Pointer = _pointer("const int32_t")
-    scale: Pointer = _pointer("const float")
-    y: Pointer = _pointer("activation")
-    groups: int = _size()
-    in_channels: int = _size()
-    out_channels: int = _size()
-    zero_x: int = _size()
-    zero_y: int = _size()
-    low: int = _size()
-    high: int = _size()
+    x: Pointer = pointer("const activation")
+    weights: Pointer = pointer("const int16_t")
+    bias: Pointer = pointer("const int32_t")
+    scale: Pointer = pointer("const float")
+    y: Pointer = pointer("activation")
+    groups: int = size()
+    in_channels: int = size()
+    out_channels: int = size()
+    zero_x: int = size()
+    zero_y: int = size()
+    low: int = size()
+    high: int = size()
 
 
 @dataclass(frozen=True)
@@ -159,16 +121,16 @@ class DepthwiseInt8:
     scale: [channels rounded up to 16]. y as in ConvInt8 without residual. Never reads or writes past a pixel's channels."""
 
     window: Window
-    x: Pointer = _pointer("const activation")
-    weights: Pointer = _pointer("const int8_t")
-    bias: Pointer = _pointer("const int32_t")
-    scale: Pointer = _pointer("const float")
-    y: Pointer = _pointer("activation")
-    channels: int = _size()
-    zero_x: int = _size()
-    zero_y: int = _size()
-    low: int = _size()
-    high: int = _size()
+    x: Pointer = pointer("const activation")
+    weights: Pointer = pointer("const int8_t")
+    bias: Pointer = pointer("const int32_t")
+    scale: Pointer = pointer("const float")
+    y: Pointer = pointer("activation")
+    channels: int = size()
+    zero_x: int = size()
+    zero_y: int = size()
+    low: int = size()
+    high: int = size()
 
 
 @dataclass(frozen=True)
@@ -176,137 +138,9 @@ class DepthwiseInt8Function(DepthwiseInt8):
     """The same with a function before it quantizes, as in ConvInt8Function; a class for each, below."""
 
     function: ClassVar[str] = ""
-    inverse: float = _real()
-    alpha: float = _real()
-    beta: float = _real()
-
-
-@dataclass(frozen=True)
-class PackInt8:
-    """Matrices of codes as the panels that ProductInt8 reads: outer * inner matrices [in_channels, out_channels] of any strides.
-
-    y: [outer][inner][panel of 16 output channels], a panel being [ceil(in_channels, k_multiple) / 4][16][4] int8, zero padded: the
-    codes w, of unsigned ones less 128; then 16 int32, sum_step + minus_zero * sum of w, where minus_zero is what the other operand's
-    zero point takes away. panel_bytes: of one panel.
-    """
-
-    x: Pointer = _pointer("const activation")
-    y: Pointer = _pointer("int8_t")
-    outer: Size = _size()
-    inner: Size = _size()
-    outer_stride: Size = _size()
-    inner_stride: Size = _size()
-    k_stride: Size = _size()
-    n_stride: Size = _size()
-    in_channels: Size = _size()
-    out_channels: Size = _size()
-    panels: Size = _size()
-    panel_bytes: Size = _size()
-    sum_step: Size = _size()
-    minus_zero: int = _size()
-
-
-@dataclass(frozen=True)
-class ProductInt8Float:
-    """Products of outer * inner pairs of matrices: y = fl32(acc) * scale, acc = sum of (x - zero_x) * (w - zero_w), w packed by PackInt8.
-
-    Strides are in elements, and in bytes for the packed operand, which repeats where they are 0; zero_x is in its sums already. Reads up
-    to k_multiple - 1 bytes past a row of x.
-    """
-
-    x: Pointer = _pointer("const activation")
-    weights: Pointer = _pointer("const int8_t")
-    y: Pointer = _pointer("float")
-    outer: Size = _size()
-    inner: Size = _size()
-    rows: Size = _size()
-    x_outer_stride: Size = _size()
-    x_inner_stride: Size = _size()
-    x_row_stride: Size = _size()
-    weights_outer_stride: Size = _size()
-    weights_inner_stride: Size = _size()
-    y_outer_stride: Size = _size()
-    y_inner_stride: Size = _size()
-    y_row_stride: Size = _size()
-    in_channels: Size = _size()
-    out_channels: Size = _size()
-    panels: Size = _size()
-    panel_bytes: Size = _size()
-    zero_w: int = _size()
-    scale: float = _real()
-
-
-@dataclass(frozen=True)
-class ProductInt8(ProductInt8Float):
-    """The same that ends in codes: y = clamp(rint(fl32(acc) * scale), low - zero_y, high - zero_y) + zero_y."""
-
-    y: Pointer = _pointer("activation")
-    zero_y: int = _size()
-    low: int = _size()
-    high: int = _size()
-
-
-@dataclass(frozen=True)
-class SoftmaxInt8:
-    """Softmax of rows: s = the sum of table[255 - (most - x)] over a row, most being its largest code; then, by one division a row,
-
-    y = clamp(rint(fl32(table[255 - (most - x)]) * (inverse / fl32(s))), low - zero_y, high - zero_y) + zero_y. table: int32 [256].
-    """
-
-    x: Pointer = _pointer("const activation")
-    table: Pointer = _pointer("const int32_t")
-    y: Pointer = _pointer("activation")
-    rows: Size = _size()
-    columns: Size = _size()
-    inverse: float = _real()
-    zero_y: int = _size()
-    low: int = _size()
-    high: int = _size()
-
-
-@dataclass(frozen=True)
-class ConvInt16:
-    """A convolution of 16-bit codes with 8-bit weights, w - z_w: v = fl32(fl32(bias + sum (x - zero_x) * w) * scale), the sum exact.
-
-    y_bytes says what becomes of v: 4, v itself; 2, the code clamp(rint(v), low - zero_y, high - zero_y) + zero_y in int16; 1, the same
-    as an activation. weights: [group][panel of 16 output channels][tap][ceil(in_channels / 2)][16][2] int8, zero padded. bias: whole
-    numbers in float64 [group][panels * 16], already holding bias - zero_x * sum of weights. scale: float, same shape. Never reads past
-    a pixel's channels.
-    """
-
-    window: Window
-    x: Pointer = _pointer("const int16_t")
-    weights: Pointer = _pointer("const int8_t")
-    bias: Pointer = _pointer("const double")
-    scale: Pointer = _pointer("const float")
-    y: Pointer = _pointer("void")
-    y_bytes: int = _size()
-    groups: int = _size()
-    in_channels: int = _size()  # of one group
-    out_channels: int = _size()  # of one group
-    zero_x: int = _size()
-    zero_y: int = _size()
-    low: int = _size()
-    high: int = _size()
-
-
-@dataclass(frozen=True)
-class DepthwiseInt16:
-    """One filter per channel of 16-bit codes. weights: [tap][channels rounded up to 16] int8; bias, without any zero_x, and scale:
-    [channels rounded up to 16]. y as in ConvInt16."""
-
-    window: Window
-    x: Pointer = _pointer("const int16_t")
-    weights: Pointer = _pointer("const int8_t")
-    bias: Pointer = _pointer("const double")
-    scale: Pointer = _pointer("const float")
-    y: Pointer = _pointer("void")
-    y_bytes: int = _size()
-    channels: int = _size()
-    zero_x: int = _size()
-    zero_y: int = _size()
-    low: int = _size()
-    high: int = _size()
+    inverse: float = real()
+    alpha: float = real()
+    beta: float = real()
 
 
 @dataclass(frozen=True)
@@ -317,17 +151,17 @@ class ConvFloat:
     """
 
     window: Window
-    x: Pointer = _pointer("const float")
-    weights: Pointer = _pointer("const float")
-    bias: Pointer = _pointer("const float")
-    y: Pointer = _pointer("float")
-    residual: Pointer | None = _pointer("const float")
-    residual_pixel_stride: Size = _size()
-    groups: int = _size()
-    in_channels: int = _size()
-    out_channels: int = _size()
-    low: float = _real()
-    high: float = _real()
+    x: Pointer = pointer("const float")
+    weights: Pointer = pointer("const float")
+    bias: Pointer = pointer("const float")
+    y: Pointer = pointer("float")
+    residual: Pointer | None = pointer("const float")
+    residual_pixel_stride: Size = size()
+    groups: int = size()
+    in_channels: int = size()
+    out_channels: int = size()
+    low: float = real()
+    high: float = real()
 
 
 @dataclass(frozen=True)
@@ -339,19 +173,19 @@ class RowsCodes8:
     """
 
     window: Window
-    x: Pointer = _pointer("const float")
-    weights: Pointer = _pointer("const int8_t")
-    scale: Pointer = _pointer("const float")
-    offset: Pointer | None = _pointer("const float")
-    bias: Pointer = _pointer("const float")
-    y: Pointer = _pointer("float")
-    residual: Pointer | None = _pointer("const float")
-    residual_pixel_stride: Size = _size()
-    in_channels: int = _size()
-    out_channels: int = _size()
-    group: int = _size()
-    low: float = _real()
-    high: float = _real()
+    x: Pointer = pointer("const float")
+    weights: Pointer = pointer("const int8_t")
+    scale: Pointer = pointer("const float")
+    offset: Pointer | None = pointer("const float")
+    bias: Pointer = pointer("const float")
+    y: Pointer = pointer("float")
+    residual: Pointer | None = pointer("const float")
+    residual_pixel_stride: Size = size()
+    in_channels: int = size()
+    out_channels: int = size()
+    group: int = size()
+    low: float = real()
+    high: float = real()
 
 
 @dataclass(frozen=True)
@@ -367,13 +201,13 @@ class DepthwiseFloat:
     """One filter per channel. weights: [tap][channels rounded up to 16] float, bias: [channels rounded up to 16]."""
 
     window: Window
-    x: Pointer = _pointer("const float")
-    weights: Pointer = _pointer("const float")
-    bias: Pointer = _pointer("const float")
-    y: Pointer = _pointer("float")
-    channels: int = _size()
-    low: float = _real()
-    high: float = _real()
+    x: Pointer = pointer("const float")
+    weights: Pointer = pointer("const float")
+    bias: Pointer = pointer("const float")
+    y: Pointer = pointer("float")
+    channels: int = size()
+    low: float = real()
+    high: float = real()
 
 
 @dataclass(frozen=True)
@@ -381,19 +215,19 @@ class PoolMaxInt8:
     """Maximum over the window's pixels that lie inside the image, then clamp(low, high)."""
 
     window: Window
-    x: Pointer = _pointer("const activation")
-    y: Pointer = _pointer("activation")
-    channels: int = _size()
-    low: int = _size()
-    high: int = _size()
+    x: Pointer = pointer("const activation")
+    y: Pointer = pointer("activation")
+    channels: int = size()
+    low: int = size()
+    high: int = size()
 
 
 @dataclass(frozen=True)
 class PoolMaxFloat:
     window: Window
-    x: Pointer = _pointer("const float")
-    y: Pointer = _pointer("float")
-    channels: int = _size()
+    x: Pointer = pointer("const float")
+    y: Pointer = pointer("float")
+    channels: int = size()
 
 
 @dataclass(frozen=True)
@@ -405,17 +239,17 @@ class PoolAverageInt8:
     """
 
     window: Window
-    x: Pointer = _pointer("const activation")
-    scale: Pointer = _pointer("const float")
-    y: Pointer = _pointer("activation")
-    channels: int = _size()
-    count_include_pad: int = _size()
-    pad_bottom: int = _size()
-    pad_right: int = _size()
-    zero_x: int = _size()
-    zero_y: int = _size()
-    low: int = _size()
-    high: int = _size()
+    x: Pointer = pointer("const activation")
+    scale: Pointer = pointer("const float")
+    y: Pointer = pointer("activation")
+    channels: int = size()
+    count_include_pad: int = size()
+    pad_bottom: int = size()
+    pad_right: int = size()
+    zero_x: int = size()
+    zero_y: int = size()
+    low: int = size()
+    high: int = size()
 
 
 @dataclass(frozen=True)
@@ -423,12 +257,12 @@ class PoolAverageFloat:
     """y = fl32(sum of the inside pixels, in (y, x) order from 0) / fl32(count), count as in PoolAverageInt8."""
 
     window: Window
-    x: Pointer = _pointer("const float")
-    y: Pointer = _pointer("float")
-    channels: int = _size()
-    count_include_pad: int = _size()
-    pad_bottom: int = _size()
-    pad_right: int = _size()
+    x: Pointer = pointer("const float")
+    y: Pointer = pointer("float")
+    channels: int = size()
+    count_include_pad: int = size()
+    pad_bottom: int = size()
+    pad_right: int = size()
 
 
 def code_rows(arguments: RowsCodes8) -> int:
@@ -437,11 +271,6 @@ def code_rows(arguments: RowsCodes8) -> int:
         return arguments.in_channels
     whole, rest = divmod(arguments.in_channels, arguments.group)
     return whole * -(-arguments.group // 2) + -(-rest // 2)
-
-
-def panel_depth(arguments: ProductInt8Float) -> int:
-    """The inputs of a packed panel, where its size is static."""
-    return (bound(expr(arguments.panel_bytes)) - 4 * LANES) // LANES
 
 
 Kind = TypeVar("Kind")

@@ -8,33 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from edgec.program.arguments import LANES, Size, Window
+from edgec.program.attention import PackInt8, ProductInt8Float, SoftmaxInt8, panel_depth
 from edgec.program.bounds import Facts, Scope, assumed
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Unary, expr
 from edgec.program.kernels import (
-    LANES,
     TEMPLATES,
     ConvFloat,
     ConvInt8,
     ConvInt8Any,
     ConvInt8Float,
     ConvInt8Function,
-    ConvInt16,
     DepthwiseFloat,
     DepthwiseInt8,
-    DepthwiseInt16,
-    PackInt8,
     PoolAverageInt8,
-    ProductInt8Float,
     RowsCodes8,
-    Size,
-    SoftmaxInt8,
-    Window,
     code_rows,
-    panel_depth,
 )
 from edgec.program.polynomial import Polynomial, number
 from edgec.program.program import Assign, Buffer, Declare, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
 from edgec.program.text import text
+from edgec.program.wide import ConvInt16, DepthwiseInt16
 
 LARGEST = 2**31 - 1  # that an index, an int32_t, can be
 

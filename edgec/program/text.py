@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from edgec.program.arguments import Window
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var
-from edgec.program.kernels import TEMPLATES, Window
+from edgec.program.kernels import TEMPLATES
 from edgec.program.program import Assign, Buffer, Declare, For, LoopCall, Pointer, Program, Statement, TemplateCall
 
 _SIGNS = {

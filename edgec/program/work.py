@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
+from edgec.program.arguments import LANES, PIXEL_BLOCK, Window
+from edgec.program.attention import PackInt8, ProductInt8Float, SoftmaxInt8
 from edgec.program.expr import Expr, Number, expr
-from edgec.program.kernels import (
-    LANES,
-    PIXEL_BLOCK,
-    ConvFloat,
-    ConvInt8,
-    ConvInt8Float,
-    ConvInt8Function,
-    ConvInt16,
-    DepthwiseInt8,
-    PackInt8,
-    ProductInt8Float,
-    RowsCodes8,
-    SoftmaxInt8,
-    Window,
-)
+from edgec.program.kernels import ConvFloat, ConvInt8, ConvInt8Float, ConvInt8Function, DepthwiseInt8, RowsCodes8
+from edgec.program.wide import ConvInt16
 
 PANELS_PER_ITEM = 8  # weight panels that share one set of tap pointers
 POINTER_BYTES = 8

@@ -11,8 +11,9 @@ from edgec.ir.types import DType, Symbol
 from edgec.lower.plan import plan
 from edgec.program import expr as ex
 from edgec.program import semantics
+from edgec.program.arguments import Window
 from edgec.program.expr import FLOAT, INT, Expr, const, load, var
-from edgec.program.kernels import PoolMaxFloat, Window
+from edgec.program.kernels import PoolMaxFloat
 from edgec.program.program import (
     Assign,
     Buffer,

@@ -17,21 +17,20 @@ from pathlib import Path
 import numpy as np
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
+from edgec.program.arguments import Window
 from edgec.program.expr import bound
 from edgec.program.kernels import (
     TEMPLATES,
     ConvFloat,
-    ConvInt16,
     DepthwiseFloat,
-    DepthwiseInt16,
     PoolAverageFloat,
     PoolAverageInt8,
     PoolMaxFloat,
     PoolMaxInt8,
     RowsCodes4,
     RowsCodes8,
-    Window,
 )
+from edgec.program.wide import ConvInt16, DepthwiseInt16
 from edgec.program.work import scratch_bytes, work_items
 from edgec.targets import Target
 from tests.conftest import once

@@ -21,6 +21,8 @@ import pytest
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.emit.vocabularies import VOCABULARIES
+from edgec.program.arguments import Window
+from edgec.program.attention import PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8
 from edgec.program.expr import bound
 from edgec.program.kernels import (
     CONV_INT8_FUNCTION,
@@ -31,11 +33,6 @@ from edgec.program.kernels import (
     ConvInt8Float,
     ConvInt8Function,
     DepthwiseInt8,
-    PackInt8,
-    ProductInt8,
-    ProductInt8Float,
-    SoftmaxInt8,
-    Window,
 )
 from edgec.program.work import scratch_bytes, work_items
 from edgec.targets import Target

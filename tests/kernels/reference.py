@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from edgec.program.kernels import Window
+from edgec.program.arguments import Window
 
 
 def image(window: Window, x: np.ndarray, channels: int) -> np.ndarray:

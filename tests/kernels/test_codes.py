@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from edgec.lower import pack
-from edgec.program.kernels import RowsCodes4, RowsCodes8, Window
+from edgec.program.arguments import Window
+from edgec.program.kernels import RowsCodes4, RowsCodes8
 from tests.kernels import reference
 from tests.kernels.builds import BUILDS
 from tests.kernels.driver import Build, Case, run

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from edgec.emit.vocabularies import VOCABULARIES
-from edgec.program.kernels import LANES, PIXEL_BLOCK, ConvFloat, DepthwiseFloat, Window
+from edgec.program.arguments import LANES, PIXEL_BLOCK, Window
+from edgec.program.kernels import ConvFloat, DepthwiseFloat
 from tests.kernels import reference
 from tests.kernels.builds import BUILDS
 from tests.kernels.driver import Build, Case, run

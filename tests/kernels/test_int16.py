@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from edgec.lower import pack
-from edgec.program.kernels import ConvInt16, DepthwiseInt16, Window
+from edgec.program.arguments import Window
+from edgec.program.wide import ConvInt16, DepthwiseInt16
 from tests.kernels import reference
 from tests.kernels.builds import BUILDS
 from tests.kernels.driver import Build, Case, run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgec.program.kernels import Window
+from edgec.program.arguments import Window
 
 
 def window(rng: np.random.Generator, in_stride: int, out_stride: int, *, pointwise: bool = False, pool: bool = False) -> Window:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from edgec.program import kernels
-from edgec.program.kernels import CHANNEL_BLOCK, LANES
+from edgec.program.arguments import CHANNEL_BLOCK, LANES
 from tests.kernels.int8_cases import SHAPES
 
 

@@ -18,6 +18,7 @@ from edgec.lower.coding import Params
 from edgec.lower.tables import PLAIN, table
 from edgec.oracle import Evaluator
 from edgec.passes import optimize
+from edgec.program.attention import PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8
 from edgec.program.functions import FUNCTIONS
 from edgec.program.kernels import (
     CONV_INT8_FUNCTION,
@@ -26,11 +27,7 @@ from edgec.program.kernels import (
     ConvInt8Any,
     ConvInt8Float,
     DepthwiseInt8,
-    PackInt8,
     PoolMaxInt8,
-    ProductInt8,
-    ProductInt8Float,
-    SoftmaxInt8,
 )
 from edgec.program.program import Kind, LoopCall, Program, TemplateCall
 from edgec.program.text import dumps as dump_program

@@ -22,7 +22,8 @@ from edgec.emit.gpu.matrix import matrix_shader
 from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader, kernel_name
 from edgec.emit.gpu.tiles import LANES_EACH, Address, address_of, choose_tile, cost_of_tile, geometry, is_pointwise, number
 from edgec.emit.gpu.winograd import SquarePlan, plan_squares
-from edgec.program.kernels import LANES, ConvFloat, DepthwiseFloat, PoolAverageFloat, PoolMaxFloat, Window
+from edgec.program.arguments import LANES, Window
+from edgec.program.kernels import ConvFloat, DepthwiseFloat, PoolAverageFloat, PoolMaxFloat
 from edgec.program.program import Pointer, Program, TemplateCall
 
 DEPTHWISE_PIXELS = 4  # neighbouring output pixels of one invocation

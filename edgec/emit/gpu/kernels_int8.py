@@ -13,13 +13,12 @@ from edgec.emit.gpu.render import Scope, literal, render
 from edgec.emit.gpu.shader import Shader, kernel_name
 from edgec.emit.gpu.tiles import Tile, address_of, choose_tile, geometry, is_pointwise, number, spread, stays_inside
 from edgec.ir.types import DType
+from edgec.program.arguments import CHANNEL_BLOCK, LANES
 from edgec.program.expr import Expr, real
 from edgec.program.functions import ARGUMENTS, FUNCTIONS, V
 from edgec.program.kernels import (
-    CHANNEL_BLOCK,
     CONV_INT8_FUNCTION,
     DEPTHWISE_INT8_FUNCTION,
-    LANES,
     ConvInt8,
     ConvInt8Any,
     ConvInt8Float,

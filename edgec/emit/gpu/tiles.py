@@ -8,8 +8,8 @@ from functools import cache
 from edgec.emit.gpu.half import NO_HALVES, Halves
 from edgec.emit.gpu.memory import REGIONS, io_offsets
 from edgec.emit.gpu.shader import MOST_GROUPS, MOST_SHARED_BYTES, Extent
+from edgec.program.arguments import Window
 from edgec.program.expr import Number, bound, expr
-from edgec.program.kernels import Window
 from edgec.program.program import Kind, Pointer, Program
 
 LANES_EACH = 4  # output channels of an invocation: in 8 bits they make one word
