@@ -13,9 +13,10 @@ from tests.operators.attention_cases import attention_case
 from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend
 from tests.operators.suite import Compiled, compile_case, run_programs
 
-COUNT = 300 if WHOLE else 16
+COUNT = 300 if WHOLE else 10
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", [*NATIVE, SANITIZED, *FOREIGN] if WHOLE else [*NATIVE, *FOREIGN], ids=lambda backend: backend.name)
 def test_attention(backend: Backend, tmp_path: Path) -> None:
     require(*backend.needs)
