@@ -84,6 +84,7 @@ def test_drawings_repeat() -> None:
     assert all((a[name] == b[name]).all() for a, b in zip(first.vectors[:1], again.vectors[:1], strict=True) for name in a)
 
 
+@pytest.mark.sampled
 def test_random_graphs_are_right(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """Some graphs of a fixed seed; with EDGEC_TEST_ALL two and a half minutes of a fresh one, under the sanitizers."""
     require("gcc")

@@ -33,6 +33,7 @@ def test_a_find_is_refused_with_place_and_reason(tmp_path: Path, case: Case, pre
     assert "bug of edgec" not in str(caught.value) and not (tmp_path / "out").exists()
 
 
+@pytest.mark.sampled
 def test_mutants_become_packages_or_clear_errors(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """A few seconds of a fixed seed; with EDGEC_TEST_ALL two and a half minutes of a fresh one."""
     seed = secrets.randbelow(2**32) if WHOLE else 10
