@@ -23,6 +23,7 @@ from tests.contract.variants import ARM
 from tests.emit.packages import HOST
 
 ARM32 = ("qemu-arm", "-L", "/usr/arm-linux-gnueabihf", "-cpu", "cortex-a15")
+pytestmark = pytest.mark.sampled  # by two sets of instructions
 TARGETS = {"x86-64": HOST, "universal": load_target("universal")}
 # target -> the compilers of its source, and the vocabularies that the exam is then run with, through an emulator or none
 PLACES: dict[str, list[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]]] = {

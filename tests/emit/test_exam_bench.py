@@ -27,6 +27,8 @@ from edgec.toolchain import Built, compile_package, run_exam
 from tests.emit.packages import HOST, write_package
 from tests.emit.programs import buffer, exam_of, loop, pool_program, port, small_program, symbolic_program
 
+pytestmark = pytest.mark.sampled  # by two sets of instructions
+
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 PERCENTILES = (50, 90, 95, 99)
 CORE = min(os.sched_getaffinity(0))

@@ -16,6 +16,8 @@ from tests.contract.examiner import STRICT
 from tests.emit.packages import HOST, write_package
 from tests.emit.programs import exam_of, small_program
 
+pytestmark = pytest.mark.sampled  # by two sets of instructions
+
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from edgec.toolchain import compile_package
 from tests.emit.packages import HOST, write_package
 from tests.emit.programs import exam_of, symbolic_program
+
+pytestmark = pytest.mark.sampled  # by two sets of instructions
 
 PROGRAM = """
 #define _DEFAULT_SOURCE

@@ -21,6 +21,8 @@ from tests.contract.subjects import random_net
 from tests.emit.packages import HOST, write_package
 from tests.emit.programs import exam_of, pool_answer, pool_program, random_inputs, small_program, symbolic_program
 
+pytestmark = pytest.mark.sampled  # by two sets of instructions
+
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
 PROGRAM = """

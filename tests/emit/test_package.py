@@ -15,6 +15,8 @@ from edgec.toolchain import compile_package, run_exam
 from tests.emit.packages import EVERY, HOST, write_package
 from tests.emit.programs import exam_of, in_place_program, pool_answer, pool_program, random_inputs, small_program, symbolic_program
 
+pytestmark = pytest.mark.sampled  # by two sets of instructions
+
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 # What a core object may leave undefined (and each other's symbols)
 ALLOWED = {"memcpy", "memmove", "memset", "_GLOBAL_OFFSET_TABLE_"}

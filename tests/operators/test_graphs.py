@@ -36,6 +36,7 @@ def test_random_graphs(backend: Backend, kind: str, block: int, tmp_path: Path) 
     assert {item.case: f"{item.operator}: {item.message}" for item in outcomes if item.verdict != OK} == {}
 
 
+@pytest.mark.sampled
 def test_the_quantized_graphs_are_exact_by_contract() -> None:
     """The evaluator promises every byte of them, so none is compared with a tolerance."""
     cases = [int8_case(seed) for seed in range(BLOCK)]
