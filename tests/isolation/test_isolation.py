@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -48,11 +47,14 @@ def descendants(parent: int) -> list[int]:
     return [*found, *(grandchild for child in found for grandchild in descendants(child))]
 
 
-def worker_pid() -> Iterator[int]:
-    """The fork that serves a request, as soon as there is one."""
-    before = set(descendants(os.getpid()))
-    while True:
-        yield from (pid for pid in set(descendants(os.getpid())) - before if len(descendants(pid)) == 0)
+def end_new_worker(before: set[int], number: signal.Signals) -> None:
+    """Send the signal to the fork that serves a request, as soon as there is one that was not there before."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for pid in set(descendants(os.getpid())) - before:
+            if not descendants(pid):
+                os.kill(pid, number)
+                return
         time.sleep(0.05)
 
 
@@ -138,8 +140,7 @@ def test_memory_is_limited(tmp_path: Path) -> None:
 )
 def test_a_crash_is_an_error_of_the_model(endless: Path, number: signal.Signals, words: str) -> None:
     list(import_model(DIGITS, {}, None, Budget()))  # a worker waits
-    pids = worker_pid()
-    killer = threading.Thread(target=lambda: os.kill(next(pids), number))
+    killer = threading.Thread(target=end_new_worker, args=(set(descendants(os.getpid())), number))
     killer.start()
     with pytest.raises(ModelError, match=words):
         list(import_model(endless, {}, None, Budget()))
