@@ -1,4 +1,4 @@
-"""compare a package with its model over a data set: agreement, accuracy, signal-to-noise ratio, largest error; layer by layer"""
+"""compare a package with its model over data: agreement, accuracy, signal-to-noise ratio, largest error; layer by layer"""
 
 from __future__ import annotations
 

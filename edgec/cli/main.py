@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _print_anything()
         if {"build", "inspect", "quantize"} & set((sys.argv[1:] if arguments is None else arguments)[:1]):
             start()
-        from edgec.cli.verbs import act  # slow: it loads the whole compiler, and may be interrupted too
+        from edgec.cli.verbs import act  # it may be interrupted while it loads, too
 
         return act(arguments)
     except KeyboardInterrupt:

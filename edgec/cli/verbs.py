@@ -7,25 +7,26 @@ import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import NoReturn
 
-from edgec.cli import bench, build, compare, deploy, devices, inspect, quantize, report, run, targets, verify
 from edgec.cli.console import Console
 from edgec.errors import EdgecError, UsageError, did_you_mean
 from edgec.version import __version__
 
+# what each does; its module, whose docstring this is, is loaded when it is asked for: some load the whole compiler
 VERBS = {
-    "build": build,
-    "quantize": quantize,
-    "run": run,
-    "compare": compare,
-    "inspect": inspect,
-    "verify": verify,
-    "devices": devices,
-    "deploy": deploy,
-    "bench": bench,
-    "report": report,
-    "targets": targets,
+    "build": "optimize, quantize, emit and compile a model into a package, and examine it",
+    "quantize": "calibrate and quantize a model into a standard INT8 ONNX file (QuantizeLinear / DequantizeLinear)",
+    "run": "run a package over the arrays of an .npz file, here or through the target's emulator",
+    "compare": "compare a package with its model over data: agreement, accuracy, signal-to-noise ratio, largest error; layer by layer",
+    "inspect": "show what a model or a package holds: operators, MACs, parameters, memory, and all that is not supported",
+    "verify": "check that a package is what edgec built: every file, and the signature",
+    "devices": "list, check, show and add the boards of an inventory",
+    "deploy": "bring a package to boards, prove it there by its exam, and make it the version in use; or roll back",
+    "bench": "measure packages or models on boards, check promises about them, and write a report",
+    "report": "write what edgec bench found as a page, Markdown, JUnit or a Chrome trace",
+    "targets": "list the targets that edgec builds for",
 }
 EXIT_CODES = (
     "exit codes: 0 ok, 1 a gate failed, 2 usage, 3 model not supported, 4 toolchain, 5 device, 70 a bug of edgec's own, 130 interrupted"
@@ -79,15 +80,16 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser = Parser(prog="edgec", description="Turns a trained ONNX model into code that a device runs by itself.", epilog=EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"edgec {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
-    for name, module in VERBS.items():
-        summary = (module.__doc__ or "").split("\n")[0]
+    first = next((word for word in words if not word.startswith("-")), "")
+    for name, summary in VERBS.items():
         verb = verbs.add_parser(name, help=summary, description=summary, epilog=EXIT_CODES, allow_abbrev=False)
         verb.add_argument("--json", action="store_true", help="print JSON alone on standard output")
         verb.add_argument("-v", "--verbose", action="store_true", help="say more, such as which rewrites were applied")
         verb.add_argument("-q", "--quiet", action="store_true", help="say nothing but results and errors")
-        module.declare(verb)
-        verb.set_defaults(act=module.act)
-    first = next((word for word in words if not word.startswith("-")), "")
+        if name == first:
+            module = import_module(f"edgec.cli.{name}")
+            module.declare(verb)
+            verb.set_defaults(act=module.act)
     if first and first not in VERBS:
         raise UsageError(f"unknown verb {first!r}", hint=did_you_mean(first, VERBS))
     options, rest = parser.parse_known_args(words)

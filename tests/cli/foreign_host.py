@@ -14,7 +14,8 @@ openpty ttyname confstr sendfile posix_spawn posix_fadvise register_at_fork
 """
 SIGNALS = "SIGHUP SIGKILL SIGPIPE SIGUSR1 SIGUSR2 SIGALRM SIGCHLD SIGCONT SIGQUIT SIGSTOP setitimer alarm pthread_sigmask sigwait"
 
-importlib.import_module("edgec.cli.verbs")  # other people's modules are as they are for this system
+for verb in importlib.import_module("edgec.cli.verbs").VERBS:  # other people's modules are as they are for this system
+    importlib.import_module(f"edgec.cli.{verb}")
 importlib.import_module("paramiko")
 for name in [name for name in sys.modules if name.split(".")[0] == "edgec"]:
     del sys.modules[name]

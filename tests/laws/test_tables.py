@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import jinja2
@@ -98,6 +101,14 @@ def test_every_verb_is_a_typed_function_of_the_same_name() -> None:
     assert set(edgec.__all__) >= set(VERBS) - ROOMS
     with pytest.raises(AttributeError, match="no attribute 'bild'"):
         edgec.bild  # noqa: B018
+
+
+def test_a_verb_is_loaded_when_it_is_asked_for() -> None:
+    for verb, summary in VERBS.items():
+        assert summary == import_module(f"edgec.cli.{verb}").__doc__
+    program = "import sys; from edgec.cli.main import main; code = main(['--help']); print([*sys.modules]); sys.exit(code)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "numpy" not in done.stdout and all(f"    {verb} " in done.stdout for verb in VERBS)
 
 
 def test_no_file_of_the_project_is_stray() -> None:
