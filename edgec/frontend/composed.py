@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.frontend.arithmetic import element_type
 from edgec.frontend.builder import Builder
@@ -19,6 +20,7 @@ from edgec.ops.rules import axis_of
 
 def places(b: Builder, s: Source, count: int, axis: int, rank: int) -> str:
     """0, 1, ... along one axis."""
+    spend_constant(count * 8, s.where)
     return b.constant(f"{s.outputs[0]}_places", np.arange(count).reshape([-1 if d == axis else 1 for d in range(rank)]))
 
 
@@ -60,6 +62,7 @@ def eye_like(b: Builder, s: Source) -> None:
     if len(shape) != 2:
         raise ModelError(f"needs a matrix, has {len(shape)} axes")
     kind = element_type(s.attributes["dtype"]) if "dtype" in s.attributes else b.type(s.inputs[0]).dtype.value
+    spend_constant(math.prod(shape) * np.dtype(kind).itemsize, s.where)
     b.define(s.outputs[0], np.eye(*shape, s.get("k", 0), dtype=kind))
 
 
@@ -90,6 +93,7 @@ def moved(b: Builder, s: Source, x: str, axis: int, step: int, neutral: int, rev
     ]
     (kept,) = b.emit(s, "Slice", [x, *bounds])
     missing = [step if d == axis else extent for d, extent in enumerate(shape)]
+    spend_constant(math.prod(missing) * b.type(x).dtype.bytes, s.where)
     fill = b.constant(f"{s.outputs[0]}_fill", np.full(missing, neutral, b.type(x).dtype.numpy))
     return b.emit(s, "Concat", [kept, fill] if reverse else [fill, kept], attributes={"axis": axis})[0]
 

@@ -53,6 +53,8 @@ CASES: dict[str, tuple[onnx.ModelProto, str, str]] = {
     "one-hot": (
         one("OneHot", {"t": ints(*range(64)), "d": np.array(1 << 30), "v": np.array([0, 1], np.float32)}, "t d v"), "constants", "big",
     ),
+    "eye-like": (model([node("EyeLike", "x", "y", "big")], {"x": [512, 1024]}, ["y"]), "constants", r"big.*2,097,152 bytes"),
+    "running sums": (model([node("CumSum", "x a", "y", "big")], {"x": [1 << 19]}, ["y"], {"a": ints(0)}), "constants", "big"),
     "resize": (one("Resize", {"s": ints(1, 1, BIG, BIG)}, "x _ _ s"), "tensors", r"big.*4,294,967,296 bytes"),
     "transposed convolution": (
         one("ConvTranspose", {"w": weights(1, 1, 1, 1)}, "x w", strides=[BIG, BIG]), "tensors", "big",
