@@ -36,6 +36,7 @@ from edgec.program.kernels import (
 )
 from edgec.program.work import scratch_bytes, work_items
 from edgec.targets import Target
+from tests.conftest import once
 
 X86 = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False, 4)
 # The x86-64 part of packages for several processors
@@ -182,29 +183,30 @@ _CPUS = {"portable": "max", "neon": "cortex-a53", "dotprod": "cortex-a76", "i8mm
 def compile_driver(
     folder: Path, vocabulary: str, target: Target, compiler: str, flags: tuple[str, ...], simulated: bool = False
 ) -> Program:
-    """Builds the driver of one vocabulary; skips the test when a tool of the machine is missing, naming it.
+    """Builds the driver of one vocabulary, once for all workers of a run that give this folder; skips the test when a tool of the machine
+    is missing, naming it.
 
     What the CPU lacks (or all when `simulated`) is computed by SIMDe.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "t_kernels.h").write_text(render_kernel_header("t", USED, target))
-    kernels, driver, program = folder / f"t_kernels_{vocabulary}.c", folder / "driver.c", folder / "driver"
-    kernels.write_text(render_kernels("t", vocabulary, USED, target))
-    driver.write_text(driver_source(vocabulary, target))
     foreign = target.arch != "x86_64"
-    command, run = compiler_command(target, compiler), (str(program),)
+    command, run = compiler_command(target, compiler), (str(folder / "driver"),)
     if foreign:
         _, emulator, root, _, _ = _FOREIGN[target.arch]
         run = (need(emulator), "-L", root, "-cpu", _CPUS[vocabulary], *run)
     simulated = simulated or (not foreign and not cpu_has(vocabulary))
-    command = simde_command(compiler) if simulated else command
     warnings = () if simulated else ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
-    objects = []
-    for source in (kernels, driver):
-        objects.append(str(source.with_suffix(".o")))
-        checked = warnings if source is kernels else ()
-        call([*command, "-std=gnu99" if source is driver else "-std=c99", *flags, *checked, "-c", str(source), "-o", objects[-1]])
-    call([*command, *flags, *objects, "-o", str(program), "-lm"])
+
+    def make(folder: Path) -> None:
+        (folder / "t_kernels.h").write_text(render_kernel_header("t", USED, target))
+        kernels, driver = folder / f"t_kernels_{vocabulary}.c", folder / "driver.c"
+        kernels.write_text(render_kernels("t", vocabulary, USED, target))
+        driver.write_text(driver_source(vocabulary, target))
+        words = [*(simde_command(compiler) if simulated else command), *flags]
+        call([*words, "-std=c99", *warnings, "-c", str(kernels), "-o", str(folder / "kernels.o")])
+        call([*words, "-std=gnu99", "-c", str(driver), "-o", str(folder / "driver.o")])
+        call([*words, str(folder / "kernels.o"), str(folder / "driver.o"), "-o", str(folder / "driver"), "-lm"])
+
+    once(folder, make)
     return Program(run)
 
 
