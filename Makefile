@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# one more than there are cores, for the time that tests wait for boards, browsers and compilers
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)' 2>/dev/null || echo auto)
+# two more than there are cores, for the time that tests wait for boards, browsers and compilers
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)' 2>/dev/null || echo auto)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 # Versions come from locks/, each with its hashes, where the locks are for this Python; `make LOCK= ...` takes what pyproject.toml allows.
 LOCK ?= $(shell $(PYTHON) -c 'import sys; print("yes" if (3, 11) <= sys.version_info[:2] <= (3, 14) else "")' 2>/dev/null)

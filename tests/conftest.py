@@ -66,6 +66,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="rewrite the expected halves of the .eir files of tests/passes and tests/integer")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """`make test` leaves those marked thorough to `make test-all`."""
+    if os.environ.get("EDGEC_TEST_ALL"):
+        return
+    later = [item for item in items if item.get_closest_marker("thorough")]
+    config.hook.pytest_deselected(items=later)
+    items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+
+
 @pytest.fixture
 def bless(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--bless"))
@@ -84,8 +93,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: many tests of devices wait."""
-    return len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)) + 1
+    """Two more than there are cores: many tests of devices wait."""
+    return len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)) + 2
 
 
 def once(folder: Path, make: Callable[[Path], object]) -> Path:

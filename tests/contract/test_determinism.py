@@ -17,7 +17,7 @@ from tests.contract.subjects import FAMILIES, SEED, samples_of
 from tests.nets import MODELS
 
 ROOT = Path(__file__).parents[2]
-HERE = FAMILIES if WHOLE else ("squeezenet", "yolox")
+HERE = FAMILIES if WHOLE else ("squeezenet", "unet")
 BUILD = (
     "import sys, edgec\n"
     "model, calib, out, observer, target = sys.argv[1:]\n"
@@ -48,6 +48,7 @@ def build(family: str, folder: Path, environment: dict[str, str], observer: str,
     return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("observer", "target"), [("mse", "x86-64"), ("entropy", "rpi4")] if WHOLE else [("mse", "x86-64")])
 @pytest.mark.parametrize("family", HERE)
 def test_two_builds_are_byte_identical(family: str, observer: str, target: str, tmp_path: Path) -> None:

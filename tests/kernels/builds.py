@@ -17,7 +17,6 @@ ALWAYS = (
     Build("avxvnni", flags=("-O0",)),
     Build("avx512vnni", ("clang",), ("-O2", "-march=haswell")),
     Build("avx512vnni", flags=("-O3",)),
-    Build("avx512vnni", simde=True),
     Build("avx2", ("g++", "-x", "c++")),
     Build("portable", flags=SANITIZE),
     Build("neon", ARM64, ("-O1", "-static"), QEMU_ARM64, signed=True),
@@ -31,7 +30,7 @@ ALWAYS = (
 MORE = (
     *(Build(vocabulary, ("clang",), ("-O2", "-march=haswell")) for vocabulary in ("portable", "avx2")),
     Build("portable", flags=("-O3", "-march=haswell")),
-    Build("avx2", simde=True),
+    *(Build(vocabulary, simde=True) for vocabulary in ("avx2", "avx512vnni")),
     *(Build(vocabulary, flags=SANITIZE) for vocabulary in ("sse41", "avx2", "avx512vnni")),
     Build("portable", ARM64, ("-O2", "-static"), QEMU_ARM64, signed=True),
     Build("neon", ("clang", "--target=aarch64-linux-gnu"), ("-O2", "-static"), QEMU_ARM64, signed=True),

@@ -46,7 +46,7 @@ def disassembled(folder: Path, target: Target, vocabulary: str, compiler: str) -
     return call([need(OBJDUMP[target.arch]), "-d", str(binary)])
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize(("target", "vocabulary", "pattern"), HOT, ids=[vocabulary for _, vocabulary, _ in HOT])
 def test_hot_instruction(target: Target, vocabulary: str, pattern: str, compiler: str) -> None:
     text = listing(target, vocabulary, compiler)

@@ -74,7 +74,7 @@ def built(b: Builder, out: str, inputs: dict[str, np.ndarray], dtype: Any = np.u
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
-@pytest.mark.parametrize("family", sorted(nets.MODELS))
+@pytest.mark.parametrize("family", [pytest.param(name, marks=[pytest.mark.thorough] * (name == "yolox")) for name in sorted(nets.MODELS)])
 def test_families_of_nets(family: str, target: Any) -> None:
     graph = from_proto(nets.MODELS[family](7)).graph
     optimize(graph)

@@ -13,7 +13,7 @@ from tests.operators.attention_cases import attention_case
 from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend
 from tests.operators.suite import Compiled, compile_case, run_programs
 
-COUNT = 300 if WHOLE else 10
+COUNT = 300 if WHOLE else 5
 
 
 @pytest.mark.sampled

@@ -15,7 +15,7 @@ from tests.operators.float_cases import float_case
 from tests.operators.int8_cases import KINDS, int8_case, int16_case
 from tests.operators.suite import OK, run_cases
 
-BLOCK = 60 if WHOLE else 36
+BLOCK = 60 if WHOLE else 24
 BLOCKS = range(3) if WHOLE else range(1)
 BACKENDS = (*NATIVE, *((SANITIZED, *FOREIGN) if WHOLE else ()))
 MAKERS: dict[str, Callable[[int], Case]] = {"int8": int8_case, "int16": int16_case, "float": float_case}

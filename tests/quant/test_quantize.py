@@ -22,7 +22,7 @@ PLAIN = QuantizeOptions("minmax", equalize=False, round_weights=False, correct_b
 FLOORS = {"mobilenet": 25.0, "squeezenet": 30.0, "yolox": 25.0, "unet": 30.0, "resnet": 28.0}
 
 
-@pytest.mark.parametrize("family", FLOORS)
+@pytest.mark.parametrize("family", [pytest.param(name, marks=[pytest.mark.thorough] * (name == "yolox")) for name in FLOORS])
 def test_random_nets_stay_near_float(family: str) -> None:
     graph = net(family)
     before = content(graph)
@@ -172,7 +172,7 @@ def test_numbers_that_are_not_finite_make_no_noise() -> None:
 
 def test_large_values_are_looked_at_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same bytes and figures, however many of a network's values are there at once."""
-    graph = net("mobilenet")
+    graph = net("resnet")
     together = quantize(graph, samples(graph, 6))
     for limit in (1, 50_000):
         monkeypatch.setattr(run, "AT_ONCE", limit)
