@@ -30,10 +30,10 @@ from edgec.emit.gpu.matrix import choose_matrix_tile
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.tiles import LANES_EACH, Tile, choose_tile, geometry, number
 from edgec.emit.gpu.winograd import SIDE, TAPS, SquarePlan, plan_squares
+from edgec.kernels import ConvFloat, ConvInt8, ConvInt8Float
 from edgec.lower import lower
 from edgec.lower.plan import plan
 from edgec.models import read_model
-from edgec.program.kernels import ConvFloat, ConvInt8, ConvInt8Float
 from edgec.program.program import Program, TemplateCall
 from edgec.quant import QuantizeOptions, quantize
 from edgec.targets import Target, load_target

@@ -17,10 +17,9 @@ import numpy as np
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.emit.vocabularies import VOCABULARIES
+from edgec.kernels import ConvFloat, DepthwiseFloat, scratch_bytes, work_items
 from edgec.program.arguments import LANES, Window
 from edgec.program.expr import bound
-from edgec.program.kernels import TEMPLATES, ConvFloat, DepthwiseFloat
-from edgec.program.work import scratch_bytes, work_items
 from edgec.targets import Target
 
 
@@ -108,7 +107,7 @@ def load(vocabulary: str, compiler: list[str]) -> ctypes.CDLL:
     (folder / "b_kernels.h").write_text(render_kernel_header("b", KINDS, target), encoding="utf-8")
     calls = "".join(
         f"\nvoid {name}_items(const struct b_{name} *a, int32_t end, void *scratch) {{ {name}(a, 0, end, scratch); }}\n"
-        for name in (TEMPLATES[kind] for kind in KINDS)
+        for name in (kind.kernel for kind in KINDS)
     )
     (folder / "b.c").write_text(render_kernels("b", vocabulary, KINDS, target) + calls, encoding="utf-8")
     subprocess.run([*compiler, "-std=c99", "-shared", "-fPIC", "-o", "b.so", "b.c"], cwd=folder, check=True)
@@ -117,7 +116,7 @@ def load(vocabulary: str, compiler: list[str]) -> ctypes.CDLL:
 
 def rate(library: ctypes.CDLL, arguments: ConvFloat | DepthwiseFloat, work: int, seconds: float) -> float:
     """10^9 multiply-adds a second: the best of the calls that fit in `seconds`."""
-    structure, call = pack(arguments), getattr(library, f"{TEMPLATES[type(arguments)]}_items")
+    structure, call = pack(arguments), getattr(library, f"{arguments.kernel}_items")
     scratch = aligned(np.zeros(scratch_bytes(arguments) // 4, np.float32))
     parameters = ctypes.byref(structure), bound(work_items(arguments)), ctypes.c_void_p(scratch.ctypes.data)
     best, stop = float("inf"), time.perf_counter() + seconds

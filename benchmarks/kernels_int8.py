@@ -15,10 +15,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.emit.vocabularies import VOCABULARIES
+from edgec.kernels import ConvInt8, DepthwiseInt8, scratch_bytes, work_items
+from edgec.kernels.convolution import panel_count
 from edgec.program.arguments import Window
 from edgec.program.expr import bound
-from edgec.program.kernels import ConvInt8, DepthwiseInt8
-from edgec.program.work import panels, scratch_bytes, work_items
 from edgec.targets import Target
 
 TARGET = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False, 4)
@@ -80,7 +80,7 @@ def layer_source(layer: tuple[str, int, int, int, int, int], vocabulary: str) ->
     taps, rounded = kernel * kernel, -(-co // 16) * 16
     if kind == "conv":
         arguments: object = ConvInt8(window, *6 * (None,), 0, 1, ci, co, 3, 4, 0, 255, 0.0, 0.0, 0, 0, 0, 0)  # type: ignore
-        weights, macs = panels(co) * taps * (-(-ci // 4) * 4) * 16, size * size * co * ci * taps
+        weights, macs = panel_count(co) * taps * (-(-ci // 4) * 4) * 16, size * size * co * ci * taps
         rest = f"0, 0, 1, {ci}, {co}, 3, 4, 0, 255, 0, 0, 0, 0, 0, 0"
     else:
         arguments = DepthwiseInt8(window, *5 * (None,), co, 3, 4, 0, 255)  # type: ignore

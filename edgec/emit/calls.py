@@ -14,7 +14,6 @@ from edgec.emit.render_c import Scope, expressions, render, render_loop, render_
 from edgec.ir.types import DType
 from edgec.program.arguments import Window
 from edgec.program.expr import Binary, Expr, Load, Size, Unary, Var, const, expr
-from edgec.program.kernels import TEMPLATES
 from edgec.program.program import AnyCall, Assign, Declare, For, LoopCall, Pointer, Program, Statement, Store, TemplateCall
 from edgec.targets import Target
 
@@ -158,11 +157,11 @@ def _loop_call(program: Program, call: LoopCall, tables: frozenset[str]) -> list
 
 
 def _template_call(program: Program, call: TemplateCall) -> list[str]:
-    kernel = TEMPLATES[type(call.arguments)]
+    kernel = call.arguments.kernel
     found = list(subexpressions(call))
     sizes = {item.name: identifier(item.name, NAMES_OF_THE_FUNCTION) for item in found if isinstance(item, Size)}
     lines = [f"    struct {program.name}_{kernel} a;"]
-    for field in fields(call.arguments):  # type: ignore[arg-type]
+    for field in fields(call.arguments):
         value = getattr(call.arguments, field.name)
         if isinstance(value, Window):
             lines += [f"    {line}" for line in _window(value, Scope({}, sizes))]

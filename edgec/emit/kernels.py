@@ -10,9 +10,9 @@ from edgec.emit.float_words import PAIRS
 from edgec.emit.int16_words import INT16_HEADERS
 from edgec.emit.text import fill
 from edgec.emit.vocabularies import SEVERAL, VOCABULARIES, Vocabulary, processors
-from edgec.program.arguments import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, Window
-from edgec.program.kernels import TEMPLATES, template_of
-from edgec.program.work import PANELS_PER_ITEM
+from edgec.kernels import VARIANTS
+from edgec.kernels.convolution import PANELS_PER_ITEM
+from edgec.program.arguments import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, Arguments, Window
 from edgec.resources import resource
 from edgec.targets import Target
 
@@ -22,13 +22,16 @@ def runtime_text(path: str) -> str:
     return resource("runtimes", f"c/{path}").read_text(encoding="utf-8")
 
 
-def render_kernel_header(name: str, used: frozenset[type], target: Target) -> str:
+def render_kernel_header(name: str, used: frozenset[type[Arguments]], target: Target) -> str:
     """NAME_kernels.h: the activation type, one argument struct for each kernel of `used`, and every vocabulary's table."""
     context = {
         "name": name,
         "activation": "int8_t" if target.signed_activations else "uint8_t",
-        "structs": [(_struct(name, kind), _members(name, kind)) for kind in (Window, *_ordered(used))],
-        "kernels": [TEMPLATES[kind] for kind in _ordered(used)],
+        "structs": [
+            (f"{name}_window", _members(name, Window)),
+            *((f"{name}_{kind.kernel}", _members(name, kind)) for kind in _ordered(used)),
+        ],
+        "kernels": [kind.kernel for kind in _ordered(used)],
         "vocabularies": target.vocabularies,
         "wide_loops": has_wide_loops(target),
         "processors": processors(target.vocabularies) if target.arch in SEVERAL else [],
@@ -36,10 +39,10 @@ def render_kernel_header(name: str, used: frozenset[type], target: Target) -> st
     return fill("c", "kernels.h.j2", context)
 
 
-def render_kernels(name: str, vocabulary: str, used: frozenset[type], target: Target) -> str:
+def render_kernels(name: str, vocabulary: str, used: frozenset[type[Arguments]], target: Target) -> str:
     """NAME_kernels_<vocabulary>.c: the vocabulary's words, then each kernel of `used` written in them, then their table."""
     words = VOCABULARIES[vocabulary]
-    kernels = [TEMPLATES[kind] for kind in _ordered(used)]
+    kernels = [kind.kernel for kind in _ordered(used)]
     context = {
         "name": name,
         "words": words,
@@ -66,26 +69,26 @@ def has_wide_loops(target: Target) -> bool:
     return "avx2" in target.vocabularies
 
 
-def _ordered(used: frozenset[type]) -> list[type]:
-    """The kernels of `used` in the order of TEMPLATES, so that equal programs give equal text."""
-    return [kind for kind in TEMPLATES if kind in used]
+def _ordered(used: frozenset[type[Arguments]]) -> list[type[Arguments]]:
+    """The kernels of `used` in the order of VARIANTS, so that equal programs give equal text."""
+    return [kind for kind in VARIANTS if kind in used]
 
 
-def function_of(kind: type) -> str:
+def function_of(kind: type[Arguments]) -> str:
     """The ONNX operator that a kernel computes of its sums before it quantizes them; "" for none."""
     return str(getattr(kind, "function", ""))
 
 
-def _body(kind: type, context: Mapping[str, object]) -> str:
+def _body(kind: type[Arguments], context: Mapping[str, object]) -> str:
     """A kernel in the vocabulary's words."""
     function = function_of(kind)
-    facts = {"kernel": TEMPLATES[kind], "function": shape_of(function) if function else None, "ending": ending_of(function)}
-    return fill("c", f"{template_of(kind)}.c.j2", {**context, **facts}).strip()
+    facts = {"kernel": kind.kernel, "function": shape_of(function) if function else None, "ending": ending_of(function)}
+    return fill("c", f"{kind.template}.c.j2", {**context, **facts}).strip()
 
 
-def _headers(words: Vocabulary, used: frozenset[type]) -> list[str]:
+def _headers(words: Vocabulary, used: frozenset[type[Arguments]]) -> list[str]:
     """The texts that the kernels need, in order: a kernel that works on codes of 8 or 16 bits says so in its name."""
-    kernels = [TEMPLATES[kind] for kind in _ordered(used)]
+    kernels = [kind.kernel for kind in _ordered(used)]
     functions = list(dict.fromkeys(filter(None, map(function_of, _ordered(used)))))
     whole, wide = (any(bits in kernel for kernel in kernels) for bits in ("int8", "int16"))
     before = ["common.h", words.look_up, *([words.float.header] if functions else [])]
@@ -100,10 +103,6 @@ def _headers(words: Vocabulary, used: frozenset[type]) -> list[str]:
 
 def _header(name: str) -> str:
     return runtime_text(f"vocabulary/{name}").strip()
-
-
-def _struct(name: str, kind: type) -> str:
-    return f"{name}_window" if kind is Window else f"{name}_{TEMPLATES[kind]}"
 
 
 def _members(name: str, kind: type) -> list[str]:

@@ -9,7 +9,6 @@ from edgec.package.parts import Call, Memory, Options, Size
 from edgec.package.parts import Port as PortFacts
 from edgec.program.expr import Const, Expr, bound
 from edgec.program.expr import Size as SizeExpr
-from edgec.program.kernels import TEMPLATES
 from edgec.program.program import AnyCall, Buffer, Kind, Port, Program, TemplateCall
 
 _NOTHING_CHOSEN = Options(None, (), "model", "model", "incbin", "auto", "float32", None, {}, False, {}, None, 0)
@@ -51,7 +50,7 @@ def _extent(extent: Expr) -> int | str:
 
 
 def _call(call: AnyCall) -> Call:
-    kernel = TEMPLATES[type(call.arguments)] if isinstance(call, TemplateCall) else "loop"
+    kernel = call.arguments.kernel if isinstance(call, TemplateCall) else "loop"
     about = call.call
     return Call(
         about.name, kernel, tuple(about.nodes), about.macs, bound(work_items(call)), tuple(about.reads), tuple(about.writes)

@@ -12,6 +12,7 @@ from edgec.errors import Problem
 from edgec.integer import Matched
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
+from edgec.kernels import scratch_bytes, work_items
 from edgec.lower.coding import decoded
 from edgec.lower.comment import describe
 from edgec.lower.destination import destination
@@ -32,10 +33,10 @@ from edgec.lower.values import (
     row_major,
     viewed,
 )
+from edgec.program.arguments import Arguments
 from edgec.program.expr import Expr, Size, const, product, var
 from edgec.program.names import KEYWORDS, LOCALS, MACROS
 from edgec.program.program import Buffer, Call, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
-from edgec.program.work import scratch_bytes, work_items
 from edgec.targets import Target
 
 LONGEST_NAME = 40  # characters of an ONNX name that its C identifier keeps
@@ -203,7 +204,7 @@ class Lowering:
         one_loop = len(statements) == 1 and isinstance(statements[0], For)
         self.program.calls.append(LoopCall(call, statements, one_loop, outside))
 
-    def template(self, arguments: object, hint: str, about: Value, macs: int, operands: str, lines: Sequence[str] = ()) -> None:
+    def template(self, arguments: Arguments, hint: str, about: Value, macs: int, operands: str, lines: Sequence[str] = ()) -> None:
         """Append a call of a template kernel."""
         pointers = {key: item for key, item in vars(arguments).items() if isinstance(item, Pointer)}
         reads = tuple(dict.fromkeys(item.buffer for key, item in pointers.items() if key != "y"))

@@ -10,6 +10,8 @@ from typing import Any
 from edgec.integer.operators import PairProduct
 from edgec.integer.tails import sole_reader
 from edgec.ir.types import DType
+from edgec.kernels import PackInt8, ProductInt8, ProductInt8Float
+from edgec.kernels.windows import ceil_div
 from edgec.lower import movement
 from edgec.lower.builder import Lowering, Unsupported
 from edgec.lower.coding import shift_to
@@ -19,10 +21,8 @@ from edgec.lower.matmul import broadcast
 from edgec.lower.quantized import Ending, codes_of, ending, finish, params_of
 from edgec.lower.values import Extents, Order, Value, View, fixed, is_one, packed_strides, row_major
 from edgec.program.arguments import LANES
-from edgec.program.attention import PackInt8, ProductInt8, ProductInt8Float
 from edgec.program.expr import Const, Expr, bound, const, product
 from edgec.program.program import Kind, Pointer
-from edgec.program.work import ceil_div
 
 NESTED = 2  # batch axes that a kernel walks itself
 

@@ -10,6 +10,7 @@ from edgec.integer.grid import EIGHT_BIT
 from edgec.integer.operators import Mean
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
+from edgec.kernels import PoolAverageFloat, PoolAverageInt8, PoolMaxFloat, PoolMaxInt8
 from edgec.lower.builder import Lowering, Unsupported
 from edgec.lower.coding import Params, coded_form, limits
 from edgec.lower.comment import quantization, tensor
@@ -20,7 +21,6 @@ from edgec.lower.quantized import as_numbers, as_onnx, codes_of, ending, finish,
 from edgec.lower.reduction import average_whole, mean, reduce_node
 from edgec.lower.values import Value, channels_last, elements, fixed
 from edgec.program.arguments import Window
-from edgec.program.kernels import PoolAverageFloat, PoolAverageInt8, PoolMaxFloat, PoolMaxInt8
 
 WHOLE_IMAGE_TAPS = 64  # a window of more taps that gives one pixel is a reduction: pool kernels keep a pointer per tap
 

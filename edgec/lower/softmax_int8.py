@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from edgec.integer.operators import Softmax
+from edgec.kernels import SoftmaxInt8
 from edgec.lower.builder import Lowering
 from edgec.lower.coding import limits
 from edgec.lower.comment import quantization, tensor
@@ -14,7 +15,6 @@ from edgec.lower.convolution import labelled
 from edgec.lower.quantized import codes_of, finish, params_of
 from edgec.lower.tables import FUNCTIONS
 from edgec.lower.values import Value, packed_strides, row_major
-from edgec.program.attention import SoftmaxInt8
 from edgec.program.expr import product
 
 UNIT = 2**16  # what the largest number of a row counts

@@ -1,11 +1,17 @@
-"""What the arguments of all template kernels are made of: the types of their fields, and what every kernel's layout counts in."""
+"""What the arguments of all template kernels are made of: the types of their fields, and what every kernel's layout counts in.
+
+The kernels themselves are in edgec/kernels. The metadata key `c` is the field's C type; `activation` stands for the target's 8-bit
+activation type (uint8_t or int8_t), a size is int32_t, a real is float. All tensors are channels-last; a "pixel" is one position
+(batch, y, x), and consecutive pixels lie `*_pixel_stride` elements apart.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
-from edgec.program.expr import Expr
+from edgec.program.expr import Expr, Number
 
 LANES = 16  # output channels of one weight panel, for every vocabulary
 PIXEL_BLOCK = 56  # output pixels whose tap pointers a convolution computes at once
@@ -46,3 +52,19 @@ class Window:
     dilation_width: int = size()
     pad_top: int = size()
     pad_left: int = size()
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What a template kernel is called with. Each kernel's is a frozen dataclass, and a C struct of the same field names."""
+
+    kernel: ClassVar[str]  # its name in C
+    template: ClassVar[str]  # what it is written in: templates/c/TEMPLATE.c.j2
+
+    def reach(self) -> dict[str, Number]:
+        """How many elements from its pointer on the kernel may touch, by argument."""
+        raise NotImplementedError
+
+    def reads_past(self, size_of: Callable[[str], int]) -> bool:
+        """Whether it reads a few bytes past x, which only the arena tolerates. size_of: the bytes of a buffer."""
+        return False

@@ -8,6 +8,7 @@ from enum import Enum
 import numpy as np
 
 from edgec.ir.types import DType
+from edgec.program.arguments import Arguments
 from edgec.program.expr import Expr, Size, Var, bound
 
 
@@ -116,13 +117,13 @@ class LoopCall:
 
 @dataclass(frozen=True)
 class TemplateCall:
-    """A call of a template kernel: `arguments` is one of the frozen dataclasses of program/kernels.py.
+    """A call of a template kernel: `arguments` is one of the frozen dataclasses of edgec/kernels.
 
     `items` units of work are split statically over the threads; each thread needs `scratch_bytes` of its own.
     """
 
     call: Call
-    arguments: object
+    arguments: Arguments
     items: Expr
     scratch_bytes: int
 

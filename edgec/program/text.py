@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from edgec.program.arguments import Window
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var
-from edgec.program.kernels import TEMPLATES
 from edgec.program.program import Assign, Buffer, Declare, For, LoopCall, Pointer, Program, Statement, TemplateCall
 
 _SIGNS = {
@@ -51,7 +50,7 @@ def _loop_call(call: LoopCall) -> Iterator[str]:
 
 
 def _template_call(call: TemplateCall) -> Iterator[str]:
-    yield f"kernel {call.call.name} = {TEMPLATES[type(call.arguments)]}  items {text(call.items)}  scratch {call.scratch_bytes}"
+    yield f"kernel {call.call.name} = {call.arguments.kernel}  items {text(call.items)}  scratch {call.scratch_bytes}"
     for key, value in vars(call.arguments).items():
         yield f"  {key} = {_argument(value)}"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from edgec.emit import layout_constants
-from edgec.program.kernels import ConvInt8, DepthwiseInt8
+from edgec.kernels import ConvInt8, DepthwiseInt8
 from edgec.program.program import Kind, Program, TemplateCall
 from edgec.targets import load_target
 from tests.conftest import require

@@ -8,12 +8,12 @@ import numpy as np
 
 from edgec.emit.exam import ExamData
 from edgec.ir.types import DType, Symbol
+from edgec.kernels import PoolMaxFloat, scratch_bytes, work_items
 from edgec.lower.plan import plan
 from edgec.program import expr as ex
 from edgec.program import semantics
 from edgec.program.arguments import Window
 from edgec.program.expr import FLOAT, INT, Expr, const, load, var
-from edgec.program.kernels import PoolMaxFloat
 from edgec.program.program import (
     Assign,
     Buffer,
@@ -29,7 +29,6 @@ from edgec.program.program import (
     Store,
     TemplateCall,
 )
-from edgec.program.work import scratch_bytes, work_items
 
 Memory = dict[str, np.ndarray]
 

@@ -23,9 +23,9 @@ from edgec.errors import UsageError
 from edgec.exam import HALF_LEAST, USELESS, half_tolerance, write_exam
 from edgec.export import to_onnx
 from edgec.export.halves import rounded
+from edgec.kernels import PoolAverageFloat
 from edgec.oracle import Evaluator
 from edgec.preparation import prepare
-from edgec.program.kernels import PoolAverageFloat
 from edgec.program.program import LoopCall, Program
 from edgec.targets import load_target
 from tests.contract.examiner import WHOLE

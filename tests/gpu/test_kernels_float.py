@@ -13,8 +13,8 @@ from edgec.emit.gpu.dialect import Glsl
 from edgec.emit.gpu.kernels_float import float_shader, literal
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.tiles import TILES, Tile, choose_tile
+from edgec.kernels import ConvFloat, PoolAverageFloat, PoolMaxFloat
 from edgec.program.arguments import LANES, Window
-from edgec.program.kernels import ConvFloat, PoolAverageFloat, PoolMaxFloat
 from tests.gpu.cases import Layout, lay_out
 from tests.gpu.lavapipe import VARIANTS, Step, run_steps
 from tests.kernels import reference, test_pools

@@ -16,9 +16,9 @@ from edgec.emit.gpu.kernels_int8 import int8_shader
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.tiles import TILES, choose_tile, with_depths
 from edgec.ir.types import DType
+from edgec.kernels import PoolAverageInt8, PoolMaxInt8
 from edgec.program.expr import const
 from edgec.program.functions import FUNCTIONS
-from edgec.program.kernels import PoolAverageInt8, PoolMaxInt8
 from edgec.program.program import Buffer, Call, Kind, Pointer, Program, TemplateCall
 from edgec.targets import Target
 from tests.gpu.lavapipe import VARIANTS, run_shader

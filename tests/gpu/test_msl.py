@@ -20,8 +20,8 @@ from edgec.emit.gpu.memory import io_offsets, places
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders, shaders_or_reasons
 from edgec.export import to_onnx
+from edgec.kernels import PoolAverageFloat, PoolAverageInt8, PoolMaxFloat, PoolMaxInt8
 from edgec.oracle import Evaluator
-from edgec.program.kernels import PoolAverageFloat, PoolAverageInt8, PoolMaxFloat, PoolMaxInt8
 from edgec.program.program import LoopCall, Program
 from edgec.targets import Target, load_target
 from tests.contract.examiner import WHOLE

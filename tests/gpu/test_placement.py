@@ -9,12 +9,12 @@ from edgec.emit.gpu.shaders import is_quantized
 from edgec.emit.gpu.variants import BASE, BYTES, DOT4, variants_of
 from edgec.frontend import from_proto
 from edgec.ir.types import DType
+from edgec.kernels import ConvInt16, DepthwiseInt16
 from edgec.lower import lower
 from edgec.lower.plan import plan
 from edgec.passes import optimize
 from edgec.program.expr import FLOAT, INT, Cast, Expr, cast, clamp, const, load, unary, var
 from edgec.program.program import For, Kind, Program, Size, Store, TemplateCall
-from edgec.program.wide import ConvInt16, DepthwiseInt16
 from edgec.targets import load_target
 from tests.contract.imported import HAND_MADE
 from tests.emit.programs import buffer, loop, port

@@ -14,8 +14,8 @@ from edgec.emit.gpu.kernels_float import float_shader
 from edgec.emit.gpu.shader import MOST_INVOCATIONS, MOST_SHARED_BYTES, Shader
 from edgec.emit.gpu.tiles import geometry
 from edgec.emit.gpu.winograd import SHAPES, SquarePlan, Squares, plan_squares, with_depths
+from edgec.kernels import ConvFloat
 from edgec.program.arguments import LANES, Window
-from edgec.program.kernels import ConvFloat
 from tests.contract.examiner import WHOLE
 from tests.gpu.cases import Layout, lay_out
 from tests.gpu.lavapipe import Step, run_steps

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.program.attention import PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8
+from edgec.kernels import PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8
 from edgec.targets import Target
 from tests.kernels.int8_cases import SENTINEL, activations, bounds, dtype_of, padded, requantized
 

@@ -17,26 +17,28 @@ from pathlib import Path
 import numpy as np
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
-from edgec.program.arguments import Window
-from edgec.program.expr import bound
-from edgec.program.kernels import (
-    TEMPLATES,
+from edgec.kernels import (
+    VARIANTS,
     ConvFloat,
+    ConvInt16,
     DepthwiseFloat,
+    DepthwiseInt16,
     PoolAverageFloat,
     PoolAverageInt8,
     PoolMaxFloat,
     PoolMaxInt8,
     RowsCodes4,
     RowsCodes8,
+    scratch_bytes,
+    work_items,
 )
-from edgec.program.wide import ConvInt16, DepthwiseInt16
-from edgec.program.work import scratch_bytes, work_items
+from edgec.program.arguments import Window
+from edgec.program.expr import bound
 from edgec.targets import Target
 from tests.conftest import once
 from tests.kernels.int8_harness import cpu_has, need, simde_command
 
-KINDS = list(TEMPLATES)
+KINDS = list(VARIANTS)
 DRIVEN = frozenset({
     ConvInt16, DepthwiseInt16, ConvFloat, DepthwiseFloat, PoolMaxInt8, PoolMaxFloat, PoolAverageInt8, PoolAverageFloat,
     RowsCodes4, RowsCodes8,
@@ -74,7 +76,7 @@ class Build:
 
 @dataclass(frozen=True)
 class Case:
-    """Arguments of one call: a dataclass of program/kernels.py with arrays for its pointers; `y` holds what lies there before."""
+    """Arguments of one call: a dataclass of edgec/kernels with arrays for its pointers; `y` holds what lies there before."""
 
     arguments: object
     splits: tuple[int, ...] = ()  # borders between the item ranges of successive calls
@@ -142,7 +144,7 @@ def _driver(build: Build) -> str:
     for kind in KINDS:
         if kind not in DRIVEN:
             continue
-        name = TEMPLATES[kind]
+        name = kind.kernel
         lines = [f"static void run_{name}(FILE *in, FILE *out) {{", f"    struct t_{name} a;", "    int32_t size = 0, y_size = 0;"]
         for field in fields(kind):
             if field.name == "window":

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from edgec.kernels import CONV_INT8_FUNCTION, DEPTHWISE_INT8_FUNCTION, ConvInt8, ConvInt8Any, ConvInt8Float, DepthwiseInt8
 from edgec.program.arguments import Window
-from edgec.program.kernels import CONV_INT8_FUNCTION, DEPTHWISE_INT8_FUNCTION, ConvInt8, ConvInt8Any, ConvInt8Float, DepthwiseInt8
 from edgec.targets import Target
 
 SENTINEL = 0x5A

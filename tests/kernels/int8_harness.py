@@ -1,6 +1,6 @@
 """Runs template kernels of one vocabulary outside of a package: cases go in and results come out as bytes, also through an emulator.
 
-A case is an argument dataclass of edgec/program/kernels.py whose pointers are numpy arrays. Every buffer ends right before a page
+A case is an argument dataclass of edgec/kernels whose pointers are numpy arrays. Every buffer ends right before a page
 that may not be touched, so that a read or a write too far is a crash.
 """
 
@@ -21,20 +21,24 @@ import pytest
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.emit.vocabularies import VOCABULARIES
-from edgec.program.arguments import Window
-from edgec.program.attention import PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8
-from edgec.program.expr import bound
-from edgec.program.kernels import (
+from edgec.kernels import (
     CONV_INT8_FUNCTION,
     DEPTHWISE_INT8_FUNCTION,
-    TEMPLATES,
+    VARIANTS,
     ConvInt8,
     ConvInt8Any,
     ConvInt8Float,
     ConvInt8Function,
     DepthwiseInt8,
+    PackInt8,
+    ProductInt8,
+    ProductInt8Float,
+    SoftmaxInt8,
+    scratch_bytes,
+    work_items,
 )
-from edgec.program.work import scratch_bytes, work_items
+from edgec.program.arguments import Window
+from edgec.program.expr import bound
 from edgec.targets import Target
 from tests.conftest import once
 
@@ -84,7 +88,7 @@ static void *take_buffer(int32_t slack, int32_t *size) {
 
 def _reader(kind: type) -> str:
     """C that reads one case of `kind`, runs it in pieces and writes what became of y."""
-    kernel, lines = TEMPLATES[kind], []
+    kernel, lines = kind.kernel, []
     for field in fields(kind):
         if field.name == "window":
             lines.append("take(&a.window, sizeof a.window);")
@@ -113,8 +117,8 @@ static void run_{kernel}(void) {{
 
 
 def driver_source(vocabulary: str, target: Target) -> str:
-    kinds = [kind for kind in TEMPLATES if kind in USED]
-    cases = "\n".join(f"        case {index}: run_{TEMPLATES[kind]}(); break;" for index, kind in enumerate(kinds))
+    kinds = [kind for kind in VARIANTS if kind in USED]
+    cases = "\n".join(f"        case {index}: run_{kind.kernel}(); break;" for index, kind in enumerate(kinds))
     main = f"""
 int main(void) {{
     int32_t count = take_int();
@@ -131,7 +135,7 @@ int main(void) {{
 
 def encode(arguments: Any, pieces: Sequence[int]) -> bytes:
     """One case as the driver reads it."""
-    kinds = [kind for kind in TEMPLATES if kind in USED]
+    kinds = [kind for kind in VARIANTS if kind in USED]
     parts = [struct.pack("<i", kinds.index(type(arguments)))]
     for field in fields(arguments):
         value = getattr(arguments, field.name)

@@ -1,4 +1,4 @@
-"""The kernels' meaning in numpy: one pass over the taps of a window, written from the docstrings of program/kernels.py."""
+"""The kernels' meaning in numpy: one pass over the taps of a window, written from the docstrings of edgec/kernels."""
 
 from __future__ import annotations
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgec.lower import pack
+from edgec.kernels import RowsCodes4, RowsCodes8
+from edgec.kernels.convolution import pack_panels
+from edgec.kernels.rows_codes import pack_codes4, pack_codes8, pack_groups
 from edgec.program.arguments import Window
-from edgec.program.kernels import RowsCodes4, RowsCodes8
 from tests.kernels import reference
 from tests.kernels.builds import BUILDS
 from tests.kernels.driver import Build, Case, run
@@ -40,8 +41,8 @@ def random_rows(seed: int) -> tuple[Case, Expected]:
     w = Window(1, 1, rows, in_stride, 1, rows, out_stride, 1, 1, 1, 1, 1, 1, 0, 0)
     bounds = limits(rng)
     arguments = (RowsCodes4 if four else RowsCodes8)(
-        w, x, pack.pack_codes4(codes, group) if four else pack.pack_codes8(codes), pack.pack_groups(scale),
-        None if offset is None else pack.pack_groups(offset), pack.pack_panels(bias[None]), y, residual, r_stride, inputs, outputs,
+        w, x, pack_codes4(codes, group) if four else pack_codes8(codes), pack_groups(scale),
+        None if offset is None else pack_groups(offset), pack_panels(bias[None]), y, residual, r_stride, inputs, outputs,
         group, *bounds,
     )  # fmt: skip
     wide = codes + (0 if offset is None else np.repeat(offset, group, 1)[:, :inputs].astype(np.int64))

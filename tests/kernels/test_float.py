@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from edgec.emit.vocabularies import VOCABULARIES
+from edgec.kernels import ConvFloat, DepthwiseFloat
 from edgec.program.arguments import LANES, PIXEL_BLOCK, Window
-from edgec.program.kernels import ConvFloat, DepthwiseFloat
 from tests.kernels import reference
 from tests.kernels.builds import BUILDS
 from tests.kernels.driver import Build, Case, run

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgec.lower import pack
+from edgec.kernels import ConvInt16, DepthwiseInt16
+from edgec.kernels.conv_int16 import pack_pairs
+from edgec.kernels.convolution import pack_panels
+from edgec.kernels.depthwise import pack_channels, pack_depthwise
 from edgec.program.arguments import Window
-from edgec.program.wide import ConvInt16, DepthwiseInt16
 from tests.kernels import reference
 from tests.kernels.builds import BUILDS
 from tests.kernels.driver import Build, Case, run
@@ -69,12 +71,12 @@ def random_case(seed: int) -> tuple[Case, np.ndarray]:
     want = expected(w, x, y, layer, bounds)
     if depthwise:
         weights, places = (
-            pack.pack_depthwise(layer.weights.astype(np.int8)),
-            map(pack.pack_channels, (layer.bias.astype(np.float64), layer.scale)),
+            pack_depthwise(layer.weights.astype(np.int8)),
+            map(pack_channels, (layer.bias.astype(np.float64), layer.scale)),
         )
         return Case(DepthwiseInt16(w, x, weights, *places, y, size, groups, *bounds), splits(rng)), want
     folded = (layer.bias - zero_x * layer.weights.sum((2, 3))).astype(np.float64)
-    arguments = w, x, pack.pack_pairs(layer.weights), pack.pack_panels(folded), pack.pack_panels(layer.scale), y, size
+    arguments = w, x, pack_pairs(layer.weights), pack_panels(folded), pack_panels(layer.scale), y, size
     return Case(ConvInt16(*arguments, groups, inputs, outputs, *bounds), splits(rng)), want
 
 

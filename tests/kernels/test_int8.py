@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from edgec.emit.vocabularies import VOCABULARIES
+from edgec.kernels import ConvInt8Function
 from edgec.program.arguments import PIXEL_BLOCK
-from edgec.program.kernels import ConvInt8Function
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE
 from tests.kernels.attention_cases import pack_case, product_case, softmax_case

@@ -19,10 +19,10 @@ from edgec.config import SETTINGS, BuildConfig, configure
 from edgec.emit.package import WEIGHTS
 from edgec.emit.text import _environment
 from edgec.emit.vocabularies import VOCABULARIES
+from edgec.kernels import VARIANTS
 from edgec.lower.operators import rule_of
 from edgec.ops.registry import OPERATORS
 from edgec.passes.pipeline import PIPELINE
-from edgec.program.kernels import TEMPLATES, template_of
 from edgec.resources import KINDS, resource
 from edgec.targets import all_targets
 
@@ -74,7 +74,7 @@ def test_templates_know_no_undefined_names(folder: str) -> None:
 
 def test_every_kernel_has_its_template_and_the_reverse() -> None:
     kernels = {path.name.removesuffix(".c.j2") for path in resource("templates", "c").glob("*.c.j2")} - {"kernels"}
-    assert kernels == {template_of(kind) for kind in TEMPLATES}
+    assert kernels == {kind.template for kind in VARIANTS}
 
 
 def test_every_target_names_what_is_there() -> None:

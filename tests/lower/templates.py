@@ -1,4 +1,4 @@
-"""The template kernels in numpy, by the docstrings of program/kernels.py."""
+"""The template kernels in numpy, by the docstrings of edgec/kernels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.program import kernels
+from edgec import kernels
 from edgec.program.arguments import CHANNEL_BLOCK, LANES
 from tests.kernels.int8_cases import SHAPES
 
@@ -278,7 +278,7 @@ def conv_float(f: Frame) -> None:
 def rows_codes(f: Frame) -> None:
     a, inputs, groups = f.a, f.a.in_channels, -(-f.a.in_channels // f.a.group)
     panels = up(a.out_channels, LANES) // LANES
-    data = f.constant(a.weights, panels * kernels.code_rows(a) * LANES).reshape(panels, -1, LANES)
+    data = f.constant(a.weights, panels * a.rows_of_codes * LANES).reshape(panels, -1, LANES)
     if isinstance(a, kernels.RowsCodes4):
         pairs = -(-a.group // 2)
         halves = np.stack([(data.view(np.uint8) << 4).view(np.int8) >> 4, data >> 4], 2)  # [panel, pair, 2, lane]

@@ -10,10 +10,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
+from edgec.kernels import ConvFloat, RowsCodes4, RowsCodes8
 from edgec.lower import lower
 from edgec.passes import optimize
 from edgec.passes.codes import decode_weights
-from edgec.program.kernels import ConvFloat, RowsCodes4, RowsCodes8
 from edgec.program.program import Program, TemplateCall
 from tests.lower.interpreter import run
 from tests.lower.test_float import TARGET, close

@@ -11,9 +11,9 @@ from edgec.errors import ModelError
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
 from edgec.ir.types import Symbol
+from edgec.kernels import ConvFloat, DepthwiseFloat
 from edgec.lower import LowerOptions, lower
 from edgec.passes import optimize
-from edgec.program.kernels import ConvFloat, DepthwiseFloat
 from edgec.program.program import LoopCall, Program, TemplateCall
 from edgec.targets import load_target
 from tests import nets

@@ -9,10 +9,9 @@ import pytest
 
 from edgec.frontend import from_proto
 from edgec.ir.types import DType
+from edgec.kernels import ConvFloat, ConvInt16, DepthwiseFloat, DepthwiseInt16
 from edgec.passes import optimize
-from edgec.program.kernels import ConvFloat, DepthwiseFloat
 from edgec.program.program import LoopCall
-from edgec.program.wide import ConvInt16, DepthwiseInt16
 from tests.contract.imported import HAND_MADE
 from tests.lower.test_int8 import TARGETS, check, kernels
 from tests.oracle.models import Builder

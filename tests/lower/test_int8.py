@@ -13,22 +13,25 @@ from edgec.frontend import from_proto
 from edgec.integer.operators import Function
 from edgec.ir.graph import Graph
 from edgec.ir.types import DType
-from edgec.lower import LowerOptions, lower
-from edgec.lower.coding import Params
-from edgec.lower.tables import PLAIN, table
-from edgec.oracle import Evaluator
-from edgec.passes import optimize
-from edgec.program.attention import PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8
-from edgec.program.functions import FUNCTIONS
-from edgec.program.kernels import (
+from edgec.kernels import (
     CONV_INT8_FUNCTION,
     DEPTHWISE_INT8_FUNCTION,
     ConvInt8,
     ConvInt8Any,
     ConvInt8Float,
     DepthwiseInt8,
+    PackInt8,
     PoolMaxInt8,
+    ProductInt8,
+    ProductInt8Float,
+    SoftmaxInt8,
 )
+from edgec.lower import LowerOptions, lower
+from edgec.lower.coding import Params
+from edgec.lower.tables import PLAIN, table
+from edgec.oracle import Evaluator
+from edgec.passes import optimize
+from edgec.program.functions import FUNCTIONS
 from edgec.program.program import Kind, LoopCall, Program, TemplateCall
 from edgec.program.text import dumps as dump_program
 from edgec.quant import QuantizeOptions, quantize

@@ -15,15 +15,15 @@ import numpy as np
 
 from edgec.emit import emit_sources
 from edgec.emit.kernels import render_kernel_header, render_kernels
+from edgec.kernels import VARIANTS
 from edgec.program.expr import bound, product
-from edgec.program.kernels import TEMPLATES
 from edgec.program.program import Port, Program
 from edgec.targets import Target
 from edgec.toolchain.find import find_compiler
 
 RUNNER = Path(__file__).with_name("batch.c")
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
-KERNELS = frozenset(TEMPLATES)  # every package of a batch uses the same kernels, compiled once, whichever of them it needs
+KERNELS = frozenset(VARIANTS)  # every package of a batch uses the same kernels, compiled once, whichever of them it needs
 KERNEL_OWNER = "all"
 CALL = "const char *isa, int32_t threads, void *arena, size_t arena_bytes, unsigned char *const *tensors"
 PARALLEL_FOR = "void batch_parallel_for(void *user, void (*task)(void *, int32_t, int32_t), void *argument, int32_t parts);"

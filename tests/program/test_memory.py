@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from edgec.ir.types import DType
+from edgec.kernels import ConvInt8
 from edgec.program.expr import INT, Expr, Number, Size, binary, cast, clamp, const, expr, load, logical, maximum, minimum, select, var
-from edgec.program.kernels import ConvInt8
 from edgec.program.memory import OutOfMemory, prove_memory
 from edgec.program.program import Buffer, Call, Declare, For, Kind, LoopCall, Program, Statement, Store, TemplateCall
 from edgec.targets import load_target

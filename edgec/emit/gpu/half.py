@@ -18,7 +18,7 @@ from math import frexp
 import numpy as np
 
 from edgec.ir.types import DType
-from edgec.program.kernels import ConvFloat, DepthwiseFloat
+from edgec.kernels import ConvFloat, DepthwiseFloat
 from edgec.program.program import Kind, Program, TemplateCall
 
 ALIGNMENT = 256  # of the halves behind each region: what any device wants of a storage buffer's start

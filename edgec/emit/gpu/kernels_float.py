@@ -1,6 +1,6 @@
 """Shaders of the float template kernels: convolutions and products, depthwise convolutions, pools.
 
-program/kernels.py says what each computes. Sums are added in another order than in C: equal within 1e-5 of their terms' size.
+edgec/kernels says what each computes. Sums are added in another order than in C: equal within 1e-5 of their terms' size.
 
 Operands that are stored as halves (edgec/emit/gpu/half.py) are read as such and computed with in float32. Where the device has float16
 arithmetic, convolutions with a tile of one slice multiply in it and add STRETCH products in it before a float32 sum takes them. Each of
@@ -22,8 +22,8 @@ from edgec.emit.gpu.matrix import matrix_shader
 from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader, kernel_name
 from edgec.emit.gpu.tiles import LANES_EACH, Address, address_of, choose_tile, cost_of_tile, geometry, is_pointwise, number
 from edgec.emit.gpu.winograd import SquarePlan, plan_squares
+from edgec.kernels import ConvFloat, DepthwiseFloat, PoolAverageFloat, PoolMaxFloat
 from edgec.program.arguments import LANES, Window
-from edgec.program.kernels import ConvFloat, DepthwiseFloat, PoolAverageFloat, PoolMaxFloat
 from edgec.program.program import Pointer, Program, TemplateCall
 
 DEPTHWISE_PIXELS = 4  # neighbouring output pixels of one invocation

@@ -13,10 +13,7 @@ from edgec.emit.gpu.render import Scope, literal, render
 from edgec.emit.gpu.shader import Shader, kernel_name
 from edgec.emit.gpu.tiles import Tile, address_of, choose_tile, geometry, is_pointwise, number, spread, stays_inside
 from edgec.ir.types import DType
-from edgec.program.arguments import CHANNEL_BLOCK, LANES
-from edgec.program.expr import Expr, real
-from edgec.program.functions import ARGUMENTS, FUNCTIONS, V
-from edgec.program.kernels import (
+from edgec.kernels import (
     CONV_INT8_FUNCTION,
     DEPTHWISE_INT8_FUNCTION,
     ConvInt8,
@@ -27,8 +24,10 @@ from edgec.program.kernels import (
     DepthwiseInt8Function,
     PoolAverageInt8,
     PoolMaxInt8,
-    template_of,
 )
+from edgec.program.arguments import CHANNEL_BLOCK, LANES
+from edgec.program.expr import Expr, real
+from edgec.program.functions import ARGUMENTS, FUNCTIONS, V
 from edgec.program.program import Pointer, Program, TemplateCall
 
 GROUP = 64  # invocations of a workgroup that share nothing
@@ -174,7 +173,7 @@ def _of_items(
     g, name = geometry(a.window), kernel_name(index, call.call.name)
     grid, _ = spread(-(-items // GROUP))
     whole = _common(program, a, g, dialect) | {"geometry": g, "items": items, "grid": grid} | facts
-    source = render_kernel(template_of(type(a)), dialect, name=name, **whole)
+    source = render_kernel(a.template, dialect, name=name, **whole)
     uses_bytes = bytes_only or not facts["y"].aligned or number(whole["channels"]) % 4 != 0
     return Shader(index, name, source, (GROUP, 1, 1), grid, uses_bytes=uses_bytes, loads=loads, macs=call.call.macs)
 

@@ -16,10 +16,9 @@ from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.views import views_of
 from edgec.emit.render_c import walk
 from edgec.ir.types import DType
-from edgec.program.attention import PackInt8, ProductInt8Float, SoftmaxInt8
+from edgec.kernels import ConvInt16, DepthwiseInt16, PackInt8, ProductInt8Float, SoftmaxInt8
 from edgec.program.expr import Cast, Expr, Unary
 from edgec.program.program import AnyCall, Kind, LoopCall, Program
-from edgec.program.wide import ConvInt16, DepthwiseInt16
 from edgec.targets import Target
 
 _CODES = (DType.INT8, DType.UINT8)

@@ -1,0 +1,96 @@
+"""The template kernels, a file for each: arguments, variants, packing."""
+
+from __future__ import annotations
+
+from edgec.kernels import (
+    conv_float,
+    conv_int8,
+    conv_int8_any,
+    conv_int16,
+    depthwise_float,
+    depthwise_int8,
+    depthwise_int16,
+    pool_average,
+    pool_max,
+    product_int8,
+    rows_codes,
+    softmax_int8,
+)
+from edgec.kernels.conv_float import ConvFloat
+from edgec.kernels.conv_int8 import CONV_INT8_FUNCTION, ConvInt8, ConvInt8Float, ConvInt8Function
+from edgec.kernels.conv_int8_any import ConvInt8Any
+from edgec.kernels.conv_int16 import ConvInt16
+from edgec.kernels.depthwise_float import DepthwiseFloat
+from edgec.kernels.depthwise_int8 import DEPTHWISE_INT8_FUNCTION, DepthwiseInt8, DepthwiseInt8Function
+from edgec.kernels.depthwise_int16 import DepthwiseInt16
+from edgec.kernels.pool_average import PoolAverageFloat, PoolAverageInt8
+from edgec.kernels.pool_max import PoolMaxFloat, PoolMaxInt8
+from edgec.kernels.product_int8 import PackInt8, ProductInt8, ProductInt8Float
+from edgec.kernels.rows_codes import RowsCodes4, RowsCodes8
+from edgec.kernels.softmax_int8 import SoftmaxInt8
+from edgec.kernels.variants import Variant
+from edgec.program.arguments import Arguments
+from edgec.program.expr import Expr
+
+# In the order that packages hold them
+VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
+    ConvInt8: conv_int8.VARIANTS,
+    **dict.fromkeys(CONV_INT8_FUNCTION.values(), conv_int8.VARIANTS),
+    ConvInt8Float: conv_int8.VARIANTS,
+    ConvInt8Any: conv_int8_any.VARIANTS,
+    DepthwiseInt8: depthwise_int8.VARIANTS,
+    **dict.fromkeys(DEPTHWISE_INT8_FUNCTION.values(), depthwise_int8.VARIANTS),
+    PackInt8: product_int8.PACK_VARIANTS,
+    ProductInt8: product_int8.VARIANTS,
+    ProductInt8Float: product_int8.VARIANTS,
+    SoftmaxInt8: softmax_int8.VARIANTS,
+    ConvInt16: conv_int16.VARIANTS,
+    DepthwiseInt16: depthwise_int16.VARIANTS,
+    ConvFloat: conv_float.VARIANTS,
+    RowsCodes8: rows_codes.VARIANTS,
+    RowsCodes4: rows_codes.VARIANTS,
+    DepthwiseFloat: depthwise_float.VARIANTS,
+    PoolMaxInt8: pool_max.VARIANTS,
+    PoolMaxFloat: pool_max.VARIANTS,
+    PoolAverageInt8: pool_average.VARIANTS,
+    PoolAverageFloat: pool_average.VARIANTS,
+}
+
+__all__ = [
+    "CONV_INT8_FUNCTION",
+    "DEPTHWISE_INT8_FUNCTION",
+    "VARIANTS",
+    "ConvFloat",
+    "ConvInt8",
+    "ConvInt8Any",
+    "ConvInt8Float",
+    "ConvInt8Function",
+    "ConvInt16",
+    "DepthwiseFloat",
+    "DepthwiseInt8",
+    "DepthwiseInt8Function",
+    "DepthwiseInt16",
+    "PackInt8",
+    "PoolAverageFloat",
+    "PoolAverageInt8",
+    "PoolMaxFloat",
+    "PoolMaxInt8",
+    "ProductInt8",
+    "ProductInt8Float",
+    "RowsCodes4",
+    "RowsCodes8",
+    "SoftmaxInt8",
+    "Variant",
+    "scratch_bytes",
+    "work_items",
+]  # fmt: skip
+
+
+def work_items(arguments: Arguments) -> Expr:
+    """Number of work items of a call."""
+    return VARIANTS[type(arguments)][0].items(arguments)
+
+
+def scratch_bytes(arguments: Arguments) -> int:
+    """Scratch of one thread, a multiple of 64."""
+    return VARIANTS[type(arguments)][0].scratch(arguments)

@@ -1,0 +1,49 @@
+"""Convolutions and matrix products of floats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from edgec.kernels.convolution import conv_items, conv_reach, conv_scratch, dense_weights, padded_panels
+from edgec.kernels.variants import Variant
+from edgec.kernels.windows import residual_reach
+from edgec.program.arguments import Arguments, Size, Window, pointer, real, size
+from edgec.program.expr import Number
+from edgec.program.program import Pointer
+
+
+@dataclass(frozen=True)
+class ConvFloat(Arguments):
+    """y = clamp(bias + sum x * w + residual, low, high); -inf and +inf mean no clamp.
+
+    weights: [group][panel of 16][tap][in_channels][16] float, bias: [group][panels * 16], zero padded. Padding is 0.
+    """
+
+    kernel: ClassVar[str] = "conv_float"
+    template: ClassVar[str] = "conv_float"
+    window: Window
+    x: Pointer = pointer("const float")
+    weights: Pointer = pointer("const float")
+    bias: Pointer = pointer("const float")
+    y: Pointer = pointer("float")
+    residual: Pointer | None = pointer("const float")
+    residual_pixel_stride: Size = size()
+    groups: int = size()
+    in_channels: int = size()
+    out_channels: int = size()
+    low: float = real()
+    high: float = real()
+
+    def reach(self) -> dict[str, Number]:
+        return conv_reach(self, dense_weights(self)) | {"residual": residual_reach(self)}
+
+
+VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 4)),)
+
+
+def pack_float(weights: np.ndarray) -> np.ndarray:
+    """[group][panel][tap][in][16] float32, missing output channels zero."""
+    return np.ascontiguousarray(padded_panels(weights, weights.shape[3], np.float32).transpose(0, 1, 3, 4, 2)).reshape(-1)

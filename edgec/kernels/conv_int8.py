@@ -1,0 +1,129 @@
+"""Convolutions and matrix products of codes with 8-bit weights, that requantize, with a function before it or not, or end in float."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from edgec.kernels.convolution import conv_items, conv_reach, conv_scratch, dense_weights, lanes_of, padded_panels, round_up
+from edgec.kernels.functions import with_functions
+from edgec.kernels.variants import Variant
+from edgec.kernels.windows import residual_reach
+from edgec.program.arguments import Arguments, Size, Window, pointer, real, size
+from edgec.program.expr import Number
+from edgec.program.program import Pointer
+
+
+@dataclass(frozen=True)
+class ConvInt8(Arguments):
+    """y = requantize(bias + sum (x - zero_x) * w), optionally + residual: implicit GEMM, any group count.
+
+    weights: [group][panel of 16 output channels][tap][ceil(in_channels, k_multiple) / 4][16][4] int8, zero padded.
+    bias: int32 [group][panels * 16], already holding bias - zero_x * sum of weights. scale: float, same shape.
+    y = clamp(rint(fl32(acc) * scale), low - zero_y, high - zero_y) + zero_y. With a residual r (same pixels, channels):
+    first v = that value - zero_y, then y = clamp(rint(fl32(v * add_scale) + fl32((r - residual_zero) * residual_scale)),
+    add_low - add_zero, add_high - add_zero) + add_zero. Reads up to k_multiple - 1 bytes past a pixel's channels.
+    """
+
+    kernel: ClassVar[str] = "conv_int8"
+    template: ClassVar[str] = "conv_int8"
+    window: Window
+    x: Pointer = pointer("const activation")
+    weights: Pointer = pointer("const int8_t")
+    bias: Pointer = pointer("const int32_t")
+    scale: Pointer = pointer("const float")
+    y: Pointer = pointer("activation")
+    residual: Pointer | None = pointer("const activation")
+    residual_pixel_stride: Size = size()
+    groups: int = size()
+    in_channels: int = size()  # of one group
+    out_channels: int = size()  # of one group
+    zero_x: int = size()
+    zero_y: int = size()
+    low: int = size()
+    high: int = size()
+    add_scale: float = real()
+    residual_scale: float = real()
+    residual_zero: int = size()
+    add_zero: int = size()
+    add_low: int = size()
+    add_high: int = size()
+
+    def reach(self) -> dict[str, Number]:
+        return conv_reach(self, dense_weights(self)) | {"scale": lanes_of(self), "residual": residual_reach(self)}
+
+    def reads_past(self, size_of: Callable[[str], int]) -> bool:
+        return size_of(self.weights.buffer) != dense_weights(self)  # the packed weights have more channels than a pixel
+
+
+@dataclass(frozen=True)
+class ConvInt8Float(Arguments):
+    """y = fl32(acc) * scale in float, of the sums that ConvInt8 has: its weights and bias, no residual, the same reading past a pixel."""
+
+    kernel: ClassVar[str] = "conv_int8_float"
+    template: ClassVar[str] = "conv_int8_float"
+    window: Window
+    x: Pointer = pointer("const activation")
+    weights: Pointer = pointer("const int8_t")
+    bias: Pointer = pointer("const int32_t")
+    scale: Pointer = pointer("const float")
+    y: Pointer = pointer("float")
+    groups: int = size()
+    in_channels: int = size()  # of one group
+    out_channels: int = size()  # of one group
+    zero_x: int = size()
+
+    def reach(self) -> dict[str, Number]:
+        return conv_reach(self, dense_weights(self)) | {"scale": lanes_of(self)}
+
+    def reads_past(self, size_of: Callable[[str], int]) -> bool:
+        return size_of(self.weights.buffer) != dense_weights(self)  # the packed weights have more channels than a pixel
+
+
+@dataclass(frozen=True)
+class ConvInt8Function(Arguments):
+    """ConvInt8 without a residual, and with a function of edgec/program/functions.py before it quantizes; a class for each, below.
+
+    y = clamp(rint(fl32(f(fl32(fl32(acc) * scale)) * inverse)), low - zero_y, high - zero_y) + zero_y.
+    """
+
+    kernel: ClassVar[str] = "conv_int8"
+    template: ClassVar[str] = "conv_int8"
+    function: ClassVar[str] = ""  # its name in FUNCTIONS
+    window: Window
+    x: Pointer = pointer("const activation")
+    weights: Pointer = pointer("const int8_t")
+    bias: Pointer = pointer("const int32_t")
+    scale: Pointer = pointer("const float")
+    y: Pointer = pointer("activation")
+    groups: int = size()
+    in_channels: int = size()  # of one group
+    out_channels: int = size()  # of one group
+    zero_x: int = size()
+    zero_y: int = size()
+    low: int = size()
+    high: int = size()
+    inverse: float = real()  # 1 / the scale of y
+    alpha: float = real()
+    beta: float = real()
+
+    def reach(self) -> dict[str, Number]:
+        return conv_reach(self, dense_weights(self)) | {"scale": lanes_of(self)}
+
+    def reads_past(self, size_of: Callable[[str], int]) -> bool:
+        return size_of(self.weights.buffer) != dense_weights(self)  # the packed weights have more channels than a pixel
+
+
+CONV_INT8_FUNCTION = with_functions(ConvInt8Function)
+VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 1)),)
+
+
+def pack_int8(weights: np.ndarray, k_multiple: int) -> np.ndarray:
+    """[group][panel][tap][in / 4][16][4] int8, in channels padded to k_multiple with zeros."""
+    inputs = weights.shape[3]
+    padded = padded_panels(weights, round_up(inputs, k_multiple), np.int8)
+    blocks = padded.reshape(*padded.shape[:-1], -1, 4)
+    return np.ascontiguousarray(blocks.transpose(0, 1, 3, 4, 2, 5)).reshape(-1)

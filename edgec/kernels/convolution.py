@@ -1,0 +1,69 @@
+"""What kernels share that multiply pixels by panels of 16 output channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from edgec.kernels.windows import ceil_div, lines, out_pixels, tap_pointers, taps, window_reach
+from edgec.program.arguments import LANES, PIXEL_BLOCK, Window
+from edgec.program.expr import Expr, Number
+
+PANELS_PER_ITEM = 8  # weight panels that share one set of tap pointers
+
+
+def round_up(count: int, multiple: int) -> int:
+    return -(-count // multiple) * multiple
+
+
+def panel_count(out_channels: int) -> int:
+    """Weight panels of one group."""
+    return -(-out_channels // LANES)
+
+
+def lanes_of(arguments: Any) -> int:
+    """Output channels of all groups' panels."""
+    lanes: int = arguments.groups * panel_count(arguments.out_channels) * LANES
+    return lanes
+
+
+def dense_weights(arguments: Any) -> int:
+    """Elements of packed weights whose inputs are not padded."""
+    weights: int = lanes_of(arguments) * taps(arguments.window) * arguments.in_channels
+    return weights
+
+
+def conv_reach(arguments: Any, weights: int) -> dict[str, Number]:
+    inputs, outputs = arguments.groups * arguments.in_channels, arguments.groups * arguments.out_channels
+    return window_reach(arguments.window, inputs, outputs) | {"weights": weights, "bias": lanes_of(arguments)}
+
+
+def conv_items(arguments: Any) -> Expr:
+    return panel_items(arguments.window, arguments.out_channels, arguments.groups)
+
+
+def panel_items(window: Window, out_channels: int, groups: int = 1) -> Expr:
+    """item = (group * panel_chunks + chunk) * pixel_blocks + pixel_block, of PANELS_PER_ITEM panels and PIXEL_BLOCK pixels."""
+    return ceil_div(out_pixels(window), PIXEL_BLOCK) * (groups * -(-panel_count(out_channels) // PANELS_PER_ITEM))
+
+
+def conv_scratch(arguments: Any, element: int) -> int:
+    """Tap pointers, and a pixel of padding, of elements of this many bytes."""
+    return tap_pointers(arguments.window) + lines(arguments.in_channels * element + LANES)
+
+
+def padded_panels(weights: np.ndarray, inputs: int, dtype: type) -> np.ndarray:
+    """[group][out channel][tap][in channel] -> [group][panel][16][tap][inputs], zero padded."""
+    groups, outputs, window, channels = weights.shape
+    padded: np.ndarray = np.zeros((groups, round_up(outputs, LANES), window, inputs), dtype)
+    padded[:, :outputs, :, :channels] = weights
+    return padded.reshape(groups, -1, LANES, window, inputs)
+
+
+def pack_panels(values: np.ndarray) -> np.ndarray:
+    """[group][out channel] -> [group][panels * 16], zero padded; for biases and scales."""
+    groups, outputs = values.shape
+    padded = np.zeros((groups, round_up(outputs, LANES)), values.dtype)
+    padded[:, :outputs] = values
+    return padded.reshape(-1)

@@ -1,0 +1,130 @@
+"""Products of two computed matrices of codes, the second of which is packed while running."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from edgec.kernels.variants import Variant
+from edgec.kernels.windows import ceil_div
+from edgec.program.arguments import LANES, PIXEL_BLOCK, Arguments, Size, pointer, real, size
+from edgec.program.expr import Const, Expr, Number, bound, expr
+from edgec.program.program import Pointer
+
+
+@dataclass(frozen=True)
+class PackInt8(Arguments):
+    """Matrices of codes as the panels that ProductInt8 reads: outer * inner matrices [in_channels, out_channels] of any strides.
+
+    y: [outer][inner][panel of 16 output channels], a panel being [ceil(in_channels, k_multiple) / 4][16][4] int8, zero padded: the
+    codes w, of unsigned ones less 128; then 16 int32, sum_step + minus_zero * sum of w, where minus_zero is what the other operand's
+    zero point takes away. panel_bytes: of one panel.
+    """
+
+    kernel: ClassVar[str] = "pack_int8"
+    template: ClassVar[str] = "pack_int8"
+    x: Pointer = pointer("const activation")
+    y: Pointer = pointer("int8_t")
+    outer: Size = size()
+    inner: Size = size()
+    outer_stride: Size = size()
+    inner_stride: Size = size()
+    k_stride: Size = size()
+    n_stride: Size = size()
+    in_channels: Size = size()
+    out_channels: Size = size()
+    panels: Size = size()
+    panel_bytes: Size = size()
+    sum_step: Size = size()
+    minus_zero: int = size()
+
+    def reach(self) -> dict[str, Number]:
+        axes = [(self.outer, self.outer_stride), (self.inner, self.inner_stride), (self.in_channels, self.k_stride)]
+        x = _strided([*axes, (self.out_channels, self.n_stride)], 1)
+        return {"x": x, "y": expr(self.outer) * self.inner * self.panels * self.panel_bytes}
+
+
+@dataclass(frozen=True)
+class ProductInt8Float(Arguments):
+    """Products of outer * inner pairs of matrices: y = fl32(acc) * scale, acc = sum of (x - zero_x) * (w - zero_w), w packed by PackInt8.
+
+    Strides are in elements, and in bytes for the packed operand, which repeats where they are 0; zero_x is in its sums already. Reads up
+    to k_multiple - 1 bytes past a row of x.
+    """
+
+    kernel: ClassVar[str] = "product_int8_float"
+    template: ClassVar[str] = "product_int8_float"
+    x: Pointer = pointer("const activation")
+    weights: Pointer = pointer("const int8_t")
+    y: Pointer = pointer("float")
+    outer: Size = size()
+    inner: Size = size()
+    rows: Size = size()
+    x_outer_stride: Size = size()
+    x_inner_stride: Size = size()
+    x_row_stride: Size = size()
+    weights_outer_stride: Size = size()
+    weights_inner_stride: Size = size()
+    y_outer_stride: Size = size()
+    y_inner_stride: Size = size()
+    y_row_stride: Size = size()
+    in_channels: Size = size()
+    out_channels: Size = size()
+    panels: Size = size()
+    panel_bytes: Size = size()
+    zero_w: int = size()
+    scale: float = real()
+
+    def reach(self) -> dict[str, Number]:
+        x = [(self.outer, self.x_outer_stride), (self.inner, self.x_inner_stride), (self.rows, self.x_row_stride)]
+        y = [(self.outer, self.y_outer_stride), (self.inner, self.y_inner_stride), (self.rows, self.y_row_stride)]
+        weights = [(self.outer, self.weights_outer_stride), (self.inner, self.weights_inner_stride)]
+        return {
+            "x": _strided(x, self.in_channels),
+            "y": _strided(y, self.out_channels),
+            "weights": _strided(weights, expr(self.panels) * self.panel_bytes),
+        }
+
+    def reads_past(self, size_of: Callable[[str], int]) -> bool:
+        inner = expr(self.in_channels)
+        return not isinstance(inner, Const) or panel_depth(self) != inner.value
+
+
+@dataclass(frozen=True)
+class ProductInt8(ProductInt8Float):
+    """The same that ends in codes: y = clamp(rint(fl32(acc) * scale), low - zero_y, high - zero_y) + zero_y."""
+
+    kernel: ClassVar[str] = "product_int8"
+    template: ClassVar[str] = "product_int8"
+    y: Pointer = pointer("activation")
+    zero_y: int = size()
+    low: int = size()
+    high: int = size()
+
+
+def panel_depth(arguments: ProductInt8Float) -> int:
+    """The inputs of a packed panel, where its size is static."""
+    return (bound(expr(arguments.panel_bytes)) - 4 * LANES) // LANES
+
+
+def _strided(axes: list[tuple[Size, Size]], last: Size) -> Expr:
+    """One past the last element of `last` neighbours at the end of axes of these sizes and strides."""
+    total = expr(last)
+    for count, stride in axes:
+        total = total + (expr(count) - 1) * stride
+    return total
+
+
+def _panels(arguments: PackInt8) -> Expr:
+    """item = matrix * panels + panel."""
+    return expr(arguments.outer) * arguments.inner * arguments.panels
+
+
+def _row_blocks(arguments: ProductInt8Float) -> Expr:
+    """item = pair * row_blocks + row_block."""
+    return expr(arguments.outer) * arguments.inner * ceil_div(arguments.rows, PIXEL_BLOCK)
+
+
+PACK_VARIANTS = (Variant("panels", _panels),)
+VARIANTS = (Variant("panels", _row_blocks),)
