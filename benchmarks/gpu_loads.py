@@ -36,6 +36,7 @@ from edgec.lower.plan import plan
 from edgec.models import read_model
 from edgec.program.program import Program, TemplateCall
 from edgec.quant import QuantizeOptions, quantize
+from edgec.schedule import schedule
 from edgec.targets import Target, load_target
 
 HEAD = f"{'call':<40}{'outputs':>9}{'M MAC':>9}{'groups':>12}{'tile / slices':>16}{'promised':>10}{'loads per MAC':>17}"
@@ -50,7 +51,7 @@ def planned(model: Path, target: Target, precision: str) -> Program:
         shapes = {name: graph.types[name].static_shape for name in graph.inputs}
         noise = {name: random.standard_normal(shape, np.float32) for name, shape in shapes.items()}
         graph = quantize(graph, lambda: iter([noise]), PLAIN).graph
-    program = lower(graph, target, model.stem)
+    program = schedule(lower(graph, target, model.stem), target)
     plan(program)
     layout_constants(program)
     return program

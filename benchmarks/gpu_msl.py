@@ -31,6 +31,7 @@ from edgec.oracle import Evaluator
 from edgec.program.program import Program
 from edgec.quant import QuantizeOptions, quantize
 from edgec.reference import FloatModel
+from edgec.schedule import schedule
 from edgec.targets import load_target
 from tests.gpu.msl.run import Wrong
 from tests.gpu.test_msl import run_program
@@ -72,7 +73,7 @@ def check(subject: Subject, folder: Path, precision: str, order: int, simdgroups
         want = Evaluator(to_onnx(graph)).run(inputs)
     else:
         want = dict(zip(loaded.original.outputs, FloatModel(loaded.original)(inputs), strict=True))
-    program = lower(graph, TARGET, loaded.name)
+    program = schedule(lower(graph, TARGET, loaded.name), TARGET)
     plan(program)
     on_cpu = counted(program)
     clock = time.monotonic()

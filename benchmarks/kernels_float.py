@@ -17,9 +17,11 @@ import numpy as np
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.emit.vocabularies import VOCABULARIES
-from edgec.kernels import ConvFloat, DepthwiseFloat, scratch_bytes, work_items
+from edgec.kernels import ConvFloat, DepthwiseFloat
 from edgec.program.arguments import LANES, Window
 from edgec.program.expr import bound
+from edgec.schedule import choose_all
+from edgec.schedule.choice import variant_of
 from edgec.targets import Target
 
 
@@ -109,7 +111,7 @@ def load(vocabulary: str, compiler: list[str]) -> ctypes.CDLL:
         f"\nvoid {name}_items(const struct b_{name} *a, int32_t end, void *scratch) {{ {name}(a, 0, end, scratch); }}\n"
         for name in (kind.kernel for kind in KINDS)
     )
-    (folder / "b.c").write_text(render_kernels("b", vocabulary, KINDS, target) + calls, encoding="utf-8")
+    (folder / "b.c").write_text(render_kernels("b", vocabulary, choose_all(KINDS, vocabulary), target) + calls, encoding="utf-8")
     subprocess.run([*compiler, "-std=c99", "-shared", "-fPIC", "-o", "b.so", "b.c"], cwd=folder, check=True)
     return ctypes.CDLL(str(folder / "b.so"))
 
@@ -117,8 +119,9 @@ def load(vocabulary: str, compiler: list[str]) -> ctypes.CDLL:
 def rate(library: ctypes.CDLL, arguments: ConvFloat | DepthwiseFloat, work: int, seconds: float) -> float:
     """10^9 multiply-adds a second: the best of the calls that fit in `seconds`."""
     structure, call = pack(arguments), getattr(library, f"{arguments.kernel}_items")
-    scratch = aligned(np.zeros(scratch_bytes(arguments) // 4, np.float32))
-    parameters = ctypes.byref(structure), bound(work_items(arguments)), ctypes.c_void_p(scratch.ctypes.data)
+    variant = variant_of(type(arguments), "portable")  # all divide alike
+    scratch = aligned(np.zeros(variant.scratch(arguments) // 4, np.float32))
+    parameters = ctypes.byref(structure), bound(variant.items(arguments)), ctypes.c_void_p(scratch.ctypes.data)
     best, stop = float("inf"), time.perf_counter() + seconds
     while time.perf_counter() < stop:
         start = time.perf_counter()

@@ -15,10 +15,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.emit.vocabularies import VOCABULARIES
-from edgec.kernels import ConvInt8, DepthwiseInt8, scratch_bytes, work_items
+from edgec.kernels import ConvInt8, DepthwiseInt8
 from edgec.kernels.convolution import panel_count
 from edgec.program.arguments import Window
 from edgec.program.expr import bound
+from edgec.schedule import choose_all
+from edgec.schedule.choice import variant_of
 from edgec.targets import Target
 
 TARGET = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False, 4)
@@ -86,11 +88,12 @@ def layer_source(layer: tuple[str, int, int, int, int, int], vocabulary: str) ->
         arguments = DepthwiseInt8(window, *5 * (None,), co, 3, 4, 0, 255)  # type: ignore
         weights, macs = taps * rounded, size * size * co * taps
         rest = f"{co}, 3, 4, 0, 255"
-    name, items = f"{kind}_int8", bound(work_items(arguments))
+    variant = variant_of(type(arguments), vocabulary)
+    name, items = f"{kind}_int8", bound(variant.items(arguments))
     return f"""    {{
         const struct b_{name} a = {{{{{values}}}, (activation *)filled({before * before * ci}), (int8_t *)filled({weights}),
             (int32_t *)filled({rounded * 4}), scales({rounded}), (activation *)filled({size * size * co}), {rest}}};
-        void *scratch = filled({scratch_bytes(arguments)});
+        void *scratch = filled({variant.scratch(arguments)});
         BEST(b_kernels_{vocabulary}.{name}(&a, 0, {items}, scratch), {macs}.0);
     }}
 """
@@ -99,7 +102,7 @@ def layer_source(layer: tuple[str, int, int, int, int, int], vocabulary: str) ->
 def measure(vocabulary: str, compiler: str, flags: list[str], folder: Path) -> list[float]:
     """GMAC/s of every layer."""
     (folder / "b_kernels.h").write_text(render_kernel_header("b", USED, TARGET))
-    (folder / f"b_kernels_{vocabulary}.c").write_text(render_kernels("b", vocabulary, USED, TARGET))
+    (folder / f"b_kernels_{vocabulary}.c").write_text(render_kernels("b", vocabulary, choose_all(USED, vocabulary), TARGET))
     body = "".join(layer_source(layer, vocabulary) for layer in LAYERS)
     (folder / "driver.c").write_text(f"{DRIVER}\nint main(void) {{\n{body}    return 0;\n}}\n")
     program = folder / f"bench_{vocabulary}"

@@ -27,6 +27,7 @@ from edgec.preparation import identifier
 from edgec.program.program import Kind, Program
 from edgec.quant import is_quantized
 from edgec.quant.selection import select
+from edgec.schedule import schedule
 from edgec.targets import load_target
 
 
@@ -81,7 +82,7 @@ def inspect_model(path: Path, config: BuildConfig) -> Inspection:
             raise
         return _blocked(path, error, config)
     try:
-        program = lower(loaded.graph, target, loaded.name, budget=config.budget)
+        program = schedule(lower(loaded.graph, target, loaded.name, budget=config.budget), target)
         plan(program)
         check_limits(program, target)
     except BudgetError:

@@ -63,6 +63,7 @@ from edgec.provenance.seal import seal
 from edgec.quant import Quantized
 from edgec.quant.calibration import fingerprint
 from edgec.quant.weight_only import CodedGraph
+from edgec.schedule import schedule
 from edgec.targets import Target
 from edgec.tasks import find_task
 from edgec.toolchain import compile_package, compile_shaders
@@ -148,6 +149,7 @@ def json_bytes(value: object) -> bytes:
 
 def _program(graph: Graph, target: Target, loaded: Model, config: BuildConfig) -> Program:
     program = lower(graph, target, loaded.name, LowerOptions(io=config.io, io_layout=config.io_layout), config.budget)
+    program = schedule(program, target)
     plan(program)
     check_limits(program, target)
     if config.dump is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 
 from edgec.emit.endings import ending_of, render_endings, shape_of
@@ -13,6 +13,7 @@ from edgec.emit.vocabularies import SEVERAL, VOCABULARIES, Vocabulary, processor
 from edgec.kernels import VARIANTS
 from edgec.kernels.convolution import PANELS_PER_ITEM
 from edgec.program.arguments import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, Arguments, Window
+from edgec.program.program import Chosen, Program, TemplateCall
 from edgec.resources import resource
 from edgec.targets import Target
 
@@ -22,7 +23,7 @@ def runtime_text(path: str) -> str:
     return resource("runtimes", f"c/{path}").read_text(encoding="utf-8")
 
 
-def render_kernel_header(name: str, used: frozenset[type[Arguments]], target: Target) -> str:
+def render_kernel_header(name: str, used: Collection[type[Arguments]], target: Target) -> str:
     """NAME_kernels.h: the activation type, one argument struct for each kernel of `used`, and every vocabulary's table."""
     context = {
         "name": name,
@@ -39,7 +40,17 @@ def render_kernel_header(name: str, used: frozenset[type[Arguments]], target: Ta
     return fill("c", "kernels.h.j2", context)
 
 
-def render_kernels(name: str, vocabulary: str, used: frozenset[type[Arguments]], target: Target) -> str:
+def chosen_of(program: Program, vocabulary: str) -> dict[type[Arguments], Chosen]:
+    """What computes each kernel of a scheduled Program with an instruction set."""
+    calls = [call for call in program.calls if isinstance(call, TemplateCall)]
+    found = {(type(call.arguments), chosen) for call in calls for chosen in call.chosen if chosen.vocabulary == vocabulary}
+    kernels = dict(found)
+    assert len(kernels) == len(found), "one variant of a kernel for each instruction set"
+    assert kernels.keys() == {type(call.arguments) for call in calls}, "the Program is scheduled"
+    return kernels
+
+
+def render_kernels(name: str, vocabulary: str, used: Mapping[type[Arguments], Chosen], target: Target) -> str:
     """NAME_kernels_<vocabulary>.c: the vocabulary's words, then each kernel of `used` written in them, then their table."""
     words = VOCABULARIES[vocabulary]
     kernels = [kind.kernel for kind in _ordered(used)]
@@ -58,7 +69,7 @@ def render_kernels(name: str, vocabulary: str, used: frozenset[type[Arguments]],
     whole = context | {
         "prologue": runtime_text("prologue.h").strip(),
         "headers": _headers(words, used),
-        "bodies": [_body(kind, context) for kind in _ordered(used)],
+        "bodies": [_body(kind, context | {"tile": used[kind].tile}) for kind in _ordered(used)],
         "kernels": kernels,
     }
     return fill("c", "kernels.c.j2", whole)
@@ -69,7 +80,7 @@ def has_wide_loops(target: Target) -> bool:
     return "avx2" in target.vocabularies
 
 
-def _ordered(used: frozenset[type[Arguments]]) -> list[type[Arguments]]:
+def _ordered(used: Collection[type[Arguments]]) -> list[type[Arguments]]:
     """The kernels of `used` in the order of VARIANTS, so that equal programs give equal text."""
     return [kind for kind in VARIANTS if kind in used]
 
@@ -86,7 +97,7 @@ def _body(kind: type[Arguments], context: Mapping[str, object]) -> str:
     return fill("c", f"{kind.template}.c.j2", {**context, **facts}).strip()
 
 
-def _headers(words: Vocabulary, used: frozenset[type[Arguments]]) -> list[str]:
+def _headers(words: Vocabulary, used: Collection[type[Arguments]]) -> list[str]:
     """The texts that the kernels need, in order: a kernel that works on codes of 8 or 16 bits says so in its name."""
     kernels = [kind.kernel for kind in _ordered(used)]
     functions = list(dict.fromkeys(filter(None, map(function_of, _ordered(used)))))

@@ -14,7 +14,7 @@ from edgec.emit.gpu.choice import EVERYTHING, Choice
 from edgec.emit.gpu.host import GPU_STATUSES, GpuPlan, describe_gpu, gpu_context, plan_gpu, port_context
 from edgec.emit.gpu.metal import metal_files
 from edgec.emit.gpu.vulkan import vulkan_files, vulkan_variants
-from edgec.emit.kernels import has_wide_loops, render_kernel_header, render_kernels
+from edgec.emit.kernels import chosen_of, has_wide_loops, render_kernel_header, render_kernels
 from edgec.emit.manifest import BY_HAND, calls_of, memory_of, ports_of, sizes_of
 from edgec.emit.render_c import Scope, render
 from edgec.emit.text import render_template, runtime
@@ -85,7 +85,7 @@ def emit_sources(
         f"src/{name}_sha256.h": runtime("c/sha256.h", name),
         f"src/{name}_pool.c": runtime("c/pool.c", name),
         f"src/{name}_kernels.h": render_kernel_header(name, used, target).encode(),
-        **{f"src/{name}_kernels_{isa}.c": render_kernels(name, isa, used, target).encode() for isa in target.vocabularies},
+        **{f"src/{name}_kernels_{isa}.c": _kernels(program, isa, target) for isa in target.vocabularies},
         f"src/{name}_weights.bin": blob,
         f"src/{name}_weights.S": assembly(f"{name}_weights", f"{name}_weights.bin", blob, "weights and tables"),
         f"src/{name}_weights.c": c_source(f"{name}_weights", blob, "weights and tables"),
@@ -97,6 +97,10 @@ def emit_sources(
         files |= _gpu_files(program.name, plan, context)
     manifest = _manifest(program, target, Weights(weights, len(blob), sha256(blob)), origin)
     return Draft(files, replace(manifest, gpu=_gpu_facts(plan)))
+
+
+def _kernels(program: Program, vocabulary: str, target: Target) -> bytes:
+    return render_kernels(program.name, vocabulary, chosen_of(program, vocabulary), target).encode()
 
 
 def _gpu_files(name: str, plan: GpuPlan, context: Mapping[str, object]) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""The SIMD vocabularies: for each, how compilers enable it, which headers define its words and which tiles fit its registers."""
+"""The SIMD vocabularies: for each, how compilers enable it, and which headers define its words."""
 
 from __future__ import annotations
 
@@ -8,25 +8,6 @@ from edgec.emit.float_words import AVX2, AVX512, NEON, NEON32, PORTABLE, SSE41, 
 
 UNIVERSAL = "universal"  # Target.arch of one tree of sources for several processors
 SEVERAL = (UNIVERSAL, "wasm32")  # of sources that choose vocabularies by what they are compiled for: wasm32 with SIMD128 or without
-
-
-@dataclass(frozen=True)
-class Tile:
-    """Registers of a matrix tile: `rows` output pixels by `panels` weight panels of 16 channels.
-
-    A panel is held in `units` registers (or register pairs) a row; a step takes `k_step` blocks of 4 input channels
-    (int8) or `k_step` channels (float), for `row_step` rows at once.
-    """
-
-    rows: tuple[int, ...]  # tile heights that divide PIXEL_BLOCK, the best first; the last one is row_step
-    panels: int
-    units: int
-    k_step: int = 1
-    row_step: int = 1
-    taps: int = 2  # taps that a step of the depthwise kernel takes
-    strip: int = 4  # pixels of a row that share the weights of a depthwise step
-    runs: tuple[int, ...] = (16,)  # channels that a depthwise register can hold, the most first; of fewer, more pixels
-    hold: str = "weights"  # the operand that stays in registers while the other one passes: "weights" or "pixels"
 
 
 @dataclass(frozen=True)
@@ -40,7 +21,6 @@ class Vocabulary:
     clang: str
     include: str  # the compiler's header of intrinsics
     int8_headers: tuple[str, ...]
-    int8: Tile
     float: FloatWords
     look_up: str  # the header of the look-up in tables of 256 codes
     features: tuple[str, ...]  # what the processor must have, in /proc/cpuinfo's words
@@ -48,22 +28,22 @@ class Vocabulary:
     baseline: str = ""  # the condition that holds where every such processor can begin with it, when that is not the guard
 
 
-def _x86(name: str, target: str, int8_headers: tuple[str, ...], int8: Tile, real: FloatWords, look_up: str, features: str) -> Vocabulary:
+def _x86(name: str, target: str, int8_headers: tuple[str, ...], real: FloatWords, look_up: str, features: str) -> Vocabulary:
     guard = "defined(__x86_64__) || defined(__i386__)"
     words = tuple(features.split())
     small = name == "sse41"
     archs = ("x86_64", UNIVERSAL) if small else ("x86_64",)
     header = "smmintrin.h" if small else "immintrin.h"  # a tenth of the other, which takes a compiler longer than our kernels do
-    return Vocabulary(name, archs, guard, target, target, header, int8_headers, int8, real, look_up, words)
+    return Vocabulary(name, archs, guard, target, target, header, int8_headers, real, look_up, words)
 
 
 def _arm64(
-    name: str, gcc: str, clang: str, int8_header: str, int8: Tile, features: str, wide: str = "int8_wide.h"
+    name: str, gcc: str, clang: str, int8_header: str, features: str, wide: str = "int8_wide.h"
 ) -> Vocabulary:  # fmt: skip
     headers = ("int8_lanes_neon.h", int8_header, "int8_taps_neon.h")
     words = tuple(features.split())
     archs, guard = ("aarch64", UNIVERSAL), "defined(__aarch64__)"
-    return Vocabulary(name, archs, guard, gcc, clang, "arm_neon.h", headers, int8, NEON, "look_up_neon.h", words, wide)
+    return Vocabulary(name, archs, guard, gcc, clang, "arm_neon.h", headers, NEON, "look_up_neon.h", words, wide)
 
 
 _AVX2, _AVX512 = "avx2,fma", "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
@@ -74,42 +54,36 @@ VOCABULARIES: dict[str, Vocabulary] = {
     for vocabulary in (
         Vocabulary(
             "portable", (), "1", "", "", "", ("int8_portable.h", "int8_taps_portable.h"),
-            int8=Tile((4, 1), 1, 1, taps=1), float=PORTABLE, look_up="look_up_portable.h", features=(),
+            float=PORTABLE, look_up="look_up_portable.h", features=(),
         ),
         _x86(
-            "sse41", "sse4.1", ("int8_lanes_sse41.h", "int8_sse41.h", "int8_taps_sse41.h"),
-            Tile((1,), 1, 8, strip=2, hold="pixels"), SSE41, "look_up_portable.h", "sse4_1",
+            "sse41", "sse4.1", ("int8_lanes_sse41.h", "int8_sse41.h", "int8_taps_sse41.h"), SSE41, "look_up_portable.h", "sse4_1",
         ),
         _x86(
             "avx2", _AVX2, ("int8_lanes_avx2.h", "int8_avx2.h", "int8_rows_avx2.h", "int8_taps_avx2.h"),
-            Tile((2, 1), 1, 4, strip=2, runs=(32, 16), hold="pixels"), AVX2, "look_up_avx2.h", "avx2 fma",
+            AVX2, "look_up_avx2.h", "avx2 fma",
         ),
         _x86(
             "avxvnni", _AVX2 + ",avxvnni", ("int8_lanes_avx2.h", "int8_avxvnni.h", "int8_rows_avx2.h", "int8_taps_avxvnni.h"),
-            Tile((4, 1), 1, 2, taps=4, strip=2, runs=(32, 16)), AVX2, "look_up_avx2.h", "avx2 fma avx_vnni",
+            AVX2, "look_up_avx2.h", "avx2 fma avx_vnni",
         ),
         _x86(
             "avx512vnni", _AVX512, ("int8_lanes_avx512.h", "int8_avx512vnni.h", "int8_rows_avx512.h", "int8_taps_avx512.h"),
-            Tile((7, 1), 2, 1, taps=4, runs=(64, 32, 16)), AVX512, "look_up_avx512.h",
-            "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni",
+            AVX512, "look_up_avx512.h", "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni",
         ),
-        _arm64("neon", "", "", "int8_neon.h", Tile((2, 1), 1, 4, k_step=2, hold="pixels"), "asimd", "int8_wide_neon.h"),
-        _arm64("dotprod", f"{_ARM82}+dotprod", "dotprod", "int8_dotprod.h", Tile((4, 1), 1, 4, k_step=2, hold="pixels"), "asimddp"),
-        _arm64(
-            "i8mm", f"{_ARM82}+dotprod+i8mm", "dotprod,i8mm", "int8_i8mm.h",
-            Tile((4, 2), 1, 4, k_step=2, row_step=2, hold="pixels"), "asimddp i8mm",
-        ),
+        _arm64("neon", "", "", "int8_neon.h", "asimd", "int8_wide_neon.h"),
+        _arm64("dotprod", f"{_ARM82}+dotprod", "dotprod", "int8_dotprod.h", "asimddp"),
+        _arm64("i8mm", f"{_ARM82}+dotprod+i8mm", "dotprod,i8mm", "int8_i8mm.h", "asimddp i8mm"),
         Vocabulary(
             "neon32", ("armv7", UNIVERSAL), "defined(__arm__)", "fpu=neon", "", "arm_neon.h",
             ("int8_lanes_neon32.h", "int8_neon32.h", "int8_taps_neon.h"),
-            int8=Tile((1,), 1, 4, k_step=2, strip=2, hold="pixels"), float=NEON32, look_up="look_up_portable.h", features=("neon",),
-            wide="int8_wide_neon32.h",
-            baseline="defined(__arm__) && defined(__ARM_NEON)",
+            float=NEON32, look_up="look_up_portable.h", features=("neon",),
+            wide="int8_wide_neon32.h", baseline="defined(__arm__) && defined(__ARM_NEON)",
         ),
         Vocabulary(
             "wasm128", ("wasm32",), "defined(__wasm_simd128__)", "", "", "wasm_simd128.h",
             ("int8_lanes_wasm128.h", "int8_wasm128.h", "int8_taps_wasm128.h"),
-            int8=Tile((4, 1), 1, 4, strip=2), float=WASM128, look_up="look_up_portable.h", features=("simd128",),
+            float=WASM128, look_up="look_up_portable.h", features=("simd128",),
         ),
     )
 }  # fmt: skip

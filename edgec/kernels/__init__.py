@@ -30,7 +30,6 @@ from edgec.kernels.rows_codes import RowsCodes4, RowsCodes8
 from edgec.kernels.softmax_int8 import SoftmaxInt8
 from edgec.kernels.variants import Variant
 from edgec.program.arguments import Arguments
-from edgec.program.expr import Expr
 
 # In the order that packages hold them
 VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
@@ -84,13 +83,3 @@ __all__ = [
     "scratch_bytes",
     "work_items",
 ]  # fmt: skip
-
-
-def work_items(arguments: Arguments) -> Expr:
-    """Number of work items of a call."""
-    return VARIANTS[type(arguments)][0].items(arguments)
-
-
-def scratch_bytes(arguments: Arguments) -> int:
-    """Scratch of one thread, a multiple of 64."""
-    return VARIANTS[type(arguments)][0].scratch(arguments)

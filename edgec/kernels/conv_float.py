@@ -9,6 +9,7 @@ import numpy as np
 
 from edgec.kernels.convolution import conv_items, conv_reach, conv_scratch, dense_weights, padded_panels
 from edgec.kernels.variants import Variant
+from edgec.kernels.vectors import TILES
 from edgec.kernels.windows import residual_reach
 from edgec.program.arguments import Arguments, Size, Window, pointer, real, size
 from edgec.program.expr import Number
@@ -41,7 +42,7 @@ class ConvFloat(Arguments):
         return conv_reach(self, dense_weights(self)) | {"residual": residual_reach(self)}
 
 
-VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 4)),)
+VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 4), TILES),)
 
 
 def pack_float(weights: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from edgec.kernels.convolution import conv_items, conv_reach, conv_scratch, lanes_of, padded_panels, round_up
 from edgec.kernels.variants import Variant
+from edgec.kernels.vectors import TILES
 from edgec.kernels.windows import taps
 from edgec.program.arguments import Arguments, Window, pointer, size
 from edgec.program.expr import Number
@@ -47,7 +48,7 @@ class ConvInt16(Arguments):
         return conv_reach(self, weights) | {"scale": lanes_of(self)}
 
 
-VARIANTS = (Variant("pairs", conv_items, lambda arguments: conv_scratch(arguments, 2)),)
+VARIANTS = (Variant("pairs", conv_items, lambda arguments: conv_scratch(arguments, 2), TILES),)
 
 
 def pack_pairs(weights: np.ndarray) -> np.ndarray:

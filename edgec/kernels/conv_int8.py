@@ -10,6 +10,7 @@ import numpy as np
 
 from edgec.kernels.convolution import conv_items, conv_reach, conv_scratch, dense_weights, lanes_of, padded_panels, round_up
 from edgec.kernels.functions import with_functions
+from edgec.kernels.matrix_int8 import TILES
 from edgec.kernels.variants import Variant
 from edgec.kernels.windows import residual_reach
 from edgec.program.arguments import Arguments, Size, Window, pointer, real, size
@@ -118,7 +119,7 @@ class ConvInt8Function(Arguments):
 
 
 CONV_INT8_FUNCTION = with_functions(ConvInt8Function)
-VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 1)),)
+VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 1), TILES),)
 
 
 def pack_int8(weights: np.ndarray, k_multiple: int) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from edgec.kernels.depthwise import depthwise_reach
 from edgec.kernels.variants import Variant
+from edgec.kernels.vectors import WIDTH
 from edgec.kernels.windows import row_items
 from edgec.program.arguments import Arguments, Window, pointer, real, size
 from edgec.program.expr import Number
@@ -32,4 +33,12 @@ class DepthwiseFloat(Arguments):
         return depthwise_reach(self, scaled=False)
 
 
-VARIANTS = (Variant("rows", row_items),)
+@dataclass(frozen=True)
+class PixelTile:
+    """One vector of channels of `pixels` neighbouring output pixels."""
+
+    pixels: int
+
+
+TILES = {name: PixelTile(8 if lanes == 16 else 4) for name, lanes in WIDTH.items()}
+VARIANTS = (Variant("rows", row_items, tiles=TILES),)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from edgec.kernels.depthwise import depthwise_reach
 from edgec.kernels.variants import Variant
+from edgec.kernels.vectors import WIDTH
 from edgec.kernels.windows import row_items
 from edgec.program.arguments import Arguments, Window, pointer, size
 from edgec.program.expr import Number
@@ -37,4 +38,12 @@ class DepthwiseInt16(Arguments):
         return depthwise_reach(self, scaled=True)
 
 
-VARIANTS = (Variant("rows", row_items),)
+@dataclass(frozen=True)
+class ChannelTile:
+    """A block of 16 channels of one output pixel, in vectors."""
+
+    lanes: int  # floats in a vector
+
+
+TILES = {name: ChannelTile(lanes) for name, lanes in WIDTH.items()}
+VARIANTS = (Variant("rows", row_items, tiles=TILES),)

@@ -55,4 +55,25 @@ def _scratch(arguments: DepthwiseInt8) -> int:
     return tap_pointers(arguments.window) + lines(row) + lines(row * 4)
 
 
-VARIANTS = (Variant("strips", row_items, _scratch),)
+@dataclass(frozen=True)
+class StripTile:
+    """`strip` pixels of a row share the weights of a step, which takes `taps` taps of a run of channels."""
+
+    taps: int = 2
+    strip: int = 4
+    runs: tuple[int, ...] = (16,)  # channels that a register can hold, the most first; of fewer, more pixels
+
+
+TILES: dict[str, StripTile] = {
+    "portable": StripTile(taps=1),
+    "sse41": StripTile(strip=2),
+    "avx2": StripTile(strip=2, runs=(32, 16)),
+    "avxvnni": StripTile(taps=4, strip=2, runs=(32, 16)),
+    "avx512vnni": StripTile(taps=4, runs=(64, 32, 16)),
+    "neon": StripTile(),
+    "dotprod": StripTile(),
+    "i8mm": StripTile(),
+    "neon32": StripTile(strip=2),
+    "wasm128": StripTile(strip=2),
+}
+VARIANTS = (Variant("strips", row_items, _scratch, TILES),)

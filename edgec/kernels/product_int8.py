@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from edgec.kernels.matrix_int8 import TILES
 from edgec.kernels.variants import Variant
 from edgec.kernels.windows import ceil_div
 from edgec.program.arguments import LANES, PIXEL_BLOCK, Arguments, Size, pointer, real, size
@@ -126,5 +127,5 @@ def _row_blocks(arguments: ProductInt8Float) -> Expr:
     return expr(arguments.outer) * arguments.inner * ceil_div(arguments.rows, PIXEL_BLOCK)
 
 
-PACK_VARIANTS = (Variant("panels", _panels),)
-VARIANTS = (Variant("panels", _row_blocks),)
+PACK_VARIANTS = (Variant("panels", _panels, tiles=TILES),)
+VARIANTS = (Variant("panels", _row_blocks, tiles=TILES),)

@@ -9,6 +9,7 @@ import numpy as np
 
 from edgec.kernels.convolution import panel_count, panel_items, round_up
 from edgec.kernels.variants import Variant
+from edgec.kernels.vectors import WIDTH
 from edgec.kernels.windows import residual_reach, window_reach
 from edgec.program.arguments import LANES, Arguments, Size, Window, pointer, real, size
 from edgec.program.expr import Number
@@ -68,7 +69,23 @@ class RowsCodes4(RowsCodes8):
         return whole * -(-self.group // 2) + -(-rest // 2)
 
 
-VARIANTS = (Variant("panels", lambda arguments: panel_items(arguments.window, arguments.out_channels)),)
+@dataclass(frozen=True)
+class RowTile:
+    """`few` rows, where there are several, or one, by `spread` vectors of output channels."""
+
+    lanes: int  # floats in a vector
+    few: int
+
+    @property
+    def spread(self) -> int:
+        """The vectors of a panel, at most four."""
+        return min(LANES // self.lanes, 4)
+
+
+TILES = {
+    name: RowTile(lanes, 4 if name in ("avx2", "avxvnni", "avx512vnni", "neon", "dotprod", "i8mm") else 2) for name, lanes in WIDTH.items()
+}
+VARIANTS = (Variant("panels", lambda arguments: panel_items(arguments.window, arguments.out_channels), tiles=TILES),)
 
 
 def pack_codes8(codes: np.ndarray) -> np.ndarray:

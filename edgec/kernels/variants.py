@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,12 @@ from edgec.program.expr import Expr
 
 @dataclass(frozen=True)
 class Variant:
-    """One of them. items: into how many units of work a call divides, which threads share; scratch: bytes that one thread needs."""
+    """One of them. items: into how many units of work a call divides, which threads share; scratch: bytes that one thread needs.
+
+    tiles: what the registers of each instruction set hold that can compute it so; None: all can, and it has no tile.
+    """
 
     name: str
     items: Callable[[Any], Expr]
     scratch: Callable[[Any], int] = lambda arguments: 0
+    tiles: Mapping[str, object] | None = None

@@ -12,7 +12,6 @@ from edgec.errors import Problem
 from edgec.integer import Matched
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
-from edgec.kernels import scratch_bytes, work_items
 from edgec.lower.coding import decoded
 from edgec.lower.comment import describe
 from edgec.lower.destination import destination
@@ -210,9 +209,7 @@ class Lowering:
         reads = tuple(dict.fromkeys(item.buffer for key, item in pointers.items() if key != "y"))
         title = (describe(len(self.program.calls), about, macs, operands), *lines)
         call = Call(self.identifier(_call_name(about.nodes, hint)), about.nodes, title, reads, (pointers["y"].buffer,), macs)
-        items = work_items(arguments)
-        self._sizes([items])
-        self.program.calls.append(TemplateCall(call, arguments, items, scratch_bytes(arguments)))
+        self.program.calls.append(TemplateCall(call, arguments))
 
     def _sizes(self, roots: Sequence[Expr]) -> None:
         for e in walk(roots):

@@ -9,7 +9,9 @@ import numpy as np
 
 from edgec.ir.types import DType
 from edgec.program.arguments import Arguments
-from edgec.program.expr import Expr, Size, Var, bound
+from edgec.program.expr import Expr, Size, Var, bound, const
+
+ONE = const(1)
 
 
 class Kind(Enum):
@@ -116,16 +118,27 @@ class LoopCall:
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """What computes a template call with one instruction set: a variant of its kernel, and a tile, None for a variant that has none."""
+
+    vocabulary: str
+    variant: str
+    tile: object
+
+
+@dataclass(frozen=True)
 class TemplateCall:
     """A call of a template kernel: `arguments` is one of the frozen dataclasses of edgec/kernels.
 
-    `items` units of work are split statically over the threads; each thread needs `scratch_bytes` of its own.
+    The rest is what scheduling adds: what computes it with each of the target's instruction sets; `items` units of work are split
+    statically over the threads, each of which needs `scratch_bytes` of its own.
     """
 
     call: Call
     arguments: Arguments
-    items: Expr
-    scratch_bytes: int
+    chosen: tuple[Chosen, ...] = ()
+    items: Expr = ONE
+    scratch_bytes: int = 0
 
 
 AnyCall = LoopCall | TemplateCall

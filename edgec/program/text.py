@@ -53,6 +53,13 @@ def _template_call(call: TemplateCall) -> Iterator[str]:
     yield f"kernel {call.call.name} = {call.arguments.kernel}  items {text(call.items)}  scratch {call.scratch_bytes}"
     for key, value in vars(call.arguments).items():
         yield f"  {key} = {_argument(value)}"
+    for chosen in call.chosen:
+        tile = "".join(f"  {key} {_tile(value)}" for key, value in vars(chosen.tile).items()) if chosen.tile else ""
+        yield f"  with {chosen.vocabulary}: {chosen.variant}{tile}"
+
+
+def _tile(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _argument(value: object) -> str:

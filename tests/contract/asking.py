@@ -18,6 +18,7 @@ from edgec.lower import lower
 from edgec.lower.plan import plan
 from edgec.passes import optimize
 from edgec.program.program import Port, Program
+from edgec.schedule import schedule
 from edgec.targets import Target
 from edgec.toolchain import compile_package
 
@@ -70,7 +71,7 @@ def ask(
     """The package of `model`, with the sanitizers where it runs without an emulator."""
     graph = from_proto(model, {key: tuple(value) for key, value in (shapes or {}).items()}).graph
     optimize(graph)
-    program = lower(graph, target, name)
+    program = schedule(lower(graph, target, name), target)
     plan(program)
     files = emit_sources(program, target, "c").plus(emit_exam(program, target, ExamData([], [], {}))).complete()
     for path, content in files.items():

@@ -21,6 +21,7 @@ from edgec.oracle import Evaluator
 from edgec.passes import optimize
 from edgec.program.program import Program
 from edgec.quant import QuantizeOptions, quantize
+from edgec.schedule import schedule
 from edgec.targets import Target, load_target
 from tests.nets import MODELS
 
@@ -73,7 +74,7 @@ def random_float_net(family: str, seed: int = SEED) -> Net:
 
 def program_of(net: Net, target: Target, **options: Any) -> Program:
     """The planned Program of `net`."""
-    program = lower(net.graph, target, net.name, LowerOptions(**options))
+    program = schedule(lower(net.graph, target, net.name, LowerOptions(**options)), target)
     plan(program)
     return program
 

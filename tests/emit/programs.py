@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from edgec.emit.exam import ExamData
+from edgec.emit.vocabularies import VOCABULARIES
 from edgec.ir.types import DType, Symbol
-from edgec.kernels import PoolMaxFloat, scratch_bytes, work_items
+from edgec.kernels import PoolMaxFloat
 from edgec.lower.plan import plan
 from edgec.program import expr as ex
 from edgec.program import semantics
@@ -29,6 +31,8 @@ from edgec.program.program import (
     Store,
     TemplateCall,
 )
+from edgec.schedule import schedule
+from edgec.targets import load_target
 
 Memory = dict[str, np.ndarray]
 
@@ -177,8 +181,9 @@ def pool_program() -> Program:
     window = Window(batch, height, width, channels, height // 2, width // 2, channels, 2, 2, 2, 2, 1, 1, 0, 0)
     pool = PoolMaxFloat(window, Pointer("shifted", const(0)), Pointer("maxima", const(0)), channels)
     call = Call("pool", ("pool",), ("pool: MaxPool",), ("shifted",), ("maxima",), 0)
-    program.calls.append(TemplateCall(call, pool, work_items(pool), scratch_bytes(pool)))
+    program.calls.append(TemplateCall(call, pool))
     loop(program, "double", (For(i, halved, (Store("y", i, load("maxima", i, FLOAT) * 2.0),)),), ("maxima",), ("y",))
+    program = schedule(program, replace(load_target("portable"), vocabularies=tuple(VOCABULARIES)))  # emitted for any target
     plan(program)
     return program
 

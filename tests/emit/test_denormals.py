@@ -17,6 +17,7 @@ from edgec.ir.types import DType
 from edgec.lower import lower
 from edgec.lower.plan import plan
 from edgec.program.program import Program
+from edgec.schedule import schedule
 from edgec.targets import load_target
 from edgec.toolchain import compile_package, run_exam
 from tests.emit.packages import write_package
@@ -86,7 +87,8 @@ def exam_of(proto: onnx.ModelProto) -> ExamData:
 
 
 def program_of(name: str) -> Program:
-    program = lower(from_proto(MODELS[name]()).graph, load_target(TARGET), "denormals")
+    target = load_target(TARGET)
+    program = schedule(lower(from_proto(MODELS[name]()).graph, target, "denormals"), target)
     plan(program)
     return program
 

@@ -19,6 +19,7 @@ from edgec.oracle import Evaluator
 from edgec.passes import optimize
 from edgec.program.program import Program
 from edgec.quant import quantize
+from edgec.schedule import schedule
 from edgec.targets import Target
 from tests.fuzz.frame import Wrong, key_of
 from tests.fuzz.graphs_draft import QUIET, Arrays, Drawn
@@ -44,7 +45,7 @@ def optimized(model: onnx.ModelProto) -> Graph:
 
 def program_of(graph: Graph, target: Target) -> Program:
     try:
-        program = lower(graph, target, "case")
+        program = schedule(lower(graph, target, "case"), target)
     except EdgecError as error:
         raise Refused(str(error)) from None
     plan(program)

@@ -55,6 +55,6 @@ def lay_out(arguments: object, name: str = "kernel") -> Layout:
         region += content.tobytes() + b"\xa5" * (ALIGNMENT + -content.nbytes % ALIGNMENT)
         values[field.name] = Pointer(field.name, const(0))
     call = Call(name, (), (), tuple(name for name in program.buffers if name != "y"), ("y",), 0)
-    program.calls.append(TemplateCall(call, replace(arguments, **values), const(1), 0))  # type: ignore[type-var]
+    program.calls.append(TemplateCall(call, replace(arguments, **values)))  # type: ignore[type-var]
     program.arena_bytes = len(regions[Kind.ARENA])
     return Layout(program, bytes(regions[Kind.ARENA]), bytes(regions[Kind.CONSTANT]))

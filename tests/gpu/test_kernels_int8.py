@@ -77,7 +77,7 @@ def planned(random: np.random.Generator, arguments: Any, shift: int = 0) -> Plan
             arena += whole + random.bytes(-len(whole) % 64)
             place = slice(start, start + flat.nbytes) if field.name == "y" else place
     call = Call("test", (), (), ("x",), ("y",), 1)
-    program.calls.append(TemplateCall(call, replace(arguments, **pointers), const(1), 0))
+    program.calls.append(TemplateCall(call, replace(arguments, **pointers)))
     return Planned(program, np.frombuffer(bytes(arena), np.uint8), layout_constants(program), place)
 
 

@@ -15,6 +15,7 @@ from edgec.lower.plan import plan
 from edgec.passes import optimize
 from edgec.program.expr import FLOAT, INT, Cast, Expr, cast, clamp, const, load, unary, var
 from edgec.program.program import For, Kind, Program, Size, Store, TemplateCall
+from edgec.schedule import schedule
 from edgec.targets import load_target
 from tests.contract.imported import HAND_MADE
 from tests.emit.programs import buffer, loop, port
@@ -104,7 +105,7 @@ def test_products_of_16_bits_run_on_the_cpu() -> None:
     """And the functions between them keep the bits that the contract says."""
     graph = from_proto(HAND_MADE["wide_s16"]()[0]).graph
     optimize(graph)
-    program = lower(graph, TARGET, "net")
+    program = schedule(lower(graph, TARGET, "net"), TARGET)
     plan(program)
     layout_constants(program)
     why = dict(zip((type(getattr(call, "arguments", None)) for call in program.calls), place(program, TARGET), strict=True))

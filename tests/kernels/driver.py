@@ -29,14 +29,13 @@ from edgec.kernels import (
     PoolMaxInt8,
     RowsCodes4,
     RowsCodes8,
-    scratch_bytes,
-    work_items,
 )
 from edgec.program.arguments import Window
-from edgec.program.expr import bound
+from edgec.schedule import choose_all
 from edgec.targets import Target
 from tests.conftest import once
 from tests.kernels.int8_harness import cpu_has, need, simde_command
+from tests.kernels.work import scratch_bytes, work_items
 
 KINDS = list(VARIANTS)
 DRIVEN = frozenset({
@@ -109,7 +108,9 @@ def compile_driver(build: Build, shared: Path) -> Path:
 def _compile(build: Build, folder: Path) -> None:
     suffix = "cpp" if "c++" in build.compiler else "c"
     (folder / "t_kernels.h").write_text(render_kernel_header("t", DRIVEN, build.target), encoding="utf-8")
-    (folder / f"kernels.{suffix}").write_text(render_kernels("t", build.vocabulary, DRIVEN, build.target), encoding="utf-8")
+    (folder / f"kernels.{suffix}").write_text(
+        render_kernels("t", build.vocabulary, choose_all(DRIVEN, build.vocabulary), build.target), encoding="utf-8"
+    )
     (folder / f"driver.{suffix}").write_text(_driver(build), encoding="utf-8")
     standard = "-std=c++17" if suffix == "cpp" else "-std=c99"
     strict = [standard] if build.simde else [standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -123,7 +124,7 @@ def _compile(build: Build, folder: Path) -> None:
 
 def _encode(case: Case) -> bytes:
     arguments = case.arguments
-    items = bound(work_items(arguments))
+    items = work_items(arguments)
     borders = (0, *sorted(border % (items + 1) for border in case.splits), items)
     parts = [struct.pack("<i", KINDS.index(type(arguments)))]
     for field in fields(arguments):

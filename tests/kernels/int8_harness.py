@@ -34,13 +34,12 @@ from edgec.kernels import (
     ProductInt8,
     ProductInt8Float,
     SoftmaxInt8,
-    scratch_bytes,
-    work_items,
 )
 from edgec.program.arguments import Window
-from edgec.program.expr import bound
+from edgec.schedule import choose_all
 from edgec.targets import Target
 from tests.conftest import once
+from tests.kernels.work import scratch_bytes, work_items
 
 X86 = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False, 4)
 # The x86-64 part of packages for several processors
@@ -163,7 +162,7 @@ class Program:
         """y of every case; the items are done in three pieces, as three threads would."""
         data = [struct.pack("<i", len(cases))]
         for case in cases:
-            items = bound(work_items(case))
+            items = work_items(case)
             data.append(encode(case, (items // 3, items // 2, items)))
         done = subprocess.run(self.command, input=b"".join(data), capture_output=True, timeout=300, check=False)
         assert done.returncode == 0, f"{self.command} ended with {done.returncode}: {done.stderr.decode()}"
@@ -203,7 +202,7 @@ def compile_driver(
     def make(folder: Path) -> None:
         (folder / "t_kernels.h").write_text(render_kernel_header("t", USED, target))
         kernels, driver = folder / f"t_kernels_{vocabulary}.c", folder / "driver.c"
-        kernels.write_text(render_kernels("t", vocabulary, USED, target))
+        kernels.write_text(render_kernels("t", vocabulary, choose_all(USED, vocabulary), target))
         driver.write_text(driver_source(vocabulary, target))
         words = [*(simde_command(compiler) if simulated else command), *flags]
         call([*words, "-std=c99", *warnings, "-c", str(kernels), "-o", str(folder / "kernels.o")])

@@ -11,6 +11,7 @@ import pytest
 
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.kernels import ConvFloat, DepthwiseFloat
+from edgec.kernels.vectors import TILES
 from edgec.program.arguments import LANES, PIXEL_BLOCK, Window
 from tests.kernels import reference
 from tests.kernels.builds import BUILDS
@@ -137,7 +138,7 @@ def test_not_a_number_passes_the_clamp_of_a_convolution(shared: Path) -> None:
 
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_tiles_stay_within_the_pointers_of_a_block(name: str) -> None:
-    steps = VOCABULARIES[name].float.steps(PIXEL_BLOCK)
+    steps = TILES[name].steps
     for count in range(1, PIXEL_BLOCK + 1):
         first = 0
         while first < count:

@@ -11,6 +11,7 @@ import pytest
 
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.kernels import ConvInt8Function
+from edgec.kernels.matrix_int8 import TILES
 from edgec.program.arguments import PIXEL_BLOCK
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE
@@ -150,7 +151,7 @@ def test_sse41_takes_signed_activations(compiler: str, flags: tuple[str, ...], f
 
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)
 def test_tiles_fit_the_pixel_block(vocabulary: str) -> None:
-    tile = VOCABULARIES[vocabulary].int8
+    tile = TILES[vocabulary]
     assert all(PIXEL_BLOCK % rows == 0 for rows in tile.rows)
     assert tile.rows[-1] == tile.row_step
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
+from edgec.schedule import choose_all
 from edgec.targets import Target
 from tests.kernels.int8_harness import USED, X86, Program, call, driver_source
 from tests.kernels.test_int8 import agree, any_cases, attention_cases, conv_cases, depthwise_cases, float_cases, function_cases
@@ -25,7 +26,7 @@ def test_int8_kernels(vocabulary: str, flags: tuple[str, ...], step: int, needs:
     target = Target("wasm", "", "wasm32", "web", ("portable", "wasm128"), False, 4)
     header = render_kernel_header("t", USED, target)
     (tmp_path / "t_kernels.h").write_text(header, encoding="utf-8")
-    (tmp_path / "kernels.c").write_text(render_kernels("t", vocabulary, USED, target), encoding="utf-8")
+    (tmp_path / "kernels.c").write_text(render_kernels("t", vocabulary, choose_all(USED, vocabulary), target), encoding="utf-8")
     (tmp_path / "driver.c").write_text(driver_source(vocabulary, target), encoding="utf-8")
     program, sources = str(tmp_path / "driver.wasm"), [str(tmp_path / "kernels.c"), str(tmp_path / "driver.c")]
     call([*CLANG, "-std=gnu99", *flags, f"-I{SHIM}", *sources, "-o", program, "-lm"])

@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "oracle": {"errors"},
     "isolation": {"budget", "environment", "errors", "frontend", "ir", "passes", "quant"},
     "lower": {"budget", "errors", "integer", "ir", "kernels", "ops", "program", "targets"},
+    "schedule": {"ir", "kernels", "program", "targets"},
     "emit": {"codec", "errors", "ir", "kernels", "package", "program", "targets", "resources", "version"},
     "toolchain": {"environment", "errors", "package", "targets", "resources"},
     "results": {"errors"},

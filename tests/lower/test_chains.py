@@ -21,6 +21,7 @@ from edgec.lower.plan import plan
 from edgec.passes import optimize
 from edgec.program.expr import Expr
 from edgec.program.program import LoopCall, Program
+from edgec.schedule import schedule
 from edgec.targets import load_target
 from tests.contract.examiner import WHOLE
 from tests.counting import calls
@@ -78,7 +79,7 @@ def whole(nodes: Nodes, constants: dict[str, np.ndarray] | None = None) -> onnx.
 def compiled(proto: onnx.ModelProto) -> Program:
     graph = from_proto(proto).graph
     optimize(graph)
-    program = lower(graph, load_target("portable"), "chain")
+    program = schedule(lower(graph, load_target("portable"), "chain"), load_target("portable"))
     plan(program)
     emit_sources(program, load_target("portable"), "c")
     return program

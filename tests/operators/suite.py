@@ -16,6 +16,7 @@ from edgec.lower import lower
 from edgec.lower.plan import plan
 from edgec.passes import optimize
 from edgec.program.program import Program
+from edgec.schedule import schedule
 from edgec.targets import Target
 from tests.operators.batch import Answer, Batch, DoesNotCompile, build, port_bytes
 from tests.operators.case import Case, Outcome, difference
@@ -110,7 +111,7 @@ def compile_case(case: Case, target: Target) -> Compiled | Outcome:
 def to_program(model: onnx.ModelProto, target: Target) -> Program:
     graph = from_proto(model).graph
     optimize(graph)
-    program = lower(graph, target, "case")
+    program = schedule(lower(graph, target, "case"), target)
     plan(program)
     return program
 

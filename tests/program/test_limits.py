@@ -18,6 +18,7 @@ from edgec.lower.limits import check_limits
 from edgec.lower.plan import plan
 from edgec.passes import optimize
 from edgec.program.program import Program
+from edgec.schedule import schedule
 from edgec.targets import load_target
 from edgec.toolchain import compile_package
 from tests.conftest import require
@@ -38,7 +39,7 @@ def softmax_twice(rows: int, target: str, batch: int = 0) -> Program:
     with spending(Budget(tensors=64 * GIB)):
         net = from_proto(model, {"x": (Symbol("N", batch), rows // batch, 4)} if batch else {}).graph
         optimize(net)
-        program = lower(net, load_target(target), "large")
+        program = schedule(lower(net, load_target(target), "large"), load_target(target))
     plan(program)
     return program
 

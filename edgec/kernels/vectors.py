@@ -1,0 +1,48 @@
+"""Register tiles of convolutions that compute with vectors of floats, by instruction set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgec.program.arguments import PIXEL_BLOCK
+
+TILE_COST = 1  # cost of starting a tile, in pixel rows
+# floats in a vector
+WIDTH = {
+    "portable": 1, "sse41": 4, "avx2": 8, "avxvnni": 8, "avx512vnni": 16, "neon": 4, "dotprod": 4, "i8mm": 4, "neon32": 4, "wasm128": 4,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class VectorTile:
+    """`rows` pixels by `widths` vectors of output channels: a wider one while panels are left for it, and the last divides a panel."""
+
+    lanes: int  # floats in a vector
+    rows: tuple[int, ...]  # tile heights, the best first
+    widths: tuple[int, ...]  # the widest first
+    depth: int = 1  # input channels a step: those that one load brings
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """For 0..PIXEL_BLOCK pixels left: the height of the next tile, such that the fewest rows are computed."""
+        costs, steps = [0], [0]
+        for left in range(1, PIXEL_BLOCK + 1):
+            cost, height = min((rows + TILE_COST + costs[max(0, left - rows)], -rows) for rows in self.rows)
+            costs.append(cost)
+            steps.append(-height)
+        return tuple(steps)
+
+
+_SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
+    "portable": ((4, 1), (4,), 1),
+    "sse41": ((6, 4, 1), (2,), 1),
+    "avx2": ((6, 4, 1), (2,), 1),
+    "avxvnni": ((6, 4, 1), (2,), 1),
+    "avx512vnni": ((7, 1), (2, 1), 1),
+    "neon": ((8, 4, 1), (2,), 4),
+    "dotprod": ((8, 4, 1), (2,), 4),
+    "i8mm": ((8, 4, 1), (2,), 4),
+    "neon32": ((4, 1), (2,), 4),
+    "wasm128": ((6, 4, 1), (2,), 1),
+}
+TILES = {name: VectorTile(WIDTH[name], *shape) for name, shape in _SHAPES.items()}

@@ -1,0 +1,69 @@
+"""Scheduling as text: every template call says what computes it with each instruction set of the target, and how its work divides."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from edgec.emit.vocabularies import VOCABULARIES
+from edgec.frontend import from_proto
+from edgec.kernels import VARIANTS
+from edgec.lower import lower
+from edgec.passes import optimize
+from edgec.program.program import Program, TemplateCall
+from edgec.program.text import dumps
+from edgec.schedule import choose, schedule
+from edgec.targets import load_target
+from tests.contract.subjects import random_net
+from tests.nets import Net
+
+
+def float_program(target: str) -> Program:
+    net = Net("net", 1, (1, 3, 12, 12))
+    weights = net.normal(20, 3, 3, 3)
+    x = net.node("Conv", ["x", weights, net.constant(np.zeros(20, np.float32))], 20, kernel_shape=[3, 3])
+    graph = from_proto(net.model(net.node("Conv", [x, net.normal(20, 1, 3, 3)], 20, kernel_shape=[3, 3], group=20))).graph
+    optimize(graph)
+    return schedule(lower(graph, load_target(target), "net"), load_target(target))
+
+
+def choices(program: Program) -> list[str]:
+    """How each template call is computed, as the text of the Program has it."""
+    return [line for line in dumps(program).splitlines() if re.match("kernel |  with ", line)]
+
+
+def test_a_call_says_what_computes_it_with_each_instruction_set() -> None:
+    assert choices(float_program("x86-64")) == [
+        "kernel net_Conv_0_call = conv_float  items 2  scratch 4096",
+        "  with sse41: panels  lanes 4  rows 6,4,1  widths 2  depth 1",
+        "  with avx2: panels  lanes 8  rows 6,4,1  widths 2  depth 1",
+        "  with avxvnni: panels  lanes 8  rows 6,4,1  widths 2  depth 1",
+        "  with avx512vnni: panels  lanes 16  rows 7,1  widths 2,1  depth 1",
+        "kernel net_Conv_1_call = depthwise_float  items 8  scratch 0",
+        "  with sse41: rows  pixels 4",
+        "  with avx2: rows  pixels 4",
+        "  with avxvnni: rows  pixels 4",
+        "  with avx512vnni: rows  pixels 8",
+    ]
+
+
+def test_what_is_computed_stays_as_it_was_lowered() -> None:
+    net, target = random_net("mobilenet"), load_target("x86-64")
+    lowered = lower(net.graph, target, "net")
+    before = dumps(lowered)
+    done = schedule(lowered, target)
+    assert dumps(lowered) == before, "scheduling changes no Program, it makes another"
+    assert [call.call for call in done.calls] == [call.call for call in lowered.calls]
+    for call in done.calls:
+        if isinstance(call, TemplateCall):
+            assert [chosen.vocabulary for chosen in call.chosen] == list(target.vocabularies)
+
+
+@pytest.mark.parametrize("kind", VARIANTS, ids=lambda kind: kind.kernel)
+def test_every_instruction_set_has_a_variant_of_every_kernel(kind: type) -> None:
+    for vocabulary in VOCABULARIES:
+        assert choose(kind, vocabulary).vocabulary == vocabulary
+    with pytest.raises(LookupError, match="no variant"):
+        choose(next(iter(VARIANTS)), "mips")
