@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from edgec.kernels.convolution import conv_items, conv_reach, conv_scratch, dense_weights, padded_panels
-from edgec.kernels.variants import Variant
+from edgec.kernels.convolution import by_output, conv_items, conv_reach, conv_scratch, dense_weights, pack_by_panels, padded_panels
+from edgec.kernels.variants import Packing, Variant
 from edgec.kernels.vectors import TILES
 from edgec.kernels.windows import residual_reach
 from edgec.program.arguments import Arguments, Size, Window, pointer, real, size
@@ -42,9 +42,10 @@ class ConvFloat(Arguments):
         return conv_reach(self, dense_weights(self)) | {"residual": residual_reach(self)}
 
 
-VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 4), TILES),)
-
-
 def pack_float(weights: np.ndarray) -> np.ndarray:
     """[group][panel][tap][in][16] float32, missing output channels zero."""
     return np.ascontiguousarray(padded_panels(weights, weights.shape[3], np.float32).transpose(0, 1, 3, 4, 2)).reshape(-1)
+
+
+PACKING = Packing("panels of 16", {"weights": lambda arguments, plain, _: pack_float(by_output(arguments, plain)), "bias": pack_by_panels})
+VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 4), TILES, PACKING),)

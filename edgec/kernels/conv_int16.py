@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from edgec.kernels.convolution import conv_items, conv_reach, conv_scratch, lanes_of, padded_panels, round_up
-from edgec.kernels.variants import Variant
+from edgec.kernels.convolution import by_output, conv_items, conv_reach, conv_scratch, lanes_of, pack_by_panels, padded_panels, round_up
+from edgec.kernels.variants import Packing, Variant
 from edgec.kernels.vectors import TILES
 from edgec.kernels.windows import taps
 from edgec.program.arguments import Arguments, Window, pointer, size
@@ -48,10 +48,14 @@ class ConvInt16(Arguments):
         return conv_reach(self, weights) | {"scale": lanes_of(self)}
 
 
-VARIANTS = (Variant("pairs", conv_items, lambda arguments: conv_scratch(arguments, 2), TILES),)
-
-
 def pack_pairs(weights: np.ndarray) -> np.ndarray:
     """[group][panel][tap][in / 2][16][2] int8, an odd last input's pair filled with zero."""
     padded = padded_panels(weights, round_up(weights.shape[3], 2), np.int8)
     return np.ascontiguousarray(padded.reshape(*padded.shape[:-1], -1, 2).transpose(0, 1, 3, 4, 2, 5)).reshape(-1)
+
+
+PACKING = Packing(
+    "panels of 16x2",
+    {"weights": lambda arguments, plain, _: pack_pairs(by_output(arguments, plain)), "bias": pack_by_panels, "scale": pack_by_panels},
+)
+VARIANTS = (Variant("pairs", conv_items, lambda arguments: conv_scratch(arguments, 2), TILES, PACKING),)

@@ -8,10 +8,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from edgec.kernels.convolution import conv_items, conv_reach, conv_scratch, dense_weights, lanes_of, padded_panels, round_up
+from edgec.kernels.convolution import (
+    by_output,
+    conv_items,
+    conv_reach,
+    conv_scratch,
+    dense_weights,
+    lanes_of,
+    pack_by_panels,
+    padded_panels,
+    round_up,
+)
 from edgec.kernels.functions import with_functions
 from edgec.kernels.matrix_int8 import TILES
-from edgec.kernels.variants import Variant
+from edgec.kernels.variants import Packing, Variant
 from edgec.kernels.windows import residual_reach
 from edgec.program.arguments import Arguments, Size, Window, pointer, real, size
 from edgec.program.expr import Number
@@ -119,7 +129,6 @@ class ConvInt8Function(Arguments):
 
 
 CONV_INT8_FUNCTION = with_functions(ConvInt8Function)
-VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 1), TILES),)
 
 
 def pack_int8(weights: np.ndarray, k_multiple: int) -> np.ndarray:
@@ -128,3 +137,14 @@ def pack_int8(weights: np.ndarray, k_multiple: int) -> np.ndarray:
     padded = padded_panels(weights, round_up(inputs, k_multiple), np.int8)
     blocks = padded.reshape(*padded.shape[:-1], -1, 4)
     return np.ascontiguousarray(blocks.transpose(0, 1, 3, 4, 2, 5)).reshape(-1)
+
+
+PACKING = Packing(
+    "panels of 16x4",
+    {
+        "weights": lambda arguments, plain, multiple: pack_int8(by_output(arguments, plain), multiple),
+        "bias": pack_by_panels,
+        "scale": pack_by_panels,
+    },
+)
+VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 1), TILES, PACKING),)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from edgec.kernels.variants import Variant
 from edgec.kernels.windows import row_items, taps, window_reach
 from edgec.program.arguments import Arguments, Window, pointer, size
@@ -44,8 +42,3 @@ class ConvInt8Any(Arguments):
 
 
 VARIANTS = (Variant("scalar", row_items),)
-
-
-def pack_any(weights: np.ndarray) -> np.ndarray:
-    """[out channel of all groups][tap][in] int16."""
-    return np.ascontiguousarray(weights, dtype=np.int16).reshape(-1)

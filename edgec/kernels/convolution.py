@@ -61,6 +61,16 @@ def padded_panels(weights: np.ndarray, inputs: int, dtype: type) -> np.ndarray:
     return padded.reshape(groups, -1, LANES, window, inputs)
 
 
+def by_output(arguments: Any, plain: np.ndarray) -> np.ndarray:
+    """Weights as lowering writes them: [group][out channel][tap][in channel]."""
+    return plain.reshape(arguments.groups, arguments.out_channels, taps(arguments.window), arguments.in_channels)
+
+
+def pack_by_panels(arguments: Any, plain: np.ndarray, _: int) -> np.ndarray:
+    """[group][out channel] -> [group][panels * 16]."""
+    return pack_panels(plain.reshape(-1, arguments.out_channels))
+
+
 def pack_panels(values: np.ndarray) -> np.ndarray:
     """[group][out channel] -> [group][panels * 16], zero padded; for biases and scales."""
     groups, outputs = values.shape

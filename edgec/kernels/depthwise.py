@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from edgec.kernels.variants import Packing
 from edgec.kernels.windows import taps, window_reach
 from edgec.program.arguments import CHANNEL_BLOCK
 from edgec.program.expr import Number
@@ -35,3 +36,14 @@ def pack_channels(values: np.ndarray) -> np.ndarray:
     padded = np.zeros(channel_blocks(values.size), values.dtype)
     padded[: values.size] = values.reshape(-1)
     return padded
+
+
+def _by_blocks(arguments: Any, plain: np.ndarray, _: int) -> np.ndarray:
+    return pack_channels(plain)
+
+
+FLOATS = Packing(
+    "blocks of 16",
+    {"weights": lambda arguments, plain, _: pack_depthwise(plain.reshape(arguments.channels, 1, -1, 1)), "bias": _by_blocks},
+)
+CODES = Packing(FLOATS.name, {**FLOATS.pack, "scale": _by_blocks})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from edgec.kernels.depthwise import depthwise_reach
+from edgec.kernels.depthwise import FLOATS, depthwise_reach
 from edgec.kernels.variants import Variant
 from edgec.kernels.vectors import WIDTH
 from edgec.kernels.windows import row_items
@@ -41,4 +41,4 @@ class PixelTile:
 
 
 TILES = {name: PixelTile(8 if lanes == 16 else 4) for name, lanes in WIDTH.items()}
-VARIANTS = (Variant("rows", row_items, tiles=TILES),)
+VARIANTS = (Variant("rows", row_items, tiles=TILES, packing=FLOATS),)

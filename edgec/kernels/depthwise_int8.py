@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from edgec.kernels.depthwise import depthwise_reach
+from edgec.kernels.depthwise import CODES, depthwise_reach
 from edgec.kernels.functions import with_functions
 from edgec.kernels.variants import Variant
 from edgec.kernels.windows import lines, row_items, tap_pointers
@@ -76,4 +76,4 @@ TILES: dict[str, StripTile] = {
     "neon32": StripTile(strip=2),
     "wasm128": StripTile(strip=2),
 }
-VARIANTS = (Variant("strips", row_items, _scratch, TILES),)
+VARIANTS = (Variant("strips", row_items, _scratch, TILES, CODES),)

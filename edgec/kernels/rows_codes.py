@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from edgec.kernels.convolution import panel_count, panel_items, round_up
-from edgec.kernels.variants import Variant
+from edgec.kernels.convolution import pack_by_panels, panel_count, panel_items, round_up
+from edgec.kernels.variants import Pack, Packing, Variant
 from edgec.kernels.vectors import WIDTH
 from edgec.kernels.windows import residual_reach, window_reach
 from edgec.program.arguments import LANES, Arguments, Size, Window, pointer, real, size
@@ -85,7 +85,6 @@ class RowTile:
 TILES = {
     name: RowTile(lanes, 4 if name in ("avx2", "avxvnni", "avx512vnni", "neon", "dotprod", "i8mm") else 2) for name, lanes in WIDTH.items()
 }
-VARIANTS = (Variant("panels", lambda arguments: panel_items(arguments.window, arguments.out_channels), tiles=TILES),)
 
 
 def pack_codes8(codes: np.ndarray) -> np.ndarray:
@@ -113,3 +112,20 @@ def pack_groups(values: np.ndarray) -> np.ndarray:
     padded = np.zeros((round_up(outputs, LANES), groups), np.float32)
     padded[:outputs] = values
     return np.ascontiguousarray(padded.reshape(-1, LANES, groups).transpose(0, 2, 1)).reshape(-1)
+
+
+def _by_output(arguments: RowsCodes8, plain: np.ndarray) -> np.ndarray:
+    return plain.reshape(arguments.out_channels, -1)
+
+
+def _by_groups(arguments: RowsCodes8, plain: np.ndarray, _: int) -> np.ndarray:
+    return pack_groups(_by_output(arguments, plain))
+
+
+def _variants(name: str, pack: Pack) -> tuple[Variant, ...]:
+    packing = Packing(name, {"weights": pack, "scale": _by_groups, "offset": _by_groups, "bias": pack_by_panels})
+    return (Variant("panels", lambda arguments: panel_items(arguments.window, arguments.out_channels), tiles=TILES, packing=packing),)
+
+
+VARIANTS8 = _variants("panels of 16", lambda arguments, plain, _: pack_codes8(_by_output(arguments, plain)))
+VARIANTS4 = _variants("panels of 16 pairs", lambda arguments, plain, _: pack_codes4(_by_output(arguments, plain), arguments.group))

@@ -6,7 +6,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from edgec.program.expr import Expr
+
+Pack = Callable[[Any, np.ndarray, int], np.ndarray]  # of a call's arguments, an array in plain order, and what inputs are padded to
+
+
+@dataclass(frozen=True)
+class Packing:
+    """The order in which a variant reads its weights: by argument, what makes it of the plain order that lowering writes."""
+
+    name: str
+    pack: Mapping[str, Pack]
+
+
+PLAIN = Packing("plain", {})
 
 
 @dataclass(frozen=True)
@@ -20,3 +35,4 @@ class Variant:
     items: Callable[[Any], Expr]
     scratch: Callable[[Any], int] = lambda arguments: 0
     tiles: Mapping[str, object] | None = None
+    packing: Packing = PLAIN

@@ -35,7 +35,7 @@ from edgec.lower.values import (
 from edgec.program.arguments import Arguments
 from edgec.program.expr import Expr, Size, const, product, var
 from edgec.program.names import KEYWORDS, LOCALS, MACROS
-from edgec.program.program import Buffer, Call, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
+from edgec.program.program import Buffer, Call, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall, read_by
 from edgec.targets import Target
 
 LONGEST_NAME = 40  # characters of an ONNX name that its C identifier keeps
@@ -72,7 +72,7 @@ class Lowering:
         self.problems: list[Problem] = []
         self._identifiers = {word.lower() for word in KEYWORDS | LOCALS}
         self._serials: dict[str, int] = {}
-        self._constants: dict[tuple[str, bytes], str] = {}
+        self._constants: dict[tuple[str, str, bytes], str] = {}
 
     # Names and buffers
 
@@ -94,10 +94,10 @@ class Lowering:
         self.program.buffers[name] = Buffer(name, dtype, size, kind)
         return name
 
-    def constant(self, hint: str, array: np.ndarray) -> str:
-        """A buffer of the weights blob; equal contents share one."""
+    def constant(self, hint: str, array: np.ndarray, role: str = "table") -> str:
+        """A buffer of the weights blob; equal contents of one role share one."""
         data = np.ascontiguousarray(array).reshape(-1)
-        key = (data.dtype.name, data.tobytes())
+        key = (role, data.dtype.name, data.tobytes())
         if key not in self._constants:
             name = self.identifier(hint)
             self.program.buffers[name] = Buffer(name, DType.of(data), const(data.size), Kind.CONSTANT, data=data)
@@ -106,6 +106,10 @@ class Lowering:
 
     def pointer(self, hint: str, array: np.ndarray) -> Pointer:
         return Pointer(self.constant(hint, array), const(0))
+
+    def weights(self, hint: str, array: np.ndarray) -> Pointer:
+        """Weights, biases and scales of a template kernel in plain order, by output channel; scheduling packs them."""
+        return Pointer(self.constant(hint, array, "weights"), const(0))
 
     def literal(self, array: np.ndarray, hint: str = "constant") -> Value:
         """A known tensor; one that holds a single value becomes a literal, others a buffer once they are read."""
@@ -205,10 +209,9 @@ class Lowering:
 
     def template(self, arguments: Arguments, hint: str, about: Value, macs: int, operands: str, lines: Sequence[str] = ()) -> None:
         """Append a call of a template kernel."""
-        pointers = {key: item for key, item in vars(arguments).items() if isinstance(item, Pointer)}
-        reads = tuple(dict.fromkeys(item.buffer for key, item in pointers.items() if key != "y"))
+        written: Pointer = vars(arguments)["y"]
         title = (describe(len(self.program.calls), about, macs, operands), *lines)
-        call = Call(self.identifier(_call_name(about.nodes, hint)), about.nodes, title, reads, (pointers["y"].buffer,), macs)
+        call = Call(self.identifier(_call_name(about.nodes, hint)), about.nodes, title, read_by(arguments), (written.buffer,), macs)
         self.program.calls.append(TemplateCall(call, arguments))
 
     def _sizes(self, roots: Sequence[Expr]) -> None:

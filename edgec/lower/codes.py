@@ -9,8 +9,6 @@ import numpy as np
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
 from edgec.kernels import RowsCodes4, RowsCodes8
-from edgec.kernels.convolution import pack_panels
-from edgec.kernels.rows_codes import pack_codes4, pack_codes8, pack_groups
 from edgec.lower.builder import Lowering
 from edgec.lower.comment import tensor
 from edgec.lower.convolution import labelled, pixel_input, pixel_output
@@ -46,12 +44,11 @@ def coded_product(lowering: Lowering, node: Node, product: Product, bias: np.nda
     other = product.pixels(tail.residual, product.shape) if tail.residual is not None else None
     name = node.inputs[1]
     four = found.bits == 4
-    weights = pack_codes4(found.codes, found.group) if four else pack_codes8(found.codes)
     arguments = (RowsCodes4 if four else RowsCodes8)(
         product.window(x.shape, source.stride, target.stride), source.view.pointer,
-        lowering.pointer(f"{name}_codes", weights), lowering.pointer(f"{name}_scale", pack_groups(found.scale)),
-        lowering.pointer(f"{name}_offset", pack_groups(found.offset)) if found.offset.any() else None,
-        lowering.pointer(node.input(2) or f"{node.outputs[0]}_bias", pack_panels(product.vector(bias))), target.view.pointer,
+        lowering.weights(f"{name}_codes", found.codes.astype(np.int8)), lowering.weights(f"{name}_scale", found.scale.astype(np.float32)),
+        lowering.weights(f"{name}_offset", found.offset.astype(np.float32)) if found.offset.any() else None,
+        lowering.weights(node.input(2) or f"{node.outputs[0]}_bias", product.vector(bias)), target.view.pointer,
         other.view.pointer if other else None, other.stride if other else 0,
         product.in_channels, product.out_channels, found.group, tail.low, tail.high,
     )  # fmt: skip

@@ -9,9 +9,6 @@ import numpy as np
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.kernels import ConvFloat, DepthwiseFloat
-from edgec.kernels.conv_float import pack_float
-from edgec.kernels.convolution import pack_panels
-from edgec.kernels.depthwise import pack_channels, pack_depthwise
 from edgec.lower.builder import Lowering
 from edgec.lower.comment import tensor
 from edgec.lower.layout import Pixels
@@ -45,13 +42,13 @@ def _arguments(
     names = node.inputs[1], node.inputs[2] if len(node.inputs) > 2 and node.inputs[2] else f"{node.outputs[0]}_bias"
     if product.depthwise and tail.residual is None:
         return DepthwiseFloat(
-            window, pixels.view.pointer, lowering.pointer(names[0], pack_depthwise(weights)),
-            lowering.pointer(names[1], pack_channels(bias)), result.view.pointer, product.groups, tail.low, tail.high,
+            window, pixels.view.pointer, lowering.weights(names[0], weights),
+            lowering.weights(names[1], bias), result.view.pointer, product.groups, tail.low, tail.high,
         )  # fmt: skip
     other = product.pixels(tail.residual, product.shape) if tail.residual is not None else None
     return ConvFloat(
-        window, pixels.view.pointer, lowering.pointer(names[0], pack_float(weights)),
-        lowering.pointer(names[1], pack_panels(bias)), result.view.pointer,
+        window, pixels.view.pointer, lowering.weights(names[0], weights),
+        lowering.weights(names[1], bias), result.view.pointer,
         other.view.pointer if other else None, other.stride if other else 0,
         product.groups, product.in_channels, product.out_channels, tail.low, tail.high,
     )  # fmt: skip

@@ -9,9 +9,6 @@ from edgec.integer.operators import Tail, WideDotProduct
 from edgec.integer.roles import bias_groups, channel_axis
 from edgec.ir.types import DType
 from edgec.kernels import ConvInt16, DepthwiseInt16
-from edgec.kernels.conv_int16 import pack_pairs
-from edgec.kernels.convolution import pack_panels
-from edgec.kernels.depthwise import pack_channels, pack_depthwise
 from edgec.lower.builder import Lowering
 from edgec.lower.coding import settle
 from edgec.lower.comment import quantization, tensor
@@ -86,14 +83,14 @@ def _arguments(
     bias, scale = product.vector(operator.bias), product.vector(operator.multipliers).astype(np.float32)
     if product.depthwise:
         return DepthwiseInt16(
-            window, x[1].view.pointer, lowering.pointer(name, pack_depthwise(weights.astype(np.int8))),
-            lowering.pointer(f"{name}_bias", pack_channels(bias.astype(np.float64))),
-            lowering.pointer(f"{name}_scale", pack_channels(scale)), y[1].view.pointer, size, product.groups, *bounds,
+            window, x[1].view.pointer, lowering.weights(name, weights.astype(np.int8)),
+            lowering.weights(f"{name}_bias", bias.astype(np.float64)),
+            lowering.weights(f"{name}_scale", scale), y[1].view.pointer, size, product.groups, *bounds,
         )  # fmt: skip
     folded = bias - zero * weights.sum(axis=(2, 3), dtype=np.int64)
     return ConvInt16(
-        window, x[1].view.pointer, lowering.pointer(name, pack_pairs(weights)),
-        lowering.pointer(f"{name}_bias", pack_panels(folded.astype(np.float64))),
-        lowering.pointer(f"{name}_scale", pack_panels(scale)), y[1].view.pointer, size,
+        window, x[1].view.pointer, lowering.weights(name, weights.astype(np.int8)),
+        lowering.weights(f"{name}_bias", folded.astype(np.float64)),
+        lowering.weights(f"{name}_scale", scale), y[1].view.pointer, size,
         product.groups, product.in_channels, product.out_channels, *bounds,
     )  # fmt: skip

@@ -20,10 +20,6 @@ from edgec.kernels import (
     ConvInt8Function,
     DepthwiseInt8,
 )
-from edgec.kernels.conv_int8 import pack_int8
-from edgec.kernels.conv_int8_any import pack_any
-from edgec.kernels.convolution import pack_panels
-from edgec.kernels.depthwise import pack_channels, pack_depthwise
 from edgec.lower.builder import Lowering
 from edgec.lower.coding import Params, limits
 from edgec.lower.comment import quantization, tensor
@@ -138,16 +134,16 @@ def _arguments(
     base = operator.node.inputs[1]
     if not layer.narrow:
         return ConvInt8Any(
-            window, places[0], lowering.pointer(base, pack_any(layer.weights)),
-            lowering.pointer(f"{base}_bias", layer.bias.astype(np.int32)), lowering.pointer(f"{base}_scale", layer.scale),
+            window, places[0], lowering.weights(base, layer.weights.astype(np.int16)),
+            lowering.weights(f"{base}_bias", layer.bias.astype(np.int32)), lowering.weights(f"{base}_scale", layer.scale),
             places[1], product.groups, product.in_channels, product.out_channels, *bounds,
         )  # fmt: skip
     kind, numbers = _shape(operator, end)
     if product.depthwise:
         return (DEPTHWISE_INT8_FUNCTION[kind] if kind else DepthwiseInt8)(
-            window, places[0], lowering.pointer(base, pack_depthwise(layer.weights.astype(np.int8))),
-            lowering.pointer(f"{base}_bias", pack_channels(_folded_bias(layer, source))),
-            lowering.pointer(f"{base}_scale", pack_channels(layer.scale)),
+            window, places[0], lowering.weights(base, layer.weights.astype(np.int8)),
+            lowering.weights(f"{base}_bias", _folded_bias(layer, source)),
+            lowering.weights(f"{base}_scale", layer.scale),
             places[1], product.groups, *bounds, *numbers,
         )  # fmt: skip
     if kind:
@@ -190,9 +186,9 @@ def _panels(lowering: Lowering, node: Node, layer: Layer, source: Params) -> tup
     """Weights, bias and scales as ConvInt8 and ConvInt8Float read them."""
     base = node.inputs[1]
     return (
-        lowering.pointer(base, pack_int8(layer.weights, lowering.target.k_multiple)),
-        lowering.pointer(f"{base}_bias", pack_panels(_folded_bias(layer, source))),
-        lowering.pointer(f"{base}_scale", pack_panels(layer.scale)),
+        lowering.weights(base, layer.weights.astype(np.int8)),
+        lowering.weights(f"{base}_bias", _folded_bias(layer, source)),
+        lowering.weights(f"{base}_scale", layer.scale),
     )
 
 

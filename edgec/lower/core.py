@@ -20,7 +20,6 @@ from edgec.lower.operators import lower_node, rule_of
 from edgec.lower.quantized import as_numbers, held_type, params_of
 from edgec.lower.values import Coded, Extents, Value, View, channels_last, extents, packed_strides, row_major, viewed
 from edgec.program.expr import Size, const, product
-from edgec.program.memory import prove_memory
 from edgec.program.program import Kind, Port, Program
 from edgec.targets import Target
 
@@ -59,7 +58,6 @@ def _lowered(graph: Graph, target: Target, name: str, options: LowerOptions) -> 
             _placeholder(lowering, node)
     _raise(lowering.problems, target)
     _outputs(lowering)
-    prove_memory(lowering.program)
     return lowering.program
 
 

@@ -130,18 +130,25 @@ class Chosen:
 class TemplateCall:
     """A call of a template kernel: `arguments` is one of the frozen dataclasses of edgec/kernels.
 
-    The rest is what scheduling adds: what computes it with each of the target's instruction sets; `items` units of work are split
+    The rest is what scheduling adds: what computes it with each of the target's instruction sets; in which
+    order it reads the weights, which lowering leaves plain, by output channel; `items` units of work are split
     statically over the threads, each of which needs `scratch_bytes` of its own.
     """
 
     call: Call
     arguments: Arguments
     chosen: tuple[Chosen, ...] = ()
+    packing: str = ""
     items: Expr = ONE
     scratch_bytes: int = 0
 
 
 AnyCall = LoopCall | TemplateCall
+
+
+def read_by(arguments: Arguments) -> tuple[str, ...]:
+    """The buffers that a template kernel reads."""
+    return tuple(dict.fromkeys(item.buffer for key, item in vars(arguments).items() if isinstance(item, Pointer) and key != "y"))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from edgec.lower import lower
 from edgec.passes import optimize
 from edgec.passes.codes import decode_weights
 from edgec.program.program import Program, TemplateCall
+from edgec.schedule import schedule
 from tests.lower.interpreter import run
 from tests.lower.test_float import TARGET, close
 from tests.passes import compare
@@ -58,7 +59,7 @@ def lowered(graph: Graph) -> tuple[Program, object]:
     x = {"x": np.random.default_rng(1).standard_normal(graph.types["x"].static_shape).astype(np.float32)}
     (wanted,) = compare.run(graph, x)
     optimize(graph)
-    program = lower(graph, TARGET, "net")
+    program = schedule(lower(graph, TARGET, "net"), TARGET)
     close(run(program, x)["y"], wanted)
     (call,) = program.calls
     assert isinstance(call, TemplateCall)
@@ -122,7 +123,7 @@ def test_a_residual_is_added_by_the_kernel() -> None:
     x = {"x": rng.standard_normal((2, K)).astype(np.float32)}
     (wanted,) = compare.run(graph, x)
     optimize(graph)
-    program = lower(graph, TARGET, "net")
+    program = schedule(lower(graph, TARGET, "net"), TARGET)
     close(run(program, x)["y"], wanted)
     found = [call.arguments for call in program.calls if isinstance(call, TemplateCall)]
     assert len(found) == 1 and isinstance(found[0], RowsCodes4) and found[0].residual is not None

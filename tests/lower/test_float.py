@@ -15,6 +15,7 @@ from edgec.kernels import ConvFloat, DepthwiseFloat
 from edgec.lower import LowerOptions, lower
 from edgec.passes import optimize
 from edgec.program.program import LoopCall, Program, TemplateCall
+from edgec.schedule import schedule
 from edgec.targets import load_target
 from tests import nets
 from tests.lower.interpreter import run
@@ -35,7 +36,7 @@ def check(graph: Graph, seed: int = 0) -> Program:
     """Lower `graph`, interpret it on random inputs and compare with ONNX Runtime."""
     generator = np.random.default_rng(seed)
     inputs = {name: compare.random_array(graph.types[name], generator) for name in graph.inputs}
-    program = lower(graph, TARGET, "net")
+    program = schedule(lower(graph, TARGET, "net"), TARGET)
     results = run(program, inputs)
     for name, wanted in zip(graph.outputs, compare.run(graph, inputs), strict=True):
         close(results[name], wanted)
@@ -176,7 +177,7 @@ def test_symbolic_batch() -> None:
     shape = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
     graph = from_proto(model, shapes={"x": [Symbol("batch", 4), *shape[1:]]}).graph
     optimize(graph)
-    program = lower(graph, TARGET, "net")
+    program = schedule(lower(graph, TARGET, "net"), TARGET)
     assert [(size.name, size.bound) for size in program.sizes] == [("batch", 4)]
     for batch in (1, 3, 4):
         x = normal(batch, *shape[1:], seed=batch)
@@ -190,7 +191,7 @@ def test_symbolic_batch() -> None:
 def test_channels_last_interface() -> None:
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"])]
     graph = net(nodes, [1, 4, 5, 6], {"w": normal(3, 4, 3, 3)})
-    program = lower(graph, TARGET, "net", LowerOptions(io_layout="nhwc"))
+    program = schedule(lower(graph, TARGET, "net", LowerOptions(io_layout="nhwc")), TARGET)
     assert not loops(program)  # nothing is left to transpose
     x = normal(1, 4, 5, 6)
     found = run(program, {"x": x.transpose(0, 2, 3, 1)})["y"].transpose(0, 3, 1, 2)

@@ -35,6 +35,7 @@ from edgec.program.functions import FUNCTIONS
 from edgec.program.program import Kind, LoopCall, Program, TemplateCall
 from edgec.program.text import dumps as dump_program
 from edgec.quant import QuantizeOptions, quantize
+from edgec.schedule import schedule
 from edgec.targets import load_target
 from tests import nets
 from tests.lower.interpreter import run
@@ -51,7 +52,7 @@ def check(graph: Graph, inputs: dict[str, np.ndarray], target: Any) -> Program:
     """The Program's outputs are the evaluator's, bit by bit where the contract promises that."""
     evaluator = Evaluator(to_onnx(graph))
     wanted = evaluator.run(inputs)
-    program = lower(graph, target, "net")
+    program = schedule(lower(graph, target, "net"), target)
     found = run(program, inputs, k_multiple=target.k_multiple)
     for name in graph.outputs:
         assert found[name].shape == wanted[name].shape and found[name].dtype == wanted[name].dtype
@@ -248,14 +249,14 @@ def test_raw_interface(io: str, target: Any) -> None:
     optimize(graph)
     graph = quantized(graph, codes_out=True)
     x = compare.random_array(graph.types["x"], np.random.default_rng(4))
-    program = lower(graph, target, "net", LowerOptions(io=io))
+    program = schedule(lower(graph, target, "net", LowerOptions(io=io)), target)
     port = program.inputs[0]
     assert port.dtype.value == io and port.scale is not None
     limits = np.iinfo(io)
     steps = np.rint(x * (f32(1) / f32(port.scale)))
     codes = (np.clip(steps, limits.min - port.zero_point, limits.max - port.zero_point) + port.zero_point).astype(io)
     raw = run(program, {"x": codes}, k_multiple=target.k_multiple)
-    whole = run(lower(graph, target, "net"), {"x": x}, k_multiple=target.k_multiple)
+    whole = run(schedule(lower(graph, target, "net"), target), {"x": x}, k_multiple=target.k_multiple)
     for result in program.outputs:
         found = raw[result.name]
         if result.scale is not None:
@@ -322,7 +323,7 @@ def test_what_cannot_be_integer_stays_in_float() -> None:
     w = b.dequantize(b.const(random_q(np.random.default_rng(6), (8, 4), np.int8)), np.full(8, 0.01), np.zeros(8, np.int8), axis=0)
     out = b.quantize(b.op("MatMul", b.dequantize("x", 0.02, np.uint8(3)), w), 0.01, np.uint8(100))
     graph = built(b, out, {"x": x})
-    program = lower(graph, TARGETS[0], "net")
+    program = schedule(lower(graph, TARGETS[0], "net"), TARGETS[0])
     assert not {ConvInt8, ConvInt8Any, DepthwiseInt8} & set(kernels(program))
     found = run(program, {"x": x})[out].astype(int)
     assert np.abs(found - Evaluator(to_onnx(graph)).run({"x": x})[out].astype(int)).max() <= 1

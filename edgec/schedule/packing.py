@@ -1,0 +1,74 @@
+"""The weights of template calls in the order that their kernels read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from edgec.ir.types import DType
+from edgec.program.expr import const
+from edgec.program.program import AnyCall, Buffer, Kind, Pointer, Program, TemplateCall, read_by
+from edgec.schedule.choice import variant_of
+from edgec.targets import Target
+
+Use = tuple[int, str]  # a call's number, and the argument that points to a buffer
+Contents = tuple[str, bytes]
+
+
+def packed(program: Program, target: Target) -> Program:
+    """`program` with packed weights; equal ones share a buffer, and one that is packed in several orders becomes several."""
+    uses: dict[str, list[tuple[Use, np.ndarray]]] = {}
+    for number, call in enumerate(program.calls):
+        if isinstance(call, TemplateCall):
+            for argument, plain, data in _packed(program, call, target):
+                uses.setdefault(plain, []).append(((number, argument), data))
+    buffers: dict[str, Buffer] = {}
+    held: dict[Contents, str] = {}  # the buffers of contents
+    names: dict[int, dict[str, str]] = {}  # by call and argument
+    for name, buffer in program.buffers.items():
+        if name not in uses:
+            buffers[name] = buffer
+            if buffer.data is not None:
+                held.setdefault(_contents(buffer.data), name)
+        for (number, argument), data in uses.get(name, ()):
+            found = held.get(_contents(data))
+            if found is None:
+                found = held[_contents(data)] = _free(name, buffers, program)
+                buffers[found] = Buffer(found, DType.of(data), const(data.size), Kind.CONSTANT, data=data)
+            names.setdefault(number, {})[argument] = found
+    calls = [_pointed(call, names.get(number, {})) for number, call in enumerate(program.calls)]
+    return replace(program, buffers=buffers, calls=calls)
+
+
+def _packed(program: Program, call: TemplateCall, target: Target) -> Iterator[tuple[str, str, np.ndarray]]:
+    """(argument, the buffer that it points to, what that becomes)."""
+    arguments = call.arguments
+    packing = variant_of(type(arguments), target.vocabularies[0]).packing
+    for argument, pack in packing.pack.items():
+        pointer: Pointer | None = getattr(arguments, argument)
+        data = program.buffers[pointer.buffer].data if pointer is not None else None
+        if pointer is not None and data is not None:
+            yield argument, pointer.buffer, pack(arguments, data, target.k_multiple)
+
+
+def _contents(data: np.ndarray) -> Contents:
+    return data.dtype.name, data.tobytes()
+
+
+def _free(name: str, taken: dict[str, Buffer], program: Program) -> str:
+    """`name`, or one near to it that no buffer has."""
+    serial, free = 1, name
+    while free in taken or (free != name and free in program.buffers):
+        serial += 1
+        free = f"{name}_{serial}"
+    return free
+
+
+def _pointed(call: AnyCall, names: dict[str, str]) -> AnyCall:
+    """`call` with its pointers to packed weights."""
+    if not isinstance(call, TemplateCall) or not names:
+        return call
+    arguments = replace(call.arguments, **{argument: Pointer(name, const(0)) for argument, name in names.items()})
+    return replace(call, arguments=arguments, call=replace(call.call, reads=read_by(arguments)))
