@@ -105,13 +105,13 @@ def aligned(values: np.ndarray) -> np.ndarray:
 def load(vocabulary: str, compiler: list[str]) -> ctypes.CDLL:
     """The kernels of one vocabulary as a shared library with a function for each."""
     folder = Path(tempfile.mkdtemp(prefix="edgec-benchmark-"))
-    target = Target("b", "", "", "", (vocabulary,), False, 4)
+    target = Target("b", "", "", "", (vocabulary,), False)
     (folder / "b_kernels.h").write_text(render_kernel_header("b", KINDS, target), encoding="utf-8")
     calls = "".join(
         f"\nvoid {name}_items(const struct b_{name} *a, int32_t end, void *scratch) {{ {name}(a, 0, end, scratch); }}\n"
         for name in (kind.kernel for kind in KINDS)
     )
-    (folder / "b.c").write_text(render_kernels("b", vocabulary, choose_all(KINDS, vocabulary), target) + calls, encoding="utf-8")
+    (folder / "b.c").write_text(render_kernels("b", vocabulary, choose_all(KINDS, vocabulary, target), target) + calls, encoding="utf-8")
     subprocess.run([*compiler, "-std=c99", "-shared", "-fPIC", "-o", "b.so", "b.c"], cwd=folder, check=True)
     return ctypes.CDLL(str(folder / "b.so"))
 

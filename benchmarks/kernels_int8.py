@@ -23,7 +23,7 @@ from edgec.schedule import choose_all
 from edgec.schedule.choice import variant_of
 from edgec.targets import Target
 
-TARGET = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False, 4)
+TARGET = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False)
 USED = frozenset({ConvInt8, DepthwiseInt8})
 
 # (kernel, output size, input channels, output channels, window, stride)
@@ -102,7 +102,7 @@ def layer_source(layer: tuple[str, int, int, int, int, int], vocabulary: str) ->
 def measure(vocabulary: str, compiler: str, flags: list[str], folder: Path) -> list[float]:
     """GMAC/s of every layer."""
     (folder / "b_kernels.h").write_text(render_kernel_header("b", USED, TARGET))
-    (folder / f"b_kernels_{vocabulary}.c").write_text(render_kernels("b", vocabulary, choose_all(USED, vocabulary), TARGET))
+    (folder / f"b_kernels_{vocabulary}.c").write_text(render_kernels("b", vocabulary, choose_all(USED, vocabulary, TARGET), TARGET))
     body = "".join(layer_source(layer, vocabulary) for layer in LAYERS)
     (folder / "driver.c").write_text(f"{DRIVER}\nint main(void) {{\n{body}    return 0;\n}}\n")
     program = folder / f"bench_{vocabulary}"

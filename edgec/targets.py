@@ -24,7 +24,6 @@ class Target:
     os: str  # linux, android, macos, ios, windows or any
     vocabularies: tuple[str, ...]
     signed_activations: bool  # int8 (True) or uint8 (False) inside the package
-    k_multiple: int  # 8-bit weights are padded to this many input channels: 4 or 8
     compilers: tuple[str, ...] = ()  # tried in order after --cc and $CC
     zig_triple: str = ""
     flags: tuple[str, ...] = ()
@@ -122,4 +121,4 @@ def _target(name: str, facts: Mapping[str, Any]) -> Target:
 
 
 def _required() -> tuple[str, ...]:
-    return ("description", "arch", "os", "vocabularies", "signed_activations", "k_multiple")
+    return ("description", "arch", "os", "vocabularies", "signed_activations")

@@ -59,7 +59,6 @@ def render_kernels(name: str, vocabulary: str, used: Mapping[type[Arguments], Ch
         "words": words,
         "universal": target.arch in SEVERAL,
         "activation": "int8_t" if target.signed_activations else "uint8_t",
-        "k_multiple": target.k_multiple,
         "lanes": LANES,
         "pixel_block": PIXEL_BLOCK,
         "channel_block": CHANNEL_BLOCK,
@@ -69,7 +68,7 @@ def render_kernels(name: str, vocabulary: str, used: Mapping[type[Arguments], Ch
     whole = context | {
         "prologue": runtime_text("prologue.h").strip(),
         "headers": _headers(words, used),
-        "bodies": [_body(kind, context | {"tile": used[kind].tile}) for kind in _ordered(used)],
+        "bodies": [_body(kind, context | {"tile": used[kind].tile, "multiple": used[kind].multiple}) for kind in _ordered(used)],
         "kernels": kernels,
     }
     return fill("c", "kernels.c.j2", whole)

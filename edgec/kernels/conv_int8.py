@@ -20,7 +20,7 @@ from edgec.kernels.convolution import (
     round_up,
 )
 from edgec.kernels.functions import with_functions
-from edgec.kernels.matrix_int8 import TILES
+from edgec.kernels.matrix_int8 import TILES, input_multiple
 from edgec.kernels.variants import Packing, Variant
 from edgec.kernels.windows import residual_reach
 from edgec.program.arguments import Arguments, Size, Window, pointer, real, size
@@ -32,11 +32,11 @@ from edgec.program.program import Pointer
 class ConvInt8(Arguments):
     """y = requantize(bias + sum (x - zero_x) * w), optionally + residual: implicit GEMM, any group count.
 
-    weights: [group][panel of 16 output channels][tap][ceil(in_channels, k_multiple) / 4][16][4] int8, zero padded.
+    weights: [group][panel of 16 output channels][tap][ceil(in_channels, multiple) / 4][16][4] int8, zero padded.
     bias: int32 [group][panels * 16], already holding bias - zero_x * sum of weights. scale: float, same shape.
     y = clamp(rint(fl32(acc) * scale), low - zero_y, high - zero_y) + zero_y. With a residual r (same pixels, channels):
     first v = that value - zero_y, then y = clamp(rint(fl32(v * add_scale) + fl32((r - residual_zero) * residual_scale)),
-    add_low - add_zero, add_high - add_zero) + add_zero. Reads up to k_multiple - 1 bytes past a pixel's channels.
+    add_low - add_zero, add_high - add_zero) + add_zero. Reads up to multiple - 1 bytes past a pixel's channels.
     """
 
     kernel: ClassVar[str] = "conv_int8"
@@ -131,10 +131,10 @@ class ConvInt8Function(Arguments):
 CONV_INT8_FUNCTION = with_functions(ConvInt8Function)
 
 
-def pack_int8(weights: np.ndarray, k_multiple: int) -> np.ndarray:
-    """[group][panel][tap][in / 4][16][4] int8, in channels padded to k_multiple with zeros."""
+def pack_int8(weights: np.ndarray, multiple: int) -> np.ndarray:
+    """[group][panel][tap][in / 4][16][4] int8, in channels padded to multiple with zeros."""
     inputs = weights.shape[3]
-    padded = padded_panels(weights, round_up(inputs, k_multiple), np.int8)
+    padded = padded_panels(weights, round_up(inputs, multiple), np.int8)
     blocks = padded.reshape(*padded.shape[:-1], -1, 4)
     return np.ascontiguousarray(blocks.transpose(0, 1, 3, 4, 2, 5)).reshape(-1)
 
@@ -146,5 +146,6 @@ PACKING = Packing(
         "bias": pack_by_panels,
         "scale": pack_by_panels,
     },
+    input_multiple,
 )
 VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 1), TILES, PACKING),)

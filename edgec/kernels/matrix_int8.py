@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -33,3 +34,8 @@ TILES: dict[str, MatrixTile] = {
     "neon32": MatrixTile((1,), 1, 4, k_step=2, hold="pixels"),
     "wasm128": MatrixTile((4, 1), 1, 4),
 }
+
+
+def input_multiple(vocabularies: Iterable[str]) -> int:
+    """What the inputs of packed weights are padded to a multiple of, so that each of these instruction sets takes whole steps."""
+    return 4 * max(TILES[name].k_step for name in vocabularies)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from edgec.kernels.matrix_int8 import TILES
-from edgec.kernels.variants import Variant
+from edgec.kernels.matrix_int8 import TILES, input_multiple
+from edgec.kernels.variants import Packing, Variant
 from edgec.kernels.windows import ceil_div
 from edgec.program.arguments import LANES, PIXEL_BLOCK, Arguments, Size, pointer, real, size
 from edgec.program.expr import Const, Expr, Number, bound, expr
@@ -18,7 +18,7 @@ from edgec.program.program import Pointer
 class PackInt8(Arguments):
     """Matrices of codes as the panels that ProductInt8 reads: outer * inner matrices [in_channels, out_channels] of any strides.
 
-    y: [outer][inner][panel of 16 output channels], a panel being [ceil(in_channels, k_multiple) / 4][16][4] int8, zero padded: the
+    y: [outer][inner][panel of 16 output channels], a panel being [ceil(in_channels, multiple) / 4][16][4] int8, zero padded: the
     codes w, of unsigned ones less 128; then 16 int32, sum_step + minus_zero * sum of w, where minus_zero is what the other operand's
     zero point takes away. panel_bytes: of one panel.
     """
@@ -51,7 +51,7 @@ class ProductInt8Float(Arguments):
     """Products of outer * inner pairs of matrices: y = fl32(acc) * scale, acc = sum of (x - zero_x) * (w - zero_w), w packed by PackInt8.
 
     Strides are in elements, and in bytes for the packed operand, which repeats where they are 0; zero_x is in its sums already. Reads up
-    to k_multiple - 1 bytes past a row of x.
+    to multiple - 1 bytes past a row of x.
     """
 
     kernel: ClassVar[str] = "product_int8_float"
@@ -127,5 +127,6 @@ def _row_blocks(arguments: ProductInt8Float) -> Expr:
     return expr(arguments.outer) * arguments.inner * ceil_div(arguments.rows, PIXEL_BLOCK)
 
 
-PACK_VARIANTS = (Variant("panels", _panels, tiles=TILES),)
-VARIANTS = (Variant("panels", _row_blocks, tiles=TILES),)
+PACKING = Packing("made while running", {}, input_multiple)
+PACK_VARIANTS = (Variant("panels", _panels, tiles=TILES, packing=PACKING),)
+VARIANTS = (Variant("panels", _row_blocks, tiles=TILES, packing=PACKING),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,14 @@ Pack = Callable[[Any, np.ndarray, int], np.ndarray]  # of a call's arguments, an
 
 @dataclass(frozen=True)
 class Packing:
-    """The order in which a variant reads its weights: by argument, what makes it of the plain order that lowering writes."""
+    """The order in which a variant reads its weights: by argument, what makes it of the plain order that lowering writes.
+
+    multiple: of what all instruction sets of a package pad the number of inputs to.
+    """
 
     name: str
     pack: Mapping[str, Pack]
+    multiple: Callable[[Iterable[str]], int] = lambda vocabularies: 1
 
 
 PLAIN = Packing("plain", {})

@@ -9,6 +9,7 @@ import numpy as np
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.kernels import ConvFloat, DepthwiseFloat
+from edgec.kernels.matrix_int8 import input_multiple
 from edgec.lower.builder import Lowering
 from edgec.lower.comment import tensor
 from edgec.lower.layout import Pixels
@@ -79,7 +80,7 @@ def _readable(lowering: Lowering, product: Product, value: Value, found: Pixels)
     """8-bit kernels read past a pixel's last channel, which only the arena tolerates."""
     if value.dtype != lowering.activation or product.depthwise:
         return True
-    whole = product.in_channels % lowering.target.k_multiple == 0
+    whole = product.in_channels % input_multiple(lowering.target.vocabularies) == 0
     return whole or lowering.program.buffers[found.view.buffer].kind == Kind.ARENA
 
 

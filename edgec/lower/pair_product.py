@@ -11,6 +11,7 @@ from edgec.integer.operators import PairProduct
 from edgec.integer.tails import sole_reader
 from edgec.ir.types import DType
 from edgec.kernels import PackInt8, ProductInt8, ProductInt8Float
+from edgec.kernels.matrix_int8 import input_multiple
 from edgec.kernels.windows import ceil_div
 from edgec.lower import movement
 from edgec.lower.builder import Lowering, Unsupported
@@ -78,7 +79,7 @@ class _Panels:
         node, (p, q) = operator.node, (params_of(lowering, operand.grid) for operand in operator.operands)
         self.shape, self.dtype = b.shape, b.dtype
         self.lead, self.inner, self.columns = b.shape[:-2], b.shape[-2], b.shape[-1]
-        multiple = lowering.target.k_multiple
+        multiple = input_multiple(lowering.target.vocabularies)
         self.count = ceil_div(self.columns, LANES)
         self.bytes = ceil_div(self.inner, multiple) * (multiple * LANES) + 4 * LANES
         self.zero = q.zero + shift_to(DType.INT8, lowering.activation)  # panels hold signed codes
@@ -111,7 +112,7 @@ def _rows(lowering: Lowering, name: str, value: Value) -> Value:
     """`value` in memory, its last axis contiguous; kernels read past a row, which only the arena tolerates."""
     inner, view = value.shape[-1], value.view
     near = view is not None and (is_one(inner) or view.strides[-1] == const(1)) and _forward(view)
-    whole = isinstance(inner, Const) and inner.value % lowering.target.k_multiple == 0
+    whole = isinstance(inner, Const) and inner.value % input_multiple(lowering.target.vocabularies) == 0
     if near and view is not None and (whole or lowering.program.buffers[view.buffer].kind is Kind.ARENA):
         return value
     return _stored(lowering, name, value)

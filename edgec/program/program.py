@@ -119,11 +119,15 @@ class LoopCall:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What computes a template call with one instruction set: a variant of its kernel, and a tile, None for a variant that has none."""
+    """What computes a template call with one instruction set: a variant of its kernel, and a tile, None for a variant that has none.
+
+    multiple: what the inputs of packed weights are padded to a multiple of; alike in all instruction sets of a package.
+    """
 
     vocabulary: str
     variant: str
     tile: object
+    multiple: int = 1
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def _template_call(call: TemplateCall) -> Iterator[str]:
         yield f"  {key} = {_argument(value)}"
     for chosen in call.chosen:
         tile = "".join(f"  {key} {_tile(value)}" for key, value in vars(chosen.tile).items()) if chosen.tile else ""
-        yield f"  with {chosen.vocabulary}: {chosen.variant}{tile}"
+        yield f"  with {chosen.vocabulary}: {chosen.variant}{tile}{f'  multiple {chosen.multiple}' if chosen.multiple > 1 else ''}"
 
 
 def _tile(value: object) -> str:

@@ -25,6 +25,6 @@ def scheduled(call: TemplateCall, target: Target) -> TemplateCall:
     variants = [variant_of(kind, vocabulary) for vocabulary in target.vocabularies]
     items, packings = {variant.items(call.arguments) for variant in variants}, {variant.packing.name for variant in variants}
     assert len(items) == len(packings) == 1, f"{call.call.name}: the variants of {kind.kernel} divide its work or its weights differently"
-    chosen = tuple(choose(kind, vocabulary) for vocabulary in target.vocabularies)
+    chosen = tuple(choose(kind, vocabulary, target) for vocabulary in target.vocabularies)
     scratch = max(variant.scratch(call.arguments) for variant in variants)
     return replace(call, chosen=chosen, packing=packings.pop(), items=items.pop(), scratch_bytes=scratch)

@@ -50,7 +50,7 @@ def _packed(program: Program, call: TemplateCall, target: Target) -> Iterator[tu
         pointer: Pointer | None = getattr(arguments, argument)
         data = program.buffers[pointer.buffer].data if pointer is not None else None
         if pointer is not None and data is not None:
-            yield argument, pointer.buffer, pack(arguments, data, target.k_multiple)
+            yield argument, pointer.buffer, pack(arguments, data, packing.multiple(target.vocabularies))
 
 
 def _contents(data: np.ndarray) -> Contents:

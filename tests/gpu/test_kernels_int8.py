@@ -28,8 +28,8 @@ from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, float_
 from tests.kernels.test_pools import expected as pooled
 from tests.kernels.test_pools import random_pool
 
-X86 = Target("x86-64", "", "x86_64", "linux", ("portable",), False, 4)
-ARM = Target("linux-arm64", "", "aarch64", "linux", ("portable",), True, 8)
+X86 = Target("x86-64", "", "x86_64", "linux", ("portable",), False)
+ARM = Target("linux-arm64", "", "aarch64", "linux", ("portable", "neon"), True)
 TARGETS = [X86, ARM]
 CONSTANTS = ("weights", "bias", "scale")
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from edgec.kernels import PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8
+from edgec.kernels.matrix_int8 import input_multiple
 from edgec.targets import Target
 from tests.kernels.int8_cases import SENTINEL, activations, bounds, dtype_of, padded, requantized
 
@@ -15,7 +16,7 @@ Expected = tuple[Any, np.ndarray]
 
 def panels(w: np.ndarray, target: Target, start: int, minus_zero: int) -> np.ndarray:
     """[matrices, k, n] signed codes as PackInt8 packs them."""
-    wide = padded(padded(w, target.k_multiple, 1), 16, 2)
+    wide = padded(padded(w, input_multiple(target.vocabularies), 1), 16, 2)
     count, depth, columns = wide.shape
     codes = wide.astype(np.int8).reshape(count, depth // 4, 4, columns // 16, 16).transpose(0, 3, 1, 4, 2).reshape(count, columns // 16, -1)
     sums = (start + minus_zero * wide.astype(np.int64).sum(axis=1)).astype(np.int32).reshape(count, columns // 16, 16)

@@ -70,7 +70,7 @@ class Build:
 
     @property
     def target(self) -> Target:
-        return Target("test", "", "", "", (self.vocabulary,), self.signed, 8 if self.signed else 4)
+        return Target("test", "", "", "", (self.vocabulary,), self.signed)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _compile(build: Build, folder: Path) -> None:
     suffix = "cpp" if "c++" in build.compiler else "c"
     (folder / "t_kernels.h").write_text(render_kernel_header("t", DRIVEN, build.target), encoding="utf-8")
     (folder / f"kernels.{suffix}").write_text(
-        render_kernels("t", build.vocabulary, choose_all(DRIVEN, build.vocabulary), build.target), encoding="utf-8"
+        render_kernels("t", build.vocabulary, choose_all(DRIVEN, build.vocabulary, build.target), build.target), encoding="utf-8"
     )
     (folder / f"driver.{suffix}").write_text(_driver(build), encoding="utf-8")
     standard = "-std=c++17" if suffix == "cpp" else "-std=c99"

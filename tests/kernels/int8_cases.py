@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from edgec.kernels import CONV_INT8_FUNCTION, DEPTHWISE_INT8_FUNCTION, ConvInt8, ConvInt8Any, ConvInt8Float, DepthwiseInt8
+from edgec.kernels.matrix_int8 import input_multiple
 from edgec.program.arguments import Window
 from edgec.targets import Target
 
@@ -119,7 +120,9 @@ def _sums(
     pixels = gathered(whole, window, groups * ci, zero_x).reshape(-1, taps, groups, ci)
     acc = bias + np.einsum("ptgc,gotc->pgo", pixels, w.astype(np.int64), optimize=True)
     scale = scales(random, acc.reshape(-1, groups * co)).reshape(groups, co)
-    packed = padded(padded(w, target.k_multiple, 3), 16, 1)  # [group, channel, tap, k] -> [group][panel][tap][k / 4][16][4]
+    packed = padded(
+        padded(w, input_multiple(target.vocabularies), 3), 16, 1
+    )  # [group, channel, tap, k] -> [group][panel][tap][k / 4][16][4]
     packed = packed.reshape(groups, -1, 16, taps, packed.shape[3] // 4, 4).transpose(0, 1, 3, 4, 2, 5)
     folded = bias - zero_x * w.astype(np.int64).sum(axis=(2, 3))
     return acc, {

@@ -35,17 +35,18 @@ from edgec.kernels import (
     ProductInt8Float,
     SoftmaxInt8,
 )
+from edgec.kernels.matrix_int8 import input_multiple
 from edgec.program.arguments import Window
 from edgec.schedule import choose_all
 from edgec.targets import Target
 from tests.conftest import once
 from tests.kernels.work import scratch_bytes, work_items
 
-X86 = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False, 4)
+X86 = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False)
 # The x86-64 part of packages for several processors
-X86_SIGNED = Target("universal", "", "x86_64", "linux", ("portable", "sse41"), True, 8)
-ARM64 = Target("linux-arm64", "", "aarch64", "linux", ("portable", "neon", "dotprod", "i8mm"), True, 8)
-ARMV7 = Target("rpi-32bit", "", "armv7", "linux", ("portable", "neon32"), True, 8)
+X86_SIGNED = Target("universal", "", "x86_64", "linux", ("portable", "sse41", "neon"), True)
+ARM64 = Target("linux-arm64", "", "aarch64", "linux", ("portable", "neon", "dotprod", "i8mm"), True)
+ARMV7 = Target("rpi-32bit", "", "armv7", "linux", ("portable", "neon32"), True)
 
 # Each function in one kernel at least: what it computes is the same text in both.
 WITH_FUNCTIONS = (CONV_INT8_FUNCTION["HardSwish"], DEPTHWISE_INT8_FUNCTION["HardSigmoid"], DEPTHWISE_INT8_FUNCTION["LeakyRelu"])
@@ -129,7 +130,7 @@ int main(void) {{
 }}
 """
     source = _DRIVER + "".join(_reader(kind) for kind in kinds) + main
-    return source.replace("VOCABULARY", vocabulary).replace("SLACK", str(target.k_multiple - 1))
+    return source.replace("VOCABULARY", vocabulary).replace("SLACK", str(input_multiple(target.vocabularies) - 1))
 
 
 def encode(arguments: Any, pieces: Sequence[int]) -> bytes:
@@ -202,7 +203,7 @@ def compile_driver(
     def make(folder: Path) -> None:
         (folder / "t_kernels.h").write_text(render_kernel_header("t", USED, target))
         kernels, driver = folder / f"t_kernels_{vocabulary}.c", folder / "driver.c"
-        kernels.write_text(render_kernels("t", vocabulary, choose_all(USED, vocabulary), target))
+        kernels.write_text(render_kernels("t", vocabulary, choose_all(USED, vocabulary, target), target))
         driver.write_text(driver_source(vocabulary, target))
         words = [*(simde_command(compiler) if simulated else command), *flags]
         call([*words, "-std=c99", *warnings, "-c", str(kernels), "-o", str(folder / "kernels.o")])

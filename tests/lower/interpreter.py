@@ -19,9 +19,9 @@ from tests.lower.templates import run_template
 Env = dict[str, Any]
 
 
-def run(program: Program, inputs: dict[str, np.ndarray], sizes: dict[str, int] | None = None, k_multiple: int = 4) -> dict[str, np.ndarray]:
+def run(program: Program, inputs: dict[str, np.ndarray], sizes: dict[str, int] | None = None, multiple: int = 4) -> dict[str, np.ndarray]:
     """The outputs of `program` by ONNX name, shaped as their ports say."""
-    machine = Machine(program, sizes or {}, k_multiple)
+    machine = Machine(program, sizes or {}, multiple)
     for port in program.inputs:
         data = np.ascontiguousarray(inputs[port.name], dtype=port.dtype.numpy).reshape(-1)
         assert data.size == machine.integer(program.buffers[port.buffer].size)
@@ -32,8 +32,8 @@ def run(program: Program, inputs: dict[str, np.ndarray], sizes: dict[str, int] |
 
 
 class Machine:
-    def __init__(self, program: Program, sizes: dict[str, int], k_multiple: int) -> None:
-        self.program, self.sizes, self.k_multiple = program, sizes, k_multiple
+    def __init__(self, program: Program, sizes: dict[str, int], multiple: int) -> None:
+        self.program, self.sizes, self.multiple = program, sizes, multiple
         self.memory: dict[str, np.ndarray] = {}
         for name, buffer in program.buffers.items():
             if buffer.kind == Kind.CONSTANT:

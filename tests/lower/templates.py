@@ -136,7 +136,7 @@ def depthwise_int16(f: Frame) -> None:
 def _scaled(f: Frame) -> np.ndarray:
     """fl32(acc) * scale, [pixel, group, out]."""
     a = f.a
-    weights = _panels(f, a.weights, up(a.in_channels, f.machine.k_multiple), 4)
+    weights = _panels(f, a.weights, up(a.in_channels, f.machine.multiple), 4)
     total = _products(f, weights, a.zero_x).astype(np.int64) + _per_channel(f, a.bias)
     scaled: np.ndarray = total.astype(np.float32) * _per_channel(f, a.scale)
     return scaled

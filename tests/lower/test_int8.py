@@ -26,6 +26,7 @@ from edgec.kernels import (
     ProductInt8Float,
     SoftmaxInt8,
 )
+from edgec.kernels.matrix_int8 import input_multiple
 from edgec.lower import LowerOptions, lower
 from edgec.lower.coding import Params
 from edgec.lower.tables import PLAIN, table
@@ -53,7 +54,7 @@ def check(graph: Graph, inputs: dict[str, np.ndarray], target: Any) -> Program:
     evaluator = Evaluator(to_onnx(graph))
     wanted = evaluator.run(inputs)
     program = schedule(lower(graph, target, "net"), target)
-    found = run(program, inputs, k_multiple=target.k_multiple)
+    found = run(program, inputs, multiple=input_multiple(target.vocabularies))
     for name in graph.outputs:
         assert found[name].shape == wanted[name].shape and found[name].dtype == wanted[name].dtype
         if name in evaluator.exact_outputs:
@@ -255,8 +256,8 @@ def test_raw_interface(io: str, target: Any) -> None:
     limits = np.iinfo(io)
     steps = np.rint(x * (f32(1) / f32(port.scale)))
     codes = (np.clip(steps, limits.min - port.zero_point, limits.max - port.zero_point) + port.zero_point).astype(io)
-    raw = run(program, {"x": codes}, k_multiple=target.k_multiple)
-    whole = run(schedule(lower(graph, target, "net"), target), {"x": x}, k_multiple=target.k_multiple)
+    raw = run(program, {"x": codes}, multiple=input_multiple(target.vocabularies))
+    whole = run(schedule(lower(graph, target, "net"), target), {"x": x}, multiple=input_multiple(target.vocabularies))
     for result in program.outputs:
         found = raw[result.name]
         if result.scale is not None:

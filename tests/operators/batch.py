@@ -128,7 +128,7 @@ def kernel_objects(target: Target, optimize: str, flags: tuple[str, ...]) -> tup
     objects = []
     for isa in target.vocabularies:
         source = folder / f"{KERNEL_OWNER}_kernels_{isa}.c"
-        source.write_text(render_kernels(KERNEL_OWNER, isa, choose_all(KERNELS, isa), target), encoding="utf-8")
+        source.write_text(render_kernels(KERNEL_OWNER, isa, choose_all(KERNELS, isa, target), target), encoding="utf-8")
         _compile([*find_compiler(target).command, *STRICT, optimize, *target.flags, *flags, "-c", source.name], folder)
         objects.append(source.with_suffix(".o"))
     return tuple(objects)

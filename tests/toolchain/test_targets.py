@@ -8,6 +8,7 @@ import pytest
 
 import edgec.targets as targets
 from edgec.errors import UsageError
+from edgec.kernels.matrix_int8 import input_multiple
 from edgec.targets import all_targets, load_target, target_names
 
 NEEDED = """
@@ -21,7 +22,7 @@ def test_all_targets_load() -> None:
     assert set(NEEDED) <= set(found)
     assert load_target("host").name in found
     for target in found.values():
-        assert target.k_multiple == (8 if target.signed_activations else 4)
+        assert input_multiple(target.vocabularies) == (8 if target.signed_activations else 4)
         assert target.vocabularies[0] in ("portable", "sse41", "neon", "neon32")
 
 
@@ -40,7 +41,7 @@ def test_an_unknown_name_gets_a_hint() -> None:
     ("text", "message"),
     [
         ("extends: portable\narhc: x", "did you mean 'arch'"),
-        ("extends: portable\nk_multiple: four", "must be int"),
+        ("extends: portable\nsigned_activations: four", "must be bool"),
         ("extends: portabel", "did you mean 'portable'"),
         ("extends: broken", "circle"),
         ("description: only", "arch"),
