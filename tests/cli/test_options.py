@@ -145,6 +145,8 @@ def test_stages_are_dumped_in_order(program: Program, work: Path) -> None:
     assert names_in(work / "stages") == wanted
     assert "QuantizeLinear" in (work / "stages/3-quantized.eir").read_text()
     assert " = clause 4 Conv+Relu(" in (work / "stages/4-matched.eir").read_text()
+    planned = (work / "stages/5-program.eir").read_text()
+    assert " = conv_int8  items " in planned and "  with " in planned and "  rows " in planned
     onnx.checker.check_model(str(work / "stages/3-quantized.onnx"))
 
 
