@@ -15,6 +15,7 @@ class FloatWords:
     pool_headers: tuple[str, ...]  # of the float pools, which are exact on every processor
     pool_int8_headers: tuple[str, ...]  # of the int8 pools, beside those of the int8 kernels
     codes: str  # the header that reads coded weights
+    norm: str  # the header of what normalizations of codes are made of
 
     def headers(self, kernels: list[str]) -> list[str]:
         """Headers that those of `kernels` need which are float kernels or pools, in order."""
@@ -27,16 +28,17 @@ class FloatWords:
             (exact, any("float" in kernel for kernel in pools)),
             ([*self.pool_int8_headers, "bytes_some.h"], any("int8" in kernel for kernel in pools)),
             (list(self.pool_int8_headers), any(kernel in PAIRS for kernel in kernels)),
+            ([*self.pool_int8_headers, self.norm], "layer_norm_int8" in kernels),
         ]
         return list(dict.fromkeys(header for headers, needed in needs if needed for header in headers))
 
 
 _SCALAR_POOL = ("pool_float_portable.h",)
-PORTABLE = FloatWords("float_portable.h", _SCALAR_POOL, ("bytes_portable.h", "sums_portable.h"), "codes_portable.h")
-SSE41 = FloatWords("float_sse41.h", (), ("bytes_x86.h", "sums_sse41.h"), "codes_sse41.h")
-AVX2 = FloatWords("float_avx2.h", (), ("bytes_x86.h", "sums_avx2.h"), "codes_avx2.h")
-AVX512 = FloatWords("float_avx512.h", (), ("bytes_x86.h", "sums_avx512.h"), "codes_avx512.h")
-NEON = FloatWords("float_neon.h", (), ("bytes_neon.h", "sums_neon.h"), "codes_neon.h")
-WASM128 = FloatWords("float_wasm128.h", (), ("bytes_wasm128.h", "sums_wasm128.h"), "codes_wasm128.h")
+PORTABLE = FloatWords("float_portable.h", _SCALAR_POOL, ("bytes_portable.h", "sums_portable.h"), "codes_portable.h", "norm_portable.h")
+SSE41 = FloatWords("float_sse41.h", (), ("bytes_x86.h", "sums_sse41.h"), "codes_sse41.h", "norm_sse41.h")
+AVX2 = FloatWords("float_avx2.h", (), ("bytes_x86.h", "sums_avx2.h"), "codes_avx2.h", "norm_avx2.h")
+AVX512 = FloatWords("float_avx512.h", (), ("bytes_x86.h", "sums_avx512.h"), "codes_avx512.h", "norm_avx512.h")
+NEON = FloatWords("float_neon.h", (), ("bytes_neon.h", "sums_neon.h"), "codes_neon.h", "norm_neon.h")
+WASM128 = FloatWords("float_wasm128.h", (), ("bytes_wasm128.h", "sums_wasm128.h"), "codes_wasm128.h", "norm_wasm128.h")
 # ARMv7 NEON flushes denormals, so its float pools are scalar.
-NEON32 = FloatWords("float_neon32.h", _SCALAR_POOL, ("bytes_neon.h", "sums_neon.h"), "codes_neon.h")
+NEON32 = FloatWords("float_neon32.h", _SCALAR_POOL, ("bytes_neon.h", "sums_neon.h"), "codes_neon.h", "norm_neon.h")

@@ -175,6 +175,17 @@ class Softmax(IntegerOperator):
 
 
 @dataclass(frozen=True, eq=False)
+class LayerNorm(IntegerOperator):
+    """LayerNormalization; scale, offset: its scale and bias by s_y for each of `count` elements; epsilon: in the sums' unit."""
+
+    clause = 18
+    count: int
+    epsilon: int
+    scale: np.ndarray  # float32
+    offset: np.ndarray  # float32
+
+
+@dataclass(frozen=True, eq=False)
 class Table(IntegerOperator):
     """Unary functions, each of what the one before it gives, rounded once. `node` is the last of them."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgec.integer.grid import is_known
+from edgec.integer.layer_norm import layer_norm_refusal
 from edgec.integer.pair_product import is_pair, pair_refusal
 from edgec.integer.softmax import softmax_refusal
 from edgec.integer.unary import WITH_SCALAR, function_of
@@ -50,6 +51,8 @@ def refusal(graph: Graph, node: Node, role: Role) -> str:
         return pair_refusal(graph, node)
     if role is Role.SOFTMAX:
         return softmax_refusal(graph, node)
+    if role is Role.NORM:
+        return layer_norm_refusal(graph, node)
     if node.op == "ReduceMean" and not spatial_mean(graph, node):
         return "a mean over other axes than the spatial ones"
     if node.op == "MaxPool" and len([name for name in node.outputs if name]) > 1:

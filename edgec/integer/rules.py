@@ -13,6 +13,7 @@ import numpy as np
 
 from edgec.integer.dot_product import LIMIT, dot_product_of
 from edgec.integer.grid import Grid, any_grid_of, code_of, ratio, stands_for, stored_type, usable
+from edgec.integer.layer_norm import layer_norm_of
 from edgec.integer.operators import (
     DotProduct,
     IntegerOperator,
@@ -228,10 +229,18 @@ def softmax(context: Context, node: Node) -> Answer:
     return softmax_of(context.graph, node, source, tail)
 
 
+def layer_norm(context: Context, node: Node) -> Answer:
+    """Clause 18."""
+    source, tail = context.operand(node.inputs[0]), tail_of(context.graph, node.outputs[0], activation=False)
+    if source is None or tail is None:
+        return NO_TAIL if source else ""
+    return layer_norm_of(context.graph, node, source, tail)
+
+
 _OF_ROLE: dict[Role, tuple[Rule, ...]] = {
     Role.MATRIX: (dot_product,), Role.ADD: (table, addition), Role.MUL: (table, swish, multiplication), Role.CONCAT: (join,),
     Role.AVERAGE: (mean,), Role.TABLE: (table,),
-    Role.SOFTMAX: (softmax,),
+    Role.SOFTMAX: (softmax,), Role.NORM: (layer_norm,),
 }  # fmt: skip
 
 

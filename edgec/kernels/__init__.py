@@ -10,6 +10,7 @@ from edgec.kernels import (
     depthwise_float,
     depthwise_int8,
     depthwise_int16,
+    layer_norm_int8,
     pool_average,
     pool_max,
     product_int8,
@@ -23,6 +24,7 @@ from edgec.kernels.conv_int16 import ConvInt16
 from edgec.kernels.depthwise_float import DepthwiseFloat
 from edgec.kernels.depthwise_int8 import DEPTHWISE_INT8_FUNCTION, DepthwiseInt8, DepthwiseInt8Function
 from edgec.kernels.depthwise_int16 import DepthwiseInt16
+from edgec.kernels.layer_norm_int8 import LayerNormInt8
 from edgec.kernels.pool_average import PoolAverageFloat, PoolAverageInt8
 from edgec.kernels.pool_max import PoolMaxFloat, PoolMaxInt8
 from edgec.kernels.product_int8 import PackInt8, ProductInt8, ProductInt8Float
@@ -43,6 +45,7 @@ VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
     ProductInt8: product_int8.VARIANTS,
     ProductInt8Float: product_int8.VARIANTS,
     SoftmaxInt8: softmax_int8.VARIANTS,
+    LayerNormInt8: layer_norm_int8.VARIANTS,
     ConvInt16: conv_int16.VARIANTS,
     DepthwiseInt16: depthwise_int16.VARIANTS,
     ConvFloat: conv_float.VARIANTS,
@@ -69,6 +72,7 @@ __all__ = [
     "DepthwiseInt8",
     "DepthwiseInt8Function",
     "DepthwiseInt16",
+    "LayerNormInt8",
     "PackInt8",
     "PoolAverageFloat",
     "PoolAverageInt8",

@@ -9,6 +9,7 @@ from edgec.integer.operators import (
     DotProduct,
     IntegerOperator,
     Join,
+    LayerNorm,
     Mean,
     Move,
     Multiplication,
@@ -25,6 +26,7 @@ from edgec.lower.builder import Lowering
 from edgec.lower.convolution_int8 import dot_product
 from edgec.lower.convolution_int16 import wide_dot_product
 from edgec.lower.elementwise import elementwise
+from edgec.lower.layer_norm_int8 import layer_norm_codes
 from edgec.lower.matmul import product_node
 from edgec.lower.movement import lift
 from edgec.lower.moves import MOVES, concat
@@ -68,6 +70,7 @@ RULES: dict[str, Rule] = {
 CLAUSES: dict[type[IntegerOperator], Callable[[Lowering, Any], None]] = {
     Quantize: quantize_numbers, DotProduct: dot_product, WideDotProduct: wide_dot_product, PairProduct: pair_product, Sum: add,
     Multiplication: multiply, Requantize: requantize_codes, Join: concatenate, Mean: average_codes, Table: look_up, Softmax: softmax_codes,
+    LayerNorm: layer_norm_codes,
     Move: lambda lowering, operator: RULES[operator.node.op](lowering, operator.node),  # of codes as of numbers
 }  # fmt: skip
 

@@ -23,11 +23,8 @@ UNIT = 2**16  # what the largest number of a row counts
 def softmax_codes(lowering: Lowering, operator: Softmax) -> None:
     """Clause 17."""
     node, (source,), tail = operator.node, operator.operands, operator.end
-    x = _dense(lowering, source.name, codes_of(lowering, source))
-    order = row_major(x.rank)
-    y = lowering.place(tail.name, lowering.activation, x.shape, order)
-    if y.view is None or y.view.strides != packed_strides(x.shape, order):
-        y = lowering.dense(tail.name, lowering.activation, x.shape, order)
+    x = dense_rows(lowering, source.name, codes_of(lowering, source))
+    y = dense_result(lowering, tail.name, x)
     assert x.view is not None and y.view is not None
     end, (low, high) = params_of(lowering, tail.grid), limits(lowering.activation)
     arguments = SoftmaxInt8(
@@ -45,7 +42,16 @@ def powers(scale: np.float32) -> np.ndarray:
     return np.array([round(UNIT * FUNCTIONS["Exp"](-d * step)) for d in range(255, -1, -1)], np.int32)
 
 
-def _dense(lowering: Lowering, name: str, value: Value) -> Value:
+def dense_result(lowering: Lowering, name: str, x: Value) -> Value:
+    """Memory for as many codes as `x` has, one row behind the other."""
+    order = row_major(x.rank)
+    y = lowering.place(name, lowering.activation, x.shape, order)
+    if y.view is None or y.view.strides != packed_strides(x.shape, order):
+        return lowering.dense(name, lowering.activation, x.shape, order)
+    return y
+
+
+def dense_rows(lowering: Lowering, name: str, value: Value) -> Value:
     """`value` in memory, one row behind the other."""
     order = row_major(value.rank)
     if value.view is not None and value.view.strides == packed_strides(value.shape, order):

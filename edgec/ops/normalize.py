@@ -37,7 +37,7 @@ def _lrn(call: Call) -> list[TensorType]:
 
 operator("Softmax", _along_axis, role=Role.SOFTMAX)
 operator("LogSoftmax", _along_axis)
-operator("LayerNormalization", _layer)
+operator("LayerNormalization", _layer, role=Role.NORM)
 operator("InstanceNormalization", _per_channel)
 operator("BatchNormalization", _per_channel)
 operator("LRN", _lrn)

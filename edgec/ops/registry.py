@@ -25,6 +25,7 @@ class Role(Enum):
     TABLE = "table"  # clause 9
     PAIR = "pair"  # clause 16: what MatMul is with two computed operands
     SOFTMAX = "softmax"  # clause 17
+    NORM = "norm"  # clause 18
     FLOAT = "float"  # stays in float
 
 

@@ -19,12 +19,13 @@ from edgec.oracle.islands import island
 from edgec.oracle.matrix import convolve, matrix, scatter
 from edgec.oracle.model import Model, Node
 from edgec.oracle.moves import MOVES, PAD_MODES, extreme, move_step, pad, reference
+from edgec.oracle.normalization import layer_norm
 from edgec.oracle.resize import resize_cubic, resize_linear, resize_nearest
 from edgec.oracle.tables import table_step
 from edgec.oracle.whole import conversion, whole_number
 from edgec.oracle.window import window
 
-PATTERNS = (matrix, pair_product, softmax, move_step, integer_step, table_step)
+PATTERNS = (matrix, pair_product, softmax, layer_norm, move_step, integer_step, table_step)
 EXACT_BY_REFERENCE = (
     *MOVES, "Concat", "Cast", "Where", "Not", "And", "Or", "Xor", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "IsNaN",
     "IsInf", "Sign", "Constant", "ConstantOfShape", "Shape", "Size", "Range", "ArgMax", "ArgMin", "TopK", "Trilu", "GatherElements",

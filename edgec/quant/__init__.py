@@ -77,7 +77,7 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     report = measure(graph, quantized, calibration, samples, REPORT_SAMPLES, options.progress)
     notes = [*searched.notes, *watched.notes(), *doubt_preparation(graph, samples, calibration.samples)]
     report = replace(report, steps=[asdict(step) for step in searched.steps], notes=notes)
-    why = f"attention that would cost the outputs more than {ALLOWED:g} dB in 8 bits"
+    why = f"attention or a normalization that would cost the outputs more than {ALLOWED:g} dB in 8 bits"
     report = replace(report, kept_in_float=report.kept_in_float | dict.fromkeys(sorted(searched.attention), why))
     return Quantized(quantized, calibration.to_json(), report if goal is None else with_goal(report, goal, selection.refused))
 

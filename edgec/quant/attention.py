@@ -1,8 +1,9 @@
-"""Products of two computed matrices, and Softmax between them: in integers where the outputs hardly lose by it.
+"""Products of two computed matrices, Softmax between them, and normalizations: in integers where the outputs hardly lose by it.
 
 Integers make attention several times as fast, but 8 bits for scores and for probabilities, of which a row has many small ones, always lose
 something. So these layers are float when all else is decided; then they become integers, as many as cost no more than ALLOWED: all of them,
 else without Softmax, else the products of queries and keys alone, whose results stay float; and beside these groups of neighbouring blocks.
+Then LayerNormalization, of which 8 bits for a residual stream often ask more: all of them, or groups of neighbours.
 """
 
 from __future__ import annotations
@@ -21,6 +22,23 @@ ALLOWED = 0.25  # dB of the outputs' SQNR
 def attention(selection: Selection) -> list[Layer]:
     """The layers that attention is made of and that have names to tell them by, in the order of the graph."""
     return [layer for layer in selection.layers if layer.role in (Role.PAIR, Role.SOFTMAX) and layer.node.name]
+
+
+def normalizations(selection: Selection) -> list[Layer]:
+    """The normalizations that could compute in integers, in the order of the graph."""
+    return [layer for layer in selection.layers if layer.role is Role.NORM and layer.node.name]
+
+
+def choose_normalizations(layers: list[Layer], floats: Score, score: Callable[[Collection[str]], Score]) -> frozenset[str]:
+    """The names of those that stay in float. score: of these in float; floats: of all of them, and attention."""
+    names, least = [layer.node.name for layer in layers], floats.ratio - ALLOWED
+    if not names or score(()).ratio >= least:
+        return frozenset()
+    kept, size = frozenset(names), -(-len(names) // GROUPS)
+    for begin in range(0, len(names), size) if size < len(names) else ():
+        fewer = kept.difference(names[begin : begin + size])
+        kept = fewer if score(fewer).ratio >= least else kept
+    return kept
 
 
 def choose_attention(graph: Graph, layers: list[Layer], floats: Score, score: Callable[[Collection[str]], Score]) -> frozenset[str]:

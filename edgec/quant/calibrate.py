@@ -9,7 +9,7 @@ from glob import escape
 import numpy as np
 
 from edgec.ir.graph import Graph
-from edgec.quant.attention import attention, choose_attention
+from edgec.quant.attention import attention, choose_attention, choose_normalizations, normalizations
 from edgec.quant.calibration import Calibration
 from edgec.quant.fit import Fit
 from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
@@ -44,7 +44,8 @@ class Searched:
 
 def calibrate(graph: Graph, selection: Selection, samples: Samples, options: QuantizeOptions) -> Searched:
     """Decide everything that `apply_calibration` needs."""
-    wholly, layers = options, attention(selection)
+    wholly, inner, norms = options, attention(selection), normalizations(selection)
+    layers = [*inner, *norms]
     if layers:
         options = replace(options, exclude=(*options.exclude, *(escape(layer.node.name) for layer in layers)))
     extents, counts = measure_extents(graph, selection.values, channel_values(graph), samples, options.progress)
@@ -72,7 +73,9 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     kept = frozenset(layer.node.name for layer in layers)
     if layers:
         whole = folds(effort, wholly)
-        kept = choose_attention(graph, layers, judged.score(choice), lambda floats: whole.score(choice, floats))
+        floats, others = judged.score(choice), frozenset(layer.node.name for layer in norms)
+        kept = choose_attention(graph, inner, floats, lambda names: whole.score(choice, {*names, *others})) if inner else frozenset()
+        kept |= choose_normalizations(norms, floats, lambda names: whole.score(choice, {*names, *kept}))
         judged, options = (whole, wholly) if len(kept) < len(layers) else (judged, options)
     held = shares_of(sum(counts), effort)[0][1]
     count, apart = sum(counts), len(judged) == 1 and sum(counts[share] for share in held) >= ALONE

@@ -14,6 +14,7 @@ from edgec.integer.operators import (
     DotProduct,
     IntegerOperator,
     Join,
+    LayerNorm,
     Mean,
     Move,
     Multiplication,
@@ -66,7 +67,7 @@ def test_every_clause_has_a_case() -> None:
     found = {type(operator) for file in FILES for operator in match(loads(file.read_text().partition(SEPARATOR)[0])).operators}
     assert found == {*IntegerOperator.__subclasses__(), *DotProduct.__subclasses__()}
     assert found == {
-        DotProduct, Join, Mean, Move, Multiplication, PairProduct, Quantize, Requantize, Softmax, Sum, Table, WideDotProduct,
+        DotProduct, Join, LayerNorm, Mean, Move, Multiplication, PairProduct, Quantize, Requantize, Softmax, Sum, Table, WideDotProduct,
     }  # fmt: skip
 
 

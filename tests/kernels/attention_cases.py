@@ -1,12 +1,13 @@
-"""Random cases of the kernels that attention is made of, and what numpy says of them: docs/int8.md, clauses 16 and 17."""
+"""Random cases of the kernels that attention is made of, and what numpy says of them: docs/int8.md, clauses 16 to 18."""
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import Any
 
 import numpy as np
 
-from edgec.kernels import PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8
+from edgec.kernels import LayerNormInt8, PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8
 from edgec.kernels.matrix_int8 import input_multiple
 from edgec.targets import Target
 from tests.kernels.int8_cases import SENTINEL, activations, bounds, dtype_of, padded, requantized
@@ -102,3 +103,42 @@ def softmax_case(random: np.random.Generator, target: Target, columns: int) -> E
     empty = np.full(x.size, SENTINEL, dtype)
     arguments = SoftmaxInt8(x.reshape(-1), table, empty, rows, columns, float(inverse), zero, low, high)  # type: ignore[arg-type]
     return arguments, y.astype(dtype).reshape(-1)
+
+
+def layer_norm_case(random: np.random.Generator, target: Target, columns: int) -> Expected:
+    """Rows of any spread, from codes that are all the same to the least and the largest code alone."""
+    dtype, rows = dtype_of(target), int(random.integers(1, 6))
+    info = np.iinfo(dtype)
+    x = activations(random, dtype, rows * columns).reshape(rows, columns)
+    if random.random() < 0.3:
+        x[0] = x[0, 0]
+    if random.random() < 0.3:
+        x[-1] = random.choice([info.min, info.max], columns)
+    epsilon = int(random.choice([0, 1, 3000, 2**40, 2**61]))
+    padding = -columns % 16
+    scale = (random.standard_normal(columns) * float(random.choice([0.0, 1.0, 60.0]))).astype(np.float32)
+    offset = (random.standard_normal(columns) * 30).astype(np.float32)
+    zero, low, high = bounds(random, dtype)
+    v = normalized(x.astype(np.int64), epsilon) * scale + offset
+    y = np.clip(np.rint(v), low - zero, high - zero).astype(np.int64) + zero
+    arguments = LayerNormInt8(
+        x.reshape(-1), np.array([epsilon], np.int64), np.pad(scale, (0, padding)), np.pad(offset, (0, padding)),
+        np.full(x.size, SENTINEL, dtype), rows, columns, zero, low, high,
+    )  # type: ignore[arg-type]  # fmt: skip
+    return arguments, y.astype(dtype).reshape(-1)
+
+
+def normalized(x: np.ndarray, epsilon: int) -> np.ndarray:
+    """fl32(u * R) of clause 18, for rows of codes; R by Python's integers."""
+    columns = x.shape[-1]
+    total = x.sum(axis=-1, keepdims=True)
+    spread = columns * (x * x).sum(axis=-1, keepdims=True) - total * total
+    factors = [inverse_root(max(1, (int(v) << 16) + epsilon)) for v in spread.reshape(-1)]
+    found: np.ndarray = (columns * x - total).astype(np.float32) * np.array(factors, np.float32).reshape(spread.shape)
+    return found
+
+
+def inverse_root(w: int) -> float:
+    """P * 2^(k - 39), where w * 4^k, cut, has 47 or 48 bits, and P is 2^47 / its root, both cut."""
+    k = (48 - w.bit_length()) // 2
+    return float(2**47 // isqrt(w << 2 * k if k >= 0 else w >> -2 * k) * 2.0 ** (k - 39))

@@ -30,6 +30,7 @@ from edgec.kernels import (
     ConvInt8Float,
     ConvInt8Function,
     DepthwiseInt8,
+    LayerNormInt8,
     PackInt8,
     ProductInt8,
     ProductInt8Float,
@@ -51,7 +52,18 @@ ARMV7 = Target("rpi-32bit", "", "armv7", "linux", ("portable", "neon32"), True)
 # Each function in one kernel at least: what it computes is the same text in both.
 WITH_FUNCTIONS = (CONV_INT8_FUNCTION["HardSwish"], DEPTHWISE_INT8_FUNCTION["HardSigmoid"], DEPTHWISE_INT8_FUNCTION["LeakyRelu"])
 USED = frozenset(
-    {ConvInt8, ConvInt8Float, ConvInt8Any, DepthwiseInt8, PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8, *WITH_FUNCTIONS}
+    {
+        ConvInt8,
+        ConvInt8Float,
+        ConvInt8Any,
+        DepthwiseInt8,
+        PackInt8,
+        ProductInt8,
+        ProductInt8Float,
+        SoftmaxInt8,
+        LayerNormInt8,
+        *WITH_FUNCTIONS,
+    }
 )
 PAST = (ConvInt8, ConvInt8Float, ConvInt8Function, ProductInt8, ProductInt8Float)  # which read a few bytes past x
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from edgec import kernels
 from edgec.program.arguments import CHANNEL_BLOCK, LANES
+from tests.kernels.attention_cases import normalized
 from tests.kernels.int8_cases import SHAPES
 
 
@@ -207,7 +208,7 @@ class Batches:
         self.n = {
             key: machine.integer(value)
             for key, value in vars(arguments).items()
-            if not hasattr(value, "buffer") and key not in ("scale", "inverse")
+            if not hasattr(value, "buffer") and not isinstance(value, float)
         }
 
     def places(self, name: str, axes: Sequence[tuple[str, str]], start: int = 0) -> np.ndarray:
@@ -367,7 +368,22 @@ def softmax_int8(b: Batches) -> None:
     y[b.places("y", axes)] = _settle(e.astype(np.float32) * m, b.a.low, b.a.high, b.a.zero_y).astype(y.dtype)
 
 
+def layer_norm_int8(b: Batches) -> None:
+    axes = [("rows", "columns"), ("columns", "")]
+    memory, columns = b.machine.memory, b.n["columns"]
+    x = memory[b.a.x.buffer][b.places("x", axes)].astype(np.int64)
+
+    def known(pointer: Any) -> np.ndarray:
+        found: np.ndarray = memory[pointer.buffer][b.machine.integer(pointer.offset) :]
+        return found
+
+    epsilon = int(known(b.a.epsilon)[0])
+    v = normalized(x, epsilon) * known(b.a.scale)[:columns] + known(b.a.offset)[:columns]
+    y = memory[b.a.y.buffer]
+    y[b.places("y", axes)] = _settle(v, b.a.low, b.a.high, b.a.zero_y).astype(y.dtype)
+
+
 BATCHED: dict[type, Callable[[Batches], None]] = {
     kernels.PackInt8: pack_int8, kernels.ProductInt8: product_int8, kernels.ProductInt8Float: product_int8_float,
-    kernels.SoftmaxInt8: softmax_int8,
+    kernels.SoftmaxInt8: softmax_int8, kernels.LayerNormInt8: layer_norm_int8,
 }  # fmt: skip

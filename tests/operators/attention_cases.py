@@ -62,7 +62,16 @@ def softmax(b: Quantized) -> Made:
     return b.op("Softmax", _operand(b, shape), axis=b.pick(-1, len(shape) - 1)), 1 / 255
 
 
-KINDS = (pair, pair, softmax)
+def layer_norm(b: Quantized) -> Made:
+    """Rows of any length, of a scale for which epsilon counts or does not."""
+    shape = (*b.extents(0, 3, 1, 5), int(b.g.integers(2, b.pick(5, 40, 300))))
+    scale, bias = (b.const((b.g.standard_normal(shape[-1]) + mean).astype(np.float32)) for mean in (1, 0))
+    axis = {"axis": b.pick(-1, len(shape) - 1)} if b.chance(0.8) else {}
+    named = {"epsilon": b.pick(1e-12, 1e-3, 0.5)} if b.chance(0.7) else {}
+    return b.op("LayerNormalization", _operand(b, shape), scale, *([bias] if b.chance(0.7) else []), **axis, **named), 0.02
+
+
+KINDS = (pair, pair, softmax, layer_norm)
 
 
 def attention_case(seed: int) -> Case:
@@ -71,7 +80,7 @@ def attention_case(seed: int) -> Case:
     make = KINDS[seed % len(KINDS)]
     y, near = make(b)
     dtype: Any = np.float32
-    if make is softmax or b.chance(0.7):
+    if make in (softmax, layer_norm) or b.chance(0.7):
         y, dtype = b.quantize(y, b.scale(near), b.zero()), b.dtype
     model = b.model(b.inputs, {y: dtype})
     evaluator = Evaluator(model)

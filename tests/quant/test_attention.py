@@ -11,11 +11,11 @@ import pytest
 
 from edgec.frontend import from_proto
 from edgec.integer import match
-from edgec.integer.operators import PairProduct, Softmax
+from edgec.integer.operators import LayerNorm, PairProduct, Softmax
 from edgec.ir.graph import Graph
 from edgec.passes import optimize
 from edgec.quant import QuantizeOptions, quantize
-from edgec.quant.attention import ALLOWED, attention, choose_attention, groups
+from edgec.quant.attention import ALLOWED, attention, choose_attention, choose_normalizations, groups, normalizations
 from edgec.quant.selection import select
 from edgec.quant.steps import Score
 from tests.attention import vit
@@ -60,6 +60,17 @@ def test_the_usage_says_how_much_that_is() -> None:
     assert f"costs the outputs at most {ALLOWED:g} dB" in (Path(__file__).parents[2] / "docs" / "usage.md").read_text()
 
 
+@pytest.mark.parametrize(("costs", "wanted"), [([0.1] * 4, set()), ([0.4] * 4, {2, 3}), ([2, 0, 0, 0.1], {0}), ([2] * 4, {0, 1, 2, 3})])
+def test_as_many_normalizations_as_are_allowed(costs: list[float], wanted: set[int]) -> None:
+    """The last one, which only a mean of tokens reads, gives floats whatever it costs."""
+    layers = normalizations(select(network()))
+    names = [layer.node.name for layer in layers]
+    assert [layer.node.op for layer in layers] == ["LayerNormalization"] * 4
+    lost = {name: cost * ALLOWED for name, cost in zip(names, costs, strict=True)}
+    kept = choose_normalizations(layers, scored(lost, names), lambda floats: scored(lost, floats))
+    assert kept == {names[place] for place in wanted}
+
+
 def test_groups_are_whole_blocks() -> None:
     graph = network(6)
     layers = attention(select(graph))
@@ -77,7 +88,7 @@ def test_a_transformer_in_integers(monkeypatch: pytest.MonkeyPatch) -> None:
     data = samples((1, 3, 20, 25))
     found = quantize(network(), lambda: data, QuantizeOptions(effort="fast"))
     operators = [type(operator) for operator in match(found.graph).operators]
-    assert operators.count(PairProduct) == 4 and operators.count(Softmax) == 2
+    assert operators.count(PairProduct) == 4 and operators.count(Softmax) == 2 and operators.count(LayerNorm) == 4
     assert not any("attention" in why for why in found.report.kept_in_float.values())
 
 

@@ -16,7 +16,7 @@ from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.views import views_of
 from edgec.emit.render_c import walk
 from edgec.ir.types import DType
-from edgec.kernels import ConvInt16, DepthwiseInt16, PackInt8, ProductInt8Float, SoftmaxInt8
+from edgec.kernels import ConvInt16, DepthwiseInt16, LayerNormInt8, PackInt8, ProductInt8Float, SoftmaxInt8
 from edgec.program.expr import Cast, Expr, Unary
 from edgec.program.program import AnyCall, Kind, LoopCall, Program
 from edgec.targets import Target
@@ -43,7 +43,7 @@ def shaders_or_reasons(program: Program, target: Target, dialect: Dialect, halve
                 return loop_shader(program, index, call, where, dialect, exact)
             if isinstance(call.arguments, (ConvInt16, DepthwiseInt16)):
                 return "multiplies codes of 16 bits"
-            if isinstance(call.arguments, (PackInt8, ProductInt8Float, SoftmaxInt8)):
+            if isinstance(call.arguments, (PackInt8, ProductInt8Float, SoftmaxInt8, LayerNormInt8)):
                 return "attention in codes"
             return (
                 int8_shader(program, index, call, dialect)
