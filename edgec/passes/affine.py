@@ -63,6 +63,40 @@ def fold_addend(graph: Graph, node: Node) -> bool:
     return _fold(graph, node, matrix, np.full_like(vector, -1.0 if reversed_ else 1.0), shift)
 
 
+@rewrites("Mul", "Div")
+def scale_before_product(graph: Graph, node: Node) -> bool:
+    """(move(linear(x)) @ y) * c -> move(linear(x) * c) @ y for a number c, and / c likewise, as attention scales its scores.
+
+    linear: an operator with constant weights, which then take c in; move: any Reshape and Transpose. On either side of the product.
+    """
+    operand = constant_operand(graph, node)
+    product = sole_producer(graph, operand[0], "MatMul") if operand is not None else None
+    if operand is None or product is None or operand[1].size != 1 or (node.op == "Div" and operand[2] == 0):
+        return False
+    if graph.types[operand[0]] != graph.types[node.outputs[0]]:
+        return why_not(node, "the constant has more axes than the product")
+    if not np.isfinite(operand[1]).all() or not operand[1].all():
+        return why_not(node, "the constant is no finite number, or 0")
+    first = next(filter(None, (_scalable(graph, name) for name in product.inputs)), None)
+    if first is None:
+        return why_not(node, "neither operand of the product comes from constant weights alone")
+    linear, mover = first
+    value = linear.outputs[0]
+    scaled = emit(graph, mover or product, node.op, [value, node.inputs[operand[2]]], hint=f"{value}_scaled", name=node.name)
+    reader = mover or product
+    graph.rewire(reader, [scaled if name == value else name for name in reader.inputs])
+    return become(graph, node, "MatMul", product.inputs, name=product.name)
+
+
+def _scalable(graph: Graph, name: str) -> tuple[Node, Node | None] | None:
+    """The operator with constant weights that alone makes an operand of a product, and the first mover behind it, if there is one."""
+    mover, node = None, sole_producer(graph, name, *CHANNEL_AXIS, "Reshape", "Transpose")
+    while node is not None and node.op in ("Reshape", "Transpose"):
+        mover, node = node, sole_producer(graph, node.inputs[0], *CHANNEL_AXIS, "Reshape", "Transpose")
+    known = node is not None and all(graph.constant(item) is not None for item in node.inputs[1:] if item)
+    return (node, mover) if node is not None and known else None
+
+
 def _norm_affine(graph: Graph, norm: Node) -> tuple[np.ndarray, np.ndarray] | None:
     """(scale, shift) of an inference BatchNormalization in float64."""
     arrays = [graph.constant(name) for name in norm.inputs[1:5]]

@@ -84,6 +84,7 @@ PIPELINE: tuple[Rewrite, ...] = (
     # into weights and windows
     affine.fold_batch_norm,
     affine.batch_norm_to_affine,
+    affine.scale_before_product,
     affine.fold_multiplier,
     affine.fold_addend,
     gemm.matmul_add_to_gemm,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import pytest
 
 from edgec.frontend import from_proto
 from edgec.integer import match
-from edgec.integer.operators import LayerNorm, PairProduct, Softmax
+from edgec.integer.operators import DotProduct, LayerNorm, Move, Multiplication, PairProduct, Quantize, Requantize, Softmax, Table
 from edgec.ir.graph import Graph
 from edgec.passes import optimize
 from edgec.quant import QuantizeOptions, quantize
@@ -89,6 +89,7 @@ def test_a_transformer_in_integers(monkeypatch: pytest.MonkeyPatch) -> None:
     found = quantize(network(), lambda: data, QuantizeOptions(effort="fast"))
     operators = [type(operator) for operator in match(found.graph).operators]
     assert operators.count(PairProduct) == 4 and operators.count(Softmax) == 2 and operators.count(LayerNorm) == 4
+    assert operators.count(Table) == 2 and operators.count(Multiplication) == 0  # GELU, and nothing for the scale of the scores
     assert not any("attention" in why for why in found.report.kept_in_float.values())
 
 
@@ -112,3 +113,31 @@ def test_what_8_bits_cannot_hold_stays_in_float() -> None:
     kept = {name for name, why in found.report.kept_in_float.items() if "attention" in why}
     assert kept and all(sqnr > 15 for sqnr in found.report.outputs.values())
     assert found.calibration["exclude"], "what is applied again is the same"
+
+
+def _tanh_gelu(net: Net, x: str) -> str:
+    cubed = net.node("Mul", [net.node("Pow", [x, net.constant(np.float32(3))]), net.constant(np.float32(0.044715))])
+    inner = net.node("Mul", [net.node("Add", [x, cubed]), net.constant(np.float32((2 / np.pi) ** 0.5))])
+    gate = net.node("Add", [net.node("Tanh", [inner]), net.constant(np.float32(1))])
+    return net.node("Mul", [net.node("Mul", [x, net.constant(np.float32(0.5))]), gate])
+
+
+def _erf_gelu(net: Net, x: str) -> str:
+    gate = net.node("Add", [net.node("Erf", [net.node("Div", [x, net.constant(np.float32(2**0.5))])]), net.constant(np.float32(1))])
+    return net.node("Mul", [net.node("Mul", [x, net.constant(np.float32(0.5))]), gate])
+
+
+def _quick_gelu(net: Net, x: str) -> str:
+    return net.node("Mul", [x, net.node("Sigmoid", [net.node("Mul", [x, net.constant(np.float32(1.702))])])])
+
+
+@pytest.mark.parametrize("gelu", [_erf_gelu, _tanh_gelu, _quick_gelu])
+def test_gelu_between_two_layers_is_one_table(gelu: Callable[[Net, str], str]) -> None:
+    net = Net("ffn", 1, (1, 6, 8))
+    hidden = net.add(net.node("MatMul", ["x", net.normal(8, 32, scale=0.4)]), net.normal(32, scale=0.1))
+    graph = from_proto(net.model(net.add(net.node("MatMul", [gelu(net, hidden), net.normal(32, 8, scale=0.2)]), net.normal(8)))).graph
+    optimize(graph)
+    data = samples((1, 6, 8))
+    found = match(quantize(graph, lambda: data, QuantizeOptions(effort="fast")).graph)
+    computing = [type(operator) for operator in found.operators if not isinstance(operator, Quantize | Requantize | Move)]
+    assert computing == [DotProduct, Table, DotProduct] and not found.refused
