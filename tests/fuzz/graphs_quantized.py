@@ -38,8 +38,8 @@ def quantize(d: Draft, op: str) -> None:
 
 def dequantize(d: Draft, op: str) -> None:
     d.since(13)
-    if d.chance(0.6):
-        product(d)
+    if d.chance(0.75):
+        d.pick(product, product, product, pair, softmax, layer_norm)(d)
         return
     kind = d.pick(*CODES, *CODES, np.int32)
     x = d.data((kind,))
@@ -71,6 +71,45 @@ def product(d: Draft) -> None:
         return
     scale, zero = parameters(d, kind, 0.1)
     d.op("DequantizeLinear", d.op("QuantizeLinear", y, scale, zero), scale, zero)
+
+
+def pair(d: Draft) -> None:
+    """The product of two computed matrices of codes (clause 16), which ends in codes or in float, perhaps scaled as scores are."""
+    x = codes(d, 2, 4)
+    inner = d.shape(x)[-1]
+    batch = d.shape(x)[:-2] if d.chance(0.7) else ()
+    other = d.input(d.pick(*CODES), (*batch, inner, d.number(1, 9)))
+    y = d.op("MatMul", d.op("DequantizeLinear", *operand(d, x)), d.op("DequantizeLinear", *operand(d, other)))
+    if d.chance(0.3):
+        y = d.op(d.pick("Mul", "Div"), y, d.const(d.g.uniform(0.1, 8), FLOAT))
+    if d.chance(0.7):
+        coded(d, y, 0.1)
+
+
+def softmax(d: Draft) -> None:
+    """Between codes, mostly over the last axis (clause 17)."""
+    x = codes(d, 1, 4, where=lambda shape: shape[-1] > 1)
+    axis = -1 if d.chance(0.8) else d.axis(x)
+    coded(d, d.op("Softmax", d.op("DequantizeLinear", *operand(d, x)), axis=axis), 1 / 255)
+
+
+def layer_norm(d: Draft) -> None:
+    """Between codes, mostly over the last axis (clause 18); epsilon counts or does not."""
+    d.since(17)
+    x = codes(d, 1, 4, where=lambda shape: shape[-1] > 1)
+    axis = d.axis(x) if d.chance(0.2) else -1
+    inner = d.shape(x)[axis % d.rank(x) :]
+    bias = [d.numbers(inner)] if d.chance(0.7) else []
+    y = d.op("LayerNormalization", d.op("DequantizeLinear", *operand(d, x)), d.numbers(inner), *bias, axis=axis, epsilon=d.pick(1e-5, 0.1))
+    coded(d, y, 0.02)
+
+
+def coded(d: Draft, y: str, near: float) -> None:
+    """Quantized and back, perhaps for a neighbour."""
+    scale, zero = parameters(d, d.pick(*CODES), near)
+    q = d.op("QuantizeLinear", y, scale, zero)
+    if d.chance(0.8):
+        d.op("DequantizeLinear", q, scale, zero)
 
 
 def codes(d: Draft, low: int, high: int, **options: Any) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from edgec.emit.vocabularies import VOCABULARIES
+from edgec.integer.layer_norm import LONGEST
 from edgec.kernels import ConvInt8Function
 from edgec.kernels.matrix_int8 import TILES
 from edgec.program.arguments import PIXEL_BLOCK
@@ -95,12 +96,13 @@ def attention_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
     for index in range(24):
         sizes = (int(random.choice([1, 2, 7, 57, 60])), int(random.integers(1, 70)), int(random.integers(1, 70)))
         cases.append(product_case(random, target, *sizes, floats=index % 3 == 0))
-    cases += [layer_norm_case(random, target, columns) for columns in (2, 3, 15, 16, 17, 31, 64, 65, 197, 768, 32767)]
+    cases += [layer_norm_case(random, target, columns) for columns in (2, 3, 15, 16, 17, 31, 64, 65, 197, 768)]
     return cases + [softmax_case(random, target, columns) for columns in (1, 2, 3, 15, 16, 17, 31, 64, 65, 197, 300)]
 
 
 def test_attention(program: Program, build: Made) -> None:
     agree(program, attention_cases(build[0]))
+    agree(program, [layer_norm_case(np.random.default_rng(6), build[0], LONGEST)])  # apart: Node ends on so much among all the others
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The int8 kernels of both of WebAssembly's vocabularies give the bytes of docs/int8.md clauses 4, 16 and 17, in a real engine."""
+"""The int8 kernels of both of WebAssembly's vocabularies give the bytes of docs/int8.md clauses 4 and 16 to 18, in a real engine."""
 
 from __future__ import annotations
 
