@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from drafts import Draft
 
 import edgec
 from edgec.package import Package
@@ -23,54 +23,14 @@ TOKENS, WIDTH, HEADS = 197, 192, 3
 SAMPLES = 16
 
 
-class Draft:
-    """A model under construction: one chain of blocks over tokens."""
-
-    def __init__(self) -> None:
-        self.rng = np.random.default_rng(0)
-        self.nodes: list[onnx.NodeProto] = []
-        self.known: list[onnx.TensorProto] = []
-
-    def add(self, op: str, *inputs: str, **attributes: object) -> str:
-        output = f"{op}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, inputs, [output], output, **attributes))
-        return output
-
-    def constant(self, array: np.ndarray) -> str:
-        name = f"c{len(self.known)}"
-        self.known.append(numpy_helper.from_array(array, name))
-        return name
-
-    def dense(self, value: str, inputs: int, outputs: int) -> str:
-        weights = self.constant((self.rng.standard_t(6, (inputs, outputs)) / np.sqrt(1.5 * inputs)).astype(np.float32))
-        bias = self.constant((self.rng.standard_normal(outputs) * 0.1).astype(np.float32))
-        return self.add("Add", self.add("MatMul", value, weights), bias)
-
-    def normalized(self, value: str) -> str:
-        scale, bias = (self.constant(np.full(WIDTH, number, np.float32)) for number in (1, 0))
-        return self.add("LayerNormalization", value, scale, bias, axis=-1)
-
-    def attended(self, value: str) -> str:
-        split = self.constant(np.array([1, TOKENS, HEADS, WIDTH // HEADS], np.int64))
-        query, key, found = (self.add("Reshape", self.dense(value, WIDTH, WIDTH), split) for _ in range(3))
-        scores = self.add("MatMul", self.add("Transpose", query, perm=[0, 2, 1, 3]), self.add("Transpose", key, perm=[0, 2, 3, 1]))
-        scaled = self.add("Div", scores, self.constant(np.float32((WIDTH // HEADS) ** 0.5)))
-        mixed = self.add("MatMul", self.add("Softmax", scaled, axis=-1), self.add("Transpose", found, perm=[0, 2, 1, 3]))
-        whole = self.add("Reshape", self.add("Transpose", mixed, perm=[0, 2, 1, 3]), self.constant(np.array([1, TOKENS, WIDTH], np.int64)))
-        return self.dense(whole, WIDTH, WIDTH)
-
-
 def transformer(blocks: int) -> onnx.ModelProto:
     draft, value = Draft(), "x"
     for _ in range(blocks):
-        value = draft.add("Add", value, draft.attended(draft.normalized(value)))
-        hidden = draft.add("Gelu", draft.dense(draft.normalized(value), WIDTH, 4 * WIDTH))
+        value = draft.add("Add", value, draft.attended(draft.normalized(value, WIDTH), TOKENS, WIDTH, HEADS))
+        hidden = draft.add("Gelu", draft.dense(draft.normalized(value, WIDTH), WIDTH, 4 * WIDTH))
         value = draft.add("Add", value, draft.dense(hidden, 4 * WIDTH, WIDTH))
-    draft.normalized(value)
-    draft.nodes[-1].output[0] = "y"
-    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, TOKENS, WIDTH]) for name in "xy"]
-    graph = helper.make_graph(draft.nodes, "net", ports[:1], ports[1:], draft.known)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    draft.normalized(value, WIDTH)
+    return draft.model([1, TOKENS, WIDTH], [1, TOKENS, WIDTH])
 
 
 def packages(blocks: int, folder: Path) -> dict[str, Package]:

@@ -2,10 +2,9 @@
 
     python benchmarks/weight_only.py [--model mlp encoder] [--rounds 7] [--seconds 0.5] [--isa avx2] [--threads 1] [--out FOLDER]
 
-`mlp` is two layers of 4096 x 4096, `encoder` six layers of a transformer of width 768 with one token. Weights are drawn from Student's
-t with six degrees of freedom, so that channels have outliers as trained ones do. Each round measures every package once, one after the
-other; a package's latency is that of its quickest run in all rounds, since the median of a busy machine is its scheduler's. SQNR is
-against ONNX Runtime on the float model, over ten inputs. --json FILE keeps the table.
+`mlp` is two layers of 4096 x 4096, `encoder` six layers of a transformer of width 768 with one token. Each round measures every package
+once, one after the other; a package's latency is that of its quickest run in all rounds, since the median of a busy machine is its
+scheduler's. SQNR is against ONNX Runtime on the float model, over ten inputs. --json FILE keeps the table.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from drafts import Draft
 
 import edgec
 from edgec.package import Package
@@ -31,54 +30,22 @@ KINDS: dict[str, dict[str, object]] = {
 SAMPLES = 16
 
 
-class Draft:
-    """A model under construction: one chain of layers over rows."""
-
-    def __init__(self, width: int) -> None:
-        self.rng, self.width, self.value = np.random.default_rng(0), width, "x"
-        self.nodes: list[onnx.NodeProto] = []
-        self.known: list[onnx.TensorProto] = []
-
-    def add(self, op: str, *inputs: str, **attributes: object) -> str:
-        output = f"{op}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, inputs, [output], output, **attributes))
-        return output
-
-    def constant(self, array: np.ndarray) -> str:
-        name = f"c{len(self.known)}"
-        self.known.append(numpy_helper.from_array(array.astype(np.float32), name))
-        return name
-
-    def dense(self, value: str, inputs: int, outputs: int) -> str:
-        weights = self.rng.standard_t(6, (inputs, outputs)) / np.sqrt(1.5 * inputs)
-        product = self.add("MatMul", value, self.constant(weights))
-        return self.add("Add", product, self.constant(self.rng.standard_normal(outputs) * 0.1))
-
-    def normalized(self, value: str) -> str:
-        return self.add("LayerNormalization", value, self.constant(np.ones(self.width)), self.constant(np.zeros(self.width)), axis=-1)
-
-    def model(self, value: str) -> onnx.ModelProto:
-        self.nodes[-1].output[0] = "y"
-        ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, self.width]) for name in "xy"]
-        graph = helper.make_graph(self.nodes, "net", ports[:1], ports[1:], self.known)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
-
-
 def mlp() -> onnx.ModelProto:
-    draft = Draft(4096)
-    hidden = draft.add("Relu", draft.dense("x", 4096, 4096))
-    return draft.model(draft.dense(hidden, 4096, 4096))
+    draft = Draft()
+    draft.dense(draft.add("Relu", draft.dense("x", 4096, 4096)), 4096, 4096)
+    return draft.model([1, 4096], [1, 4096])
 
 
 def encoder() -> onnx.ModelProto:
     """With one token attention gives its value: the products are what is left."""
-    draft, value = Draft(768), "x"
+    draft, value = Draft(), "x"
     for _ in range(6):
-        attended = draft.dense(draft.dense(draft.normalized(value), 768, 768), 768, 768)
+        attended = draft.dense(draft.dense(draft.normalized(value, 768), 768, 768), 768, 768)
         value = draft.add("Add", value, attended)
-        hidden = draft.add("Gelu", draft.dense(draft.normalized(value), 768, 3072))
+        hidden = draft.add("Gelu", draft.dense(draft.normalized(value, 768), 768, 3072))
         value = draft.add("Add", value, draft.dense(hidden, 3072, 768))
-    return draft.model(draft.normalized(value))
+    draft.normalized(value, 768)
+    return draft.model([1, 768], [1, 768])
 
 
 MODELS = {"mlp": mlp, "encoder": encoder}
