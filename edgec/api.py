@@ -21,7 +21,7 @@ from edgec.inspection import Inspection, inspect_model, inspect_package
 from edgec.models import Progress, int8_model, prune_model, quantize_model, read_model
 from edgec.output import check_outputs, write_file
 from edgec.package import Package
-from edgec.preparation import Plan, check_data, check_file, dumped, inputs_of, prepare
+from edgec.preparation import Plan, check_data, check_file, check_profile, dumped, inputs_of, prepare
 from edgec.provenance.copy import verified_copy
 from edgec.provenance.verify import Verified, verify_package
 from edgec.quant import Quantized
@@ -78,6 +78,7 @@ def quantize(
     config = config or configure(calib=calib, **settings)
     check_file(Path(model))
     check_data(config)
+    check_profile(config)
     pruned = _pruned_beside(Path(out)) if out is not None and config.prune is not None else None
     outputs = [Path(path) for path in (out, report, pruned) if path is not None]
     check_outputs([*outputs, *dumped(config)], inputs_of(Path(model), config), force=config.force)

@@ -41,6 +41,7 @@ class BuildConfig:
     exclude: tuple[str, ...] = ()
     min_sqnr: float | None = None
     max_drop: float | None = None
+    profile: Path | None = None
     prune: float | None = None
     io: str = "model"
     io_layout: str = "model"
@@ -123,13 +124,19 @@ def _path(value: object) -> Path:
     return Path(value)
 
 
+def _results(value: object) -> Path:
+    if not str(value).endswith(".jsonl"):
+        raise ValueError("write the results.jsonl of a bench")
+    return _path(value)
+
+
 def _placement(value: object) -> str | Path:
     """A word of GPU, or a results file."""
     if value in GPU or isinstance(value, bool):  # TOML's own words for on and off
         return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
     if not str(value).endswith(".jsonl"):
         raise ValueError(f"write {', '.join(GPU)}, or the results.jsonl of a bench")
-    return _path(value)
+    return _results(value)
 
 
 def names_function(value: object) -> bool:
@@ -224,6 +231,11 @@ SETTINGS: dict[str, Setting] = {
     "exclude": Setting(_names, "node that stays in float, * and ? are wildcards; may be repeated", many=True),
     "min_sqnr": Setting(_decibels, "dB that the int8 answers must keep; layers that keep them from it stay in float32 or get int16 (none)"),
     "max_drop": Setting(_share, "share of samples whose best class int8 may change, such as 0.5%; reached in the same way (none)"),
+    "profile": Setting(
+        _results,
+        "results.jsonl of a bench --profile: its times say what is cheapest to keep for a goal (an estimate)",
+        path="read",
+    ),
     "prune": Setting(_fraction, "share of the multiply-accumulates to remove, as whole channels, such as 0.5; needs calib (none)"),
     "io": Setting(_one_of("model", "int8", "uint8"), "type of inputs and outputs: model, int8 or uint8 (model)"),
     "io_layout": Setting(_one_of("model", "nhwc"), "layout of inputs and outputs: model or nhwc (model)"),

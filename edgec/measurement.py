@@ -1,4 +1,4 @@
-"""A bench's times of every call of a model's package, as the build needs them to choose what goes to the GPU."""
+"""A bench's times of every call of a model's packages, as the build needs them: to choose what goes to the GPU, and what leaves int8."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from edgec.emit.gpu.choice import Measured
 from edgec.errors import UsageError
 from edgec.results import Job, PackageFacts, packages_of, read_results
 
+Times = tuple[tuple[tuple[str, ...], float], ...]  # of each call: the nodes that it computes, microseconds
 _HINT = "run `edgec bench MODEL --gpu on --profile` on that board, with the model and the settings of this build"
 
 
@@ -29,6 +30,27 @@ def read_measurement(path: Path, model_sha256: str, target: str, precision: str,
     if len(boards := sorted({job.device for job in whole})) > 1:
         raise UsageError(f"it has measurements of several boards: {', '.join(boards)}", where=str(path), hint="bench one of them: --device")
     return _measured(max(whole, key=lambda job: job.started), len(calls))
+
+
+def read_times(path: Path, model_sha256: str) -> dict[str, Times]:
+    """By precision, int8 and perhaps float32, the newest profile of this model's packages, of one board. UsageError for none of int8."""
+    records = read_results(path)
+    packages = {key: facts for key, facts in packages_of(records).items() if facts.model_sha256 == model_sha256}
+    jobs = [
+        record for record in records if isinstance(record, Job) and record.package in packages and record.status in ("passed", "failed")
+    ]
+    whole = [job for job in jobs if job.profile and len(job.profile) == len(packages[job.package].layers)]
+    newest = {packages[job.package].precision: job for job in sorted(whole, key=lambda job: job.started)}
+    if "int8" not in newest:
+        hint = "run `edgec bench INT8 FLOAT --profile` on that board, with packages of this model in both precisions"
+        raise UsageError("no int8 package of this model was benched in it with --profile", where=str(path), hint=hint)
+    if len(boards := sorted({job.device for job in whole})) > 1:
+        raise UsageError(f"it has measurements of several boards: {', '.join(boards)}", where=str(path), hint="bench one of them: --device")
+    return {"float32" if precision == "fp32" else precision: _times(job, packages[job.package]) for precision, job in newest.items()}
+
+
+def _times(job: Job, facts: PackageFacts) -> Times:
+    return tuple((facts.layers[time.layer].nodes, time.us) for time in job.profile)
 
 
 def _names(facts: PackageFacts) -> tuple[str, ...]:

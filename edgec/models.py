@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -19,15 +20,18 @@ from edgec.fidelity import compare_coded, compare_with_model
 from edgec.ir.graph import Graph
 from edgec.ir.text import dumps
 from edgec.isolation.tasks import import_model
+from edgec.measurement import read_times
 from edgec.output import write_file
 from edgec.preparation import identifier
 from edgec.provenance.calibration import Witness
 from edgec.prune import prune
 from edgec.quant import Quantized, QuantizeOptions, Samples, quantize
+from edgec.quant.cost import Costs
 from edgec.quant.data import open_samples
 from edgec.quant.preprocess import Preprocess
 from edgec.quant.weight_only import CodedGraph, code_weights
 from edgec.reference import FloatModel
+from edgec.targets import load_target
 
 PRUNED = "model.pruned.onnx"
 Progress = Callable[[str, int, int], None]  # stage, steps done, steps in all (0: not known)
@@ -99,7 +103,7 @@ def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None
         raise UsageError("int8 needs calibration data", hint="give --calib DATA, or --precision fp32")
     options = QuantizeOptions(
         config.observer or QuantizeOptions.observer, exclude=config.exclude, effort=config.effort or QuantizeOptions.effort,
-        codes_out=config.io != "model", goal=config.goal,
+        codes_out=config.io != "model", goal=config.goal, costs=_costs(loaded, config),
     )  # fmt: skip
     witness = Witness(samples or (lambda: iter(())))
     with about(loaded.file), spending(config.budget):
@@ -110,6 +114,14 @@ def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None
         quantized = replace(quantized, report=replace(quantized.report, pruning=dict(loaded.pruning.report)))
     _dump(config, "3-quantized", quantized.graph)
     return quantized
+
+
+def _costs(loaded: Model, config: BuildConfig) -> Costs:
+    """By which layers are chosen for a goal."""
+    vocabularies = load_target(config.target).vocabularies
+    if config.profile is None:
+        return Costs.of_target(vocabularies)
+    return Costs.of_target(vocabularies, read_times(config.profile, hashlib.sha256(loaded.file.read_bytes()).hexdigest()))
 
 
 def code_model(loaded: Model, config: BuildConfig) -> CodedGraph | None:

@@ -121,7 +121,10 @@ def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
 def inputs_of(model: Path, config: BuildConfig) -> list[Path]:
     """The files that a build reads, which none of its outputs may be."""
     calib = config.calib.partition(".py:") if isinstance(config.calib, str) else ("", "", "")
-    named = [Path(calib[0] + calib[1].rstrip(":")), *(path for path in (config.labels, config.sign, config.gpu) if isinstance(path, Path))]
+    named = [
+        Path(calib[0] + calib[1].rstrip(":")),
+        *(path for path in (config.labels, config.sign, config.gpu, config.profile) if isinstance(path, Path)),
+    ]
     files = [Path(origin) for origin in dict.fromkeys(config.origins.values()) if origin.endswith(".toml")]
     return [path for path in (model, *named, *files) if path.is_file()]
 
@@ -164,6 +167,16 @@ def _check_goal(config: BuildConfig) -> None:
         given = [f"--{key.replace('_', '-')}" for key in ("min_sqnr", "max_drop") if getattr(config, key) is not None]
         hint = "leave it out, or build with --precision int8"
         raise UsageError(f"{config.precision} packages answer as the model does", where=", ".join(given), hint=hint)
+    check_profile(config)
+
+
+def check_profile(config: BuildConfig) -> None:
+    """What can be said of a measured profile without reading it."""
+    if config.profile is not None and config.goal is None:
+        hint = "give --min-sqnr or --max-drop with it, or leave it out"
+        raise UsageError("only what a goal keeps is chosen by it", where="--profile", hint=hint)
+    if config.profile is not None and not config.profile.is_file():
+        raise UsageError("no such file", where=str(config.profile), hint="give the results.jsonl of a bench with --profile")
 
 
 def _check_weight_bits(config: BuildConfig, target: Target | None) -> None:

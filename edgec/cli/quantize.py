@@ -17,8 +17,8 @@ from edgec.cli.settings import declare_settings, resolve_settings, settings_tabl
 from edgec.settings.facts import settings_facts
 
 SETTINGS = (
-    *("calib", "shape", "observer", "effort", "exclude", "min_sqnr", "max_drop", "prune", "samples"),
-    *("fuse_preprocess", "budget", "dump", "force"),
+    *("calib", "shape", "observer", "effort", "exclude", "min_sqnr", "max_drop", "profile", "prune"),
+    *("samples", "fuse_preprocess", "budget", "dump", "force"),
 )
 WORST = 20
 COLUMNS = {

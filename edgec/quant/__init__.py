@@ -72,7 +72,7 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     calibration, goal = searched.calibration, None
     if options.goal is not None:
         jury = Jury(graph, searched.held, searched.judges, searched.apart, options.progress)
-        calibration, goal = reach(graph, calibration, options.goal, jury, options.progress)
+        calibration, goal = reach(graph, calibration, options.goal, jury, options.costs, options.progress)
     quantized = apply(graph, calibration)
     report = measure(graph, quantized, calibration, samples, REPORT_SAMPLES, options.progress)
     notes = [*searched.notes, *watched.notes(), *doubt_preparation(graph, samples, calibration.samples)]

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from edgec.diagnosis import Diagnosis, LayerFacts
 from edgec.ops.registry import Role
 from edgec.quant.candidates import candidates_of
-from edgec.quant.cost import conversion_cost, layer_cost, multiplications, widening_cost
+from edgec.quant.cost import Costs, conversion_cost, multiplications
 from edgec.quant.selection import Layer, choose, excluded_nodes, values_of
 from edgec.quant.twins import Twins
 
@@ -20,8 +20,8 @@ class Forecast:
     codes on, computes in integers. Sets of layers are sets of their nodes' names.
     """
 
-    def __init__(self, twins: Twins, diagnosis: Diagnosis) -> None:
-        self._twins, self.graph = twins, twins.stored
+    def __init__(self, twins: Twins, diagnosis: Diagnosis, costs: Costs | None = None) -> None:
+        self._twins, self.graph, self._rates = twins, twins.stored, costs or Costs()
         self.layers = twins.selection.layers
         self.total = sum(multiplications(self.graph, node) for node in self.graph.nodes)
         self._macs = [multiplications(self.graph, layer.node) for layer in self.layers]
@@ -30,7 +30,7 @@ class Forecast:
         self._named = Counter(node.name for node in self.graph.nodes)
         self._errors = {layer.value: _parts(layer) for layer in diagnosis.layers}
         self._copies = {value: self._moved(value) for value in self._errors}
-        self._costs = [[layer_cost(self.graph, layer, integers=integers) for integers in (False, True)] for layer in self.layers]
+        self._costs = self._rates.of_layers(self.graph, self.layers)
         self._constants = self.graph.constants.keys()
         self._candidates = candidates_of(self.graph, codes_out=twins.calibration.codes_out)
         self._excluded = excluded_nodes(self.graph, twins.calibration.exclude)
@@ -76,7 +76,7 @@ class Forecast:
                 time += conversion_cost(self.graph, value, to_float=computed)
         for value in dict.fromkeys(self.layers[place].operands[0] for place in sorted(inside) if self.layers[place].node.name in wide):
             readers = {self._places.get(node, -1) for node in self.graph.readers(value)} & inside
-            time += widening_cost(self.graph, value, [self.layers[place] for place in sorted(readers)])
+            time += self._rates.widening(self.graph, value, [(self.layers[place], self._costs[place][True]) for place in sorted(readers)])
         return time
 
     def float_macs(self, kept: Collection[str]) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgec.quant.cost import Costs
 from edgec.quant.goal import Goal
 
 Sample = dict[str, np.ndarray]
@@ -28,6 +29,7 @@ class QuantizeOptions:
     effort: how much is tried, see EFFORT of edgec/quant/steps.py; with high effort all samples judge.
     codes_out: whether results that no other layer takes end in 8 bits, as raw outputs need them; else they end in float.
     goal: what the outputs must keep; layers that keep them from it stay in float, see edgec/quant/reach.py. None: nothing is asked.
+    costs: by which layers are chosen for that; None: those of no target in particular.
     progress: called while the samples run.
     """
 
@@ -40,4 +42,5 @@ class QuantizeOptions:
     effort: str = "normal"
     codes_out: bool = False
     goal: Goal | None = None
+    costs: Costs | None = None
     progress: Progress | None = None

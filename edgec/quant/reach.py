@@ -18,7 +18,7 @@ from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
 from edgec.quant.calibrate import some
 from edgec.quant.calibration import Calibration
-from edgec.quant.cost import saved_bytes
+from edgec.quant.cost import Costs, saved_bytes
 from edgec.quant.diagnose import BLAMED, examine
 from edgec.quant.forecast import Forecast
 from edgec.quant.goal import Accuracy, Attempt, Goal, GoalReport, Kept
@@ -33,7 +33,7 @@ TOLD = 3  # layers that an error names
 
 
 def reach(
-    graph: Graph, calibration: Calibration, goal: Goal, jury: Jury, progress: Progress | None = None
+    graph: Graph, calibration: Calibration, goal: Goal, jury: Jury, costs: Costs | None = None, progress: Progress | None = None
 ) -> tuple[Calibration, GoalReport]:
     """The calibration, with as many layers in float as the goal needs. GateError when it cannot be reached."""
     quantized = apply(graph, calibration)
@@ -43,7 +43,7 @@ def reach(
         return calibration, report
     twins = twins_of(graph, quantized, calibration)
     diagnosis = examine(twins, some(jury.samples, jury.count, BLAMED), progress)
-    forecast = Forecast(twins, diagnosis)
+    forecast = Forecast(twins, diagnosis, costs)
     tries = Tries(graph, calibration, jury, forecast, progress)
     tries.known(frozenset(), before)
     found = Names()

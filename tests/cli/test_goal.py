@@ -84,6 +84,22 @@ def test_nothing_is_left_of_a_goal_that_nothing_reaches(program: Program, work: 
     assert names_in(work) == before
 
 
+def test_what_a_bench_has_measured_decides(program: Program, work: Path) -> None:
+    """In a file of settings too; times that are not those of this model's package in int8 are refused."""
+    assert program("build", "digits.onnx", *DATA, *QUICK, "-o", "int8").code == 0
+    assert program("build", "digits.onnx", "--precision", "fp32", *QUICK, "-o", "fp32").code == 0
+    short = ("--seconds", "0.05", "--runs", "4", "--rounds", "2", "--repeats", "0", "--threads", "1", "--profile")
+    for packages in (["int8", "fp32"], ["fp32"]):
+        assert program("bench", *packages, *short, "-o", f"bench-{len(packages)}").code == 0
+    (work / "edgec.toml").write_text("[build]\nprofile = 'bench-2/results.jsonl'\n")
+    done = program("quantize", "digits.onnx", *DATA, "--min-sqnr", HIGH)
+    assert done.code == 0 and "goal: reached with" in done.out, done.err
+    asked = ("quantize", "digits.onnx", *DATA, "--force", "--min-sqnr", HIGH, "--profile")
+    program(*asked, "bench-1/results.jsonl").failed(2, "no int8 package of this model", "bench-1/results.jsonl", "--profile")
+    program(*asked, "none.jsonl").failed(2, "none.jsonl", "no such file")
+    program("quantize", "digits.onnx", *DATA, "--profile", "none.jsonl").failed(2, "--profile", "--min-sqnr")
+
+
 def test_goals_that_mean_nothing(program: Program, work: Path) -> None:
     program("build", "digits.onnx", "--precision", "fp32", "--min-sqnr", "20").failed(2, "--min-sqnr", "int8")
     for flag, value in (("--max-drop", "0.5"), ("--max-drop", "100%"), ("--max-drop", "-1%"), ("--min-sqnr", "-3"), ("--min-sqnr", "1e3")):

@@ -46,6 +46,7 @@ HOSTILE = {
     "dump": 'dump = "/tmp/edgec-trust-test"',
     "labels": 'labels = "../secret.txt"',
     "gpu": 'gpu = "../results.jsonl"',
+    "profile": 'profile = "../results.jsonl"',
     "budget": 'budget = "memory=1T"',
 }
 VERBS = (
