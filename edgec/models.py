@@ -129,7 +129,7 @@ def code_model(loaded: Model, config: BuildConfig) -> CodedGraph | None:
     if config.precision == "int8" or config.weight_bits is None:
         return None
     with about(loaded.file):
-        coded = code_weights(loaded.graph, config.weight_bits)
+        coded = code_weights(loaded.graph, config.weight_bits, samples_of(loaded.graph, config))
         _dump(config, "3-quantized", coded.graph)
     return coded
 

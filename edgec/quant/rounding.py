@@ -61,11 +61,14 @@ def least_squares_rounding(rows: np.ndarray, scales: np.ndarray, moments: Moment
     return nearest_planes(rows / scales[:, :, None], np.linalg.cholesky(backwards)[:, ::-1, ::-1])
 
 
-def nearest_planes(exact: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Integers near `exact` that make |(exact - integers) upper| small: column by column, each making up for the errors before it.
+def nearest_planes(
+    exact: np.ndarray, upper: np.ndarray, step: np.ndarray | float = 1.0, low: np.ndarray | int = -127, high: np.ndarray | int = 127
+) -> np.ndarray:
+    """Integers in [low, high] that make |(exact - integers * step) upper| small: column by column, each making up for the errors before it.
 
-    upper: [groups, terms, terms], triangular.
+    upper: [groups, terms, terms], triangular. step, low, high: one for all, or as many as there are numbers.
     """
+    step, low, high = (np.broadcast_to(np.asarray(given, np.float64), exact.shape) for given in (step, low, high))
     stored, errors = np.zeros_like(exact), np.zeros_like(exact)
     terms = exact.shape[2]
     weights = upper / np.einsum("gii->gi", upper)[:, None, :]
@@ -75,6 +78,6 @@ def nearest_planes(exact: np.ndarray, upper: np.ndarray) -> np.ndarray:
         for column in range(begin, end):
             before = np.einsum("gnk,gk->gn", errors[:, :, begin:column], weights[:, begin:column, column])
             wanted = exact[:, :, column] + carried[:, :, column - begin] + before
-            stored[:, :, column] = np.clip(np.rint(wanted), -127, 127)
-            errors[:, :, column] = exact[:, :, column] - stored[:, :, column]
+            stored[:, :, column] = np.clip(np.rint(wanted / step[:, :, column]), low[:, :, column], high[:, :, column])
+            errors[:, :, column] = exact[:, :, column] - stored[:, :, column] * step[:, :, column]
     return stored

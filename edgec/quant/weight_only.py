@@ -1,4 +1,5 @@
-"""Weights in 8 or 4 bits for layers that memory bounds: dense ones with few rows. Activations stay float32, so nothing is calibrated."""
+"""Weights in 8 or 4 bits for layers that memory bounds: dense ones with few rows. Activations stay float32; samples say which codes of 4
+bits are near where it matters."""
 
 from __future__ import annotations
 
@@ -13,10 +14,12 @@ from edgec.ops.infer import infer_node
 from edgec.ops.proto import canonical_attributes
 from edgec.ops.quantize import FEWEST_CODED, MOST_CODED_ROWS
 from edgec.passes.duplicates import remove_unread_constants
+from edgec.quant.matrix_codes import code_matrix
+from edgec.quant.options import Samples
+from edgec.quant.run import Probe
 
 GROUP = {8: 0, 4: 32}  # bits -> inputs of an output channel that share a scale; 0: all of them
-SHARES = {8: np.linspace(0.9, 1, 6), 4: np.linspace(0.6, 1, 17)}  # of the range that the weights fill: less cuts some, the rest gets finer
-CHANNELS = 256  # searched at once
+ROWS = 4096  # of a layer that are looked at
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,11 @@ class CodedGraph:
     bytes: int
 
 
-def code_weights(graph: Graph, bits: int) -> CodedGraph:
-    """Store the matrices of an optimized float graph in `bits` bits where that pays. ModelError where it does nowhere."""
+def code_weights(graph: Graph, bits: int, samples: Samples | None = None) -> CodedGraph:
+    """Store the matrices of an optimized float graph in `bits` bits where that pays. ModelError where it does nowhere.
+
+    samples: of what the model is given; None: only the weights are known.
+    """
     result, done = graph.copy(), dict[tuple[str, int], str]()
     layers = before = after = 0
     for node in result.nodes:
@@ -40,7 +46,7 @@ def code_weights(graph: Graph, bits: int) -> CodedGraph:
         key = node.inputs[1], int(node.op == "Gemm" and node.attributes["transB"])
         if key not in done:
             weights = result.constants[key[0]]
-            done[key], size = _coded(result, node, weights, key[1], bits)
+            done[key], size = _coded(result, node, weights, key[1], bits, rows_of(graph, node.inputs[0], samples) if bits == 4 else None)
             before, after = before + weights.nbytes, after + size
         result.rewire(node, [node.inputs[0], done[key], *node.inputs[2:]])
     if not layers:
@@ -61,49 +67,40 @@ def _pays(graph: Graph, node: Node) -> bool:
     return int(np.prod([extent.bound if isinstance(extent, Symbol) else extent for extent in rows])) <= MOST_CODED_ROWS
 
 
-def _coded(graph: Graph, reader: Node, weights: np.ndarray, along: int, bits: int) -> tuple[str, int]:
-    """The value that reads `weights`, whose inputs lie along axis `along`, from codes; and the bytes of these, with their scales."""
+def rows_of(graph: Graph, value: str, samples: Samples | None) -> np.ndarray | None:
+    """Some rows of a value of the float graph, at most ROWS."""
+    if samples is None:
+        return None
+    probe, found, count = Probe(graph, [value]), list[np.ndarray](), 0
+    for sample in samples():
+        array = probe(sample)[value]
+        found.append(array.reshape(-1, array.shape[-1])[: ROWS - count])
+        count += len(found[-1])
+        if count == ROWS:
+            break
+    return np.concatenate(found) if found else None
+
+
+def _coded(graph: Graph, reader: Node, weights: np.ndarray, along: int, bits: int, rows: np.ndarray | None) -> tuple[str, int]:
+    """The value that reads `weights`, whose inputs lie along axis `along`, from codes; and the bytes of these, with their scales and zero
+    points."""
     matrix = weights if along else weights.T
     group = min(GROUP[bits] or matrix.shape[1], matrix.shape[1])
-    parts = [search(matrix[start : start + CHANNELS], bits, group) for start in range(0, len(matrix), CHANNELS)]
-    codes, scales = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    found = code_matrix(matrix, bits, group, rows)
     name, blocked = reader.inputs[1], group < matrix.shape[1]
-    shape = scales if along else scales.T
+
+    def laid(array: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(array if along else array.T) if blocked else array.reshape(-1)
+
     inputs = [
-        graph.add_constant(f"{name}_codes", codes if along else np.ascontiguousarray(codes.T)),
-        graph.add_constant(f"{name}_scale", np.ascontiguousarray(shape) if blocked else scales.reshape(-1)),
+        graph.add_constant(f"{name}_codes", found.codes if along else np.ascontiguousarray(found.codes.T)),
+        graph.add_constant(f"{name}_scale", laid(found.scales)),
+        graph.add_constant(f"{name}_zero_point", laid(found.zeros)),
     ]
-    inputs.append(graph.add_constant(f"{name}_zero_point", np.zeros(graph.constants[inputs[1]].shape, np.int8)))
     attributes = {"axis": along, "block_size": group} if blocked else {"axis": 1 - along}
     node = Node(
         "DequantizeLinear", inputs, [graph.fresh(f"{name}_decoded")], canonical_attributes("DequantizeLinear", attributes), f"{name}_decode"
     )
     graph.insert(node, infer_node(graph, node), before=reader)
-    return node.outputs[0], codes.size * bits // 8 + scales.nbytes
-
-
-def search(matrix: np.ndarray, bits: int, group: int) -> tuple[np.ndarray, np.ndarray]:
-    """Codes [out][in] and scales [out][group of inputs] of a matrix [out][in] with the least squared error among SHARES of its range,
-    each scale then the one that fits its codes best."""
-    outputs, inputs = matrix.shape
-    groups = -(-inputs // group)
-    wide = np.pad(matrix, ((0, 0), (0, groups * group - inputs))).reshape(outputs, groups, group)
-    largest = 2 ** (bits - 1) - 1
-    reach = np.maximum(np.abs(wide).max(2, keepdims=True), np.float32(1e-30)) / largest
-    best, least = np.zeros(wide.shape, np.int8), np.full((outputs, groups, 1), np.inf)
-    scale = reach.copy()
-    for share in SHARES[bits]:
-        tried = (reach * np.float32(share)).astype(np.float32)
-        codes = np.clip(np.rint(wide / tried), -largest - 1, largest)
-        fitted = _fitted(wide, codes, tried)
-        error = ((wide - codes * fitted) ** 2).sum(2, keepdims=True, dtype=np.float64)
-        better = error < least
-        best, scale = np.where(better, codes, best).astype(np.int8), np.where(better, fitted, scale)
-        least = np.minimum(error, least)
-    return best.reshape(outputs, -1)[:, :inputs], scale[:, :, 0].astype(np.float32)
-
-
-def _fitted(wide: np.ndarray, codes: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """The scales with the least squared error for these codes."""
-    power = (codes * codes).sum(2, keepdims=True)
-    return np.where(power > 0, (wide * codes).sum(2, keepdims=True) / np.maximum(power, 1), scale).astype(np.float32)
+    parameters = found.scales.nbytes * (2 if found.zeros.any() else 1)
+    return node.outputs[0], found.codes.size * bits // 8 + parameters

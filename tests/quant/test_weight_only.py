@@ -18,7 +18,9 @@ from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
 from edgec.models import read_model
 from edgec.passes import optimize
-from edgec.quant.weight_only import code_weights, search
+from edgec.quant.matrix_codes import code_matrix, searched
+from edgec.quant.options import Samples
+from edgec.quant.weight_only import code_weights
 from tests.passes.compare import run
 
 K, N = 150, 130
@@ -77,7 +79,9 @@ def test_many_rows_are_not_bound_by_memory() -> None:
 def test_the_search_is_no_worse_than_min_max(bits: int, group: int, share: float) -> None:
     matrix = np.random.default_rng(3).standard_t(4, (20, 100)).astype(np.float32)
     matrix[3], matrix[4, :40] = 0, 0
-    codes, scales = search(matrix, bits, group)
+    found = searched(matrix, bits, group)
+    codes, scales = found.codes, found.scales
+    assert not found.zeros.any()
     largest = 2 ** (bits - 1) - 1
     assert codes.dtype == np.int8 and codes.min() >= -largest - 1 and codes.max() <= largest and (scales > 0).all()
     error = ((np.repeat(scales, group, 1)[:, :100] * codes - matrix) ** 2).sum()
@@ -86,6 +90,45 @@ def test_the_search_is_no_worse_than_min_max(bits: int, group: int, share: float
     plain = ((np.rint(blocks / step) * step - blocks) ** 2).sum()
     assert error < share * plain
     assert not codes[3].any() and not codes[4, : 40 // group * group].any()
+
+
+def test_zero_points_where_they_gain() -> None:
+    """Groups whose weights lie to one side have them, and those around 0 do without."""
+    rng = np.random.default_rng(4)
+    even = rng.standard_normal((40, 96)).astype(np.float32)
+    beside = even + np.repeat(rng.choice([-3, 3], (40, 3)), 32, 1).astype(np.float32)
+    assert not code_matrix(np.sign(even) * 3 + even / 9, 4, 32).zeros.any()
+    found = code_matrix(beside, 4, 32)
+    assert found.zeros.any() and found.codes.min() >= -8 and found.codes.max() <= 7
+    assert ((found.decoded(32) - beside) ** 2).sum() < 0.5 * ((searched(beside, 4, 32).decoded(32) - beside) ** 2).sum()
+
+
+def test_rounding_follows_what_the_layer_is_fed() -> None:
+    """On rows that were not seen; and rows that say nothing of these change nothing for the worse."""
+    rng = np.random.default_rng(5)
+    matrix, mixing = rng.standard_normal((48, 96)).astype(np.float32), rng.standard_normal((12, 96)).astype(np.float32)
+
+    def rows(count: int) -> np.ndarray:
+        return (rng.standard_normal((count, 12)) @ mixing + 0.1 * rng.standard_normal((count, 96))).astype(np.float32)
+
+    fresh = rows(500)
+    plain, fitted = (((matrix - code_matrix(matrix, 4, 32, given).decoded(32)) @ fresh.T).std() for given in (None, rows(400)))
+    assert fitted < 0.6 * plain
+    few = ((matrix - code_matrix(matrix, 4, 32, rows(3)).decoded(32)) @ fresh.T).std()
+    assert few <= plain * 1.001
+
+
+def test_samples_reach_the_layers() -> None:
+    graph = graph_of(dense())
+    rng = np.random.default_rng(6)
+    mixing = rng.standard_normal((9, K))
+    rows = [(rng.standard_normal((1, 9)) @ mixing).astype(np.float32) for _ in range(300)]
+
+    def lost(samples: Samples | None) -> float:
+        coded = code_weights(graph, 4, samples).graph
+        return sum(float(((run(graph, {"x": row})[0] - run(coded, {"x": row})[0]) ** 2).sum()) for row in rows[250:])
+
+    assert lost(lambda: ({"x": row} for row in rows[:250])) < 0.5 * lost(None)
 
 
 def test_a_package_with_coded_weights(tmp_path: Path) -> None:
