@@ -1,7 +1,8 @@
 """Products of two computed matrices, Softmax between them, and normalizations: in integers where the outputs hardly lose by it.
 
 Integers make attention several times as fast, but 8 bits for scores and for probabilities, of which a row has many small ones, always lose
-something. So these layers are float when all else is decided; then they become integers, as many as cost no more than ALLOWED: all of them,
+something. So these layers are float when all else is decided; then they become integers, as many as cost no more than ALLOWED on other
+samples, too, as far as those that judge tell: by that much and WORSE standard errors of it. All of them,
 else without Softmax, else the products of queries and keys alone, whose results stay float; and beside these groups of neighbouring blocks.
 Then LayerNormalization, of which 8 bits for a residual stream often ask more: all of them, or groups of neighbours.
 """
@@ -13,8 +14,9 @@ from itertools import pairwise
 
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import Role
+from edgec.quant.scores import WORSE, Score
 from edgec.quant.selection import Layer, Selection
-from edgec.quant.steps import GROUPS, Score
+from edgec.quant.steps import GROUPS
 
 ALLOWED = 0.25  # dB of the outputs' SQNR
 
@@ -44,16 +46,20 @@ def choose_normalizations(layers: list[Layer], floats: Score, score: Callable[[C
 def choose_attention(graph: Graph, layers: list[Layer], floats: Score, score: Callable[[Collection[str]], Score]) -> frozenset[str]:
     """The names of the nodes that stay in float. score: of these in float; floats: of all of them."""
     kept = frozenset(layer.node.name for layer in layers)
-    least = floats.ratio - ALLOWED
-    if score(()).ratio >= least:
+
+    def allowed(kept: Collection[str]) -> bool:
+        found = score(kept)
+        return found.ratio - WORSE * found.chance(floats) >= floats.ratio - ALLOWED
+
+    if allowed(frozenset()):
         return frozenset()
     softmaxes = frozenset(layer.node.name for layer in layers if layer.role is Role.SOFTMAX)
     for fewer in (softmaxes, softmaxes | {layer.node.name for layer in layers if reads_softmax(graph, layer.node)}):
-        if fewer < kept and score(fewer).ratio >= least:
+        if fewer < kept and allowed(fewer):
             kept = fewer
             break
     for group in groups(graph, layers):
-        if group & kept and score(kept - group).ratio >= least:
+        if group & kept and allowed(kept - group):
             kept -= group
     return kept
 

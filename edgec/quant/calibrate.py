@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
-
-import numpy as np
+from itertools import chain
 
 from edgec.ir.graph import Graph
 from edgec.quant.attention import attention, choose_attention, choose_normalizations, normalizations
@@ -14,16 +13,22 @@ from edgec.quant.calibration import Calibration
 from edgec.quant.fit import Fit
 from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
 from edgec.quant.report import StepReport
+from edgec.quant.scores import Score, scored
 from edgec.quant.selection import Selection
 from edgec.quant.statistics import SHARES, joined, measure_extents
-from edgec.quant.steps import Choice, Score, search
+from edgec.quant.steps import PLAIN, Choice, places, search
 from edgec.quant.streams import channel_values
-from edgec.quant.trial import Trial
+from edgec.quant.trial import Trial, Tried
 from edgec.quant.tries import without
+from edgec.quant.verdict import verdict
 
 FEW = 16  # samples: each half is measured with what was fitted to the other; of more a quarter measures what was fitted to the others
 ALONE = 16  # held-back samples that are enough to judge a goal; with fewer all samples judge it
 JUDGES = 32  # samples at most that a trial runs
+
+
+Pairs = Sequence[tuple[Collection[int], Collection[int]]]  # shares that are fitted to, and those that judge
+TURNS: Pairs = [((1, 2, 3), (0,)), ((0, 2, 3), (1,)), ((0, 1, 3), (2,))]  # what the usual one leaves
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         options = replace(options, exclude=(*options.exclude, *(escape(layer.node.name) for layer in layers)))
     extents, counts = measure_extents(graph, selection.values, channel_values(graph), samples, options.progress)
     ends = joined(extents)  # also of those that judge: a range that they do not leave is what other data will mostly meet
+    count = sum(counts)
 
     def fit(shares: Collection[int], options: QuantizeOptions) -> Fit:
         count = sum(counts[share] for share in shares)
@@ -60,26 +66,36 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         count = sum(counts[share] for share in shares)
         return Trial(graph, some(part(samples, shares), count), min(count, JUDGES), options.progress)
 
-    def folds(effort: str, options: QuantizeOptions) -> Folds:
-        return Folds([(fit(fitted, options), trial(held)) for fitted, held in shares_of(sum(counts), effort)], options.progress)
+    def folds(pairs: Pairs, options: QuantizeOptions) -> Folds:
+        return Folds([(fit(fitted, options), trial(held)) for fitted, held in pairs], options.progress)
 
-    effort, judged = options.effort, folds(options.effort, options)
+    def turns(choices: Sequence[Choice]) -> list[Score]:
+        """Of all samples: each share judges what was fitted to the others. One fit at a time is kept."""
+        trials = [judged.trials(choices), *(folds([pair], options).trials(choices) for pair in TURNS)]
+        return [scored(list(chain(*parts))) for parts in zip(*trials, strict=True)]
+
+    effort, judged = options.effort, folds(shares_of(count, options.effort), options)
     choice, steps = search(judged.candidates, judged.score, options)
     if effort == "high":  # more samples judge than do usually; where the usual choice is the better one, all is as usual
-        usual = folds("normal", options)
+        usual = folds(shares_of(count), options)
         other, fewer = search(usual.candidates, usual.score, replace(options, effort="normal"))
         if not judged.score(choice).surpasses(judged.score(other)):
             effort, judged, choice, steps = "normal", usual, other, fewer
+    held = shares_of(count, effort)[0][1]
+    apart = len(judged) == 1 and sum(counts[share] for share in held) >= ALONE
+    more = len(judged) == 1 and count > 1  # samples could judge
+    sure = verdict(choice, judged.scores) if apart or not more else PLAIN
+    if more and sure != choice:
+        sure = verdict(choice, turns)
+    choice, steps = sure, [replace(report, taken=len(places(sure, report.step))) for report in steps]
     kept = frozenset(layer.node.name for layer in layers)
     if layers:
-        whole = folds(effort, wholly)
+        whole = folds(shares_of(count, effort), wholly)
         floats, others = judged.score(choice), frozenset(layer.node.name for layer in norms)
         kept = choose_attention(graph, inner, floats, lambda names: whole.score(choice, {*names, *others})) if inner else frozenset()
         kept |= choose_normalizations(norms, floats, lambda names: whole.score(choice, {*names, *kept}))
         judged, options = (whole, wholly) if len(kept) < len(layers) else (judged, options)
-    held = shares_of(sum(counts), effort)[0][1]
-    count, apart = sum(counts), len(judged) == 1 and sum(counts[share] for share in held) >= ALONE
-    final = (fit(range(SHARES), options) if len(judged) > 1 else judged.first).calibration(choice)
+    final = (judged.first if apart else fit(range(SHARES), options)).calibration(choice)
     if options is wholly:
         final = without(graph, final, sorted(kept))
     notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
@@ -105,17 +121,25 @@ class Folds:
 
     def score(self, choice: Choice, floats: Collection[str] = ()) -> Score:
         """floats: nodes that stay in float besides."""
+        return scored(self._found(choice, floats))
+
+    def scores(self, choices: Sequence[Choice]) -> list[Score]:
+        return [self.score(choice) for choice in choices]
+
+    def trials(self, choices: Sequence[Choice]) -> list[list[Tried]]:
+        """For each choice what each fold has."""
+        return [self._found(choice) for choice in choices]
+
+    def _found(self, choice: Choice, floats: Collection[str] = ()) -> list[Tried]:
         calibrations = [(fit.calibration(choice), trial) for fit, trial in self._pairs]
         found = [trial(without(trial.graph, given, sorted(floats)) if floats else given) for given, trial in calibrations]
-        signal, error = (np.concatenate(parts) for parts in zip(*found, strict=True))
         self._tried += 1
         if self._progress:
             self._progress("trials", self._tried, 0)
-        whole = signal.sum(axis=0)
-        return Score((error / np.where(whole > 0, whole, np.inf)).mean(axis=1))
+        return found
 
 
-def shares_of(count: int, effort: str = "normal") -> Sequence[tuple[Collection[int], Collection[int]]]:
+def shares_of(count: int, effort: str = "normal") -> Pairs:
     """The shares of `count` samples that are fitted to, and those that are held back, for each fold.
 
     With high effort every sample judges.

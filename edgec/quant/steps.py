@@ -11,14 +11,11 @@ The effort says which steps are tried: those that make no pass of their own over
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import log, log10
+from dataclasses import replace
 
-import numpy as np
-
-from edgec.diagnosis import BEST
 from edgec.quant.options import QuantizeOptions
 from edgec.quant.report import StepReport
+from edgec.quant.scores import WORSE, Score
 
 Choice = Mapping[str, frozenset[str]]  # the places where each step is taken
 PLAIN: Choice = {}
@@ -50,8 +47,7 @@ CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT, ECHO})  # other data may go where 
 WHOLE = frozenset({CORRECT, BOUNDED, TIGHT, SETTLE, ECHO})  # taken everywhere or nowhere
 GROUPS = 4  # of places that are tried apart
 RISK = 0.5  # dB that what cuts must gain
-WORSE, BETTER = 2.0, 3.0  # times the standard error: measurably; more for groups, of which one in many always seems to gain something
-ROOT = 0.25  # the scores add these powers of the samples' error energies, so that none of them decides alone
+BETTER = 3.0  # times the standard error: more than WORSE for groups, of which one in many always seems to gain something
 
 
 def places(choice: Choice, step: str) -> frozenset[str]:
@@ -61,34 +57,6 @@ def places(choice: Choice, step: str) -> frozenset[str]:
 def chosen(choice: Choice, *steps: str) -> tuple[frozenset[str], ...]:
     """What of these steps is chosen."""
     return tuple(places(choice, step) for step in steps)
-
-
-@dataclass(frozen=True)
-class Score:
-    """shares: for each sample that judges, what its error is of the energy of all answers."""
-
-    shares: np.ndarray
-
-    @property
-    def roots(self) -> np.ndarray:
-        return np.asarray(np.maximum(self.shares, 1e-300) ** ROOT)
-
-    @property
-    def ratio(self) -> float:
-        """SQNR in dB of the mean sample."""
-        return round(min(-10 / ROOT * log10(self.roots.mean()) - 10 * log10(len(self.shares)), BEST), 2)
-
-    def surpasses(self, other: Score) -> bool:
-        """Measurably better for the mean sample, and no worse for all together, of which those with large errors decide."""
-        return self.ratio > other.ratio + WORSE * self.chance(other) and float(self.shares.sum()) <= float(other.shares.sum())
-
-    def chance(self, other: Score) -> float:
-        """The standard error in dB of the difference to `other`, as the samples differ in it."""
-        count, mine, others = len(self.shares), self.roots, other.roots
-        if count < 2:
-            return 0.0
-        apart = mine / mine.sum() - others / others.sum()
-        return float(10 / ROOT / log(10) * np.sqrt(count / (count - 1) * np.square(apart).sum()))
 
 
 def search(

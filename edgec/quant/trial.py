@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,24 +40,37 @@ class Answers:
         self._kept = kept if size <= KEPT else []
 
 
+@dataclass(frozen=True)
+class Tried:
+    """Energies of the answers and of their errors, both [samples, values]: of `judges` that stand for the outputs, then of the outputs that
+
+    are none of these.
+    """
+
+    signal: np.ndarray
+    error: np.ndarray
+    judges: int
+
+
 class Trial:
     """Runs quantized graphs on `count` samples and compares their outputs with those of the float graph."""
 
     def __init__(self, graph: Graph, samples: Samples, count: int, progress: Progress | None) -> None:
-        self.graph, self._judged = graph, judged(graph)
-        self._answers = Answers(graph, self._judged, samples, count, progress)
+        found = judged(graph)
+        self.graph, self._judges = graph, len(found)
+        self._values = list(dict.fromkeys([*found, *(name for name in graph.outputs if graph.dtype(name).is_float)]))
+        self._answers = Answers(graph, self._values, samples, count, progress)
 
-    def __call__(self, calibration: Calibration) -> tuple[np.ndarray, np.ndarray]:
-        """Energies of the answers and of their errors, both [samples, outputs]."""
-        probe = Probe(apply(self.graph, calibration), self._judged)
+    def __call__(self, calibration: Calibration) -> Tried:
+        probe = Probe(apply(self.graph, calibration), self._values)
         energies = []
         for sample, exact in self._answers:
-            stored, noise = probe(sample), {name: Noise() for name in self._judged}
+            stored, noise = probe(sample), {name: Noise() for name in self._values}
             for name, one in noise.items():
                 one.add(exact[name], stored[name])
             energies.append([(one.signal, one.error) for one in noise.values()])
         found = np.array(energies)
-        return found[:, :, 0], found[:, :, 1]
+        return Tried(found[:, :, 0], found[:, :, 1], self._judges)
 
 
 def judged(graph: Graph) -> list[str]:

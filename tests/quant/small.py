@@ -15,6 +15,7 @@ from edgec.ops.infer import infer_graph
 from edgec.passes import optimize
 from edgec.quant.noise import Noise
 from edgec.quant.run import Probe
+from edgec.quant.scores import Score
 from tests import nets
 
 
@@ -86,3 +87,9 @@ def sqnr(graph: Graph, other: Graph, count: int = 4, seed: int = 2, others: Open
 
 def content(graph: Graph) -> bytes:
     return to_onnx(graph).SerializeToString(deterministic=True)
+
+
+def score_of(shares: np.ndarray, outputs: np.ndarray | None = None, even: float = 1.0) -> Score:
+    """Of one value that stands for an output, and of that output where its shares are given."""
+    behind = np.zeros((len(shares), 0)) if outputs is None else outputs[:, None]
+    return Score(shares[:, None], behind, np.full(behind.shape[1], even))

@@ -16,10 +16,11 @@ from edgec.ir.graph import Graph
 from edgec.passes import optimize
 from edgec.quant import QuantizeOptions, quantize
 from edgec.quant.attention import ALLOWED, attention, choose_attention, choose_normalizations, groups, normalizations
+from edgec.quant.scores import Score
 from edgec.quant.selection import select
-from edgec.quant.steps import Score
 from tests.attention import vit
 from tests.nets import Net
+from tests.quant.small import score_of
 
 FLOATS = 40.0  # dB, with all of attention in float
 
@@ -32,7 +33,7 @@ def network(blocks: int = 2) -> Graph:
 
 def scored(lost: dict[str, float], kept: Collection[str]) -> Score:
     """Where each node that is no float node costs its share in dB."""
-    return Score(np.array([10 ** (-(FLOATS - sum(cost for name, cost in lost.items() if name not in kept)) / 10)]))
+    return score_of(np.array([10 ** (-(FLOATS - sum(cost for name, cost in lost.items() if name not in kept)) / 10)]))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def samples(shape: tuple[int, ...], scale: float = 1.0) -> list[dict[str, np.nda
 
 
 def test_a_transformer_in_integers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgec.quant.attention.ALLOWED", 3.0)
+    monkeypatch.setattr("edgec.quant.attention.ALLOWED", 9.0)
     data = samples((1, 3, 20, 25))
     found = quantize(network(), lambda: data, QuantizeOptions(effort="fast"))
     operators = [type(operator) for operator in match(found.graph).operators]

@@ -11,8 +11,9 @@ from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, quantize
 from edgec.quant.calibrate import FEW, JUDGES, part, shares_of, some
 from edgec.quant.options import EFFORTS, Sample
-from edgec.quant.steps import BOUNDED, CORRECT, COSTLY, GROUPS, OBSERVE, RISK, ROUND, SCALE, STEPS, Choice, Score, places, search
-from tests.quant.small import Small, net, samples, sqnr
+from edgec.quant.scores import Score
+from edgec.quant.steps import BOUNDED, CORRECT, COSTLY, GROUPS, OBSERVE, RISK, ROUND, SCALE, STEPS, Choice, places, search
+from tests.quant.small import Small, net, samples, score_of, sqnr
 
 PLACES = [f"place{number:02}" for number in range(2 * GROUPS)]
 PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False)
@@ -25,7 +26,7 @@ def only(step: str) -> Callable[[str, Choice], Sequence[str]]:
 
 def scored(judge: Callable[[Choice], float]) -> Callable[[Choice], Score]:
     """Four samples that all have the SQNR that `judge` gives, in dB."""
-    return lambda choice: Score(np.full(4, 10 ** (-judge(choice) / 10) / 4))
+    return lambda choice: score_of(np.full(4, 10 ** (-judge(choice) / 10) / 4))
 
 
 def test_a_step_that_harms_everywhere_is_left() -> None:
@@ -60,7 +61,7 @@ def unevenly(step: str, gain: float) -> Callable[[Choice], Score]:
 
     def score(choice: Choice) -> Score:
         apart = np.array([2.0, -2.0] * 4) + gain if places(choice, step) else np.zeros(8)
-        return Score(10 ** (-(20 + apart) / 10) / 8)
+        return score_of(10 ** (-(20 + apart) / 10) / 8)
 
     return score
 
@@ -69,7 +70,7 @@ def unevenly(step: str, gain: float) -> Callable[[Choice], Score]:
 def test_a_step_that_theory_speaks_for_stays_unless_it_is_measurably_worse(step: str, gain: float, stays: bool) -> None:
     def score(choice: Choice) -> Score:
         found = unevenly(step, gain)(choice)
-        return Score(found.shares / (10.0 if places(choice, CORRECT) else 1.0))
+        return score_of(found.shares / (10.0 if places(choice, CORRECT) else 1.0))
 
     choice, _ = search(lambda name, choice: PLACES[:1] if name in (CORRECT, step) else [], score, QuantizeOptions())
     assert bool(places(choice, step)) is stays
@@ -80,7 +81,7 @@ def test_an_end_worse_than_plain_goes_back_to_the_best_on_the_way(gain: float, t
     """Rounding is worse, but not measurably so: it would stay, and with it less than plain min-max has."""
 
     def score(choice: Choice) -> Score:
-        return Score(unevenly(ROUND, -0.9)(choice).shares / (10 ** (gain / 10) if places(choice, OBSERVE) else 1.0))
+        return score_of(unevenly(ROUND, -0.9)(choice).shares / (10 ** (gain / 10) if places(choice, OBSERVE) else 1.0))
 
     choice, reports = search(lambda name, choice: PLACES[:1] if name in (OBSERVE, ROUND) else [], score, QuantizeOptions())
     assert {step for step in choice if places(choice, step)} == taken
@@ -98,7 +99,7 @@ def test_one_sample_does_not_decide() -> None:
     """The step is better on seven samples and much worse on the eighth."""
 
     def score(choice: Choice) -> Score:
-        return Score(np.array([1.0] * 7 + [4.0]) if places(choice, SCALE) else np.array([1.4] * 7 + [1.0]))
+        return score_of(np.array([1.0] * 7 + [4.0]) if places(choice, SCALE) else np.array([1.4] * 7 + [1.0]))
 
     choice, _ = search(lambda name, choice: PLACES[:1] if name == SCALE else [], score, QuantizeOptions())
     assert places(choice, SCALE)
@@ -109,8 +110,8 @@ def test_a_group_goes_its_own_way_only_for_a_gain_that_is_hardly_chance() -> Non
 
     def score(choice: Choice) -> Score:
         if places(choice, ROUND) == set(PLACES[2:]):
-            return Score(np.array([0.2, 0.9, 1.1, 1.0]))
-        return Score(np.full(4, 1.0 if places(choice, ROUND) == set(PLACES) else 2.0))
+            return score_of(np.array([0.2, 0.9, 1.1, 1.0]))
+        return score_of(np.full(4, 1.0 if places(choice, ROUND) == set(PLACES) else 2.0))
 
     choice, (report,) = search(only(ROUND), score, QuantizeOptions())
     assert places(choice, ROUND) == set(PLACES) and report.taken == len(PLACES)
@@ -184,7 +185,7 @@ def test_channels_that_rarely_fire_are_not_cut() -> None:
 
 
 def test_high_effort_is_not_bought_with_the_samples_of_the_largest_errors() -> None:
-    usual, gained = Score(np.array([1e-4, 1e-4, 1e-4, 1e-2])), Score(np.array([2e-5, 2e-5, 2e-5, 2e-2]))
+    usual, gained = score_of(np.array([1e-4, 1e-4, 1e-4, 1e-2])), score_of(np.array([2e-5, 2e-5, 2e-5, 2e-2]))
     assert gained.ratio > usual.ratio and not gained.surpasses(usual)
-    assert Score(usual.shares * 0.9).surpasses(usual) and not usual.surpasses(usual)
-    assert not Score(usual.shares * np.array([0.5, 0.5, 1.2, 1.0])).surpasses(usual)  # as chance may have it
+    assert score_of(usual.shares * 0.9).surpasses(usual) and not usual.surpasses(usual)
+    assert not score_of(usual.shares * np.array([0.5, 0.5, 1.2, 1.0])).surpasses(usual)  # as chance may have it

@@ -1,0 +1,106 @@
+"""What a search chose has the last word of other samples: it is sure to be better than plain min-max, or it is plain min-max."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from edgec.ir.graph import Graph
+from edgec.quant import QuantizeOptions, quantize
+from edgec.quant.options import Sample
+from edgec.quant.scores import Score, certainty
+from edgec.quant.steps import OBSERVE, PLAIN, ROUND, Choice
+from edgec.quant.verdict import CLEAR, EVEN, verdict
+from tests.quant.small import Small, score_of, sqnr
+
+COUNT = 32
+BOTH: Choice = {ROUND: frozenset({"a"}), OBSERVE: frozenset({"b"})}
+UNCUT: Choice = {ROUND: frozenset({"a"})}
+ONES = np.ones(COUNT)
+LONE = np.append(np.zeros(COUNT - 1), 1.0)  # one sample
+
+
+def judge(uncut: Score, whole: Score) -> Callable[[Sequence[Choice]], list[Score]]:
+    """Plain min-max has an error of 1 on each sample, of outputs that others stand for as well."""
+
+    def scores(choices: Sequence[Choice]) -> list[Score]:
+        plain = score_of(ONES, ONES if uncut.outputs.size else None, float(uncut.even[0]) if uncut.even.size else 1.0)
+        return [{0: plain, 1: uncut, 2: whole}[len(choice)] for choice in choices]
+
+    return scores
+
+
+@pytest.mark.parametrize(
+    ("uncut", "whole", "wanted"),
+    [
+        (0.5 * ONES, 0.3 * ONES, BOTH),
+        (0.5 * ONES, 0.49 * ONES, UNCUT),  # hardly better
+        (0.5 * ONES, 0.3 * ONES + 8 * LONE, UNCUT),  # a sample is cut
+        (0.5 * ONES, 2.0 * ONES, UNCUT),
+        (1.1 * ONES, 0.5 * ONES, BOTH),
+        (1.1 * ONES, 1.2 * ONES, PLAIN),
+        (1 - 0.9 * LONE, 1.2 * ONES, PLAIN),  # one sample gains
+        (0.5 * ONES + 15 * LONE, 0.6 * ONES + 16 * LONE, PLAIN),  # one sample loses as much as the others gain
+    ],
+)
+def test_what_is_left_of_a_choice(uncut: np.ndarray, whole: np.ndarray, wanted: Choice) -> None:
+    assert verdict(BOTH, judge(score_of(uncut), score_of(whole))) == wanted
+
+
+@pytest.mark.parametrize(
+    ("gain", "even", "stays"),
+    [(1.0, 1.0, True), (1.0, EVEN / 2, False), (CLEAR + 1, EVEN / 2, True)],
+)
+def test_an_output_that_few_samples_make_must_itself_be_sure(gain: float, even: float, stays: bool) -> None:
+    """What stands for it gains on each sample, the output on one only."""
+    found = score_of(10 ** (-gain / 10) * ONES, 1 - 0.9 * LONE, even)
+    assert (verdict(UNCUT, judge(found, found)) == UNCUT) is stays
+
+
+def test_an_output_is_never_worse_on_the_samples() -> None:
+    found = score_of(0.1 * ONES, 1 + 0.1 * LONE)
+    assert verdict(UNCUT, judge(found, found)) == PLAIN
+
+
+def test_one_sample_is_one_standard_error() -> None:
+    assert certainty(LONE) == certainty(100 * LONE) == pytest.approx(1)
+    assert certainty(LONE + LONE[::-1]) == pytest.approx(2**0.5, rel=0.05)
+    assert certainty(np.zeros(3)) == certainty(np.ones(1)) == np.inf and certainty(-np.ones(1)) == -np.inf
+
+
+def detector() -> Graph:
+    """Says what it sees of eight features, which is mostly nothing."""
+    small = Small((1, 8, 8, 8), seed=11)
+    value = "x"
+    for _ in range(3):
+        value = small.node("Relu", small.conv(value, 8, 3, spread=3.0))
+    last = small.conv(value, 1, 1)
+    small.graph.constants[small.graph.nodes[-1].inputs[2]][:] = -6.0
+    return small.done(small.node("Sigmoid", last))
+
+
+def scenes(count: int, seed: int) -> Callable[[], Iterator[Sample]]:
+    """One in many is much larger than the others."""
+
+    def opened() -> Iterator[Sample]:
+        rng = np.random.default_rng(seed)
+        for index in range(count):
+            size = 4.0 if index == 6 else 1.0
+            yield {"x": (size * rng.standard_normal((1, 8, 8, 8))).astype(np.float32)}
+
+    return opened
+
+
+@pytest.mark.parametrize("count", [20, 32])
+def test_the_end_is_not_worse_than_plain_on_other_samples(count: int) -> None:
+    graph, known, others = detector(), scenes(count, 0), scenes(60, 1)
+    plain = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False)
+    found, least = (quantize(graph, known, options).graph for options in (QuantizeOptions(), plain))
+    assert sqnr(graph, found, others=others) >= sqnr(graph, least, others=others)
+
+
+@pytest.mark.parametrize(("count", "fitted"), [(20, 20), (64, 48)])
+def test_what_is_decided_is_fitted_to_all_samples_where_too_few_are_left_to_judge_a_goal(count: int, fitted: int) -> None:
+    assert quantize(detector(), scenes(count, 0)).calibration["samples"] == fitted
