@@ -2,7 +2,7 @@
 
 Integers make attention several times as fast, but 8 bits for scores and for probabilities, of which a row has many small ones, always lose
 something. So these layers are float when all else is decided; then they become integers, as many as cost no more than ALLOWED on other
-samples, too, as far as those that judge tell: by that much and WORSE standard errors of it. All of them,
+samples, too, as far as those that judge tell: by its standard error. All of them,
 else without Softmax, else the products of queries and keys alone, whose results stay float; and beside these groups of neighbouring blocks.
 Then LayerNormalization, of which 8 bits for a residual stream often ask more: all of them, or groups of neighbours.
 """
@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import Role
-from edgec.quant.scores import WORSE, Score
+from edgec.quant.scores import Score
 from edgec.quant.selection import Layer, Selection
 from edgec.quant.steps import GROUPS
 
@@ -49,7 +49,7 @@ def choose_attention(graph: Graph, layers: list[Layer], floats: Score, score: Ca
 
     def allowed(kept: Collection[str]) -> bool:
         found = score(kept)
-        return found.ratio - WORSE * found.chance(floats) >= floats.ratio - ALLOWED
+        return found.ratio - found.chance(floats) >= floats.ratio - ALLOWED
 
     if allowed(frozenset()):
         return frozenset()

@@ -16,11 +16,11 @@ from edgec.quant.report import StepReport
 from edgec.quant.scores import Score, scored
 from edgec.quant.selection import Selection
 from edgec.quant.statistics import SHARES, joined, measure_extents
-from edgec.quant.steps import PLAIN, Choice, places, search
+from edgec.quant.steps import Choice, places, search
 from edgec.quant.streams import channel_values
 from edgec.quant.trial import Trial, Tried
 from edgec.quant.tries import without
-from edgec.quant.verdict import verdict
+from edgec.quant.verdict import PLAINLY, SURE, stands, verdict
 
 FEW = 16  # samples: each half is measured with what was fitted to the other; of more a quarter measures what was fitted to the others
 ALONE = 16  # held-back samples that are enough to judge a goal; with fewer all samples judge it
@@ -69,6 +69,11 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     def folds(pairs: Pairs, options: QuantizeOptions) -> Folds:
         return Folds([(fit(fitted, options), trial(held)) for fitted, held in pairs], options.progress)
 
+    def once(choices: Sequence[Choice]) -> list[Score]:
+        """By the samples that judged so far. What was fitted for the choice is not given up for that of others."""
+        aside = folds(shares_of(count, effort), options)
+        return [(judged if one is choice else aside).score(one) for one in choices]
+
     def turns(choices: Sequence[Choice]) -> list[Score]:
         """Of all samples: each share judges what was fitted to the others. One fit at a time is kept."""
         trials = [judged.trials(choices), *(folds([pair], options).trials(choices) for pair in TURNS)]
@@ -84,10 +89,9 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     held = shares_of(count, effort)[0][1]
     apart = len(judged) == 1 and sum(counts[share] for share in held) >= ALONE
     more = len(judged) == 1 and count > 1  # samples could judge
-    sure = verdict(choice, judged.scores) if apart or not more else PLAIN
-    if more and sure != choice:
-        sure = verdict(choice, turns)
-    choice, steps = sure, [replace(report, taken=len(places(sure, report.step))) for report in steps]
+    if not (more and stands(choice, once, SURE if apart else PLAINLY)):
+        choice = verdict(choice, turns if more else once)
+    steps = [replace(report, taken=len(places(choice, report.step))) for report in steps]
     kept = frozenset(layer.node.name for layer in layers)
     if layers:
         whole = folds(shares_of(count, effort), wholly)
@@ -122,9 +126,6 @@ class Folds:
     def score(self, choice: Choice, floats: Collection[str] = ()) -> Score:
         """floats: nodes that stay in float besides."""
         return scored(self._found(choice, floats))
-
-    def scores(self, choices: Sequence[Choice]) -> list[Score]:
-        return [self.score(choice) for choice in choices]
 
     def trials(self, choices: Sequence[Choice]) -> list[list[Tried]]:
         """For each choice what each fold has."""

@@ -12,7 +12,7 @@ from edgec.quant import QuantizeOptions, quantize
 from edgec.quant.options import Sample
 from edgec.quant.scores import Score, certainty
 from edgec.quant.steps import OBSERVE, PLAIN, ROUND, Choice
-from edgec.quant.verdict import CLEAR, EVEN, verdict
+from edgec.quant.verdict import CLEAR, EVEN, PLAINLY, SURE, stands, verdict
 from tests.quant.small import Small, score_of, sqnr
 
 COUNT = 32
@@ -47,6 +47,24 @@ def judge(uncut: Score, whole: Score) -> Callable[[Sequence[Choice]], list[Score
 )
 def test_what_is_left_of_a_choice(uncut: np.ndarray, whole: np.ndarray, wanted: Choice) -> None:
     assert verdict(BOTH, judge(score_of(uncut), score_of(whole))) == wanted
+
+
+@pytest.mark.parametrize(
+    ("whole", "least", "enough"),
+    [
+        (0.3 * ONES, PLAINLY, True),
+        (0.49 * ONES, SURE, False),  # cutting does not pay
+        (0.3 * ONES + 8 * LONE, SURE, False),
+        (1 - 0.9 * np.arange(COUNT) / 31 * (np.arange(COUNT) > 26), SURE, False),  # five samples gain, and less than without cutting
+    ],
+)
+def test_some_of_the_samples_are_enough_where_all_is_plain(whole: np.ndarray, least: float, enough: bool) -> None:
+    assert stands(BOTH, judge(score_of(0.5 * ONES), score_of(whole)), least) is enough
+
+
+def test_few_samples_must_be_more_certain() -> None:
+    few = score_of(np.append(ONES[:28], 0.5 * ONES[:4]))
+    assert stands(UNCUT, judge(few, few), SURE) and not stands(UNCUT, judge(few, few), PLAINLY)
 
 
 @pytest.mark.parametrize(
