@@ -89,7 +89,8 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     held = shares_of(count, effort)[0][1]
     apart = len(judged) == 1 and sum(counts[share] for share in held) >= ALONE
     more = len(judged) == 1 and count > 1  # samples could judge
-    if not (more and stands(choice, once, SURE if apart else PLAINLY)):
+    certain = not any(choice.values()) or (more and stands(choice, once, SURE if apart else PLAINLY))
+    if not certain:
         choice = verdict(choice, turns if more else once)
     steps = [replace(report, taken=len(places(choice, report.step))) for report in steps]
     kept = frozenset(layer.node.name for layer in layers)
@@ -99,7 +100,8 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         kept = choose_attention(graph, inner, floats, lambda names: whole.score(choice, {*names, *others})) if inner else frozenset()
         kept |= choose_normalizations(norms, floats, lambda names: whole.score(choice, {*names, *kept}))
         judged, options = (whole, wholly) if len(kept) < len(layers) else (judged, options)
-    final = (judged.first if apart else fit(range(SHARES), options)).calibration(choice)
+    every = len(judged) > 1 or (more and not certain and not apart)  # share was fitted to and judged
+    final = (fit(range(SHARES), options) if every else judged.first).calibration(choice)
     if options is wholly:
         final = without(graph, final, sorted(kept))
     notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)

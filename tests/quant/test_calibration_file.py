@@ -103,7 +103,7 @@ def test_a_bomb_is_not_unpacked(whole: tuple[Any, dict[str, Any]]) -> None:
 
 def test_factors_and_splits_that_would_change_the_model_are_refused() -> None:
     graph = net("mobilenet")
-    calibration = quantize(graph, samples(graph, 2)).calibration
+    calibration = quantize(graph, samples(graph, 12)).calibration
     assert calibration["factors"], "this net is equalized"
     for value, text in calibration["factors"].items():
         size = int(text.split(" ")[1])

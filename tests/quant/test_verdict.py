@@ -13,7 +13,7 @@ from edgec.quant.options import Sample
 from edgec.quant.scores import Score, certainty
 from edgec.quant.steps import OBSERVE, PLAIN, ROUND, Choice
 from edgec.quant.verdict import CLEAR, EVEN, PLAINLY, SURE, stands, verdict
-from tests.quant.small import Small, score_of, sqnr
+from tests.quant.small import Small, samples, score_of, sqnr
 
 COUNT = 32
 BOTH: Choice = {ROUND: frozenset({"a"}), OBSERVE: frozenset({"b"})}
@@ -120,5 +120,16 @@ def test_the_end_is_not_worse_than_plain_on_other_samples(count: int) -> None:
 
 
 @pytest.mark.parametrize(("count", "fitted"), [(20, 20), (64, 48)])
-def test_what_is_decided_is_fitted_to_all_samples_where_too_few_are_left_to_judge_a_goal(count: int, fitted: int) -> None:
+def test_where_all_samples_judged_all_are_fitted_to_unless_some_are_needed_to_judge_a_goal(count: int, fitted: int) -> None:
+    """The last quarter leaves a doubt about what is worth it where one scene in many is large."""
     assert quantize(detector(), scenes(count, 0)).calibration["samples"] == fitted
+
+
+def test_what_is_certain_stays_as_it_was_judged() -> None:
+    small = Small((1, 4, 16, 16), seed=5)
+    value = "x"
+    for _ in range(3):
+        value = small.node("Relu", small.conv(value, 8, 1))
+    graph = small.done(small.conv(value, 4, 1))
+    found = quantize(graph, samples(graph, 40))
+    assert any(step["taken"] for step in found.report.steps) and found.calibration["samples"] == 30
