@@ -34,9 +34,13 @@ def verdict(choice: Choice, judge: Judge) -> Choice:
 
 
 def stands(choice: Choice, judge: Judge, least: float) -> bool:
-    """Whether some of the samples are enough to say that `choice` is the best of these. least: standard errors that it takes."""
+    """Whether some of the samples are enough to say that `choice` is the best of these. least: standard errors that it takes.
+
+    Some are too few to say of the outputs what follows from what stands for them.
+    """
     plain, whole, *rest = judge([PLAIN, *ways_of(choice)])
-    return surely_better(whole, plain, least) and all(pays(whole, uncut) and whole.surpasses(uncut) for uncut in rest)
+    sure = all(certainty(one) >= SURE for one in (plain.outputs - whole.outputs).T)
+    return sure and surely_better(whole, plain, least) and all(pays(whole, uncut) and whole.surpasses(uncut) for uncut in rest)
 
 
 def ways_of(choice: Choice) -> list[Choice]:

@@ -62,6 +62,11 @@ def test_some_of_the_samples_are_enough_where_all_is_plain(whole: np.ndarray, le
     assert stands(BOTH, judge(score_of(0.5 * ONES), score_of(whole)), least) is enough
 
 
+def test_some_of_the_samples_do_not_say_of_an_output_what_follows_for_it() -> None:
+    found = score_of(0.1 * ONES, 1 - 0.9 * LONE, EVEN / 2)
+    assert verdict(UNCUT, judge(found, found)) == UNCUT and not stands(UNCUT, judge(found, found), SURE)
+
+
 def test_few_samples_must_be_more_certain() -> None:
     few = score_of(np.append(ONES[:28], 0.5 * ONES[:4]))
     assert stands(UNCUT, judge(few, few), SURE) and not stands(UNCUT, judge(few, few), PLAINLY)
