@@ -33,13 +33,13 @@ def normalizations(selection: Selection) -> list[Layer]:
 
 def choose_normalizations(layers: list[Layer], floats: Score, score: Callable[[Collection[str]], Score]) -> frozenset[str]:
     """The names of those that stay in float. score: of these in float; floats: of all of them, and attention."""
-    names, least = [layer.node.name for layer in layers], floats.ratio - ALLOWED
-    if not names or score(()).ratio >= least:
+    names = [layer.node.name for layer in layers]
+    if not names or hardly_loses(score(()), floats):
         return frozenset()
     kept, size = frozenset(names), -(-len(names) // GROUPS)
     for begin in range(0, len(names), size) if size < len(names) else ():
         fewer = kept.difference(names[begin : begin + size])
-        kept = fewer if score(fewer).ratio >= least else kept
+        kept = fewer if hardly_loses(score(fewer), floats) else kept
     return kept
 
 
@@ -48,8 +48,7 @@ def choose_attention(graph: Graph, layers: list[Layer], floats: Score, score: Ca
     kept = frozenset(layer.node.name for layer in layers)
 
     def allowed(kept: Collection[str]) -> bool:
-        found = score(kept)
-        return found.ratio - found.chance(floats) >= floats.ratio - ALLOWED
+        return hardly_loses(score(kept), floats)
 
     if allowed(frozenset()):
         return frozenset()
@@ -62,6 +61,11 @@ def choose_attention(graph: Graph, layers: list[Layer], floats: Score, score: Ca
         if group & kept and allowed(kept - group):
             kept -= group
     return kept
+
+
+def hardly_loses(found: Score, floats: Score) -> bool:
+    """Whether the outputs lose ALLOWED at most, the standard error of that included."""
+    return found.ratio - found.chance(floats) >= floats.ratio - ALLOWED
 
 
 def groups(graph: Graph, layers: list[Layer]) -> Iterator[frozenset[str]]:

@@ -157,7 +157,7 @@ def test_every_family_of_nets(family: str) -> None:
 def test_splits_and_factors_are_seen_through() -> None:
     """The float twin of an equalized network computes what the model does, so equalization is no error."""
     graph = net("mobilenet")
-    quantized = quantize(graph, samples(graph, 2))
+    quantized = quantize(graph, samples(graph, 12))
     calibration = quantized.calibration
     assert calibration["factors"] or calibration["splits"]
     diagnosis = diagnose(graph, calibration, samples(graph, 4))
