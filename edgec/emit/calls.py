@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from edgec.emit.addresses import address, label, pointer_declarations
 from edgec.emit.c_text import comment, float_literal, identifier
 from edgec.emit.look_ups import code_tables
 from edgec.emit.ranges import of_call
-from edgec.emit.render_c import Scope, expressions, render, render_loop, render_statements, walk
+from edgec.emit.render_c import Scope, render, render_loop, render_statements
 from edgec.ir.types import DType
 from edgec.program.arguments import Window
 from edgec.program.expr import Binary, Expr, Load, Size, Unary, Var, const, expr
-from edgec.program.program import AnyCall, Assign, Declare, For, LoopCall, Pointer, Program, Statement, Store, TemplateCall
+from edgec.program.program import AnyCall, Assign, Declare, For, LoopCall, Pointer, Program, Store, TemplateCall
+from edgec.program.walk import statements, subexpressions
 from edgec.targets import Target
 
 LONGEST_NAME = 56  # of a function; C99 tells 63 characters apart
@@ -77,24 +78,6 @@ def _split_loop(call: LoopCall) -> For | None:
     return None
 
 
-def statements(body: Iterable[Statement]) -> Iterator[Statement]:
-    """All statements of a nest, outer ones first."""
-    for item in body:
-        yield item
-        if isinstance(item, For):
-            yield from statements(item.body)
-
-
-def subexpressions(call: AnyCall) -> Iterator[Expr]:
-    """Every expression that a call evaluates, with its parts."""
-    if isinstance(call, LoopCall):
-        roots = [part for item in statements(call.body) for part in expressions(item)]
-    else:
-        roots = [call.items, *(value.offset if isinstance(value, Pointer) else expr(value) for value in _values(call.arguments))]
-    for root in roots:
-        yield from walk(root)
-
-
 def is_float_island(program: Program, call: AnyCall) -> bool:
     """Whether a loop computes with floats from memory or for memory; those inside of integer formulas are normal numbers."""
     if not isinstance(call, LoopCall):
@@ -103,15 +86,6 @@ def is_float_island(program: Program, call: AnyCall) -> bool:
     buffers = {item.buffer for item in found if isinstance(item, Load)} | set(call.call.writes)
     computes = any(isinstance(item, (Unary, Binary)) and item.dtype.is_float for item in found)
     return computes and any(program.buffers[name].dtype.is_float for name in buffers)
-
-
-def _values(arguments: object) -> Iterator[Expr | int | float | Pointer]:
-    for field in fields(arguments):  # type: ignore[arg-type]
-        value = getattr(arguments, field.name)
-        if isinstance(value, Window):
-            yield from _values(value)
-        elif value is not None:
-            yield value
 
 
 def _with_sizes(lines: list[str], names: dict[str, str]) -> list[str]:

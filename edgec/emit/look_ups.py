@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from edgec.ir.types import DType
 from edgec.program.expr import INT, Binary, Cast, Const, Expr, Load, Select, Unary, Var, const
 from edgec.program.program import For, Kind, Program, Store
+from edgec.program.walk import children
 
 BLOCK = 256  # codes that a loop looks up at once, on its stack
 FEWEST = 64  # codes that are worth a call
@@ -113,11 +114,9 @@ def _loads(item: Expr) -> Iterator[Load]:
     """Loads that every iteration does: none behind a condition."""
     if isinstance(item, Load):
         yield item
-    elif isinstance(item, (Unary, Cast)):
-        yield from _loads(item.a)
-    elif isinstance(item, Binary):
-        yield from _loads(item.a)
-        yield from _loads(item.b)
+    elif not isinstance(item, Select):
+        for child in children(item):
+            yield from _loads(child)
 
 
 def _origin(index: Expr, loops: tuple[For, ...]) -> Expr | None:

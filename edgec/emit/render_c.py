@@ -16,6 +16,7 @@ from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, limi
 from edgec.ir.types import DType
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var, var
 from edgec.program.program import Assign, Declare, For, Statement, Store
+from edgec.program.walk import children, expressions, walk
 
 INDENT = "    "
 _ATOM, _UNARY, _SELECT = 20, 16, 2
@@ -260,31 +261,6 @@ def _simple(item: Statement, scope: Scope) -> str:
     if item.buffer in scope.halves:
         value = f"edgec_float_to_half({value})"
     return f"{scope.buffers[item.buffer]}[{render(item.index, scope)}] = {value};"
-
-
-def children(item: Expr) -> tuple[Expr, ...]:
-    """The operands of an expression."""
-    if isinstance(item, (Unary, Cast)):
-        return (item.a,)
-    if isinstance(item, Binary):
-        return (item.a, item.b)
-    if isinstance(item, Select):
-        return (item.condition, item.a, item.b)
-    return (item.index,) if isinstance(item, Load) else ()
-
-
-def expressions(item: Statement) -> tuple[Expr, ...]:
-    """The expressions directly in a statement."""
-    if isinstance(item, For):
-        return (item.extent,) if item.start is None else (item.start, item.extent)
-    return (item.index, item.value) if isinstance(item, Store) else (item.value,)
-
-
-def walk(item: Expr) -> Iterator[Expr]:
-    """An expression and everything below it, operands first."""
-    for child in children(item):
-        yield from walk(child)
-    yield item
 
 
 def _unnamed(item: Expr, scope: Scope) -> Iterator[Expr]:

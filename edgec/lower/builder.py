@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from edgec.lower.coding import decoded
 from edgec.lower.comment import describe
 from edgec.lower.destination import destination
 from edgec.lower.layout import wants_channels_last
-from edgec.lower.nest import Axis, expressions, loads, nest, stores, walk
+from edgec.lower.nest import Axis, nest
 from edgec.lower.values import (
     Coded,
     Extents,
@@ -36,6 +36,7 @@ from edgec.program.arguments import Arguments
 from edgec.program.expr import Expr, Size, const, product, var
 from edgec.program.names import KEYWORDS, LOCALS, MACROS
 from edgec.program.program import Buffer, Call, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall, read_by
+from edgec.program.walk import distinct, loads, roots, stores
 from edgec.targets import Target
 
 LONGEST_NAME = 40  # characters of an ONNX name that its C identifier keeps
@@ -201,7 +202,7 @@ class Lowering:
         """Append a loop nest that computes `about`; `outside` is where it tells of an index out of range."""
         statements = nest(axes, body)
         reads, writes = loads(statements), stores(statements)
-        self._sizes(list(expressions(statements)))
+        self._sizes(roots(statements))
         title = (describe(len(self.program.calls), about, macs),)
         call = Call(self.identifier(_call_name(about.nodes, hint)), about.nodes, title, reads, writes, macs)
         one_loop = len(statements) == 1 and isinstance(statements[0], For)
@@ -214,8 +215,8 @@ class Lowering:
         call = Call(self.identifier(_call_name(about.nodes, hint)), about.nodes, title, read_by(arguments), (written.buffer,), macs)
         self.program.calls.append(TemplateCall(call, arguments))
 
-    def _sizes(self, roots: Sequence[Expr]) -> None:
-        for e in walk(roots):
+    def _sizes(self, found: Iterable[Expr]) -> None:
+        for e in distinct(found):
             if isinstance(e, Size) and e not in self.program.sizes:
                 self.program.sizes.append(e)
 

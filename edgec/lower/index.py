@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from edgec.program.expr import BOOL, INT, Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var, binary, cast, const, logical, select
+from edgec.program.walk import children, rebuild
 
 Interval = tuple[float, float]
 UNKNOWN: Interval = (float("-inf"), float("inf"))
@@ -172,7 +173,7 @@ class Simplifier:
     def _is_data(self, e: Expr) -> bool:
         """Whether more than loop variables and sizes makes the value: data, which may be any integers."""
         if id(e) not in self._data:
-            data = isinstance(e, Load) or (isinstance(e, Var) and e.name not in self.ranges) or any(map(self._is_data, parts(e)))
+            data = isinstance(e, Load) or (isinstance(e, Var) and e.name not in self.ranges) or any(map(self._is_data, children(e)))
             self._data[id(e)] = data
             self._alive.append(e)
         return self._data[id(e)]
@@ -181,9 +182,9 @@ class Simplifier:
         """The one object that stands for every expression equal to `e`."""
         if id(e) in self._one:
             return self._one[id(e)]
-        children = [self._intern(child) for child in parts(e)]
-        same = rebuild(e, children)
-        key = (type(e), e.dtype, *map(id, children), *(getattr(e, name, None) for name in ("op", "name", "buffer", "bound")))
+        operands = [self._intern(child) for child in children(e)]
+        same = rebuild(e, operands)
+        key = (type(e), e.dtype, *map(id, operands), *(getattr(e, name, None) for name in ("op", "name", "buffer", "bound")))
         found = self._interned.setdefault((*key, repr(e.value)) if isinstance(e, Const) else key, same)
         self._one[id(e)] = self._one[id(found)] = found
         self._alive += [e, found]
@@ -203,30 +204,6 @@ class Atom:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Atom) and other.e is self.e
-
-
-def parts(e: Expr) -> tuple[Expr, ...]:
-    """The children of an expression, in order."""
-    if isinstance(e, Binary):
-        return (e.a, e.b)
-    if isinstance(e, Select):
-        return (e.condition, e.a, e.b)
-    if isinstance(e, (Unary, Cast)):
-        return (e.a,)
-    return (e.index,) if isinstance(e, Load) else ()
-
-
-def rebuild(e: Expr, children: Sequence[Expr]) -> Expr:
-    """`e` over other children, nothing folded."""
-    if isinstance(e, Binary):
-        return Binary(e.dtype, e.op, *children)
-    if isinstance(e, Select):
-        return Select(e.dtype, *children)
-    if isinstance(e, Unary):
-        return Unary(e.dtype, e.op, *children)
-    if isinstance(e, Cast):
-        return Cast(e.dtype, *children)
-    return Load(e.dtype, e.buffer, *children) if isinstance(e, Load) else e
 
 
 def _combine(op: str, a: Interval, b: Interval) -> Interval:

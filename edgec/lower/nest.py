@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from edgec.ir.types import DType
-from edgec.lower.index import Simplifier, parts, rebuild
+from edgec.lower.index import Simplifier
 from edgec.program.expr import INT, Cast, Const, Expr, Load, Select, Size, Unary, Var, const, var
 from edgec.program.program import Declare, For, Statement, Store
+from edgec.program.walk import children, distinct, rebuild, roots, substitute
 
 Axis = tuple[Var, Expr]  # a loop variable and its extent
 
@@ -49,68 +50,6 @@ def simplify(statements: Sequence[Statement], ranges: Mapping[str, Expr]) -> tup
     return tuple(one(statement) for statement in statements)
 
 
-def substitute(statement: Statement, values: Mapping[str, Expr]) -> Statement:
-    """`statement` with variables replaced."""
-    done: dict[int, Expr] = {}
-
-    def visit(e: Expr) -> Expr:
-        if id(e) not in done:
-            done[id(e)] = values.get(e.name, e) if isinstance(e, Var) else rebuild(e, [visit(child) for child in parts(e)])
-        return done[id(e)]
-
-    def one(item: Statement) -> Statement:
-        if isinstance(item, For):
-            start = visit(item.start) if item.start is not None else None
-            return For(item.var, visit(item.extent), tuple(one(inner) for inner in item.body), start)
-        if isinstance(item, Store):
-            return Store(item.buffer, visit(item.index), visit(item.value))
-        return replace(item, value=visit(item.value))
-
-    return one(statement)
-
-
-def expressions(statements: Sequence[Statement]) -> Iterator[Expr]:
-    """Every top expression of `statements`, inner loops included."""
-    for statement in statements:
-        if isinstance(statement, For):
-            yield statement.extent
-            if statement.start is not None:
-                yield statement.start
-            yield from expressions(statement.body)
-        elif isinstance(statement, Store):
-            yield from (statement.index, statement.value)
-        else:
-            yield statement.value
-
-
-def walk(roots: Iterator[Expr] | Sequence[Expr]) -> Iterator[Expr]:
-    """Every distinct node under `roots`."""
-    seen: set[int] = set()
-    stack = list(roots)
-    while stack:
-        e = stack.pop()
-        if id(e) not in seen:
-            seen.add(id(e))
-            yield e
-            stack.extend(parts(e))
-
-
-def loads(statements: Sequence[Statement]) -> tuple[str, ...]:
-    """The buffers that `statements` read."""
-    return tuple(sorted({e.buffer for e in walk(list(expressions(statements))) if isinstance(e, Load)}))
-
-
-def stores(statements: Sequence[Statement]) -> tuple[str, ...]:
-    """The buffers that `statements` write."""
-    found: set[str] = set()
-    for statement in statements:
-        if isinstance(statement, For):
-            found.update(stores(statement.body))
-        elif isinstance(statement, Store):
-            found.add(statement.buffer)
-    return tuple(sorted(found))
-
-
 def _is_one(size: Expr) -> bool:
     return isinstance(size, Const) and size.value == 1
 
@@ -141,18 +80,18 @@ def _addresses_as_one(statements: Sequence[Statement], loops: Sequence[Axis], le
             return True
         seen.add(id(e))
         if e.dtype != INT or isinstance(e, (Load, Select, Cast, Unary, Const, Size)):
-            return all(fits(child) for child in parts(e))
+            return all(fits(child) for child in children(e))
         terms, _ = simple.linear(simple(e))
         factors = {outer: 0, inner: 0}
         for atom, factor in terms.items():
             if isinstance(atom.e, Var):
                 if atom.e.name in factors:
                     factors[atom.e.name] = factor
-            elif not all(fits(child) for child in parts(atom.e)):
+            elif not all(fits(child) for child in children(atom.e)):
                 return False
         return factors[outer] == factors[inner] * inner_size
 
-    return all(fits(e) for e in expressions(statements))
+    return all(fits(e) for e in roots(statements))
 
 
 # Shared work
@@ -171,12 +110,11 @@ def _name_shared(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
         if not sure:
             return
         seen.add(id(e))
-        children = parts(e)
-        for position, child in enumerate(children):
+        for position, child in enumerate(children(e)):
             visit(child, not isinstance(e, Select) or position == 0)
         certain.append(e)
 
-    for e in expressions(statements):
+    for e in roots(statements):
         visit(e, True)
     names: dict[int, Var] = {}
     written: dict[int, Expr] = {}
@@ -186,8 +124,7 @@ def _name_shared(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
         if id(e) in names:
             return names[id(e)]
         if id(e) not in written:
-            children = parts(e)
-            written[id(e)] = rebuild(e, [renamed(child) for child in children]) if children else e
+            written[id(e)] = rebuild(e, [renamed(child) for child in children(e)])
         return written[id(e)]
 
     for e in certain:
@@ -204,4 +141,4 @@ def _worth_a_name(e: Expr) -> bool:
     """Loads and arithmetic on values; not indices, which compilers share by themselves."""
     if isinstance(e, (Const, Var, Size)):
         return False
-    return isinstance(e, Load) or e.dtype not in (INT, DType.BOOL) or any(isinstance(part, Load) for part in walk([e]))
+    return isinstance(e, Load) or e.dtype not in (INT, DType.BOOL) or any(isinstance(part, Load) for part in distinct([e]))

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from edgec.program.bounds import Facts, Scope, assumed
-from edgec.program.expr import Binary, Cast, Expr, Load, Select, Unary, expr
+from edgec.program.expr import Expr, Load, Select, expr
 from edgec.program.polynomial import number
 from edgec.program.program import Assign, Buffer, Declare, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
 from edgec.program.text import text
+from edgec.program.walk import children
 
 LARGEST = 2**31 - 1  # that an index, an int32_t, can be
 
@@ -93,14 +94,11 @@ def _expression(scope: Scope, root: Expr) -> Iterator[str]:
         seen[id(item), id(facts)] = facts
         if isinstance(item, Load):
             yield from _access(scope, item.buffer, item.index, facts)
-            stack.append((item.index, facts))
-        elif isinstance(item, Select):
+        if isinstance(item, Select):
             stack.append((item.condition, facts))
             stack += [(side, (*facts, *assumed(scope, item.condition, holds))) for side, holds in ((item.a, True), (item.b, False))]
-        elif isinstance(item, Binary):
-            stack += [(item.a, facts), (item.b, facts)]
-        elif isinstance(item, (Unary, Cast)):
-            stack.append((item.a, facts))
+        else:
+            stack += [(operand, facts) for operand in children(item)]
 
 
 def _access(scope: Scope, buffer: str, index: Expr, facts: Facts) -> Iterator[str]:

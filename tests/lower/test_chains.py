@@ -15,12 +15,11 @@ from edgec.emit import emit_sources
 from edgec.frontend import from_proto
 from edgec.lower import lower
 from edgec.lower.chains import LONGEST
-from edgec.lower.index import parts
-from edgec.lower.nest import expressions
 from edgec.lower.plan import plan
 from edgec.passes import optimize
 from edgec.program.expr import Expr
 from edgec.program.program import LoopCall, Program
+from edgec.program.walk import children, roots
 from edgec.schedule import schedule
 from edgec.targets import load_target
 from tests.contract.examiner import WHOLE
@@ -95,13 +94,13 @@ def test_work_grows_with_the_nodes(name: str) -> None:
 
 
 def depth(e: Expr) -> int:
-    return 1 + max(map(depth, parts(e)), default=0)
+    return 1 + max(map(depth, children(e)), default=0)
 
 
 def expressions_of(program: Program) -> Iterator[Expr]:
     for call in program.calls:
         if isinstance(call, LoopCall):
-            yield from expressions(call.body)
+            yield from roots(call.body)
 
 
 @pytest.mark.parametrize("name", ["Sin", "Pad", "square", "Gather", "Gelu", "HardSwish", "skip"])

@@ -19,10 +19,10 @@ from edgec.emit.gpu.rewrite import in_variables
 from edgec.emit.gpu.rows import GROUP, Part, render_rows, rows, shared_arrays
 from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader, kernel_name
 from edgec.emit.ranges import of_call
-from edgec.emit.render_c import children, expressions, walk
 from edgec.ir.types import DType
 from edgec.program.expr import Const, Expr, Load, Select
 from edgec.program.program import For, LoopCall, Program, Statement, Store
+from edgec.program.walk import children, expressions, statements, walk
 
 LONGEST_ALONE = 1 << 16  # steps that a single invocation may do; more of them are the CPU's
 _LANES = {DType.INT8: 4, DType.UINT8: 4, DType.BOOL: 4, DType.INT16: 2, DType.UINT16: 2}  # elements of a word
@@ -52,7 +52,7 @@ def loop_shader(program: Program, index: int, call: LoopCall, places: Mapping[st
     nest = in_variables(Nest(_in_order_of_stores(nest), nest.body), places, dtypes)
     scope = Scope(places, dtypes, exact, ranges=of_call(program, call))
     parts = rows(nest, places, exact)
-    small = any(dtypes[item.buffer].bytes < 4 for item in _all(nest.body) if isinstance(item, Store))
+    small = any(dtypes[item.buffer].bytes < 4 for item in statements(nest.body) if isinstance(item, Store))
     halves = any(places[buffer].region == "arena_half" for buffer in (*call.call.reads, *call.call.writes))
     rendered = _by_items(nest, scope) if parts is None else _by_rows(nest, parts, scope)
     name = kernel_name(index, call.call.name)
@@ -131,7 +131,7 @@ def _decode(axes: tuple[Axis, ...], item: str, depth: int) -> Iterator[str]:
 
 def _in_order_of_stores(nest: Nest) -> tuple[Axis, ...]:
     """The axes, that of the largest step of the first store first: then neighbours store to neighbouring elements."""
-    index = next((linear(item.index) for item in _all(nest.body) if isinstance(item, Store)), None)
+    index = next((linear(item.index) for item in statements(nest.body) if isinstance(item, Store)), None)
     if index is None:
         return nest.axes
     return tuple(sorted(nest.axes, key=lambda axis: -abs(index.factors.get(axis.variable, 0))))
@@ -142,7 +142,7 @@ def _in_order_of_stores(nest: Nest) -> tuple[Axis, ...]:
 
 def _packing(nest: Nest, scope: Scope) -> Packing | None:
     """How items share words; None where there is more than one store, or where their elements are scattered."""
-    stores = [item for item in _all(nest.body) if isinstance(item, Store)]
+    stores = [item for item in statements(nest.body) if isinstance(item, Store)]
     if len(stores) != 1 or stores[0] is not nest.body[-1] or scope.dtypes[stores[0].buffer] not in _LANES:
         return None
     store, lanes = stores[0], _LANES[scope.dtypes[stores[0].buffer]]
@@ -244,13 +244,6 @@ def _always(item: Expr) -> Iterator[Load]:
 
 
 # What a nest costs
-
-
-def _all(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    for item in body:
-        yield item
-        if isinstance(item, For):
-            yield from _all(item.body)
 
 
 def _times(loop: For) -> int:

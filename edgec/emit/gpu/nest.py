@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from edgec.emit.gpu.memory import Place
-from edgec.emit.render_c import expressions, walk
 from edgec.program.expr import Binary, Const, Expr, Load, Var
 from edgec.program.program import Assign, Declare, For, LoopCall, Statement, Store
+from edgec.program.walk import expressions, walk
 
 
 @dataclass(frozen=True)

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from edgec.emit.gpu.memory import Place
 from edgec.emit.gpu.nest import Nest, linear, walk_statements
-from edgec.emit.render_c import expressions, walk
 from edgec.ir.types import DType
-from edgec.program.expr import Binary, Cast, Expr, Load, Select, Unary, Var
+from edgec.program.expr import Expr, Load, Var
 from edgec.program.program import Assign, Declare, For, Statement, Store
+from edgec.program.walk import expressions, replaced, walk
 
 _HELD = (DType.FLOAT32, DType.INT32, DType.UINT32)  # elements that a variable holds unchanged
-
-
-def replaced(item: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
-    """The expression with every part that `change` has another one for exchanged, outer parts first."""
-    other = change(item)
-    if other is not None:
-        return other
-    if isinstance(item, (Unary, Cast)):
-        return replace(item, a=replaced(item.a, change))
-    if isinstance(item, Binary):
-        return replace(item, a=replaced(item.a, change), b=replaced(item.b, change))
-    if isinstance(item, Select):
-        return replace(item, condition=replaced(item.condition, change), a=replaced(item.a, change), b=replaced(item.b, change))
-    return replace(item, index=replaced(item.index, change)) if isinstance(item, Load) else item
 
 
 def in_variables(nest: Nest, places: Mapping[str, Place], dtypes: Mapping[str, DType]) -> Nest:

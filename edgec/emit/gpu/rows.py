@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from edgec.emit.gpu.memory import Place
 from edgec.emit.gpu.nest import Axis, Nest, linear, tells_apart
 from edgec.emit.gpu.render import INDENT, Scope, kind_of, literal, name_of, render, render_statements
-from edgec.emit.render_c import expressions, walk
 from edgec.ir.types import DType
 from edgec.program.expr import INT, Binary, Const, Expr, Load, Var, binary
 from edgec.program.program import Assign, Declare, For, Statement, Store
+from edgec.program.walk import expressions, walk
 
 GROUP = 64
 SHORTEST = 32  # iterations that are worth a workgroup, where they go through memory in order; else twice that many

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edgec.emit.calls import subexpressions
 from edgec.emit.gpu.dialect import Dialect
 from edgec.emit.gpu.half import NO_HALVES, Halves
 from edgec.emit.gpu.kernels_float import float_shader
@@ -14,11 +13,11 @@ from edgec.emit.gpu.memory import places
 from edgec.emit.gpu.render import NoShaderForm
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.views import views_of
-from edgec.emit.render_c import walk
 from edgec.ir.types import DType
 from edgec.kernels import ConvInt16, DepthwiseInt16, LayerNormInt8, PackInt8, ProductInt8Float, SoftmaxInt8
 from edgec.program.expr import Cast, Expr, Unary
 from edgec.program.program import AnyCall, Kind, LoopCall, Program
+from edgec.program.walk import subexpressions, walk
 from edgec.targets import Target
 
 _CODES = (DType.INT8, DType.UINT8)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from edgec.emit.gpu.half import NO_HALVES, Halves
 from edgec.emit.gpu.memory import Place
 from edgec.emit.gpu.nest import walk_statements
-from edgec.emit.render_c import expressions, walk
 from edgec.program.expr import Load
 from edgec.program.program import LoopCall, Program
+from edgec.program.walk import expressions, walk
 
 ALIGNMENT = 256
 _WORD = 4
