@@ -6,20 +6,23 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
-from edgec.emit.addresses import address, label, pointer_declarations
+from edgec.emit.addresses import address, pointer_declarations
 from edgec.emit.c_text import comment, float_literal, identifier
 from edgec.emit.look_ups import code_tables
 from edgec.emit.ranges import of_call
 from edgec.emit.render_c import Scope, render, render_loop, render_statements
 from edgec.ir.types import DType
-from edgec.program.arguments import Window
+from edgec.program.arguments import Arguments, Window, is_pointer
 from edgec.program.expr import Binary, Expr, Load, Size, Unary, Var, const, expr
 from edgec.program.program import AnyCall, Assign, Declare, For, LoopCall, Pointer, Program, Store, TemplateCall
 from edgec.program.walk import statements, subexpressions
 from edgec.targets import Target
 
+NUMBERS_IN_A_LINE = 5  # of a layer
 LONGEST_NAME = 56  # of a function; C99 tells 63 characters apart
-NAMES_OF_THE_FUNCTION = frozenset({"run", "begin", "end", "scratch", "a", "activation", "block", "stop", "found", "found1", "found2"})
+NAMES_OF_THE_FUNCTION = frozenset({
+    "run", "begin", "end", "scratch", "layer", "data", "activation", "block", "stop", "found", "found1", "found2",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,13 @@ def is_float_island(program: Program, call: AnyCall) -> bool:
 
 def _with_sizes(lines: list[str], names: dict[str, str]) -> list[str]:
     """The lines after local copies of the symbolic sizes that they read: so the compiler knows that no store changes them."""
-    text = "\n".join(lines)
-    used = [name for name in sorted(names) if re.search(rf"\b{names[name]}\b", text)]
-    return [*(f"    const int32_t {names[name]} = run->size_{name};" for name in used), *lines]
+    return [*(f"    const int32_t {names[name]} = run->size_{name};" for name in _names_in(lines, names)), *lines]
+
+
+def _names_in(lines: list[str], names: dict[str, str]) -> list[str]:
+    """Which sizes the lines read."""
+    text = re.sub(r"/\*.*?\*/", "", "\n".join(lines))
+    return [name for name in sorted(names) if re.search(rf"\b{names[name]}\b", text)]
 
 
 # Loop calls
@@ -131,35 +138,58 @@ def _loop_call(program: Program, call: LoopCall, tables: frozenset[str]) -> list
 
 
 def _template_call(program: Program, call: TemplateCall) -> list[str]:
-    kernel = call.arguments.kernel
-    found = list(subexpressions(call))
-    sizes = {item.name: identifier(item.name, NAMES_OF_THE_FUNCTION) for item in found if isinstance(item, Size)}
-    lines = [f"    struct {program.name}_{kernel} a;"]
-    for field in fields(call.arguments):
-        value = getattr(call.arguments, field.name)
+    """A call of a kernel: the layer as a constant, unless sizes that are known at run time are in it, and beside it where its data lies."""
+    kernel = f"{program.name}_{call.arguments.kernel}"
+    sizes = {item.name: identifier(item.name, NAMES_OF_THE_FUNCTION) for item in subexpressions(call) if isinstance(item, Size)}
+    layer, data = list(_layer(call.arguments, Scope({}, sizes))), list(_data(program, call.arguments, sizes))
+    static = "const" if _names_in(layer, sizes) else "static const"
+    lines = [
+        *(f"    {static} struct {kernel} layer = {{", *layer, "    };"),
+        *(f"    const struct {kernel}_data data = {{", *data, "    };"),
+    ]
+    return _with_sizes([*lines, f"    run->kernels->{call.arguments.kernel}(&layer, &data, begin, end, scratch);"], sizes)
+
+
+def _layer(arguments: Arguments, scope: Scope) -> Iterator[str]:
+    """The numbers of a layer in the order of its struct, a few to a line: C++ has designators from C++20 on only."""
+    numbers = []
+    for field in fields(arguments):
+        value = getattr(arguments, field.name)
         if isinstance(value, Window):
-            lines += [f"    {line}" for line in _window(value, Scope({}, sizes))]
-        elif value is None:
-            lines.append(f"    a.{field.name} = NULL;")
-        elif isinstance(value, Pointer):
-            text = address(program, value.buffer, value.offset, field.metadata["c"], sizes)
-            lines.append(f"    a.{field.name} = {text};{label(program.buffers[value.buffer])}")
-        elif field.metadata["c"] == "float":
-            lines.append(f"    a.{field.name} = {float_literal(float(value))};")
-        else:
-            lines.append(f"    a.{field.name} = {render(expr(value), Scope({}, sizes))};")
-    return _with_sizes([*lines, f"    run->kernels->{kernel}(&a, begin, end, scratch);"], sizes)
+            yield from _window(value, scope)
+        elif not is_pointer(field):
+            numbers.append((field.name, _number(value, field.metadata["c"], scope)))
+    for place in range(0, len(numbers), NUMBERS_IN_A_LINE):
+        names, texts = zip(*numbers[place : place + NUMBERS_IN_A_LINE], strict=True)
+        yield f"        {', '.join(texts)}, /* {', '.join(names)} */"
+
+
+def _number(value: Expr | float, c_type: str, scope: Scope) -> str:
+    return float_literal(float(value)) if c_type == "float" and not isinstance(value, Expr) else render(expr(value), scope)
+
+
+def _data(program: Program, arguments: Arguments, sizes: dict[str, str]) -> Iterator[str]:
+    """Where the layer's tensors and weights lie."""
+    for field in fields(arguments):
+        if is_pointer(field):
+            value: Pointer | None = getattr(arguments, field.name)
+            if value is None:
+                yield f"        NULL, {comment((field.name,))}"
+            else:
+                text = address(program, value.buffer, value.offset, field.metadata["c"], sizes)
+                yield f"        {text}, {comment((f'{field.name}: {value.buffer}',))}"
 
 
 def _window(window: Window, scope: Scope) -> Iterator[str]:
     """The geometry, a few members to a line."""
-    texts = {field.name: render(expr(getattr(window, field.name)), scope) for field in fields(window)}
     groups = [
         ("batch", "in_height", "in_width", "in_pixel_stride"),
         ("out_height", "out_width", "out_pixel_stride"),
         ("kernel_height", "kernel_width", "stride_height", "stride_width"),
         ("dilation_height", "dilation_width", "pad_top", "pad_left"),
     ]
-    assert sorted(name for group in groups for name in group) == sorted(texts), "a member of Window is missing here"
+    assert [name for group in groups for name in group] == [field.name for field in fields(window)], "the struct has this order"
+    yield "        {"
     for group in groups:
-        yield " ".join(f"a.window.{name} = {texts[name]};" for name in group)
+        yield f"            {', '.join(render(expr(getattr(window, name)), scope) for name in group)}, /* {', '.join(group)} */"
+    yield "        },"

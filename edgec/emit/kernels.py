@@ -12,7 +12,7 @@ from edgec.emit.text import fill
 from edgec.emit.vocabularies import SEVERAL, VOCABULARIES, Vocabulary, processors
 from edgec.kernels import VARIANTS
 from edgec.kernels.convolution import PANELS_PER_ITEM
-from edgec.program.arguments import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, Arguments, Window
+from edgec.program.arguments import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, Arguments, Window, is_pointer
 from edgec.program.program import Chosen, Program, TemplateCall
 from edgec.resources import resource
 from edgec.targets import Target
@@ -24,13 +24,13 @@ def runtime_text(path: str) -> str:
 
 
 def render_kernel_header(name: str, used: Collection[type[Arguments]], target: Target) -> str:
-    """NAME_kernels.h: the activation type, one argument struct for each kernel of `used`, and every vocabulary's table."""
+    """NAME_kernels.h: the activation type, two structs for each kernel of `used` (a layer, its data), and every vocabulary's table."""
     context = {
         "name": name,
         "activation": "int8_t" if target.signed_activations else "uint8_t",
         "structs": [
-            (f"{name}_window", _members(name, Window)),
-            *((f"{name}_{kind.kernel}", _members(name, kind)) for kind in _ordered(used)),
+            (f"{name}_window", _members(name, Window, False)),
+            *((f"{name}_{kind.kernel}{data}", _members(name, kind, bool(data))) for kind in _ordered(used) for data in ("", "_data")),
         ],
         "kernels": [kind.kernel for kind in _ordered(used)],
         "vocabularies": target.vocabularies,
@@ -115,13 +115,12 @@ def _header(name: str) -> str:
     return runtime_text(f"vocabulary/{name}").strip()
 
 
-def _members(name: str, kind: type) -> list[str]:
-    """The struct's members as C declarations, in the order of the dataclass."""
+def _members(name: str, kind: type, data: bool) -> list[str]:
+    """What a layer is, or where its data lies, as C declarations in the order of the dataclass."""
     members = []
     for field in fields(kind):
-        if field.name == "window":
-            members.append(f"struct {name}_window window")
-        else:
-            c_type: str = field.metadata["c"]
-            members.append(f"{c_type}{field.name}" if c_type.endswith("*") else f"{c_type} {field.name}")
+        if is_pointer(field) != data:
+            continue
+        c_type = f"struct {name}_window " if field.name == "window" else field.metadata["c"]
+        members.append(f"{c_type}{'' if c_type[-1] in '* ' else ' '}{field.name}")
     return members

@@ -8,7 +8,7 @@ activation type (uint8_t or int8_t), a size is int32_t, a real is float. All ten
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, field
 from typing import Any, ClassVar
 
 from edgec.program.expr import Expr, Number
@@ -28,6 +28,11 @@ def size() -> Any:
 
 def real() -> Any:
     return field(metadata={"c": "float"})
+
+
+def is_pointer(member: Field[Any]) -> bool:
+    """Whether a kernel's argument says where data lies, which every run decides anew, and not what the layer is."""
+    return str(member.metadata.get("c", "")).endswith("*")
 
 
 Size = Expr | int

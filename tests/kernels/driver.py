@@ -146,17 +146,22 @@ def _driver(build: Build) -> str:
         if kind not in DRIVEN:
             continue
         name = kind.kernel
-        lines = [f"static void run_{name}(FILE *in, FILE *out) {{", f"    struct t_{name} a;", "    int32_t size = 0, y_size = 0;"]
+        lines = [
+            f"static void run_{name}(FILE *in, FILE *out) {{",
+            f"    struct t_{name} a;",
+            f"    struct t_{name}_data data;",
+            "    int32_t size = 0, y_size = 0;",
+        ]
         for field in fields(kind):
             if field.name == "window":
                 lines.append("    get(in, &a.window, sizeof a.window);")
             elif field.metadata["c"].endswith("*"):
-                lines.append(f"    a.{field.name} = ({field.metadata['c']})get_array(in, &size);")
+                lines.append(f"    data.{field.name} = ({field.metadata['c']})get_array(in, &size);")
                 lines += ["    y_size = size;"] if field.name == "y" else []
             else:
                 lines.append(f"    get(in, &a.{field.name}, 4);")
-        lines += [f"    RUN_ITEMS({name})", "    if (fwrite(a.y, 1, (size_t)y_size, out) != (size_t)y_size) exit(3);"]
-        lines += [f"    free((void *)a.{f.name});" for f in fields(kind) if f.name != "window" and f.metadata["c"].endswith("*")]
+        lines += [f"    RUN_ITEMS({name})", "    if (fwrite(data.y, 1, (size_t)y_size, out) != (size_t)y_size) exit(3);"]
+        lines += [f"    free((void *)data.{f.name});" for f in fields(kind) if f.name != "window" and f.metadata["c"].endswith("*")]
         bodies.append("\n".join([*lines, "}"]))
         cases.append(f"        case {KINDS.index(kind)}: run_{name}(in, out); break;")
     text = _DRIVER.replace("@VOCABULARY@", build.vocabulary)
@@ -194,7 +199,7 @@ static void *get_array(FILE *in, int32_t *size) {
     memset(memory, 0xA5, (size_t)bytes + 64); \\
     for (i = 1; i < count; i++, from = to) { \\
         get(in, &to, 4); \\
-        t_kernels_@VOCABULARY@.kernel(&a, from, to, scratch); \\
+        t_kernels_@VOCABULARY@.kernel(&a, &data, from, to, scratch); \\
     } \\
     free(memory);
 

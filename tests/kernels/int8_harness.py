@@ -106,7 +106,7 @@ def _reader(kind: type) -> str:
             lines.append("take(&a.window, sizeof a.window);")
         elif field.metadata["c"].endswith("*"):
             slack = "SLACK" if field.name == "x" and issubclass(kind, PAST) else "0"
-            lines.append(f"a.{field.name} = ({field.metadata['c']})take_buffer({slack}, &size);")
+            lines.append(f"data.{field.name} = ({field.metadata['c']})take_buffer({slack}, &size);")
             lines += ["y_size = size;"] if field.name == "y" else []
         else:
             lines.append(f"take(&a.{field.name}, 4);")
@@ -114,6 +114,7 @@ def _reader(kind: type) -> str:
     return f"""
 static void run_{kernel}(void) {{
     struct t_{kernel} a;
+    struct t_{kernel}_data data;
     int32_t size, y_size, pieces, begin = 0, end;
     void *scratch;
     {body}
@@ -121,9 +122,9 @@ static void run_{kernel}(void) {{
     for (pieces = take_int(); pieces > 0; pieces--, begin = end) {{
         memset(scratch, 0xA5, size);
         end = take_int();
-        t_kernels_VOCABULARY.{kernel}(&a, begin, end, scratch);
+        t_kernels_VOCABULARY.{kernel}(&a, &data, begin, end, scratch);
     }}
-    fwrite(a.y, 1, y_size, stdout);
+    fwrite(data.y, 1, y_size, stdout);
 }}
 """
 
