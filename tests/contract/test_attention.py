@@ -66,7 +66,7 @@ def test_a_wrong_scale_fails_it(shared: Path) -> None:
 
 def test_questions_without_such_codes_are_preferred(shared: Path) -> None:
     """A transformer's exam then tells whatever any other tells: one wrong weight."""
-    net = quantized_net(vit(1), "vit")
+    net = quantized_net(vit(1), "vit", exclude=tuple(f"/vit/MatMul_{number}" for number in (17, 20, 50, 53)))
     data = exam_of(net)
     assert set(data.exact.values()) == {False} and data.on_cpu == [FLAT] * 3
     assert verdicts(net, data, shared, PORTABLE) == {True}
