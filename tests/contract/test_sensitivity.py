@@ -74,26 +74,36 @@ def literal_byte(net: Net, choice: random.Random, text: bytes) -> bytes:
 
 def _steps(text: bytes) -> list[re.Match[bytes]]:
     """The calls of convolutions; a transposed one's padding may lie under pixels that are cropped."""
-    return list(re.finditer(rb"/\* %\d+ = Conv\b.*?_(?:conv|depthwise)_int8 a;.*?\n}", text, re.S))
+    return list(re.finditer(rb"/\* %\d+ = Conv\b.*?_(?:conv|depthwise)_int8 layer = .*?\n}", text, re.S))
+
+
+def _member(step: bytes, name: bytes) -> tuple[int, bytes]:
+    """Where a layer's number begins, and its digits: each line of numbers ends with their names."""
+    for line in re.finditer(rb"^ +(.*), /\* (.*) \*/$", step, re.M):
+        names = line[2].split(b", ")
+        if name in names:
+            numbers = line[1].split(b", ")[: names.index(name) + 1]
+            return line.start(1) + sum(len(number) + 2 for number in numbers[:-1]), numbers[-1]
+    raise AssertionError(f"no {name!r} in {step!r}")
 
 
 def padding_value(net: Net, choice: random.Random, text: bytes) -> bytes:
     """The zero point of a convolution's input where there is padding, one more or one less."""
-    step = choice.choice([step for step in _steps(text) if b"pad_top = 0" not in step[0]])
-    return _stepped(text, step, rb"a\.zero_x = (\d+);", choice)
+    step = choice.choice([step for step in _steps(text) if _member(step[0], b"pad_top")[1] != b"0"])
+    return _stepped(text, step, b"zero_x", choice)
 
 
 def zero_point(net: Net, choice: random.Random, text: bytes) -> bytes:
     """The zero point of a convolution's output, one more or one less; before a residual addition it would cancel."""
-    step = choice.choice([step for step in _steps(text) if b"residual = (" not in step[0]])
-    return _stepped(text, step, rb"a\.zero_y = (\d+);", choice)
+    alone = rb"_depthwise_int8 layer|NULL, /\* residual \*/"
+    step = choice.choice([step for step in _steps(text) if re.search(alone, step[0])])
+    return _stepped(text, step, b"zero_y", choice)
 
 
-def _stepped(text: bytes, step: re.Match[bytes], pattern: bytes, choice: random.Random) -> bytes:
-    value = re.search(pattern, step[0])
-    assert value is not None
-    number = int(value[1]) + (1 if value[1] == b"0" else choice.choice((-1, 1)))
-    return _replace(text, step.start() + value.start(1), value[1], b"%d" % number)
+def _stepped(text: bytes, step: re.Match[bytes], name: bytes, choice: random.Random) -> bytes:
+    start, digits = _member(step[0], name)
+    number = int(digits) + (1 if digits == b"0" else choice.choice((-1, 1)))
+    return _replace(text, step.start() + start, digits, b"%d" % number)
 
 
 def literal_multiplier(net: Net, choice: random.Random, text: bytes) -> bytes:
