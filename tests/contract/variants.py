@@ -82,7 +82,7 @@ UNUSUAL = (
 )
 
 
-TURNS = {"int8": (2, 1), "float": (1, 1)}  # of nets of a kind, as in_turns has it
+TURNS = {"int8": (1, 1), "float": (1, 1)}  # of nets of a kind, as in_turns has it
 
 
 def in_turns(items: Sequence[Item], whole: bool, first: int, others: int) -> list[tuple[Item, Variant]]:

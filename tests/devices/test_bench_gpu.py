@@ -97,6 +97,7 @@ def test_results_from_before_there_were_gpus_are_read(lab: Lab) -> None:
     assert isinstance(job, Job) and job.gpu is None and all(one.gpu == "" for one in job.latencies)
 
 
+@pytest.mark.thorough
 def test_a_build_takes_places_from_the_results(lab: Lab, tmp_path: Path) -> None:
     """The processor is so much faster than a GPU in software that this needs a record in which it is not."""
     assert lab.job.gpu is not None
@@ -135,6 +136,7 @@ def test_calls_given_one_by_one_are_without_a_message_of_the_validation_layers(l
     assert "llvmpipe" in facts["gpu"] and facts["wait_us"] > 0 and len(facts["calls_us"]) == len(lab.job.profile)
 
 
+@pytest.mark.thorough
 def test_a_package_for_the_processor_is_compared_in_the_way_that_both_have(lab: Lab, tmp_path: Path) -> None:
     alone = edgec.build(DIGITS / "digits.onnx", target="linux-vulkan", calib=CALIB, gpu="off", out=tmp_path / "alone")
     gpu = alone.manifest.gpu

@@ -82,7 +82,10 @@ def exam_of(program: Program) -> ExamData:
     return ExamData(inputs, [evaluate(program, given) for given in inputs], {item.name: True for item in program.outputs})
 
 
-@pytest.mark.parametrize(("name", "compiler", "optimize"), BUILDS)
+@pytest.mark.parametrize(
+    ("name", "compiler", "optimize"),
+    [pytest.param(*build, marks=[pytest.mark.thorough] * ("clang" in build[1] and build[0] != "host")) for build in BUILDS],
+)
 def test_tables_give_the_same_bytes(tmp_path: Path, needs, name: str, compiler: str, optimize: str) -> None:
     target = load_target(name)
     needs(compiler.split()[0], *([] if runs_here(target) else [target.compilers[0], target.emulator[0]]))

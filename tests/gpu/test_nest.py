@@ -140,6 +140,7 @@ class Recorder:
         self.data[index] = value
 
 
+@pytest.mark.thorough
 def test_invocations_of_real_models_loops_never_meet() -> None:
     """For every value of the axes, run by run: what one stores, no other one stores or loads."""
     target = load_target("portable")

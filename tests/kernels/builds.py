@@ -16,8 +16,6 @@ ALWAYS = (
     Build("sse41", signed=True),
     Build("avxvnni", flags=("-O0",)),
     Build("avx512vnni", ("clang",), ("-O2", "-march=haswell")),
-    Build("avx512vnni", flags=("-O3",)),
-    Build("avx2", ("g++", "-x", "c++")),
     Build("portable", flags=SANITIZE),
     Build("neon", ARM64, ("-O1", "-static"), QEMU_ARM64, signed=True),
     Build("dotprod", ARM64, ("-O3", "-static"), QEMU_ARM64, signed=True),
@@ -28,6 +26,8 @@ ALWAYS = (
 )
 # With EDGEC_TEST_ALL these too
 MORE = (
+    Build("avx512vnni", flags=("-O3",)),
+    Build("avx2", ("g++", "-x", "c++")),
     *(Build(vocabulary, ("clang",), ("-O2", "-march=haswell")) for vocabulary in ("portable", "avx2")),
     Build("portable", flags=("-O3", "-march=haswell")),
     *(Build(vocabulary, simde=True) for vocabulary in ("avx2", "avx512vnni")),

@@ -171,7 +171,7 @@ def test_simde_serves_where_the_cpu_lacks_instructions(vocabulary: str, folder: 
     agree(program, function_cases(X86))
 
 
-@pytest.mark.parametrize("vocabulary", ["portable", "avx2", "avx512vnni"])
+@pytest.mark.parametrize("vocabulary", ["portable", "avx2", pytest.param("avx512vnni", marks=pytest.mark.thorough)])
 def test_no_undefined_behaviour(vocabulary: str, folder: Path) -> None:
     flags = ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all")
     program = compile_driver(folder / f"ubsan-{vocabulary}", vocabulary, X86, "gcc", flags)

@@ -18,7 +18,11 @@ from tests.kernels.wasm import CLANG, NODE, SHIM
 BUILDS = (("wasm128", ("-O2", "-msimd128"), 1), ("wasm128", ("-O0", "-msimd128"), 4), ("portable", ("-O2",), 4))
 
 
-@pytest.mark.parametrize(("vocabulary", "flags", "step"), BUILDS, ids=lambda item: "".join(item) if isinstance(item, tuple) else str(item))
+@pytest.mark.parametrize(
+    ("vocabulary", "flags", "step"),
+    [BUILDS[0], *(pytest.param(*build, marks=pytest.mark.thorough) for build in BUILDS[1:])],
+    ids=lambda item: "".join(item) if isinstance(item, tuple) else str(item),
+)
 def test_int8_kernels(vocabulary: str, flags: tuple[str, ...], step: int, needs: Callable[..., None], tmp_path: Path) -> None:
     needs("clang", "wasm-ld", "node")
     if not Path("/usr/include/wasm32-wasi").exists():

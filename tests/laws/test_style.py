@@ -39,6 +39,7 @@ def test_a_function_stays_short_and_a_module_says_what_it_is(path: Path) -> None
             assert (node.end_lineno or 0) - node.lineno < FUNCTION_CAP, f"{node.name} is too long"
 
 
+@pytest.mark.thorough  # make check does it
 @pytest.mark.parametrize("command", [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]], ids=" ".join)
 def test_the_checkers_are_content(command: list[str]) -> None:
     done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False)

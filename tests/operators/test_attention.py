@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from edgec.targets import load_target
 from tests.conftest import require
 from tests.contract.examiner import WHOLE
 from tests.operators.attention_cases import attention_case
-from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend
+from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend, target_of
 from tests.operators.suite import Compiled, compile_case, run_programs
 
 COUNT = 300 if WHOLE else 5
@@ -20,7 +19,7 @@ COUNT = 300 if WHOLE else 5
 @pytest.mark.parametrize("backend", [*NATIVE, SANITIZED, *FOREIGN] if WHOLE else [*NATIVE, *FOREIGN], ids=lambda backend: backend.name)
 def test_attention(backend: Backend, tmp_path: Path) -> None:
     require(*backend.needs)
-    target = load_target(backend.target)
+    target = target_of(backend, WHOLE)
     found = [compile_case(attention_case(seed), target) for seed in range(COUNT if not backend.foreign else COUNT // 2)]
     compiled = [item for item in found if isinstance(item, Compiled)]
     assert len(compiled) == len(found), [item for item in found if item not in compiled]

@@ -21,7 +21,7 @@ from tests.operators.suite import OK, REFUSED, WRONG, run_cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the onnx package, while it makes its cases
 SHARDS = 6  # of all cases; a sample is one shard
-ONE_IN = 32  # the sample has a case of every operator, and one in so many of the others
+ONE_IN = 128  # the sample has a case of every operator, and one in so many of the others
 
 # A case whose result differs, and why: it must differ still.
 EXCUSES = {

@@ -152,6 +152,7 @@ def test_a_hostile_name_is_shown_and_does_nothing(name: str) -> None:
     assert len(render_html(records)) < 200_000
 
 
+@pytest.mark.thorough
 def test_thousands_of_layers_and_boards_stay_a_page_one_can_send() -> None:
     facts = package(layers=4000)
     one = job(facts, latencies=(latency(),))
