@@ -42,3 +42,14 @@ def test_scales_that_were_misread_show() -> None:
     words = compared(Quantized(lost, quantized.calibration, quantized.report), "resnet").warnings
     assert len(words) == 3 and words[1].startswith("the worst layers are /resnet/")
     assert words[2].startswith("rounding is not what does it: ") and "no longer the model" in words[2]
+
+
+def test_an_output_that_nobody_measured_may_be_as_far_off_as_it_likes() -> None:
+    """Codes, for instance: only the distance to the model's answers is known of them."""
+    graph = net("resnet")
+    quantized = quantize(graph, samples(graph, 40))
+    given = Quantized(quantized.graph, {}, type(quantized.report)())
+    (shape,) = {graph.types[name].static_shape for name in graph.outputs}
+    hardly = np.full(shape, 1e-30, np.float32)
+    found = compare_with_model(graph, given, lambda sample: [hardly], None, 0, lambda *step: None)  # type: ignore[arg-type]
+    assert [score.sqnr_db < -300 for score in found.outputs] == [True] and "is far from the model's" in found.warnings[0]
