@@ -74,7 +74,8 @@ class Session:
         """Send `data`, and the next `size` bytes that the program says; DeviceError with its last words when it ends first."""
 
         def enough() -> bool:
-            return (self._begun and len(self._output) >= size) or self._is_over()
+            begun = self._begun and "starts" in self._found  # which comes on another way than the output, and tells what can be killed
+            return (begun and len(self._output) >= size) or self._is_over()
 
         self._pump(data, enough, seconds, size + self._line.device.limits.output)
         if len(self._output) < size:
