@@ -7,6 +7,7 @@ activation type (uint8_t or int8_t), a size is int32_t, a real is float. All ten
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import Field, dataclass, field
 from typing import Any, ClassVar
@@ -60,15 +61,15 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(ABC):
     """What a template kernel is called with. Each kernel's is a frozen dataclass, and a C struct of the same field names."""
 
     kernel: ClassVar[str]  # its name in C
     template: ClassVar[str]  # what it is written in: templates/c/TEMPLATE.c.j2
 
+    @abstractmethod
     def reach(self) -> dict[str, Number]:
         """How many elements from its pointer on the kernel may touch, by argument."""
-        raise NotImplementedError
 
     def reads_past(self, size_of: Callable[[str], int]) -> bool:
         """Whether it reads a few bytes past x, which only the arena tolerates. size_of: the bytes of a buffer."""

@@ -19,7 +19,6 @@ from edgec.devices.device import Device, Limits
 from edgec.devices.errors import BoardTimeout
 from edgec.errors import DeviceError
 from tests.conftest import require
-from tests.devices.boards import Board
 from tests.devices.phones import adb_server, phone
 
 LIMITS = Limits(connect=15, command=20, transfer=20, run=20, output=1 << 23)
@@ -210,20 +209,6 @@ def test_closing_a_conversation_ends_the_program(line: Connection) -> None:
     assert eventually(lambda: not alive(line, pid.lstrip(b"0")))
     with pytest.raises(DeviceError):
         talk.exchange(b"", 1)
-
-
-def test_so_does_one_whose_start_is_told_late(board: Board) -> None:
-    """What a shell says on standard error comes on its own way: here a second after the output."""
-    late = 'mkfifo "$0.$$"; (exec 3<"$0.$$"; rm "$0.$$"; sleep 1; cat <&3 >&2) & exec /bin/sh "$@" 2>"$0.$$"'
-    board.program("sh", late)
-    line = connect(board.device())
-    try:
-        talk = line.converse(["/bin/sh", "-c", "printf '%07d' $$; sleep 50"])
-        pid = talk.exchange(b"", 7)
-        talk.close()
-        assert eventually(lambda: not alive(line, pid.lstrip(b"0")))
-    finally:
-        line.close()
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"\r\n\r", DATA], ids=["empty", "nul", "lines", "3 MB"])
