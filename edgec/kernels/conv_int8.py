@@ -28,8 +28,17 @@ from edgec.program.expr import Number
 from edgec.program.program import Pointer
 
 
+class PaddedInputs(Arguments):
+    """Arguments of kernels whose packed weights may have more channels than a pixel."""
+
+    weights: Pointer
+
+    def reads_past(self, size_of: Callable[[str], int]) -> bool:
+        return size_of(self.weights.buffer) != dense_weights(self)
+
+
 @dataclass(frozen=True)
-class ConvInt8(Arguments):
+class ConvInt8(PaddedInputs):
     """y = requantize(bias + sum (x - zero_x) * w), optionally + residual: implicit GEMM, any group count.
 
     weights: [group][panel of 16 output channels][tap][ceil(in_channels, multiple) / 4][16][4] int8, zero padded.
@@ -66,12 +75,9 @@ class ConvInt8(Arguments):
     def reach(self) -> dict[str, Number]:
         return conv_reach(self, dense_weights(self)) | {"scale": lanes_of(self), "residual": residual_reach(self)}
 
-    def reads_past(self, size_of: Callable[[str], int]) -> bool:
-        return size_of(self.weights.buffer) != dense_weights(self)  # the packed weights have more channels than a pixel
-
 
 @dataclass(frozen=True)
-class ConvInt8Float(Arguments):
+class ConvInt8Float(PaddedInputs):
     """y = fl32(acc) * scale in float, of the sums that ConvInt8 has: its weights and bias, no residual, the same reading past a pixel."""
 
     kernel: ClassVar[str] = "conv_int8_float"
@@ -90,12 +96,9 @@ class ConvInt8Float(Arguments):
     def reach(self) -> dict[str, Number]:
         return conv_reach(self, dense_weights(self)) | {"scale": lanes_of(self)}
 
-    def reads_past(self, size_of: Callable[[str], int]) -> bool:
-        return size_of(self.weights.buffer) != dense_weights(self)  # the packed weights have more channels than a pixel
-
 
 @dataclass(frozen=True)
-class ConvInt8Function(Arguments):
+class ConvInt8Function(PaddedInputs):
     """ConvInt8 without a residual, and with a function of edgec/program/functions.py before it quantizes; a class for each, below.
 
     y = clamp(rint(fl32(f(fl32(fl32(acc) * scale)) * inverse)), low - zero_y, high - zero_y) + zero_y.
@@ -123,9 +126,6 @@ class ConvInt8Function(Arguments):
 
     def reach(self) -> dict[str, Number]:
         return conv_reach(self, dense_weights(self)) | {"scale": lanes_of(self)}
-
-    def reads_past(self, size_of: Callable[[str], int]) -> bool:
-        return size_of(self.weights.buffer) != dense_weights(self)  # the packed weights have more channels than a pixel
 
 
 CONV_INT8_FUNCTION = with_functions(ConvInt8Function)
