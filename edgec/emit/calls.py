@@ -147,7 +147,7 @@ def _template_call(program: Program, call: TemplateCall) -> list[str]:
         *(f"    {static} struct {kernel} layer = {{", *layer, "    };"),
         *(f"    const struct {kernel}_data data = {{", *data, "    };"),
     ]
-    return _with_sizes([*lines, f"    run->kernels->{call.arguments.kernel}(&layer, &data, begin, end, scratch);"], sizes)
+    return _with_sizes([*lines, f"    run->kernels->{call.slot}(&layer, &data, begin, end, scratch);"], sizes)
 
 
 def _layer(arguments: Arguments, scope: Scope) -> Iterator[str]:

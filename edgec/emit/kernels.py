@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 
 from edgec.emit.endings import ending_of, render_endings, shape_of
@@ -13,7 +13,7 @@ from edgec.emit.vocabularies import SEVERAL, VOCABULARIES, Vocabulary, processor
 from edgec.kernels import VARIANTS
 from edgec.kernels.convolution import PANELS_PER_ITEM
 from edgec.program.arguments import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, Arguments, Window, is_pointer
-from edgec.program.program import Chosen, Program, TemplateCall
+from edgec.program.program import Chosen, Program, Slot, TemplateCall
 from edgec.resources import resource
 from edgec.targets import Target
 
@@ -23,16 +23,17 @@ def runtime_text(path: str) -> str:
     return resource("runtimes", f"c/{path}").read_text(encoding="utf-8")
 
 
-def render_kernel_header(name: str, used: Collection[type[Arguments]], target: Target) -> str:
+def render_kernel_header(name: str, used: Collection[Slot], target: Target) -> str:
     """NAME_kernels.h: the activation type, two structs for each kernel of `used` (a layer, its data), and every vocabulary's table."""
+    kinds = _kinds(used)
     context = {
         "name": name,
         "activation": "int8_t" if target.signed_activations else "uint8_t",
         "structs": [
             (f"{name}_window", _members(name, Window, False)),
-            *((f"{name}_{kind.kernel}{data}", _members(name, kind, bool(data))) for kind in _ordered(used) for data in ("", "_data")),
+            *((f"{name}_{kind.kernel}{data}", _members(name, kind, bool(data))) for kind in kinds for data in ("", "_data")),
         ],
-        "kernels": [kind.kernel for kind in _ordered(used)],
+        "slots": [(slot.name, slot.kind.kernel) for slot in _ordered(used)],
         "vocabularies": target.vocabularies,
         "wide_loops": has_wide_loops(target),
         "processors": processors(target.vocabularies) if target.arch in SEVERAL else [],
@@ -40,20 +41,26 @@ def render_kernel_header(name: str, used: Collection[type[Arguments]], target: T
     return fill("c", "kernels.h.j2", context)
 
 
-def chosen_of(program: Program, vocabulary: str) -> dict[type[Arguments], Chosen]:
-    """What computes each kernel of a scheduled Program with an instruction set."""
+def chosen_of(program: Program, vocabulary: str) -> dict[Slot, Chosen]:
+    """What an instruction set has in each slot that a scheduled Program calls."""
     calls = [call for call in program.calls if isinstance(call, TemplateCall)]
-    found = {(type(call.arguments), chosen) for call in calls for chosen in call.chosen if chosen.vocabulary == vocabulary}
-    kernels = dict(found)
-    assert len(kernels) == len(found), "one variant of a kernel for each instruction set"
-    assert kernels.keys() == {type(call.arguments) for call in calls}, "the Program is scheduled"
-    return kernels
+    found = {(slot_of(call), chosen) for call in calls for chosen in call.chosen if chosen.vocabulary == vocabulary}
+    held = dict(found)
+    assert len(held) == len(found), "one variant in a slot for each instruction set"
+    assert held.keys() == set(map(slot_of, calls)), "the Program is scheduled"
+    return held
 
 
-def render_kernels(name: str, vocabulary: str, used: Mapping[type[Arguments], Chosen], target: Target) -> str:
-    """NAME_kernels_<vocabulary>.c: the vocabulary's words, then each kernel of `used` written in them, then their table."""
+def slot_of(call: TemplateCall) -> Slot:
+    """The one that a scheduled call uses."""
+    return Slot(type(call.arguments), call.slot)
+
+
+def render_kernels(name: str, vocabulary: str, used: Mapping[Slot, Chosen], target: Target) -> str:
+    """NAME_kernels_<vocabulary>.c: the vocabulary's words, then what is in the slots of `used` written in them, then their table."""
     words = VOCABULARIES[vocabulary]
-    kernels = [kind.kernel for kind in _ordered(used)]
+    kinds = _kinds(used)
+    variants = {used[slot].function: (slot.kind, used[slot]) for slot in _ordered(used)}
     context = {
         "name": name,
         "words": words,
@@ -67,9 +74,9 @@ def render_kernels(name: str, vocabulary: str, used: Mapping[type[Arguments], Ch
     }
     whole = context | {
         "prologue": runtime_text("prologue.h").strip(),
-        "headers": _headers(words, used),
-        "bodies": [_body(kind, context | {"tile": used[kind].tile, "multiple": used[kind].multiple}) for kind in _ordered(used)],
-        "kernels": kernels,
+        "headers": _headers(words, kinds, [chosen for _, chosen in variants.values()]),
+        "bodies": [_body(kind, chosen, context) for kind, chosen in variants.values()],
+        "functions": [used[slot].function for slot in _ordered(used)],
     }
     return fill("c", "kernels.c.j2", whole)
 
@@ -79,9 +86,14 @@ def has_wide_loops(target: Target) -> bool:
     return "avx2" in target.vocabularies
 
 
-def _ordered(used: Collection[type[Arguments]]) -> list[type[Arguments]]:
-    """The kernels of `used` in the order of VARIANTS, so that equal programs give equal text."""
-    return [kind for kind in VARIANTS if kind in used]
+def _ordered(used: Collection[Slot]) -> list[Slot]:
+    """`used` by the order of VARIANTS, so that equal programs give equal text."""
+    return [slot for kind in VARIANTS for slot in sorted(used, key=lambda slot: slot.name) if slot.kind is kind]
+
+
+def _kinds(used: Collection[Slot]) -> list[type[Arguments]]:
+    """Their kernels, in that order."""
+    return list(dict.fromkeys(slot.kind for slot in _ordered(used)))
 
 
 def function_of(kind: type[Arguments]) -> str:
@@ -89,17 +101,24 @@ def function_of(kind: type[Arguments]) -> str:
     return str(getattr(kind, "function", ""))
 
 
-def _body(kind: type[Arguments], context: Mapping[str, object]) -> str:
-    """A kernel in the vocabulary's words."""
+def _body(kind: type[Arguments], chosen: Chosen, context: Mapping[str, object]) -> str:
+    """A variant of a kernel in the vocabulary's words."""
     function = function_of(kind)
-    facts = {"kernel": kind.kernel, "function": shape_of(function) if function else None, "ending": ending_of(function)}
-    return fill("c", f"{kind.template}.c.j2", {**context, **facts}).strip()
+    facts = {
+        "kernel": kind.kernel,
+        "function": shape_of(function) if function else None,
+        "ending": ending_of(function),
+        "variant": chosen.function,
+        "tile": chosen.tile,
+        "multiple": chosen.multiple,
+    }
+    return fill("c", f"{chosen.template}.c.j2", {**context, **facts}).strip()
 
 
-def _headers(words: Vocabulary, used: Collection[type[Arguments]]) -> list[str]:
+def _headers(words: Vocabulary, kinds: Sequence[type[Arguments]], variants: Sequence[Chosen]) -> list[str]:
     """The texts that the kernels need, in order: a kernel that works on codes of 8 or 16 bits says so in its name."""
-    kernels = [kind.kernel for kind in _ordered(used)]
-    functions = list(dict.fromkeys(filter(None, map(function_of, _ordered(used)))))
+    kernels = [kind.kernel for kind in kinds]
+    functions = list(dict.fromkeys(filter(None, map(function_of, kinds))))
     whole, wide = (any(bits in kernel for kernel in kernels) for bits in ("int8", "int16"))
     before = ["common.h", words.look_up, *([words.float.header] if functions else [])]
     exact = ["int8_scalar.h", *words.int8_headers, "int8_common.h"] if whole else []
@@ -107,7 +126,8 @@ def _headers(words: Vocabulary, used: Collection[type[Arguments]]) -> list[str]:
     real = words.float.headers(kernels)
     real += [words.float.header, "int8_scalar.h", *INT16_HEADERS[words.name], "int16_ending.h"] if wide else []
     real += ["window.h"] if "depthwise_int16" in kernels else []
-    after = [header for header in dict.fromkeys([*exact, *real]) if header not in before]
+    own = [header for chosen in variants for header in chosen.headers]
+    after = [header for header in dict.fromkeys([*exact, *real, *own]) if header not in before]
     return [*map(_header, before), *([render_endings(functions)] if whole else []), *map(_header, after)]
 
 

@@ -14,7 +14,7 @@ from edgec.emit.gpu.choice import EVERYTHING, Choice
 from edgec.emit.gpu.host import GPU_STATUSES, GpuPlan, describe_gpu, gpu_context, plan_gpu, port_context
 from edgec.emit.gpu.metal import metal_files
 from edgec.emit.gpu.vulkan import vulkan_files, vulkan_variants
-from edgec.emit.kernels import chosen_of, has_wide_loops, render_kernel_header, render_kernels
+from edgec.emit.kernels import chosen_of, has_wide_loops, render_kernel_header, render_kernels, slot_of
 from edgec.emit.manifest import BY_HAND, calls_of, memory_of, ports_of, sizes_of
 from edgec.emit.render_c import Scope, render
 from edgec.emit.text import render_template, runtime
@@ -72,7 +72,7 @@ def emit_sources(
     plan = plan_gpu(program, target, choice)
     context = _context(program, target, weights, blob, plan) | {"parts": tuple(parts)}
     name = program.name
-    used = frozenset(type(call.arguments) for call in program.calls if isinstance(call, TemplateCall))
+    used = frozenset(slot_of(call) for call in program.calls if isinstance(call, TemplateCall))
     files = {
         f"include/{name}.h": render_template("header.h.j2", context),
         f"include/{name}_pool.h": runtime("c/pool.h", name),

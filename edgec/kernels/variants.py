@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,9 @@ class Variant:
     """One of them. items: into how many units of work a call divides, which threads share; scratch: bytes that one thread needs.
 
     tiles: what the registers of each instruction set hold that can compute it so; None: all can, and it has no tile.
+    admits: of which layers it can compute a call. The last variant of a kernel is for every layer and instruction set.
+    template: what it is written in, templates/c/TEMPLATE.c.j2, where that is not the kernel's own.
+    headers: by instruction set, those of runtimes/c/vocabulary with the words that it needs beyond the kernel's.
     """
 
     name: str
@@ -40,3 +43,10 @@ class Variant:
     scratch: Callable[[Any], int] = lambda arguments: 0
     tiles: Mapping[str, object] | None = None
     packing: Packing = PLAIN
+    admits: Callable[[Any], bool] = lambda arguments: True
+    template: str = ""
+    headers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def can(self, vocabulary: str) -> bool:
+        """Whether an instruction set can compute it."""
+        return self.tiles is None or vocabulary in self.tiles

@@ -121,26 +121,40 @@ class LoopCall:
 class Chosen:
     """What computes a template call with one instruction set: a variant of its kernel, and a tile, None for a variant that has none.
 
+    function: the variant's name in C, and template what it is written in, templates/c/TEMPLATE.c.j2, in the words of
+    headers beside those that the kernel has anyhow.
     multiple: what the inputs of packed weights are padded to a multiple of; alike in all instruction sets of a package.
     """
 
     vocabulary: str
     variant: str
+    function: str
+    template: str
     tile: object
     multiple: int = 1
+    headers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place in the table of kernels, where every instruction set has what it computes calls of a kernel with."""
+
+    kind: type[Arguments]
+    name: str
 
 
 @dataclass(frozen=True)
 class TemplateCall:
     """A call of a template kernel: `arguments` is one of the frozen dataclasses of edgec/kernels.
 
-    The rest is what scheduling adds: what computes it with each of the target's instruction sets; in which
-    order it reads the weights, which lowering leaves plain, by output channel; `items` units of work are split
-    statically over the threads, each of which needs `scratch_bytes` of its own.
+    The rest is what scheduling adds: the name of the slot that it calls, and what each of the target's instruction sets
+    has there; in which order it reads the weights, which lowering leaves plain, by output channel; `items` units of work
+    are split statically over the threads, each of which needs `scratch_bytes` of its own.
     """
 
     call: Call
     arguments: Arguments
+    slot: str = ""
     chosen: tuple[Chosen, ...] = ()
     packing: str = ""
     items: Expr = ONE

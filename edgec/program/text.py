@@ -51,7 +51,7 @@ def _loop_call(call: LoopCall) -> Iterator[str]:
 
 def _template_call(call: TemplateCall) -> Iterator[str]:
     divided = f"items {text(call.items)}  scratch {call.scratch_bytes}  weights {call.packing or 'plain'}"
-    yield f"kernel {call.call.name} = {call.arguments.kernel}  {divided}"
+    yield f"kernel {call.call.name} = {call.slot or call.arguments.kernel}  {divided}"
     for key, value in vars(call.arguments).items():
         yield f"  {key} = {_argument(value)}"
     for chosen in call.chosen:

@@ -1,4 +1,4 @@
-"""Which variant of a kernel computes with an instruction set."""
+"""Which variant of a kernel computes a call, and with which tile each instruction set does."""
 
 from __future__ import annotations
 
@@ -6,24 +6,44 @@ from collections.abc import Iterable
 
 from edgec.kernels import VARIANTS, Variant
 from edgec.program.arguments import Arguments
-from edgec.program.program import Chosen
+from edgec.program.program import Chosen, Slot
 from edgec.targets import Target
 
 
-def choose(kind: type[Arguments], vocabulary: str, target: Target) -> Chosen:
-    """The first variant that the instruction set can compute; `target` has those that share its weights."""
-    variant = variant_of(kind, vocabulary)
-    tile = variant.tiles[vocabulary] if variant.tiles is not None else None
-    return Chosen(vocabulary, variant.name, tile, variant.packing.multiple(target.vocabularies))
+def variants(kind: type[Arguments], target: Target) -> list[Variant]:
+    """Those that a package for the target may have of a kernel: one of its instruction sets can compute them, and all the last."""
+    *special, last = VARIANTS[kind]
+    return [*(variant for variant in special if any(map(variant.can, target.vocabularies))), last]
 
 
-def choose_all(kinds: Iterable[type[Arguments]], vocabulary: str, target: Target) -> dict[type[Arguments], Chosen]:
-    """The same of several kernels."""
-    return {kind: choose(kind, vocabulary, target) for kind in kinds}
+def variant_of(arguments: Arguments, target: Target) -> Variant:
+    """The first that admits the layer."""
+    return next(variant for variant in variants(type(arguments), target) if variant.admits(arguments))
 
 
-def variant_of(kind: type[Arguments], vocabulary: str) -> Variant:
-    for variant in VARIANTS[kind]:
-        if variant.tiles is None or vocabulary in variant.tiles:
-            return variant
+def slot(kind: type[Arguments], variant: Variant) -> Slot:
+    """Where every instruction set has the variant, or what it computes the same calls with."""
+    return Slot(kind, kind.kernel if variant == VARIANTS[kind][-1] else f"{kind.kernel}_{variant.name}")
+
+
+def choose(kind: type[Arguments], variant: Variant, vocabulary: str, target: Target) -> Chosen:
+    """What an instruction set has in a variant's slot; `target` has those that share its weights."""
+    own = variant_in(kind, variant, vocabulary)
+    tile = own.tiles[vocabulary] if own.tiles is not None else None
+    multiple = own.packing.multiple(target.vocabularies)
+    return Chosen(
+        vocabulary, own.name, slot(kind, own).name, own.template or kind.template, tile, multiple, own.headers.get(vocabulary, ())
+    )
+
+
+def variant_in(kind: type[Arguments], variant: Variant, vocabulary: str) -> Variant:
+    """`variant`, or the one for every layer and instruction set where this one cannot compute it."""
+    for found in (variant, VARIANTS[kind][-1]):
+        if found.can(vocabulary):
+            return found
     raise LookupError(f"no variant of {kind.kernel} is for {vocabulary}")
+
+
+def choose_all(kinds: Iterable[type[Arguments]], vocabulary: str, target: Target) -> dict[Slot, Chosen]:
+    """All that a package for the target may have of several kernels."""
+    return {slot(kind, variant): choose(kind, variant, vocabulary, target) for kind in kinds for variant in variants(kind, target)}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from edgec.program.memory import prove_memory
 from edgec.program.program import Program, TemplateCall
-from edgec.schedule.choice import choose, variant_of
+from edgec.schedule.choice import choose, slot, variant_in, variant_of
 from edgec.schedule.packing import packed
 from edgec.targets import Target
 
@@ -21,10 +21,10 @@ def schedule(program: Program, target: Target) -> Program:
 
 def scheduled(call: TemplateCall, target: Target) -> TemplateCall:
     """`call` with what computes it. All instruction sets of a package divide its work alike, and share weights and scratch memory."""
-    kind = type(call.arguments)
-    variants = [variant_of(kind, vocabulary) for vocabulary in target.vocabularies]
+    kind, variant = type(call.arguments), variant_of(call.arguments, target)
+    variants = [variant_in(kind, variant, vocabulary) for vocabulary in target.vocabularies]
     items, packings = {variant.items(call.arguments) for variant in variants}, {variant.packing.name for variant in variants}
     assert len(items) == len(packings) == 1, f"{call.call.name}: the variants of {kind.kernel} divide its work or its weights differently"
-    chosen = tuple(choose(kind, vocabulary, target) for vocabulary in target.vocabularies)
+    chosen = tuple(choose(kind, variant, vocabulary, target) for vocabulary in target.vocabularies)
     scratch = max(variant.scratch(call.arguments) for variant in variants)
-    return replace(call, chosen=chosen, packing=packings.pop(), items=items.pop(), scratch_bytes=scratch)
+    return replace(call, slot=slot(kind, variant).name, chosen=chosen, packing=packings.pop(), items=items.pop(), scratch_bytes=scratch)

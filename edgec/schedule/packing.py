@@ -45,7 +45,7 @@ def packed(program: Program, target: Target) -> Program:
 def _packed(program: Program, call: TemplateCall, target: Target) -> Iterator[tuple[str, str, np.ndarray]]:
     """(argument, the buffer that it points to, what that becomes)."""
     arguments = call.arguments
-    packing = variant_of(type(arguments), target.vocabularies[0]).packing
+    packing = variant_of(arguments, target).packing
     for argument, pack in packing.pack.items():
         pointer: Pointer | None = getattr(arguments, argument)
         data = program.buffers[pointer.buffer].data if pointer is not None else None

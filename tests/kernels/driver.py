@@ -18,7 +18,6 @@ import numpy as np
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.kernels import (
-    VARIANTS,
     ConvFloat,
     ConvInt16,
     DepthwiseFloat,
@@ -35,9 +34,8 @@ from edgec.schedule import choose_all
 from edgec.targets import Target
 from tests.conftest import once
 from tests.kernels.int8_harness import cpu_has, need, simde_command
-from tests.kernels.work import scratch_bytes, work_items
+from tests.kernels.work import PLACES, place_of, scratch_bytes, slot_in, work_items
 
-KINDS = list(VARIANTS)
 DRIVEN = frozenset({
     ConvInt16, DepthwiseInt16, ConvFloat, DepthwiseFloat, PoolMaxInt8, PoolMaxFloat, PoolAverageInt8, PoolAverageFloat,
     RowsCodes4, RowsCodes8,
@@ -107,10 +105,9 @@ def compile_driver(build: Build, shared: Path) -> Path:
 
 def _compile(build: Build, folder: Path) -> None:
     suffix = "cpp" if "c++" in build.compiler else "c"
-    (folder / "t_kernels.h").write_text(render_kernel_header("t", DRIVEN, build.target), encoding="utf-8")
-    (folder / f"kernels.{suffix}").write_text(
-        render_kernels("t", build.vocabulary, choose_all(DRIVEN, build.vocabulary, build.target), build.target), encoding="utf-8"
-    )
+    slots = choose_all(DRIVEN, build.vocabulary, build.target)
+    (folder / "t_kernels.h").write_text(render_kernel_header("t", slots, build.target), encoding="utf-8")
+    (folder / f"kernels.{suffix}").write_text(render_kernels("t", build.vocabulary, slots, build.target), encoding="utf-8")
     (folder / f"driver.{suffix}").write_text(_driver(build), encoding="utf-8")
     standard = "-std=c++17" if suffix == "cpp" else "-std=c99"
     strict = [standard] if build.simde else [standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -126,7 +123,7 @@ def _encode(case: Case) -> bytes:
     arguments = case.arguments
     items = work_items(arguments)
     borders = (0, *sorted(border % (items + 1) for border in case.splits), items)
-    parts = [struct.pack("<i", KINDS.index(type(arguments)))]
+    parts = [struct.pack("<i", place_of(arguments))]
     for field in fields(arguments):
         value = getattr(arguments, field.name)
         if isinstance(value, Window):
@@ -142,12 +139,12 @@ def _encode(case: Case) -> bytes:
 
 def _driver(build: Build) -> str:
     bodies, cases = [], []
-    for kind in KINDS:
+    for place, (kind, variant) in enumerate(PLACES):
         if kind not in DRIVEN:
             continue
         name = kind.kernel
         lines = [
-            f"static void run_{name}(FILE *in, FILE *out) {{",
+            f"static void run_{place}(FILE *in, FILE *out) {{",
             f"    struct t_{name} a;",
             f"    struct t_{name}_data data;",
             "    int32_t size = 0, y_size = 0;",
@@ -160,10 +157,13 @@ def _driver(build: Build) -> str:
                 lines += ["    y_size = size;"] if field.name == "y" else []
             else:
                 lines.append(f"    get(in, &a.{field.name}, 4);")
-        lines += [f"    RUN_ITEMS({name})", "    if (fwrite(data.y, 1, (size_t)y_size, out) != (size_t)y_size) exit(3);"]
+        lines += [
+            f"    RUN_ITEMS({slot_in(kind, variant, build.target)})",
+            "    if (fwrite(data.y, 1, (size_t)y_size, out) != (size_t)y_size) exit(3);",
+        ]
         lines += [f"    free((void *)data.{f.name});" for f in fields(kind) if f.name != "window" and f.metadata["c"].endswith("*")]
         bodies.append("\n".join([*lines, "}"]))
-        cases.append(f"        case {KINDS.index(kind)}: run_{name}(in, out); break;")
+        cases.append(f"        case {place}: run_{place}(in, out); break;")
     text = _DRIVER.replace("@VOCABULARY@", build.vocabulary)
     return text.replace("@BODIES@", "\n\n".join(bodies)).replace("@CASES@", "\n".join(cases))
 
@@ -187,7 +187,7 @@ static void *get_array(FILE *in, int32_t *size) {
     return p;
 }
 
-#define RUN_ITEMS(kernel) \\
+#define RUN_ITEMS(slot) \\
     int32_t bytes, count, from, to, i; \\
     char *memory, *scratch; \\
     (void)size; \\
@@ -199,7 +199,7 @@ static void *get_array(FILE *in, int32_t *size) {
     memset(memory, 0xA5, (size_t)bytes + 64); \\
     for (i = 1; i < count; i++, from = to) { \\
         get(in, &to, 4); \\
-        t_kernels_@VOCABULARY@.kernel(&a, &data, from, to, scratch); \\
+        t_kernels_@VOCABULARY@.slot(&a, &data, from, to, scratch); \\
     } \\
     free(memory);
 

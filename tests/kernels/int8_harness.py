@@ -24,7 +24,6 @@ from edgec.emit.vocabularies import VOCABULARIES
 from edgec.kernels import (
     CONV_INT8_FUNCTION,
     DEPTHWISE_INT8_FUNCTION,
-    VARIANTS,
     ConvInt8,
     ConvInt8Any,
     ConvInt8Float,
@@ -37,11 +36,11 @@ from edgec.kernels import (
     SoftmaxInt8,
 )
 from edgec.kernels.matrix_int8 import input_multiple
-from edgec.program.arguments import Window
+from edgec.program.arguments import Arguments, Window
 from edgec.schedule import choose_all
 from edgec.targets import Target
 from tests.conftest import once
-from tests.kernels.work import scratch_bytes, work_items
+from tests.kernels.work import PLACES, place_of, scratch_bytes, slot_in, work_items
 
 X86 = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False)
 # The x86-64 part of packages for several processors
@@ -98,7 +97,7 @@ static void *take_buffer(int32_t slack, int32_t *size) {
 """
 
 
-def _reader(kind: type) -> str:
+def _reader(place: int, kind: type[Arguments], slot: str) -> str:
     """C that reads one case of `kind`, runs it in pieces and writes what became of y."""
     kernel, lines = kind.kernel, []
     for field in fields(kind):
@@ -112,7 +111,7 @@ def _reader(kind: type) -> str:
             lines.append(f"take(&a.{field.name}, 4);")
     body = "\n    ".join(lines)
     return f"""
-static void run_{kernel}(void) {{
+static void run_{place}(void) {{
     struct t_{kernel} a;
     struct t_{kernel}_data data;
     int32_t size, y_size, pieces, begin = 0, end;
@@ -122,7 +121,7 @@ static void run_{kernel}(void) {{
     for (pieces = take_int(); pieces > 0; pieces--, begin = end) {{
         memset(scratch, 0xA5, size);
         end = take_int();
-        t_kernels_VOCABULARY.{kernel}(&a, &data, begin, end, scratch);
+        t_kernels_VOCABULARY.{slot}(&a, &data, begin, end, scratch);
     }}
     fwrite(data.y, 1, y_size, stdout);
 }}
@@ -130,8 +129,9 @@ static void run_{kernel}(void) {{
 
 
 def driver_source(vocabulary: str, target: Target) -> str:
-    kinds = [kind for kind in VARIANTS if kind in USED]
-    cases = "\n".join(f"        case {index}: run_{kind.kernel}(); break;" for index, kind in enumerate(kinds))
+    places = {place: (kind, variant) for place, (kind, variant) in enumerate(PLACES) if kind in USED}
+    readers = [_reader(place, kind, slot_in(kind, variant, target)) for place, (kind, variant) in places.items()]
+    cases = "\n".join(f"        case {place}: run_{place}(); break;" for place in places)
     main = f"""
 int main(void) {{
     int32_t count = take_int();
@@ -142,14 +142,13 @@ int main(void) {{
     return 0;
 }}
 """
-    source = _DRIVER + "".join(_reader(kind) for kind in kinds) + main
+    source = _DRIVER + "".join(readers) + main
     return source.replace("VOCABULARY", vocabulary).replace("SLACK", str(input_multiple(target.vocabularies) - 1))
 
 
 def encode(arguments: Any, pieces: Sequence[int]) -> bytes:
     """One case as the driver reads it."""
-    kinds = [kind for kind in VARIANTS if kind in USED]
-    parts = [struct.pack("<i", kinds.index(type(arguments)))]
+    parts = [struct.pack("<i", place_of(arguments))]
     for field in fields(arguments):
         value = getattr(arguments, field.name)
         if field.name == "window":
@@ -214,9 +213,10 @@ def compile_driver(
     warnings = () if simulated else ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
     def make(folder: Path) -> None:
-        (folder / "t_kernels.h").write_text(render_kernel_header("t", USED, target))
+        slots = choose_all(USED, vocabulary, target)
+        (folder / "t_kernels.h").write_text(render_kernel_header("t", slots, target))
         kernels, driver = folder / f"t_kernels_{vocabulary}.c", folder / "driver.c"
-        kernels.write_text(render_kernels("t", vocabulary, choose_all(USED, vocabulary, target), target))
+        kernels.write_text(render_kernels("t", vocabulary, slots, target))
         driver.write_text(driver_source(vocabulary, target))
         words = [*(simde_command(compiler) if simulated else command), *flags]
         call([*words, "-std=c99", *warnings, "-c", str(kernels), "-o", str(folder / "kernels.o")])

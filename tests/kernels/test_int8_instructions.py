@@ -38,9 +38,10 @@ def listing(target: Target, vocabulary: str, compiler: str) -> str:
 
 
 def disassembled(folder: Path, target: Target, vocabulary: str, compiler: str) -> str:
-    (folder / "t_kernels.h").write_text(render_kernel_header("t", USED, target))
     source = folder / f"t_kernels_{vocabulary}.c"
-    source.write_text(render_kernels("t", vocabulary, choose_all(USED, vocabulary, target), target))
+    slots = choose_all(USED, vocabulary, target)
+    (folder / "t_kernels.h").write_text(render_kernel_header("t", slots, target))
+    source.write_text(render_kernels("t", vocabulary, slots, target))
     fma = ("-mfma",) if target.arch == "x86_64" and vocabulary != "sse41" else ()
     binary = source.with_suffix(".o")
     call([*compiler_command(target, compiler), "-std=c99", "-O2", *fma, "-c", str(source), "-o", str(binary)])
@@ -67,18 +68,20 @@ def test_no_spill_in_the_inner_loop(vocabulary: str, compiler: str) -> None:
 
 
 def test_fast_math_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "t_kernels.h").write_text(render_kernel_header("t", USED, X86))
     source = tmp_path / "t_kernels_portable.c"
-    source.write_text(render_kernels("t", "portable", choose_all(USED, "portable", X86), X86))
+    slots = choose_all(USED, "portable", X86)
+    (tmp_path / "t_kernels.h").write_text(render_kernel_header("t", slots, X86))
+    source.write_text(render_kernels("t", "portable", slots, X86))
     with pytest.raises(AssertionError, match="ffast-math"):
         call([need("gcc"), "-std=c99", "-ffast-math", "-c", str(source), "-o", str(tmp_path / "o.o")])
 
 
 @pytest.mark.parametrize(("target", "vocabulary"), ALL)
 def test_compiles_as_cpp(target: Target, vocabulary: str, tmp_path: Path) -> None:
-    (tmp_path / "t_kernels.h").write_text(render_kernel_header("t", USED, target))
     source = tmp_path / f"t_kernels_{vocabulary}.cc"
-    source.write_text(render_kernels("t", vocabulary, choose_all(USED, vocabulary, target), target))
+    slots = choose_all(USED, vocabulary, target)
+    (tmp_path / "t_kernels.h").write_text(render_kernel_header("t", slots, target))
+    source.write_text(render_kernels("t", vocabulary, slots, target))
     for compiler in ("gcc", "clang"):
         command = compiler_command(target, compiler)
         flags = ("-std=c++17", *(("-O1", "-c") if WHOLE else ("-fsyntax-only",)), "-Wall", "-Wextra", "-Wpedantic", "-Werror")

@@ -28,9 +28,9 @@ def test_int8_kernels(vocabulary: str, flags: tuple[str, ...], step: int, needs:
     if not Path("/usr/include/wasm32-wasi").exists():
         pytest.skip("needs wasi-libc: apt-get install wasi-libc libclang-rt-14-dev-wasm32")
     target = Target("wasm", "", "wasm32", "web", ("portable", "wasm128"), False)
-    header = render_kernel_header("t", USED, target)
-    (tmp_path / "t_kernels.h").write_text(header, encoding="utf-8")
-    (tmp_path / "kernels.c").write_text(render_kernels("t", vocabulary, choose_all(USED, vocabulary, target), target), encoding="utf-8")
+    slots = choose_all(USED, vocabulary, target)
+    (tmp_path / "t_kernels.h").write_text(render_kernel_header("t", slots, target), encoding="utf-8")
+    (tmp_path / "kernels.c").write_text(render_kernels("t", vocabulary, slots, target), encoding="utf-8")
     (tmp_path / "driver.c").write_text(driver_source(vocabulary, target), encoding="utf-8")
     program, sources = str(tmp_path / "driver.wasm"), [str(tmp_path / "kernels.c"), str(tmp_path / "driver.c")]
     call([*CLANG, "-std=gnu99", *flags, f"-I{SHIM}", *sources, "-o", program, "-lm"])

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from edgec.kernels import VARIANTS, Variant
 from edgec.program.arguments import Arguments
 from edgec.program.expr import bound
-from edgec.schedule.choice import variant_of
+from edgec.schedule.choice import slot, variants
+from edgec.targets import Target
+
+PLACES = [(kind, variant) for kind in VARIANTS for variant in VARIANTS[kind]]  # what a driver's cases are numbered by
+
+
+def place_of(arguments: Arguments) -> int:
+    """The place of the first variant that admits the layer, on any processor."""
+    return PLACES.index((type(arguments), _admitted(arguments)))
+
+
+def slot_in(kind: type[Arguments], variant: Variant, target: Target) -> str:
+    """The slot of a variant in the tables of a target; the one for every layer where it has no such variant."""
+    return slot(kind, variant if variant in variants(kind, target) else VARIANTS[kind][-1]).name
 
 
 def work_items(arguments: Arguments) -> int:
-    return bound(variant_of(type(arguments), "portable").items(arguments))
+    return bound(_admitted(arguments).items(arguments))
 
 
 def scratch_bytes(arguments: Arguments) -> int:
-    return variant_of(type(arguments), "portable").scratch(arguments)
+    return max(variant.scratch(arguments) for variant in (_admitted(arguments), VARIANTS[type(arguments)][-1]))
+
+
+def _admitted(arguments: Arguments) -> Variant:
+    return next(variant for variant in VARIANTS[type(arguments)] if variant.admits(arguments))

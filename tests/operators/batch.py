@@ -124,7 +124,7 @@ def _compile(command: Sequence[str], folder: Path) -> None:
 def kernel_objects(target: Target, optimize: str, flags: tuple[str, ...]) -> tuple[Path, ...]:
     """Objects with every kernel in each of the target's vocabularies; once for each process."""
     folder = Path(tempfile.mkdtemp(prefix="edgec-kernels-"))
-    (folder / f"{KERNEL_OWNER}_kernels.h").write_text(render_kernel_header(KERNEL_OWNER, KERNELS, target), encoding="utf-8")
+    (folder / f"{KERNEL_OWNER}_kernels.h").write_text(_kernel_header(KERNEL_OWNER, target), encoding="utf-8")
     objects = []
     for isa in target.vocabularies:
         source = folder / f"{KERNEL_OWNER}_kernels_{isa}.c"
@@ -134,13 +134,17 @@ def kernel_objects(target: Target, optimize: str, flags: tuple[str, ...]) -> tup
     return tuple(objects)
 
 
+def _kernel_header(name: str, target: Target) -> str:
+    return render_kernel_header(name, choose_all(KERNELS, target.vocabularies[0], target), target)
+
+
 def _unit(programs: Sequence[Program], target: Target, folder: Path) -> str:
     """One C source that includes those of all packages, with their file scope names made different, and the table of cases."""
     lines = ["#include <stddef.h>", "#include <stdint.h>", "#include <string.h>", PARALLEL_FOR]
     for program in programs:
         files = dict(emit_sources(program, target, "c").files)
         name = program.name
-        files[f"src/{name}_kernels.h"] = render_kernel_header(name, KERNELS, target).encode()
+        files[f"src/{name}_kernels.h"] = _kernel_header(name, target).encode()
         for path, content in files.items():
             if path.endswith((".h", ".c")):
                 (folder / path).parent.mkdir(exist_ok=True)

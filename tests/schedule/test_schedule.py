@@ -15,7 +15,8 @@ from edgec.lower import lower
 from edgec.passes import optimize
 from edgec.program.program import Program, TemplateCall
 from edgec.program.text import dumps
-from edgec.schedule import choose, schedule
+from edgec.schedule import schedule
+from edgec.schedule.choice import choose, variants
 from edgec.targets import load_target
 from tests.contract.subjects import random_net
 from tests.nets import Net
@@ -66,15 +67,16 @@ def test_what_is_computed_stays_as_it_was_lowered() -> None:
 def test_every_instruction_set_has_a_variant_of_every_kernel(kind: type) -> None:
     everything = replace(load_target("portable"), vocabularies=tuple(VOCABULARIES))
     for vocabulary in VOCABULARIES:
-        assert choose(kind, vocabulary, everything).vocabulary == vocabulary
+        for variant in variants(kind, everything):
+            assert choose(kind, variant, vocabulary, everything).vocabulary == vocabulary
 
 
 def test_an_instruction_set_without_a_variant_is_named() -> None:
     with pytest.raises(LookupError, match="no variant of conv_int8 is for mips"):
-        choose(ConvInt8, "mips", load_target("portable"))
+        choose(ConvInt8, VARIANTS[ConvInt8][-1], "mips", load_target("portable"))
 
 
 def test_instruction_sets_that_share_weights_agree_on_their_padding() -> None:
     """NEON takes eight inputs a step, SSE4.1 four: in one package both read what is padded to eight."""
-    alone, together = (choose(ConvInt8, "sse41", load_target(name)) for name in ("x86-64", "universal"))
+    alone, together = (choose(ConvInt8, VARIANTS[ConvInt8][-1], "sse41", load_target(name)) for name in ("x86-64", "universal"))
     assert (alone.multiple, together.multiple) == (4, 8) and alone.tile == together.tile
