@@ -97,6 +97,10 @@ FINDS = (
         "{ a, b, c = Split<axis = 1>(x, p) r = Relu(c) y = Concat<axis = 1>(r, b, a, c) d = Slice(x, s, e) z = Concat<axis = 0>(d, x) }",
     ),
     Find(
+        "a comparison that a type answers",
+        "(bool[3] x) => (y) <int32 big = {409948453}> { a = Cast<to = 6>(x) y = Equal(a, big) }",
+    ),
+    Find(
         "a convolution without output channels",
         "(float[1,3,4,4] x) => (y) <float[1] e = {1}, int64[4] n = {0,3,1,1}> { w = Expand(e, n) y = Conv(x, w) }",
         r"output y: float32\[1,0,4,4\] holds nothing",

@@ -229,9 +229,9 @@ def resize(d: Draft, op: str) -> None:
     mode = d.pick("nearest", "nearest", "linear", "cubic")
     x = d.data((FLOAT,), 1, 4) if mode == "nearest" else image(d, 2 if mode == "cubic" else 1)
     attributes: dict[str, Any] = {"mode": mode}
-    attributes["coordinate_transformation_mode"] = d.pick(
-        "half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", *(("half_pixel_symmetric",) if d.opset >= 19 else ())
-    )
+    # which of two neighbours is the nearest, ONNX Runtime's rounding decides for symmetric positions on the border of both
+    symmetric = ("half_pixel_symmetric",) if d.opset >= 19 and mode != "nearest" else ()
+    attributes["coordinate_transformation_mode"] = d.pick("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", *symmetric)
     if mode == "nearest":
         attributes["nearest_mode"] = d.pick("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
     if mode == "cubic":

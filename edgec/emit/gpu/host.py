@@ -12,7 +12,7 @@ from edgec.emit.gpu.half import NO_HALVES, Halves, plan_halves
 from edgec.emit.gpu.memory import ALIGNMENT, Place, io_offsets, places
 from edgec.emit.gpu.schedule import Schedule, schedule
 from edgec.emit.gpu.shader import Shader
-from edgec.emit.gpu.shaders import is_quantized, shaders_or_reasons
+from edgec.emit.gpu.shaders import floats_are_exact, shaders_or_reasons
 from edgec.emit.gpu.variants import FEATURES, VARIANTS
 from edgec.emit.gpu.views import has_halves, views_of
 from edgec.ir.types import DType
@@ -133,7 +133,7 @@ def port_context(program: Program, buffer: str, dtype: DType, is_input: bool) ->
         "element_bytes": dtype.bytes,
         "kind": _KINDS.get(dtype, "PORT_OTHER"),
         "is_input": int(is_input),
-        "exact": int(is_quantized(program) or not dtype.is_float),
+        "exact": int(floats_are_exact(program) or not dtype.is_float),
     }
 
 

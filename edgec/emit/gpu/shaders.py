@@ -34,7 +34,7 @@ def shaders_or_reasons(program: Program, target: Target, dialect: Dialect, halve
         raise ValueError("the dialect reads activations otherwise than the target stores them")
     if program.sizes:
         return ("has symbolic sizes",) * len(program.calls)
-    where, exact = places(program, halves), is_quantized(program)
+    where, exact = places(program, halves), floats_are_exact(program)
 
     def one(index: int, call: AnyCall) -> Shader | str:
         try:
@@ -61,7 +61,7 @@ def shaders_or_reasons(program: Program, target: Target, dialect: Dialect, halve
     return tuple(placed(index, call) for index, call in enumerate(program.calls))
 
 
-def is_quantized(program: Program) -> bool:
+def floats_are_exact(program: Program) -> bool:
     """Whether the INT8 contract says which bits the Program's floats have: it has 8-bit kernels, tensors or results."""
     if any(port.scale is not None for port in (*program.inputs, *program.outputs)):
         return True

@@ -1,0 +1,36 @@
+"""Which answers an exam asks for where codes were folded away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import parser
+
+from edgec.exam import write_exam
+from edgec.frontend import from_proto
+from edgec.lower import lower
+from edgec.passes import optimize
+from edgec.reference import FloatModel
+from edgec.schedule import schedule
+from edgec.targets import load_target
+
+TEXT = """<ir_version: 9, opset_import: ["": 21, "com.microsoft": 1]>
+    folded (float[4] v) => (r, y) <uint8[1,4] x = {52,192,225,33}, float s = {0.0625}, uint8 z = {0}, float t = {0.019849159},
+    uint8 u = {128}> { r = Relu(v) y = com.microsoft.QLinearSoftmax<axis = -1, opset = 13>(x, s, z, t, u) }"""
+
+
+def test_codes_that_were_folded_are_asked_for_as_each_operator_rounds_them(tmp_path: Path) -> None:
+    """ONNX Runtime's own operator rounds one of them otherwise."""
+    model, file = parser.parse_model(TEXT), tmp_path / "folded.onnx"
+    onnx.save(model, file)
+    original, graph, target = from_proto(model).graph, from_proto(model).graph, load_target("x86-64")
+    optimize(graph)
+    program = schedule(lower(graph, target, "folded"), target)
+    reference = FloatModel(original, file)
+    answer, *_ = write_exam(original, graph, program, None, 0, reference=reference).outputs
+    v = {"v": np.ones(4, np.float32)}
+    assert reference.from_file
+    assert np.any(reference(v)[1] != answer["y"])
+    np.testing.assert_array_equal(answer["y"], FloatModel(graph)(v)[1])
