@@ -52,7 +52,8 @@ class Evaluator:
             if kind.element in CODES:
                 self.context.dtypes[name] = onnx.helper.tensor_dtype_to_np_dtype(kind.element)
         self.inexact: set[str] = set()
-        self.steps = self._live(self._plan())
+        with np.errstate(all="ignore"):  # a multiplier that overflows is not used
+            self.steps = self._live(self._plan())
         outputs = self.model.outputs
         self.exact_outputs = frozenset(name for name in outputs if name not in self.inexact)
         self.grids: dict[str, Grid] = {name: grid for name in outputs if (grid := self.context.grid(name)) is not None}

@@ -49,6 +49,11 @@ FINDS = (
         """(uint8[1,2,3,3] x) => (y) <float s = {0.1}, uint8 z = {3}, int8[2,2,1,1] w = {1,-2,3,4}, float t = {0.02}, int8 u = {0},
         float r = {0.05}, uint8 q = {100}, int32[2] b = {300,-200}> { y = QLinearConv(x, s, z, w, t, u, r, q, b) }""",
     ),
+    Find(
+        "a convolution of codes whose multiplier overflows",
+        """(uint8[1,1,2,2] x) => (y) <float s = {1e20}, uint8 z = {3}, int8[1,1,1,1] w = {1}, float t = {1e10}, int8 u = {0},
+        float r = {1e-20}, uint8 q = {100}> { y = QLinearConv(x, s, z, w, t, u, r, q) }""",
+    ),
     Find("a local response of constants", "(float[2,5,1,1] x) => (y) { c = Constant<value = float[2,5,1,1] {1,2,3,4,5,6,7,8,9,10}>()"
          "l = LRN<size = 5, alpha = 0.1>(c) y = Add(x, l) }"),
     Find(

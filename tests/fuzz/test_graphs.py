@@ -59,6 +59,7 @@ def test_a_find_is_refused(find) -> None:
 
 
 @pytest.mark.parametrize("backend", (*NATIVE_BACKENDS, *ELSEWHERE) if WHOLE else NATIVE[:1], ids=lambda backend: backend.name)
+@pytest.mark.filterwarnings("error")
 def test_finds_are_right(backend: Backend, tmp_path: Path) -> None:
     """With EDGEC_TEST_ALL on every backend that the fuzzer tries."""
     require("gcc", *backend.needs)
