@@ -226,7 +226,8 @@ class Lowering:
 
 
 def _call_name(nodes: Sequence[str], hint: str) -> str:
-    return f"{nodes[-1]}_call" if nodes and nodes[-1] else f"{hint}_call"
+    """After the first node that has a name: what a reader of the model looks for is the convolution, not what was fused into it."""
+    return f"{next(filter(None, nodes), hint)}_call"
 
 
 def split_axes(value: Value, order: Order) -> tuple[list[Axis], tuple[Expr, ...]]:

@@ -170,6 +170,18 @@ def test_one_loop_for_a_chain_of_elementwise_operators() -> None:
     assert [call.call.comment[0].split()[2] for call in loops(program)][1] == "Sigmoid+Mul+Exp"
 
 
+def test_a_call_is_named_after_the_first_node_that_it_computes() -> None:
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], name="stem"),
+        helper.make_node("Relu", ["a"], ["b"], name="bend"),
+        helper.make_node("Sigmoid", ["b"], ["c"]),
+        helper.make_node("Exp", ["c"], ["y"]),
+    ]
+    program = check(net(nodes, [1, 4, 5, 6], {"w": normal(4, 4, 1, 1)}))
+    names = {call.call.comment[0].split()[2]: call.call.name for call in program.calls}
+    assert names["Conv+Relu"] == "stem_call" and names["Sigmoid+Exp"] == "Sigmoid_2_call"
+
+
 def test_symbolic_batch() -> None:
     model = nets.MODELS["resnet"](1)
     for value in (*model.graph.input, *model.graph.output):
