@@ -5,7 +5,7 @@ from __future__ import annotations
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.shader import kernel_name
-from edgec.emit.gpu.shaders import is_quantized
+from edgec.emit.gpu.shaders import floats_are_exact
 from edgec.emit.gpu.variants import BASE, BYTES, DOT4, variants_of
 from edgec.frontend import from_proto
 from edgec.ir.types import DType
@@ -60,14 +60,14 @@ def test_float_functions_and_divisions_of_a_quantized_program_stay_on_the_cpu() 
     assert place(program, TARGET) == ("", why.format("exp"), why.format("div"), "", why.format("sqrt"))
 
 
-def test_a_program_is_quantized_when_it_has_codes_or_makes_them() -> None:
-    assert not is_quantized(program_of(x + 1.0)) and is_quantized(program_of(CODE))
+def test_a_program_floats_are_exact_when_it_has_codes_or_makes_them() -> None:
+    assert not floats_are_exact(program_of(x + 1.0)) and floats_are_exact(program_of(CODE))
     with_codes = program_of(x + 1.0)
     buffer(with_codes, "codes", DType.UINT8, 16, Kind.ARENA)
-    assert is_quantized(with_codes)
+    assert floats_are_exact(with_codes)
     image = program_of(x + 1.0)
     port(image, "pixels", DType.UINT8, (16,), Kind.INPUT)
-    assert not is_quantized(image), "bytes that are made floats are no codes"
+    assert not floats_are_exact(image), "bytes that are made floats are no codes"
 
 
 def test_a_program_of_symbolic_sizes_stays_on_the_cpu() -> None:
@@ -109,5 +109,5 @@ def test_products_of_16_bits_run_on_the_cpu() -> None:
     plan(program)
     layout_constants(program)
     why = dict(zip((type(getattr(call, "arguments", None)) for call in program.calls), place(program, TARGET), strict=True))
-    assert why[ConvInt16] == why[DepthwiseInt16] == "multiplies codes of 16 bits" and is_quantized(program)
-    assert is_quantized(program_of(Cast(DType.INT16, cast(unary("rint", x * 3.0), INT))))
+    assert why[ConvInt16] == why[DepthwiseInt16] == "multiplies codes of 16 bits" and floats_are_exact(program)
+    assert floats_are_exact(program_of(Cast(DType.INT16, cast(unary("rint", x * 3.0), INT))))
