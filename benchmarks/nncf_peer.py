@@ -11,31 +11,20 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+from environments import environment
 
 PACKAGES = ("nncf==3.4.0", "onnx", "onnxruntime")
-
-
-def environment(folder: Path) -> Path:
-    """The Python of an environment with NNCF."""
-    python, ready = folder / "bin" / "python", folder / "ready"
-    if not ready.exists():
-        print(f"installing {' '.join(PACKAGES)} into {folder}", file=sys.stderr, flush=True)
-        venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
-        ready.touch()
-    return python
 
 
 def quantize_by_nncf(model: bytes, feeds: Iterable[dict[str, np.ndarray]], folder: Path | None = None) -> bytes:
     """The float model as NNCF quantizes it. RuntimeError with its last words when it does not."""
     from edgec.toolchain.cache import cache_folder  # not there where this file runs by itself
 
-    python, samples = environment(folder or cache_folder("nncf")), list(feeds)
+    python, samples = environment(folder or cache_folder("nncf"), PACKAGES), list(feeds)
     with tempfile.TemporaryDirectory() as work:
         exact, data, stored = (Path(work) / name for name in ("float.onnx", "samples.npz", "int8.onnx"))
         exact.write_bytes(model)

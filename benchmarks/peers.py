@@ -1,0 +1,176 @@
+"""edgec beside other engines on the same models: all take turns on the same cores, each in a process of its own with bound buffers.
+
+    python benchmarks/peers.py MODEL.onnx... [--precision fp32 int8] [--threads 1 2] [--isa avx512vnni|avxvnni|avx2] [--json FILE]
+
+The peers get a virtual environment of their own, in the cache folder or --environment; pip needs a registry for that, once. In INT8 all
+run the model.int8.onnx that edgec makes with --calib (else with pictures beside the model, else with random numbers). ratio: the best
+peer's time / edgec's, more than 1 is a win, with a 95 % interval by resampling the rounds; a peer whose column is in parentheses does not
+count: OpenVINO without a cap on its instructions (`openvino*`), and engines that have no such cap where --isa is not the processor's best.
+Worst model first. On a machine that computes other things too, --figure minimum and many short turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from contestants import prepare
+from environments import environment
+from rounds import FIGURES, Ratio, Turns, geometric_mean, interleaved, ratio_of
+
+from edgec.errors import EdgecError
+from edgec.toolchain.cache import cache_folder
+
+ENGINES = Path(__file__).with_name("peer_engines.py")
+PACKAGES = (("numpy", "onnxruntime"), ("openvino",), ("MNN",), ("ncnn",), ("--no-deps", "pnnx"))
+CAPS = {"avx512vnni": "AVX512_CORE_VNNI", "avxvnni": "AVX2_VNNI", "avx2": "AVX2", "sse41": "SSE41"}
+APART = {"fp32": 0.01, "int8": 0.2}  # relative difference of two engines' outputs in size
+US = "edgec"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A column. capped: it can be kept to a set of instructions, by oneDNN's variable; free: it is shown without that, and never counts."""
+
+    name: str
+    engine: str
+    precisions: tuple[str, ...] = ("fp32", "int8")
+    capped: bool = False
+    free: bool = False
+
+
+PEERS = (
+    Peer("onnxruntime", "onnxruntime"),
+    Peer("openvino", "openvino", capped=True),
+    Peer("openvino*", "openvino", free=True),
+    Peer("mnn", "mnn"),
+    Peer("ncnn", "ncnn", ("fp32",)),  # pnnx has no QuantizeLinear
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    model: str
+    precision: str
+    threads: int
+    isa: str
+    ratio: Ratio
+
+
+def main() -> int:
+    options = parse()
+    python = environment(options.environment or cache_folder("peers"), *PACKAGES)
+    rows: list[Row] = []
+    with ExitStack() as stack:
+        work = options.work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="edgec-peers-")))
+        work.mkdir(parents=True, exist_ok=True)
+        for path, precision in product(options.models, options.precision):
+            try:
+                rows += compare(path, precision, python, work, options)
+            except (EdgecError, RuntimeError) as error:
+                print(f"{path.stem} {precision}: {error}".splitlines()[0], file=sys.stderr)
+    for precision, threads in product(options.precision, options.threads):
+        show([row for row in rows if (row.precision, row.threads) == (precision, threads)], options)
+    if options.json:
+        options.json.write_text(json.dumps([as_json(row) for row in rows], indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", type=Path, nargs="+", metavar="MODEL.onnx")
+    parser.add_argument("--precision", nargs="+", default=["fp32", "int8"], choices=("fp32", "int8"))
+    parser.add_argument("--threads", type=int, nargs="+", default=[1])
+    parser.add_argument("--cores", type=int, nargs="+", help="to run on: as many of them as there are threads; default: the last ones")
+    parser.add_argument("--isa", choices=CAPS, default="avx512vnni", help="edgec's vocabulary, and the cap of who can be capped")
+    parser.add_argument("--target", default="x86-64")
+    parser.add_argument("--calib", help="samples for all models, as edgec quantize takes them")
+    parser.add_argument("--peers", nargs="+", choices=[peer.name for peer in PEERS], default=[peer.name for peer in PEERS])
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--turn", type=float, default=0.1, help="seconds of an engine in a round")
+    parser.add_argument("--figure", choices=FIGURES, default="median", help="of each turn's runs, and of all turns")
+    parser.add_argument("--environment", type=Path, help="folder of the peers' virtual environment")
+    parser.add_argument("--work", type=Path, help="folder to keep models and packages in; quantized models there are used again")
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+def compare(path: Path, precision: str, python: Path, work: Path, options: argparse.Namespace) -> Iterator[Row]:
+    """A row for each number of threads."""
+    model, inputs, package = prepare(path, precision, options.calib, options.target, work)
+    peers = [peer for peer in PEERS if peer.name in options.peers and precision in peer.precisions]
+    for threads in options.threads:
+        cores = (options.cores or sorted(os.sched_getaffinity(0)))[-threads:]
+        question = {"inputs": str(inputs), "threads": threads, "cores": cores, "isa": options.isa}
+        with ExitStack() as stack:
+            engines = {US: start(stack, Path(sys.executable), {**question, "engine": US, "model": str(package)}, {})}
+            for peer in peers:
+                cap = {"ONEDNN_MAX_CPU_ISA": CAPS[options.isa]} if peer.capped else {}
+                engines[peer.name] = start(stack, python, {**question, "engine": peer.engine, "model": str(model)}, cap)
+            for name in [name for name in engines if (why := objection(engines[name].ready, engines[US].ready, precision))]:
+                print(f"{path.stem} {precision}, {threads} threads: without {name}: {why}", file=sys.stderr, flush=True)
+                del engines[name]
+            times = interleaved({name: engine.times for name, engine in engines.items()}, options.rounds, options.turn)
+        rivals = [peer.name for peer in peers if peer.name in times and counts(peer, options.isa)]
+        if US in times and rivals:
+            row = Row(path.stem, precision, threads, options.isa, ratio_of(times, US, rivals, options.figure))
+            print(f"{row.model} {precision}, {threads} threads: {row.ratio.ratio:.2f}", file=sys.stderr, flush=True)
+            yield row
+
+
+def start(stack: ExitStack, python: Path, question: dict[str, Any], environment: dict[str, str]) -> Turns:
+    """An engine that ends with the stack."""
+    log = stack.enter_context(tempfile.TemporaryFile())
+    engine = Turns([str(python), str(ENGINES), json.dumps(question)], environment, log)
+    stack.callback(engine.close)
+    return engine
+
+
+def objection(theirs: dict[str, Any], ours: dict[str, Any], precision: str) -> str:
+    """Why an engine is not timed: it does not run, or its answers are not edgec's, by the sizes of its outputs."""
+    if "error" in theirs or "error" in ours:
+        return str(theirs.get("error", "nothing to compare with"))
+    near = np.allclose(theirs["sizes"], ours["sizes"], rtol=APART[precision]) if len(theirs["sizes"]) == len(ours["sizes"]) else False
+    return "" if near else f"its outputs are of size {theirs['sizes']}, edgec's of {ours['sizes']}"
+
+
+def counts(peer: Peer, isa: str) -> bool:
+    """Whether the peer is held to the instructions that edgec may use."""
+    return not peer.free and (peer.capped or isa == next(iter(CAPS)))
+
+
+def show(rows: list[Row], options: argparse.Namespace) -> None:
+    """A table for one precision and number of threads."""
+    if not rows:
+        return
+    peers = [peer for peer in PEERS if any(peer.name in row.ratio.us for row in rows)]
+    titles = [peer.name if counts(peer, options.isa) else f"({peer.name})" for peer in peers]
+    first = rows[0]
+    print(f"\n{first.precision}, {first.threads} threads, {first.isa}: microseconds ({options.figure}), and best peer / edgec")
+    print("| model | edgec | " + " | ".join(titles) + " | best | ratio | 95 % |\n|" + "---|" * (len(titles) + 5))
+    for row in sorted(rows, key=lambda row: row.ratio.ratio):
+        one = row.ratio
+        cells = [f"{one.us[US]:.1f}", *(f"{one.us[peer.name]:.1f}" if peer.name in one.us else "-" for peer in peers)]
+        print(f"| {row.model} | {' | '.join(cells)} | {one.best} | {one.ratio:.2f} | {one.low:.2f} to {one.high:.2f} |")
+    mean, low, high = geometric_mean([row.ratio for row in rows])
+    print(f"| geometric mean | {'| ' * (len(peers) + 2)}| {mean:.2f} | {low:.2f} to {high:.2f} |", flush=True)
+
+
+def as_json(row: Row) -> dict[str, object]:
+    one = row.ratio
+    place = {"model": row.model, "precision": row.precision, "threads": row.threads, "isa": row.isa}
+    return {**place, "us": one.us, "best": one.best, "ratio": one.ratio, "low": one.low, "high": one.high}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
