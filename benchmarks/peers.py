@@ -130,8 +130,7 @@ def compare(path: Path, precision: str, python: Path, work: Path, options: argpa
 
 def start(stack: ExitStack, python: Path, question: dict[str, Any], environment: dict[str, str]) -> Turns:
     """An engine that ends with the stack."""
-    log = stack.enter_context(tempfile.TemporaryFile())
-    engine = Turns([str(python), str(ENGINES), json.dumps(question)], environment, log)
+    engine = Turns([str(python), str(ENGINES), json.dumps(question)], environment)
     stack.callback(engine.close)
     return engine
 

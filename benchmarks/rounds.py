@@ -8,7 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,15 @@ Times = dict[str, list[list[float]]]  # engine -> the microseconds of each of a 
 class Turns:
     """A process that times runs when it has its turn, and else stands still: threads that wait for work would disturb the others."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) -> None:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1, env={**os.environ, **environment}
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            bufsize=1,
+            env={**os.environ, **environment},
         )
         self.ready: dict[str, Any] = self._answer() or {"error": f"died with status {self._process.wait()}"}
         self._stop()
