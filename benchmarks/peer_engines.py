@@ -91,7 +91,11 @@ def openvino(question: Question, feed: Feed) -> Ready:
     for port in model.outputs:
         if port.partial_shape.is_static:
             request.set_tensor(port, ov.Tensor(port.element_type, port.shape))
-    return f"openvino {ov.__version__.split('-')[0]}", request.infer, lambda: [tensor.data for tensor in request.output_tensors]
+    return (
+        f"openvino {ov.__version__.split('-')[0]}",
+        lambda: request.infer(share_outputs=True),
+        lambda: [tensor.data for tensor in request.output_tensors],
+    )
 
 
 def mnn(question: Question, feed: Feed) -> Ready:
