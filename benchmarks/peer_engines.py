@@ -1,6 +1,6 @@
 """One inference engine in a process of its own, which times runs when it is asked to: benchmarks/peers.py starts one for each column.
 
-    PYTHON peer_engines.py '{"engine": ..., "model": ..., "inputs": FILE.npz, "threads": 1, "cores": [1], "isa": ...}'
+    PYTHON peer_engines.py '{"engine": ..., "model": ..., "inputs": FILE.npz, "threads": 1, "cores": [1], "isa": ..., "clock": "wall"}'
 
 It answers a line of JSON when the model is ready, {"engine": what runs, "sizes": the sum of magnitudes of each output, in ascending
 order} or {"error": why it does not run}, then a line with the microseconds of each run for every line with a number of runs. Inputs and
@@ -19,7 +19,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from time import perf_counter_ns
+from time import perf_counter_ns, process_time_ns
 from typing import Any
 
 import numpy as np
@@ -156,6 +156,7 @@ def ncnn(question: Question, feed: Feed) -> Ready:
 ENGINES: dict[str, Callable[[Question, Feed], Ready]] = {
     "edgec": edgec, "onnxruntime": onnxruntime, "openvino": openvino, "mnn": mnn, "ncnn": ncnn,
 }  # fmt: skip
+CLOCKS = {"wall": perf_counter_ns, "cpu": process_time_ns}  # cpu: what this process got, all of its threads together
 _KEPT: list[Any] = []  # memory that C functions use
 
 
@@ -174,6 +175,7 @@ def pointer(array: np.ndarray) -> ctypes.c_void_p:
 
 def main() -> None:
     question = json.loads(sys.argv[1])
+    clock = CLOCKS[question["clock"]]
     os.sched_setaffinity(0, question["cores"])
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # libraries print what they like
@@ -191,9 +193,9 @@ def main() -> None:
         times = []
         run()  # the caches are the others' at first
         for _ in range(int(line)):
-            start = perf_counter_ns()
+            start = clock()
             run()
-            times.append((perf_counter_ns() - start) / 1e3)
+            times.append((clock() - start) / 1e3)
         print(json.dumps(times), file=answers)
 
 

@@ -6,7 +6,8 @@ The peers get a virtual environment of their own, in the cache folder or --envir
 run the model.int8.onnx that edgec makes with --calib (else with pictures beside the model, else with random numbers). ratio: the best
 peer's time / edgec's, more than 1 is a win, with a 95 % interval by resampling the rounds; a peer whose column is in parentheses does not
 count: OpenVINO without a cap on its instructions (`openvino*`), and engines that have no such cap where --isa is not the processor's best.
-Worst model first. On a machine that computes other things too, --figure minimum and many short turns.
+Worst model first. On a machine that computes other things too: --figure minimum, many short turns, and for one thread --clock cpu, which
+stands still while somebody else has the core.
 """
 
 from __future__ import annotations
@@ -99,10 +100,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--turn", type=float, default=0.1, help="seconds of an engine in a round")
     parser.add_argument("--figure", choices=FIGURES, default="median", help="of each turn's runs, and of all turns")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     parser.add_argument("--environment", type=Path, help="folder of the peers' virtual environment")
     parser.add_argument("--work", type=Path, help="folder to keep models and packages in; quantized models there are used again")
     parser.add_argument("--json", type=Path)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.clock == "cpu" and options.threads != [1]:
+        parser.error("--clock cpu adds up all threads: it is for --threads 1")
+    return options
 
 
 def compare(path: Path, precision: str, python: Path, work: Path, options: argparse.Namespace) -> Iterator[Row]:
@@ -111,7 +116,7 @@ def compare(path: Path, precision: str, python: Path, work: Path, options: argpa
     peers = [peer for peer in PEERS if peer.name in options.peers and precision in peer.precisions]
     for threads in options.threads:
         cores = (options.cores or sorted(os.sched_getaffinity(0)))[-threads:]
-        question = {"inputs": str(inputs), "threads": threads, "cores": cores, "isa": options.isa}
+        question = {"inputs": str(inputs), "threads": threads, "cores": cores, "isa": options.isa, "clock": options.clock}
         with ExitStack() as stack:
             engines = {US: start(stack, Path(sys.executable), {**question, "engine": US, "model": str(package)}, {})}
             for peer in peers:
