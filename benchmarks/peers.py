@@ -30,6 +30,7 @@ from environments import environment
 from rounds import FIGURES, Ratio, Turns, geometric_mean, interleaved, ratio_of
 
 from edgec.errors import EdgecError
+from edgec.package import Package
 from edgec.toolchain.cache import cache_folder
 
 ENGINES = Path(__file__).with_name("peer_engines.py")
@@ -65,6 +66,7 @@ class Row:
     precision: str
     threads: int
     isa: str
+    rivals: tuple[str, ...]
     ratio: Ratio
 
 
@@ -93,8 +95,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--precision", nargs="+", default=["fp32", "int8"], choices=("fp32", "int8"))
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--cores", type=int, nargs="+", help="to run on: as many of them as there are threads; default: the last ones")
-    parser.add_argument("--isa", choices=CAPS, default="avx512vnni", help="edgec's vocabulary, and the cap of who can be capped")
-    parser.add_argument("--target", default="x86-64")
+    parser.add_argument("--isa", choices=CAPS, help="edgec's vocabulary, and the cap of who can be capped; default: the best one here")
+    parser.add_argument("--target", default="host")
     parser.add_argument("--calib", help="samples for all models, as edgec quantize takes them")
     parser.add_argument("--peers", nargs="+", choices=[peer.name for peer in PEERS], default=[peer.name for peer in PEERS])
     parser.add_argument("--rounds", type=int, default=20)
@@ -114,21 +116,23 @@ def compare(path: Path, precision: str, python: Path, work: Path, options: argpa
     """A row for each number of threads."""
     model, inputs, package = prepare(path, precision, options.calib, options.target, work)
     peers = [peer for peer in PEERS if peer.name in options.peers and precision in peer.precisions]
+    most = Package(package).isas()[-1]
+    isa = options.isa or most
     for threads in options.threads:
         cores = (options.cores or sorted(os.sched_getaffinity(0)))[-threads:]
-        question = {"inputs": str(inputs), "threads": threads, "cores": cores, "isa": options.isa, "clock": options.clock}
+        question = {"inputs": str(inputs), "threads": threads, "cores": cores, "isa": isa, "clock": options.clock}
         with ExitStack() as stack:
             engines = {US: start(stack, Path(sys.executable), {**question, "engine": US, "model": str(package)}, {})}
             for peer in peers:
-                cap = {"ONEDNN_MAX_CPU_ISA": CAPS[options.isa]} if peer.capped else {}
+                cap = {"ONEDNN_MAX_CPU_ISA": CAPS[isa]} if peer.capped and isa in CAPS else {}
                 engines[peer.name] = start(stack, python, {**question, "engine": peer.engine, "model": str(model)}, cap)
             for name in [name for name in engines if (why := objection(engines[name].ready, engines[US].ready, precision))]:
                 print(f"{path.stem} {precision}, {threads} threads: without {name}: {why}", file=sys.stderr, flush=True)
                 del engines[name]
             times = interleaved({name: engine.times for name, engine in engines.items()}, options.rounds, options.turn)
-        rivals = [peer.name for peer in peers if peer.name in times and counts(peer, options.isa)]
+        rivals = tuple(peer.name for peer in peers if peer.name in times and (peer.capped or (isa == most and not peer.free)))
         if US in times and rivals:
-            row = Row(path.stem, precision, threads, options.isa, ratio_of(times, US, rivals, options.figure))
+            row = Row(path.stem, precision, threads, isa, rivals, ratio_of(times, US, rivals, options.figure))
             print(f"{row.model} {precision}, {threads} threads: {row.ratio.ratio:.2f}", file=sys.stderr, flush=True)
             yield row
 
@@ -148,17 +152,12 @@ def objection(theirs: dict[str, Any], ours: dict[str, Any], precision: str) -> s
     return "" if near else f"its outputs are of size {theirs['sizes']}, edgec's of {ours['sizes']}"
 
 
-def counts(peer: Peer, isa: str) -> bool:
-    """Whether the peer is held to the instructions that edgec may use."""
-    return not peer.free and (peer.capped or isa == next(iter(CAPS)))
-
-
 def show(rows: list[Row], options: argparse.Namespace) -> None:
     """A table for one precision and number of threads."""
     if not rows:
         return
     peers = [peer for peer in PEERS if any(peer.name in row.ratio.us for row in rows)]
-    titles = [peer.name if counts(peer, options.isa) else f"({peer.name})" for peer in peers]
+    titles = [peer.name if any(peer.name in row.rivals for row in rows) else f"({peer.name})" for peer in peers]
     first = rows[0]
     print(f"\n{first.precision}, {first.threads} threads, {first.isa}: microseconds ({options.figure}), and best peer / edgec")
     print("| model | edgec | " + " | ".join(titles) + " | best | ratio | 95 % |\n|" + "---|" * (len(titles) + 5))
