@@ -6,8 +6,8 @@ The peers get a virtual environment of their own, in the cache folder or --envir
 run the model.int8.onnx that edgec makes with --calib (else with pictures beside the model, else with random numbers). ratio: the best
 peer's time / edgec's, more than 1 is a win, with a 95 % interval by resampling the rounds; a peer whose column is in parentheses does not
 count: OpenVINO without a cap on its instructions (`openvino*`), and engines that have no such cap where --isa is not the processor's best.
-Worst model first. On a machine that computes other things too: --figure minimum, many short turns, and for one thread --clock cpu, which
-stands still while somebody else has the core.
+Worst model first; status 1 when a model could not be compared. On a machine that computes other things too: --figure minimum, many short
+turns, and for one thread --clock cpu, which stands still while somebody else has the core.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ def main() -> int:
     python = environment(options.environment or cache_folder("peers"), *PACKAGES)
     rows: list[Row] = []
     with ExitStack() as stack:
+        stack.callback(finish, rows, options)  # also after a Ctrl-C: what was measured is shown
         work = options.work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="edgec-peers-")))
         work.mkdir(parents=True, exist_ok=True)
         for path, precision in product(options.models, options.precision):
@@ -82,11 +83,14 @@ def main() -> int:
                 rows += compare(path, precision, python, work, options)
             except (EdgecError, RuntimeError) as error:
                 print(f"{path.stem} {precision}: {error}".splitlines()[0], file=sys.stderr)
+    return 0 if len(rows) == len(options.models) * len(options.precision) * len(options.threads) else 1
+
+
+def finish(rows: list[Row], options: argparse.Namespace) -> None:
     for precision, threads in product(options.precision, options.threads):
-        show([row for row in rows if (row.precision, row.threads) == (precision, threads)], options)
+        show([row for row in rows if (row.precision, row.threads) == (precision, threads)])
     if options.json:
         options.json.write_text(json.dumps([as_json(row) for row in rows], indent=1) + "\n", encoding="utf-8")
-    return 0
 
 
 def parse() -> argparse.Namespace:
@@ -152,14 +156,14 @@ def objection(theirs: dict[str, Any], ours: dict[str, Any], precision: str) -> s
     return "" if near else f"its outputs are of size {theirs['sizes']}, edgec's of {ours['sizes']}"
 
 
-def show(rows: list[Row], options: argparse.Namespace) -> None:
+def show(rows: list[Row]) -> None:
     """A table for one precision and number of threads."""
     if not rows:
         return
     peers = [peer for peer in PEERS if any(peer.name in row.ratio.us for row in rows)]
     titles = [peer.name if any(peer.name in row.rivals for row in rows) else f"({peer.name})" for peer in peers]
     first = rows[0]
-    print(f"\n{first.precision}, {first.threads} threads, {first.isa}: microseconds ({options.figure}), and best peer / edgec")
+    print(f"\n{first.precision}, {first.threads} threads, {first.isa}: microseconds, and best peer / edgec")
     print("| model | edgec | " + " | ".join(titles) + " | best | ratio | 95 % |\n|" + "---|" * (len(titles) + 5))
     for row in sorted(rows, key=lambda row: row.ratio.ratio):
         one = row.ratio
