@@ -2,7 +2,7 @@
 
     PYTHON peer_engines.py '{"engine": ..., "model": ..., "inputs": FILE.npz, "threads": 1, "cores": [1], "isa": ..., "clock": "wall"}'
 
-It answers a line of JSON when the model is ready, {"engine": what runs, "sizes": the sum of magnitudes of each output, in ascending
+It answers a line of JSON when the model is ready, {"engine": what runs, "sizes": the Euclidean length of each output, in ascending
 order} or {"error": why it does not run}, then a line with the microseconds of each run for every line with a number of runs. Inputs and
 outputs lie in memory that is the same for every run. An engine is a function that takes the question and the inputs and gives (what runs,
 a function without arguments that is one run, one that gives the outputs of the last run).
@@ -184,7 +184,7 @@ def main() -> None:
             feed = {name: np.ascontiguousarray(stored[name]) for name in stored.files}
         name, run, outputs = ENGINES[question["engine"]](question, feed)
         run()
-        sizes = sorted(float(np.abs(np.array(output, np.float64)).sum()) for output in outputs())
+        sizes = sorted(float(np.linalg.norm(np.array(output, np.float64).ravel())) for output in outputs())
     except Exception as error:
         print(json.dumps({"error": f"{type(error).__name__}: {error}".splitlines()[0][:160]}), file=answers)
         return

@@ -36,7 +36,7 @@ from edgec.toolchain.cache import cache_folder
 ENGINES = Path(__file__).with_name("peer_engines.py")
 PACKAGES = (("numpy", "onnxruntime"), ("openvino",), ("MNN",), ("ncnn",), ("--no-deps", "pnnx"))
 CAPS = {"avx512vnni": "AVX512_CORE_VNNI", "avxvnni": "AVX2_VNNI", "avx2": "AVX2", "sse41": "SSE41"}
-APART = {"fp32": 0.01, "int8": 0.2}  # relative difference of two engines' outputs in size
+APART = {"fp32": 0.01, "int8": 0.2}  # relative difference of two engines' outputs in length
 US = "edgec"
 
 
@@ -51,7 +51,7 @@ class Peer:
     free: bool = False
 
 
-PEERS = (
+PEERS = (  # not among them: ai-edge-litert, which reads no ONNX
     Peer("onnxruntime", "onnxruntime"),
     Peer("openvino", "openvino", capped=True),
     Peer("openvino*", "openvino", free=True),
@@ -149,7 +149,7 @@ def start(stack: ExitStack, python: Path, question: dict[str, Any], environment:
 
 
 def objection(theirs: dict[str, Any], ours: dict[str, Any], precision: str) -> str:
-    """Why an engine is not timed: it does not run, or its answers are not edgec's, by the sizes of its outputs."""
+    """Why an engine is not timed: it does not run, or its answers are not edgec's, by the lengths of its outputs."""
     if "error" in theirs or "error" in ours:
         return str(theirs.get("error", "nothing to compare with"))
     near = np.allclose(theirs["sizes"], ours["sizes"], rtol=APART[precision]) if len(theirs["sizes"]) == len(ours["sizes"]) else False
