@@ -6,8 +6,9 @@ The peers get a virtual environment of their own, in the cache folder or --envir
 run the model.int8.onnx that edgec makes with --calib (else with pictures beside the model, else with random numbers). ratio: the best
 peer's time / edgec's, more than 1 is a win, with a 95 % interval by resampling the rounds; a peer whose column is in parentheses does not
 count: OpenVINO without a cap on its instructions (`openvino*`), and engines that have no such cap where --isa is not the processor's best.
-Worst model first; status 1 when a model could not be compared. On a machine that computes other things too: --figure minimum, many short
-turns, and for one thread --clock cpu, which stands still while somebody else has the core.
+Worst model first; status 1 when a model could not be compared. On a machine that computes other things too: many short turns with
+--figure minimum, or for one thread --clock cpu, which stands still while somebody else has the core (not with minima: now and then it
+stands still too long).
 """
 
 from __future__ import annotations
