@@ -68,7 +68,7 @@ CHAIN(pairs_128, "sse4.1", ints4, CHANGED, PAIRS_128)
             STORE(place + 1, ZERO); \
             STORE(place + 2, ZERO); \
             STORE(place + 3, ZERO); \
-            __asm__ volatile("" ::: "memory"); \
+            __asm__ volatile("" : : "r"(place) : "memory"); \
         } \
     }
 STORES(store_512_l1, "avx512f", __m512i, _mm512_setzero_si512(), _mm512_store_si512, L1_BYTES)
