@@ -6,13 +6,14 @@ import numpy as np
 
 from edgec.ir.graph import Node
 from edgec.lower import movement
+from edgec.lower.batches import broadcast
 from edgec.lower.builder import Lowering, Unsupported
 from edgec.lower.codes import coded_product
 from edgec.lower.convolution import float_product
 from edgec.lower.movement import broadcast_index
 from edgec.lower.product import describe_product
 from edgec.lower.reduction import Reduction, reduce_to
-from edgec.lower.values import Extents, Index, Value, is_one
+from edgec.lower.values import Index, Value
 from edgec.program.expr import Expr, const, real
 
 
@@ -98,12 +99,6 @@ def _multiply(lowering: Lowering, node: Node, a: Value, b: Value) -> Value:
     about = products.by(node=node.name, op=node.op)
     summed = reduce_to(lowering, products, [rank - 2], rule, a.dtype, f"{node.outputs[0]}_sums", about)
     return movement.reshape(summed, (*shape[:-2], shape[-1]))
-
-
-def broadcast(a: Extents, b: Extents) -> Extents:
-    rank = max(len(a), len(b))
-    left, right = (const(1),) * (rank - len(a)) + a, (const(1),) * (rank - len(b)) + b
-    return tuple(y if is_one(x) else x for x, y in zip(left, right, strict=True))
 
 
 def _affine(lowering: Lowering, node: Node, value: Value) -> Value:
