@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 PAIRS = ("pack_int8", "product_int8", "product_int8_float", "softmax_int8")  # what attention is made of
 
+FLOATS = ("conv_float", "depthwise_float", "product_float")
+
 
 @dataclass(frozen=True)
 class FloatWords:
@@ -24,7 +26,7 @@ class FloatWords:
         needs = [
             ([self.header, self.codes], any("codes" in kernel for kernel in kernels)),
             (["window.h"], bool(pools) or "depthwise_float" in kernels),
-            ([self.header], "conv_float" in kernels or "depthwise_float" in kernels),
+            ([self.header], any(kernel in FLOATS for kernel in kernels)),
             (exact, any("float" in kernel for kernel in pools)),
             ([*self.pool_int8_headers, "bytes_some.h"], any("int8" in kernel for kernel in pools)),
             (list(self.pool_int8_headers), any(kernel in PAIRS for kernel in kernels)),

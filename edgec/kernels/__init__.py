@@ -13,6 +13,7 @@ from edgec.kernels import (
     layer_norm_int8,
     pool_average,
     pool_max,
+    product_float,
     product_int8,
     rows_codes,
     softmax_int8,
@@ -27,6 +28,7 @@ from edgec.kernels.depthwise_int16 import DepthwiseInt16
 from edgec.kernels.layer_norm_int8 import LayerNormInt8
 from edgec.kernels.pool_average import PoolAverageFloat, PoolAverageInt8
 from edgec.kernels.pool_max import PoolMaxFloat, PoolMaxInt8
+from edgec.kernels.product_float import PackFloat, ProductFloat
 from edgec.kernels.product_int8 import PackInt8, ProductInt8, ProductInt8Float
 from edgec.kernels.rows_codes import RowsCodes4, RowsCodes8
 from edgec.kernels.softmax_int8 import SoftmaxInt8
@@ -49,6 +51,8 @@ VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
     ConvInt16: conv_int16.VARIANTS,
     DepthwiseInt16: depthwise_int16.VARIANTS,
     ConvFloat: conv_float.VARIANTS,
+    PackFloat: product_float.PACK_VARIANTS,
+    ProductFloat: product_float.VARIANTS,
     RowsCodes8: rows_codes.VARIANTS8,
     RowsCodes4: rows_codes.VARIANTS4,
     DepthwiseFloat: depthwise_float.VARIANTS,
@@ -73,11 +77,13 @@ __all__ = [
     "DepthwiseInt8Function",
     "DepthwiseInt16",
     "LayerNormInt8",
+    "PackFloat",
     "PackInt8",
     "PoolAverageFloat",
     "PoolAverageInt8",
     "PoolMaxFloat",
     "PoolMaxInt8",
+    "ProductFloat",
     "ProductInt8",
     "ProductInt8Float",
     "RowsCodes4",

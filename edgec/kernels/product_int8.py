@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from edgec.kernels.matrix_int8 import TILES, input_multiple
 from edgec.kernels.variants import Packing, Variant
-from edgec.kernels.windows import ceil_div
+from edgec.kernels.windows import ceil_div, strided
 from edgec.program.arguments import LANES, PIXEL_BLOCK, Arguments, Size, pointer, real, size
 from edgec.program.expr import Const, Expr, Number, bound, expr
 from edgec.program.program import Pointer
@@ -42,7 +42,7 @@ class PackInt8(Arguments):
 
     def reach(self) -> dict[str, Number]:
         axes = [(self.outer, self.outer_stride), (self.inner, self.inner_stride), (self.in_channels, self.k_stride)]
-        x = _strided([*axes, (self.out_channels, self.n_stride)], 1)
+        x = strided([*axes, (self.out_channels, self.n_stride)], 1)
         return {"x": x, "y": expr(self.outer) * self.inner * self.panels * self.panel_bytes}
 
 
@@ -82,9 +82,9 @@ class ProductInt8Float(Arguments):
         y = [(self.outer, self.y_outer_stride), (self.inner, self.y_inner_stride), (self.rows, self.y_row_stride)]
         weights = [(self.outer, self.weights_outer_stride), (self.inner, self.weights_inner_stride)]
         return {
-            "x": _strided(x, self.in_channels),
-            "y": _strided(y, self.out_channels),
-            "weights": _strided(weights, expr(self.panels) * self.panel_bytes),
+            "x": strided(x, self.in_channels),
+            "y": strided(y, self.out_channels),
+            "weights": strided(weights, expr(self.panels) * self.panel_bytes),
         }
 
     def reads_past(self, size_of: Callable[[str], int]) -> bool:
@@ -107,14 +107,6 @@ class ProductInt8(ProductInt8Float):
 def panel_depth(arguments: ProductInt8Float) -> int:
     """The inputs of a packed panel, where its size is static."""
     return (bound(expr(arguments.panel_bytes)) - 4 * LANES) // LANES
-
-
-def _strided(axes: list[tuple[Size, Size]], last: Size) -> Expr:
-    """One past the last element of `last` neighbours at the end of axes of these sizes and strides."""
-    total = expr(last)
-    for count, stride in axes:
-        total = total + (expr(count) - 1) * stride
-    return total
 
 
 def _panels(arguments: PackInt8) -> Expr:

@@ -1,4 +1,4 @@
-"""What kernels share that slide a window over channels-last images."""
+"""How far kernels reach that slide a window over channels-last images, or walk axes of any strides."""
 
 from __future__ import annotations
 
@@ -55,3 +55,11 @@ def residual_reach(arguments: Any) -> Expr:
 
 def pixel_reach(batch: Size, height: Size, width: Size, stride: Size, channels: int) -> Expr:
     return (expr(batch) * height * width - 1) * stride + channels
+
+
+def strided(axes: list[tuple[Size, Size]], last: Size) -> Expr:
+    """One past the last element of `last` neighbours at the end of axes of these sizes and strides."""
+    total = expr(last)
+    for count, stride in axes:
+        total = total + (expr(count) - 1) * stride
+    return total

@@ -1,4 +1,4 @@
-"""Matrix products: with a constant matrix they are products of product.py, else plain loop nests."""
+"""Matrix products: with a constant matrix they are products of product.py, else of two computed ones, as a kernel or plain loop nests."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from edgec.lower.codes import coded_product
 from edgec.lower.convolution import float_product
 from edgec.lower.movement import broadcast_index
 from edgec.lower.product import describe_product
+from edgec.lower.product_float import has_kernel, pair_of_floats
 from edgec.lower.reduction import Reduction, reduce_to
-from edgec.lower.values import Index, Value
+from edgec.lower.values import Index, Value, elements
 from edgec.program.expr import Expr, const, real
 
 
@@ -35,7 +36,7 @@ def product_node(lowering: Lowering, node: Node) -> None:
             return
     if node.op in ("Conv", "ConvTranspose"):
         raise Unsupported(f"{node.op} with computed weights or over three spatial axes", "make weights constants; use up to two axes")
-    _loops(lowering, node)
+    _computed(lowering, node)
 
 
 def _times(constant: np.ndarray, factor: float, name: str) -> np.ndarray:
@@ -56,9 +57,9 @@ def _vector(bias: np.ndarray | None, channels: int) -> np.ndarray | None:
     return np.broadcast_to(bias.reshape(-1), (channels,)).astype(np.float32)
 
 
-def _loops(lowering: Lowering, node: Node) -> None:
-    """sum over k of a[..., m, k] * b[..., k, n] with running totals in memory, then Gemm's alpha and beta * c."""
-    a, b = (_stored(lowering, name) for name in node.inputs[:2])
+def _computed(lowering: Lowering, node: Node) -> None:
+    """a[..., m, k] * b[..., k, n] for every batch, then Gemm's alpha and beta * c."""
+    a, b = (lowering.value(name) for name in node.inputs[:2])
     gemm = node.op == "Gemm"
     if gemm and node.attributes["transA"]:
         a = movement.transpose(a, (1, 0))
@@ -66,25 +67,16 @@ def _loops(lowering: Lowering, node: Node) -> None:
         b = movement.transpose(b, (1, 0))
     left = a if a.rank > 1 else movement.reshape(a, (const(1), *a.shape))
     right = b if b.rank > 1 else movement.reshape(b, (*b.shape, const(1)))
-    result = _multiply(lowering, node, left, right)
-    shape = lowering.shape(node.outputs[0])
-    final = movement.reshape(result, shape)
+    result = pair_of_floats(lowering, node, left, right) if has_kernel(lowering, left, right) else _loops(lowering, node, left, right)
+    final = movement.reshape(result, lowering.shape(node.outputs[0]))
     if gemm and (node.attributes["alpha"] != 1 or node.input(2)):
         final = _affine(lowering, node, final)
     lowering.define(node.outputs[0], final)
 
 
-def _stored(lowering: Lowering, name: str) -> Value:
-    value = lowering.value(name)
-    if value.free:
-        return value
-    stored = lowering.materialize(value, name)
-    lowering.keep(name, value, stored)
-    return stored
-
-
-def _multiply(lowering: Lowering, node: Node, a: Value, b: Value) -> Value:
-    """As a reduction over axis k of the (never built) tensor [..., m, k, n] of products."""
+def _loops(lowering: Lowering, node: Node, left: Value, right: Value) -> Value:
+    """As a reduction over axis k of the (never built) tensor [..., m, k, n] of products, with running totals in memory."""
+    a, b = (value if value.free else lowering.materialize(value, name) for value, name in zip((left, right), node.inputs, strict=False))
     lead = broadcast(a.shape[:-2], b.shape[:-2])
     shape = (*lead, a.shape[-2], a.shape[-1], b.shape[-1])
     rank = len(shape)
@@ -97,7 +89,7 @@ def _multiply(lowering: Lowering, node: Node, a: Value, b: Value) -> Value:
     products = Value(a.dtype, shape, at)
     rule = Reduction(const(0, a.dtype), lambda total, x: total + x)
     about = products.by(node=node.name, op=node.op)
-    summed = reduce_to(lowering, products, [rank - 2], rule, a.dtype, f"{node.outputs[0]}_sums", about)
+    summed = reduce_to(lowering, products, [rank - 2], rule, a.dtype, f"{node.outputs[0]}_sums", about, elements(shape))
     return movement.reshape(summed, (*shape[:-2], shape[-1]))
 
 

@@ -32,7 +32,9 @@ class Reduction:
     finish: Callable[[Expr], Expr] = lambda total: total
 
 
-def reduce_to(lowering: Lowering, source: Value, axes: Sequence[int], rule: Reduction, dtype: DType, name: str, about: Value) -> Value:
+def reduce_to(
+    lowering: Lowering, source: Value, axes: Sequence[int], rule: Reduction, dtype: DType, name: str, about: Value, macs: int = 0
+) -> Value:
     """`source` reduced over `axes`, which stay as extents of 1, in a new buffer.
 
     With reduced axes outside of kept ones in memory, the running totals stay in memory, so that inner loops are contiguous.
@@ -55,7 +57,7 @@ def reduce_to(lowering: Lowering, source: Value, axes: Sequence[int], rule: Redu
     else:
         outer += [loops[d] for d in inner]
         body = _in_register(result.view.buffer, position, reduced, rule, source.at(index))
-    lowering.loops(outer, body, name, replace(about, shape=shape, dtype=dtype))
+    lowering.loops(outer, body, name, replace(about, shape=shape, dtype=dtype), macs)
     return result
 
 

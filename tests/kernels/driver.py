@@ -22,10 +22,12 @@ from edgec.kernels import (
     ConvInt16,
     DepthwiseFloat,
     DepthwiseInt16,
+    PackFloat,
     PoolAverageFloat,
     PoolAverageInt8,
     PoolMaxFloat,
     PoolMaxInt8,
+    ProductFloat,
     RowsCodes4,
     RowsCodes8,
 )
@@ -38,7 +40,7 @@ from tests.kernels.work import PLACES, place_of, scratch_bytes, slot_in, work_it
 
 DRIVEN = frozenset({
     ConvInt16, DepthwiseInt16, ConvFloat, DepthwiseFloat, PoolMaxInt8, PoolMaxFloat, PoolAverageInt8, PoolAverageFloat,
-    RowsCodes4, RowsCodes8,
+    RowsCodes4, RowsCodes8, PackFloat, ProductFloat,
 })  # fmt: skip
 QEMU_ARM64 = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-cpu", "max")
 QEMU_ARM32 = ("qemu-arm", "-L", "/usr/arm-linux-gnueabihf")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from edgec import kernels
 from edgec.program.arguments import CHANNEL_BLOCK, LANES
-from tests.kernels.attention_cases import normalized
 from tests.kernels.int8_cases import SHAPES
+from tests.lower.batches import BATCHED, Batches, settle
 
 
 class Frame:
@@ -75,10 +75,6 @@ def run_template(machine: Any, arguments: Any) -> None:
             RUN[type(arguments)](Frame(machine, arguments))
 
 
-def _settle(total: np.ndarray, low: int, high: int, zero: int) -> np.ndarray:
-    return np.clip(np.rint(total), np.float32(low - zero), np.float32(high - zero)).astype(np.int64) + zero
-
-
 def _products(f: Frame, weights: np.ndarray, zero: int) -> np.ndarray:
     """sum over taps of x * w, [pixel, group, out]; a pixel outside of the image is `zero`. weights: [group][tap][out][in]."""
     a = f.a
@@ -111,7 +107,7 @@ def _ended(f: Frame, total: np.ndarray) -> None:
     """What becomes of exact sums [pixel, group, out] with codes of 16 bits."""
     a = f.a
     v = (total.astype(np.float32) * _wide_channels(f, a.scale)).reshape(f.rows.size, -1)
-    f.write(v if a.y_bytes == 4 else _settle(v, a.low, a.high, a.zero_y))
+    f.write(v if a.y_bytes == 4 else settle(v, a.low, a.high, a.zero_y))
 
 
 def _wide_channels(f: Frame, pointer: Any) -> np.ndarray:
@@ -149,12 +145,12 @@ def conv_int8_float(f: Frame) -> None:
 
 def conv_int8(f: Frame) -> None:
     a = f.a
-    v = _settle(_scaled(f), a.low, a.high, a.zero_y).reshape(f.rows.size, -1)
+    v = settle(_scaled(f), a.low, a.high, a.zero_y).reshape(f.rows.size, -1)
     if a.residual is not None:
         r = f.read(a.residual, f.rows, a.residual_pixel_stride, v.shape[1]).astype(np.int64)
         own = (v - a.zero_y).astype(np.float32) * np.float32(a.add_scale)
         other = (r - a.residual_zero).astype(np.float32) * np.float32(a.residual_scale)
-        v = _settle(own + other, a.add_low, a.add_high, a.add_zero)
+        v = settle(own + other, a.add_low, a.add_high, a.add_zero)
     f.write(v)
 
 
@@ -162,7 +158,7 @@ def _shaped(f: Frame, v: np.ndarray) -> np.ndarray:
     """The codes of the kernel's function of floats."""
     a = f.a
     real = SHAPES[a.function](v, np.float32(a.alpha), np.float32(a.beta)) * np.float32(a.inverse)
-    return _settle(real, a.low, a.high, a.zero_y)
+    return settle(real, a.low, a.high, a.zero_y)
 
 
 def conv_int8_function(f: Frame) -> None:
@@ -177,7 +173,7 @@ def conv_int8_any(f: Frame) -> None:
     correction = a.zero_x * weights.sum(axis=(1, 3))
     total = _products(f, weights, a.zero_x).astype(np.int64) - correction + f.constant(a.bias, size).reshape(a.groups, -1)
     scale = f.constant(a.scale, size).reshape(a.groups, -1)
-    f.write(_settle(total.astype(np.float32) * scale, a.low, a.high, a.zero_y).reshape(f.rows.size, -1))
+    f.write(settle(total.astype(np.float32) * scale, a.low, a.high, a.zero_y).reshape(f.rows.size, -1))
 
 
 def _depthwise(f: Frame, zero: int) -> tuple[np.ndarray, int]:
@@ -197,75 +193,7 @@ def depthwise_int8(f: Frame) -> None:
     sums, width = _depthwise(f, a.zero_x)
     total = sums.astype(np.int64) + f.constant(a.bias, width)[: a.channels]
     scaled = total.astype(np.float32) * f.constant(a.scale, width)[: a.channels]
-    f.write(_shaped(f, scaled) if hasattr(a, "function") else _settle(scaled, a.low, a.high, a.zero_y))
-
-
-class Batches:
-    """The matrices of one call that walks two batch axes."""
-
-    def __init__(self, machine: Any, arguments: Any) -> None:
-        self.machine, self.a = machine, arguments
-        self.n = {
-            key: machine.integer(value)
-            for key, value in vars(arguments).items()
-            if not hasattr(value, "buffer") and not isinstance(value, float)
-        }
-
-    def places(self, name: str, axes: Sequence[tuple[str, str]], start: int = 0) -> np.ndarray:
-        """The elements of a buffer at axes of these sizes and strides."""
-        pointer = getattr(self.a, name)
-        index = np.asarray(self.machine.integer(pointer.offset) + start)
-        for size, stride in axes:
-            index = index[..., None] + np.arange(self.n[size]) * (self.n[stride] if stride else 1)
-        assert index.max() < self.machine.memory[pointer.buffer].size and index.min() >= 0, f"{pointer.buffer} is left"
-        return index
-
-    def panels(self) -> tuple[int, int]:
-        """How many, and the inputs of each."""
-        return self.n["panels"], (self.n["panel_bytes"] - 4 * LANES) // LANES
-
-
-def pack_int8(b: Batches) -> None:
-    n, (panels, depth), memory = b.n, b.panels(), b.machine.memory
-    axes = [("outer", "outer_stride"), ("inner", "inner_stride"), ("in_channels", "k_stride"), ("out_channels", "n_stride")]
-    codes = memory[b.a.x.buffer][b.places("x", axes)].astype(np.int64)
-    codes -= 128 if memory[b.a.x.buffer].dtype == np.uint8 else 0
-    wide = np.zeros((n["outer"], n["inner"], depth, panels * LANES), np.int64)
-    wide[:, :, : n["in_channels"], : n["out_channels"]] = codes
-    sums = (n["sum_step"] + n["minus_zero"] * wide.sum(axis=2)).astype(np.int32).reshape(-1, panels, LANES)
-    bytes_ = wide.astype(np.int8).reshape(-1, depth // 4, 4, panels, LANES).transpose(0, 3, 1, 4, 2).reshape(-1, panels, depth * LANES)
-    whole = np.concatenate([bytes_, sums.view(np.int8).reshape(*sums.shape[:2], -1)], axis=2).reshape(-1)
-    start = b.machine.integer(b.a.y.offset)
-    memory[b.a.y.buffer][start : start + whole.size] = whole
-
-
-def _pairs(b: Batches) -> tuple[np.ndarray, np.ndarray]:
-    """fl32(acc) * scale, and where the results lie."""
-    n, (panels, depth), memory = b.n, b.panels(), b.machine.memory
-    rows = [("rows", "x_row_stride"), ("in_channels", "")]
-    x = memory[b.a.x.buffer][b.places("x", [("outer", "x_outer_stride"), ("inner", "x_inner_stride"), *rows])].astype(np.int64)
-    size = panels * n["panel_bytes"]
-    at = b.places("weights", [("outer", "weights_outer_stride"), ("inner", "weights_inner_stride")])[..., None] + np.arange(size)
-    packed = memory[b.a.weights.buffer][at].reshape(n["outer"], n["inner"], panels, -1)
-    w = packed[..., : depth * LANES].reshape(*packed.shape[:3], depth // 4, LANES, 4).transpose(0, 1, 3, 5, 2, 4)
-    w = w.reshape(n["outer"], n["inner"], depth, -1)[:, :, : n["in_channels"], : n["out_channels"]].astype(np.int64)
-    bias = (
-        np.ascontiguousarray(packed[..., depth * LANES :]).view(np.int32).reshape(n["outer"], n["inner"], 1, -1)[..., : n["out_channels"]]
-    )
-    total = np.matmul(x, w) + bias - n["zero_w"] * x.sum(axis=3, keepdims=True)
-    axes = [("outer", "y_outer_stride"), ("inner", "y_inner_stride"), ("rows", "y_row_stride"), ("out_channels", "")]
-    return total.astype(np.float32) * np.float32(b.a.scale), b.places("y", axes)
-
-
-def product_int8(b: Batches) -> None:
-    total, places = _pairs(b)
-    memory = b.machine.memory[b.a.y.buffer]
-    memory[places] = _settle(total, b.a.low, b.a.high, b.a.zero_y).astype(memory.dtype)
-
-
-def product_int8_float(b: Batches) -> None:
-    total, places = _pairs(b)
-    b.machine.memory[b.a.y.buffer][places] = total
+    f.write(_shaped(f, scaled) if hasattr(a, "function") else settle(scaled, a.low, a.high, a.zero_y))
 
 
 def conv_float(f: Frame) -> None:
@@ -337,7 +265,7 @@ def pool_average_int8(f: Frame) -> None:
     a = f.a
     total, count = _sums(f, a.zero_x, np.int64)
     scale = f.constant(a.scale, f.count + 1)[count][:, None]
-    f.write(_settle(total.astype(np.float32) * scale, a.low, a.high, a.zero_y))
+    f.write(settle(total.astype(np.float32) * scale, a.low, a.high, a.zero_y))
 
 
 def pool_average_float(f: Frame) -> None:
@@ -354,36 +282,4 @@ RUN: dict[type, Callable[[Frame], None]] = {
     kernels.RowsCodes8: rows_codes, kernels.RowsCodes4: rows_codes,
     kernels.ConvFloat: conv_float, kernels.DepthwiseFloat: depthwise_float, kernels.PoolMaxInt8: pool_max_int8,
     kernels.PoolMaxFloat: pool_max_float, kernels.PoolAverageInt8: pool_average_int8, kernels.PoolAverageFloat: pool_average_float,
-}  # fmt: skip
-
-
-def softmax_int8(b: Batches) -> None:
-    axes = [("rows", "columns"), ("columns", "")]
-    places, memory = b.places("x", axes), b.machine.memory
-    x = memory[b.a.x.buffer][places].astype(np.int64)
-    start = b.machine.integer(b.a.table.offset)
-    e = memory[b.a.table.buffer][start : start + 256][255 - x.max(axis=1, keepdims=True) + x]
-    m = np.float32(b.a.inverse) / e.sum(axis=1, keepdims=True).astype(np.float32)
-    y = memory[b.a.y.buffer]
-    y[b.places("y", axes)] = _settle(e.astype(np.float32) * m, b.a.low, b.a.high, b.a.zero_y).astype(y.dtype)
-
-
-def layer_norm_int8(b: Batches) -> None:
-    axes = [("rows", "columns"), ("columns", "")]
-    memory, columns = b.machine.memory, b.n["columns"]
-    x = memory[b.a.x.buffer][b.places("x", axes)].astype(np.int64)
-
-    def known(pointer: Any) -> np.ndarray:
-        found: np.ndarray = memory[pointer.buffer][b.machine.integer(pointer.offset) :]
-        return found
-
-    epsilon = int(known(b.a.epsilon)[0])
-    v = normalized(x, epsilon) * known(b.a.scale)[:columns] + known(b.a.offset)[:columns]
-    y = memory[b.a.y.buffer]
-    y[b.places("y", axes)] = _settle(v, b.a.low, b.a.high, b.a.zero_y).astype(y.dtype)
-
-
-BATCHED: dict[type, Callable[[Batches], None]] = {
-    kernels.PackInt8: pack_int8, kernels.ProductInt8: product_int8, kernels.ProductInt8Float: product_int8_float,
-    kernels.SoftmaxInt8: softmax_int8, kernels.LayerNormInt8: layer_norm_int8,
 }  # fmt: skip
