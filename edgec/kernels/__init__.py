@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from edgec.kernels import (
+    attention_float,
     conv_float,
     conv_int8,
     conv_int8_any,
@@ -18,6 +19,7 @@ from edgec.kernels import (
     rows_codes,
     softmax_int8,
 )
+from edgec.kernels.attention_float import AttentionFloat
 from edgec.kernels.conv_float import ConvFloat
 from edgec.kernels.conv_int8 import CONV_INT8_FUNCTION, ConvInt8, ConvInt8Float, ConvInt8Function
 from edgec.kernels.conv_int8_any import ConvInt8Any
@@ -53,6 +55,7 @@ VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
     ConvFloat: conv_float.VARIANTS,
     PackFloat: product_float.PACK_VARIANTS,
     ProductFloat: product_float.VARIANTS,
+    AttentionFloat: attention_float.VARIANTS,
     RowsCodes8: rows_codes.VARIANTS8,
     RowsCodes4: rows_codes.VARIANTS4,
     DepthwiseFloat: depthwise_float.VARIANTS,
@@ -66,6 +69,7 @@ __all__ = [
     "CONV_INT8_FUNCTION",
     "DEPTHWISE_INT8_FUNCTION",
     "VARIANTS",
+    "AttentionFloat",
     "ConvFloat",
     "ConvInt8",
     "ConvInt8Any",

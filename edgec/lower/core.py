@@ -11,6 +11,7 @@ from edgec.integer import match
 from edgec.integer.grid import Grid, any_grid_of, grid_of
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
+from edgec.lower.attention import absorb_attention
 from edgec.lower.builder import Lowering, LowerOptions, Unsupported
 from edgec.lower.chains import cut
 from edgec.lower.coding import Params, coded_form, decoded, local, shift_to
@@ -41,6 +42,7 @@ def _lowered(graph: Graph, target: Target, name: str, options: LowerOptions) -> 
     _inputs(lowering, raw)
     _output_buffers(lowering)
     reserve(lowering)
+    absorb_attention(lowering)
     for node in graph:
         if id(node) in lowering.done:
             continue

@@ -67,7 +67,11 @@ def _computed(lowering: Lowering, node: Node) -> None:
         b = movement.transpose(b, (1, 0))
     left = a if a.rank > 1 else movement.reshape(a, (const(1), *a.shape))
     right = b if b.rank > 1 else movement.reshape(b, (*b.shape, const(1)))
-    result = pair_of_floats(lowering, node, left, right) if has_kernel(lowering, left, right) else _loops(lowering, node, left, right)
+    result = (
+        pair_of_floats(lowering, node, left, right)
+        if has_kernel(lowering, left.shape[:-2], right.shape[:-2])
+        else _loops(lowering, node, left, right)
+    )
     final = movement.reshape(result, lowering.shape(node.outputs[0]))
     if gemm and (node.attributes["alpha"] != 1 or node.input(2)):
         final = _affine(lowering, node, final)

@@ -22,6 +22,7 @@ from edgec.integer.operators import (
     WideDotProduct,
 )
 from edgec.ir.graph import Node
+from edgec.lower.attention import attention, attention_of
 from edgec.lower.builder import Lowering
 from edgec.lower.convolution_int8 import dot_product
 from edgec.lower.convolution_int16 import wide_dot_product
@@ -55,10 +56,19 @@ def identity(lowering: Lowering, node: Node) -> None:
     lowering.define(node.outputs[0], lift(lowering.value(node.inputs[0]), lambda value: value))
 
 
+def matmul(lowering: Lowering, node: Node) -> None:
+    """The end of attention, or a product."""
+    found = attention_of(lowering, node)
+    if found is not None:
+        attention(lowering, found)
+    else:
+        product_node(lowering, node)
+
+
 RULES: dict[str, Rule] = {
     **MOVES,
     "Concat": concat, "Identity": identity, "Resize": resize,
-    "Conv": product_node, "ConvTranspose": product_node, "Gemm": product_node, "MatMul": product_node,
+    "Conv": product_node, "ConvTranspose": product_node, "Gemm": product_node, "MatMul": matmul,
     "MaxPool": max_pool, "AveragePool": average_pool, "GlobalAveragePool": global_average, "GlobalMaxPool": global_max,
     "QuantizeLinear": unmatched_quantize, "DequantizeLinear": dequantize_node,
     "Softmax": softmax, "LogSoftmax": softmax, "LayerNormalization": layer_normalization, "LRN": local_response,

@@ -23,16 +23,16 @@ from edgec.lower.batches import (
 from edgec.lower.builder import Lowering
 from edgec.lower.comment import tensor
 from edgec.lower.convolution import labelled
-from edgec.lower.values import Extents, Value, elements, is_one
+from edgec.lower.values import Extents, Value, View, elements, is_one, packed_strides, row_major, viewed
 from edgec.program.expr import Const, Expr, bound, const, product
 from edgec.program.program import Pointer
 
 
-def has_kernel(lowering: Lowering, *operands: Value) -> bool:
-    """Whether kernels can walk the batch axes of these matrices. GPUs have shaders for the loops of a product, and none for its kernel."""
+def has_kernel(lowering: Lowering, *leads: Extents) -> bool:
+    """Whether kernels can walk these batch axes together. GPUs have shaders for the loops of a product, and none for its kernel."""
     lead: Extents = ()
-    for value in operands:
-        lead = broadcast(lead, value.shape[:-2])
+    for own in leads:
+        lead = broadcast(lead, own)
     several = sum(not is_one(size) for size in lead) > NESTED
     return not lowering.target.gpu and not (several and any(not isinstance(size, Const) for size in lead))
 
@@ -92,4 +92,9 @@ def rows_in_memory(lowering: Lowering, name: str, value: Value) -> Value:
     view = value.view
     if view is not None and (is_one(value.shape[-1]) or view.strides[-1] == const(1)) and is_forward(view):
         return value
+    if value.constant is not None:
+        return viewed(
+            View(lowering.constant(name, value.constant), value.dtype, const(0), packed_strides(value.shape, row_major(value.rank))),
+            value.shape,
+        )
     return in_memory(lowering, name, value)

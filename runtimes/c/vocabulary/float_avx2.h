@@ -13,6 +13,12 @@ INLINE floats floats_max(floats a, floats b) { return _mm256_max_ps(a, b); }
 INLINE floats floats_min(floats a, floats b) { return _mm256_min_ps(a, b); }
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return _mm256_blendv_ps(w, v, _mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return _mm256_fmadd_ps(a, b, s); }
+INLINE floats floats_scale(floats y, floats n) {
+    const __m256i whole = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(256)), half = _mm256_srai_epi32(whole, 1);
+    const __m256i first = _mm256_sub_epi32(half, _mm256_set1_epi32(1)), second = _mm256_sub_epi32(whole, _mm256_add_epi32(half, _mm256_set1_epi32(1)));
+    y = _mm256_mul_ps(y, _mm256_castsi256_ps(_mm256_slli_epi32(first, 23)));
+    return _mm256_mul_ps(y, _mm256_castsi256_ps(_mm256_slli_epi32(second, 23)));
+}
 INLINE inputs inputs_load(const float *p) { return _mm256_broadcast_ss(p); }
 #define floats_accumulate_input(s, w, x, k) floats_accumulate(s, w, x)
 

@@ -15,6 +15,20 @@ INLINE floats floats_min(floats a, floats b) { return a < b ? a : b; }
 /* v in the lanes where a < b, else w. */
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return a < b ? v : w; }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return s + a * b; }
+/* y * 2^n for whole n from -127 to 128, in two factors, since 2^128 is none. */
+INLINE floats floats_scale(floats y, floats n) {
+    const float shifted = n + 12582912.0f;
+    uint32_t bits, half;
+    float first, second;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits += 256u - 0x4b400000u;
+    half = bits >> 1;
+    bits = (bits - half - 1u) << 23;
+    half = (half - 1u) << 23;
+    memcpy(&first, &half, sizeof first);
+    memcpy(&second, &bits, sizeof second);
+    return (y * first) * second;
+}
 INLINE inputs inputs_load(const float *p) { return *p; }
 #define floats_accumulate_input(s, w, x, k) floats_accumulate(s, w, x)
 

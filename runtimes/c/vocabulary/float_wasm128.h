@@ -13,6 +13,12 @@ INLINE floats floats_max(floats a, floats b) { return wasm_f32x4_pmax(b, a); }
 INLINE floats floats_min(floats a, floats b) { return wasm_f32x4_pmin(b, a); }
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return wasm_v128_bitselect(v, w, wasm_f32x4_lt(a, b)); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return wasm_f32x4_add(s, wasm_f32x4_mul(a, b)); }
+INLINE floats floats_scale(floats y, floats n) {
+    const v128_t whole = wasm_i32x4_add(wasm_i32x4_trunc_sat_f32x4(n), wasm_i32x4_splat(256)), half = wasm_i32x4_shr(whole, 1);
+    const v128_t first = wasm_i32x4_sub(half, wasm_i32x4_splat(1)), second = wasm_i32x4_sub(whole, wasm_i32x4_add(half, wasm_i32x4_splat(1)));
+    y = wasm_f32x4_mul(y, wasm_i32x4_shl(first, 23));
+    return wasm_f32x4_mul(y, wasm_i32x4_shl(second, 23));
+}
 INLINE inputs inputs_load(const float *p) { return wasm_v128_load32_splat(p); }
 #define floats_accumulate_input(s, w, x, k) floats_accumulate(s, w, x)
 

@@ -1,0 +1,93 @@
+"""Attention in floats: softmax of products, times values, a block of rows at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from edgec.kernels.convolution import round_up
+from edgec.kernels.product_float import packed_size
+from edgec.kernels.variants import Variant
+from edgec.kernels.vectors import TILES
+from edgec.kernels.windows import ceil_div, lines, strided
+from edgec.program.arguments import LANES, PIXEL_BLOCK, Arguments, Size, pointer, real, size
+from edgec.program.expr import Expr, Number, bound, expr
+from edgec.program.program import Pointer
+
+COLUMN_BLOCK = 128  # columns whose products lie in scratch memory at once
+
+
+@dataclass(frozen=True)
+class AttentionFloat(Arguments):
+    """y = softmax(scale * (query * keys) + mask) * values for outer * inner triples of matrices, softmax along the columns.
+
+    query: [rows, channels], mask: [rows, columns] or absent, y: [rows, value_channels], their last axes contiguous; keys:
+    [channels, columns] and values: [columns, value_channels], packed by PackFloat. What has a stride of 0 repeats.
+    """
+
+    kernel: ClassVar[str] = "attention_float"
+    template: ClassVar[str] = "attention_float"
+    query: Pointer = pointer("const float")
+    keys: Pointer = pointer("const float")
+    values: Pointer = pointer("const float")
+    mask: Pointer | None = pointer("const float")
+    y: Pointer = pointer("float")
+    outer: Size = size()
+    inner: Size = size()
+    rows: Size = size()
+    columns: Size = size()
+    channels: Size = size()
+    value_channels: Size = size()
+    query_outer_stride: Size = size()
+    query_inner_stride: Size = size()
+    query_row_stride: Size = size()
+    keys_outer_stride: Size = size()
+    keys_inner_stride: Size = size()
+    values_outer_stride: Size = size()
+    values_inner_stride: Size = size()
+    mask_outer_stride: Size = size()
+    mask_inner_stride: Size = size()
+    mask_row_stride: Size = size()
+    y_outer_stride: Size = size()
+    y_inner_stride: Size = size()
+    y_row_stride: Size = size()
+    column_block: int = size()
+    scale: float = real()
+
+    def reach(self) -> dict[str, Number]:
+        rows = {
+            name: [
+                (self.outer, getattr(self, f"{name}_outer_stride")),
+                (self.inner, getattr(self, f"{name}_inner_stride")),
+                (self.rows, getattr(self, f"{name}_row_stride")),
+            ]
+            for name in ("query", "mask", "y")
+        }
+        keys = [(self.outer, self.keys_outer_stride), (self.inner, self.keys_inner_stride)]
+        values = [(self.outer, self.values_outer_stride), (self.inner, self.values_inner_stride)]
+        return {
+            "query": strided(rows["query"], self.channels),
+            "keys": strided(keys, packed_size(self.channels, self.columns)),
+            "values": strided(values, packed_size(self.columns, self.value_channels)),
+            "mask": strided(rows["mask"], self.columns),
+            "y": strided(rows["y"], self.value_channels),
+        }
+
+
+def column_block(columns: Size) -> int:
+    """Of so many columns."""
+    return min(COLUMN_BLOCK, round_up(bound(expr(columns)), LANES))
+
+
+def _blocks(arguments: AttentionFloat) -> Expr:
+    """item = triple * row_blocks + row_block."""
+    return expr(arguments.outer) * arguments.inner * ceil_div(arguments.rows, PIXEL_BLOCK)
+
+
+def _scratch(arguments: AttentionFloat) -> int:
+    """A block of weights, and of sums of values."""
+    rows = min(PIXEL_BLOCK, bound(expr(arguments.rows)))
+    return lines(4 * rows * (arguments.column_block + round_up(bound(expr(arguments.value_channels)), LANES)))
+
+
+VARIANTS = (Variant("rows", _blocks, _scratch, TILES, headers=dict.fromkeys(TILES, ("float_exp.h",))),)
