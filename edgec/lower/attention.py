@@ -56,9 +56,9 @@ def attention_of(lowering: Lowering, second: Node) -> Attention | None:
 
 
 def _inner(graph: Graph, name: str, *ops: str) -> Node | None:
-    """The producer of a value that has one reader."""
-    node = graph.producer(name)
-    return node if node is not None and node.op in ops and sole_reader(graph, name) is not None else None
+    """The producer of a value that is read once."""
+    node, reader = graph.producer(name), sole_reader(graph, name)
+    return node if node is not None and node.op in ops and reader is not None and reader.inputs.count(name) == 1 else None
 
 
 def _masked(graph: Graph, name: str) -> list[tuple[str, str, tuple[Node, ...]]]:

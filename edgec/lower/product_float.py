@@ -41,7 +41,9 @@ def pair_of_floats(lowering: Lowering, node: Node, left: Value, right: Value) ->
     """left [..., m, k] * right [..., k, n]; the result has memory of its own."""
     a, panels = rows_in_memory(lowering, node.inputs[0], left), packed(lowering, node, node.inputs[1], right)
     lead = broadcast(a.shape[:-2], panels.lead)
-    y = result_in_memory(lowering, node.outputs[0], DType.FLOAT32, (*lead, a.shape[-2], panels.columns))
+    shape = (*lead, a.shape[-2], panels.columns)
+    name = node.outputs[0] if len(shape) == len(lowering.shape(node.outputs[0])) else f"{node.outputs[0]}_matrix"
+    y = result_in_memory(lowering, name, DType.FLOAT32, shape)
     x, result = view_of(movement.expand(a, (*lead, *a.shape[-2:]))), view_of(y)
     batches = list(walks(lead, (x.strides[:-2], panels.strides(lead), result.strides[:-2])))
     macs = elements(y.shape) * bound(panels.inner) // len(batches)
@@ -53,7 +55,7 @@ def pair_of_floats(lowering: Lowering, node: Node, left: Value, right: Value) ->
             *x_strides, x.strides[-2], *w_strides, *y_strides, result.strides[-2], 1.0,
         )  # fmt: skip
         operands = f"{tensor(a.dtype, a.shape)} * {tensor(DType.FLOAT32, (*panels.lead, panels.inner, panels.columns))}"
-        lowering.template(arguments, node.outputs[0], labelled(y, [node]), macs, operands)
+        lowering.template(arguments, name, labelled(y, [node]), macs, operands)
     return y
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.kernels import (
+    AttentionFloat,
     ConvFloat,
     ConvInt16,
     DepthwiseFloat,
@@ -40,7 +41,7 @@ from tests.kernels.work import PLACES, place_of, scratch_bytes, slot_in, work_it
 
 DRIVEN = frozenset({
     ConvInt16, DepthwiseInt16, ConvFloat, DepthwiseFloat, PoolMaxInt8, PoolMaxFloat, PoolAverageInt8, PoolAverageFloat,
-    RowsCodes4, RowsCodes8, PackFloat, ProductFloat,
+    RowsCodes4, RowsCodes8, PackFloat, ProductFloat, AttentionFloat,
 })  # fmt: skip
 QEMU_ARM64 = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-cpu", "max")
 QEMU_ARM32 = ("qemu-arm", "-L", "/usr/arm-linux-gnueabihf")

@@ -24,7 +24,7 @@ class Batches:
         self.n = {
             key: machine.integer(value)
             for key, value in vars(arguments).items()
-            if not hasattr(value, "buffer") and not isinstance(value, float)
+            if value is not None and not hasattr(value, "buffer") and not isinstance(value, float)
         }
 
     def places(self, name: str, axes: Sequence[tuple[str, str]], start: int = 0) -> np.ndarray:
@@ -140,8 +140,24 @@ def product_float(b: Batches) -> None:
     memory[b.a.y.buffer][b.places("y", axes)] = b.a.scale * np.matmul(x, w)
 
 
+def attention_float(b: Batches) -> None:
+    n, memory = b.n, b.machine.memory
+
+    def rows(name: str, last: str) -> np.ndarray:
+        strides = [(size, f"{name}_{axis}_stride") for size, axis in (("outer", "outer"), ("inner", "inner"), ("rows", "row"))]
+        return b.places(name, [*strides, (last, "")])
+
+    query = memory[b.a.query.buffer][rows("query", "channels")].astype(np.float64)
+    scores = b.a.scale * np.matmul(query, unpacked(b, "keys", "keys", n["channels"], n["columns"]))
+    if b.a.mask is not None:
+        scores += memory[b.a.mask.buffer][rows("mask", "columns")]
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    mixed = np.matmul(weights, unpacked(b, "values", "values", n["columns"], n["value_channels"]))
+    memory[b.a.y.buffer][rows("y", "value_channels")] = mixed / weights.sum(axis=-1, keepdims=True)
+
+
 BATCHED: dict[type, Callable[[Batches], None]] = {
     kernels.PackInt8: pack_int8, kernels.ProductInt8: product_int8, kernels.ProductInt8Float: product_int8_float,
-    kernels.PackFloat: pack_float, kernels.ProductFloat: product_float,
+    kernels.PackFloat: pack_float, kernels.ProductFloat: product_float, kernels.AttentionFloat: attention_float,
     kernels.SoftmaxInt8: softmax_int8, kernels.LayerNormInt8: layer_norm_int8,
 }  # fmt: skip

@@ -1,0 +1,114 @@
+"""Attention of floats becomes one kernel where its products, scale, mask and softmax are read by nobody else, and is the same anyway."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from edgec.kernels import AttentionFloat, PackFloat, ProductFloat
+from edgec.program.program import TemplateCall
+from tests.lower.test_float import check, net, normal
+
+ROWS, HEADS, SIZE = 9, 2, 5
+SHAPE = [3, ROWS, 3 * HEADS * SIZE]  # queries, keys and values side by side
+
+
+def nodes(*between: tuple[str, str, str], perm: tuple[int, ...] = (0, 2, 3, 1), axis: int = -1) -> list[onnx.NodeProto]:
+    """x -> heads -> softmax(scores), with the nodes `between` (operator, other operand, result) before it -> y."""
+    made = [helper.make_node("Split", ["x"], ["q0", "k0", "v0"], axis=2, num_outputs=3)]
+    for name, order in (("q", (0, 2, 1, 3)), ("k", perm), ("v", (0, 2, 1, 3))):
+        made.append(helper.make_node("Reshape", [f"{name}0", "heads"], [f"{name}1"]))
+        made.append(helper.make_node("Transpose", [f"{name}1"], [name], perm=order))
+    made.append(helper.make_node("MatMul", ["q", "k"], ["scores"]))
+    last = "scores"
+    for op, other, result in between:
+        made.append(helper.make_node(op, [last, other] if other else [last], [result]))
+        last = result
+    made.append(helper.make_node("Softmax", [last], ["weights"], axis=axis))
+    made.append(helper.make_node("MatMul", ["weights", "v"], ["mixed"]))
+    made.append(helper.make_node("Transpose", ["mixed"], ["y"], perm=[0, 2, 1, 3]))
+    return made
+
+
+def kinds(made: list[onnx.NodeProto], **constants: np.ndarray) -> list[type]:
+    program = check(net(made, SHAPE, {"heads": np.array([3, ROWS, HEADS, SIZE]), **constants}))
+    return [type(call.arguments) for call in program.calls if isinstance(call, TemplateCall)]
+
+
+SCALE = {"scale": np.float32(0.3).reshape(1)}
+FUSED = [PackFloat, PackFloat, AttentionFloat]
+
+
+@pytest.mark.parametrize(
+    ("between", "constants"),
+    [
+        ([], {}),
+        ([("Mul", "scale", "s")], SCALE),
+        ([("Div", "scale", "s"), ("Add", "mask", "m")], SCALE | {"mask": normal(ROWS, ROWS)}),
+        ([("Add", "mask", "m")], {"mask": normal(3, 1, 1, ROWS)}),
+        ([("Add", "mask", "m")], {"mask": normal(3, HEADS, ROWS, ROWS)}),
+        ([("Add", "mask", "m")], {"mask": np.float32([0, 0, -np.inf] * 3)}),
+    ],
+)
+def test_fused(between: list[tuple[str, str, str]], constants: dict[str, np.ndarray]) -> None:
+    assert kinds(nodes(*between), **constants) == FUSED
+
+
+@pytest.mark.parametrize(
+    ("between", "constants", "axis"),
+    [
+        ([], {}, 2),
+        ([("Mul", "scale", "s")], {"scale": normal(ROWS, 1)}, -1),
+        ([("Add", "mask", "m")], {"mask": normal(ROWS, 1)}, -1),
+        ([("Add", "scores", "m")], {}, -1),
+        ([("Relu", "", "m")], {}, -1),
+    ],
+)
+def test_other_forms(between: list[tuple[str, str, str]], constants: dict[str, np.ndarray], axis: int) -> None:
+    made = nodes(*between, axis=axis)
+    assert kinds(made, **constants) == [PackFloat, ProductFloat, PackFloat, ProductFloat]
+
+
+def test_scores_that_others_read() -> None:
+    made = nodes()
+    made[-1] = helper.make_node("Add", ["mixed", "more"], ["y"])
+    made.insert(-1, helper.make_node("ReduceMax", ["scores"], ["more"], keepdims=1))
+    assert kinds(made).count(ProductFloat) == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((2, 7), (7, 3)),
+        ((7,), (7, 3)),
+        ((4, 7), (7,)),
+        ((7,), (7,)),
+        ((3, 1, 2, 4), (2, 4, 5)),
+        ((1, 4), (2, 3, 4, 6)),
+        ((2, 3, 4, 2, 3), (3, 1, 3, 2)),
+    ],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_products(first: tuple[int, ...], second: tuple[int, ...], turned: bool) -> None:
+    """Of computed operands of any rank, the last two axes of both perhaps swapped before."""
+    made, operands = [], []
+    for name, shape in (("a", first), ("b", second)):
+        swap = turned and len(shape) > 1
+        stored = (*shape[:-2], shape[-1], shape[-2]) if swap else shape
+        made += [
+            helper.make_node("Expand", ["x", f"{name}_size"], [f"{name}0"]),
+            helper.make_node("Add", [f"{name}0", f"{name}_more"], [name]),
+        ]
+        perm = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
+        made += [helper.make_node("Transpose", [name], [f"{name}_turned"], perm=perm)] if swap else []
+        operands.append((name, stored, f"{name}_turned" if swap else name))
+    made.append(helper.make_node("MatMul", [operand[2] for operand in operands], ["y"]))
+    constants = {f"{name}_size": np.array(stored) for name, stored, _ in operands} | {
+        f"{name}_more": normal(*stored) for name, stored, _ in operands
+    }
+    program = check(net(made, [1], constants))
+    found = [type(call.arguments) for call in program.calls if isinstance(call, TemplateCall)]
+    assert set(found) == {PackFloat, ProductFloat}
+    assert sum(call.call.macs for call in program.calls) == np.matmul(np.ones(first), np.ones(second)).size * first[-1]
