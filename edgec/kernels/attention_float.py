@@ -14,7 +14,9 @@ from edgec.program.arguments import LANES, PIXEL_BLOCK, Arguments, Size, pointer
 from edgec.program.expr import Expr, Number, bound, expr
 from edgec.program.program import Pointer
 
-COLUMN_BLOCK = 128  # columns whose products lie in scratch memory at once
+COLUMN_BLOCK = 128  # columns whose scores fit the first cache, with the keys or values of these columns
+SHARING = 4  # blocks of rows
+CACHE = 1 << 18  # bytes of keys and values that stay in the second cache of most processors
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class AttentionFloat(Arguments):
     y_outer_stride: Size = size()
     y_inner_stride: Size = size()
     y_row_stride: Size = size()
+    row_block: int = size()
     column_block: int = size()
     scale: float = real()
 
@@ -74,20 +77,25 @@ class AttentionFloat(Arguments):
         }
 
 
-def column_block(columns: Size) -> int:
-    """Of so many columns."""
-    return min(COLUMN_BLOCK, round_up(bound(expr(columns)), LANES))
+def blocks(rows: Size, columns: Size, channels: Size, value_channels: Size) -> tuple[int, int]:
+    """(rows of an item, columns whose scores lie in scratch memory at once).
+
+    Several blocks of rows share a walk over keys and values that no small cache holds.
+    """
+    walked = bound(expr(columns) * (expr(channels) + value_channels)) * 4
+    most = PIXEL_BLOCK if walked <= CACHE else SHARING * PIXEL_BLOCK
+    return min(most, bound(expr(rows))), min(COLUMN_BLOCK, round_up(bound(expr(columns)), LANES))
 
 
-def _blocks(arguments: AttentionFloat) -> Expr:
+def _items(arguments: AttentionFloat) -> Expr:
     """item = triple * row_blocks + row_block."""
-    return expr(arguments.outer) * arguments.inner * ceil_div(arguments.rows, PIXEL_BLOCK)
+    return expr(arguments.outer) * arguments.inner * ceil_div(arguments.rows, arguments.row_block)
 
 
 def _scratch(arguments: AttentionFloat) -> int:
-    """A block of weights, and of sums of values."""
-    rows = min(PIXEL_BLOCK, bound(expr(arguments.rows)))
-    return lines(4 * rows * (arguments.column_block + round_up(bound(expr(arguments.value_channels)), LANES)))
+    """By row a number and a vector, and sums of values; scores of a block of rows."""
+    by_row = 1 + LANES + round_up(bound(expr(arguments.value_channels)), LANES)
+    return lines(4 * (arguments.row_block * by_row + min(PIXEL_BLOCK, arguments.row_block) * arguments.column_block))
 
 
-VARIANTS = (Variant("rows", _blocks, _scratch, TILES, headers=dict.fromkeys(TILES, ("float_exp.h",))),)
+VARIANTS = (Variant("rows", _items, _scratch, TILES, headers=dict.fromkeys(TILES, ("float_exp.h",))),)

@@ -10,7 +10,7 @@ from edgec.integer.tails import sole_reader
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
 from edgec.kernels import AttentionFloat
-from edgec.kernels.attention_float import column_block
+from edgec.kernels.attention_float import blocks
 from edgec.lower import movement
 from edgec.lower.batches import result_in_memory, view_of, walks
 from edgec.lower.builder import Lowering
@@ -125,7 +125,7 @@ def attention(lowering: Lowering, found: Attention) -> None:
             Pointer(x.buffer, x.offset + at[0]), Pointer(keys.buffer, at[1]), Pointer(values.buffer, at[2]),
             Pointer(mask.buffer, mask.offset + at[3]) if mask else None, Pointer(result.buffer, result.offset + at[4]), *batch.sizes,
             rows, keys.columns, keys.inner, values.columns, *x_steps, x.strides[-2], *k_steps, *v_steps, *m_steps, masked[-2],
-            *y_steps, result.strides[-2], column_block(keys.columns), found.scale,
+            *y_steps, result.strides[-2], *blocks(rows, keys.columns, keys.inner, values.columns), found.scale,
         )  # fmt: skip
         operands = " * ".join(tensor(DType.FLOAT32, (*part.lead, part.inner, part.columns)) for part in (keys, values))
         lowering.template(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from edgec.kernels import AttentionFloat
-from edgec.kernels.attention_float import COLUMN_BLOCK, column_block
+from edgec.kernels.attention_float import COLUMN_BLOCK, blocks
 from tests.kernels.builds import BUILDS
 from tests.kernels.driver import Build, Case, run
 from tests.kernels.test_product_float import Expected, panels, scattered
@@ -44,10 +44,12 @@ def attention_case(seed: int) -> Expected:
     want, error = np.full(y.shape, np.nan), np.full(y.shape, np.inf)
     want[to] = mean
     error[to] = np.abs(v).max() * SMALL * (4 + size.max(axis=3, keepdims=True))
+    row_block, columns_at_once = blocks(rows, columns, channels, mixed)
+    row_block = int(rng.choice([row_block, rows]))  # as for keys and values that no cache holds
     arguments = AttentionFloat(
         query, panels(k), panels(v), mask, y, outer, inner, rows, columns, channels, mixed, *q_strides[:3],
         inner * panels(k[:1, :1]).size, panels(k[:1, :1]).size, inner * panels(v[:1, :1]).size, panels(v[:1, :1]).size,
-        *m_strides, *y_strides[:3], column_block(columns), scale,
+        *m_strides, *y_strides[:3], row_block, columns_at_once, scale,
     )  # type: ignore[arg-type]  # fmt: skip
     return Case(arguments, splits(rng)), want, error
 

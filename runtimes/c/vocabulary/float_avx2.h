@@ -13,6 +13,11 @@ INLINE floats floats_max(floats a, floats b) { return _mm256_max_ps(a, b); }
 INLINE floats floats_min(floats a, floats b) { return _mm256_min_ps(a, b); }
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return _mm256_blendv_ps(w, v, _mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return _mm256_fmadd_ps(a, b, s); }
+INLINE float floats_largest(floats v) {
+    __m128 half = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    half = _mm_max_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
+}
 INLINE floats floats_scale(floats y, floats n) {
     const __m256i whole = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(256)), half = _mm256_srai_epi32(whole, 1);
     const __m256i first = _mm256_sub_epi32(half, _mm256_set1_epi32(1)), second = _mm256_sub_epi32(whole, _mm256_add_epi32(half, _mm256_set1_epi32(1)));

@@ -12,6 +12,10 @@ INLINE floats floats_max(floats a, floats b) { return vbslq_f32(vcgtq_f32(a, b),
 INLINE floats floats_min(floats a, floats b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return vbslq_f32(vcltq_f32(a, b), v, w); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return vmlaq_f32(s, a, b); }
+INLINE float floats_largest(floats v) {
+    const float32x2_t pair = vmax_f32(vget_low_f32(v), vget_high_f32(v));
+    return vget_lane_f32(vpmax_f32(pair, pair), 0);
+}
 INLINE floats floats_scale(floats y, floats n) {
     const int32x4_t whole = vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(256)), half = vshrq_n_s32(whole, 1);
     const int32x4_t first = vsubq_s32(half, vdupq_n_s32(1)), second = vsubq_s32(whole, vaddq_s32(half, vdupq_n_s32(1)));

@@ -15,6 +15,8 @@ INLINE floats floats_min(floats a, floats b) { return a < b ? a : b; }
 /* v in the lanes where a < b, else w. */
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return a < b ? v : w; }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return s + a * b; }
+/* The largest lane; any number where one is NaN. */
+INLINE float floats_largest(floats v) { return v; }
 /* y * 2^n for whole n from -127 to 128, in two factors, since 2^128 is none. */
 INLINE floats floats_scale(floats y, floats n) {
     const float shifted = n + 12582912.0f;

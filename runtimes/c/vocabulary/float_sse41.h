@@ -13,6 +13,10 @@ INLINE floats floats_max(floats a, floats b) { return _mm_max_ps(a, b); }
 INLINE floats floats_min(floats a, floats b) { return _mm_min_ps(a, b); }
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return _mm_blendv_ps(w, v, _mm_cmplt_ps(a, b)); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return _mm_add_ps(s, _mm_mul_ps(a, b)); }
+INLINE float floats_largest(floats v) {
+    v = _mm_max_ps(v, _mm_movehl_ps(v, v));
+    return _mm_cvtss_f32(_mm_max_ss(v, _mm_movehdup_ps(v)));
+}
 INLINE floats floats_scale(floats y, floats n) {
     const __m128i whole = _mm_add_epi32(_mm_cvtps_epi32(n), _mm_set1_epi32(256)), half = _mm_srai_epi32(whole, 1);
     const __m128i first = _mm_sub_epi32(half, _mm_set1_epi32(1)), second = _mm_sub_epi32(whole, _mm_add_epi32(half, _mm_set1_epi32(1)));

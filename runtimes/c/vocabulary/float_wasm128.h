@@ -13,6 +13,10 @@ INLINE floats floats_max(floats a, floats b) { return wasm_f32x4_pmax(b, a); }
 INLINE floats floats_min(floats a, floats b) { return wasm_f32x4_pmin(b, a); }
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return wasm_v128_bitselect(v, w, wasm_f32x4_lt(a, b)); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return wasm_f32x4_add(s, wasm_f32x4_mul(a, b)); }
+INLINE float floats_largest(floats v) {
+    v = wasm_f32x4_pmax(v, wasm_i32x4_shuffle(v, v, 2, 3, 0, 1));
+    return wasm_f32x4_extract_lane(wasm_f32x4_pmax(v, wasm_i32x4_shuffle(v, v, 1, 0, 3, 2)), 0);
+}
 INLINE floats floats_scale(floats y, floats n) {
     const v128_t whole = wasm_i32x4_add(wasm_i32x4_trunc_sat_f32x4(n), wasm_i32x4_splat(256)), half = wasm_i32x4_shr(whole, 1);
     const v128_t first = wasm_i32x4_sub(half, wasm_i32x4_splat(1)), second = wasm_i32x4_sub(whole, wasm_i32x4_add(half, wasm_i32x4_splat(1)));
