@@ -16,9 +16,10 @@ import numpy as np
 
 from edgec.ir.types import DType
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var
-from edgec.program.polynomial import Coefficient, Interval, Polynomial, named, number
+from edgec.program.polynomial import Coefficient, Interval, Monomial, Polynomial, named, number
 from edgec.program.program import Buffer, For
 
+Quotient = tuple[frozenset[tuple[Monomial, Coefficient]], Coefficient]  # the terms of what is divided, and by what
 Facts = tuple[Polynomial, ...]  # none of them is negative
 
 
@@ -43,6 +44,7 @@ class Scope:
     ranges: dict[str, Range] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     serial: count[int] = field(default_factory=count)
+    quotients: dict[Quotient, Polynomial] = field(default_factory=dict)  # equal ones are the same
     known: dict[int, Polynomial] = field(default_factory=dict)  # by the identity of expressions, which the Program keeps
 
     def inner(self) -> Scope:
@@ -132,10 +134,12 @@ class Scope:
             return self.new(0 if low >= 0 and self.interval(b)[0] > 0 else -size, size)
         if low < 0:
             return self.new(-(-low // divisor), max(high, 0) // divisor)
-        found = self.new(low // divisor, high // divisor, (), (a.scaled(Fraction(1, divisor)),))
-        (name,) = found.names
-        self.ranges[name] = replace(self.ranges[name], quotient=(a, int(divisor)))
-        return found
+        key = (frozenset(a.terms.items()), divisor)
+        if key not in self.quotients:
+            found = self.quotients[key] = self.new(low // divisor, high // divisor, (), (a.scaled(Fraction(1, divisor)),))
+            (name,) = found.names
+            self.ranges[name] = replace(self.ranges[name], quotient=(a, int(divisor)))
+        return self.quotients[key]
 
     def remainder(self, a: Polynomial, b: Polynomial) -> Polynomial:
         (low, high), (least, most) = self.interval(a), self.interval(b)

@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper, numpy_helper
 
+from edgec.frontend import from_proto
+from edgec.ir.types import Symbol
 from edgec.kernels import AttentionFloat, PackFloat, ProductFloat
+from edgec.lower import lower
 from edgec.program.program import TemplateCall
-from tests.lower.test_float import check, net, normal
+from edgec.schedule import schedule
+from tests.lower.interpreter import run
+from tests.lower.test_float import TARGET, check, close, net, normal
+from tests.passes import compare
 
 ROWS, HEADS, SIZE = 9, 2, 5
 SHAPE = [3, ROWS, 3 * HEADS * SIZE]  # queries, keys and values side by side
@@ -112,3 +118,19 @@ def test_products(first: tuple[int, ...], second: tuple[int, ...], turned: bool)
     found = [type(call.arguments) for call in program.calls if isinstance(call, TemplateCall)]
     assert set(found) == {PackFloat, ProductFloat}
     assert sum(call.call.macs for call in program.calls) == np.matmul(np.ones(first), np.ones(second)).size * first[-1]
+
+
+def test_sizes_known_when_it_runs() -> None:
+    sizes = [Symbol("batch", 4), Symbol("length", 20)]
+    made = nodes(("Mul", "scale", "s"))
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", ["b", "n", SHAPE[2]]), ("y", None)))
+    constants = [numpy_helper.from_array(array, name) for name, array in {"heads": np.array([0, 0, HEADS, SIZE]), **SCALE}.items()]
+    model = helper.make_model(helper.make_graph(made, "net", [x], [y], constants), opset_imports=[helper.make_opsetid("", 18)])
+    graph = from_proto(model, shapes={"x": [*sizes, SHAPE[2]]}).graph
+    program = schedule(lower(graph, TARGET, "net"), TARGET)
+    assert [type(call.arguments) for call in program.calls if isinstance(call, TemplateCall)] == FUSED
+    for batch, length in ((1, 1), (3, 7), (4, 20)):
+        whole = normal(batch, length, SHAPE[2])
+        fixed = from_proto(model, shapes={"x": list(whole.shape)}).graph
+        found = run(program, {"x": whole}, {"batch": batch, "length": length})["y"]
+        close(found, compare.run(fixed, {"x": whole})[0])
