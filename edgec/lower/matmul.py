@@ -15,7 +15,9 @@ from edgec.lower.product import describe_product
 from edgec.lower.product_float import has_kernel, pair_of_floats
 from edgec.lower.reduction import Reduction, reduce_to
 from edgec.lower.values import Index, Value, elements
-from edgec.program.expr import Expr, const, real
+from edgec.program.expr import Expr, bound, const, real
+
+FEW_ROWS = 2
 
 
 def product_node(lowering: Lowering, node: Node) -> None:
@@ -67,15 +69,17 @@ def _computed(lowering: Lowering, node: Node) -> None:
         b = movement.transpose(b, (1, 0))
     left = a if a.rank > 1 else movement.reshape(a, (const(1), *a.shape))
     right = b if b.rank > 1 else movement.reshape(b, (*b.shape, const(1)))
-    result = (
-        pair_of_floats(lowering, node, left, right)
-        if has_kernel(lowering, left.shape[:-2], right.shape[:-2])
-        else _loops(lowering, node, left, right)
-    )
+    kernel = has_kernel(lowering, left.shape[:-2], right.shape[:-2]) and _packing_pays(left, right)
+    result = (pair_of_floats if kernel else _loops)(lowering, node, left, right)
     final = movement.reshape(result, lowering.shape(node.outputs[0]))
     if gemm and (node.attributes["alpha"] != 1 or node.input(2)):
         final = _affine(lowering, node, final)
     lowering.define(node.outputs[0], final)
+
+
+def _packing_pays(left: Value, right: Value) -> bool:
+    """Whether more than a few rows multiply what would be packed; loops over columns that lie side by side are quick too."""
+    return bound(left.shape[-2]) > FEW_ROWS or (right.view is not None and right.view.strides[-1] != const(1))
 
 
 def _loops(lowering: Lowering, node: Node, left: Value, right: Value) -> Value:

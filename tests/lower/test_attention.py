@@ -91,9 +91,9 @@ def test_scores_that_others_read() -> None:
         ((7,), (7, 3)),
         ((4, 7), (7,)),
         ((7,), (7,)),
-        ((3, 1, 2, 4), (2, 4, 5)),
+        ((3, 1, 3, 4), (2, 4, 5)),
         ((1, 4), (2, 3, 4, 6)),
-        ((2, 3, 4, 2, 3), (3, 1, 3, 2)),
+        ((2, 3, 4, 5, 3), (3, 1, 3, 2)),
     ],
 )
 @pytest.mark.parametrize("turned", [False, True])
@@ -116,7 +116,8 @@ def test_products(first: tuple[int, ...], second: tuple[int, ...], turned: bool)
     }
     program = check(net(made, [1], constants))
     found = [type(call.arguments) for call in program.calls if isinstance(call, TemplateCall)]
-    assert set(found) == {PackFloat, ProductFloat}
+    few = len(first) == 1 or first[-2] <= 2
+    assert set(found) == (set() if few else {PackFloat, ProductFloat})
     assert sum(call.call.macs for call in program.calls) == np.matmul(np.ones(first), np.ones(second)).size * first[-1]
 
 

@@ -14,7 +14,7 @@ INLINE floats floats_min(floats a, floats b) { return _mm512_min_ps(a, b); }
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), w, v); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return _mm512_fmadd_ps(a, b, s); }
 INLINE float floats_largest(floats v) {
-    const __m256 half = _mm256_max_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+    const __m256 high = _mm256_castsi256_ps(_mm512_extracti64x4_epi64(_mm512_castps_si512(v), 1)), half = _mm256_max_ps(_mm512_castps512_ps256(v), high);
     __m128 quarter = _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
     quarter = _mm_max_ps(quarter, _mm_movehl_ps(quarter, quarter));
     return _mm_cvtss_f32(_mm_max_ss(quarter, _mm_movehdup_ps(quarter)));
