@@ -1,0 +1,63 @@
+"""floats_exp gives the bits of edgec_expf, in every vocabulary."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from edgec.emit.kernels import runtime_text
+from edgec.emit.vocabularies import VOCABULARIES
+from tests.kernels.builds import BUILDS
+from tests.kernels.driver import Build
+from tests.kernels.int8_harness import cpu_has, need
+
+PROGRAM = """
+#define INLINE static inline __attribute__((unused)) KERNEL_TARGET
+#include <stdio.h>
+@INCLUDE@
+@PROLOGUE@
+@MATH@
+@WORDS@
+@EXP@
+KERNEL_TARGET int main(void) {
+    float x[16], y[16], z;
+    uint32_t at, lane, wrong = 0;
+    for (at = 0; at < 0xffffffffu - 40000u; at += 20011u) {
+        for (lane = 0; lane < 16; lane++) x[lane] = edgec_float(at + lane * 1237u);
+        for (lane = 0; lane < 16; lane += FLOATS) floats_store(y + lane, floats_exp(floats_load(x + lane)));
+        for (lane = 0; lane < 16; lane++) {
+            z = edgec_expf(x[lane]);
+            wrong += z == z ? edgec_bits(z) != edgec_bits(y[lane]) : y[lane] == y[lane];
+        }
+    }
+    printf("%u\\n", (unsigned)wrong);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("build", [build for build in BUILDS if not build.simde], ids=str)
+def test_bits(build: Build, tmp_path: Path) -> None:
+    for tool in (build.compiler[0], *build.emulator[:1]):
+        need(tool)
+    if not build.emulator and not cpu_has(build.vocabulary):
+        pytest.skip(f"this processor has no {build.vocabulary}")
+    words = VOCABULARIES[build.vocabulary]
+    target = words.clang if "clang" in build.compiler[0] else words.gcc
+    texts = {
+        "INCLUDE": f"#include <{words.include}>" if words.include else "",
+        "PROLOGUE": runtime_text("prologue.h"),
+        "MATH": runtime_text("math.h"),
+        "WORDS": runtime_text(f"vocabulary/{words.float.header}"),
+        "EXP": runtime_text("vocabulary/float_exp.h"),
+    }
+    text = f"#define KERNEL_TARGET {f'__attribute__((target({chr(34)}{target}{chr(34)})))' if target else ''}\n{PROGRAM}"
+    for name, content in texts.items():
+        text = text.replace(f"@{name}@", content)
+    suffix = "cpp" if "c++" in build.compiler else "c"
+    (tmp_path / f"exp.{suffix}").write_text(text, encoding="utf-8")
+    subprocess.run([*build.compiler, *build.flags, "-o", "exp", f"exp.{suffix}", "-lm"], cwd=tmp_path, check=True)
+    done = subprocess.run([*build.emulator, str(tmp_path / "exp")], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0"]
