@@ -1,36 +1,23 @@
-"""Attention of floats, found in the graph and computed by one kernel: no tensor of scores is stored."""
+"""Attention of floats by one kernel: no tensor of scores is stored."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from edgec.integer.tails import sole_reader
-from edgec.ir.graph import Graph, Node
+from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.kernels import AttentionFloat
 from edgec.kernels.attention_float import blocks
 from edgec.lower import movement
+from edgec.lower.attention_form import Attention, Mask, attention_form
 from edgec.lower.batches import result_in_memory, view_of, walks
 from edgec.lower.builder import Lowering
 from edgec.lower.comment import tensor
 from edgec.lower.convolution import labelled
 from edgec.lower.product_float import has_kernel, packed, rows_in_memory
-from edgec.lower.values import elements, extents
-from edgec.program.expr import bound, const
+from edgec.lower.values import Index, Value, elements, extents
+from edgec.program.expr import Expr, bound, const, real, select
 from edgec.program.program import Pointer
-
-
-@dataclass(frozen=True)
-class Attention:
-    """softmax(scale * first + mask) times the second operand of `second`. mask: a value's name, or "". inside: the other nodes."""
-
-    first: Node
-    second: Node
-    scale: float
-    mask: str
-    inside: tuple[Node, ...]
 
 
 def absorb_attention(lowering: Lowering) -> None:
@@ -42,51 +29,9 @@ def absorb_attention(lowering: Lowering) -> None:
 
 
 def attention_of(lowering: Lowering, second: Node) -> Attention | None:
-    """MatMul(Softmax(MatMul(q, k) [* or / number] [+ mask]), v) along the last axis, when nobody else reads what is inside."""
-    graph = lowering.graph
-    softmax = _inner(graph, second.inputs[0], "Softmax") if second.op == "MatMul" else None
-    if softmax is None or softmax.attributes["axis"] % len(graph.shape(softmax.inputs[0])) != len(graph.shape(softmax.inputs[0])) - 1:
-        return None
-    for mask, name, added in _masked(graph, softmax.inputs[0]):
-        scale, scaled, found = _scaled(graph, name)
-        if found is not None:
-            result = Attention(found, second, scale, mask, (found, *scaled, *added, softmax))
-            return result if _computes(lowering, result) else None
-    return None
-
-
-def _inner(graph: Graph, name: str, *ops: str) -> Node | None:
-    """The producer of a value that is read once."""
-    node, reader = graph.producer(name), sole_reader(graph, name)
-    return node if node is not None and node.op in ops and reader is not None and reader.inputs.count(name) == 1 else None
-
-
-def _masked(graph: Graph, name: str) -> list[tuple[str, str, tuple[Node, ...]]]:
-    """(mask, the scores before it, its Add) in all the ways in which `name` may be read."""
-    add = _inner(graph, name, "Add")
-    if add is None:
-        return [("", name, ())]
-    ways = [(mask, scores, (add,)) for scores, mask in (add.inputs, add.inputs[::-1])]
-    return [way for way in ways if graph.shape(way[1]) == graph.shape(name) and graph.shape(way[0])[-1:] == graph.shape(name)[-1:]]
-
-
-def _scaled(graph: Graph, name: str) -> tuple[float, tuple[Node, ...], Node | None]:
-    """A number, the nodes that multiply by it, and the MatMul behind `name` that they multiply."""
-    node = _inner(graph, name, "MatMul", "Mul", "Div")
-    if node is None or node.op == "MatMul":
-        return 1.0, (), node
-    for value, other in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
-        number = graph.constant(other)
-        if (
-            number is not None
-            and number.size == 1
-            and graph.shape(value) == graph.shape(name)
-            and (node.op == "Mul" or other == node.inputs[1])
-        ):
-            with np.errstate(all="ignore"):
-                scale = np.float32(number.item()) if node.op == "Mul" else np.float32(1) / np.float32(number.item())
-            return float(scale), (node,), _inner(graph, value, "MatMul") if np.isfinite(scale) else None
-    return 1.0, (), None
+    """What ends with `second`, when a kernel can compute it."""
+    found = attention_form(lowering.graph, second)
+    return found if found is not None and _computes(lowering, found) else None
 
 
 def _computes(lowering: Lowering, found: Attention) -> bool:
@@ -114,7 +59,7 @@ def attention(lowering: Lowering, found: Attention) -> None:
     lead, rows = scores[:-2], scores[-2]
     y = result_in_memory(lowering, name, DType.FLOAT32, (*lead, rows, values.columns))
     x, result = view_of(movement.expand(query, (*lead, *query.shape[-2:]))), view_of(y)
-    mask = view_of(movement.expand(rows_in_memory(lowering, found.mask, value(found.mask)), scores)) if found.mask else None
+    mask = view_of(movement.expand(_added(lowering, found.mask), scores)) if found.mask else None
     masked = mask.strides if mask else tuple(const(0) for _ in scores)
     strides = (x.strides[:-2], keys.strides(lead), values.strides(lead), masked[:-2], result.strides[:-2])
     batches = list(walks(lead, strides))
@@ -132,3 +77,20 @@ def attention(lowering: Lowering, found: Attention) -> None:
             arguments, name, labelled(y, [*found.inside, found.second]), macs, f"{tensor(query.dtype, query.shape)} * {operands}"
         )
     lowering.define(name, y)
+
+
+def _added(lowering: Lowering, mask: Mask) -> Value:
+    """In memory, row by row."""
+    value, low = lowering.value(mask.name), mask.number
+    if low is None:
+        return rows_in_memory(lowering, mask.name, value)
+    name = f"{mask.name}_mask"
+    if value.constant is not None:
+        hidden = value.constant == mask.holds
+        return rows_in_memory(lowering, name, lowering.literal(np.where(hidden, np.float32(low), np.float32(0)), name))
+    first, second = (real(low), real(0.0)) if mask.holds else (real(0.0), real(low))
+
+    def at(index: Index) -> Expr:
+        return select(value.at(index), first, second)
+
+    return rows_in_memory(lowering, name, Value(DType.FLOAT32, value.shape, at, order=value.order).by(value))

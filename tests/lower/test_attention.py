@@ -22,15 +22,15 @@ SHAPE = [3, ROWS, 3 * HEADS * SIZE]  # queries, keys and values side by side
 
 
 def nodes(*between: tuple[str, str, str], perm: tuple[int, ...] = (0, 2, 3, 1), axis: int = -1) -> list[onnx.NodeProto]:
-    """x -> heads -> softmax(scores), with the nodes `between` (operator, other operand, result) before it -> y."""
+    """x -> heads -> softmax(scores), with the nodes `between` (operator, operands with @ for the last result, result) before it -> y."""
     made = [helper.make_node("Split", ["x"], ["q0", "k0", "v0"], axis=2, num_outputs=3)]
     for name, order in (("q", (0, 2, 1, 3)), ("k", perm), ("v", (0, 2, 1, 3))):
         made.append(helper.make_node("Reshape", [f"{name}0", "heads"], [f"{name}1"]))
         made.append(helper.make_node("Transpose", [f"{name}1"], [name], perm=order))
     made.append(helper.make_node("MatMul", ["q", "k"], ["scores"]))
     last = "scores"
-    for op, other, result in between:
-        made.append(helper.make_node(op, [last, other] if other else [last], [result]))
+    for op, operands, result in between:
+        made.append(helper.make_node(op, [last if word == "@" else word for word in operands.split()], [result]))
         last = result
     made.append(helper.make_node("Softmax", [last], ["weights"], axis=axis))
     made.append(helper.make_node("MatMul", ["weights", "v"], ["mixed"]))
@@ -44,6 +44,8 @@ def kinds(made: list[onnx.NodeProto], **constants: np.ndarray) -> list[type]:
 
 
 SCALE = {"scale": np.float32(0.3).reshape(1)}
+UPPER = np.triu(np.ones((ROWS, ROWS), bool), 1)
+NOISE = {"noise": normal(3, 1, ROWS, ROWS), "low": np.float32(-1e38)}
 FUSED = [PackFloat, PackFloat, AttentionFloat]
 
 
@@ -51,11 +53,15 @@ FUSED = [PackFloat, PackFloat, AttentionFloat]
     ("between", "constants"),
     [
         ([], {}),
-        ([("Mul", "scale", "s")], SCALE),
-        ([("Div", "scale", "s"), ("Add", "mask", "m")], SCALE | {"mask": normal(ROWS, ROWS)}),
-        ([("Add", "mask", "m")], {"mask": normal(3, 1, 1, ROWS)}),
-        ([("Add", "mask", "m")], {"mask": normal(3, HEADS, ROWS, ROWS)}),
-        ([("Add", "mask", "m")], {"mask": np.float32([0, 0, -np.inf] * 3)}),
+        ([("Mul", "@ scale", "s")], SCALE),
+        ([("Div", "@ scale", "s"), ("Add", "@ mask", "m")], SCALE | {"mask": normal(ROWS, ROWS)}),
+        ([("Add", "@ mask", "m")], {"mask": normal(3, 1, 1, ROWS)}),
+        ([("Add", "@ mask", "m")], {"mask": normal(3, HEADS, ROWS, ROWS)}),
+        ([("Add", "mask @", "m")], {"mask": np.float32([0, 0, -np.inf] * 3)}),
+        ([("Mul", "@ scale", "s"), ("Where", "hidden low @", "m")], SCALE | {"hidden": UPPER, "low": np.float32(-np.inf)}),
+        ([("Where", "seen @ low", "m")], {"seen": ~UPPER[-1], "low": np.finfo(np.float32).min.reshape(1)}),
+        ([("ReduceMean", "x", "mean"), ("Less", "noise @", "hidden"), ("Where", "hidden low scores", "m")], NOISE),
+        ([("ReduceMean", "x", "mean"), ("Less", "noise @", "seen"), ("Where", "seen scores low", "m")], NOISE),
     ],
 )
 def test_fused(between: list[tuple[str, str, str]], constants: dict[str, np.ndarray]) -> None:
@@ -66,10 +72,12 @@ def test_fused(between: list[tuple[str, str, str]], constants: dict[str, np.ndar
     ("between", "constants", "axis"),
     [
         ([], {}, 2),
-        ([("Mul", "scale", "s")], {"scale": normal(ROWS, 1)}, -1),
-        ([("Add", "mask", "m")], {"mask": normal(ROWS, 1)}, -1),
-        ([("Add", "scores", "m")], {}, -1),
-        ([("Relu", "", "m")], {}, -1),
+        ([("Mul", "@ scale", "s")], {"scale": normal(ROWS, 1)}, -1),
+        ([("Add", "@ mask", "m")], {"mask": normal(ROWS, 1)}, -1),
+        ([("Add", "@ scores", "m")], {}, -1),
+        ([("Relu", "@", "m")], {}, -1),
+        ([("Where", "hidden low @", "m")], {"hidden": UPPER, "low": np.float32(-9)}, -1),
+        ([("Where", "hidden low @", "m")], {"hidden": UPPER[:, :1], "low": np.float32(-1e38)}, -1),
     ],
 )
 def test_other_forms(between: list[tuple[str, str, str]], constants: dict[str, np.ndarray], axis: int) -> None:
@@ -123,7 +131,7 @@ def test_products(first: tuple[int, ...], second: tuple[int, ...], turned: bool)
 
 def test_sizes_known_when_it_runs() -> None:
     sizes = [Symbol("batch", 4), Symbol("length", 20)]
-    made = nodes(("Mul", "scale", "s"))
+    made = nodes(("Mul", "@ scale", "s"))
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", ["b", "n", SHAPE[2]]), ("y", None)))
     constants = [numpy_helper.from_array(array, name) for name, array in {"heads": np.array([0, 0, HEADS, SIZE]), **SCALE}.items()]
     model = helper.make_model(helper.make_graph(made, "net", [x], [y], constants), opset_imports=[helper.make_opsetid("", 18)])
