@@ -54,7 +54,7 @@ def test_codes_that_may_flip_do_not_fail_the_exam(shared: Path) -> None:
     assert data.exact == {"y": False} and all(1 / 256 < tolerance < 0.05 for tolerance in data.on_cpu)
     assert verdicts(net, data, shared) == {True}
     flat = ExamData(data.inputs, data.outputs, data.exact, FLAT)
-    assert verdicts(Net("ties_of_products_flat", net.original, net.graph), flat, shared) == {False}
+    assert False in verdicts(Net("ties_of_products_flat", net.original, net.graph), flat, shared)  # of those that add in another order
 
 
 def test_a_wrong_scale_fails_it(shared: Path) -> None:
