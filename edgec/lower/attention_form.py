@@ -9,7 +9,8 @@ import numpy as np
 from edgec.integer.tails import sole_reader
 from edgec.ir.graph import Graph, Node
 
-HIDDEN = -1e30  # a number below which a score stands for none: adding a score to it does not change it
+HIDDEN = -1e8  # a score below it is none: beside any other its weight is 0
+LOW = -1e38  # what makes any score such a one by addition, and all of them the same
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Attention:
 def attention_form(graph: Graph, second: Node) -> Attention | None:
     """MatMul(Softmax(MatMul(q, k) [* or / number] [+ mask]), v) along the last axis, when nobody else reads what is inside.
 
-    Where(hidden, -inf, scores), or with a number that is nearly as low, is a mask too.
+    Where(hidden, number, scores) is a mask too, if the number is below HIDDEN.
     """
     softmax = _inner(graph, second.inputs[0], "Softmax") if second.op == "MatMul" else None
     if softmax is None or softmax.attributes["axis"] % len(graph.shape(softmax.inputs[0])) != len(graph.shape(softmax.inputs[0])) - 1:
@@ -64,7 +65,7 @@ def _masked(graph: Graph, name: str) -> list[tuple[Mask | None, str, tuple[Node,
         numbers = [graph.constant(operand) for operand in node.inputs[1:]]
         low = [number is not None and number.size == 1 and number.item() < HIDDEN for number in numbers]
         ways = [
-            (Mask(node.inputs[0], float(number.item()), at == 0), node.inputs[2 - at], (node,))
+            (Mask(node.inputs[0], float(number.item()) if np.isinf(number).all() else LOW, at == 0), node.inputs[2 - at], (node,))
             for at, number in enumerate(numbers)
             if low[at] and number is not None
         ]

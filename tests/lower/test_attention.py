@@ -59,6 +59,7 @@ FUSED = [PackFloat, PackFloat, AttentionFloat]
         ([("Add", "@ mask", "m")], {"mask": normal(3, HEADS, ROWS, ROWS)}),
         ([("Add", "mask @", "m")], {"mask": np.float32([0, 0, -np.inf] * 3)}),
         ([("Mul", "@ scale", "s"), ("Where", "hidden low @", "m")], SCALE | {"hidden": UPPER, "low": np.float32(-np.inf)}),
+        ([("Where", "hidden low @", "m")], {"hidden": np.tril(np.ones((ROWS, ROWS), bool)), "low": np.float32(-1e9)}),
         ([("Where", "seen @ low", "m")], {"seen": ~UPPER[-1], "low": np.finfo(np.float32).min.reshape(1)}),
         ([("ReduceMean", "x", "mean"), ("Less", "noise @", "hidden"), ("Where", "hidden low scores", "m")], NOISE),
         ([("ReduceMean", "x", "mean"), ("Less", "noise @", "seen"), ("Where", "seen scores low", "m")], NOISE),
