@@ -1,7 +1,7 @@
 /* Depthwise sums of 32 channels of a pixel, or of 16 channels of two. Byte interleaving works in 128-bit halves: register q holds
    channels 4 q to 4 q + 3 of each half's 16, and packing brings them back in order. */
 
-typedef struct { __m256i q0, q1, q2, q3; } sums_t;
+typedef struct { __m256i q0, q1, q2, q3; } sums_t, scales_t;
 
 /* Four numbers for each half: those at `p`, and those `apart` further. */
 INLINE __m256i load_halves(const void *p, int apart) {
@@ -22,6 +22,9 @@ INLINE sums_t load_spread(const void *p, int apart) {
 INLINE sums_t load_sums_32(const int32_t *bias) { return load_spread(bias, 16); }
 INLINE sums_t load_sums_16(const int32_t *bias) { return load_spread(bias, 0); }
 
+INLINE scales_t load_scales_32(const float *scale) { return load_spread(scale, 16); }
+INLINE scales_t load_scales_16(const float *scale) { return load_spread(scale, 0); }
+
 INLINE __m256i load_row(const void *x) { return _mm256_loadu_si256((const __m256i *)x); }
 
 INLINE __m256i join_rows(const void *x, const void *y) {
@@ -32,19 +35,19 @@ INLINE __m256i requantize_quarter(__m256i sum, __m256i scale, ending_t e) {
     return round_clamped(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_castsi256_ps(scale)), e), e.low, e.high);
 }
 
-INLINE __m256i requantize_row(sums_t sums, sums_t scale, ending_t e, int32_t zero) {
+INLINE __m256i requantize_row(sums_t sums, scales_t scale, ending_t e, int32_t zero) {
     const __m256i offset = _mm256_set1_epi16((int16_t)zero);
     const __m256i first = _mm256_packs_epi32(requantize_quarter(sums.q0, scale.q0, e), requantize_quarter(sums.q1, scale.q1, e));
     const __m256i second = _mm256_packs_epi32(requantize_quarter(sums.q2, scale.q2, e), requantize_quarter(sums.q3, scale.q3, e));
     return _mm256_packus_epi16(_mm256_add_epi16(first, offset), _mm256_add_epi16(second, offset));
 }
 
-INLINE void store_sums_32(activation *y, sums_t sums, const float *scale, ending_t e, int32_t zero) {
-    _mm256_storeu_si256((__m256i *)y, requantize_row(sums, load_spread(scale, 16), e, zero));
+INLINE void store_sums_32(activation *y, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
+    _mm256_storeu_si256((__m256i *)y, requantize_row(sums, scale, e, zero));
 }
 
-INLINE void store_sums_16(activation *y0, activation *y1, sums_t sums, const float *scale, ending_t e, int32_t zero) {
-    const __m256i row = requantize_row(sums, load_spread(scale, 0), e, zero);
+INLINE void store_sums_16(activation *y0, activation *y1, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
+    const __m256i row = requantize_row(sums, scale, e, zero);
     _mm_storeu_si128((__m128i *)y0, _mm256_castsi256_si128(row));
     _mm_storeu_si128((__m128i *)y1, _mm256_extracti128_si256(row, 1));
 }

@@ -1,7 +1,7 @@
 /* Depthwise sums of 64 channels of a pixel, of 32 channels of two or of 16 channels of four. Byte interleaving works in 128-bit
    quarters: register q holds channels 4 q to 4 q + 3 of each quarter's 16, and packing brings them back in order. */
 
-typedef struct { __m512i q0, q1, q2, q3; } sums_t;
+typedef struct { __m512i q0, q1, q2, q3; } sums_t, scales_t;
 
 INLINE __m512i join(__m128i a, __m128i b, __m128i c, __m128i d) {
     const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1), high = _mm256_inserti128_si256(_mm256_castsi128_si256(c), d, 1);
@@ -29,6 +29,10 @@ INLINE sums_t load_sums_64(const int32_t *bias) { return load_spread(bias, 16, 3
 INLINE sums_t load_sums_32(const int32_t *bias) { return load_spread(bias, 16, 0, 16); }
 INLINE sums_t load_sums_16(const int32_t *bias) { return load_spread(bias, 0, 0, 0); }
 
+INLINE scales_t load_scales_64(const float *scale) { return load_spread(scale, 16, 32, 48); }
+INLINE scales_t load_scales_32(const float *scale) { return load_spread(scale, 16, 0, 16); }
+INLINE scales_t load_scales_16(const float *scale) { return load_spread(scale, 0, 0, 0); }
+
 INLINE __m512i load_row(const void *x) { return _mm512_loadu_si512(x); }
 
 INLINE __m512i join_halves(const void *x, const void *y) {
@@ -44,26 +48,26 @@ INLINE __m512i requantize_quarter(__m512i sum, __m512i scale, ending_t e) {
     return (__m512i)round_clamped(shaped(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_castsi512_ps(scale)), e), e.low, e.high);
 }
 
-INLINE __m512i requantize_row(sums_t sums, sums_t scale, ending_t e, int32_t zero) {
+INLINE __m512i requantize_row(sums_t sums, scales_t scale, ending_t e, int32_t zero) {
     const __m512i offset = _mm512_set1_epi16((int16_t)zero);
     const __m512i first = _mm512_packs_epi32(requantize_quarter(sums.q0, scale.q0, e), requantize_quarter(sums.q1, scale.q1, e));
     const __m512i second = _mm512_packs_epi32(requantize_quarter(sums.q2, scale.q2, e), requantize_quarter(sums.q3, scale.q3, e));
     return _mm512_packus_epi16(_mm512_add_epi16(first, offset), _mm512_add_epi16(second, offset));
 }
 
-INLINE void store_sums_64(activation *y, sums_t sums, const float *scale, ending_t e, int32_t zero) {
-    _mm512_storeu_si512((void *)y, requantize_row(sums, load_spread(scale, 16, 32, 48), e, zero));
+INLINE void store_sums_64(activation *y, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
+    _mm512_storeu_si512((void *)y, requantize_row(sums, scale, e, zero));
 }
 
-INLINE void store_sums_32(activation *y0, activation *y1, sums_t sums, const float *scale, ending_t e, int32_t zero) {
-    const __m512i row = requantize_row(sums, load_spread(scale, 16, 0, 16), e, zero);
+INLINE void store_sums_32(activation *y0, activation *y1, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
+    const __m512i row = requantize_row(sums, scale, e, zero);
     _mm256_storeu_si256((__m256i *)y0, _mm512_castsi512_si256(row));
     _mm256_storeu_si256((__m256i *)y1, _mm512_extracti64x4_epi64(row, 1));
 }
 
-INLINE void store_sums_16(activation *y0, activation *y1, activation *y2, activation *y3, sums_t sums, const float *scale,
+INLINE void store_sums_16(activation *y0, activation *y1, activation *y2, activation *y3, sums_t sums, scales_t scale,
                           ending_t e, int32_t zero) {
-    const __m512i row = requantize_row(sums, load_spread(scale, 0, 0, 0), e, zero);
+    const __m512i row = requantize_row(sums, scale, e, zero);
     _mm_storeu_si128((__m128i *)y0, _mm512_castsi512_si128(row));
     _mm_storeu_si128((__m128i *)y1, _mm512_extracti32x4_epi32(row, 1));
     _mm_storeu_si128((__m128i *)y2, _mm512_extracti32x4_epi32(row, 2));

@@ -4,12 +4,14 @@
    run; a register then holds as many pixels as fit, and their addresses are separate arguments, tap by tap.
    sums_t        running sums; load_sums begins with the bias.
    filters_t     the weights of those taps, for each of the pixels; taps_t the pixels' own channels under the taps.
+   scales_t      the scales that requantize the sums.
    add_taps      sums + the products of filters and taps, each exact.
    store_sums    requantizes and stores the channels of each pixel. */
 
 typedef lanes_t sums_t;
 typedef struct { const int8_t *w; } filters_t;
 typedef struct { const activation *x; } taps_t;
+typedef const float *scales_t;
 
 INLINE sums_t load_sums_16(const int32_t *bias) { return start(bias); }
 
@@ -31,6 +33,8 @@ INLINE sums_t add_taps(sums_t sums, filters_t filters, taps_t taps) {
     return sums;
 }
 
-INLINE void store_sums_16(activation *y, sums_t sums, const float *scale, ending_t e, int32_t zero) {
+INLINE scales_t load_scales_16(const float *scale) { return scale; }
+
+INLINE void store_sums_16(activation *y, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
     store_lanes(y, settle(sums, scale, e), zero);
 }

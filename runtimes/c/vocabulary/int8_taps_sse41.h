@@ -3,6 +3,7 @@
 typedef lanes_t sums_t;
 typedef struct { __m128i a, b, c, d; } filters_t;
 typedef struct { __m128i low, high; } taps_t; /* pairs of bytes */
+typedef const float *scales_t;
 
 INLINE sums_t load_sums_16(const int32_t *bias) {
     sums_t sums;
@@ -45,6 +46,8 @@ INLINE sums_t add_taps(sums_t sums, filters_t w, taps_t x) {
     return sums;
 }
 
-INLINE void store_sums_16(activation *y, sums_t sums, const float *scale, ending_t e, int32_t zero) {
+INLINE scales_t load_scales_16(const float *scale) { return scale; }
+
+INLINE void store_sums_16(activation *y, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
     store_lanes(y, settle(sums, scale, e), zero);
 }
