@@ -76,4 +76,67 @@ TILES: dict[str, StripTile] = {
     "neon32": StripTile(strip=2),
     "wasm128": StripTile(strip=2),
 }
-VARIANTS = (Variant("strips", row_items, _scratch, TILES, CODES),)
+
+
+@dataclass(frozen=True)
+class RowTile:
+    """`width` pixels of a row, or of two, of a window of kernel x kernel taps: `taps` rows of a run of channels are interleaved into
+    as many vectors, which lie `part` bytes apart in memory; a plane holds the columns that are a stride apart."""
+
+    kernel: int
+    stride: int
+    taps: int
+    runs: tuple[int, ...]
+    width: int = 28
+
+    @property
+    def heights(self) -> int:
+        """Output rows at once: two where they share most of the rows under them."""
+        return 2 if self.stride == 1 else 1
+
+    @property
+    def steps(self) -> int:
+        """How often so many rows are all that lie under the output rows."""
+        return -(-(self.kernel + self.heights - 1) // self.taps)
+
+    @property
+    def plane(self) -> int:
+        """Bytes of a vector's columns: those under the pixels, and as many more as a vector may have."""
+        return (self.width + self.kernel + 2) * self.runs[0]
+
+    @property
+    def part(self) -> int:
+        return self.stride * self.plane
+
+    @property
+    def step(self) -> int:
+        return self.taps * self.part
+
+    @property
+    def work_bytes(self) -> int:
+        """Bias, scales and filters in four vectors each, by row and tap; two runs of bytes; and what is interleaved."""
+        return 4 * self.runs[0] * (2 + self.heights * self.steps * self.kernel) + 2 * self.runs[0] + self.steps * self.step
+
+
+_PAIRS: dict[str, tuple[int, tuple[int, ...]]] = {"sse41": (2, (16,)), "avx2": (2, (32, 16))}
+_FOURS: dict[str, tuple[int, tuple[int, ...]]] = {"avxvnni": (4, (32, 16)), "avx512vnni": (4, (64, 32, 16))}
+
+
+def _rows(kernel: int, stride: int) -> Variant:
+    """For square windows of this size without dilation, over as many channels as a register needs. Where rows are not shared, only
+    instructions that take four of them gain by it."""
+    tiles = {name: RowTile(kernel, stride, *shape) for name, shape in ({**_PAIRS, **_FOURS} if stride == 1 else _FOURS).items()}
+    shape = (kernel, kernel, stride, stride, 1, 1)
+
+    def admits(arguments: DepthwiseInt8) -> bool:
+        w = arguments.window
+        own = (w.kernel_height, w.kernel_width, w.stride_height, w.stride_width, w.dilation_height, w.dilation_width)
+        return own == shape and arguments.channels >= LANES
+
+    work = lines(max(tile.work_bytes for tile in tiles.values()))
+    headers = {name: (f"int8_kept_{'avx512' if name == 'avx512vnni' else name}.h",) for name in tiles}
+    name = f"rows{kernel}" if stride == 1 else f"rows{kernel}_by_{stride}"
+    return Variant(name, row_items, lambda arguments: work, tiles, CODES, admits, "depthwise_int8_rows", headers)
+
+
+VARIANTS = (_rows(3, 1), _rows(3, 2), _rows(5, 1), Variant("strips", row_items, _scratch, TILES, CODES))

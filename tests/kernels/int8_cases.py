@@ -38,6 +38,17 @@ def geometry(random: np.random.Generator, channels_in: int, channels_out: int, s
     )  # fmt: skip
 
 
+def square(random: np.random.Generator, channels: int, kernel: int, stride: int) -> Window:
+    """A window of kernel x kernel taps next to each other, over an image that is now and then smaller than it or wider than a strip."""
+    before = int(random.integers(0, kernel))
+    height, width = int(random.integers(1, 9)), int(random.choice([1, 3, 7, 8, 28, 29, 61]))
+    out = [max(1, (size + before + int(random.integers(0, kernel)) - kernel) // stride + 1) for size in (height, width)]
+    return Window(
+        2, height, width, channels + int(random.choice([0, 5])), *out, channels + int(random.choice([0, 3])),
+        kernel, kernel, stride, stride, 1, 1, before, before,
+    )  # fmt: skip
+
+
 def gathered(x: np.ndarray, window: Window, channels: int, zero: int) -> np.ndarray:
     """int64 [batch, out_height, out_width, taps, channels]: x - zero under every tap, 0 outside of the image."""
     g = window
@@ -226,10 +237,12 @@ def any_case(random: np.random.Generator, target: Target, groups: int, ci: int, 
     return arguments, full
 
 
-def depthwise_case(random: np.random.Generator, target: Target, channels: int, op: str = "") -> tuple[Any, np.ndarray]:
+def depthwise_case(
+    random: np.random.Generator, target: Target, channels: int, op: str = "", window: Window | None = None
+) -> tuple[Any, np.ndarray]:
     """A DepthwiseInt8, or with a function a DepthwiseInt8Function, and the output buffer that it must leave."""
     dtype = dtype_of(target)
-    window = geometry(random, channels, channels)
+    window = window or geometry(random, channels, channels)
     x, whole = image_of(random, dtype, window, channels)
     zero_x = int(random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1))
     taps = window.kernel_height * window.kernel_width

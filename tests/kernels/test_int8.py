@@ -17,7 +17,7 @@ from edgec.program.arguments import PIXEL_BLOCK
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE
 from tests.kernels.attention_cases import layer_norm_case, pack_case, product_case, softmax_case
-from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, float_case, function_case
+from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, float_case, function_case, square
 from tests.kernels.int8_harness import ARM64, ARMV7, WITH_FUNCTIONS, X86, X86_SIGNED, Program, compile_driver
 
 Made = tuple[Target, str, str, tuple[str, ...]]  # a vocabulary of a target, its compiler and flags
@@ -79,7 +79,12 @@ def float_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
 @cache
 def depthwise_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
     random = np.random.default_rng(2)
-    return [depthwise_case(random, target, int(channels)) for channels in (*range(1, 36), 48, 63, 64, 65, 96, 130)]
+    cases = [depthwise_case(random, target, int(channels)) for channels in (*range(1, 36), 48, 63, 64, 65, 96, 130)]
+    for index, channels in enumerate((15, 16, 17, 32, 33, 48, 64, 65, 96, 130) * 4):
+        op = WITH_FUNCTIONS[1 + index % 2].function if index % 5 == 0 else ""
+        window = square(random, channels, 3 if index < 24 else 5, 1 + index // 3 % 2)
+        cases.append(depthwise_case(random, target, channels, op, window))
+    return cases
 
 
 @cache
