@@ -20,7 +20,7 @@ from edgec.kernels.convolution import panel_count
 from edgec.program.arguments import Window
 from edgec.program.expr import bound
 from edgec.schedule import choose_all
-from edgec.schedule.choice import variant_of
+from edgec.schedule.choice import slot, variant_of
 from edgec.targets import Target
 
 TARGET = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False)
@@ -83,26 +83,28 @@ def layer_source(layer: tuple[str, int, int, int, int, int], vocabulary: str) ->
     if kind == "conv":
         arguments: object = ConvInt8(window, *6 * (None,), 0, 1, ci, co, 3, 4, 0, 255, 0.0, 0.0, 0, 0, 0, 0)  # type: ignore
         weights, macs = panel_count(co) * taps * (-(-ci // 4) * 4) * 16, size * size * co * ci * taps
-        rest = f"0, 0, 1, {ci}, {co}, 3, 4, 0, 255, 0, 0, 0, 0, 0, 0"
+        rest, residual = f"0, 1, {ci}, {co}, 3, 4, 0, 255, 0, 0, 0, 0, 0, 0", ", 0"
     else:
         arguments = DepthwiseInt8(window, *5 * (None,), co, 3, 4, 0, 255)  # type: ignore
         weights, macs = taps * rounded, size * size * co * taps
-        rest = f"{co}, 3, 4, 0, 255"
-    variant = variant_of(type(arguments), vocabulary)
+        rest, residual = f"{co}, 3, 4, 0, 255", ""
+    variant = variant_of(arguments, TARGET)  # type: ignore
     name, items = f"{kind}_int8", bound(variant.items(arguments))
     return f"""    {{
-        const struct b_{name} a = {{{{{values}}}, (activation *)filled({before * before * ci}), (int8_t *)filled({weights}),
-            (int32_t *)filled({rounded * 4}), scales({rounded}), (activation *)filled({size * size * co}), {rest}}};
+        const struct b_{name} a = {{{{{values}}}, {rest}}};
+        const struct b_{name}_data data = {{(uint8_t *)filled({before * before * ci}), (int8_t *)filled({weights}),
+            (int32_t *)filled({rounded * 4}), scales({rounded}), (uint8_t *)filled({size * size * co}){residual}}};
         void *scratch = filled({variant.scratch(arguments)});
-        BEST(b_kernels_{vocabulary}.{name}(&a, 0, {items}, scratch), {macs}.0);
+        BEST(b_kernels_{vocabulary}.{slot(type(arguments), variant).name}(&a, &data, 0, {items}, scratch), {macs}.0);
     }}
 """
 
 
 def measure(vocabulary: str, compiler: str, flags: list[str], folder: Path) -> list[float]:
     """GMAC/s of every layer."""
-    (folder / "b_kernels.h").write_text(render_kernel_header("b", USED, TARGET))
-    (folder / f"b_kernels_{vocabulary}.c").write_text(render_kernels("b", vocabulary, choose_all(USED, vocabulary, TARGET), TARGET))
+    slots = choose_all(USED, vocabulary, TARGET)
+    (folder / "b_kernels.h").write_text(render_kernel_header("b", slots, TARGET))
+    (folder / f"b_kernels_{vocabulary}.c").write_text(render_kernels("b", vocabulary, slots, TARGET))
     body = "".join(layer_source(layer, vocabulary) for layer in LAYERS)
     (folder / "driver.c").write_text(f"{DRIVER}\nint main(void) {{\n{body}    return 0;\n}}\n")
     program = folder / f"bench_{vocabulary}"
