@@ -148,4 +148,5 @@ PACKING = Packing(
     },
     input_multiple,
 )
-VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 1), TILES, PACKING),)
+HEADERS = {"avx512vnni": ("int8_packed_avx512.h",)}
+VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 1), TILES, PACKING, headers=HEADERS),)

@@ -1,0 +1,46 @@
+/* Four registers of sums become codes at once, in one register: its quarters are theirs, in order. Packing works in quarters of 128 bits
+   and saturates, which changes no code. Nothing past the `count` first bytes is touched. */
+
+typedef __m512i packed_t;
+
+INLINE packed_t pack_four(lanes_t a, lanes_t b, lanes_t c, lanes_t d, int32_t zero) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), zeros = _mm512_set1_epi16((short)zero);
+    const __m512i low = _mm512_add_epi16(_mm512_packs_epi32((__m512i)a, (__m512i)b), zeros);
+    const __m512i high = _mm512_add_epi16(_mm512_packs_epi32((__m512i)c, (__m512i)d), zeros);
+    return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(low, high));
+}
+
+/* Rows of one, two or four panels; which of those in the register is a literal. */
+#define store_packed_1(y, v, row, count) store_quarter(y, _mm512_extracti32x4_epi32(v, row), count)
+#define store_packed_2(y, v, row, count) store_half(y, _mm512_extracti64x4_epi64(v, row), count)
+#define store_packed_3(y, v, row, count) store_whole(y, v, smaller(count, 48))
+#define store_packed_4(y, v, row, count) store_whole(y, v, count)
+
+INLINE void store_quarter(activation *y, __m128i v, int32_t count) {
+    if (count >= 16) {
+        _mm_storeu_si128((__m128i *)(void *)y, v);
+    } else {
+        _mm_mask_storeu_epi8(y, (__mmask16)((1u << count) - 1u), v);
+    }
+}
+
+INLINE void store_half(activation *y, __m256i v, int32_t count) {
+    if (count >= 32) {
+        _mm256_storeu_si256((__m256i *)(void *)y, v);
+    } else {
+        _mm256_mask_storeu_epi8(y, (__mmask32)((1u << count) - 1u), v);
+    }
+}
+
+INLINE void store_whole(activation *y, __m512i v, int32_t count) {
+    if (count >= 64) {
+        _mm512_storeu_si512((void *)y, v);
+    } else {
+        _mm512_mask_storeu_epi8(y, (__mmask64)(((uint64_t)1 << count) - 1), v);
+    }
+}
+
+INLINE lanes_t load_codes(const activation *x, int32_t count) {
+    const __mmask16 mask = (__mmask16)(count >= 16 ? 0xFFFFu : (1u << count) - 1u);
+    return (lanes_t)_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, x));
+}
