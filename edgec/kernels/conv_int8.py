@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from edgec.kernels.convolution import (
+    PANELS_PER_ITEM,
     by_output,
     conv_items,
     conv_reach,
@@ -20,12 +21,35 @@ from edgec.kernels.convolution import (
     round_up,
 )
 from edgec.kernels.functions import with_functions
-from edgec.kernels.matrix_int8 import TILES, input_multiple
+from edgec.kernels.matrix_int8 import TILES as MATRIX_TILES
+from edgec.kernels.matrix_int8 import MatrixTile, input_multiple
 from edgec.kernels.variants import Packing, Variant
 from edgec.kernels.windows import residual_reach
 from edgec.program.arguments import Arguments, Size, Window, pointer, real, size
 from edgec.program.expr import Number
 from edgec.program.program import Pointer
+
+
+@dataclass(frozen=True)
+class ConvTile(MatrixTile):
+    """A tile whose height depends on its width, as `heights` says in the manner of `rows`, for 1 to `panels` panels.
+
+    split: of how many panels the next tile is, by how many of a work item are left, from 1 on; at most `narrow` where their weights
+    would be more than `held` bytes, and leave the first-level cache before the next pixels need them.
+    together: so many registers of sums become one register of codes.
+    """
+
+    heights: tuple[tuple[int, ...], ...] = ()
+    split: tuple[int, ...] = ()
+    narrow: int = 2
+    held: int = 32 * 1024
+    together: int = 1
+
+
+def _tile(tile: MatrixTile) -> ConvTile:
+    """One that is as high for any width."""
+    split = tuple(min(left, tile.panels) for left in range(1, PANELS_PER_ITEM + 1))
+    return ConvTile(**vars(tile), heights=(tile.rows,) * tile.panels, split=split)
 
 
 class PaddedInputs(Arguments):
@@ -148,5 +172,11 @@ PACKING = Packing(
     },
     input_multiple,
 )
+TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} | {
+    # 31 registers at most: sums, weights and the pixel that passes
+    "avx512vnni": ConvTile(
+        (14, 7, 4, 1), 4, 1, heights=((14, 7, 1), (14, 7, 1), (7, 1), (4, 1)), split=(1, 2, 3, 4, 3, 3, 4, 4), together=4
+    ),
+}
 HEADERS = {"avx512vnni": ("int8_packed_avx512.h",)}
 VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 1), TILES, PACKING, headers=HEADERS),)

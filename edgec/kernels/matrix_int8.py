@@ -11,7 +11,7 @@ class MatrixTile:
     """`rows` output pixels by `panels` weight panels of 16 channels.
 
     A panel is held in `units` registers (or register pairs) a row; a step takes `k_step` blocks of 4 input channels, for `row_step` rows
-    at once. So many registers of sums as `together` says become one register of codes: a multiple of `panels`, or as many panels and one.
+    at once.
     """
 
     rows: tuple[int, ...]  # tile heights that divide PIXEL_BLOCK, the best first; the last one is row_step
@@ -19,7 +19,6 @@ class MatrixTile:
     units: int
     k_step: int = 1
     row_step: int = 1
-    together: int = 1
     hold: str = "weights"  # the operand that stays in registers while the other one passes: "weights" or "pixels"
 
 
@@ -28,7 +27,7 @@ TILES: dict[str, MatrixTile] = {
     "sse41": MatrixTile((1,), 1, 8, hold="pixels"),
     "avx2": MatrixTile((2, 1), 1, 4, hold="pixels"),
     "avxvnni": MatrixTile((4, 1), 1, 2),
-    "avx512vnni": MatrixTile((7, 1), 2, 1, together=4),
+    "avx512vnni": MatrixTile((7, 1), 2, 1),
     "neon": MatrixTile((2, 1), 1, 4, k_step=2, hold="pixels"),
     "dotprod": MatrixTile((4, 1), 1, 4, k_step=2, hold="pixels"),
     "i8mm": MatrixTile((4, 2), 1, 4, k_step=2, row_step=2, hold="pixels"),

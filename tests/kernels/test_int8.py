@@ -12,7 +12,7 @@ import pytest
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.integer.layer_norm import LONGEST
 from edgec.kernels import ConvInt8Function
-from edgec.kernels.matrix_int8 import TILES
+from edgec.kernels.conv_int8 import TILES
 from edgec.program.arguments import PIXEL_BLOCK
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE
@@ -160,8 +160,11 @@ def test_sse41_takes_signed_activations(compiler: str, flags: tuple[str, ...], f
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)
 def test_tiles_fit_the_pixel_block(vocabulary: str) -> None:
     tile = TILES[vocabulary]
+    assert {rows for heights in tile.heights for rows in heights} == set(tile.rows)
+    assert len(tile.heights) == tile.panels
     assert all(PIXEL_BLOCK % rows == 0 for rows in tile.rows)
-    assert tile.rows[-1] == tile.row_step
+    assert all(heights[-1] == tile.row_step for heights in tile.heights)
+    assert all(step <= min(left + 1, tile.panels) for left, step in enumerate(tile.split))
 
 
 @pytest.mark.parametrize(
