@@ -18,11 +18,12 @@ HELPER void find_taps(const window_t *w, const void *x, int32_t element, int32_t
             const int32_t iy = top + ky * w->dilation_height;
             const int32_t width = iy >= 0 && iy < w->in_height ? w->in_width : 0;
             for (kx = 0; kx < w->kernel_width; kx++, slot += PIXEL_BLOCK) {
-                int32_t ix = left + kx * w->dilation_width;
+                int32_t ix = left + kx * w->dilation_width, inside;
                 const char *at;
                 for (j = 0; j < run && ix < 0; j++, ix += w->stride_width) slot[j] = outside;
                 at = ix < width ? (const char *)x + ((image + iy) * w->in_width + ix) * pixel : (const char *)outside;
-                for (; j < run && ix < width; j++, ix += w->stride_width, at += step) slot[j] = at;
+                inside = ix < width ? smaller(run, j + (width - ix + w->stride_width - 1) / w->stride_width) : j;
+                for (; j < inside; j++, at += step) slot[j] = at;
                 for (; j < run; j++) slot[j] = outside;
             }
         }
