@@ -11,6 +11,7 @@ from edgec.kernels.convolution import by_output, conv_items, conv_reach, conv_sc
 from edgec.kernels.variants import Packing, Variant
 from edgec.kernels.vectors import TILES
 from edgec.kernels.windows import residual_reach
+from edgec.kernels.winograd_float import WINOGRAD
 from edgec.program.arguments import Arguments, Size, Window, pointer, real, size
 from edgec.program.expr import Number
 from edgec.program.program import Pointer
@@ -48,4 +49,4 @@ def pack_float(weights: np.ndarray) -> np.ndarray:
 
 
 PACKING = Packing("panels of 16", {"weights": lambda arguments, plain, _: pack_float(by_output(arguments, plain)), "bias": pack_by_panels})
-VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 4), TILES, PACKING),)
+VARIANTS = (WINOGRAD, Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 4), TILES, PACKING))

@@ -11,9 +11,17 @@ from edgec.targets import Target
 
 
 def variants(kind: type[Arguments], target: Target) -> list[Variant]:
-    """Those that a package for the target may have of a kernel: one of its instruction sets can compute them, and all the last."""
+    """Those that a package for the target may have of a kernel: one of its instruction sets can compute them, and all the last.
+
+    Weights that only some variants read must be of use to all that share them: instruction sets, and shaders, which read the last's.
+    """
     *special, last = VARIANTS[kind]
-    return [*(variant for variant in special if any(map(variant.can, target.vocabularies))), last]
+    return [*(variant for variant in special if _of_use(variant, last, target)), last]
+
+
+def _of_use(variant: Variant, last: Variant, target: Target) -> bool:
+    able = map(variant.can, target.vocabularies)
+    return any(able) if variant.packing == last.packing else all(able) and not target.gpu
 
 
 def variant_of(arguments: Arguments, target: Target) -> Variant:
