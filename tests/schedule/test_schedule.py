@@ -10,7 +10,8 @@ import pytest
 
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.frontend import from_proto
-from edgec.kernels import VARIANTS, ConvInt8
+from edgec.kernels import VARIANTS, ConvFloat, ConvInt8
+from edgec.kernels.winograd_float import WINOGRAD
 from edgec.lower import lower
 from edgec.passes import optimize
 from edgec.program.program import Program, TemplateCall
@@ -80,3 +81,12 @@ def test_instruction_sets_that_share_weights_agree_on_their_padding() -> None:
     """NEON takes eight inputs a step, SSE4.1 four: in one package both read what is padded to eight."""
     alone, together = (choose(ConvInt8, VARIANTS[ConvInt8][-1], "sse41", load_target(name)) for name in ("x86-64", "universal"))
     assert (alone.multiple, together.multiple) == (4, 8) and alone.tile == together.tile
+
+
+def test_weights_that_only_some_variants_read_are_for_packages_where_all_can() -> None:
+    """ARM has no row for Winograd, and shaders read the weights as the last variant does."""
+    *_, last = VARIANTS[ConvFloat]
+    everything = replace(load_target("x86-64"), vocabularies=("sse41", "neon"))
+    assert WINOGRAD in variants(ConvFloat, load_target("x86-64"))
+    for target in (load_target("portable"), load_target("linux-vulkan"), everything):
+        assert variants(ConvFloat, target) == [last]
