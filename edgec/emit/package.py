@@ -28,7 +28,7 @@ from edgec.targets import Target
 from edgec.version import __version__
 
 ABI_VERSION = 3
-INT8_CONTRACT = 5
+INT8_CONTRACT = 7
 STACK_BYTES = 16384
 WEIGHTS = ("incbin", "c", "bin")
 # what an installation is found by: path in packaging/ -> template

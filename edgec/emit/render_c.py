@@ -15,6 +15,7 @@ from edgec.emit.look_ups import LookUpNest, look_ups
 from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, limits, range_of
 from edgec.ir.types import DType
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var, var
+from edgec.program.lanes import LANES, totals
 from edgec.program.program import Assign, Declare, For, Statement, Store
 from edgec.program.walk import children, expressions, walk
 
@@ -204,12 +205,49 @@ def render_statements(body: tuple[Statement, ...], scope: Scope, depth: int = 1)
 def render_loop(loop: For, start: str, end: str, scope: Scope, depth: int) -> Iterator[str]:
     """One For with its bounds given as text."""
     pad, name = INDENT * depth, loop.var.name
+    if loop.lanes:
+        yield from _in_lanes(loop, end, scope, depth)
+        return
     nest = look_ups(loop, scope.tables) if scope.tables else None
     if nest is not None:
         yield from _look_ups(nest, start, end, scope, depth)
         return
     yield f"{pad}for (int32_t {name} = {start}; {name} < {end}; {name}++) {{"
     yield from render_statements(loop.body, scope.block(), depth + 1)
+    yield f"{pad}}}"
+
+
+def _in_lanes(loop: For, end: str, scope: Scope, depth: int) -> Iterator[str]:
+    """A loop whose totals are in parts, which compilers keep in vectors: all parts again and again, then some, then the parts join."""
+    pad, inner, innermost = (INDENT * (depth + level) for level in range(3))
+    lane, first = (identifier(text, scope.taken) for text in ("lane", "first"))
+    found = totals(loop)
+    parts = [identifier(f"{item.var.name}_parts", scope.taken) for item in found]
+    block = scope.block()
+    block.shared.update({item.var: f"{part}[{lane}]" for item, part in zip(found, parts, strict=True)})
+    count = int(loop.extent.value) if isinstance(loop.extent, Const) else None
+    whole, rest = (
+        (f"({end}) / {LANES} * {LANES}", f"({end}) % {LANES}") if count is None else (str(count // LANES * LANES), str(count % LANES))
+    )
+    yield f"{pad}{{"
+    for item, part in zip(found, parts, strict=True):
+        start = literal(item.start, item.var.dtype)
+        yield f"{inner}{scalar_type(item.var.dtype)} {part}[{LANES}];"
+        yield f"{inner}for (int32_t {lane} = 0; {lane} < {LANES}; {lane}++) {part}[{lane}] = {start};"
+    if whole != "0":
+        yield f"{inner}for (int32_t {first} = 0; {first} < {whole}; {first} += {LANES}) {{"
+        yield f"{innermost}for (int32_t {lane} = 0; {lane} < {LANES}; {lane}++) {{"
+        yield f"{innermost}{INDENT}const int32_t {loop.var.name} = {first} + {lane};"
+        yield from render_statements(loop.body, block.block(), depth + 3)
+        yield f"{innermost}}}"
+        yield f"{inner}}}"
+    if rest != "0":
+        yield f"{inner}for (int32_t {lane} = 0; {lane} < {rest}; {lane}++) {{"
+        yield f"{innermost}const int32_t {loop.var.name} = {lane if whole == '0' else f'{whole} + {lane}'};"
+        yield from render_statements(loop.body, block.block(), depth + 2)
+        yield f"{inner}}}"
+    for item, part in zip(found, parts, strict=True):
+        yield f"{inner}{item.var.name} = edgec_join_{item.op}({item.var.name}, {part});"
     yield f"{pad}}}"
 
 
@@ -255,7 +293,7 @@ def _simple(item: Statement, scope: Scope) -> str:
         qualifier = "" if item.mutable else "const "
         return f"{qualifier}{scalar_type(item.var.dtype)} {item.var.name} = {render(item.value, scope)};"
     if isinstance(item, Assign):
-        return f"{item.var.name} = {render(item.value, scope)};"
+        return f"{render(item.var, scope)} = {render(item.value, scope)};"
     assert isinstance(item, Store)
     value = render(item.value, scope)
     if item.buffer in scope.halves:

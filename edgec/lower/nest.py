@@ -42,7 +42,7 @@ def simplify(statements: Sequence[Statement], ranges: Mapping[str, Expr]) -> tup
             # a loop that starts elsewhere has no known range
             inner = {**ranges, statement.var.name: size} if statement.start is None else dict(ranges)
             start = simple(statement.start) if statement.start is not None else None
-            return For(statement.var, size, simplify(statement.body, inner), start)
+            return replace(statement, extent=size, body=simplify(statement.body, inner), start=start)
         if isinstance(statement, Store):
             return Store(statement.buffer, simple(statement.index), simple(statement.value))
         return replace(statement, value=simple(statement.value))

@@ -45,9 +45,9 @@ def _store(result: Value, index: Index, value: Expr) -> Store:
 
 
 def _running(name: str, start: float, step: Callable[[Expr], Expr], axes: Sequence[Axis]) -> tuple[Expr, list[Statement]]:
-    """A variable that starts at `start` and becomes step(variable) for every position of `axes`."""
+    """A variable that starts at `start` and becomes step(variable) for every position of `axes`, rows of the last one in lanes."""
     total = var(name, FLOAT)
-    return total, [Declare(total, real(start), mutable=True), *loop(axes, [Assign(total, step(total))])]
+    return total, [Declare(total, real(start), mutable=True), *loop(axes, [Assign(total, step(total))], lanes=True)]
 
 
 def softmax(lowering: Lowering, node: Node) -> None:
@@ -65,7 +65,7 @@ def softmax(lowering: Lowering, node: Node) -> None:
         power = var("power", FLOAT)
         step: list[Statement] = [Declare(power, unary("exp", x - largest)), _store(result, index, power), Assign(total, total + power)]
         last = [_store(result, index, result.at(index) / total)]
-        body = [*find, Declare(total, real(0.0), mutable=True), *loop(inner, step), *loop(inner, last)]
+        body = [*find, Declare(total, real(0.0), mutable=True), *loop(inner, step, lanes=True), *loop(inner, last)]
     lowering.loops(outer, body, node.outputs[0], result.by(node=node.name, op=node.op))
     lowering.define(node.outputs[0], result)
 
@@ -103,7 +103,7 @@ def _normalize(
     scaled = (again * inverse) * parameter(scale, index)
     last: list[Statement] = [Declare(again, x - mean), _store(result, index, scaled if bias is None else scaled + parameter(bias, index))]
     body = [
-        *add, Declare(mean, total / n), Declare(squares, real(0.0), mutable=True), *loop(inner, square),
+        *add, Declare(mean, total / n), Declare(squares, real(0.0), mutable=True), *loop(inner, square, lanes=True),
         Declare(inverse, real(1.0) / unary("sqrt", squares / n + epsilon)), *loop(inner, last),
     ]  # fmt: skip
     lowering.loops(outer, body, node.outputs[0], result.by(node=node.name, op=node.op))

@@ -1,4 +1,4 @@
-"""Reductions over axes as loop nests: sums from +0 and extremes from infinity, by ascending index (docs/int8.md, clause 10)."""
+"""Reductions over axes as loop nests: sums from +0 and extremes from infinity, in the orders of docs/int8.md, clause 10."""
 
 from __future__ import annotations
 
@@ -25,11 +25,15 @@ Combine = Callable[[Expr, Expr], Expr]
 
 @dataclass(frozen=True)
 class Reduction:
-    """start, then accumulated = combine(accumulated, element) for each element, then finish(accumulated)."""
+    """start, then accumulated = combine(accumulated, element) for each element, then finish(accumulated).
+
+    lanes: rows of the last axis are summed in lanes; else all goes by ascending index.
+    """
 
     start: Expr
     combine: Combine
     finish: Callable[[Expr], Expr] = lambda total: total
+    lanes: bool = False
 
 
 def reduce_to(
@@ -37,7 +41,7 @@ def reduce_to(
 ) -> Value:
     """`source` reduced over `axes`, which stay as extents of 1, in a new buffer.
 
-    With reduced axes outside of kept ones in memory, the running totals stay in memory, so that inner loops are contiguous.
+    With reduced axes outside of kept ones in memory, running totals without lanes stay in memory, so that inner loops are contiguous.
     """
     order = source.order or row_major(source.rank)
     shape = tuple(const(1) if d in axes else size for d, size in enumerate(source.shape))
@@ -52,7 +56,7 @@ def reduce_to(
     outer = [loops[d] for d in kept if d not in inner]
     reduced = [loops[d] for d in sorted(axes) if not is_one(source.shape[d])]
     position = result.view.position(target)
-    if inner and rule.start.dtype == dtype:
+    if inner and rule.start.dtype == dtype and not rule.lanes:
         body = _in_memory(result.view.buffer, position, [loops[d] for d in inner], reduced, rule, source.at(index), dtype)
     else:
         outer += [loops[d] for d in inner]
@@ -64,7 +68,7 @@ def reduce_to(
 def _in_register(buffer: str, position: Expr, reduced: Sequence[Axis], rule: Reduction, element: Expr) -> list[Statement]:
     total = var("total", rule.start.dtype)
     step = Assign(total, rule.combine(total, element))
-    return [Declare(total, rule.start, mutable=True), *loop(reduced, [step]), Store(buffer, position, rule.finish(total))]
+    return [Declare(total, rule.start, mutable=True), *loop(reduced, [step], lanes=rule.lanes), Store(buffer, position, rule.finish(total))]
 
 
 def _in_memory(
@@ -78,12 +82,13 @@ def _in_memory(
     return [*loop(inner, [begin]), *loop([*reduced, *inner], [step]), *end]
 
 
-def loop(axes: Sequence[Axis], body: Sequence[Statement]) -> list[Statement]:
-    """`body` inside loops, outermost first; no loop for an extent of 1."""
+def loop(axes: Sequence[Axis], body: Sequence[Statement], lanes: bool = False) -> list[Statement]:
+    """`body` inside loops, outermost first, the last one in lanes if asked to; no loop for an extent of 1."""
     statements = list(body)
     for axis, size in reversed(axes):
         if not is_one(size):
-            statements = [For(axis, size, tuple(statements))]
+            statements = [For(axis, size, tuple(statements), lanes=lanes)]
+        lanes = False
     return statements
 
 
@@ -109,27 +114,29 @@ def _rules(dtype: DType) -> dict[str, Reduction]:
 
 
 def reduce_(lowering: Lowering, node: Node) -> None:
-    """Reduce*: the axes are a constant operand."""
+    """Reduce*: the axes are a constant operand. Floats go in lanes where the last axis alone is reduced."""
     axes = tuple(integers(lowering, node, 1))
+    value = lowering.value(node.inputs[0])
+    lanes = value.dtype is DType.FLOAT32 and axes == (value.rank - 1,)
     if node.op == "ReduceMean":
-        mean(lowering, node, axes)
+        mean(lowering, node, axes, lanes)
     else:
-        reduce_node(lowering, node, node.op, axes)
+        reduce_node(lowering, node, node.op, axes, lanes)
 
 
-def reduce_node(lowering: Lowering, node: Node, op: str, axes: Sequence[int]) -> None:
+def reduce_node(lowering: Lowering, node: Node, op: str, axes: Sequence[int], lanes: bool = False) -> None:
     value = lowering.value(node.inputs[0])
     if value.dtype == DType.BOOL:
         raise Unsupported(f"{node.op} of bool", "cast to int32 before it")
-    _finish_reduction(lowering, node, value, axes, _rules(value.dtype)[op])
+    _finish_reduction(lowering, node, value, axes, replace(_rules(value.dtype)[op], lanes=lanes))
 
 
-def mean(lowering: Lowering, node: Node, axes: Sequence[int]) -> None:
+def mean(lowering: Lowering, node: Node, axes: Sequence[int], lanes: bool = False) -> None:
     """s = sum(x), then s / n."""
     value = lowering.value(node.inputs[0])
     n = product(tuple(value.shape[d] for d in axes))
     divisor = cast(n, value.dtype)
-    rule = replace(_sum(value.dtype), finish=lambda total: total / divisor)
+    rule = replace(_sum(value.dtype), finish=lambda total: total / divisor, lanes=lanes)
     _finish_reduction(lowering, node, value, axes, rule)
 
 

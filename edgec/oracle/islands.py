@@ -111,9 +111,31 @@ def clip(context: Context, node: Node) -> Run:
     return run
 
 
-def reduce(x: Array, axes: Sequence[int], start: float, combine: Callable[[Array, Array], Array]) -> Array:
-    """start, then result = combine(result, x) by ascending index, row-major over `axes`, which stay as extents of 1."""
+Combine = Callable[[Array, Array], Array]
+
+
+def in_parts(rows: Array, start: float, combine: Combine) -> Array:
+    """start, then combine(start, what 16 parts join to) over the first axis: element i is in part i mod 16, part j joins j + 8, 4, 2, 1."""
+    rest = np.full((-len(rows) % 16, *rows.shape[1:]), start, np.float32)
+    parts: Array = np.full((16, *rows.shape[1:]), start, np.float32)
+    for block in np.concatenate([rows, rest]).reshape(-1, 16, *rows.shape[1:]):
+        parts = combine(parts, block)
+    while len(parts) > 1:
+        parts = combine(parts[: len(parts) // 2], parts[len(parts) // 2 :])
+    joined: Array = parts[0]
+    return joined
+
+
+def reduce(x: Array, axes: Sequence[int], start: float, combine: Combine, lanes: bool = False) -> Array:
+    """start, then result = combine(result, x) by ascending index, row-major over `axes`, which stay as extents of 1.
+
+    lanes: where the last axis alone is reduced, its elements go in 16 parts.
+    """
     axes = sorted(axis % x.ndim for axis in axes)
+    return by_rows(x, axes, start, combine) if lanes and axes == [x.ndim - 1] else ascending(x, axes, start, combine)
+
+
+def ascending(x: Array, axes: Sequence[int], start: float, combine: Combine) -> Array:
     others = [axis for axis in range(x.ndim) if axis not in axes]
     rows = x.transpose(*axes, *others).reshape(prod(x.shape[a] for a in axes), -1)
     result: Array = np.full(rows.shape[1], start, np.float32)
@@ -122,19 +144,31 @@ def reduce(x: Array, axes: Sequence[int], start: float, combine: Callable[[Array
     return result.reshape([1 if d in axes else extent for d, extent in enumerate(x.shape)])
 
 
-def total(x: Array, axes: Sequence[int]) -> Array:
+def by_rows(x: Array, axes: Sequence[int], start: float, combine: Combine) -> Array:
+    """The same, but each row of the last one of `axes` in 16 parts first."""
+    *before, last = sorted(axis % x.ndim for axis in axes)
+    rows = in_parts(np.moveaxis(x, last, 0), start, combine)
+    return ascending(np.expand_dims(rows, last), before, start, combine)
+
+
+def total(x: Array, axes: Sequence[int], lanes: bool = True) -> Array:
     """The sum from +0."""
-    return reduce(x, axes, 0.0, np.add)
+    return reduce(x, axes, 0.0, np.add, lanes)
 
 
-def largest(x: Array, axes: Sequence[int]) -> Array:
+def largest(x: Array, axes: Sequence[int], lanes: bool = True) -> Array:
     """The running maximum from -inf, NaN where there is one."""
-    return reduce(x, axes, -np.inf, mathlib.maximum)
+    return reduce(x, axes, -np.inf, mathlib.maximum, lanes)
+
+
+def mean(x: Array, axes: Sequence[int], lanes: bool = True) -> Array:
+    return total(x, axes, lanes) / f32(prod(x.shape[a] for a in axes))
 
 
 REDUCTIONS: dict[str, Callable[[Array, Sequence[int]], Array]] = {
-    "ReduceSum": total, "ReduceMean": lambda x, axes: total(x, axes) / f32(prod(x.shape[a] for a in axes)), "ReduceMax": largest,
-    "ReduceMin": lambda x, axes: reduce(x, axes, np.inf, mathlib.minimum), "ReduceProd": lambda x, axes: reduce(x, axes, 1.0, np.multiply),
+    "ReduceSum": total, "ReduceMean": mean, "ReduceMax": largest,
+    "ReduceMin": lambda x, axes: reduce(x, axes, np.inf, mathlib.minimum, True),
+    "ReduceProd": lambda x, axes: reduce(x, axes, 1.0, np.multiply, True),
     "ReduceL1": lambda x, axes: total(np.abs(x), axes),
     "ReduceL2": lambda x, axes: mathlib.sqrt(total(x * x, axes)), "ReduceSumSquare": lambda x, axes: total(x * x, axes),
     "ReduceLogSum": lambda x, axes: mathlib.log(total(x, axes)),
@@ -145,8 +179,8 @@ REDUCTIONS: dict[str, Callable[[Array, Sequence[int]], Array]] = {
 def reduction(context: Context, node: Node) -> Run:
     function = REDUCTIONS.get(node.op)
     if function is None:
-        whole = REDUCTIONS["ReduceMean" if node.op == "GlobalAveragePool" else "ReduceMax"]
-        return lambda x: (whole(x, range(2, x.ndim)),)
+        whole = mean if node.op == "GlobalAveragePool" else largest
+        return lambda x: (whole(x, range(2, x.ndim), lanes=False),)
 
     def run(x: Array, given: Array | None = None) -> tuple[Array]:
         axes = sorted(a % x.ndim for a in (integers(given) or list(node.get("axes") or [])))
@@ -172,9 +206,9 @@ def average_pool(context: Context, node: Node) -> Run:
 def _softmax(context: Context, node: Node) -> Run:
     def run(x: Array) -> tuple[Array]:
         axes = [node.get("axis", -1)]
-        shifted = x - largest(x, axes)
+        shifted = x - by_rows(x, axes, -np.inf, mathlib.maximum)
         e = mathlib.exp(shifted)
-        s = total(e, axes)
+        s = by_rows(e, axes, 0.0, np.add)
         return (e / s if node.op == "Softmax" else shifted - mathlib.log(s),)
 
     return run
@@ -183,8 +217,8 @@ def _softmax(context: Context, node: Node) -> Run:
 def normalized(x: Array, axes: Sequence[int], epsilon: np.float32) -> Array:
     """(x - mean) * (1 / sqrt(variance + epsilon))."""
     n = f32(prod(x.shape[a] for a in axes))
-    d = x - total(x, axes) / n
-    return d * (f32(1) / mathlib.sqrt(total(d * d, axes) / n + epsilon))
+    d = x - by_rows(x, axes, 0.0, np.add) / n
+    return d * (f32(1) / mathlib.sqrt(by_rows(d * d, axes, 0.0, np.add) / n + epsilon))
 
 
 def _per_channel(x: Array, v: Array) -> Array:
@@ -234,7 +268,7 @@ def _lrn(context: Context, node: Node) -> Run:
         s = np.zeros_like(x)
         for c in range(channels):
             window = squares[:, max(0, c - (size - 1) // 2) : c + size // 2 + 1]
-            s[:, c : c + 1] = total(window, [1])
+            s[:, c : c + 1] = total(window, [1], lanes=False)
         return (x / mathlib.power(bias + (alpha / f32(size)) * s, beta),)
 
     return run

@@ -51,12 +51,17 @@ class Buffer:
 
 @dataclass(frozen=True)
 class For:
-    """for (var = start; var < start + extent; var++) body"""
+    """for (var = start; var < start + extent; var++) body
+
+    lanes: the totals in it, `v = op(v, x)`, are kept in 16 parts, from a number that changes none. Iteration i joins part i mod 16; in the
+    end part j joins part j + 8, of these the first four j + 4 and so on, and v what is left. Such a loop starts at 0 and holds none.
+    """
 
     var: Var
     extent: Expr
     body: tuple[Statement, ...]
     start: Expr | None = None
+    lanes: bool = False
 
 
 @dataclass(frozen=True)

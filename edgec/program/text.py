@@ -76,7 +76,7 @@ def _statements(statements: tuple[Statement, ...], depth: int) -> Iterator[str]:
     for statement in statements:
         if isinstance(statement, For):
             start = f"{text(statement.start)} + " if statement.start is not None else ""
-            yield f"{indent}for {statement.var.name} < {start}{text(statement.extent)}"
+            yield f"{indent}for {statement.var.name} < {start}{text(statement.extent)}{' in lanes' if statement.lanes else ''}"
             yield from _statements(statement.body, depth + 1)
         elif isinstance(statement, Declare):
             kind = "var" if statement.mutable else "let"

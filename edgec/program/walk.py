@@ -105,7 +105,7 @@ def rewritten(item: Statement, change: Callable[[Expr], Expr]) -> Statement:
     """The statement with `change` of each of its expressions, those of a loop's body included."""
     if isinstance(item, For):
         start = change(item.start) if item.start is not None else None
-        return For(item.var, change(item.extent), tuple(rewritten(inner, change) for inner in item.body), start)
+        return replace(item, extent=change(item.extent), body=tuple(rewritten(inner, change) for inner in item.body), start=start)
     if isinstance(item, Store):
         return Store(item.buffer, change(item.index), change(item.value))
     return replace(item, value=change(item.value))

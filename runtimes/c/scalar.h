@@ -48,6 +48,24 @@ static inline int64_t edgec_max_i64(int64_t a, int64_t b) { return a > b ? a : b
 static inline uint64_t edgec_min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static inline uint64_t edgec_max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
+/* Sixteen parts of a total become one, each joined with the one half of them further on, and then the total with it. */
+#define EDGEC_JOIN(name, of) \
+    static inline float edgec_join_##name(float total, const float *parts) { \
+        float eight[8], four[4]; \
+        int32_t i; \
+        for (i = 0; i < 8; i++) eight[i] = of(parts[i], parts[i + 8]); \
+        for (i = 0; i < 4; i++) four[i] = of(eight[i], eight[i + 4]); \
+        return of(total, of(of(four[0], four[2]), of(four[1], four[3]))); \
+    }
+#define EDGEC_SUM(a, b) ((a) + (b))
+#define EDGEC_PRODUCT(a, b) ((a) * (b))
+EDGEC_JOIN(add, EDGEC_SUM)
+EDGEC_JOIN(mul, EDGEC_PRODUCT)
+EDGEC_JOIN(min, edgec_min_f)
+EDGEC_JOIN(max, edgec_max_f)
+EDGEC_JOIN(minimum, edgec_minimum_f)
+EDGEC_JOIN(maximum, edgec_maximum_f)
+
 /* The sign bit alone changes, so that -0 and NaN behave as in IEEE 754. */
 static inline float edgec_abs_f(float a) {
     uint32_t bits;

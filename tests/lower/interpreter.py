@@ -13,6 +13,7 @@ import numpy as np
 from edgec.oracle import mathlib
 from edgec.program import semantics
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var
+from edgec.program.lanes import LANES, totals
 from edgec.program.program import Assign, Declare, For, Kind, LoopCall, Program, Statement, Store
 from tests.lower.templates import run_template
 
@@ -70,6 +71,9 @@ class Machine:
 
     def loop(self, s: For, env: Env, axes: int, mask: Any) -> None:
         extent = self.value(s.extent, env, mask)
+        if s.lanes:
+            self.lanes(s, int(extent), env, axes, mask)
+            return
         start = 0 if s.start is None else self.value(s.start, env, mask)
         if np.ndim(extent) == 0 and np.ndim(start) == 0 and independent(s):
             # a new leading axis for this loop; what was known so far broadcasts along it
@@ -84,6 +88,24 @@ class Machine:
             both = alive if mask is None else mask if alive is None else mask & alive
             for statement in s.body:
                 self.statement(statement, env, axes, both)
+
+    def lanes(self, s: For, extent: int, env: Env, axes: int, mask: Any) -> None:
+        found = totals(s)
+        before = {item: env[item.var.name] for item in found}
+        parts = {item: [item.var.dtype.numpy.type(item.start)] * LANES for item in found}
+        for step in range(extent):
+            env[s.var.name] = step
+            env.update({item.var.name: parts[item][step % LANES] for item in found})
+            for statement in s.body:
+                self.statement(statement, env, axes, mask)
+            for item in found:
+                parts[item][step % LANES] = env[item.var.name]
+        for item in found:
+            join = BINARY[item.op]
+            while len(parts[item]) > 1:
+                half = len(parts[item]) // 2
+                parts[item] = [join(parts[item][j], parts[item][j + half]) for j in range(half)]
+            env[item.var.name] = join(before[item], parts[item][0])
 
     def store(self, s: Store, env: Env, mask: Any) -> None:
         index, value = np.asarray(self.value(s.index, env, mask)), np.asarray(self.value(s.value, env, mask))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgec.oracle import Evaluator, mathlib, run
+from edgec.oracle import Evaluator, islands, mathlib, run
 from tests.oracle.models import Builder, run_onnxruntime
 
 f32 = np.float32
@@ -46,6 +46,20 @@ def test_close_to_onnxruntime(kind: str) -> None:
     got, expected = evaluator.run({"x": IMAGE})[out], run_onnxruntime(model, {"x": IMAGE})[0]
     assert got.dtype == np.float32 and got.shape == expected.shape
     np.testing.assert_allclose(got, expected, rtol=3e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 61])
+def test_rows_have_sixteen_parts(count: int) -> None:
+    """Alone where the last axis is reduced; by ascending index elsewhere."""
+    x = np.random.default_rng(count).standard_normal((3, count)).astype(np.float32)
+    parts = np.array([[np.add.reduce([f32(0), *row[part::16]]) for part in range(16)] for row in x], np.float32)
+    for half in (8, 4, 2, 1):
+        parts = parts[:, :half] + parts[:, half:]
+    np.testing.assert_array_equal(islands.REDUCTIONS["ReduceSum"](x, [-1]), parts)
+    whole = f32(0)
+    for number in x.reshape(-1):
+        whole += number
+    np.testing.assert_array_equal(islands.REDUCTIONS["ReduceSum"](x, [0, 1]), [[whole]])
 
 
 @pytest.mark.parametrize("mode", ["linear", "cubic"])

@@ -296,6 +296,8 @@ def render_statements(body: tuple[Statement, ...], scope: Scope, depth: int) -> 
         if not isinstance(item, For):
             yield pad + _simple(item, scope)
             continue
+        if item.lanes and scope.exact:
+            raise NoShaderForm("sums in parts, which give other bits than one sum")
         start = render(item.start, scope) if item.start is not None else "0"
         end = render(item.extent if item.start is None else item.start + item.extent, scope)
         name = name_of(item.var.name)
