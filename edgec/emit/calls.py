@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from edgec.emit.addresses import address, pointer_declarations
 from edgec.emit.c_text import comment, float_literal, identifier
 from edgec.emit.look_ups import code_tables
+from edgec.emit.loop_forms import LoopForm, forms_of, is_side_by_side
 from edgec.emit.ranges import of_call
 from edgec.emit.render_c import Scope, render, render_loop, render_statements
 from edgec.ir.types import DType
@@ -27,12 +28,12 @@ NAMES_OF_THE_FUNCTION = frozenset({
 
 @dataclass(frozen=True)
 class Function:
-    """One emitted function: its C name, its text, and how many work items it has; where in the arena it tells of bad indices, or -1."""
+    """One emitted function: its C name, text and forms, how many work items it has; where in the arena it tells of bad indices, or -1."""
 
     name: str
     text: str
     items: Expr
-    is_loop: bool
+    forms: tuple[LoopForm, ...]
     outside: int
 
 
@@ -54,8 +55,15 @@ def functions(program: Program, target: Target) -> list[Function]:
         )
         head = f"{words} {name}(const struct run *run, int32_t begin, int32_t end, void *scratch) {{"
         text = "\n".join(filter(None, [comment(call.call.comment), head, *lines, "}"]))
-        result.append(Function(name, text, work_items(call), isinstance(call, LoopCall), _outside(program, call)))
+        result.append(Function(name, text, work_items(call), _forms(program, call, target), _outside(program, call)))
     return result
+
+
+def _forms(program: Program, call: AnyCall, target: Target) -> tuple[LoopForm, ...]:
+    if not isinstance(call, LoopCall):
+        return ()
+    floats = is_float_island(program, call) and is_side_by_side(call)
+    return tuple(form for form in forms_of(target) if floats or not form.floats)
 
 
 def _outside(program: Program, call: AnyCall) -> int:

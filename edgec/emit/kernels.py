@@ -8,6 +8,7 @@ from dataclasses import fields
 from edgec.emit.endings import ending_of, render_endings, shape_of
 from edgec.emit.float_words import PAIRS
 from edgec.emit.int16_words import INT16_HEADERS
+from edgec.emit.loop_forms import form_of, forms_of
 from edgec.emit.text import fill
 from edgec.emit.vocabularies import SEVERAL, VOCABULARIES, Vocabulary, processors
 from edgec.kernels import VARIANTS
@@ -35,7 +36,7 @@ def render_kernel_header(name: str, used: Collection[Slot], target: Target) -> s
         ],
         "slots": [(slot.name, slot.kind.kernel) for slot in _ordered(used)],
         "vocabularies": target.vocabularies,
-        "wide_loops": has_wide_loops(target),
+        "loop_forms": forms_of(target),
         "processors": processors(target.vocabularies) if target.arch in SEVERAL else [],
     }
     return fill("c", "kernels.h.j2", context)
@@ -70,7 +71,7 @@ def render_kernels(name: str, vocabulary: str, used: Mapping[Slot, Chosen], targ
         "pixel_block": PIXEL_BLOCK,
         "channel_block": CHANNEL_BLOCK,
         "panels_per_item": PANELS_PER_ITEM,
-        "wide_loops": has_wide_loops(target),
+        "loop_form": form_of(vocabulary, target) if forms_of(target) else None,
     }
     whole = context | {
         "prologue": runtime_text("prologue.h").strip(),
@@ -79,11 +80,6 @@ def render_kernels(name: str, vocabulary: str, used: Mapping[Slot, Chosen], targ
         "functions": [used[slot].function for slot in _ordered(used)],
     }
     return fill("c", "kernels.c.j2", whole)
-
-
-def has_wide_loops(target: Target) -> bool:
-    """Whether the package holds its loops twice, for SSE4.1 and for AVX2; on other processors one form serves all."""
-    return "avx2" in target.vocabularies
 
 
 def _ordered(used: Collection[Slot]) -> list[Slot]:

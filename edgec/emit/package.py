@@ -8,13 +8,14 @@ from dataclasses import replace
 from edgec.emit.addresses import port_field
 from edgec.emit.apps.names import comment
 from edgec.emit.c_text import C_TYPES, float_literal, identifier
-from edgec.emit.calls import functions
+from edgec.emit.calls import Function, functions
 from edgec.emit.constants import ALIGNMENT, assembly, c_source, layout_constants
 from edgec.emit.gpu.choice import EVERYTHING, Choice
 from edgec.emit.gpu.host import GPU_STATUSES, GpuPlan, describe_gpu, gpu_context, plan_gpu, port_context
 from edgec.emit.gpu.metal import metal_files
 from edgec.emit.gpu.vulkan import vulkan_files, vulkan_variants
-from edgec.emit.kernels import chosen_of, has_wide_loops, render_kernel_header, render_kernels, slot_of
+from edgec.emit.kernels import chosen_of, render_kernel_header, render_kernels, slot_of
+from edgec.emit.loop_forms import forms_of
 from edgec.emit.manifest import BY_HAND, calls_of, memory_of, ports_of, sizes_of
 from edgec.emit.render_c import Scope, render
 from edgec.emit.text import render_template, runtime
@@ -197,14 +198,28 @@ def _context(program: Program, target: Target, weights: str, blob: bytes, plan: 
         "flags": list(target.flags),
         "prologue": runtime("c/prologue.h", program.name).decode().strip(),
         "functions": [
-            {"name": item.name, "text": item.text, "extent": render(item.items, run), "is_loop": item.is_loop, "outside": item.outside}
+            {
+                "name": item.name,
+                "text": item.text,
+                "extent": render(item.items, run),
+                "forms": item.forms,
+                "work": _by_form(item, target),
+                "outside": item.outside,
+            }
             for item in functions(program, target)
         ],
         "has_indices": any(isinstance(call, LoopCall) and call.outside is not None for call in program.calls),
         "calls": len(program.calls),
-        "wide_loops": has_wide_loops(target),
+        "loop_forms": forms_of(target),
         **gpu_context(program, plan, _tensor_bytes(program), len(blob)),
     }
+
+
+def _by_form(function: Function, target: Target) -> str:
+    """What a step's table says: the function, or those that are its forms, the last of them for all later ones."""
+    names = [f"{function.name}_{form.name}" for form in function.forms] or [function.name]
+    count = len(forms_of(target))
+    return f"{{{', '.join(names + names[-1:] * (count - len(names)))}}}" if count else names[0]
 
 
 def _plural(count: int, word: str) -> str:
