@@ -13,6 +13,13 @@
 #include <emmintrin.h>
 #endif
 
+/* Loops with a call in them are not vectorized, and gcc -O2 leaves longer functions calls. */
+#if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define EDGEC_IN_LOOPS static inline __attribute__((always_inline))
+#else
+#define EDGEC_IN_LOOPS static inline
+#endif
+
 static inline uint32_t edgec_bits(float x) { uint32_t u; memcpy(&u, &x, sizeof u); return u; }
 static inline float edgec_float(uint32_t u) { float x; memcpy(&x, &u, sizeof x); return x; }
 static inline uint64_t edgec_bits64(double x) { uint64_t u; memcpy(&u, &x, sizeof u); return u; }
@@ -92,7 +99,7 @@ static inline float edgec_sqrtf(float x) {
 }
 
 /* e^x within 1.1: x = n ln 2 + r, |r| <= ln 2 / 2; 2^n in two factors, since n reaches 128. */
-static inline float edgec_expf(float x) {
+EDGEC_IN_LOOPS float edgec_expf(float x) {
     float c = x < 89.0f ? x : 89.0f;
     float b = c > -88.0f ? c : -88.0f;
     float n = (b * 1.44269504f + 12582912.0f) - 12582912.0f;
@@ -107,7 +114,7 @@ static inline float edgec_expf(float x) {
 }
 
 /* Natural logarithm within 1: x = m 2^e with m in [sqrt 1/2, sqrt 2). log 0 = -inf, of a negative number NaN. */
-static inline float edgec_logf(float x) {
+EDGEC_IN_LOOPS float edgec_logf(float x) {
     float scaled = x * 8388608.0f;
     float normal = x < 1.17549435e-38f ? scaled : x;
     float offset = x < 1.17549435e-38f ? 150.0f : 127.0f;
@@ -126,10 +133,10 @@ static inline float edgec_logf(float x) {
 }
 
 /* 1 / (1 + e^-x), within 2.5. */
-static inline float edgec_sigmoidf(float x) { return 1.0f / (1.0f + edgec_expf(-x)); }
+EDGEC_IN_LOOPS float edgec_sigmoidf(float x) { return 1.0f / (1.0f + edgec_expf(-x)); }
 
 /* tanh within 2: a polynomial near 0, else 1 - 2 / (e^2|x| + 1). */
-static inline float edgec_tanhf(float x) {
+EDGEC_IN_LOOPS float edgec_tanhf(float x) {
     float a = edgec_fabsf(x);
     float s = a * a;
     float p = (((-5.89515036e-3f * s + 2.07959637e-2f) * s - 5.37838265e-2f) * s + 0.133319244f) * s - 0.333332986f;
@@ -139,7 +146,7 @@ static inline float edgec_tanhf(float x) {
 }
 
 /* Error function within 2: x + x P(x^2) near 0, else 1 - exp(Q(|x|)). */
-static inline float edgec_erff(float x) {
+EDGEC_IN_LOOPS float edgec_erff(float x) {
     float a = edgec_fabsf(x);
     float b = a < 4.0f ? a : 4.0f;
     float s = b * b;
