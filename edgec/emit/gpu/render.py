@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from edgec.emit.gpu.words import RESERVED
 from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, range_of
 from edgec.ir.types import DType
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary
+from edgec.program.lanes import LANES, totals
 from edgec.program.program import Assign, Declare, For, Statement, Store
 
 INDENT = "    "
@@ -297,7 +298,8 @@ def render_statements(body: tuple[Statement, ...], scope: Scope, depth: int) -> 
             yield pad + _simple(item, scope)
             continue
         if item.lanes and scope.exact:
-            raise NoShaderForm("sums in parts, which give other bits than one sum")
+            yield from _in_lanes(item, scope, depth)
+            continue
         start = render(item.start, scope) if item.start is not None else "0"
         end = render(item.extent if item.start is None else item.start + item.extent, scope)
         name = name_of(item.var.name)
@@ -306,12 +308,34 @@ def render_statements(body: tuple[Statement, ...], scope: Scope, depth: int) -> 
         yield f"{pad}}}"
 
 
+def _in_lanes(loop: For, scope: Scope, depth: int) -> Iterator[str]:
+    """A loop whose totals are in parts, one after another; without exact bits a plain loop does."""
+    pad, inner, name = INDENT * depth, INDENT * (depth + 1), name_of(loop.var.name)
+    found = totals(loop)
+    parts = [f"{name_of(item.var.name)}_parts" for item in found]
+    for item, part in zip(found, parts, strict=True):
+        yield f"{pad}{kind_of(item.var.dtype)} {part}[{LANES}];"
+        yield f"{pad}for (int lane = 0; lane < {LANES}; lane++) {part}[lane] = {literal(item.start, item.var.dtype)};"
+    given: dict[Expr, str] = {item.var: f"{part}[{name} & {LANES - 1}]" for item, part in zip(found, parts, strict=True)}
+    yield f"{pad}for (int {name} = 0; {name} < {render(loop.extent, scope)}; {name}++) {{"
+    yield from render_statements(loop.body, replace(scope, given={**scope.given, **given}), depth + 1)
+    yield f"{pad}}}"
+    yield f"{pad}for (int half_of = {LANES // 2}; half_of > 0; half_of /= 2) {{"
+    for item, part in zip(found, parts, strict=True):
+        kept, other = (Var(item.var.dtype, f"{part}[lane{more}]") for more in ("", " + half_of"))
+        yield f"{inner}for (int lane = 0; lane < half_of; lane++) {kept.name} = {render(binary(item.op, kept, other), scope)};"
+    yield f"{pad}}}"
+    for item, part in zip(found, parts, strict=True):
+        left = Var(item.var.dtype, f"{part}[0]")
+        yield f"{pad}{name_of(item.var.name)} = {render(binary(item.op, item.var, left), scope)};"
+
+
 def _simple(item: Statement, scope: Scope) -> str:
     if isinstance(item, Store):
         return _store(item, scope)
     assert isinstance(item, (Declare, Assign))
     kind = f"{kind_of(item.var.dtype)} " if isinstance(item, Declare) else ""
-    return f"{kind}{name_of(item.var.name)} = {render(item.value, scope)};"
+    return f"{kind}{render(item.var, scope)} = {render(item.value, scope)};"
 
 
 def kind_of(dtype: DType) -> str:
