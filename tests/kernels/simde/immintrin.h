@@ -134,4 +134,43 @@ EDGEC_SIMDE void _mm512_mask_storeu_ps(float *p, simde__mmask16 mask, simde__m51
 #define __mmask16 simde__mmask16
 #endif
 
+#ifndef _mm512_mask_storeu_epi8
+typedef uint32_t __mmask32;
+typedef uint64_t __mmask64;
+
+EDGEC_SIMDE void edgec_store_masked(void *to, uint64_t mask, const uint8_t *from, int count) {
+    int i;
+    for (i = 0; i < count; i++)
+        if (mask >> i & 1) ((uint8_t *)to)[i] = from[i];
+}
+
+EDGEC_SIMDE void _mm_mask_storeu_epi8(void *to, uint32_t mask, simde__m128i v) {
+    uint8_t from[16];
+    simde_mm_storeu_si128((simde__m128i *)from, v);
+    edgec_store_masked(to, mask, from, 16);
+}
+
+EDGEC_SIMDE void _mm256_mask_storeu_epi8(void *to, __mmask32 mask, simde__m256i v) {
+    uint8_t from[32];
+    simde_mm256_storeu_si256((simde__m256i *)from, v);
+    edgec_store_masked(to, mask, from, 32);
+}
+
+EDGEC_SIMDE void _mm512_mask_storeu_epi8(void *to, __mmask64 mask, simde__m512i v) {
+    uint8_t from[64];
+    simde_mm512_storeu_si512(from, v);
+    edgec_store_masked(to, mask, from, 64);
+}
+#endif
+
+#ifndef _mm_maskz_loadu_epi8
+EDGEC_SIMDE simde__m128i _mm_maskz_loadu_epi8(uint32_t mask, const void *from) {
+    uint8_t to[16] = {0};
+    int i;
+    for (i = 0; i < 16; i++)
+        if (mask >> i & 1) to[i] = ((const uint8_t *)from)[i];
+    return simde_mm_loadu_si128((const simde__m128i *)to);
+}
+#endif
+
 #endif
