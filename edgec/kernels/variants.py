@@ -18,11 +18,13 @@ class Packing:
     """The order in which a variant reads its weights: by argument, what makes it of the plain order that lowering writes.
 
     multiple: of what all instruction sets of a package pad the number of inputs to.
+    reach: how many elements it makes, by argument, where that is not what the kernel says of plain layers.
     """
 
     name: str
     pack: Mapping[str, Pack]
     multiple: Callable[[Iterable[str]], int] = lambda vocabularies: 1
+    reach: Mapping[str, Callable[[Any], int]] = field(default_factory=dict)
 
 
 PLAIN = Packing("plain", {})

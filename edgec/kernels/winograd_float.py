@@ -72,8 +72,13 @@ def admits(arguments: Any) -> bool:
     """Layers of 3x3 that it computes clearly faster, with weights that a cache may hold: they grow by 4."""
     w: Window = arguments.window
     square = (w.kernel_height, w.kernel_width, w.stride_height, w.stride_width, w.dilation_height, w.dilation_width) == (3, 3, 1, 1, 1, 1)
-    weights = POINTS * lanes_of(arguments) * arguments.in_channels
-    return square and arguments.groups == 1 and 4 * weights <= MOST_BYTES and gain(arguments) >= LEAST_GAIN
+    return square and arguments.groups == 1 and 4 * weights(arguments) <= MOST_BYTES and gain(arguments) >= LEAST_GAIN
+
+
+def weights(arguments: Any) -> int:
+    """Elements of the transformed weights."""
+    elements: int = POINTS * lanes_of(arguments) * arguments.in_channels
+    return elements
 
 
 def gain(arguments: Any) -> float:
@@ -94,5 +99,9 @@ def transformed(arguments: Any, plain: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(panels.transpose(0, 1, 3, 4, 2)).reshape(-1)
 
 
-PACKING = Packing("points of Winograd", {"weights": lambda arguments, plain, _: transformed(arguments, plain), "bias": pack_by_panels})
+PACKING = Packing(
+    "points of Winograd",
+    {"weights": lambda arguments, plain, _: transformed(arguments, plain), "bias": pack_by_panels},
+    reach={"weights": weights},
+)
 WINOGRAD = Variant("winograd", items, scratch, TILES, PACKING, admits, "conv_float_winograd")

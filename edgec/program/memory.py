@@ -112,7 +112,7 @@ def _access(scope: Scope, buffer: str, index: Expr, facts: Facts) -> Iterator[st
 
 def _template_call(program: Program, call: TemplateCall) -> Iterator[str]:
     scope, arguments = Scope(program.buffers), call.arguments
-    reach = {name: expr(elements) for name, elements in arguments.reach().items()}
+    reach = {name: expr(elements) for name, elements in {**arguments.reach(), **dict(call.packed)}.items()}
     past = arguments.reads_past(lambda name: program.buffers[name].max_bytes)
     for name, elements in reach.items():
         pointer: Pointer | None = getattr(arguments, name)

@@ -153,8 +153,9 @@ class TemplateCall:
     """A call of a template kernel: `arguments` is one of the frozen dataclasses of edgec/kernels.
 
     The rest is what scheduling adds: the name of the slot that it calls, and what each of the target's instruction sets
-    has there; in which order it reads the weights, which lowering leaves plain, by output channel; `items` units of work
-    are split statically over the threads, each of which needs `scratch_bytes` of its own.
+    has there; in which order it reads the weights, which lowering leaves plain, by output channel, and `packed`, of which
+    arguments it reads how many elements where they say otherwise; `items` units of work are split statically over the
+    threads, each of which needs `scratch_bytes` of its own.
     """
 
     call: Call
@@ -162,6 +163,7 @@ class TemplateCall:
     slot: str = ""
     chosen: tuple[Chosen, ...] = ()
     packing: str = ""
+    packed: tuple[tuple[str, int], ...] = ()
     items: Expr = ONE
     scratch_bytes: int = 0
 

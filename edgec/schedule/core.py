@@ -26,5 +26,14 @@ def scheduled(call: TemplateCall, target: Target) -> TemplateCall:
     items, packings = {variant.items(call.arguments) for variant in variants}, {variant.packing.name for variant in variants}
     assert len(items) == len(packings) == 1, f"{call.call.name}: the variants of {kind.kernel} divide its work or its weights differently"
     chosen = tuple(choose(kind, variant, vocabulary, target) for vocabulary in target.vocabularies)
+    packed_reach = tuple((argument, count(call.arguments)) for argument, count in variant.packing.reach.items())
     scratch = max(variant.scratch(call.arguments) for variant in variants)
-    return replace(call, slot=slot(kind, variant).name, chosen=chosen, packing=packings.pop(), items=items.pop(), scratch_bytes=scratch)
+    return replace(
+        call,
+        slot=slot(kind, variant).name,
+        chosen=chosen,
+        packing=packings.pop(),
+        packed=packed_reach,
+        items=items.pop(),
+        scratch_bytes=scratch,
+    )

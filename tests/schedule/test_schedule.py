@@ -14,6 +14,8 @@ from edgec.kernels import VARIANTS, ConvFloat, ConvInt8
 from edgec.kernels.winograd_float import WINOGRAD
 from edgec.lower import lower
 from edgec.passes import optimize
+from edgec.program.expr import const
+from edgec.program.memory import OutOfMemory, prove_memory
 from edgec.program.program import Program, TemplateCall
 from edgec.program.text import dumps
 from edgec.schedule import schedule
@@ -90,3 +92,16 @@ def test_weights_that_only_some_variants_read_are_for_packages_where_all_can() -
     assert WINOGRAD in variants(ConvFloat, load_target("x86-64"))
     for target in (load_target("portable"), load_target("linux-vulkan"), everything):
         assert variants(ConvFloat, target) == [last]
+
+
+def test_weights_are_proven_to_be_as_many_as_the_variant_reads() -> None:
+    net = Net("net", 1, (1, 64, 24, 24))
+    graph = from_proto(net.model(net.node("Conv", ["x", net.normal(64, 64, 3, 3)], 64, kernel_shape=[3, 3]))).graph
+    target = load_target("x86-64")
+    done = schedule(lower(graph, target, "net"), target)
+    (call,) = (call for call in done.calls if isinstance(call, TemplateCall))
+    (weights,) = (buffer for buffer in done.buffers.values() if buffer.data is not None and buffer.data.size > 64)
+    assert call.packing == "points of Winograd" and weights.data is not None and weights.data.size == 36 * 64 * 64
+    direct = replace(weights, size=const(9 * 64 * 64), data=weights.data[: 9 * 64 * 64])
+    with pytest.raises(OutOfMemory, match="reaches outside"):
+        prove_memory(replace(done, buffers={**done.buffers, weights.name: direct}))
