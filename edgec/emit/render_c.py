@@ -236,6 +236,8 @@ def _in_lanes(loop: For, end: str, scope: Scope, depth: int) -> Iterator[str]:
         yield f"{inner}for (int32_t {lane} = 0; {lane} < {LANES}; {lane}++) {part}[{lane}] = {start};"
     if whole != "0":
         yield f"{inner}for (int32_t {first} = 0; {first} < {whole}; {first} += {LANES}) {{"
+        if any(item.op not in ("add", "mul") for item in found):
+            yield f"{innermost}EDGEC_STAYS_A_LOOP"
         yield f"{innermost}for (int32_t {lane} = 0; {lane} < {LANES}; {lane}++) {{"
         yield f"{innermost}{INDENT}const int32_t {loop.var.name} = {first} + {lane};"
         yield from render_statements(loop.body, block.block(), depth + 3)

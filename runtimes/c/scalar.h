@@ -35,8 +35,8 @@ static inline float edgec_min_f(float a, float b) { return a < b ? a : b; }
 static inline float edgec_max_f(float a, float b) { return a > b ? a : b; }
 static inline double edgec_min_d(double a, double b) { return a < b ? a : b; }
 static inline double edgec_max_d(double a, double b) { return a > b ? a : b; }
-static inline float edgec_minimum_f(float a, float b) { return a < b || a != a ? a : b; }
-static inline float edgec_maximum_f(float a, float b) { return a > b || a != a ? a : b; }
+static inline float edgec_minimum_f(float a, float b) { return ((a < b) | (a != a)) ? a : b; }
+static inline float edgec_maximum_f(float a, float b) { return ((a > b) | (a != a)) ? a : b; }
 static inline double edgec_minimum_d(double a, double b) { return a < b || a != a ? a : b; }
 static inline double edgec_maximum_d(double a, double b) { return a > b || a != a ? a : b; }
 static inline int32_t edgec_min_i32(int32_t a, int32_t b) { return a < b ? a : b; }
@@ -47,6 +47,13 @@ static inline int64_t edgec_min_i64(int64_t a, int64_t b) { return a < b ? a : b
 static inline int64_t edgec_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline uint64_t edgec_min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static inline uint64_t edgec_max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* Before a loop over the parts of an extreme: gcc makes vectors of it only while it is a loop. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
+#define EDGEC_STAYS_A_LOOP _Pragma("GCC unroll 1")
+#else
+#define EDGEC_STAYS_A_LOOP
+#endif
 
 /* Sixteen parts of a total become one, each joined with the one half of them further on, and then the total with it. */
 #define EDGEC_JOIN(name, of) \
