@@ -30,6 +30,14 @@ def _source(lowering: Lowering, node: Node) -> Value:
     return stored
 
 
+def _in_rows(lowering: Lowering, node: Node, value: Value, axes: Sequence[int]) -> Value:
+    """`value` with what is normalized side by side in memory, where channels lay between: it is read three times."""
+    inner = [d for d in value.order or row_major(value.rank) if not is_one(value.shape[d])]
+    if not inner or inner[-1] in axes:
+        return value
+    return lowering.materialize(value, f"{node.inputs[0]}_rows", row_major(value.rank))
+
+
 def _frame(lowering: Lowering, node: Node, value: Value, axes: Sequence[int]) -> tuple[Value, list[Axis], list[Axis], Index]:
     """The result's memory, the loops over the kept axes (memory order) and over `axes` (ascending), and an element's index."""
     order = value.order or row_major(value.rank)
@@ -93,6 +101,7 @@ def _normalize(
     parameter: Callable[[Value, Index], Expr], scale: Value, bias: Value | None,
 ) -> None:  # fmt: skip
     """mean = sum(x) / n, d = x - mean, v = sum(d * d) / n, r = 1 / sqrt(v + epsilon): ((d * r) * scale) + bias."""
+    value = _in_rows(lowering, node, value, axes)
     result, outer, inner, index = _frame(lowering, node, value, axes)
     x, n = value.at(index), convert(product(tuple(value.shape[d] for d in axes)), FLOAT)
     total, add = _running("total", 0.0, lambda s: s + x, inner)

@@ -198,10 +198,22 @@ def depthwise_int8(f: Frame) -> None:
 
 def conv_float(f: Frame) -> None:
     a = f.a
-    total = (_products(f, _panels(f, a.weights, a.in_channels, 1), 0) + _per_channel(f, a.bias)).reshape(f.rows.size, -1)
+    points = f.machine.memory[a.weights.buffer].size == 36 * up(a.out_channels, LANES) * a.in_channels
+    weights = _points(f) if points else _panels(f, a.weights, a.in_channels, 1)
+    total = (_products(f, weights, 0) + _per_channel(f, a.bias)).reshape(f.rows.size, -1)
     if a.residual is not None:
         total = total + f.read(a.residual, f.rows, a.residual_pixel_stride, total.shape[1])
     f.write(np.clip(total, a.low, a.high))
+
+
+def _points(f: Frame) -> np.ndarray:
+    """Weights of Winograd's F(4x4, 3x3), [panel][6 x 6 points][in][16], as [1][tap][out][in]: the 3x3 filter that has these points."""
+    points = f.constant(f.a.weights, 36 * up(f.a.out_channels, LANES) * f.a.in_channels).reshape(-1, 6, 6, f.a.in_channels, LANES)
+    values = np.array([[p**k for k in range(3)] for p in (0, 1, -1, 2, -2)] + [[0, 0, 1]], np.float64)
+    denominators = np.array([4, -6, -6, 24, 24, 1])
+    back = np.linalg.pinv(values / denominators[:, None])
+    taps = np.einsum("yi,pijcl,xj->yxplc", back, points.astype(np.float64), back)
+    return taps.reshape(1, 9, -1, f.a.in_channels)[:, :, : f.a.out_channels]
 
 
 def rows_codes(f: Frame) -> None:
