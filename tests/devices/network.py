@@ -27,6 +27,13 @@ class Namespace:
 
     def mend(self) -> None:
         _ip("-n", self.name, "link", "set", "eth0", "up")
+        self.introduce()
+
+    def introduce(self) -> None:
+        """Both ends know each other's hardware address: who asks for it over a cable just mended may hear of no route for seconds."""
+        here, there = _hardware(self.link), _hardware("eth0", "-n", self.name)
+        _ip("neigh", "replace", self.address, "lladdr", there, "dev", self.link, "nud", "permanent")
+        _ip("-n", self.name, "neigh", "replace", self.near, "lladdr", here, "dev", "eth0", "nud", "permanent")
 
     def slow(self, rate: str) -> None:
         """Let no more than `rate` (as tc writes it, such as 20mbit) go to the board."""
@@ -56,6 +63,7 @@ def make_namespace() -> Namespace:
         _ip("link", "set", made.link, "up")
         for words in (["addr", "add", f"{made.address}/30", "dev", "eth0"], ["link", "set", "lo", "up"], ["link", "set", "eth0", "up"]):
             _ip("-n", made.name, *words)
+        made.introduce()
     except subprocess.CalledProcessError:
         made.remove()
         raise
@@ -67,8 +75,14 @@ def _address(block: int, host: int) -> str:
     return f"10.77.{number >> 8}.{number & 255}"
 
 
-def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
+def _ip(*words: str) -> str:
+    return subprocess.run(["ip", *words], check=True, capture_output=True, text=True).stdout
+
+
+def _hardware(link: str, *namespace: str) -> str:
+    """The address of one end of a cable."""
+    words = _ip(*namespace, "-o", "link", "show", link).split()
+    return words[words.index("link/ether") + 1]
 
 
 def _sweep() -> None:

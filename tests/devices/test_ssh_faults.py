@@ -189,7 +189,7 @@ def test_a_link_cut_in_mid_upload_ends_the_upload(namespace_board: Board) -> Non
     line.close()
     network.mend()
     network.slow("1gbit")
-    again = connect(namespace_board.device(limits=replace(LIMITS, connect=30)))  # neighbours on a mended cable find each other slowly
+    again = connect(namespace_board.device())
     told: list[int] = []
     again.write(path, DATA, sent=told.append, resume=True)
     assert told[0] > 500_000 and Path(path).read_bytes() == DATA
