@@ -18,7 +18,11 @@ from tests.kernels.test_float import expected, limits
 from tests.kernels.windows import in_count, out_count, pixels, splits, stride_of
 
 ERROR = 1e-5  # of the size of the terms: the transforms amplify rounding errors by some ten
-X86 = (*(build for build in BUILDS if build.vocabulary in TILES), Build("avx512vnni", flags=SANITIZE), Build("sse41", flags=SANITIZE))
+X86 = (
+    *(build for build in BUILDS if build.vocabulary in TILES),
+    Build("sse41", flags=SANITIZE),
+    pytest.param(Build("avx512vnni", flags=SANITIZE), marks=pytest.mark.thorough),
+)
 
 
 def random_layer(seed: int) -> tuple[Case, ConvFloat]:
