@@ -114,7 +114,8 @@ def _distance(one: np.ndarray, other: np.ndarray) -> float:
     """max |a - b| / max |b|: between two orders of the same float operations it shows how much rounding the model amplifies."""
     if not one.size or one.dtype.kind != "f" or not np.isfinite(one).all() or not np.isfinite(other).all():
         return 0.0
-    return float(np.abs(one - other).max() / max(float(np.abs(other).max()), 1e-30))
+    a, b = one.astype(np.float64), other.astype(np.float64)
+    return float(np.abs(a - b).max() / max(float(np.abs(b).max()), 1e-30))
 
 
 def face(port: Port, channels_last: bool) -> Face:

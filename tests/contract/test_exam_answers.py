@@ -1,4 +1,4 @@
-"""Which answers an exam asks for where codes were folded away."""
+"""Which answers an exam asks for, and what they may be off by, in odd cases."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from onnx import parser
 
-from edgec.exam import write_exam
+from edgec.exam import FLOAT_TOLERANCE, write_exam
 from edgec.frontend import from_proto
 from edgec.lower import lower
 from edgec.passes import optimize
@@ -34,3 +35,14 @@ def test_codes_that_were_folded_are_asked_for_as_each_operator_rounds_them(tmp_p
     assert reference.from_file
     assert np.any(reference(v)[1] != answer["y"])
     np.testing.assert_array_equal(answer["y"], FloatModel(graph)(v)[1])
+
+
+@pytest.mark.filterwarnings("error")
+def test_halves_that_are_all_zero_have_a_tolerance() -> None:
+    """They have no number as small as what guards the quotient."""
+    text = '<ir_version: 9, opset_import: ["": 21]> zeros (float[4] v) => (r, h) <float16[2] c = {1, 2}> { r = Relu(v) h = Sub(c, c) }'
+    model, target = parser.parse_model(text), load_target("x86-64")
+    original, graph = from_proto(model).graph, from_proto(model).graph
+    optimize(graph)
+    exam = write_exam(original, graph, schedule(lower(graph, target, "zeros"), target), None, 0)
+    assert exam.tolerance == FLOAT_TOLERANCE
