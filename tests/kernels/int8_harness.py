@@ -258,6 +258,6 @@ def need(tool: str) -> str:
 
 
 def call(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr[:4000]}"
     return done.stdout
