@@ -17,7 +17,7 @@ from edgec.ir.types import DType
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var, var
 from edgec.program.lanes import LANES, totals
 from edgec.program.program import Assign, Declare, For, Statement, Store
-from edgec.program.walk import children, expressions, walk
+from edgec.program.walk import children, distinct, expressions, roots, walk
 
 INDENT = "    "
 _ATOM, _UNARY, _SELECT = 20, 16, 2
@@ -229,6 +229,7 @@ def _in_lanes(loop: For, end: str, scope: Scope, depth: int) -> Iterator[str]:
     whole, rest = (
         (f"({end}) / {LANES} * {LANES}", f"({end}) % {LANES}") if count is None else (str(count // LANES * LANES), str(count % LANES))
     )
+    counts = loop.var in distinct(roots(loop.body))  # else all elements are one number
     yield f"{pad}{{"
     for item, part in zip(found, parts, strict=True):
         start = literal(item.start, item.var.dtype)
@@ -239,13 +240,15 @@ def _in_lanes(loop: For, end: str, scope: Scope, depth: int) -> Iterator[str]:
         if any(item.op not in ("add", "mul") for item in found):
             yield f"{innermost}EDGEC_STAYS_A_LOOP"
         yield f"{innermost}for (int32_t {lane} = 0; {lane} < {LANES}; {lane}++) {{"
-        yield f"{innermost}{INDENT}const int32_t {loop.var.name} = {first} + {lane};"
+        if counts:
+            yield f"{innermost}{INDENT}const int32_t {loop.var.name} = {first} + {lane};"
         yield from render_statements(loop.body, block.block(), depth + 3)
         yield f"{innermost}}}"
         yield f"{inner}}}"
     if rest != "0":
         yield f"{inner}for (int32_t {lane} = 0; {lane} < {rest}; {lane}++) {{"
-        yield f"{innermost}const int32_t {loop.var.name} = {lane if whole == '0' else f'{whole} + {lane}'};"
+        if counts:
+            yield f"{innermost}const int32_t {loop.var.name} = {lane if whole == '0' else f'{whole} + {lane}'};"
         yield from render_statements(loop.body, block.block(), depth + 2)
         yield f"{inner}}}"
     for item, part in zip(found, parts, strict=True):

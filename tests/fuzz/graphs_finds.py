@@ -102,6 +102,11 @@ FINDS = (
         "{ a, b, c = Split<axis = 1>(x, p) r = Relu(c) y = Concat<axis = 1>(r, b, a, c) d = Slice(x, s, e) z = Concat<axis = 0>(d, x) }",
     ),
     Find(
+        "a norm of one number repeated",
+        "(float[1,1] x) => (y) <int64[2] n = {1,20}, float[20] s = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20}>"
+        "{ t = Tile(x, n) y = LayerNormalization<axis = 1>(t, s) }",
+    ),
+    Find(
         "a comparison that a type answers",
         "(bool[3] x) => (y) <int32 big = {409948453}> { a = Cast<to = 6>(x) y = Equal(a, big) }",
     ),
