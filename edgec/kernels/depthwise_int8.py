@@ -134,7 +134,7 @@ def _rows(kernel: int, stride: int) -> Variant:
         return own == shape and arguments.channels >= LANES
 
     work = lines(max(tile.work_bytes for tile in tiles.values()))
-    headers = {name: (f"int8_kept_{'avx512' if name == 'avx512vnni' else name}.h",) for name in tiles}
+    headers = {name: ("int8_kept_four.h" if tile.taps == 4 else "int8_kept_two.h",) for name, tile in tiles.items()}
     name = f"rows{kernel}" if stride == 1 else f"rows{kernel}_by_{stride}"
     return Variant(name, row_items, lambda arguments: work, tiles, CODES, admits, "depthwise_int8_rows", headers)
 

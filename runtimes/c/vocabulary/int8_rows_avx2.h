@@ -26,6 +26,7 @@ INLINE scales_t load_scales_32(const float *scale) { return load_spread(scale, 1
 INLINE scales_t load_scales_16(const float *scale) { return load_spread(scale, 0); }
 
 INLINE __m256i load_row(const void *x) { return _mm256_loadu_si256((const __m256i *)x); }
+INLINE void store_row(void *y, __m256i row) { _mm256_storeu_si256((__m256i *)y, row); }
 
 INLINE __m256i join_rows(const void *x, const void *y) {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)x)), _mm_loadu_si128((const __m128i *)y), 1);

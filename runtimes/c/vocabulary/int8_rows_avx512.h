@@ -34,6 +34,7 @@ INLINE scales_t load_scales_32(const float *scale) { return load_spread(scale, 1
 INLINE scales_t load_scales_16(const float *scale) { return load_spread(scale, 0, 0, 0); }
 
 INLINE __m512i load_row(const void *x) { return _mm512_loadu_si512(x); }
+INLINE void store_row(void *y, __m512i row) { _mm512_storeu_si512(y, row); }
 
 INLINE __m512i join_halves(const void *x, const void *y) {
     const __m256i low = _mm256_loadu_si256((const __m256i *)x), high = _mm256_loadu_si256((const __m256i *)y);

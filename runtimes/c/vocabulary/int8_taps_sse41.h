@@ -5,6 +5,9 @@ typedef struct { __m128i a, b, c, d; } filters_t;
 typedef struct { __m128i low, high; } taps_t; /* pairs of bytes */
 typedef const float *scales_t;
 
+INLINE __m128i load_row(const void *x) { return _mm_loadu_si128((const __m128i *)x); }
+INLINE void store_row(void *y, __m128i row) { _mm_storeu_si128((__m128i *)y, row); }
+
 INLINE sums_t load_sums_16(const int32_t *bias) {
     sums_t sums;
     sums.a = _mm_loadu_si128((const __m128i *)bias);

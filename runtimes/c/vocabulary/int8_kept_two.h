@@ -2,8 +2,8 @@
    pixels that are kept one after the other are neighbours in each, and any of them may be the first of those that are loaded. */
 
 INLINE void keep_taps(activation *to, ptrdiff_t part, taps_t taps) {
-    _mm256_storeu_si256((__m256i *)to, taps.low);
-    _mm256_storeu_si256((__m256i *)(to + part), taps.high);
+    store_row(to, taps.low);
+    store_row(to + part, taps.high);
 }
 
 INLINE taps_t kept_taps(const activation *from, ptrdiff_t part) {
