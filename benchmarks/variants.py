@@ -11,13 +11,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
-from edgec.kernels import VARIANTS, ConvFloat, DepthwiseFloat, DepthwiseInt8, Variant
+from edgec.kernels import VARIANTS, ConvFloat, ConvInt8, DepthwiseFloat, DepthwiseInt8, Variant
+from edgec.kernels.convolution import round_up
 from edgec.program.arguments import Arguments, Window, is_pointer
 from edgec.program.expr import bound, expr
 from edgec.schedule import choose_all
@@ -58,11 +59,17 @@ def conv_float(layer: Layer) -> Arguments:
     return ConvFloat(window(layer), *5 * (None,), 0, 1, layer[1], layer[2], 0.0, 6.0)  # type: ignore[arg-type]
 
 
+def conv_int8(layer: Layer) -> Arguments:
+    add = (0.0, 0.0, 0, 0, 0, 0)
+    return ConvInt8(window(layer), *6 * (None,), 0, 1, layer[1], layer[2], 3, 4, 0, 255, *add)  # type: ignore[arg-type]
+
+
 # By kernel: the layers, and a layer's arguments
 CASES: dict[str, tuple[list[Layer], Callable[[Layer], Arguments]]] = {
     "depthwise_int8": (DEPTHWISE, depthwise_int8),
     "depthwise_float": (DEPTHWISE, depthwise_float),
     "conv_float": (DENSE, conv_float),
+    "conv_int8": (DENSE, conv_int8),
 }
 
 
@@ -104,12 +111,17 @@ def functions(kind: type[Arguments], arguments: Arguments, vocabulary: str) -> d
     return {slot(kind, variant).name: variant for variant in able}
 
 
+def _whole(arguments: Arguments) -> Arguments:
+    """With as many input channels as packed weights of codes are padded to."""
+    return replace(arguments, in_channels=round_up(arguments.in_channels, 4)) if isinstance(arguments, ConvInt8) else arguments
+
+
 def block(arguments: Arguments, vocabulary: str, macs: int) -> str:
     """A block of C that times one layer, a line for each variant."""
     kind = type(arguments)
     able, name = functions(kind, arguments, vocabulary), kind.kernel
     packed = [{key: count(arguments) for key, count in variant.packing.reach.items()} for variant in able.values()]
-    reach = {key: max(bound(expr(count)), *(one.get(key, 0) for one in packed)) for key, count in arguments.reach().items()}
+    reach = {key: max(bound(expr(count)), *(one.get(key, 0) for one in packed)) for key, count in _whole(arguments).reach().items()}
     alike = len({variant.packing.name for variant in able.values()}) == 1  # else they read the same bytes as other weights
     values = [getattr(arguments, field.name) for field in fields(arguments) if not is_pointer(field)]
     layer = ", ".join("{%s}" % ", ".join(str(getattr(v, f.name)) for f in fields(v)) if isinstance(v, Window) else str(v) for v in values)  # noqa: UP031
