@@ -62,6 +62,14 @@ def test_random_layers(build: Build, shared: Path) -> None:
         assert (abs(got - want)[~between] <= ERROR / 1e-6 * size[~between]).all(), np.nanmax(abs(got - want) / size)
 
 
+@pytest.mark.parametrize("build", [build for build in BUILDS if build.vocabulary in TILES][:1], ids=str)
+def test_however_work_is_divided_the_bits_are_the_same(build: Build, shared: Path) -> None:
+    cases = [case for case, _ in layers()]
+    divided = [run(build, [Case(case.arguments, parts) for case in cases], shared) for parts in ((), (1, 2, 3), tuple(range(1, 40)))]
+    for whole, *others in zip(*divided, strict=True):
+        assert all(other.tobytes() == whole.tobytes() for other in others)
+
+
 def test_small_maps_and_few_channels_gain_nothing() -> None:
     """A tile reaches over the end of the map, and its transforms are for all channels."""
     arguments = random_layer(0)[0].arguments
