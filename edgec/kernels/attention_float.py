@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from edgec.kernels.convolution import round_up
+from edgec.kernels.pairs import pairs_of, rows_of
 from edgec.kernels.product_float import packed_size
 from edgec.kernels.variants import Variant
 from edgec.kernels.vectors import TILES
@@ -58,22 +59,12 @@ class AttentionFloat(Arguments):
     scale: float = real()
 
     def reach(self) -> dict[str, Number]:
-        rows = {
-            name: [
-                (self.outer, getattr(self, f"{name}_outer_stride")),
-                (self.inner, getattr(self, f"{name}_inner_stride")),
-                (self.rows, getattr(self, f"{name}_row_stride")),
-            ]
-            for name in ("query", "mask", "y")
-        }
-        keys = [(self.outer, self.keys_outer_stride), (self.inner, self.keys_inner_stride)]
-        values = [(self.outer, self.values_outer_stride), (self.inner, self.values_inner_stride)]
         return {
-            "query": strided(rows["query"], self.channels),
-            "keys": strided(keys, packed_size(self.channels, self.columns)),
-            "values": strided(values, packed_size(self.columns, self.value_channels)),
-            "mask": strided(rows["mask"], self.columns),
-            "y": strided(rows["y"], self.value_channels),
+            "query": strided(rows_of(self, "query"), self.channels),
+            "keys": strided(pairs_of(self, "keys"), packed_size(self.channels, self.columns)),
+            "values": strided(pairs_of(self, "values"), packed_size(self.columns, self.value_channels)),
+            "mask": strided(rows_of(self, "mask"), self.columns),
+            "y": strided(rows_of(self, "y"), self.value_channels),
         }
 
 

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from edgec.kernels.matrix_int8 import TILES, input_multiple
+from edgec.kernels.pairs import MatrixPairs, PackedMatrices
 from edgec.kernels.variants import Packing, Variant
-from edgec.kernels.windows import ceil_div, strided
-from edgec.program.arguments import LANES, PIXEL_BLOCK, Arguments, Size, pointer, real, size
+from edgec.kernels.windows import ceil_div
+from edgec.program.arguments import LANES, PIXEL_BLOCK, Size, pointer, real, size
 from edgec.program.expr import Const, Expr, Number, bound, expr
 from edgec.program.program import Pointer
 
 
 @dataclass(frozen=True)
-class PackInt8(Arguments):
+class PackInt8(PackedMatrices):
     """Matrices of codes as the panels that ProductInt8 reads: outer * inner matrices [in_channels, out_channels] of any strides.
 
     y: [outer][inner][panel of 16 output channels], a panel being [ceil(in_channels, multiple) / 4][16][4] int8, zero padded: the
@@ -27,27 +28,17 @@ class PackInt8(Arguments):
     template: ClassVar[str] = "pack_int8"
     x: Pointer = pointer("const activation")
     y: Pointer = pointer("int8_t")
-    outer: Size = size()
-    inner: Size = size()
-    outer_stride: Size = size()
-    inner_stride: Size = size()
-    k_stride: Size = size()
-    n_stride: Size = size()
-    in_channels: Size = size()
-    out_channels: Size = size()
     panels: Size = size()
     panel_bytes: Size = size()
     sum_step: Size = size()
     minus_zero: int = size()
 
     def reach(self) -> dict[str, Number]:
-        axes = [(self.outer, self.outer_stride), (self.inner, self.inner_stride), (self.in_channels, self.k_stride)]
-        x = strided([*axes, (self.out_channels, self.n_stride)], 1)
-        return {"x": x, "y": expr(self.outer) * self.inner * self.panels * self.panel_bytes}
+        return {"x": self.read(), "y": expr(self.outer) * self.inner * self.panels * self.panel_bytes}
 
 
 @dataclass(frozen=True)
-class ProductInt8Float(Arguments):
+class ProductInt8Float(MatrixPairs):
     """Products of outer * inner pairs of matrices: y = fl32(acc) * scale, acc = sum of (x - zero_x) * (w - zero_w), w packed by PackInt8.
 
     Strides are in elements, and in bytes for the packed operand, which repeats where they are 0; zero_x is in its sums already. Reads up
@@ -59,33 +50,13 @@ class ProductInt8Float(Arguments):
     x: Pointer = pointer("const activation")
     weights: Pointer = pointer("const int8_t")
     y: Pointer = pointer("float")
-    outer: Size = size()
-    inner: Size = size()
-    rows: Size = size()
-    x_outer_stride: Size = size()
-    x_inner_stride: Size = size()
-    x_row_stride: Size = size()
-    weights_outer_stride: Size = size()
-    weights_inner_stride: Size = size()
-    y_outer_stride: Size = size()
-    y_inner_stride: Size = size()
-    y_row_stride: Size = size()
-    in_channels: Size = size()
-    out_channels: Size = size()
     panels: Size = size()
     panel_bytes: Size = size()
     zero_w: int = size()
     scale: float = real()
 
     def reach(self) -> dict[str, Number]:
-        x = [(self.outer, self.x_outer_stride), (self.inner, self.x_inner_stride), (self.rows, self.x_row_stride)]
-        y = [(self.outer, self.y_outer_stride), (self.inner, self.y_inner_stride), (self.rows, self.y_row_stride)]
-        weights = [(self.outer, self.weights_outer_stride), (self.inner, self.weights_inner_stride)]
-        return {
-            "x": strided(x, self.in_channels),
-            "y": strided(y, self.out_channels),
-            "weights": strided(weights, expr(self.panels) * self.panel_bytes),
-        }
+        return self.reach_of(expr(self.panels) * self.panel_bytes)
 
     def reads_past(self, size_of: Callable[[str], int]) -> bool:
         inner = expr(self.in_channels)

@@ -51,8 +51,8 @@ def pair_of_floats(lowering: Lowering, node: Node, left: Value, right: Value) ->
         x_strides, w_strides, y_strides = batch.strides
         arguments = ProductFloat(
             Pointer(x.buffer, x.offset + batch.offsets[0]), Pointer(panels.buffer, batch.offsets[1]),
-            Pointer(result.buffer, result.offset + batch.offsets[2]), *batch.sizes, a.shape[-2], panels.inner, panels.columns,
-            *x_strides, x.strides[-2], *w_strides, *y_strides, result.strides[-2], 1.0,
+            Pointer(result.buffer, result.offset + batch.offsets[2]), *batch.sizes, a.shape[-2],
+            *x_strides, x.strides[-2], *w_strides, *y_strides, result.strides[-2], panels.inner, panels.columns,
         )  # fmt: skip
         operands = f"{tensor(a.dtype, a.shape)} * {tensor(DType.FLOAT32, (*panels.lead, panels.inner, panels.columns))}"
         lowering.template(arguments, name, labelled(y, [node]), macs, operands)

@@ -60,7 +60,7 @@ def test_float_functions_and_divisions_of_a_quantized_program_stay_on_the_cpu() 
     assert place(program, TARGET) == ("", why.format("exp"), why.format("div"), "", why.format("sqrt"))
 
 
-def test_a_program_floats_are_exact_when_it_has_codes_or_makes_them() -> None:
+def test_floats_of_a_program_are_exact_when_it_has_codes_or_makes_them() -> None:
     assert not floats_are_exact(program_of(x + 1.0)) and floats_are_exact(program_of(CODE))
     with_codes = program_of(x + 1.0)
     buffer(with_codes, "codes", DType.UINT8, 16, Kind.ARENA)

@@ -62,11 +62,10 @@ def product_case(seed: int) -> Expected:
     x[at] = a
     y, to, y_strides = scattered(rng, (outer, inner, rows, n), 3)
     matrix = 0 if shared else panels(w[:1, :1]).size
-    scale = float(np.float32(rng.choice([1.0, 0.125, -3.3])))
     want, error = (np.full(y.shape, np.nan) for _ in range(2))
-    want[to] = scale * np.matmul(a.astype(np.float64), w)
-    error[to] = abs(scale) * np.matmul(abs(a).astype(np.float64), abs(w)) * 1e-6
-    arguments = ProductFloat(x, panels(w), y, outer, inner, rows, k, n, *strides[:3], inner * matrix, matrix, *y_strides[:3], scale)  # type: ignore[arg-type]
+    want[to] = np.matmul(a.astype(np.float64), w)
+    error[to] = np.matmul(abs(a).astype(np.float64), abs(w)) * 1e-6
+    arguments = ProductFloat(x, panels(w), y, outer, inner, rows, *strides[:3], inner * matrix, matrix, *y_strides[:3], k, n)  # type: ignore[arg-type]
     return Case(arguments, splits(rng)), want, error
 
 

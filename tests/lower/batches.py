@@ -137,7 +137,7 @@ def product_float(b: Batches) -> None:
     x = memory[b.a.x.buffer][b.places("x", [*batch, ("rows", "x_row_stride"), ("in_channels", "")])].astype(np.float64)
     w = unpacked(b, "weights", "weights", n["in_channels"], n["out_channels"])
     axes = [("outer", "y_outer_stride"), ("inner", "y_inner_stride"), ("rows", "y_row_stride"), ("out_channels", "")]
-    memory[b.a.y.buffer][b.places("y", axes)] = b.a.scale * np.matmul(x, w)
+    memory[b.a.y.buffer][b.places("y", axes)] = np.matmul(x, w)
 
 
 def attention_float(b: Batches) -> None:
