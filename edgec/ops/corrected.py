@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -22,4 +24,16 @@ def local_response(attributes: Mapping[str, Any], inputs: Inputs) -> list[np.nda
     return [np.asarray(x / scale ** attributes.get("beta", 0.75), x.dtype)]
 
 
+def resize_by_extents(attributes: Mapping[str, Any], inputs: Inputs) -> Inputs:
+    """Resize by scales that aligns corners: the reference spreads over extents that are not rounded down yet, so they are given instead."""
+    if attributes.get("coordinate_transformation_mode") != "align_corners" or len(inputs) != 3:
+        return inputs
+    x, _, scales = inputs
+    assert x is not None and scales is not None
+    sizes = [floor(extent * Fraction(float(scale))) for extent, scale in zip(x.shape, scales, strict=True)]
+    return [x, None, None, np.array(sizes, np.int64)]
+
+
 CORRECTED: dict[str, Callable[[Mapping[str, Any], Inputs], list[np.ndarray]]] = {"LRN": local_response}
+# Operands with which the reference computes what ONNX defines
+RESTATED: dict[str, Callable[[Mapping[str, Any], Inputs], Inputs]] = {"Resize": resize_by_extents}

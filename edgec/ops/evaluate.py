@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 from edgec.errors import ModelError
 from edgec.ir.graph import Node
 from edgec.ir.types import TensorType
-from edgec.ops.corrected import CORRECTED
+from edgec.ops.corrected import CORRECTED, RESTATED
 from edgec.ops.elementwise import evaluate_rule
 from edgec.ops.proto import IR_VERSION, OPSET, node_proto, schema
 
@@ -24,6 +24,8 @@ def evaluate(node: Node, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray
     """Outputs of `node`; absent optional inputs are None. ModelError when it cannot be computed."""
     if node.op in CORRECTED:
         return CORRECTED[node.op](node.attributes, inputs)
+    if node.op in RESTATED:
+        inputs = RESTATED[node.op](node.attributes, inputs)
     found = evaluate_rule(node, inputs)
     return evaluate_reference(node, inputs) if found is None else [found]
 

@@ -102,6 +102,11 @@ FINDS = (
         "{ a, b, c = Split<axis = 1>(x, p) r = Relu(c) y = Concat<axis = 1>(r, b, a, c) d = Slice(x, s, e) z = Concat<axis = 0>(d, x) }",
     ),
     Find(
+        "constants whose corners are aligned while they shrink by a scale",
+        "(float[1,1,2,2] x) => (y) <float[1,1,4,2] c = {1,2,3,4,5,6,7,8}, float[4] s = {1,1,0.7,1}>"
+        "{ r = Resize<coordinate_transformation_mode = \"align_corners\", mode = \"cubic\">(c, , s) y = Add(r, x) }",
+    ),
+    Find(
         "a norm of one number repeated",
         "(float[1,1] x) => (y) <int64[2] n = {1,20}, float[20] s = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20}>"
         "{ t = Tile(x, n) y = LayerNormalization<axis = 1>(t, s) }",
