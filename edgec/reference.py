@@ -24,6 +24,7 @@ class FloatModel:
     """
 
     def __init__(self, graph: Graph, file: Path | None = None, *, optimize: bool = True, halves: bool = False) -> None:
+        self._source = graph, file
         self._inputs, self._outputs = list(graph.inputs), list(graph.outputs)
         self._types = {name: graph.types[name] for name in graph.outputs}
         effort = Effort.ALL if optimize else Effort.NONE
@@ -31,6 +32,10 @@ class FloatModel:
         session = _opened(file, effort) if file is not None and not traps else None
         self.from_file = session is not None
         self._session = session or Session(_bytes(graph, halves), Effort.NONE if halves else effort)
+
+    def unoptimized(self) -> FloatModel:
+        """The same model, each operator by itself."""
+        return FloatModel(*self._source, optimize=False)
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
         answers = self._session(self._outputs, {name: inputs[name] for name in self._inputs})

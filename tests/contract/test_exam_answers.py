@@ -46,3 +46,14 @@ def test_halves_that_are_all_zero_have_a_tolerance() -> None:
     optimize(graph)
     exam = write_exam(original, graph, schedule(lower(graph, target, "zeros"), target), None, 0)
     assert exam.tolerance == FLOAT_TOLERANCE
+
+
+def test_a_fault_of_the_import_is_no_noise(tmp_path: Path) -> None:
+    """The file has another factor than the graph: the tolerance is as if it had not."""
+    head, file = '<ir_version: 9, opset_import: ["": 21]> scaled (float[4] v) => (y)', tmp_path / "scaled.onnx"
+    right, wrong = (parser.parse_model(f"{head} <float c = {{{factor}}}> {{ y = Mul(v, c) }}") for factor in (2, 3))
+    onnx.save(right, file)
+    original, graph, target = from_proto(wrong).graph, from_proto(wrong).graph, load_target("x86-64")
+    exam = write_exam(original, graph, schedule(lower(graph, target, "scaled"), target), None, 0, reference=FloatModel(original, file))
+    assert exam.tolerance == FLOAT_TOLERANCE
+    np.testing.assert_array_equal(exam.outputs[0]["y"], 2 * exam.inputs[0]["v"])
