@@ -125,7 +125,11 @@ def test_nets_answer_as_the_model_says(family: str, quantized: bool, simdgroups:
     else:
         net = random_net(family) if quantized else random_float_net(family)
     order = ORDERS[NETS.index((family, quantized, simdgroups)) % len(ORDERS)]
-    check_net(net, load_target("linux-arm64" if order else "host"), quantized, order, simdgroups)
+    check_net(net, with_metal("linux-arm64" if order else "host"), quantized, order, simdgroups)
+
+
+def with_metal(name: str) -> Target:
+    return replace(load_target(name), gpu="metal")
 
 
 def check_net(net: Net, target: Target, quantized: bool, order: int, simdgroups: bool) -> None:
@@ -139,6 +143,13 @@ def check_net(net: Net, target: Target, quantized: bool, order: int, simdgroups:
             np.testing.assert_allclose(got[name], want, *((1e-6, 3e-7) if on_the_cpu else (0, 0)))  # numpy's exp is not the contract's
         else:
             np.testing.assert_allclose(got[name], want, 1e-4, 1e-4 * np.abs(want).max())
+
+
+def test_weights_in_an_order_that_no_shader_reads_are_refused() -> None:
+    target = load_target("x86-64")
+    program = program_of(random_float_net("resnet"), target)
+    with pytest.raises(ValueError, match="scheduled for a target without a GPU"):
+        shaders(program, target, Metal(target.signed_activations))
 
 
 def run_program(
@@ -184,7 +195,7 @@ def test_loops_answer_the_same_bytes_in_every_order_of_threads(make: Callable[[]
     inputs = random_inputs(program, 3)
     want = evaluate(program, inputs)
     for order in ORDERS:
-        got = run_program(program, load_target("host"), inputs, order)
+        got = run_program(program, with_metal("host"), inputs, order)
         for name, values in want.items():
             np.testing.assert_array_equal(got[name], values)
 
