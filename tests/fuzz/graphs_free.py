@@ -80,6 +80,14 @@ def _alone(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
     return result.shape[-1] == 1
 
 
+def _infinite_scores(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray:
+    """ONNX Runtime hides columns by the lowest float, ONNX by -infinity, which differ where a score itself is infinite."""
+    query, key = (operands[name].astype(np.float64) for name in node.input[:2])
+    with np.errstate(all="ignore"):
+        scores = (query @ key.swapaxes(-1, -2)).astype(np.float32)
+    return np.broadcast_to(~np.isfinite(scores).all(axis=-1, keepdims=True), result.shape)
+
+
 Rule = Callable[[onnx.NodeProto, Arrays, np.ndarray], np.ndarray | bool]
 FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Cast", "CastLike"}, _beyond_integers),
@@ -92,6 +100,7 @@ FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Mod"}, _divided_in_doubles),
     ({"Clip", "MaxPool", "GlobalMaxPool"}, _at_the_largest),
     ({"Pow"}, _rootless),
+    ({"Attention"}, _infinite_scores),
     (
         {"Resize", "Upsample", "MeanVarianceNormalization", "AveragePool", "InstanceNormalization", "LRN", "ConvTranspose", "AffineGrid"},
         _beside_infinity,

@@ -98,6 +98,15 @@ def test_where_zero_stands_before_infinity_nothing_is_promised() -> None:
     assert np.isnan(drawn.values[0]["y"]).any() and np.isposinf(bounds(drawn, 0)["y"]).all()
 
 
+def test_of_rows_with_infinite_scores_nothing_is_promised() -> None:
+    """How hidden columns compare with one that is -infinity itself is the engine's choice; other rows stay sure."""
+    text = "(float[1,1,2,1] q, float[1,1,2,1] k, float[1,1,2,1] v) => (y) { y = Attention<is_causal = 1>(q, k, v) }"
+    given = {"q": [-np.inf, 1], "k": [1, 2], "v": [3, 4]}
+    vector = {name: np.array(numbers, np.float32).reshape(1, 1, 2, 1) for name, numbers in given.items()}
+    drawn = replayed(parser.parse_model(HEAD.replace("21", "23") + text), [vector])
+    assert np.isposinf(bounds(drawn, 0)["y"]).ravel().tolist() == [True, False]
+
+
 def test_the_weights_of_cubic_resizing_are_as_good_as_polynomials_in_single_precision() -> None:
     """Keys' weight of the farthest pixel, -0.0016, is a difference of terms up to 8; a large number there shows it."""
     text = """(float[1,1,6,1] x) => (y) <int64[4] s = {1,1,18,1}>
