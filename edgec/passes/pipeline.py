@@ -103,11 +103,11 @@ def optimize(graph: Graph, budget: Budget | None = None) -> None:
     """Rewrite `graph` in place until no rule applies. Inputs, outputs and their names stay; results agree up to float rounding.
 
     budget: what it may cost (the default, or what counts already); BudgetError when it costs more. ModelError when constants that
-    belong together leave float32.
+    belong together leave float32, or make no number.
     """
     with spending(budget), np.errstate(all="ignore"):
         _settle(graph)
-    check_weights(graph, "merged with the constants around it, it leaves float32: the weights are too large")
+    check_weights(graph, "merged with the constants around it, it leaves float32 or has no value: the weights are too large, or negative")
     name_uniquely(graph)
 
 

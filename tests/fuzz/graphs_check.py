@@ -37,9 +37,9 @@ class Refused(Exception):
 def optimized(model: onnx.ModelProto) -> Graph:
     try:
         graph = from_proto(model).graph
+        optimize(graph)
     except EdgecError as error:
         raise Refused(str(error)) from None
-    optimize(graph)
     return graph
 
 

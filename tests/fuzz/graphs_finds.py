@@ -116,6 +116,11 @@ FINDS = (
         "(bool[3] x) => (y) <int32 big = {409948453}> { a = Cast<to = 6>(x) y = Equal(a, big) }",
     ),
     Find(
+        "a logarithm of negative constants",
+        "(float[2] x) => (y) <float[2] c = {-1,2}> { l = Log(c) y = Add(x, l) }",
+        "tensor .*: holds NaN",
+    ),
+    Find(
         "a convolution without output channels",
         "(float[1,3,4,4] x) => (y) <float[1] e = {1}, int64[4] n = {0,3,1,1}> { w = Expand(e, n) y = Conv(x, w) }",
         r"output y: float32\[1,0,4,4\] holds nothing",
