@@ -1,6 +1,6 @@
 """Words that the GPU kernels read for each multiplication: does every convolution reach what its tile promises?
 
-    python benchmarks/gpu_loads.py MODEL.onnx ... [--target x86-64] [--precision int8 fp32 fp16] [--all] [--matrices]
+    python benchmarks/gpu_loads.py MODEL.onnx ... [--target linux-vulkan] [--precision int8 fp32 fp16] [--all] [--matrices]
 
 Nothing is run: a shader knows how many words all of its invocations read from the arena, the weights and the tensors (a test
 counts them). A line for each convolution and matrix product (with --all for each template kernel): its outputs, millions of MACs,
@@ -25,12 +25,12 @@ from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl, Metal
 from edgec.emit.gpu.half import NO_HALVES, Halves, plan_halves
 from edgec.emit.gpu.kernels_float import float_shader
-from edgec.emit.gpu.kernels_int8 import conv_tile, int8_shader
-from edgec.emit.gpu.matrix import choose_matrix_tile
+from edgec.emit.gpu.kernels_int8 import int8_shader
 from edgec.emit.gpu.shader import Shader
-from edgec.emit.gpu.tiles import LANES_EACH, Tile, choose_tile, geometry, number
-from edgec.emit.gpu.winograd import SIDE, TAPS, SquarePlan, plan_squares
-from edgec.kernels import ConvFloat, ConvInt8, ConvInt8Float
+from edgec.kernels import ConvFloat
+from edgec.kernels.gpu.matrices import MatrixTile
+from edgec.kernels.gpu.squares import SIDE, TAPS, SquarePlan
+from edgec.kernels.gpu.tiles import LANES_EACH, Tile
 from edgec.lower import lower
 from edgec.lower.plan import plan
 from edgec.models import read_model
@@ -66,36 +66,17 @@ def shaders(program: Program, signed: bool, halves: Halves) -> Iterator[tuple[Te
                 yield call, shader
 
 
-def squares_of(arguments: object) -> SquarePlan | None:
-    """The plan of a convolution that is done by Winograd's squares."""
-    if not isinstance(arguments, ConvFloat):
-        return None
-    return plan_squares(geometry(arguments.window), arguments.in_channels, arguments.out_channels, arguments.groups)
-
-
-def tile_of(arguments: object) -> tuple[Tile, int] | None:
-    """A product's tile, and how many MACs one word of x serves in one lane."""
-    if isinstance(arguments, (ConvInt8, ConvInt8Float)):
-        return conv_tile(arguments), 4
-    if isinstance(arguments, ConvFloat):
-        g = geometry(arguments.window)
-        terms = g["kernel_height"] * g["kernel_width"] * number(arguments.in_channels)
-        pixels = g["batch"] * g["out_height"] * g["out_width"]
-        return choose_tile(pixels, number(arguments.out_channels), terms, number(arguments.groups)), 1
-    return None
-
-
-def promise(arguments: object) -> str:
-    plan = squares_of(arguments)
-    if plan is not None:
-        tile, each = plan.tile, plan.tile.depth * TAPS * SIDE * SIDE
+def promise(call: TemplateCall) -> str:
+    """The tile, and the words that a full one loads for a MAC."""
+    found = call.shading.tile if call.shading is not None else None
+    if isinstance(found, SquarePlan):
+        tile, each = found.tile, found.tile.depth * TAPS * SIDE * SIDE
         return f"{f'W {SIDE * SIDE * tile.squares} x {tile.lanes}':>16}{tile.loads(tile.depth) / (each * tile.squares * tile.lanes):>10.4f}"
-    found = tile_of(arguments)
-    if found is None:
+    if not isinstance(found, Tile):
         return ""
-    product, macs = found
-    shape = f"{product.pixels} x {product.lanes}" + (f" / {product.slices}" if product.slices > 1 else "")
-    return f"{shape:>16}{(product.pixels + product.lanes) / (product.pixels * product.lanes * macs):>10.4f}"
+    macs = 1 if isinstance(call.arguments, ConvFloat) else 4  # that one word of x serves in one lane
+    shape = f"{found.pixels} x {found.lanes}" + (f" / {found.slices}" if found.slices > 1 else "")
+    return f"{shape:>16}{(found.pixels + found.lanes) / (found.pixels * found.lanes * macs):>10.4f}"
 
 
 def line(name: str, outputs: str, macs: int, groups: str, tile: str, loads: int) -> str:
@@ -111,7 +92,7 @@ def report(program: Program, signed: bool, everything: bool, precision: str) -> 
         outputs = sum(program.buffers[name].max_bytes // program.buffers[name].dtype.bytes for name in call.call.writes)
         groups = f"{math.prod(shader.grid)} x {math.prod(shader.group)}"
         if everything or shader.macs:
-            print(line(call.call.name, str(outputs), shader.macs, groups, promise(call.arguments), shader.loads))
+            print(line(call.call.name, str(outputs), shader.macs, groups, promise(call), shader.loads))
         loads, macs = loads + shader.loads * bool(shader.macs), macs + shader.macs
     print(line("all", "", macs, "", "", loads), flush=True)
 
@@ -121,15 +102,11 @@ def compare(program: Program) -> None:
     print(MATRICES)
     totals = np.zeros(3, np.int64)  # loads of the kernel for any device, of that by matrices, and MACs
     for index, call in enumerate(program.calls):
-        arguments = call.arguments if isinstance(call, TemplateCall) else None
-        shader = float_shader(program, index, call, Metal(False)) if isinstance(arguments, ConvFloat) else None
-        found = tile_of(arguments)
-        if shader is None or shader.matrices is None or found is None:
+        if not isinstance(call, TemplateCall) or call.shading is None or not isinstance(call.shading.matrices, MatrixTile):
             continue
-        plain, g = found[0], geometry(arguments.window)
-        sizes = (g["batch"] * g["out_height"] * g["out_width"], number(arguments.out_channels))
-        terms = g["kernel_height"] * g["kernel_width"] * number(arguments.in_channels)
-        tile, _ = choose_matrix_tile(*sizes, terms, number(arguments.groups))
+        shader, plain, tile = float_shader(program, index, call, Metal(False)), call.shading.tile, call.shading.matrices
+        if shader is None or shader.matrices is None or not isinstance(plain, Tile):
+            continue
         cells: list[str] = []
         for pixels, lanes, shared, loads in (
             (plain.pixels, plain.lanes, 1 / plain.pixels_each + 1 / LANES_EACH, shader.loads),
@@ -145,7 +122,7 @@ def compare(program: Program) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("models", nargs="+", type=Path)
-    parser.add_argument("--target", default="x86-64")
+    parser.add_argument("--target", default="linux-vulkan", help="one with a GPU")
     parser.add_argument("--precision", nargs="+", choices=("int8", "fp32", "fp16"), default=["int8", "fp32"])
     parser.add_argument("--all", action="store_true", help="kernels that multiply nothing too")
     parser.add_argument("--matrices", action="store_true", help="compare with the tiles of Metal's simdgroup matrices (fp32)")

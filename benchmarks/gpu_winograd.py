@@ -25,9 +25,10 @@ from models import SUBJECTS, Subject, feed, find, photographs
 
 import edgec
 from edgec.codec import encode
-from edgec.emit.gpu import kernels_float
-from edgec.emit.gpu.winograd import SquarePlan, plan_squares
+from edgec.kernels.gpu.squares import SquarePlan
 from edgec.package.running import exam_program
+from edgec.schedule.gpu import shading
+from edgec.schedule.gpu.squares import cost_of_squares, direct_cost, plan_squares
 
 NAMES = ("resnet8", "sed_unet", "superres", "ultraface", "squeezenet", "yolox_nano")
 HEAD = f"{'call':<40}{'M MAC':>8}{'tile':>12}{'loads/MAC':>10}{'direct':>8}{'us':>10}{'direct':>10}{'costs':>8}{'loads':>8}{'time':>8}"
@@ -62,9 +63,9 @@ def compare(subject: Subject, path: Path, options: argparse.Namespace) -> bool:
 
     with tempfile.TemporaryDirectory(prefix="edgec-winograd-") as folder:
         build = {"target": options.target, "precision": "fp32", "shape": shape, "name": "net"}
-        with patch.object(kernels_float, "plan_squares", noted):
+        with patch.object(shading, "plan_squares", noted):
             squares = edgec.build(path, **build, out=Path(folder, "squares"))
-        with patch.object(kernels_float, "plan_squares", lambda *_: None):
+        with patch.object(shading, "plan_squares", lambda *_: None):
             direct = edgec.build(path, **build, out=Path(folder, "direct"))
         exams = [package.examine(gpu=True) for package in (squares, direct)]
         rounds = [[profiled(package, options.seconds) for package in (squares, direct)] for _ in range(options.rounds)]
@@ -87,9 +88,10 @@ def told(squares: edgec.Package, direct: edgec.Package, plans: Any, rounds: list
             plan = next(plans)
             us, others = (median(times[kind][index] for times in rounds) for kind in (0, 1))
             tile, macs = f"{plan.tile.squares} x {plan.tile.lanes}", one["macs"]
+            costs = direct_cost(plan) / cost_of_squares(plan)
             print(
                 f"{call['name'][:38]:<40}{macs / 1e6:>8.2f}{tile:>12}{one['loads'] / macs:>10.4f}{other['loads'] / macs:>8.4f}"
-                f"{us:>10.0f}{others:>10.0f}{plan.direct_cost / plan.cost:>8.2f}{other['loads'] / one['loads']:>8.2f}{others / us:>8.2f}"
+                f"{us:>10.0f}{others:>10.0f}{costs:>8.2f}{other['loads'] / one['loads']:>8.2f}{others / us:>8.2f}"
             )
 
 

@@ -149,13 +149,25 @@ class Slot:
 
 
 @dataclass(frozen=True)
+class Shading:
+    """How a shader computes a template call: its form, and the tile that a workgroup or an invocation makes.
+
+    matrices: the tile of another form, for Apple GPUs whose simdgroups multiply matrices; None where it would be no faster.
+    """
+
+    form: str
+    tile: object
+    matrices: object | None = None
+
+
+@dataclass(frozen=True)
 class TemplateCall:
     """A call of a template kernel: `arguments` is one of the frozen dataclasses of edgec/kernels.
 
     The rest is what scheduling adds: the name of the slot that it calls, and what each of the target's instruction sets
     has there; in which order it reads the weights, which lowering leaves plain, by output channel, and `packed`, of which
     arguments it reads how many elements where they say otherwise; `items` units of work are split statically over the
-    threads, each of which needs `scratch_bytes` of its own.
+    threads, each of which needs `scratch_bytes` of its own; and of targets with a GPU its shader's form, where it has several.
     """
 
     call: Call
@@ -166,6 +178,7 @@ class TemplateCall:
     packed: tuple[tuple[str, int], ...] = ()
     items: Expr = ONE
     scratch_bytes: int = 0
+    shading: Shading | None = None
 
 
 AnyCall = LoopCall | TemplateCall

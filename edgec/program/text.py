@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 
 from edgec.program.arguments import Window
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var
@@ -55,8 +56,16 @@ def _template_call(call: TemplateCall) -> Iterator[str]:
     for key, value in vars(call.arguments).items():
         yield f"  {key} = {_argument(value)}"
     for chosen in call.chosen:
-        tile = "".join(f"  {key} {_tile(value)}" for key, value in vars(chosen.tile).items()) if chosen.tile else ""
+        tile = _facts(chosen.tile) if chosen.tile else ""
         yield f"  with {chosen.vocabulary}: {chosen.variant}{tile}{f'  multiple {chosen.multiple}' if chosen.multiple > 1 else ''}"
+    if call.shading is not None:
+        yield f"  shaded by {call.shading.form}{_facts(call.shading.tile)}"
+        if call.shading.matrices is not None:
+            yield f"  shaded by matrices{_facts(call.shading.matrices)}"
+
+
+def _facts(tile: object) -> str:
+    return "".join(f"  {key} {_facts(value).strip() if is_dataclass(value) else _tile(value)}" for key, value in vars(tile).items())
 
 
 def _tile(value: object) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from edgec.program.memory import prove_memory
 from edgec.program.program import Program, TemplateCall
 from edgec.schedule.choice import choose, slot, variant_in, variant_of
+from edgec.schedule.gpu.shading import shading
 from edgec.schedule.packing import packed
 from edgec.targets import Target
 
@@ -14,6 +15,8 @@ from edgec.targets import Target
 def schedule(program: Program, target: Target) -> Program:
     """`program` with all that lowering leaves open about template calls; no access of it lies outside of its buffer."""
     calls = [scheduled(call, target) if isinstance(call, TemplateCall) else call for call in program.calls]
+    if target.gpu and not program.sizes:
+        calls = [shaded(call) if isinstance(call, TemplateCall) else call for call in calls]
     done = packed(replace(program, calls=calls), target)
     prove_memory(done)
     return done
@@ -37,3 +40,8 @@ def scheduled(call: TemplateCall, target: Target) -> TemplateCall:
         items=items.pop(),
         scratch_bytes=scratch,
     )
+
+
+def shaded(call: TemplateCall) -> TemplateCall:
+    """`call`, all of whose sizes are static, with the form of its shader."""
+    return replace(call, shading=shading(call.arguments))

@@ -104,7 +104,9 @@ def pool(d: Draft, op: str) -> None:
     extents = d.shape(x)[2:]
     kernel = [d.number(1, min(4, extent)) for extent in extents]
     attributes = window(d, kernel, extents, dilated=d.opset >= (10 if op == "MaxPool" else 19))
-    attributes |= {"ceil_mode": d.number(0, 1)} if d.opset >= 10 else {}
+    # steps beyond the kernel: ONNX Runtime infers a partial window more than it computes
+    whole = all(k >= stride for k, stride in zip(kernel, attributes.get("strides", kernel), strict=True))
+    attributes |= {"ceil_mode": d.number(0, 1) * whole} if d.opset >= 10 else {}
     attributes |= {"count_include_pad": d.number(0, 1)} if op == "AveragePool" else {}
     d.op(op, x, kernel_shape=kernel, **attributes)
 

@@ -9,7 +9,9 @@ import numpy as np
 from edgec.emit.gpu.memory import ALIGNMENT, places
 from edgec.ir.types import DType
 from edgec.program.expr import const
-from edgec.program.program import Buffer, Call, Kind, Pointer, Program, TemplateCall
+from edgec.program.program import Buffer, Call, Kind, Pointer, Program, Shading, TemplateCall
+from edgec.schedule.core import shaded
+from edgec.targets import Target, load_target
 
 _KINDS = {"weights": Kind.CONSTANT, "bias": Kind.CONSTANT, "scale": Kind.CONSTANT}
 _DTYPES = {np.dtype(dtype.numpy): dtype for dtype in (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32)}
@@ -35,6 +37,14 @@ class Layout:
         return np.frombuffer(arena, like.dtype, like.size, place.offset).reshape(like.shape)
 
 
+def target_with_gpu(name: str, gpu: str = "vulkan") -> Target:
+    return replace(load_target(name), gpu=gpu)
+
+
+def with_shading(layout: Layout, shading: Shading) -> Layout:
+    return replace(layout, program=replace(layout.program, calls=[replace(layout.call, shading=shading)]))
+
+
 def lay_out(arguments: object, name: str = "kernel") -> Layout:
     """The call of a case: constants in the weights, everything else in the arena, at least 64 bytes of 0xA5 around each."""
     program = Program("test", "test")
@@ -55,6 +65,6 @@ def lay_out(arguments: object, name: str = "kernel") -> Layout:
         region += content.tobytes() + b"\xa5" * (ALIGNMENT + -content.nbytes % ALIGNMENT)
         values[field.name] = Pointer(field.name, const(0))
     call = Call(name, (), (), tuple(name for name in program.buffers if name != "y"), ("y",), 0)
-    program.calls.append(TemplateCall(call, replace(arguments, **values)))  # type: ignore[type-var]
+    program.calls.append(shaded(TemplateCall(call, replace(arguments, **values))))  # type: ignore[type-var]
     program.arena_bytes = len(regions[Kind.ARENA])
     return Layout(program, bytes(regions[Kind.ARENA]), bytes(regions[Kind.CONSTANT]))

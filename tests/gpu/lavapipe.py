@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from edgec.emit.gpu.shader import Extent
+from edgec.kernels.gpu.limits import Extent
 from tests.conftest import require
 from tests.gpu.glsl import compile_glsl
 

@@ -27,10 +27,9 @@ from edgec.kernels import PoolAverageFloat
 from edgec.oracle import Evaluator
 from edgec.preparation import prepare
 from edgec.program.program import LoopCall, Program
-from edgec.targets import load_target
 from tests.contract.examiner import WHOLE
 from tests.contract.subjects import FAMILIES, Net, program_of, random_float_net, samples_of
-from tests.gpu.cases import lay_out
+from tests.gpu.cases import lay_out, target_with_gpu
 from tests.gpu.lavapipe import Step, run_steps
 from tests.gpu.msl.lint import complaints
 from tests.gpu.msl.run import SIMDGROUPS, run_metal
@@ -40,7 +39,7 @@ from tests.kernels import test_pools
 from tests.kernels.driver import Case
 from tests.kernels.test_float import expected, random_depthwise
 
-TARGET = load_target("linux-arm64")
+TARGET = target_with_gpu("linux-arm64")
 SHOWN = FAMILIES if WHOLE else ("resnet",)
 ROUNDING = 2.0**-11
 Arrays = dict[str, np.ndarray]

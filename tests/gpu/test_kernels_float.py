@@ -8,13 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from edgec.emit.gpu import kernels_float
 from edgec.emit.gpu.dialect import Glsl
 from edgec.emit.gpu.kernels_float import float_shader, literal
 from edgec.emit.gpu.shader import Shader
-from edgec.emit.gpu.tiles import TILES, Tile, choose_tile
 from edgec.kernels import ConvFloat, PoolAverageFloat, PoolMaxFloat
+from edgec.kernels.gpu.tiles import Tile
 from edgec.program.arguments import LANES, Window
+from edgec.schedule.gpu import shading
+from edgec.schedule.gpu.tiles import TILES, choose_tile
 from tests.gpu.cases import Layout, lay_out
 from tests.gpu.lavapipe import VARIANTS, Step, run_steps
 from tests.kernels import reference, test_pools
@@ -79,13 +80,13 @@ def test_random_depthwise_convolutions(seed: int) -> None:
 
 @pytest.mark.parametrize("tile", TILES, ids=str)
 def test_every_tile_computes_whole_and_broken_tiles(tile: Tile, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels_float, "plan_squares", lambda *_: None)
+    monkeypatch.setattr(shading, "plan_squares", lambda *_: None)
     depths = [depth for depth in (8, 64) if depth % tile.slices == tile.invocations % depth == 0]
     for depth in depths or [16]:
         chosen = dataclasses.replace(tile, depth=depth)
         if chosen.shared_words * 4 > 16384:
             continue
-        monkeypatch.setattr(kernels_float, "choose_tile", lambda *_, chosen=chosen: chosen)
+        monkeypatch.setattr(shading, "choose_tile", lambda *_, chosen=chosen: chosen)
         for window, inputs, outputs in ((image(8, 16, 64, 64), 64, 64), (image(7, 11, 5, 70, 3), 5, 70), (image(9, 9, 3, 17), 3, 17)):
             case = conv(window, inputs, outputs)
             check(case, answers([case])[0])
@@ -126,7 +127,7 @@ def test_random_pools(kind: type) -> None:
 
 
 def test_shared_memory_saves_most_loads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels_float, "plan_squares", lambda *_: None)
+    monkeypatch.setattr(shading, "plan_squares", lambda *_: None)
     case = conv(image(16, 16, 32, 64, 3), 32, 64)
     layout = lay_out(case.arguments)
     shader = shader_of(layout)

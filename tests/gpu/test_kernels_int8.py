@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 
 from edgec.emit.constants import layout_constants
-from edgec.emit.gpu import kernels_int8, tiles
+from edgec.emit.gpu import operands
 from edgec.emit.gpu.dialect import Dialect, Glsl, Metal
 from edgec.emit.gpu.kernels_int8 import int8_shader
 from edgec.emit.gpu.shader import Shader
-from edgec.emit.gpu.tiles import TILES, choose_tile, with_depths
 from edgec.ir.types import DType
 from edgec.kernels import PoolAverageInt8, PoolMaxInt8
 from edgec.program.expr import const
 from edgec.program.functions import FUNCTIONS
 from edgec.program.program import Buffer, Call, Kind, Pointer, Program, TemplateCall
+from edgec.schedule.core import shaded
+from edgec.schedule.gpu import shading
+from edgec.schedule.gpu.tiles import TILES, choose_tile, with_depths
 from edgec.targets import Target
 from tests.gpu.lavapipe import VARIANTS, run_shader
 from tests.gpu.msl.lint import complaints
@@ -28,8 +30,8 @@ from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, float_
 from tests.kernels.test_pools import expected as pooled
 from tests.kernels.test_pools import random_pool
 
-X86 = Target("x86-64", "", "x86_64", "linux", ("portable",), False)
-ARM = Target("linux-arm64", "", "aarch64", "linux", ("portable", "neon"), True)
+X86 = Target("x86-64", "", "x86_64", "linux", ("portable",), False, gpu="vulkan")
+ARM = Target("linux-arm64", "", "aarch64", "linux", ("portable", "neon"), True, gpu="vulkan")
 TARGETS = [X86, ARM]
 CONSTANTS = ("weights", "bias", "scale")
 
@@ -77,7 +79,7 @@ def planned(random: np.random.Generator, arguments: Any, shift: int = 0) -> Plan
             arena += whole + random.bytes(-len(whole) % 64)
             place = slice(start, start + flat.nbytes) if field.name == "y" else place
     call = Call("test", (), (), ("x",), ("y",), 1)
-    program.calls.append(TemplateCall(call, replace(arguments, **pointers)))
+    program.calls.append(shaded(TemplateCall(call, replace(arguments, **pointers))))
     return Planned(program, np.frombuffer(bytes(arena), np.uint8), layout_constants(program), place)
 
 
@@ -134,7 +136,7 @@ def test_functions_of_sums_give_the_bytes_of_the_contract(op: str, target: Targe
 @pytest.mark.parametrize("number", range(len(TILES)))
 def test_every_tile_gives_the_same_bytes_whatever_the_size(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     depths = [tile for tile in with_depths() if replace(tile, depth=0) == TILES[number]]
-    monkeypatch.setattr(kernels_int8, "choose_tile", lambda *_: depths[number % len(depths)])
+    monkeypatch.setattr(shading, "choose_tile", lambda *_: depths[number % len(depths)])
     random = np.random.default_rng([7, number])
     target, shape = TARGETS[number % 2], [(1, 20, 70), (2, 9, 19), (1, 260, 36)][number % 3]
     arguments, expected = conv_case(random, target, *shape, number % 4 == 0, number % 4 == 1)
@@ -142,7 +144,7 @@ def test_every_tile_gives_the_same_bytes_whatever_the_size(number: int, monkeypa
 
 
 def test_more_workgroups_than_one_dimension_has_store_each_output_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles, "MOST_GROUPS", 2)
+    monkeypatch.setattr(operands, "MOST_GROUPS", 2)
     random = np.random.default_rng(12)
     surplus = 0
     for arguments, expected in (conv_case(random, X86, 3, 8, 7, True, True), depthwise_case(random, X86, 70)):
@@ -162,8 +164,8 @@ DEPTHWISE = [(1, 0), (3, 0), (16, 0), (20, 1), (37, 0), (64, 2), (100, 0), (8, 0
 def test_depthwise_convolutions_give_the_bytes_of_the_contract(number: int, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     channels, shift = DEPTHWISE[number]
     random = np.random.default_rng([1, number, target.signed_activations])
-    monkeypatch.setattr(kernels_int8, "ENOUGH", 1 if number % 2 else 1 << 30)  # strips of pixels, or single ones
-    monkeypatch.setattr(kernels_int8, "MOST_COLUMNS", (16, 16, 16, 16, 2)[number % 5])
+    monkeypatch.setattr(shading, "ENOUGH", 1 if number % 2 else 1 << 30)  # strips of pixels, or single ones
+    monkeypatch.setattr(shading, "MOST_COLUMNS", (16, 16, 16, 16, 2)[number % 5])
     arguments, expected = depthwise_case(random, target, channels)
     check(planned(random, arguments, shift), expected, target.signed_activations, VARIANTS[number % 3])
 

@@ -17,15 +17,16 @@ from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl, Metal
 from edgec.emit.gpu.loops import spread
 from edgec.emit.gpu.memory import io_offsets
-from edgec.emit.gpu.shader import MOST_GROUPS, Shader
+from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders, shaders_or_reasons
 from edgec.ir.types import DType
+from edgec.kernels.gpu.limits import MOST_GROUPS
 from edgec.lower.plan import plan
 from edgec.oracle import islands
 from edgec.program.expr import FLOAT, INT, Expr, cast, const, load, var
 from edgec.program.program import For, Kind, LoopCall, Program, Store
-from edgec.targets import load_target
 from tests.emit.programs import buffer, execute, loop, port
+from tests.gpu.cases import target_with_gpu
 from tests.gpu.lavapipe import VARIANTS, Step, run_steps
 from tests.gpu.programs import on_the_cpu, run_program
 from tests.operators.case import Case, difference
@@ -35,7 +36,7 @@ from tests.operators.suite import Compiled, compile_case, to_program
 from tests.operators.test_operators import EXCUSES
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the onnx package, while it makes its cases
-SIGNED, UNSIGNED = load_target("rpi5"), load_target("x86-64")
+SIGNED, UNSIGNED = target_with_gpu("rpi5"), target_with_gpu("x86-64")
 ONE_IN = 12  # of our own operator cases; tests/operators has all cases, on whole packages
 TYPES = (DType.INT8, DType.UINT8, DType.BOOL, DType.INT16, DType.FLOAT32, DType.INT64, DType.FLOAT16)
 BEFORE = 0x5A

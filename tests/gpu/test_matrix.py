@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgec.emit.gpu import kernels_float, matrix
 from edgec.emit.gpu.dialect import Glsl, Metal
 from edgec.emit.gpu.kernels_float import float_shader
-from edgec.emit.gpu.matrix import SHAPES, TEAM, MatrixTile
-from edgec.emit.gpu.shader import MOST_SHARED_BYTES, Shader
+from edgec.emit.gpu.shader import Shader
+from edgec.kernels.gpu.limits import MOST_SHARED_BYTES
+from edgec.kernels.gpu.matrices import TEAM, MatrixTile
+from edgec.schedule.gpu import shading
+from edgec.schedule.gpu.matrices import SHAPES
 from tests.contract.examiner import WHOLE
 from tests.gpu.cases import Layout, lay_out
 from tests.gpu.msl.lint import complaints, parse
@@ -31,7 +33,7 @@ def shaders_of(case: Case) -> tuple[Layout, Shader]:
 
 
 def by_matrices(case: Case, tile: MatrixTile, monkeypatch: pytest.MonkeyPatch) -> tuple[Layout, Shader]:
-    monkeypatch.setattr(matrix, "choose_matrix_tile", lambda *_: (tile, -1.0))
+    monkeypatch.setattr(shading, "choose_matrix_tile", lambda *_: tile)
     layout, plain = shaders_of(case)
     assert plain.matrices is not None
     return layout, plain.matrices
@@ -141,7 +143,7 @@ def test_products_of_a_single_row_are_not() -> None:
 def test_a_convolution_that_winograd_makes_cheaper_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     case = conv(image(28, 28, 64, 64, 3), 64, 64)
     assert shaders_of(case)[1].matrices is None
-    monkeypatch.setattr(kernels_float, "plan_squares", lambda *_: None)
+    monkeypatch.setattr(shading, "plan_squares", lambda *_: None)
     assert shaders_of(case)[1].matrices is not None
 
 

@@ -16,8 +16,8 @@ from edgec.emit.gpu.rewrite import in_variables
 from edgec.ir.types import DType
 from edgec.program.expr import FLOAT, INT, Expr, Load, const, load, maximum, var
 from edgec.program.program import Assign, Call, Declare, For, LoopCall, Statement, Store
-from edgec.targets import load_target
 from tests.emit.programs import execute
+from tests.gpu.cases import target_with_gpu
 from tests.operators.onnx_cases import onnx_cases
 from tests.operators.own_cases import own_cases
 from tests.operators.suite import Compiled, compile_case
@@ -143,7 +143,7 @@ class Recorder:
 @pytest.mark.thorough
 def test_invocations_of_real_models_loops_never_meet() -> None:
     """For every value of the axes, run by run: what one stores, no other one stores or loads."""
-    target = load_target("portable")
+    target = target_with_gpu("portable")
     checked = 0
     for case in (*own_cases(), *onnx_cases()):
         if (

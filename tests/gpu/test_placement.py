@@ -16,15 +16,15 @@ from edgec.passes import optimize
 from edgec.program.expr import FLOAT, INT, Cast, Expr, cast, clamp, const, load, unary, var
 from edgec.program.program import For, Kind, Program, Size, Store, TemplateCall
 from edgec.schedule import schedule
-from edgec.targets import load_target
 from tests.contract.imported import HAND_MADE
 from tests.emit.programs import buffer, loop, port
+from tests.gpu.cases import target_with_gpu
 from tests.gpu.programs import on_the_cpu
 from tests.nets import MODELS
 from tests.operators.attention_cases import attention_case
 from tests.operators.suite import to_program
 
-TARGET = load_target("rpi5")
+TARGET = target_with_gpu("rpi5")
 i = var("i")
 x = load("x", i, FLOAT)
 CODE = Cast(DType.INT8, cast(clamp(unary("rint", x * 3.0), -128.0, 127.0), INT))

@@ -16,15 +16,15 @@ from edgec.program import expr as ex
 from edgec.program import semantics
 from edgec.program.expr import BOOL, FLOAT, INT, Binary, Cast, Const, Expr, cast, const, load, select, unary, var
 from edgec.program.program import For, Kind, Program, Store
-from edgec.targets import load_target
 from tests.emit import test_random_expressions
 from tests.emit.programs import buffer, evaluate, loop, port
 from tests.emit.programs import value as value_of
 from tests.emit.test_random_expressions import extremes
+from tests.gpu.cases import target_with_gpu
 from tests.gpu.lavapipe import VARIANTS
 from tests.gpu.programs import run_program
 
-TARGET = load_target("portable")
+TARGET = target_with_gpu("portable")
 i = var("i")
 
 

@@ -8,16 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgec.emit.gpu import kernels_float
 from edgec.emit.gpu.dialect import Glsl, Metal
 from edgec.emit.gpu.kernels_float import float_shader
-from edgec.emit.gpu.shader import MOST_INVOCATIONS, MOST_SHARED_BYTES, Shader
-from edgec.emit.gpu.tiles import geometry
-from edgec.emit.gpu.winograd import SHAPES, SquarePlan, Squares, plan_squares, with_depths
+from edgec.emit.gpu.shader import Shader
 from edgec.kernels import ConvFloat
+from edgec.kernels.gpu.geometry import geometry
+from edgec.kernels.gpu.limits import MOST_INVOCATIONS, MOST_SHARED_BYTES
+from edgec.kernels.gpu.squares import SquarePlan, Squares
 from edgec.program.arguments import LANES, Window
+from edgec.program.program import Shading
+from edgec.schedule.gpu import shading
+from edgec.schedule.gpu.squares import SHAPES, plan_squares, with_depths
 from tests.contract.examiner import WHOLE
-from tests.gpu.cases import Layout, lay_out
+from tests.gpu.cases import Layout, lay_out, with_shading
 from tests.gpu.lavapipe import Step, run_steps
 from tests.gpu.msl.lint import complaints
 from tests.gpu.msl.run import ORDERS, run_metal
@@ -50,38 +53,38 @@ def random_case(seed: int) -> Case:
     return Case(ConvFloat(window, x, weights, bias[None], y, residual, other_stride, 1, inputs, outputs, *limits(rng)))
 
 
-def with_tile(monkeypatch: pytest.MonkeyPatch, layout: Layout, tile: Squares, dialect: Glsl | Metal) -> Shader:
+def with_tile(layout: Layout, tile: Squares, dialect: Glsl | Metal) -> Shader:
     """The shader of a convolution whose tile is decided."""
     a = layout.call.arguments
     assert isinstance(a, ConvFloat)
     g = geometry(a.window)
     plan = SquarePlan(tile, g["batch"], g["out_height"], g["out_width"], a.in_channels, a.out_channels)
-    monkeypatch.setattr(kernels_float, "plan_squares", lambda *_: plan)
-    shader = float_shader(layout.program, 0, layout.call, dialect)
+    given = with_shading(layout, Shading("squares", plan))
+    shader = float_shader(given.program, 0, given.call, dialect)
     assert shader is not None and shader.grid == plan.grid and "first_square" in shader.source
     return shader
 
 
-def check_on_lavapipe(monkeypatch: pytest.MonkeyPatch, tiles: Iterable[Squares], seeds: Iterable[int]) -> None:
+def check_on_lavapipe(tiles: Iterable[Squares], seeds: Iterable[int]) -> None:
     cases = [random_case(seed) for seed in seeds]
     layouts = [lay_out(case.arguments) for case in cases]
-    shaders = [with_tile(monkeypatch, layout, tile, Glsl(False)) for layout, tile in zip(layouts, tiles, strict=True)]
+    shaders = [with_tile(layout, tile, Glsl(False)) for layout, tile in zip(layouts, tiles, strict=True)]
     for case, layout, shader in zip(cases, layouts, shaders, strict=True):
         arena, _ = run_steps([Step(shader.source, shader.grid)], layout.arena, layout.weights, b"")
         check(case, layout.read(arena, "y", case.arguments.y))
 
 
 @pytest.mark.sampled
-def test_every_shape_of_tile_convolves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_shape_of_tile_convolves() -> None:
     tiles = TILES * 6 if WHOLE else ONE_OF_EACH
-    check_on_lavapipe(monkeypatch, tiles, range(len(tiles)))
+    check_on_lavapipe(tiles, range(len(tiles)))
 
 
 @pytest.mark.parametrize("tile", TILES if WHOLE else ONE_OF_EACH[2:3], ids=str)
-def test_metal_convolves_without_races(tile: Squares, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metal_convolves_without_races(tile: Squares) -> None:
     case = random_case(17 + TILES.index(tile))
     layout = lay_out(case.arguments)
-    shader = with_tile(monkeypatch, layout, tile, Metal(False))
+    shader = with_tile(layout, tile, Metal(False))
     text = Metal(False).head + shader.source
     assert complaints(text) == []
     for order in ORDERS:
@@ -89,14 +92,14 @@ def test_metal_convolves_without_races(tile: Squares, monkeypatch: pytest.Monkey
         check(case, layout.read(arena, "y", case.arguments.y))
 
 
-def test_whoever_sees_not_a_number_becomes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_sees_not_a_number_becomes_none() -> None:
     """Others of the same square may, too: that is what Winograd's sums do."""
     case = conv(image(7, 9, 5, 6, 3), 5, 6)
     x = case.arguments.x.copy()
     x.reshape(7, 9, 5)[3, 4, 2] = np.nan
     a = replace(case.arguments, x=x, low=0.0, high=6.0)
     layout = lay_out(a)
-    shader = with_tile(monkeypatch, layout, ONE_OF_EACH[-1], Glsl(False))
+    shader = with_tile(layout, ONE_OF_EACH[-1], Glsl(False))
     arena, _ = run_steps([Step(shader.source, shader.grid)], layout.arena, layout.weights, b"")
     is_none = np.isnan(layout.read(arena, "y", a.y)).reshape(7, 9, 6)
     near = np.zeros((7, 9), bool)
@@ -140,9 +143,12 @@ def test_loads_are_what_a_step_stages_and_the_ends() -> None:
 
 
 def test_fewer_words_are_loaded_than_by_the_direct_sum(monkeypatch: pytest.MonkeyPatch) -> None:
-    layout = lay_out(conv(image(16, 16, 32, 64, 3), 32, 64).arguments)
-    squares = float_shader(layout.program, 0, layout.call, Glsl(False))
-    monkeypatch.setattr(kernels_float, "plan_squares", lambda *_: None)
-    direct = float_shader(layout.program, 0, layout.call, Glsl(False))
+    def shader() -> Shader | None:
+        layout = lay_out(conv(image(16, 16, 32, 64, 3), 32, 64).arguments)
+        return float_shader(layout.program, 0, layout.call, Glsl(False))
+
+    squares = shader()
+    monkeypatch.setattr(shading, "plan_squares", lambda *_: None)
+    direct = shader()
     assert squares is not None and direct is not None and squares.macs == direct.macs
     assert "first_square" in squares.source and "first_square" not in direct.source and squares.loads < direct.loads

@@ -54,6 +54,15 @@ def test_a_call_says_what_computes_it_with_each_instruction_set() -> None:
     ]
 
 
+def test_a_call_says_what_its_shader_makes() -> None:
+    """Of targets with a GPU."""
+    program = float_program("linux-vulkan")
+    assert [line for line in dumps(program).splitlines() if line.startswith("  shaded")] == [
+        "  shaded by tiles  pixels 4  pixels_each 1  lanes 16  slices 8  depth 32",
+    ]
+    assert "shaded" not in dumps(float_program("x86-64"))
+
+
 def test_what_is_computed_stays_as_it_was_lowered() -> None:
     net, target = random_net("mobilenet"), load_target("x86-64")
     lowered = lower(net.graph, target, "net")

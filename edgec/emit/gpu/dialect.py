@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from edgec.emit.gpu.half import NO_HALVES, Halves
-from edgec.emit.gpu.shader import Extent
 from edgec.emit.text import fill
+from edgec.kernels.gpu.limits import Extent
 
 Shared = Sequence[tuple[str, str, int]]  # (type word, name, elements)
 

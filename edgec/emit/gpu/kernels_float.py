@@ -19,10 +19,14 @@ import numpy as np
 from edgec.emit.gpu.dialect import Dialect, render_kernel
 from edgec.emit.gpu.half import NO_HALVES, STRETCH, Halves
 from edgec.emit.gpu.matrix import matrix_shader
-from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader, kernel_name
-from edgec.emit.gpu.tiles import LANES_EACH, Address, address_of, choose_tile, cost_of_tile, geometry, is_pointwise, number
-from edgec.emit.gpu.winograd import SquarePlan, plan_squares
+from edgec.emit.gpu.operands import Address, address_of
+from edgec.emit.gpu.shader import Shader, kernel_name
 from edgec.kernels import ConvFloat, DepthwiseFloat, PoolAverageFloat, PoolMaxFloat
+from edgec.kernels.gpu.geometry import geometry, is_pointwise, number, out_pixels_of, taps_of
+from edgec.kernels.gpu.limits import MOST_GROUPS, Extent
+from edgec.kernels.gpu.matrices import MatrixTile
+from edgec.kernels.gpu.squares import SquarePlan
+from edgec.kernels.gpu.tiles import LANES_EACH, Tile
 from edgec.program.arguments import LANES, Window
 from edgec.program.program import Pointer, Program, TemplateCall
 
@@ -41,8 +45,6 @@ class _Sketch:
     loads: float  # words
     shared_bytes: int = 0
     half_math: bool = False
-    product: Mapping[str, object] | None = None  # the numbers of a convolution as one matrix product, and
-    cost: float = 0.0  # what this kernel for it costs, in the measure of tiles.choose_tile
 
 
 def float_shader(program: Program, index: int, call: TemplateCall, dialect: Dialect, halves: Halves = NO_HALVES) -> Shader | None:
@@ -54,7 +56,8 @@ def float_shader(program: Program, index: int, call: TemplateCall, dialect: Dial
     if sketch is None:
         return None
     addresses = _addresses(program, call.arguments, halves)
-    found = sketch(call.arguments, {name: 0.5 if where and where.is_half else 1.0 for name, where in addresses.items()})
+    words = {name: 0.5 if where and where.is_half else 1.0 for name, where in addresses.items()}
+    found = sketch(call.arguments, words) if call.shading is None else sketch(call.arguments, words, call.shading.tile)
     if max(found.grid) > MOST_GROUPS:
         return None
     name, unscale = kernel_name(index, call.call.name), _unscale(call.arguments, halves)
@@ -65,9 +68,11 @@ def float_shader(program: Program, index: int, call: TemplateCall, dialect: Dial
         index, name, source, found.group, found.grid, found.shared_bytes, loads=math.ceil(found.loads), macs=call.call.macs,
         uses_half=uses_half, uses_half_math=found.half_math,
     )  # fmt: skip
-    if found.product is None or dialect.name != "metal":
+    if call.shading is None or call.shading.matrices is None or dialect.name != "metal":
         return shader
-    return replace(shader, matrices=matrix_shader(shader, dialect, {**numbers, **found.product}, found.cost))
+    assert isinstance(call.arguments, ConvFloat) and isinstance(call.shading.matrices, MatrixTile)
+    product = {**numbers, **_product(call.arguments)}
+    return replace(shader, matrices=matrix_shader(shader, dialect, product, call.shading.matrices))
 
 
 def _addresses(program: Program, arguments: object, halves: Halves) -> dict[str, Address | None]:
@@ -106,39 +111,38 @@ def _limits(low: float, high: float) -> dict[str, str]:
 Words = Mapping[str, float]  # operand -> words of an element
 
 
-def _conv(a: ConvFloat, words: Words) -> _Sketch:
-    g = geometry(a.window)
-    squares = plan_squares(g, a.in_channels, a.out_channels, a.groups)
-    direct = _conv_direct(a, g, words)
-    if squares is None:
-        return direct
-    return replace(_conv_winograd(a, g, words, squares), product=direct.product, cost=squares.cost)
+def _conv(a: ConvFloat, words: Words, tile: Tile | SquarePlan) -> _Sketch:
+    return _conv_winograd(a, words, tile) if isinstance(tile, SquarePlan) else _conv_direct(a, words, tile)
 
 
-def _conv_winograd(a: ConvFloat, g: dict[str, int], words: Words, plan: SquarePlan) -> _Sketch:
+def _conv_winograd(a: ConvFloat, words: Words, plan: SquarePlan) -> _Sketch:
     residual_stride, panels = number(a.residual_pixel_stride), -(-a.out_channels // LANES)
-    numbers = {"g": g, "plan": plan, "panels": panels, "residual_stride": residual_stride, **_limits(a.low, a.high)}
+    numbers = {"g": geometry(a.window), "plan": plan, "panels": panels, "residual_stride": residual_stride, **_limits(a.low, a.high)}
     loads = plan.loads(words, a.residual is not None)
     return _Sketch("conv_winograd", numbers, (plan.tile.invocations, 1, 1), plan.grid, loads, plan.tile.shared_words * 4)
 
 
-def _conv_direct(a: ConvFloat, g: dict[str, int], words: Words) -> _Sketch:
-    pixels, panels = g["batch"] * g["out_height"] * g["out_width"], -(-a.out_channels // LANES)
-    terms = g["kernel_height"] * g["kernel_width"] * a.in_channels
-    tile = choose_tile(pixels, a.out_channels, terms, a.groups)
+def _product(a: ConvFloat) -> dict[str, object]:
+    """The numbers of a convolution as one matrix product."""
+    g = geometry(a.window)
+    return {
+        "g": g, "groups": a.groups, "channels": a.in_channels, "outputs": a.out_channels, "panels": -(-a.out_channels // LANES),
+        "pixels": out_pixels_of(g), "terms": taps_of(g) * a.in_channels, "each": LANES_EACH, "pointwise": is_pointwise(g),
+        "residual_stride": number(a.residual_pixel_stride), **_limits(a.low, a.high),
+    }  # fmt: skip
+
+
+def _conv_direct(a: ConvFloat, words: Words, tile: Tile) -> _Sketch:
+    g = geometry(a.window)
+    pixels, terms = out_pixels_of(g), taps_of(g) * a.in_channels
     across, down = -(-pixels // tile.pixels), -(-a.out_channels // tile.lanes)
     half_math = words["weights"] < 1 and tile.slices == 1
-    numbers = {
-        "g": g, "groups": a.groups, "channels": a.in_channels, "outputs": a.out_channels, "panels": panels, "pixels": pixels,
-        "terms": terms, "tile": tile, "each": LANES_EACH, "pointwise": is_pointwise(g), "residual_stride": number(a.residual_pixel_stride),
-        "half_math": half_math, "stretch": min(STRETCH, tile.depth), **_limits(a.low, a.high),
-    }  # fmt: skip
+    numbers = {**_product(a), "tile": tile, "half_math": half_math, "stretch": min(STRETCH, tile.depth)}
     ends = pixels * a.out_channels * (1 if a.residual is None else 1 + words["residual"])  # biases and residuals
     staged = tile.steps(terms) * tile.depth * (tile.pixels * words["x"] + tile.lanes * words["weights"])
     group = (tile.lane_groups, tile.pixel_groups, tile.slices)
     loads = a.groups * (across * down * staged + ends)
-    cost = cost_of_tile(tile, pixels, a.out_channels, terms, a.groups)
-    return _Sketch("conv_float", numbers, group, (across, down, a.groups), loads, tile.shared_words * 4, half_math, numbers, cost)
+    return _Sketch("conv_float", numbers, group, (across, down, a.groups), loads, tile.shared_words * 4, half_math)
 
 
 def _rows(g: Mapping[str, int], channels: int, pixels: int = 1) -> tuple[Extent, Extent]:

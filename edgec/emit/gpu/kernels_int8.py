@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from edgec.emit.gpu.dialect import Dialect, render_kernel
+from edgec.emit.gpu.operands import address_of, spread
 from edgec.emit.gpu.render import Scope, literal, render
 from edgec.emit.gpu.shader import Shader, kernel_name
-from edgec.emit.gpu.tiles import Tile, address_of, choose_tile, geometry, is_pointwise, number, spread, stays_inside
 from edgec.ir.types import DType
 from edgec.kernels import (
     CONV_INT8_FUNCTION,
@@ -25,15 +25,16 @@ from edgec.kernels import (
     PoolAverageInt8,
     PoolMaxInt8,
 )
+from edgec.kernels.gpu.geometry import geometry, is_pointwise, number, out_pixels_of, stays_inside, taps_of
+from edgec.kernels.gpu.tiles import Strip, Tile, columns
 from edgec.program.arguments import CHANNEL_BLOCK, LANES
 from edgec.program.expr import Expr, real
 from edgec.program.functions import ARGUMENTS, FUNCTIONS, V
 from edgec.program.program import Pointer, Program, TemplateCall
 
+T = TypeVar("T")
+
 GROUP = 64  # invocations of a workgroup that share nothing
-ENOUGH = 4096  # invocations that keep a GPU busy
-LONGEST_STRIP = 4  # pixels of a row that one invocation of a depthwise kernel makes
-MOST_COLUMNS = 16  # columns of a window that are written out
 
 
 @dataclass(frozen=True)
@@ -59,15 +60,14 @@ def int8_shader(program: Program, index: int, call: TemplateCall, dialect: Diale
 
 
 def _conv(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> Shader:
-    a = call.arguments
+    a, tile = call.arguments, _given(call, Tile)
     assert isinstance(a, (ConvInt8, ConvInt8Float, ConvInt8Function))
     n = _numbers(a)
     g = geometry(a.window)
-    pixels, lanes, parts, taps = g["batch"] * g["out_height"] * g["out_width"], n["out_channels"], n["groups"], _taps(g)
+    pixels, lanes, parts, taps = out_pixels_of(g), n["out_channels"], n["groups"], taps_of(g)
     panels, tap_rows = -(-lanes // LANES), -(-n["in_channels"] // 4)  # rows: words that a lane's sum multiplies
     weight_rows = number(program.buffers[a.weights.buffer].size) // (parts * panels * taps * LANES * 4)
     rows = taps * tap_rows
-    tile = conv_tile(a)
     pixel_tiles, lane_tiles = -(-pixels // tile.pixels), -(-lanes // tile.lanes)
     groups = parts * pixel_tiles * lane_tiles
     grid, offered = spread(groups)
@@ -97,51 +97,28 @@ def _codes(program: Program, a: Any, g: dict[str, int], n: dict[str, int]) -> di
     return {"y": y, "residual": other, "add": _sum(a) if isinstance(a, ConvInt8) else None}
 
 
-def conv_tile(a: ConvInt8 | ConvInt8Float | ConvInt8Function) -> Tile:
-    """What a workgroup of this convolution makes."""
-    g = geometry(a.window)
-    rows = _taps(g) * -(-number(a.in_channels) // 4)
-    return choose_tile(g["batch"] * g["out_height"] * g["out_width"], number(a.out_channels), rows, number(a.groups))
+def _given(call: TemplateCall, kind: type[T]) -> T:
+    """What the schedule says that a workgroup or an invocation makes."""
+    assert call.shading is not None and isinstance(call.shading.tile, kind), f"{call.call.name} has no {kind.__name__}"
+    return call.shading.tile
 
 
 def _depthwise(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> Shader:
-    a = call.arguments
+    a, strip = call.arguments, _given(call, Strip)
     assert isinstance(a, DepthwiseInt8)
     g = geometry(a.window)
     channels, width, kernel = number(a.channels), g["out_width"], g["kernel_width"]
     x, y = _operand(program, a.x, g["in_pixel_stride"]), _operand(program, a.y, g["out_pixel_stride"])
-    words, unrolled = -(-channels // 4), kernel <= MOST_COLUMNS
-    strip = _strip(words * g["batch"] * g["out_height"], width, g) if unrolled else 1
-    columns = _columns(strip, kernel, g["stride_width"], g["dilation_width"]) if unrolled else [(0, [(0, 0)])]
-    strips = -(-width // strip)
+    words, strips = -(-channels // 4), -(-width // strip.pixels)
+    read = columns(strip.pixels, kernel, g["stride_width"], g["dilation_width"]) if strip.unrolled else [(0, [(0, 0)])]
     weight_words = -(-channels // CHANNEL_BLOCK) * CHANNEL_BLOCK // 4
     facts = {
-        "x": x, "y": y, "words": words, "strip": strip, "strips": strips, "columns": columns, "unrolled": unrolled,
-        "weight_words": weight_words, "checked": not stays_inside(g) or width % strip != 0,
+        "x": x, "y": y, "words": words, "strip": strip.pixels, "strips": strips, "columns": read, "unrolled": strip.unrolled,
+        "weight_words": weight_words, "checked": not stays_inside(g) or width % strip.pixels != 0,
     }  # fmt: skip
     items = words * strips * g["out_height"] * g["batch"]
-    each = g["kernel_height"] * (kernel + x.words * (len(columns) if unrolled else kernel)) + 8
+    each = g["kernel_height"] * (kernel + x.words * (len(read) if strip.unrolled else kernel)) + 8
     return _of_items(program, index, call, dialect, items, facts, items * each)
-
-
-def _strip(rows: int, width: int, g: dict[str, int]) -> int:
-    """Pixels of one invocation: more share more, but all invocations together must keep the GPU busy."""
-    fitting = (
-        strip
-        for strip in (LONGEST_STRIP, 2)
-        if rows * -(-width // strip) >= ENOUGH
-        and len(_columns(strip, g["kernel_width"], g["stride_width"], g["dilation_width"])) <= MOST_COLUMNS
-    )
-    return next(fitting, 1)
-
-
-def _columns(strip: int, kernel: int, stride: int, dilation: int) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Each column of x that the strip needs, counted from the first pixel's first one, with the (pixel, tap) pairs that it lies under."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for pixel in range(strip):
-        for tap in range(kernel):
-            found.setdefault(pixel * stride + tap * dilation, []).append((pixel, tap))
-    return sorted(found.items())
 
 
 def _any(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> Shader:
@@ -151,7 +128,7 @@ def _any(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> 
     channels = number(a.groups) * number(a.out_channels)
     items = g["batch"] * g["out_height"] * g["out_width"] * channels
     operands = {"x": _operand(program, a.x, 1), "y": _operand(program, a.y, 1), "channels": channels}
-    return _of_items(program, index, call, dialect, items, operands, items * (_taps(g) * number(a.in_channels) * 2 + 2), bytes_only=True)
+    return _of_items(program, index, call, dialect, items, operands, items * (taps_of(g) * number(a.in_channels) * 2 + 2), bytes_only=True)
 
 
 def _pool(program: Program, index: int, call: TemplateCall, dialect: Dialect) -> Shader:
@@ -161,7 +138,7 @@ def _pool(program: Program, index: int, call: TemplateCall, dialect: Dialect) ->
     x, y = _operand(program, a.x, g["in_pixel_stride"]), _operand(program, a.y, g["out_pixel_stride"])
     words = -(-number(a.channels) // 4)
     items = words * g["batch"] * g["out_height"] * g["out_width"]
-    return _of_items(program, index, call, dialect, items, {"x": x, "y": y, "words": words}, items * (_taps(g) * x.words + 1))
+    return _of_items(program, index, call, dialect, items, {"x": x, "y": y, "words": words}, items * (taps_of(g) * x.words + 1))
 
 
 def _of_items(
@@ -223,10 +200,6 @@ def _operand(program: Program, pointer: Pointer, stride: int, parts: int = 1, ch
     place = address_of(program, pointer)
     aligned = place.byte % 4 == stride % 4 == 0 and (parts == 1 or channels % 4 == 0)
     return Operand(place.region, place.byte, place.last_word, stride, aligned)
-
-
-def _taps(g: dict[str, int]) -> int:
-    return g["kernel_height"] * g["kernel_width"]
 
 
 def _float(value: np.float32) -> str:

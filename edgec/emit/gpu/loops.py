@@ -17,9 +17,10 @@ from edgec.emit.gpu.nest import Axis, Linear, Nest, independent, linear
 from edgec.emit.gpu.render import INDENT, NoShaderForm, Scope, element, name_of, render, render_statements, stored_value
 from edgec.emit.gpu.rewrite import in_variables
 from edgec.emit.gpu.rows import GROUP, Part, render_rows, rows, shared_arrays
-from edgec.emit.gpu.shader import MOST_GROUPS, Extent, Shader, kernel_name
+from edgec.emit.gpu.shader import Shader, kernel_name
 from edgec.emit.ranges import of_call
 from edgec.ir.types import DType
+from edgec.kernels.gpu.limits import MOST_GROUPS, Extent
 from edgec.program.expr import Const, Expr, Load, Select
 from edgec.program.program import For, LoopCall, Program, Statement, Store
 from edgec.program.walk import children, expressions, statements, walk

@@ -5,14 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from edgec.emit.c_text import identifier
-
-MOST_INVOCATIONS = 256  # of a workgroup, and
-MOST_SHARED_BYTES = 16384  # of its shared memory: what the smallest GPU that we build for (a Raspberry Pi's) has
-MOST_GROUPS = 65535  # of a dispatch in one dimension: the least that Vulkan grants
+from edgec.kernels.gpu.limits import MOST_GROUPS, MOST_INVOCATIONS, MOST_SHARED_BYTES, Extent
 
 LONGEST_NAME = 56
-
-Extent = tuple[int, int, int]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import tempfile
 from functools import cache, lru_cache
 from pathlib import Path
 
-from edgec.emit.gpu.shader import Extent
+from edgec.kernels.gpu.limits import Extent
 from tests.conftest import require
 
 SIMDGROUPS = "#define SIMDGROUPS\n"  # before a file: as the host compiles it for devices that have them
