@@ -23,7 +23,6 @@ import numpy as np
 from edgec.config import BuildConfig
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl, Metal
-from edgec.emit.gpu.half import NO_HALVES, Halves, plan_halves
 from edgec.emit.gpu.kernels_float import float_shader
 from edgec.emit.gpu.kernels_int8 import int8_shader
 from edgec.emit.gpu.shader import Shader
@@ -34,9 +33,11 @@ from edgec.kernels.gpu.tiles import LANES_EACH, Tile
 from edgec.lower import lower
 from edgec.lower.plan import plan
 from edgec.models import read_model
+from edgec.program.halves import NO_HALVES, Halves
 from edgec.program.program import Program, TemplateCall
 from edgec.quant import QuantizeOptions, quantize
 from edgec.schedule import schedule
+from edgec.schedule.gpu.halves import plan_halves
 from edgec.targets import Target, load_target
 
 HEAD = f"{'call':<40}{'outputs':>9}{'M MAC':>9}{'groups':>12}{'tile / slices':>16}{'promised':>10}{'loads per MAC':>17}"

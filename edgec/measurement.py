@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgec.emit.gpu.choice import Measured
 from edgec.errors import UsageError
 from edgec.results import Job, PackageFacts, packages_of, read_results
+from edgec.schedule.gpu.choice import Measured
 
 Times = tuple[tuple[tuple[str, ...], float], ...]  # of each call: the nodes that it computes, microseconds
 _HINT = "run `edgec bench MODEL --gpu on --profile` on that board, with the model and the settings of this build"

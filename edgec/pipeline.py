@@ -20,7 +20,8 @@ from edgec.emit.apps.forms import add_form
 from edgec.emit.apps.single_file import single_files
 from edgec.emit.apps.tasks import add_task
 from edgec.emit.apps.wheel import wheel_files
-from edgec.emit.gpu.choice import Choice
+from edgec.emit.constants import layout_constants
+from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
 from edgec.errors import GateError
 from edgec.exam import doubts, invented_tolerance, write_exam
@@ -56,6 +57,7 @@ from edgec.package.manifest import Origin, options_hash
 from edgec.package.parts import CodedWeights, Options, QuantizationStep, QuantizedValue
 from edgec.package.pruning import pruning_facts
 from edgec.preparation import prepare
+from edgec.program.offload import Offload
 from edgec.program.program import Program
 from edgec.program.text import dumps as dump_program
 from edgec.provenance.model_card import model_card
@@ -64,6 +66,8 @@ from edgec.quant import Quantized
 from edgec.quant.calibration import fingerprint
 from edgec.quant.weight_only import CodedGraph
 from edgec.schedule import schedule
+from edgec.schedule.gpu.choice import Choice
+from edgec.schedule.gpu.offload import offload
 from edgec.targets import Target
 from edgec.tasks import find_task
 from edgec.toolchain import compile_package, compile_shaders
@@ -96,7 +100,7 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
     with _stage(tell, "emitting"):
         origin = _origin(model, loaded, program, quantized, found, config)
         origin = replace(origin, notes=(*origin.notes, *doubts(exam)), coded_weights=_coded_facts(coded, config))
-        draft = emit_sources(program, target, config.weights, origin, choice, parts=["task"] if task else [])
+        draft = emit_sources(program, target, config.weights, origin, _offload(program, target, choice), parts=["task"] if task else [])
         draft = draft.plus(emit_exam(program, target, exam))
         if target.gpu == "vulkan":
             draft = draft.plus(spirv_file(draft, compile_shaders(spirv_jobs(draft))))
@@ -169,6 +173,14 @@ def _choice(model: Path, graph: Graph, program: Program, target: Target, config:
     if config.gpu_precision != "float16" or program.sizes:
         return choice
     return replace(choice, precision="float16", tolerance=invented_tolerance(graph))
+
+
+def _offload(program: Program, target: Target, choice: Choice) -> Offload | None:
+    """None for a target without a GPU."""
+    if not target.gpu:
+        return None
+    layout_constants(program)  # halves lie behind the constants
+    return offload(program, place(program, target), choice)
 
 
 def _sha256(path: Path) -> str:

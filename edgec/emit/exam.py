@@ -9,13 +9,13 @@ import numpy as np
 
 from edgec.emit.c_text import C_TYPES, float_literal, identifier, text_literal
 from edgec.emit.constants import ALIGNMENT, c_source, layout_constants
-from edgec.emit.gpu.choice import GPU_TOLERANCE
 from edgec.emit.render_c import Scope, render
 from edgec.emit.text import render_template, runtime
 from edgec.errors import Problem, UsageError
 from edgec.ir.types import DType
 from edgec.package.manifest import sha256
 from edgec.program.expr import Const, Size, bound, product
+from edgec.program.offload import GPU_TOLERANCE
 from edgec.program.program import Port, Program
 from edgec.targets import Target
 from edgec.version import __version__

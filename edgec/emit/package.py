@@ -10,8 +10,7 @@ from edgec.emit.apps.names import comment
 from edgec.emit.c_text import C_TYPES, float_literal, identifier
 from edgec.emit.calls import Function, functions
 from edgec.emit.constants import ALIGNMENT, assembly, c_source, layout_constants
-from edgec.emit.gpu.choice import EVERYTHING, Choice
-from edgec.emit.gpu.host import GPU_STATUSES, GpuPlan, describe_gpu, gpu_context, plan_gpu, port_context
+from edgec.emit.gpu.host import GPU_STATUSES, GpuPlan, describe_gpu, gpu_context, port_context, render_shaders
 from edgec.emit.gpu.metal import metal_files
 from edgec.emit.gpu.vulkan import vulkan_files, vulkan_variants
 from edgec.emit.kernels import chosen_of, render_kernel_header, render_kernels, slot_of
@@ -24,6 +23,7 @@ from edgec.package.draft import Draft
 from edgec.package.manifest import Manifest, Origin, sha256
 from edgec.package.parts import Arena, Gpu, Weights
 from edgec.program.expr import bound, product
+from edgec.program.offload import Offload
 from edgec.program.program import LoopCall, Port, Program, TemplateCall
 from edgec.targets import Target
 from edgec.version import __version__
@@ -58,19 +58,21 @@ def emit_sources(
     target: Target,
     weights: str = "incbin",
     origin: Origin = BY_HAND,
-    choice: Choice = EVERYTHING,
+    offload: Offload | None = None,
     parts: Sequence[str] = (),
 ) -> Draft:
     """The package's files without the exam, and its manifest; `program` must be planned.
 
     Vulkan's are without src/NAME_shaders.c: their SPIR-V is compiled by a program (gpu.vulkan.spirv_jobs, spirv_file).
     weights: how they are linked: "incbin" (assembler), "c" (string literals) or "bin" (not at all: set_weights).
-    choice: what goes to the GPU of a target that has one.
+    offload: what goes to the GPU of a target that has one.
     parts: sources src/NAME_PART.c that are added later and belong to the library.
     """
     _check(program, weights)
+    if bool(target.gpu) != (offload is not None):
+        raise ValueError(f"{target.name}: nobody chose what goes to the GPU, or there is none")
     blob = layout_constants(program)
-    plan = plan_gpu(program, target, choice)
+    plan = render_shaders(program, target, offload) if offload is not None else None
     context = _context(program, target, weights, blob, plan) | {"parts": tuple(parts)}
     name = program.name
     used = frozenset(slot_of(call) for call in program.calls if isinstance(call, TemplateCall))

@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from edgec.emit.gpu.memory import ALIGNMENT, places
 from edgec.ir.types import DType
 from edgec.program.expr import const
 from edgec.program.program import Buffer, Call, Kind, Pointer, Program, Shading, TemplateCall
+from edgec.program.regions import ALIGNMENT, places
 from edgec.schedule.core import shaded
 from edgec.targets import Target, load_target
 

@@ -8,15 +8,15 @@ import numpy as np
 
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl
-from edgec.emit.gpu.half import LARGEST, NO_HALVES, Halves
-from edgec.emit.gpu.memory import io_offsets, places
 from edgec.emit.gpu.placement import place
-from edgec.emit.gpu.schedule import schedule
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders
-from edgec.emit.gpu.views import views_of
 from edgec.program.expr import bound
+from edgec.program.halves import LARGEST, NO_HALVES, Halves
 from edgec.program.program import Program
+from edgec.program.regions import io_offsets, places
+from edgec.program.views import views_of
+from edgec.schedule.gpu.order import order
 from edgec.targets import Target
 from tests.gpu.lavapipe import Step, run_steps
 
@@ -47,7 +47,7 @@ def run_shaders(
     for port, array in zip(program.inputs, inputs, strict=True):
         data = np.ascontiguousarray(array, port.dtype.numpy).tobytes()
         io[offsets[port.buffer] : offsets[port.buffer] + len(data)] = data
-    where, barriers = places(program, halves), schedule(program, [""] * len(found), halves).barriers
+    where, barriers = places(program, halves), order(program, [""] * len(found), halves).barriers
     steps = []
     for shader in found:
         views = views_of(program, shader.call, where, halves)[variant.startswith("half")].bindings

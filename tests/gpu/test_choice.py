@@ -8,7 +8,7 @@ from math import inf
 
 import pytest
 
-from edgec.emit.gpu.choice import EVERYTHING, Choice, Measured, choose_places, run_us
+from edgec.schedule.gpu.choice import EVERYTHING, Choice, Measured, choose_places, run_us
 
 
 def test_no_placement_of_random_calls_is_faster() -> None:
@@ -59,7 +59,7 @@ def test_reasons_say_what_was_measured() -> None:
     assert second == (True, "measured: CPU 50 us, GPU 9 us, waiting 5 us")
     assert third == (False, "measured: CPU 7 us, GPU not measured, waiting 5 us")
     assert fourth == (False, "")
-    facts = Choice(measured=measured).describe([False, True, False, False])
+    facts = Choice(measured=measured).expected([False, True, False, False])
     assert facts is not None
     assert (facts.board, facts.device, facts.expected_us) == ("pi", "V3D", 12 + 9 + 5 + 7 + 3)
     assert facts.expected_us < inf

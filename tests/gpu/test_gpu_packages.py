@@ -15,8 +15,8 @@ import pytest
 
 import edgec
 from edgec.codec import encode
-from edgec.emit import emit_exam, emit_sources
-from edgec.emit.gpu.host import GPU_STATUSES, plan_gpu
+from edgec.emit import emit_exam
+from edgec.emit.gpu.host import GPU_STATUSES
 from edgec.emit.gpu.variants import VARIANTS
 from edgec.emit.gpu.vulkan import SpirvJob, spirv_file, spirv_jobs
 from edgec.errors import GateError, ToolchainError, UsageError
@@ -29,6 +29,7 @@ from tests.contract.examiner import STRICT, WHOLE
 from tests.contract.subjects import program_of, random_float_net, random_net
 from tests.contract.test_symbolic import subject
 from tests.contract.variants import AARCH64
+from tests.emit.drafts import drafted, gpu_plan, offloaded
 from tests.gpu.packages import lavapipe, start, write_vulkan_package
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -63,7 +64,7 @@ def package(shared: Path) -> Path:
 
 def test_a_package_for_vulkan_is_that_of_its_processor_and_more() -> None:
     """Of the files that both have, only those differ that know of the host."""
-    plain, gpu = (dict(emit_sources(program_of(NET, target), target).files) for target in (X86, TARGET))
+    plain, gpu = (dict(drafted(program_of(NET, target), target).files) for target in (X86, TARGET))
     assert set(plain) < set(gpu)
     changed = {
         "include/unet_1.h",
@@ -82,7 +83,7 @@ def test_a_package_for_vulkan_is_that_of_its_processor_and_more() -> None:
 @pytest.mark.parametrize("name", VULKAN)
 def test_every_target_with_vulkan_has_the_shaders_and_the_host(name: str) -> None:
     target = load_target(name)
-    draft = emit_sources(program_of(NET, target), target)
+    draft = drafted(program_of(NET, target), target)
     gpu = draft.manifest.gpu
     assert gpu is not None and gpu.glsl is not None and gpu.api == "vulkan" and gpu.shaders > 15 and len(gpu.glsl) == gpu.shaders
     assert set(gpu.glsl) == {path for path in draft.files if path.endswith(".comp")}
@@ -91,7 +92,7 @@ def test_every_target_with_vulkan_has_the_shaders_and_the_host(name: str) -> Non
 
 def test_the_manifest_says_where_every_call_runs_and_why() -> None:
     program = program_of(NET, TARGET)
-    manifest = encode(emit_sources(program, TARGET).manifest)
+    manifest = encode(drafted(program, TARGET).manifest)
     calls = manifest["gpu"]["calls"]
     assert len(calls) == len(manifest["calls"])
     assert {call["because"] for call in calls if call["on"] == "cpu"} and all(call["group"] for call in calls if call["on"] == "gpu")
@@ -113,7 +114,7 @@ def module_of(word: str) -> bytes:
 
 
 def test_shaders_without_variants_of_their_own_share_one() -> None:
-    draft = emit_sources(program_of(NET, ONE), ONE)
+    draft = drafted(program_of(NET, ONE), ONE)
     jobs = spirv_jobs(draft)
     text = spirv_file(draft, [(job, module_of(job.file + job.variant)) for job in jobs])["src/unet_1_shaders.c"].decode()
     assert text.count("static const uint8_t") == len({(job.file, job.variant) for job in jobs}) < 3 * len({job.file for job in jobs})
@@ -215,7 +216,7 @@ def test_a_shader_that_is_refused_is_named() -> None:
 
 def test_both_compilers_give_shaders_that_are_valid_without_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require("glslangValidator", "glslc", "spirv-val")
-    jobs = [item for item in spirv_jobs(emit_sources(program_of(NET, ONE), ONE)) if "007" in item.file]
+    jobs = [item for item in spirv_jobs(drafted(program_of(NET, ONE), ONE)) if "007" in item.file]
     assert len(jobs) >= 2
     found = {name: str(shutil.which(name)) for name in ("glslangValidator", "glslc", "spirv-val")}
     for name in ("glslangValidator", "glslc"):
@@ -295,9 +296,9 @@ def test_sizes_chosen_at_run_time_stay_on_the_cpu_and_say_why(tmp_path: Path) ->
     require("gcc")
     net, data = subject("int8")
     program = program_of(net, ONE)
-    plan = plan_gpu(program, ONE)
+    plan = gpu_plan(program, ONE)
     assert plan is not None and not plan.shaders and set(plan.calls) == {"has symbolic sizes"}
-    draft = emit_sources(program, ONE)
+    draft = drafted(program, ONE)
     draft = draft.plus({**emit_exam(program, ONE, data), **spirv_file(draft, [])})
     for name, content in draft.complete().items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -311,4 +312,4 @@ def test_sizes_chosen_at_run_time_stay_on_the_cpu_and_say_why(tmp_path: Path) ->
 def test_a_target_has_no_gpu_unless_it_says_so() -> None:
     assert set(VULKAN) >= {"linux-vulkan", "linux-arm64-vulkan", "rpi5-vulkan", "android-vulkan"}
     assert load_target("rpi5-vulkan").vocabularies == load_target("rpi5").vocabularies and not load_target("rpi5").gpu
-    assert plan_gpu(program_of(NET, X86), X86) is None and [variant.name for variant in VARIANTS[:3]] == ["base", "bytes", "dot4"]
+    assert offloaded(program_of(NET, X86), X86) is None and [variant.name for variant in VARIANTS[:3]] == ["base", "bytes", "dot4"]

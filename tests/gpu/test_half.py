@@ -14,9 +14,7 @@ from onnx import helper
 from edgec.config import configure
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Dialect, Glsl, Metal
-from edgec.emit.gpu.half import LARGEST, STRETCH, Halves, plan_halves
 from edgec.emit.gpu.kernels_float import float_shader
-from edgec.emit.gpu.memory import io_offsets
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders_or_reasons
 from edgec.errors import UsageError
@@ -26,7 +24,10 @@ from edgec.export.halves import rounded
 from edgec.kernels import PoolAverageFloat
 from edgec.oracle import Evaluator
 from edgec.preparation import prepare
+from edgec.program.halves import LARGEST, STRETCH, Halves
 from edgec.program.program import LoopCall, Program
+from edgec.program.regions import io_offsets
+from edgec.schedule.gpu.halves import plan_halves
 from tests.contract.examiner import WHOLE
 from tests.contract.subjects import FAMILIES, Net, program_of, random_float_net, samples_of
 from tests.gpu.cases import lay_out, target_with_gpu

@@ -16,7 +16,6 @@ from onnx import TensorProto, helper, numpy_helper
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl, Metal
 from edgec.emit.gpu.loops import spread
-from edgec.emit.gpu.memory import io_offsets
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders, shaders_or_reasons
 from edgec.ir.types import DType
@@ -25,6 +24,7 @@ from edgec.lower.plan import plan
 from edgec.oracle import islands
 from edgec.program.expr import FLOAT, INT, Expr, cast, const, load, var
 from edgec.program.program import For, Kind, LoopCall, Program, Store
+from edgec.program.regions import io_offsets
 from tests.emit.programs import buffer, execute, loop, port
 from tests.gpu.cases import target_with_gpu
 from tests.gpu.lavapipe import VARIANTS, Step, run_steps
@@ -272,7 +272,7 @@ def test_a_dialect_of_the_other_signedness_is_refused() -> None:
 
 def test_the_schedules_barriers_are_enough_for_a_whole_program() -> None:
     """With these alone the outputs are right; what synchronization validation says of dispatches that use disjoint bytes is left out."""
-    from edgec.emit.gpu.schedule import schedule
+    from edgec.schedule.gpu.order import order
 
     case = int8_case(0)
     found = compile_case(case, SIGNED)
@@ -280,7 +280,7 @@ def test_the_schedules_barriers_are_enough_for_a_whole_program() -> None:
     program = found.program
     weights = layout_constants(program)
     made = [item for item in shaders(program, SIGNED, Glsl(True)) if item is not None]
-    waits = schedule(program, [""] * len(made)).barriers
+    waits = order(program, [""] * len(made)).barriers
     assert waits == set(range(1, len(made))), "each call reads what the one before it wrote"
     offsets = io_offsets(program)
     io = bytearray(offsets[""])

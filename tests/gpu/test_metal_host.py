@@ -14,15 +14,14 @@ from typing import Any
 
 import pytest
 
-from edgec.emit import emit_sources
 from edgec.emit.constants import PIECE, layout_constants
 from edgec.emit.gpu.dialect import Metal
-from edgec.emit.gpu.host import plan_gpu
 from edgec.targets import Target, load_target
 from edgec.toolchain import compile_package, run_exam
 from tests.conftest import once
 from tests.contract.examiner import WHOLE
 from tests.contract.subjects import Net, exam_of, program_of, random_float_net, random_net
+from tests.emit.drafts import drafted, gpu_plan
 from tests.emit.packages import write_package
 from tests.gpu.fake_metal import call, link, parse_host
 
@@ -64,7 +63,7 @@ def test_the_shaders_are_a_metal_file_and_the_same_text_in_c(package: Path) -> N
 def test_the_prelude_stands_once_and_every_kernel_has_a_name_of_its_own(package: Path) -> None:
     text = (package / f"metal/{NAME}.metal").read_text()
     layout_constants(program := program_of(random_net("resnet"), TARGET))
-    plan = plan_gpu(program, TARGET)
+    plan = gpu_plan(program, TARGET)
     assert plan is not None and text.startswith(Metal(False).head) and text.count("#include") == 1
     names = re.findall(r"kernel void (\w+)\(", text)
     assert names == [shader.name for shader in plan.shaders] and len(set(names)) == len(names)
@@ -74,7 +73,7 @@ def test_the_manifest_says_where_calls_run_and_equal_programs_give_equal_package
     facts = json.loads((package / "manifest.json").read_text())
     places = [call["on"] for call in facts["gpu"]["calls"]]
     assert facts["gpu"]["api"] == "metal" and places[0] == "gpu" and set(places) == {"gpu", "cpu"}
-    again = emit_sources(program_of(random_net("resnet"), TARGET), TARGET).files
+    again = drafted(program_of(random_net("resnet"), TARGET), TARGET).files
     assert all((package / path).read_bytes() == content for path, content in again.items())
 
 
@@ -82,7 +81,7 @@ def test_the_manifest_says_where_calls_run_and_equal_programs_give_equal_package
 def test_packages_for_apple_hold_the_host_and_the_shaders(name: str) -> None:
     target = load_target(name)
     net = random_float_net("resnet")
-    files = emit_sources(program_of(net, target), target).files
+    files = drafted(program_of(net, target), target).files
     assert {f"metal/{net.name}.metal", f"src/{net.name}_metal.m", f"include/{net.name}_gpu.h"} <= set(files)
     assert b"MTLMathModeSafe" in files[f"src/{net.name}_metal.m"]
 

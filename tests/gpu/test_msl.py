@@ -16,13 +16,13 @@ import pytest
 
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl, Metal
-from edgec.emit.gpu.memory import io_offsets, places
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders, shaders_or_reasons
 from edgec.export import to_onnx
 from edgec.kernels import PoolAverageFloat, PoolAverageInt8, PoolMaxFloat, PoolMaxInt8
 from edgec.oracle import Evaluator
 from edgec.program.program import LoopCall, Program
+from edgec.program.regions import io_offsets, places
 from edgec.targets import Target, load_target
 from tests.contract.examiner import WHOLE
 from tests.contract.subjects import FAMILIES, Net, float_net, program_of, quantized_net, random_float_net, random_net, samples_of

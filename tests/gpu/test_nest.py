@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from edgec.emit.constants import layout_constants
-from edgec.emit.gpu.memory import Place, places
 from edgec.emit.gpu.nest import Axis, Nest, independent, tells_apart
 from edgec.emit.gpu.rewrite import in_variables
 from edgec.ir.types import DType
 from edgec.program.expr import FLOAT, INT, Expr, Load, const, load, maximum, var
 from edgec.program.program import Assign, Call, Declare, For, LoopCall, Statement, Store
+from edgec.program.regions import Place, places
 from tests.emit.programs import execute
 from tests.gpu.cases import target_with_gpu
 from tests.operators.onnx_cases import onnx_cases

@@ -212,7 +212,7 @@ def test_the_side_of_a_select_that_is_not_chosen_may_load_from_anywhere() -> Non
     ],
 )
 def test_what_has_no_form_says_why(item: Expr, reason: str) -> None:
-    from edgec.emit.gpu.memory import Place
+    from edgec.program.regions import Place
 
     with pytest.raises(NoShaderForm, match=reason):
         render(item, Scope({"x": Place("arena", 0, 80)}, {"x": item.dtype}))

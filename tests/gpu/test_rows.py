@@ -7,7 +7,6 @@ import pytest
 
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl, Metal
-from edgec.emit.gpu.memory import io_offsets
 from edgec.emit.gpu.rows import GROUP
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders
@@ -16,6 +15,7 @@ from edgec.ir.types import DType
 from edgec.lower.plan import plan
 from edgec.program.expr import INT, binary, cast, const, load, var
 from edgec.program.program import Assign, Declare, For, Kind, Program, Store
+from edgec.program.regions import io_offsets
 from tests.emit.programs import loop, port
 from tests.gpu.lavapipe import compile_shader
 from tests.gpu.msl.lint import complaints

@@ -8,15 +8,15 @@ import pytest
 
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl
-from edgec.emit.gpu.half import Halves
-from edgec.emit.gpu.memory import Place, io_offsets, places
-from edgec.emit.gpu.schedule import schedule
 from edgec.emit.gpu.shaders import shaders
-from edgec.emit.gpu.views import views_of
 from edgec.ir.types import DType
 from edgec.lower.plan import plan
 from edgec.program.expr import FLOAT, const, load, var
+from edgec.program.halves import Halves
 from edgec.program.program import Buffer, For, Kind, Program, Store
+from edgec.program.regions import Place, io_offsets, places
+from edgec.program.views import views_of
+from edgec.schedule.gpu.order import order
 from edgec.targets import load_target
 from tests.emit.programs import buffer, loop, port
 
@@ -38,7 +38,7 @@ def chain(*calls: tuple[str, str], sizes: int = 64) -> Program:
 
 
 def barriers(program: Program) -> list[int]:
-    return sorted(schedule(program, [""] * len(program.calls)).barriers)
+    return sorted(order(program, [""] * len(program.calls)).barriers)
 
 
 def test_a_call_waits_for_what_it_reads() -> None:
@@ -67,9 +67,9 @@ def test_a_call_waits_before_it_overwrites_what_another_one_reads() -> None:
 
 def test_calls_on_the_cpu_end_segments() -> None:
     program = chain(("x", "a"), ("a", "b"), ("b", "c"), ("c", "d"), ("d", "y"))
-    found = schedule(program, ["", "", "computes with float64", "", ""])
+    found = order(program, ["", "", "computes with float64", "", ""])
     assert found.segments == ((0, 2), (3, 5)) and found.barriers == {1, 4}
-    assert schedule(program, ["no"] * 5).segments == ()
+    assert order(program, ["no"] * 5).segments == ()
 
 
 def test_every_pair_that_meets_is_separated_and_no_barrier_is_needless() -> None:

@@ -11,13 +11,6 @@ from edgec.kernels import VARIANTS
 
 ROOT = Path(__file__).parents[2] / "edgec"
 DECIDES = re.compile(r"(^|_)(choose|costs?|placement|plan|schedule|strips?|tiles?)(_|$)", re.IGNORECASE)
-# What the GPU still decides where it is rendered: to be moved to edgec/schedule, and nothing to be added
-EXCUSES = {
-    "gpu/choice.py": {"choose_places"},
-    "gpu/half.py": {"plan_halves"},
-    "gpu/host.py": {"plan_gpu"},
-    "gpu/schedule.py": {"Schedule", "schedule"},
-}
 
 
 def definitions(path: Path) -> Iterator[str]:
@@ -41,9 +34,9 @@ def modules(room: str) -> dict[str, Path]:
     return {path.relative_to(ROOT / room).as_posix(): path for path in sorted((ROOT / room).rglob("*.py"))}
 
 
-def test_emission_decides_nothing_for_processors() -> None:
+def test_emission_decides_nothing() -> None:
     found = {name: {item for item in definitions(path) if DECIDES.search(item)} for name, path in modules("emit").items()}
-    assert {name: items for name, items in found.items() if items} == EXCUSES
+    assert {name: items for name, items in found.items() if items} == {}
 
 
 def test_nobody_but_the_shaders_tells_kernels_apart() -> None:

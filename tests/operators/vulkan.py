@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from edgec.emit import ExamData, emit_exam, emit_sources
+from edgec.emit import ExamData, emit_exam
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl
 from edgec.emit.gpu.shader import Shader
@@ -20,6 +20,7 @@ from edgec.program.expr import bound
 from edgec.program.program import Program
 from edgec.targets import Target
 from edgec.toolchain import compile_package, compile_shaders
+from tests.emit.drafts import drafted
 from tests.gpu.packages import lavapipe
 from tests.gpu.programs import run_shaders
 from tests.operators.batch import Answer, port_bytes
@@ -118,7 +119,7 @@ def _outputs(program: Program, answer: bytes) -> list[np.ndarray]:
 
 def write_package(folder: Path, program: Program, target: Target, data: ExamData) -> None:
     """The package of a planned Program, shaders compiled."""
-    draft = emit_sources(program, target).plus(emit_exam(program, target, data))
+    draft = drafted(program, target).plus(emit_exam(program, target, data))
     draft = draft.plus(spirv_file(draft, compile_shaders(spirv_jobs(draft))))
     for name, content in draft.complete().items():
         path = folder / name

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from edgec.emit.gpu.half import NO_HALVES, Halves
 from edgec.emit.text import fill
 from edgec.kernels.gpu.limits import Extent
+from edgec.program.halves import NO_HALVES, Halves
 
 Shared = Sequence[tuple[str, str, int]]  # (type word, name, elements)
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from edgec.emit.c_text import float_literal
-from edgec.emit.gpu.choice import EVERYTHING, Choice
 from edgec.emit.gpu.dialect import Dialect, Glsl, Metal
-from edgec.emit.gpu.half import NO_HALVES, Halves, plan_halves
-from edgec.emit.gpu.memory import ALIGNMENT, Place, io_offsets, places
-from edgec.emit.gpu.schedule import Schedule, schedule
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import floats_are_exact, shaders_or_reasons
 from edgec.emit.gpu.variants import FEATURES, VARIANTS
-from edgec.emit.gpu.views import has_halves, views_of
 from edgec.ir.types import DType
-from edgec.package.parts import Gpu, GpuCall
+from edgec.package.parts import Gpu, GpuCall, Measured
+from edgec.program.halves import Halves
+from edgec.program.offload import Offload
 from edgec.program.program import Program
+from edgec.program.regions import ALIGNMENT, Place, io_offsets, places
+from edgec.program.views import views_of
 from edgec.targets import Target
 
 # of a package with a GPU, after those of every package
@@ -41,61 +40,50 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class GpuPlan:
-    """For each call its shader, or why it runs on the CPU; the runs of calls that go to the GPU together; and where these wait."""
+    """For each call its shader, or why it runs on the CPU; and what was chosen."""
 
     api: str  # vulkan or metal
     dialect: Dialect
     calls: tuple[Shader | str, ...]
-    schedule: Schedule
-    choice: Choice = EVERYTHING
-    reasons: tuple[str, ...] = ()  # for each call why it was chosen to be where it is; "" where there was no choice
-    halves: Halves = NO_HALVES
+    offload: Offload
 
     @property
     def shaders(self) -> list[Shader]:
         return [item for item in self.calls if isinstance(item, Shader)]
 
 
-def plan_gpu(program: Program, target: Target, choice: Choice = EVERYTHING) -> GpuPlan | None:
-    """None for a target without a GPU. The Program is planned, and its constants have addresses."""
-    if not target.gpu:
-        return None
-    dialect = _DIALECTS[target.gpu](target.signed_activations)
-    found = shaders_or_reasons(program, target, dialect)
-    chosen = choice.reasons([isinstance(item, Shader) for item in found])
-    halves = NO_HALVES
-    if choice.precision == "float16":
-        halves = plan_halves(program, [on_gpu for on_gpu, _ in chosen])
-        dialect = replace(dialect, halves=halves)
-        found = shaders_or_reasons(program, target, dialect, halves)
-    calls = tuple(item if isinstance(item, str) or on_gpu else why for item, (on_gpu, why) in zip(found, chosen, strict=True))
-    order = schedule(program, [item if isinstance(item, str) else "" for item in calls], halves)
-    return GpuPlan(target.gpu, dialect, calls, order, choice, tuple(why for _, why in chosen), halves)
+def render_shaders(program: Program, target: Target, offload: Offload) -> GpuPlan:
+    """For a target with a GPU. The Program is planned, and its constants have addresses."""
+    dialect = _DIALECTS[target.gpu](target.signed_activations, halves=offload.halves)
+    found = shaders_or_reasons(program, target, dialect, offload.halves)
+    calls = tuple(why or item for item, why in zip(found, offload.on_cpu, strict=True))
+    return GpuPlan(target.gpu, dialect, calls, offload)
 
 
 def gpu_context(program: Program, plan: GpuPlan | None, arena_bytes: int, weights_bytes: int) -> dict[str, object]:
     """What the templates of templates/package read of the GPU; the bytes are what tensors and weights take on the CPU."""
     if plan is None:
         return {"gpu": "", "offloads": False}
-    ends = dict(plan.schedule.segments)
     numbers = {shader.call: number for number, shader in enumerate(plan.shaders)}
-    where = places(program, plan.halves) if plan.shaders else {}
+    halves, order = plan.offload.halves, plan.offload.order
+    ends = dict(order.segments)
+    where = places(program, halves) if plan.shaders else {}
     return {
         "gpu": plan.api,
-        "offloads": bool(plan.schedule.segments),
+        "offloads": bool(order.segments),
         "api_name": API_NAMES[plan.api],
-        "forms": 2 if has_halves(plan.halves) else 1,
+        "forms": 2 if halves else 1,
         "features": FEATURES,
         "variants": [{"name": item.name, "needs": item.needs} for item in VARIANTS] if plan.api == "vulkan" else METAL_VARIANTS,
-        "gpu_tolerance": float_literal(plan.choice.tolerance, ""),
+        "gpu_tolerance": float_literal(plan.offload.tolerance, ""),
         "gpu_bytes": _HOST_BYTES + _HANDLE_BYTES * len(plan.calls),
-        "gpu_arena_bytes": max(arena_bytes, ALIGNMENT, plan.halves.arena_start + plan.halves.arena_bytes),
-        "gpu_weights_bytes": max(weights_bytes, plan.halves.weights_start + plan.halves.weights_bytes),
-        "half_weights": _half_weights(plan.halves),
+        "gpu_arena_bytes": max(arena_bytes, ALIGNMENT, halves.arena_start + halves.arena_bytes),
+        "gpu_weights_bytes": max(weights_bytes, halves.weights_start + halves.weights_bytes),
+        "half_weights": _half_weights(halves),
         "gpu_io_bytes": io_offsets(program)[""],
         "steps_of_cpu": len(plan.calls) - len(plan.shaders),
         "segment_end": [ends.get(call, 0) for call in range(len(plan.calls))],
-        "segments": [{"first": first, "end": end, "shader": numbers[first]} for first, end in plan.schedule.segments],
+        "segments": [{"first": first, "end": end, "shader": numbers[first]} for first, end in order.segments],
         "call_end": [call + 1 if call in numbers else 0 for call in range(len(plan.calls))],
         "calls_apart": [{"first": call, "end": call + 1, "shader": number} for call, number in numbers.items()],
         "shaders": [
@@ -104,8 +92,8 @@ def gpu_context(program: Program, plan: GpuPlan | None, arena_bytes: int, weight
                 "group": shader.group,
                 "grid": shader.grid,
                 "shared_bytes": shader.shared_bytes,
-                "waits": int(shader.call in plan.schedule.barriers),
-                "views": [[_bound(view) for view in views.bindings] for views in views_of(program, shader.call, where, plan.halves)],
+                "waits": int(shader.call in order.barriers),
+                "views": [[_bound(view) for view in views.bindings] for views in views_of(program, shader.call, where, halves)],
             }
             for shader in plan.shaders
         ],
@@ -139,14 +127,15 @@ def port_context(program: Program, buffer: str, dtype: DType, is_input: bool) ->
 
 def describe_gpu(plan: GpuPlan) -> Gpu:
     """What the manifest says: for each call where it runs, and of its shader what a reader of results wants to know."""
+    expected = plan.offload.expected
     return Gpu(
         plan.api,
-        plan.choice.precision,
-        tuple(tuple(segment) for segment in plan.schedule.segments),
-        tuple(sorted(plan.schedule.barriers)),
+        plan.offload.precision,
+        tuple(tuple(segment) for segment in plan.offload.order.segments),
+        tuple(sorted(plan.offload.order.barriers)),
         len(plan.shaders),
-        tuple(_describe_call(item, why) for item, why in zip(plan.calls, plan.reasons, strict=True)),
-        plan.choice.describe([isinstance(item, Shader) for item in plan.calls]),
+        tuple(_describe_call(item, why) for item, why in zip(plan.calls, plan.offload.chosen, strict=True)),
+        None if expected is None else Measured(**vars(expected)),
     )
 
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from edgec.emit.gpu.dialect import Dialect, render_kernel
-from edgec.emit.gpu.half import NO_HALVES, STRETCH, Halves
 from edgec.emit.gpu.matrix import matrix_shader
 from edgec.emit.gpu.operands import Address, address_of
 from edgec.emit.gpu.shader import Shader, kernel_name
@@ -28,6 +27,7 @@ from edgec.kernels.gpu.matrices import MatrixTile
 from edgec.kernels.gpu.squares import SquarePlan
 from edgec.kernels.gpu.tiles import LANES_EACH, Tile
 from edgec.program.arguments import LANES, Window
+from edgec.program.halves import NO_HALVES, STRETCH, Halves
 from edgec.program.program import Pointer, Program, TemplateCall
 
 DEPTHWISE_PIXELS = 4  # neighbouring output pixels of one invocation

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from edgec.emit.c_text import comment
 from edgec.emit.gpu.dialect import Dialect
-from edgec.emit.gpu.memory import Place
 from edgec.emit.gpu.nest import Axis, Linear, Nest, independent, linear
 from edgec.emit.gpu.render import INDENT, NoShaderForm, Scope, element, name_of, render, render_statements, stored_value
 from edgec.emit.gpu.rewrite import in_variables
@@ -23,6 +22,7 @@ from edgec.ir.types import DType
 from edgec.kernels.gpu.limits import MOST_GROUPS, Extent
 from edgec.program.expr import Const, Expr, Load, Select
 from edgec.program.program import For, LoopCall, Program, Statement, Store
+from edgec.program.regions import Place
 from edgec.program.walk import children, expressions, statements, walk
 
 LONGEST_ALONE = 1 << 16  # steps that a single invocation may do; more of them are the CPU's

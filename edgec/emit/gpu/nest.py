@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from edgec.emit.gpu.memory import Place
 from edgec.program.expr import Binary, Const, Expr, Load, Var
 from edgec.program.program import Assign, Declare, For, LoopCall, Statement, Store
+from edgec.program.regions import Place
 from edgec.program.walk import expressions, walk
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edgec.emit.gpu.half import NO_HALVES, Halves
-from edgec.emit.gpu.memory import REGIONS, io_offsets
 from edgec.kernels.gpu.geometry import number
 from edgec.kernels.gpu.limits import MOST_GROUPS, Extent
+from edgec.program.halves import NO_HALVES, Halves
 from edgec.program.program import Kind, Pointer, Program
+from edgec.program.regions import REGIONS, io_offsets
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from edgec.emit.gpu.memory import Place
 from edgec.emit.gpu.words import RESERVED
 from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, range_of
 from edgec.ir.types import DType
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary
 from edgec.program.lanes import LANES, totals
 from edgec.program.program import Assign, Declare, For, Statement, Store
+from edgec.program.regions import Place
 
 INDENT = "    "
 _ATOM, _UNARY, _SELECT = 20, 16, 2

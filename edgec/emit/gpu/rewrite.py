@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from edgec.emit.gpu.memory import Place
 from edgec.emit.gpu.nest import Nest, linear, walk_statements
 from edgec.ir.types import DType
 from edgec.program.expr import Expr, Load, Var
 from edgec.program.program import Assign, Declare, For, Statement, Store
+from edgec.program.regions import Place
 from edgec.program.walk import expressions, replaced, walk
 
 _HELD = (DType.FLOAT32, DType.INT32, DType.UINT32)  # elements that a variable holds unchanged

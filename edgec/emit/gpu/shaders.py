@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from edgec.emit.gpu.dialect import Dialect
-from edgec.emit.gpu.half import NO_HALVES, Halves
 from edgec.emit.gpu.kernels_float import float_shader
 from edgec.emit.gpu.kernels_int8 import int8_shader
 from edgec.emit.gpu.loops import loop_shader
-from edgec.emit.gpu.memory import places
 from edgec.emit.gpu.render import NoShaderForm
 from edgec.emit.gpu.shader import Shader
-from edgec.emit.gpu.views import views_of
 from edgec.ir.types import DType
 from edgec.kernels import ConvInt16, DepthwiseInt16, LayerNormInt8, PackInt8, ProductInt8Float, SoftmaxInt8
 from edgec.program.expr import Cast, Expr, Unary
+from edgec.program.halves import NO_HALVES, Halves
 from edgec.program.program import AnyCall, Kind, LoopCall, Program
+from edgec.program.regions import places
+from edgec.program.views import views_of
 from edgec.program.walk import subexpressions, walk
 from edgec.targets import Target
 

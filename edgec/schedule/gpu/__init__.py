@@ -1,1 +1,1 @@
-"""What runs on GPUs, and how: the tiles of template kernels, chosen by their cost."""
+"""What runs on GPUs, and how: tiles by their cost, which calls go there, where they wait, what is stored as halves."""

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from edgec.package.parts import Measured as MeasuredFacts
-
-GPU_TOLERANCE = 1e-3  # of float32: sums are in other orders than on the CPU, functions and divisions less exact
+from edgec.program.offload import GPU_TOLERANCE, Expected
 
 
 @dataclass(frozen=True)
@@ -48,13 +46,13 @@ class Choice:
         places = choose_places(times.cpu_us, [us or 0.0 for us in times.gpu_us], times.wait_us, known)
         return tuple((place, _words(times, index) if able else "") for index, (place, able) in enumerate(zip(places, can, strict=True)))
 
-    def describe(self, places: Sequence[bool]) -> MeasuredFacts | None:
-        """For the manifest: what was measured where, and what a run is expected to take by it."""
+    def expected(self, places: Sequence[bool]) -> Expected | None:
+        """What was measured where, and what a run is expected to take by it."""
         if self.measured is None or not self.gpu:
             return None
         times = self.measured
         expected = run_us(times.cpu_us, [us or 0.0 for us in times.gpu_us], times.wait_us, places)
-        return MeasuredFacts(times.board, times.device, times.wait_us, sum(times.cpu_us), round(expected, 3))
+        return Expected(times.board, times.device, times.wait_us, sum(times.cpu_us), round(expected, 3))
 
 
 EVERYTHING = Choice()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from edgec.emit.gpu.half import NO_HALVES, Halves
 from edgec.program.expr import Const
+from edgec.program.halves import NO_HALVES, Halves
 from edgec.program.program import Kind, Program
 
 ALIGNMENT = 64

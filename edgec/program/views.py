@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from edgec.emit.gpu.half import NO_HALVES, Halves
-from edgec.emit.gpu.memory import Place
-from edgec.emit.gpu.nest import walk_statements
 from edgec.program.expr import Load
+from edgec.program.halves import NO_HALVES, Halves
 from edgec.program.program import LoopCall, Program
-from edgec.program.walk import expressions, walk
+from edgec.program.regions import Place
+from edgec.program.walk import roots, walk
 
 ALIGNMENT = 256
 _WORD = 4
@@ -62,11 +61,7 @@ def views_of(program: Program, index: int, where: Mapping[str, Place], halves: H
         in_place = any(one.region == "arena" and one.overlaps(other) for one in read for other in written)
         return Views(_hull("arena", read), _hull("arena", written), _hull("weights", read), _hull("io", both), writes_io, in_place)
 
-    return (seen(False), seen(True)) if has_halves(halves) else (seen(False),)
-
-
-def has_halves(halves: Halves) -> bool:
-    return bool(halves.tensors or halves.weights)
+    return (seen(False), seen(True)) if halves else (seen(False),)
 
 
 def _stored(name: str, place: Place, halves: Halves, as_halves: bool) -> list[Place]:
@@ -82,9 +77,8 @@ def _stored(name: str, place: Place, halves: Halves, as_halves: bool) -> list[Pl
 
 
 def _loaded(item: LoopCall) -> Iterable[str]:
-    for statement, _ in walk_statements(item.body):
-        for expression in expressions(statement):
-            yield from (part.buffer for part in walk(expression) if isinstance(part, Load))
+    for expression in roots(item.body):
+        yield from (part.buffer for part in walk(expression) if isinstance(part, Load))
 
 
 def _hull(region: str, some: Iterable[Place]) -> Place:

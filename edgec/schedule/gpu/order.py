@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from edgec.emit.gpu.half import NO_HALVES, Halves
-from edgec.emit.gpu.memory import places
-from edgec.emit.gpu.views import Views, views_of
+from edgec.program.halves import NO_HALVES, Halves
+from edgec.program.offload import Order
 from edgec.program.program import Program
+from edgec.program.regions import places
+from edgec.program.views import Views, views_of
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """segments: (first call, call after the last) of each run of calls on the GPU; barriers: calls before which the GPU must wait
-    for all earlier ones of their segment."""
-
-    segments: tuple[tuple[int, int], ...]
-    barriers: frozenset[int]
-
-
-def schedule(program: Program, reasons: Sequence[str], halves: Halves = NO_HALVES) -> Schedule:
+def order(program: Program, reasons: Sequence[str], halves: Halves = NO_HALVES) -> Order:
     """reasons: for each call "" when it runs on the GPU, else why it does not. halves: what devices with 16-bit storage store as such."""
     segments: list[tuple[int, int]] = []
     for index, reason in enumerate(reasons):
@@ -31,11 +22,11 @@ def schedule(program: Program, reasons: Sequence[str], halves: Halves = NO_HALVE
         else:
             segments.append((index, index + 1))
     barriers = frozenset(barrier for segment in segments for barrier in _barriers(program, halves, *segment))
-    return Schedule(tuple(segments), barriers)
+    return Order(tuple(segments), barriers)
 
 
 def _barriers(program: Program, halves: Halves, first: int, end: int) -> list[int]:
-    """Calls whose views (gpu.views) hold what an earlier call since the last barrier writes, or write what one reads.
+    """Calls whose views (program.views) hold what an earlier call since the last barrier writes, or write what one reads.
 
     Views and not bytes: drivers and validation layers know no more of a shader, and calls that write other bytes of the same view
     would wait for each other on most devices anyway.
