@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "text": set(),
     "devices": {"environment", "errors", "package", "results", "targets", "text"},
     "report": {"diagnosis", "errors", "output", "resources", "results", "text"},
-    "measurement": {"emit", "errors", "results"},
+    "measurement": {"errors", "results", "schedule"},
     "interface": set(),
     "output": {"errors"},
     "config": {"budget", "errors", "package", "quant"},
