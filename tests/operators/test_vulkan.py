@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import pytest
 
-from edgec.emit.gpu import host
-from edgec.emit.gpu.shader import Shader
+from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.shaders import shaders_or_reasons
 from edgec.targets import load_target
 from tests.conftest import require
 from tests.contract.examiner import WHOLE
+from tests.emit import drafts
 from tests.operators import vulkan
 from tests.operators.backends import VULKAN
 from tests.operators.case import Case, Outcome
@@ -24,6 +24,7 @@ from tests.operators.test_operators import EXCUSES, SHARDS, all_cases, is_sound,
 from tests.operators.vulkan import ON_CPU, run_on_vulkan
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the onnx package, while it makes its cases
+T = TypeVar("T")
 WIDE = load_target(VULKAN.target)
 TARGET = WIDE if WHOLE else replace(WIDE, vocabularies=WIDE.vocabularies[:1])  # the processor's half is test_operators' matter
 MOST_ON_CPU = 20  # of all cases: those that have no shader at all
@@ -72,11 +73,11 @@ def test_random_graphs(kind: str, block: int, tmp_path: Path) -> None:
 def test_calls_take_turns_on_the_gpu_and_the_cpu(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The package's own host changes between the two within a run: here every second call has no shader."""
 
-    def every_second(*arguments: Any) -> tuple[Shader | str, ...]:
-        return tuple(item if index % 2 else "is not wanted" for index, item in enumerate(shaders_or_reasons(*arguments)))
+    def every_second(found: Sequence[T | str]) -> tuple[T | str, ...]:
+        return tuple(item if index % 2 else "is not wanted" for index, item in enumerate(found))
 
-    for user in (host, vulkan):
-        monkeypatch.setattr(user, "shaders_or_reasons", every_second)
+    monkeypatch.setattr(vulkan, "shaders_or_reasons", lambda *arguments: every_second(shaders_or_reasons(*arguments)))
+    monkeypatch.setattr(drafts, "place", lambda *arguments: every_second(place(*arguments)))
     cases = [MAKERS[kind](seed) for seed in range(4 if WHOLE else len(VULKAN.isas))]
     outcomes = run(cases, tmp_path)
     assert {item.case: f"{item.operator}: {item.message}" for item in outcomes if item.verdict not in (OK, ON_CPU)} == {}
