@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from edgec.ir.graph import Graph, Node
+from edgec.ops import OPERATORS, Role
 from edgec.ops.quantize import FEWEST_CODED, dequantized
 from edgec.passes.rewrite import become, derived, rewrites, why_not
 
@@ -28,6 +29,31 @@ def _multiplies(graph: Graph, reader: Node, value: str) -> bool:
     return reader.op in ("MatMul", "Gemm") and reader.inputs[1] == value and reader.inputs.count(value) == 1
 
 
+def feeds_quantized(graph: Graph, value: str) -> bool:
+    """Whether a reader of `value`, perhaps behind data movement, also reads a computed value that was dequantized."""
+    seen, front = {value}, [value]
+    while front:
+        readers = graph.readers(front.pop())
+        if any(_is_dequantized(graph, name) for reader in readers for name in reader.inputs):
+            return True
+        moved = {reader.outputs[0] for reader in readers if _moves(reader)} - seen
+        seen |= moved
+        front += sorted(moved)
+    return False
+
+
+def _is_dequantized(graph: Graph, value: str) -> bool:
+    """Whether `value` is computed, and comes from a DequantizeLinear, perhaps behind data movement."""
+    source = graph.producer(value)
+    while source is not None and _moves(source):
+        source = graph.producer(source.inputs[0])
+    return source is not None and source.op == "DequantizeLinear" and source.inputs[0] not in graph.constants
+
+
+def _moves(node: Node) -> bool:
+    return node.op in OPERATORS and OPERATORS[node.op].role is Role.MOVE
+
+
 @rewrites("Transpose")
 def transpose_codes(graph: Graph, node: Node) -> bool:
     """T(dequantize(q, s, z)) -> dequantize(T(q), T(s), T(z)) for constants of two axes, whose codes nobody else reads."""
@@ -43,8 +69,9 @@ def transpose_codes(graph: Graph, node: Node) -> bool:
 
 
 def decode_weights(graph: Graph) -> None:
-    """Let the weights of dense layers be floats, as every rule knows them."""
-    for node in [node for node in graph.nodes if is_dense_weight(graph, node.outputs[0])]:
+    """Let the weights of dense layers be floats, as every rule knows them, but for those of layers that read codes: they are quantized."""
+    dense = [node for node in graph.nodes if is_dense_weight(graph, node.outputs[0])]
+    for node in [node for node in dense if not feeds_quantized(graph, node.outputs[0])]:
         codes, scale, zero = (graph.constant(name) if name else None for name in (*node.inputs[:2], node.input(2)))
         assert codes is not None and scale is not None
         output, kind = node.outputs[0], graph.types[node.outputs[0]]

@@ -8,9 +8,8 @@ from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
-from edgec.ops import OPERATORS, Role
 from edgec.ops.evaluate import evaluate, has_types
-from edgec.passes.codes import is_dense_weight
+from edgec.passes.codes import feeds_quantized, is_dense_weight
 from edgec.passes.rewrite import become, rewrites, why_not
 
 ALWAYS_FOLDED_BYTES = 1 << 16
@@ -56,31 +55,6 @@ def fold_constants(graph: Graph, node: Node) -> bool:
     if not has_types(arrays, [graph.types[name] for name in node.outputs if name]):
         return why_not(node, "the reference computes something of another type")
     return _define(graph, node, arrays)
-
-
-def feeds_quantized(graph: Graph, value: str) -> bool:
-    """Whether a reader of `value`, perhaps behind data movement, also reads a computed value that was dequantized."""
-    seen, front = {value}, [value]
-    while front:
-        readers = graph.readers(front.pop())
-        if any(_is_dequantized(graph, name) for reader in readers for name in reader.inputs):
-            return True
-        moved = {reader.outputs[0] for reader in readers if _moves(reader)} - seen
-        seen |= moved
-        front += sorted(moved)
-    return False
-
-
-def _is_dequantized(graph: Graph, value: str) -> bool:
-    """Whether `value` is computed, and comes from a DequantizeLinear, perhaps behind data movement."""
-    source = graph.producer(value)
-    while source is not None and _moves(source):
-        source = graph.producer(source.inputs[0])
-    return source is not None and source.op == "DequantizeLinear" and source.inputs[0] not in graph.constants
-
-
-def _moves(node: Node) -> bool:
-    return node.op in OPERATORS and OPERATORS[node.op].role is Role.MOVE
 
 
 def _define(graph: Graph, node: Node, arrays: list[np.ndarray]) -> bool:

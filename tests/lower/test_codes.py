@@ -10,10 +10,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
-from edgec.kernels import ConvFloat, RowsCodes4, RowsCodes8
+from edgec.kernels import ConvFloat, ConvInt8Float, RowsCodes4, RowsCodes8
 from edgec.lower import lower
 from edgec.passes import optimize
 from edgec.passes.codes import decode_weights
+from edgec.passes.rewrite import emit
 from edgec.program.program import Program, TemplateCall
 from edgec.schedule import schedule
 from tests.lower.interpreter import run
@@ -105,6 +106,21 @@ def test_weights_that_quantization_shall_see_become_floats() -> None:
     decode_weights(graph)
     _, found = lowered(graph)
     assert isinstance(found, ConvFloat)
+
+
+def test_codes_of_quantized_layers_stay_so() -> None:
+    """Those of a model.int8.onnx: its layers are computed with codes on both sides, however many rows there are."""
+    graph = coded_layer(TensorProto.INT8, 0, "gemm", rows=65)
+    (product,) = (node for node in graph.nodes if node.op == "Gemm")
+    parameters = [graph.add_constant("scale", np.float32(0.1)), graph.add_constant("zero", np.uint8(128))]
+    codes = emit(graph, product, "QuantizeLinear", ["x", *parameters], {"axis": 1}, hint="codes")
+    rounded = emit(graph, product, "DequantizeLinear", [codes, *parameters], {"axis": 1}, hint="rounded")
+    graph.rewire(product, [rounded, *product.inputs[1:]])
+    graph.constants["q"] = np.maximum(graph.constants["q"], -127)  # as kernels of codes take them
+    decode_weights(graph)
+    optimize(graph)
+    kernels = [call.arguments for call in lower(graph, TARGET, "net").calls if isinstance(call, TemplateCall)]
+    assert [type(found) for found in kernels] == [ConvInt8Float]
 
 
 def test_a_residual_is_added_by_the_kernel() -> None:
