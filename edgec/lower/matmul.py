@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from edgec.ir.graph import Node
@@ -14,10 +17,10 @@ from edgec.lower.movement import broadcast_index
 from edgec.lower.product import describe_product
 from edgec.lower.product_float import has_kernel, pair_of_floats
 from edgec.lower.reduction import Reduction, reduce_to
-from edgec.lower.values import Index, Value, elements
+from edgec.lower.values import Index, Value, elements, is_one, row_major
 from edgec.program.expr import Expr, bound, const, real
 
-FEW_ROWS = 2
+FEW_ROWS, FEW_TURNED = 2, 4  # of the first operand; the second one by rows, or by columns
 
 
 def product_node(lowering: Lowering, node: Node) -> None:
@@ -69,21 +72,37 @@ def _computed(lowering: Lowering, node: Node) -> None:
         b = movement.transpose(b, (1, 0))
     left = a if a.rank > 1 else movement.reshape(a, (const(1), *a.shape))
     right = b if b.rank > 1 else movement.reshape(b, (*b.shape, const(1)))
-    kernel = has_kernel(lowering, left.shape[:-2], right.shape[:-2]) and _packing_pays(left, right)
-    result = (pair_of_floats if kernel else _loops)(lowering, node, left, right)
+    result = _way(lowering, left, right)(lowering, node, left, right)
     final = movement.reshape(result, lowering.shape(node.outputs[0]))
     if gemm and (node.attributes["alpha"] != 1 or node.input(2)):
         final = _affine(lowering, node, final)
     lowering.define(node.outputs[0], final)
 
 
-def _packing_pays(left: Value, right: Value) -> bool:
-    """Whether more than a few rows multiply what would be packed; loops over columns that lie side by side are quick too."""
-    return bound(left.shape[-2]) > FEW_ROWS or (right.view is not None and right.view.strides[-1] != const(1))
+def _way(lowering: Lowering, left: Value, right: Value) -> Callable[[Lowering, Node, Value, Value], Value]:
+    """By a kernel that packs its second operand, unless few rows multiply that: loops are quick over what lies side by side, either way."""
+    if not has_kernel(lowering, left.shape[:-2], right.shape[:-2]):
+        return _loops
+    turned = _is_turned(right)
+    if bound(left.shape[-2]) > (FEW_TURNED if turned else FEW_ROWS):
+        return pair_of_floats
+    if right.view is not None and not turned and right.view.strides[-1] != const(1):
+        return pair_of_floats
+    return partial(_loops, lanes=turned)
 
 
-def _loops(lowering: Lowering, node: Node, left: Value, right: Value) -> Value:
-    """As a reduction over axis k of the (never built) tensor [..., m, k, n] of products, with running totals in memory."""
+def _is_turned(value: Value) -> bool:
+    """Whether columns, not rows, lie side by side in memory, or will when it is there."""
+    if is_one(value.shape[-1]) or value.view is None:
+        return is_one(value.shape[-1]) or (value.order or row_major(value.rank))[-1] == value.rank - 2
+    return value.view.strides[-2] == const(1)
+
+
+def _loops(lowering: Lowering, node: Node, left: Value, right: Value, *, lanes: bool = False) -> Value:
+    """As a reduction over axis k of the (never built) tensor [..., m, k, n] of products, with running totals in memory.
+
+    lanes: one total after the other, where rows of k lie side by side.
+    """
     a, b = (value if value.free else lowering.materialize(value, name) for value, name in zip((left, right), node.inputs, strict=False))
     lead = broadcast(a.shape[:-2], b.shape[:-2])
     shape = (*lead, a.shape[-2], a.shape[-1], b.shape[-1])
@@ -95,7 +114,7 @@ def _loops(lowering: Lowering, node: Node, left: Value, right: Value) -> Value:
         return first * b.at((*broadcast_index(batch, b.shape[:-2]), k, n))
 
     products = Value(a.dtype, shape, at)
-    rule = Reduction(const(0, a.dtype), lambda total, x: total + x)
+    rule = Reduction(const(0, a.dtype), lambda total, x: total + x, lanes=lanes)
     about = products.by(node=node.name, op=node.op)
     summed = reduce_to(lowering, products, [rank - 2], rule, a.dtype, f"{node.outputs[0]}_sums", about, elements(shape))
     return movement.reshape(summed, (*shape[:-2], shape[-1]))

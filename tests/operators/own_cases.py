@@ -287,6 +287,10 @@ def _products() -> Iterator[Case]:
         yield net.case(net.node("MatMul", "x0", net.normal(*b)))
         net = Net(f"matmul_constant_first_{a}_{b}", b)
         yield net.case(net.node("MatMul", net.normal(*a), "x0"))
+    for rows in (1, 4):
+        net = Net(f"matmul_turned_{rows}", (2, rows, 37))
+        net.inputs["x1"] = net.array([2, 5, 37])
+        yield net.case(net.node("MatMul", "x0", net.node("Transpose", "x1", perm=[0, 2, 1])))
     for ta, tb, c in product((0, 1), (0, 1), ((), (1,), (4,), (3, 1), (1, 4), (3, 4), None)):
         net = Net(f"gemm_{ta}{tb}_{c}", (5, 3) if ta else (3, 5))
         operands = ["x0", net.normal(*((4, 5) if tb else (5, 4))), *([] if c is None else [net.normal(*c)])]
