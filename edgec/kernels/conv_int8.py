@@ -173,10 +173,11 @@ PACKING = Packing(
     input_multiple,
 )
 TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} | {
+    "avxvnni": ConvTile((6, 3, 2, 1), 2, 2, heights=((6, 2, 1), (3, 2, 1)), split=(1, 2) * 4, narrow=1, together=2),
     # 31 registers at most: sums, weights and the pixel that passes
     "avx512vnni": ConvTile(
         (14, 7, 4, 1), 4, 1, heights=((14, 7, 1), (14, 7, 1), (7, 1), (4, 1)), split=(1, 2, 3, 4, 3, 3, 4, 4), together=4
     ),
 }
-HEADERS = {"avx512vnni": ("int8_packed_avx512.h",)}
+HEADERS = {"avxvnni": ("int8_packed_avx2.h",), "avx512vnni": ("int8_packed_avx512.h",)}
 VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 1), TILES, PACKING, headers=HEADERS),)

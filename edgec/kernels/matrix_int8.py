@@ -14,7 +14,7 @@ class MatrixTile:
     at once.
     """
 
-    rows: tuple[int, ...]  # tile heights that divide PIXEL_BLOCK, the best first; the last one is row_step
+    rows: tuple[int, ...]  # tile heights, the best first, that never reach past a PIXEL_BLOCK; the last one is row_step
     panels: int
     units: int
     k_step: int = 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -157,12 +158,22 @@ def test_sse41_takes_signed_activations(compiler: str, flags: tuple[str, ...], f
     agree(program, function_cases(X86_SIGNED))
 
 
+def walked(heights: tuple[int, ...], count: int) -> int:
+    """How many pixels of a block the tiles for `count` of them touch."""
+    row = 0
+    for rows, after in zip(heights, (*heights[1:], None), strict=True):
+        while row < count if after is None else count - row > 2 * after - 1:
+            row += rows
+    return row
+
+
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)
 def test_tiles_fit_the_pixel_block(vocabulary: str) -> None:
     tile = TILES[vocabulary]
     assert {rows for heights in tile.heights for rows in heights} == set(tile.rows)
     assert len(tile.heights) == tile.panels
-    assert all(PIXEL_BLOCK % rows == 0 for rows in tile.rows)
+    for heights, count in product(tile.heights, range(1, PIXEL_BLOCK + 1)):
+        assert walked(heights, count) <= min(count + tile.rows[0] - 1, PIXEL_BLOCK)
     assert all(heights[-1] == tile.row_step for heights in tile.heights)
     assert all(step <= min(left + 1, tile.panels) for left, step in enumerate(tile.split))
 

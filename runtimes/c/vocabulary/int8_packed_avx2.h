@@ -1,0 +1,46 @@
+/* Two pairs of registers of sums become codes at once, in one register: its halves are theirs, in order. Packing works in halves of 128 bits
+   and saturates; `low`, the least code, is a bound that it adds. Nothing past the `count` first bytes is touched. */
+
+typedef __m256i packed_t;
+
+/* Not a number remains one under this bound, and becomes the least integer, which packing raises to the lower bound. */
+INLINE __m256i round_below(__m256 v, float high) { return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_set1_ps(high), v)); }
+
+/* settle() without the lower bound. */
+INLINE lanes_t settle_below(lanes_t sum, const float *scale, ending_t e) {
+    sum.a = round_below(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.a), _mm256_loadu_ps(scale)), e), e.high);
+    sum.b = round_below(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.b), _mm256_loadu_ps(scale + 8)), e), e.high);
+    return sum;
+}
+
+INLINE packed_t pack_two(lanes_t a, lanes_t b, int32_t zero, int32_t low) {
+    const __m256i zeros = _mm256_set1_epi16((short)zero), order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i first = _mm256_add_epi16(_mm256_packs_epi32(a.a, a.b), zeros);
+    const __m256i second = _mm256_add_epi16(_mm256_packs_epi32(b.a, b.b), zeros);
+    return _mm256_permutevar8x32_epi32(_mm256_max_epu8(_mm256_packus_epi16(first, second), _mm256_set1_epi8((char)low)), order);
+}
+
+/* Rows of one or two panels; which of those in the register is a literal. */
+#define store_packed_1(y, v, row, count) store_half(y, _mm256_extracti128_si256(v, row), count)
+#define store_packed_2(y, v, row, count) store_whole(y, v, count)
+
+INLINE void store_half(activation *y, __m128i v, int32_t count) {
+    if (count >= 16) {
+        _mm_storeu_si128((__m128i *)(void *)y, v);
+    } else {
+        activation part[16];
+        _mm_storeu_si128((__m128i *)(void *)part, v);
+        copy_some(y, part, count);
+    }
+}
+
+INLINE void store_whole(activation *y, __m256i v, int32_t count) {
+    if (count >= 32) {
+        _mm256_storeu_si256((__m256i *)(void *)y, v);
+    } else {
+        _mm_storeu_si128((__m128i *)(void *)y, _mm256_castsi256_si128(v));
+        store_half(y + 16, _mm256_extracti128_si256(v, 1), count - 16);
+    }
+}
+
+INLINE lanes_t load_codes(const activation *x, int32_t count) { return load_some(x, count); }
