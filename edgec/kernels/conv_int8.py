@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from edgec.kernels.functions import with_functions
 from edgec.kernels.matrix_int8 import TILES as MATRIX_TILES
 from edgec.kernels.matrix_int8 import MatrixTile, input_multiple
 from edgec.kernels.variants import Packing, Variant
-from edgec.kernels.windows import residual_reach
-from edgec.program.arguments import Arguments, Size, Window, pointer, real, size
+from edgec.kernels.windows import lines, residual_reach, taps
+from edgec.program.arguments import LANES, PIXEL_BLOCK, Arguments, Size, Window, pointer, real, size
 from edgec.program.expr import Number
 from edgec.program.program import Pointer
 
@@ -180,4 +180,42 @@ TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} |
     ),
 }
 HEADERS = {"avxvnni": ("int8_packed_avx2.h",), "avx512vnni": ("int8_packed_avx512.h",)}
-VARIANTS = (Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 1), TILES, PACKING, headers=HEADERS),)
+
+
+@dataclass(frozen=True)
+class WidenedTile:
+    """A panel's channels / `parts` of `rows` pixels, the most first, in `units` registers a pixel; `held` codes are widened at once."""
+
+    rows: tuple[int, ...]
+    parts: int
+    units: int
+    held: int = 12 * 1024
+
+    @property
+    def pixels(self) -> int:
+        """Those of a block, in whole tiles."""
+        return round_up(PIXEL_BLOCK, self.rows[0])
+
+
+def _widened_scratch(arguments: Any) -> int:
+    """Tap pointers, a pixel of padding, sums of a block by a panel, and widened codes."""
+    steps = max(tile.k_step for tile in MATRIX_TILES.values())
+    depth = taps(arguments.window) * round_up(arguments.in_channels, 4 * steps)
+    codes = max(min(tile.pixels * depth, max(tile.held, tile.rows[0] * depth)) for tile in WIDENED.values())
+    sums = max(tile.pixels for tile in WIDENED.values()) * LANES
+    return conv_scratch(arguments, 1) + 4 * sums + lines(2 * codes)
+
+
+WIDENED = {"avx2": WidenedTile((6, 2, 1), 2, 2)}
+VARIANTS = (
+    Variant(
+        "widened",
+        conv_items,
+        _widened_scratch,
+        WIDENED,
+        PACKING,
+        template="conv_int8_widened",
+        headers={"avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h")},
+    ),
+    Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 1), TILES, PACKING, headers=HEADERS),
+)

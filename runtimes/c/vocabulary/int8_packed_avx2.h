@@ -13,11 +13,16 @@ INLINE lanes_t settle_below(lanes_t sum, const float *scale, ending_t e) {
     return sum;
 }
 
-INLINE packed_t pack_two(lanes_t a, lanes_t b, int32_t zero, int32_t low) {
-    const __m256i zeros = _mm256_set1_epi16((short)zero), order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+/* Of either half of 128 bits, what the registers of a and of b hold there. */
+INLINE packed_t pack_halves(lanes_t a, lanes_t b, int32_t zero, int32_t low) {
+    const __m256i zeros = _mm256_set1_epi16((short)zero);
     const __m256i first = _mm256_add_epi16(_mm256_packs_epi32(a.a, a.b), zeros);
     const __m256i second = _mm256_add_epi16(_mm256_packs_epi32(b.a, b.b), zeros);
-    return _mm256_permutevar8x32_epi32(_mm256_max_epu8(_mm256_packus_epi16(first, second), _mm256_set1_epi8((char)low)), order);
+    return _mm256_max_epu8(_mm256_packus_epi16(first, second), _mm256_set1_epi8((char)low));
+}
+
+INLINE packed_t pack_two(lanes_t a, lanes_t b, int32_t zero, int32_t low) {
+    return _mm256_permutevar8x32_epi32(pack_halves(a, b, zero, low), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
 /* Rows of one or two panels; which of those in the register is a literal. */
