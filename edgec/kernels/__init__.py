@@ -39,8 +39,8 @@ from edgec.program.arguments import Arguments
 
 # In the order that packages hold them
 VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
-    ConvInt8: conv_int8.VARIANTS,
-    **dict.fromkeys(CONV_INT8_FUNCTION.values(), conv_int8.VARIANTS),
+    ConvInt8: (conv_int8.MERGED, *conv_int8.VARIANTS),
+    **dict.fromkeys(CONV_INT8_FUNCTION.values(), (conv_int8.MERGED, *conv_int8.VARIANTS)),
     ConvInt8Float: conv_int8.VARIANTS,
     ConvInt8Any: conv_int8_any.VARIANTS,
     DepthwiseInt8: depthwise_int8.VARIANTS,

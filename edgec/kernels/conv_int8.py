@@ -39,6 +39,7 @@ class ConvTile(MatrixTile):
     together: so many registers of sums become one register of codes.
     """
 
+    template: ClassVar[str] = "conv_int8_panels.j2"
     heights: tuple[tuple[int, ...], ...] = ()
     split: tuple[int, ...] = ()
     narrow: int = 2
@@ -186,6 +187,7 @@ HEADERS = {"avxvnni": ("int8_packed_avx2.h",), "avx512vnni": ("int8_packed_avx51
 class WidenedTile:
     """A panel's channels / `parts` of `rows` pixels, the most first, in `units` registers a pixel; `held` codes are widened at once."""
 
+    template: ClassVar[str] = "conv_int8_widened.j2"
     rows: tuple[int, ...]
     parts: int
     units: int
@@ -207,6 +209,42 @@ def _widened_scratch(arguments: Any) -> int:
 
 
 WIDENED = {"avx2": WidenedTile((6, 2, 1), 2, 2)}
+WIDENED_HEADERS = {"avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h")}
+
+
+def _merged_inputs(arguments: Any) -> int:
+    """Codes under a window, as they are padded to at most."""
+    return round_up(taps(arguments.window) * arguments.in_channels, max(input_multiple([name]) for name in MATRIX_TILES))
+
+
+def _merged_scratch(arguments: Any) -> int:
+    return lines(8 * PIXEL_BLOCK) + lines(PIXEL_BLOCK * (_merged_inputs(arguments) + 16)) + _widened_scratch(arguments)
+
+
+def merges(arguments: Any) -> bool:
+    """Windows over images of few channels, whose rows are next to each other in memory."""
+    w: Window = arguments.window
+    return (
+        arguments.groups == 1
+        and arguments.in_channels in (1, 2, 3)
+        and w.in_pixel_stride == arguments.in_channels
+        and w.kernel_width > 1
+        and w.dilation_width == 1
+    )
+
+
+def _pack_merged(arguments: Any, plain: np.ndarray, multiple: int) -> np.ndarray:
+    return pack_int8(plain.reshape(1, arguments.out_channels, 1, -1), multiple)
+
+
+MERGED_PACKING = Packing(
+    "panels of 16x4, taps as inputs",
+    {**PACKING.pack, "weights": _pack_merged},
+    input_multiple,
+    {"weights": lambda arguments: lanes_of(arguments) * taps(arguments.window) * arguments.in_channels},
+)
+MERGED_HEADERS = {name: (*HEADERS.get(name, ()), *WIDENED_HEADERS.get(name, ()), "int8_merged.h") for name in TILES}
+MERGED = Variant("merged", conv_items, _merged_scratch, {**TILES, **WIDENED}, MERGED_PACKING, merges, "conv_int8_merged", MERGED_HEADERS)
 VARIANTS = (
     Variant(
         "widened",
@@ -215,7 +253,7 @@ VARIANTS = (
         WIDENED,
         PACKING,
         template="conv_int8_widened",
-        headers={"avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h")},
+        headers=WIDENED_HEADERS,
     ),
     Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 1), TILES, PACKING, headers=HEADERS),
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from edgec.kernels import CONV_INT8_FUNCTION, DEPTHWISE_INT8_FUNCTION, ConvInt8, ConvInt8Any, ConvInt8Float, DepthwiseInt8
+from edgec.kernels.conv_int8 import merges
 from edgec.kernels.matrix_int8 import input_multiple
 from edgec.program.arguments import Window
 from edgec.targets import Target
@@ -46,6 +48,20 @@ def square(random: np.random.Generator, channels: int, kernel: int, stride: int)
     return Window(
         2, height, width, channels + int(random.choice([0, 5])), *out, channels + int(random.choice([0, 3])),
         kernel, kernel, stride, stride, 1, 1, before, before,
+    )  # fmt: skip
+
+
+def few_channels(random: np.random.Generator, channels: int, outputs: int) -> Window:
+    """A window over an image of few channels next to each other, that may be smaller than the window."""
+    kernel, stride, dilation = (
+        (int(random.integers(1, 6)), int(random.integers(2, 8))),
+        random.integers(1, 4, 2),
+        int(random.integers(1, 3)),
+    )
+    size, out = random.integers(1, 15, 2), random.integers(1, 20, 2)
+    return Window(
+        int(random.integers(1, 3)), int(size[0]), int(size[1]), channels, int(out[0]), int(out[1]), outputs + int(random.choice([0, 3])),
+        *kernel, int(stride[0]), int(stride[1]), dilation, 1, int(random.integers(0, kernel[0] * dilation)), int(random.integers(0, kernel[1])),
     )  # fmt: skip
 
 
@@ -116,11 +132,13 @@ def padded(array: np.ndarray, multiple: int, axis: int) -> np.ndarray:
 
 
 def _sums(
-    random: np.random.Generator, target: Target, groups: int, ci: int, co: int, simple: bool, largest_bias: int
+    random: np.random.Generator, target: Target, groups: int, ci: int, co: int, window: Window, largest_bias: int, merging: bool = True
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """int64 sums [pixel, group, channel], and the arguments that ConvInt8 and ConvInt8Float share. ci, co: channels of one group."""
+    """int64 sums [pixel, group, channel], and the arguments that ConvInt8 and ConvInt8Float share. ci, co: channels of one group.
+
+    merging: whether layers of few channels have weights whose taps are inputs.
+    """
     dtype = dtype_of(target)
-    window = geometry(random, groups * ci, groups * co, simple)
     x, whole = image_of(random, dtype, window, groups * ci)
     zero_x = int(random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1))
     taps = window.kernel_height * window.kernel_width
@@ -131,10 +149,12 @@ def _sums(
     pixels = gathered(whole, window, groups * ci, zero_x).reshape(-1, taps, groups, ci)
     acc = bias + np.einsum("ptgc,gotc->pgo", pixels, w.astype(np.int64), optimize=True)
     scale = scales(random, acc.reshape(-1, groups * co)).reshape(groups, co)
+    merged = merging and merges(SimpleNamespace(window=window, groups=groups, in_channels=ci))
+    inputs = w.reshape(groups, co, 1, -1) if merged else w
     packed = padded(
-        padded(w, input_multiple(target.vocabularies), 3), 16, 1
+        padded(inputs, input_multiple(target.vocabularies), 3), 16, 1
     )  # [group, channel, tap, k] -> [group][panel][tap][k / 4][16][4]
-    packed = packed.reshape(groups, -1, 16, taps, packed.shape[3] // 4, 4).transpose(0, 1, 3, 4, 2, 5)
+    packed = packed.reshape(groups, -1, 16, *packed.shape[2:3], packed.shape[3] // 4, 4).transpose(0, 1, 3, 4, 2, 5)
     folded = bias - zero_x * w.astype(np.int64).sum(axis=(2, 3))
     return acc, {
         "window": window, "x": x, "weights": np.ascontiguousarray(packed), "bias": padded(folded, 16, 1).astype(np.int32),
@@ -143,11 +163,18 @@ def _sums(
 
 
 def conv_case(
-    random: np.random.Generator, target: Target, groups: int, ci: int, co: int, simple: bool, residual: bool
+    random: np.random.Generator,
+    target: Target,
+    groups: int,
+    ci: int,
+    co: int,
+    simple: bool,
+    residual: bool,
+    window: Window | None = None,
 ) -> tuple[Any, np.ndarray]:
     """A ConvInt8 and the output buffer that it must leave."""
     dtype = dtype_of(target)
-    acc, common = _sums(random, target, groups, ci, co, simple, 5000)
+    acc, common = _sums(random, target, groups, ci, co, window or geometry(random, groups * ci, groups * co, simple), 5000)
     zero_y, low, high = bounds(random, dtype)
     y = requantized(acc, common["scale"][:, :co], low, high, zero_y).reshape(-1, groups * co)
     add = NO_RESIDUAL
@@ -159,7 +186,8 @@ def conv_case(
 
 def float_case(random: np.random.Generator, target: Target, groups: int, ci: int, co: int, simple: bool) -> tuple[Any, np.ndarray]:
     """A ConvInt8Float and the output buffer that it must leave; its sums have more bits than a float, or fewer."""
-    acc, common = _sums(random, target, groups, ci, co, simple, int(random.choice([5000, 2**30])))
+    window = geometry(random, groups * ci, groups * co, simple)
+    acc, common = _sums(random, target, groups, ci, co, window, int(random.choice([5000, 2**30])), merging=False)
     y = acc.astype(np.float32) * common["scale"][:, :co]
     empty, full = stored(y.reshape(-1, groups * co), common["window"], groups * co)
     return ConvInt8Float(**common, y=empty), full
@@ -191,7 +219,7 @@ def function_case(
 ) -> tuple[Any, np.ndarray]:
     """A ConvInt8Function and the output buffer that it must leave."""
     dtype = dtype_of(target)
-    acc, common = _sums(random, target, groups, ci, co, simple, 5000)
+    acc, common = _sums(random, target, groups, ci, co, geometry(random, groups * ci, groups * co, simple), 5000)
     common["scale"] *= np.float32(random.choice([0.1, 0.003]))
     zero_y, low, high = bounds(random, dtype)
     y, numbers = _shaped(random, op, acc, common["scale"][:, :co], low, high, zero_y)

@@ -18,7 +18,7 @@ from edgec.program.arguments import PIXEL_BLOCK
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE
 from tests.kernels.attention_cases import layer_norm_case, pack_case, product_case, softmax_case
-from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, float_case, function_case, square
+from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, few_channels, float_case, function_case, square
 from tests.kernels.int8_harness import ARM64, ARMV7, WITH_FUNCTIONS, X86, X86_SIGNED, Program, compile_driver
 
 Made = tuple[Target, str, str, tuple[str, ...]]  # a vocabulary of a target, its compiler and flags
@@ -67,6 +67,13 @@ def conv_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
     for co in (128, 129, 160, 272):  # more panels than one work item holds
         cases.append(conv_case(random, target, 1, 24, co, simple=True, residual=co % 2 == 0))
     return cases
+
+
+@cache
+def few_channels_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
+    random = np.random.default_rng(8)
+    sizes = [(1 + index % 3, int(random.integers(1, 36))) for index in range(36)]
+    return [conv_case(random, target, 1, ci, co, False, co % 4 == 0, few_channels(random, ci, co)) for ci, co in sizes]
 
 
 @cache
@@ -129,6 +136,10 @@ def test_conv(program: Program, build: Made) -> None:
     agree(program, conv_cases(build[0]))
 
 
+def test_conv_of_few_channels(program: Program, build: Made) -> None:
+    agree(program, few_channels_cases(build[0]))
+
+
 def test_conv_float(program: Program, build: Made) -> None:
     agree(program, float_cases(build[0]))
 
@@ -151,6 +162,7 @@ def test_conv_any(program: Program, build: Made) -> None:
 def test_sse41_takes_signed_activations(compiler: str, flags: tuple[str, ...], folder: Path) -> None:
     program = compile_driver(folder / f"signed-{compiler}", "sse41", X86_SIGNED, compiler, flags)
     agree(program, conv_cases(X86_SIGNED))
+    agree(program, few_channels_cases(X86_SIGNED))
     agree(program, float_cases(X86_SIGNED))
     agree(program, attention_cases(X86_SIGNED))
     agree(program, depthwise_cases(X86_SIGNED))
@@ -195,6 +207,7 @@ def test_no_undefined_behaviour(vocabulary: str, folder: Path) -> None:
     flags = ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all")
     program = compile_driver(folder / f"ubsan-{vocabulary}", vocabulary, X86, "gcc", flags)
     agree(program, conv_cases(X86)[:40])
+    agree(program, few_channels_cases(X86))
     agree(program, float_cases(X86))
     agree(program, attention_cases(X86))
     agree(program, depthwise_cases(X86))

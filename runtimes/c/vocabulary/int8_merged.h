@@ -1,0 +1,33 @@
+/* The codes under a window of few channels, one after the other, as if they were the channels of one pixel. */
+
+/* A row of a window whose first column is `left` in the image; `line` is that row of the image, if it has it, else 0. */
+HELPER void gather_row(const window_t *w, const activation *line, int32_t left, int32_t channels, int32_t zero, activation *to) {
+    const int32_t before = left < 0 ? smaller(-left, w->kernel_width) : 0, inside = smaller(w->kernel_width, w->in_width - left) - before;
+    memset(to, zero, (size_t)(w->kernel_width * channels));
+    if (line && inside > 0) memcpy(to + before * channels, line + (left + before) * channels, (size_t)(inside * channels));
+}
+
+/* `count` windows from pixel `first` on, `pitch` codes apart, where pixels have `channels` codes and nothing between them. Writes up to 15
+   codes past a window. */
+HELPER void gather_windows(const window_t *w, const activation *x, int32_t channels, int32_t zero, int32_t first, int32_t count, int32_t pitch,
+                           activation *to) {
+    const int32_t run = w->kernel_width * channels, step = w->stride_width * channels, height = w->batch * w->in_height;
+    int32_t row = first / w->out_width, column = first % w->out_width, i, j, ky, here;
+    for (i = 0; i < count; i += here, row++, column = 0) { /* pixels of one row */
+        const int32_t top = row % w->out_height * w->stride_height - w->pad_top, left = column * w->stride_width - w->pad_left;
+        here = smaller(count - i, w->out_width - column);
+        for (ky = 0; ky < w->kernel_height; ky++) {
+            const int32_t y = top + ky * w->dilation_height, line = row / w->out_height * w->in_height + y;
+            const activation *const from = y >= 0 && y < w->in_height ? x + (ptrdiff_t)line * w->in_width * channels : 0;
+            /* how far the first column of a window may be right of `left`, so that it ends in the image and 16 codes follow */
+            const ptrdiff_t inside = w->in_width - w->kernel_width - left, more = ((ptrdiff_t)(height - line) * w->in_width - left) * channels - 16;
+            const ptrdiff_t last = inside * channels < more ? inside * channels : more;
+            const int32_t whole = from && run <= 16 && last >= 0 ? smaller(here, (int32_t)(last / step) + 1) : 0;
+            activation *into = to + (ptrdiff_t)i * pitch + ky * run;
+            for (j = 0; j < here && left + j * w->stride_width < 0; j++, into += pitch)
+                gather_row(w, from, left + j * w->stride_width, channels, zero, into);
+            for (; j < whole; j++, into += pitch) memcpy(into, from + left * channels + j * step, 16);
+            for (; j < here; j++, into += pitch) gather_row(w, from, left + j * w->stride_width, channels, zero, into);
+        }
+    }
+}
