@@ -5,8 +5,8 @@ from __future__ import annotations
 from edgec.kernels import (
     attention_float,
     conv_float,
-    conv_int8,
     conv_int8_any,
+    conv_int8_variants,
     conv_int16,
     depthwise_float,
     depthwise_int8,
@@ -39,9 +39,9 @@ from edgec.program.arguments import Arguments
 
 # In the order that packages hold them
 VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
-    ConvInt8: (conv_int8.MERGED, *conv_int8.VARIANTS),
-    **dict.fromkeys(CONV_INT8_FUNCTION.values(), (conv_int8.MERGED, *conv_int8.VARIANTS)),
-    ConvInt8Float: conv_int8.VARIANTS,
+    ConvInt8: conv_int8_variants.VARIANTS,
+    **dict.fromkeys(CONV_INT8_FUNCTION.values(), conv_int8_variants.VARIANTS),
+    ConvInt8Float: conv_int8_variants.FLOAT_VARIANTS,
     ConvInt8Any: conv_int8_any.VARIANTS,
     DepthwiseInt8: depthwise_int8.VARIANTS,
     **dict.fromkeys(DEPTHWISE_INT8_FUNCTION.values(), depthwise_int8.VARIANTS),

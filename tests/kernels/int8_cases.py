@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from edgec.kernels import CONV_INT8_FUNCTION, DEPTHWISE_INT8_FUNCTION, ConvInt8, ConvInt8Any, ConvInt8Float, DepthwiseInt8
-from edgec.kernels.conv_int8 import merges
+from edgec.kernels.conv_int8_variants import merges
 from edgec.kernels.matrix_int8 import input_multiple
 from edgec.program.arguments import Window
 from edgec.targets import Target
@@ -59,9 +59,10 @@ def few_channels(random: np.random.Generator, channels: int, outputs: int) -> Wi
         int(random.integers(1, 3)),
     )
     size, out = random.integers(1, 15, 2), random.integers(1, 20, 2)
+    pads = int(random.integers(0, kernel[0] * dilation)), int(random.integers(0, kernel[1]))
     return Window(
         int(random.integers(1, 3)), int(size[0]), int(size[1]), channels, int(out[0]), int(out[1]), outputs + int(random.choice([0, 3])),
-        *kernel, int(stride[0]), int(stride[1]), dilation, 1, int(random.integers(0, kernel[0] * dilation)), int(random.integers(0, kernel[1])),
+        *kernel, int(stride[0]), int(stride[1]), dilation, 1, *pads,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import pytest
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.integer.layer_norm import LONGEST
 from edgec.kernels import ConvInt8Function
-from edgec.kernels.conv_int8 import TILES
+from edgec.kernels.conv_int8_variants import TILES
 from edgec.program.arguments import PIXEL_BLOCK
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE

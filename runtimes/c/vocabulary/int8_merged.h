@@ -7,8 +7,8 @@ HELPER void gather_row(const window_t *w, const activation *line, int32_t left, 
     if (line && inside > 0) memcpy(to + before * channels, line + (left + before) * channels, (size_t)(inside * channels));
 }
 
-/* `count` windows from pixel `first` on, `pitch` codes apart, where pixels have `channels` codes and nothing between them. Writes up to 15
-   codes past a window. */
+/* `count` windows from pixel `first` on, `pitch` codes apart, where pixels have `channels` codes and nothing between them. Up to 15 codes
+   past a window may be written, too. */
 HELPER void gather_windows(const window_t *w, const activation *x, int32_t channels, int32_t zero, int32_t first, int32_t count, int32_t pitch,
                            activation *to) {
     const int32_t run = w->kernel_width * channels, step = w->stride_width * channels, height = w->batch * w->in_height;
