@@ -88,10 +88,11 @@ def _merged_scratch(arguments: Any) -> int:
 
 
 def merges(arguments: Any) -> bool:
-    """Windows over images of few channels, whose pixels are next to each other in memory."""
+    """Windows over images of few channels, whose pixels are next to each other in memory, where fewer steps of inputs result."""
     w: Window = arguments.window
     near = w.kernel_width > 1 and w.dilation_width == 1 and w.in_pixel_stride == arguments.in_channels
-    return near and arguments.groups == 1 and arguments.in_channels < 4
+    fewer = round_up(taps(w) * arguments.in_channels, 4) < 4 * taps(w)
+    return near and fewer and arguments.groups == 1 and arguments.in_channels < 4
 
 
 def _merged_weights(arguments: Any) -> int:

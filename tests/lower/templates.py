@@ -130,10 +130,22 @@ def depthwise_int16(f: Frame) -> None:
     _ended(f, total[:, :, None])
 
 
+def _merged(f: Frame, inputs: int) -> np.ndarray:
+    """Weights that are packed as if all taps were inputs of one, as [1][tap][out][in]."""
+    a = f.a
+    blocks = f.constant(a.weights, up(a.out_channels, LANES) * inputs).reshape(-1, inputs // 4, LANES, 4)
+    by_output = blocks.transpose(0, 2, 1, 3).reshape(-1, inputs)[: a.out_channels, : f.count * a.in_channels]
+    return by_output.reshape(1, a.out_channels, f.count, a.in_channels).transpose(0, 2, 1, 3)
+
+
 def _scaled(f: Frame) -> np.ndarray:
     """fl32(acc) * scale, [pixel, group, out]."""
-    a = f.a
-    weights = _panels(f, a.weights, up(a.in_channels, f.machine.multiple), 4)
+    a, multiple = f.a, f.machine.multiple
+    merged = up(f.count * a.in_channels, multiple)
+    if a.in_channels < 4 and f.machine.memory[a.weights.buffer].size == up(a.out_channels, LANES) * merged:
+        weights = _merged(f, merged)
+    else:
+        weights = _panels(f, a.weights, up(a.in_channels, multiple), 4)
     total = _products(f, weights, a.zero_x).astype(np.int64) + _per_channel(f, a.bias)
     scaled: np.ndarray = total.astype(np.float32) * _per_channel(f, a.scale)
     return scaled

@@ -11,15 +11,17 @@ import pytest
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.frontend import from_proto
 from edgec.kernels import VARIANTS, ConvFloat, ConvInt8
+from edgec.kernels.conv_int8_variants import MERGED
 from edgec.kernels.winograd_float import WINOGRAD
 from edgec.lower import lower
 from edgec.passes import optimize
+from edgec.program.arguments import Window
 from edgec.program.expr import const
 from edgec.program.memory import OutOfMemory, prove_memory
 from edgec.program.program import Program, TemplateCall
 from edgec.program.text import dumps
 from edgec.schedule import schedule
-from edgec.schedule.choice import choose, variants
+from edgec.schedule.choice import choose, variant_of, variants
 from edgec.targets import load_target
 from tests.contract.subjects import random_net
 from tests.nets import Net
@@ -114,3 +116,16 @@ def test_weights_are_proven_to_be_as_many_as_the_variant_reads() -> None:
     direct = replace(weights, size=const(9 * 64 * 64), data=weights.data[: 9 * 64 * 64])
     with pytest.raises(OutOfMemory, match="reaches outside"):
         prove_memory(replace(done, buffers={**done.buffers, weights.name: direct}))
+
+
+def test_windows_over_few_channels_have_taps_as_inputs() -> None:
+    """Where that is fewer steps of four inputs, and shaders do not read the weights."""
+    add = (0.0, 0.0, 0, 0, 0, 0)
+    wide = ConvInt8(Window(1, 9, 9, 1, 9, 9, 8, 5, 5, 1, 1, 1, 1, 2, 2), *6 * (None,), 0, 1, 1, 8, 3, 4, 0, 255, *add)  # type: ignore[arg-type]
+    apart, narrow = (
+        replace(wide, window=replace(wide.window, in_pixel_stride=2)),
+        replace(wide, window=replace(wide.window, kernel_width=1)),
+    )
+    assert variant_of(wide, load_target("x86-64")) is variant_of(wide, load_target("rpi4")) is MERGED
+    for other, name in ((apart, "x86-64"), (narrow, "rpi4"), (wide, "linux-vulkan")):
+        assert variant_of(other, load_target(name)) is not MERGED
