@@ -14,6 +14,7 @@ from edgec.kernels.matrix_int8 import MatrixTile, input_multiple
 from edgec.kernels.variants import Packing, Variant
 from edgec.kernels.windows import lines, taps
 from edgec.program.arguments import LANES, PIXEL_BLOCK, Window
+from edgec.program.expr import expr
 
 MULTIPLE = input_multiple(MATRIX_TILES)  # what inputs are padded to a multiple of at most
 SLACK = 16  # codes between gathered windows, which copies of whole registers may touch
@@ -90,7 +91,7 @@ def _merged_scratch(arguments: Any) -> int:
 def merges(arguments: Any) -> bool:
     """Windows over images of few channels, whose pixels are next to each other in memory, where fewer steps of inputs result."""
     w: Window = arguments.window
-    near = w.kernel_width > 1 and w.dilation_width == 1 and w.in_pixel_stride == arguments.in_channels
+    near = w.kernel_width > 1 and w.dilation_width == 1 and expr(w.in_pixel_stride) == expr(arguments.in_channels)
     fewer = round_up(taps(w) * arguments.in_channels, 4) < 4 * taps(w)
     return near and fewer and arguments.groups == 1 and arguments.in_channels < 4
 
