@@ -60,7 +60,8 @@ class WidenedTile:
 
 
 TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} | {
-    "avxvnni": ConvTile((6, 3, 2, 1), 2, 2, heights=((6, 2, 1), (3, 2, 1)), split=(1, 2) * 4, narrow=1, together=2),
+    # Two panels for a single pixel alone, which else has too few sums under way
+    "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, narrow=1, held=0, together=2),
     # 31 registers at most: sums, weights and the pixel that passes
     "avx512vnni": ConvTile(
         (14, 7, 4, 1), 4, 1, heights=((14, 7, 1), (14, 7, 1), (7, 1), (4, 1)), split=(1, 2, 3, 4, 3, 3, 4, 4), together=4
