@@ -102,11 +102,15 @@ def sink_through_reduction(graph: Graph, node: Node) -> bool:
 
 @rewrites("Softmax", "LogSoftmax")
 def sink_through_softmax(graph: Graph, node: Node) -> bool:
-    """softmax(T(x); axis) -> T(softmax(x; p[axis]))."""
+    """softmax(T(x); axis) -> T(softmax(x; p[axis])), but for a Softmax over the last axis alone, which integers compute (clause 17)."""
     perm = _shared_perm(graph, node)
     if perm is None:
         return False
-    axis = perm[node.attributes.get("axis", -1) % len(perm)]
+    last = len(perm) - 1
+    given = node.attributes.get("axis", -1) % len(perm)
+    axis = perm[given]
+    if node.op == "Softmax" and given == last != axis:
+        return why_not(node, "it would no longer be over the last axis")
     return _sink(graph, node, perm, [_source(graph, node.inputs[0])], {**node.attributes, "axis": axis})
 
 
