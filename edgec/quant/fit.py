@@ -124,8 +124,9 @@ class Fit:
     def _splits(self) -> dict[str, list[list[int]]]:
         def choose() -> dict[str, list[list[int]]]:
             excluded = excluded_nodes(self._graph, self._options.exclude)
+            stored = select(self._graph, self._options.exclude, codes_out=self._options.codes_out).values
             widths = {value: self._typical(extent) for value, extent in self._extents.items()}
-            return choose_splits(self._graph, widths, sensitivities(self._graph), excluded)
+            return choose_splits(self._graph, stored, widths, sensitivities(self._graph), excluded)
 
         return self._once("splits", None, choose)
 

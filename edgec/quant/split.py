@@ -19,9 +19,8 @@ from edgec.ir.types import TensorType
 from edgec.ops.registry import OPERATORS, Role
 
 MOST_GROUPS = 3
-WORTH = 100.0  # the predicted noise falls by this factor (20 dB), or the value stays whole
-WORTH_MORE = 4.0  # and by this for one group more
-SHARE = 0.05  # of the network's predicted noise that the value causes, at least
+WORTH = 4.0  # the predicted noise falls by this factor (6 dB) for each group more, or there are fewer
+LANES = (16, 8)  # channels that kernels compute at once: of a value with four times as many, parts hold multiples of it
 
 Groups = Sequence[Sequence[int]]
 
@@ -81,31 +80,29 @@ def unary_behind(graph: Graph, value: str) -> list[Node]:
 
 
 def choose_splits(
-    graph: Graph, widths: Mapping[str, np.ndarray], weights: Mapping[str, np.ndarray], excluded: Collection[str] = ()
+    graph: Graph,
+    stored: Collection[str],
+    widths: Mapping[str, np.ndarray],
+    weights: Mapping[str, np.ndarray],
+    excluded: Collection[str] = (),
 ) -> dict[str, list[list[int]]]:
-    """The groups of channels for each value that is worth it. widths: largest magnitude per channel; weights: how much errors matter.
+    """The groups of channels for each value that is worth it.
 
+    stored: the values that have 8 bits; widths: largest magnitude per channel; weights: how much errors matter;
     excluded: names of nodes that stay in float, and so stay as they are.
     """
-    noise = {value: float(predicted_noise(graph, value, widths[value], weights[value])) for value in widths if value in weights}
-    total = sum(noise.values())
     splits = {}
     for node in graph.nodes:
         chain = find_chain(graph, node)
-        stored = next((value for value in chain.before_depthwise if value in noise), "") if chain is not None else ""
-        if chain is None or noise.get(stored, 0.0) < SHARE * total or any(part.name in excluded for part in chain.nodes):
+        if chain is None or any(part.name in excluded for part in chain.nodes):
             continue
-        groups = group_channels(widths[stored], weights[stored])
+        first = next((value for value in chain.before_depthwise if value in stored), chain.value)
+        if len(widths.get(first, ())) != len(weights.get(first, ())):
+            continue
+        groups = group_channels(widths[first], weights[first])
         if len(groups) > 1:
             splits[chain.value] = groups
     return splits
-
-
-def predicted_noise(graph: Graph, value: str, widths: np.ndarray, weights: np.ndarray) -> float:
-    """Variance at the outputs, up to a common factor, when one scale serves all channels."""
-    if len(widths) != len(weights):
-        return 0.0
-    return float(widths.max(initial=0.0) ** 2 * weights.sum() * graph.types[value].elements / len(widths))
 
 
 def group_channels(widths: np.ndarray, weights: np.ndarray) -> list[list[int]]:
@@ -120,18 +117,17 @@ def group_channels(widths: np.ndarray, weights: np.ndarray) -> list[list[int]]:
     best: tuple[int, ...] = ()
     for count in range(1, min(MOST_GROUPS, len(order))):
         cuts = min(combinations(candidates(wide), count), key=cost, default=())
-        if cuts and cost(cuts) * WORTH_MORE < cost(best):
+        if cuts and cost(cuts) * WORTH < cost(best):
             best = cuts
-    if cost(best) * WORTH > cost(()):
-        return [list(range(len(order)))]
     ends = (0, *best, len(order))
     return [sorted(int(channel) for channel in order[begin:end]) for begin, end in pairwise(ends)]
 
 
 def candidates(wide: np.ndarray) -> list[int]:
-    """Places to cut: the 32 largest jumps of the width."""
+    """Places to cut: the 32 largest jumps of the width where kernels lose little."""
     jumps = wide[1:] / np.maximum(wide[:-1], 1e-30)
-    return sorted(int(place) + 1 for place in np.argsort(-jumps, kind="stable")[:32])
+    step = next((lanes for lanes in LANES if len(wide) >= 4 * lanes), 1)
+    return sorted([int(place) + 1 for place in np.argsort(-jumps, kind="stable") if (place + 1) % step == 0][:32])
 
 
 def apply_splits(graph: Graph, splits: Mapping[str, Groups]) -> dict[str, tuple[str, list[int]]]:

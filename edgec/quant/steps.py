@@ -42,11 +42,14 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
 CHEAP = frozenset({CORRECT, EQUALIZE})  # no pass over all samples is made for them
 COSTLY = frozenset({ECHO, STRONGER, SETTLE})
 EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS) - COSTLY, "high": frozenset(STEPS)}
-SOUND = frozenset({SPLIT, CORRECT, EQUALIZE, ROUND})  # less error follows from what is known before anything is measured
+SOUND = frozenset({CORRECT, EQUALIZE, ROUND})  # less error follows from what is known before anything is measured
 CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT, ECHO})  # other data may go where no sample that judges went
 WHOLE = frozenset({CORRECT, BOUNDED, TIGHT, SETTLE, ECHO})  # taken everywhere or nowhere
 GROUPS = 4  # of places that are tried apart
 RISK = 0.5  # dB that what cuts must gain
+PAID = frozenset({SPLIT})  # makes every run a little longer
+PRICE = 0.25  # dB that this must gain, everywhere and in each group; what gains less is left out
+DUE = dict.fromkeys(CUTTING, RISK) | dict.fromkeys(PAID, PRICE)
 BETTER = 3.0  # times the standard error: more than WORSE for groups, of which one in many always seems to gain something
 
 
@@ -90,9 +93,9 @@ def take(
     """
     whole = {**choice, step: frozenset(offered)}
     everywhere = score(whole)
-    chance, risk = WORSE * everywhere.chance(best), RISK if step in CUTTING else 0.0
+    chance, due = WORSE * everywhere.chance(best), DUE.get(step, 0.0)
     apart = step not in WHOLE and abs(everywhere.ratio - best.ratio) > chance
-    if everywhere.ratio > best.ratio + (-chance if step in SOUND else risk):
+    if everywhere.ratio > best.ratio + (-chance if step in SOUND else due):
         choice, best = whole, everywhere
     size = -(-len(offered) // parts)
     groups = [frozenset(offered[begin : begin + size]) for begin in range(0, len(offered), size)]
@@ -100,6 +103,7 @@ def take(
         taken = places(choice, step)
         other = {**choice, step: taken ^ group}
         found = score(other)
-        if found.ratio > best.ratio + BETTER * found.chance(best) + (0.0 if group <= taken else risk):
+        needed = (-PRICE if group <= taken else PRICE) if step in PAID else BETTER * found.chance(best) + (0.0 if group <= taken else due)
+        if found.ratio > best.ratio + needed:
             choice, best = other, found
     return choice, best, everywhere

@@ -120,16 +120,17 @@ def test_a_nonlinear_function_forbids_factors() -> None:
     assert found.free == found.bounded == () and found.factors == {}
 
 
-def split_net() -> Small:
+def split_net(function: str = "Swish") -> Small:
+    attributes = {"alpha": 1.0} if function == "Swish" else {}
     small = Small((1, 3, 24, 24), seed=4)
     first = small.conv("x", 12)
     weights, bias = (small.graph.constants[name] for name in small.graph.nodes[0].inputs[1:])
     scale = np.where(np.arange(12) % 3 == 0, 60.0, 0.3).astype(np.float32)
     weights *= scale[:, None, None, None]
     bias *= scale
-    deep = small.conv(small.node("Swish", first, alpha=1.0), 12, group=12)
+    deep = small.conv(small.node(function, first, **attributes), 12, group=12)
     small.graph.constants[small.graph.producer(deep).inputs[1]] /= scale[:, None, None, None]  # type: ignore[union-attr]
-    small.done(small.conv(small.node("Swish", deep, alpha=1.0), 4, 1))
+    small.done(small.conv(small.node(function, deep, **attributes), 4, 1))
     return small
 
 
@@ -144,8 +145,9 @@ def test_splitting_is_exact() -> None:
     assert sqnr(graph, changed) > 110
 
 
-def test_a_stem_of_very_uneven_channels_is_split() -> None:
-    graph = split_net().graph
+@pytest.mark.parametrize("function", ["Swish", "HardSwish"])  # a product computes the second with its sums, which nobody stores
+def test_a_stem_of_very_uneven_channels_is_split(function: str) -> None:
+    graph = split_net(function).graph
     result = quantize(graph, samples(graph))
     assert result.calibration["splits"] == {"conv_0": [[1, 2, 4, 5, 7, 8, 10, 11], [0, 3, 6, 9]]}
     assert sqnr(graph, result.graph) > 25
@@ -153,6 +155,7 @@ def test_a_stem_of_very_uneven_channels_is_split() -> None:
 
 def test_even_channels_stay_together() -> None:
     assert group_channels(np.linspace(1, 2, 16), np.ones(16)) == [list(range(16))]
+    assert [len(group) for group in group_channels(np.repeat([1.0, 9.0], [118, 10]), np.ones(128))] == [112, 16]  # in whole vectors
     assert quantize(net("yolox"), samples(net("yolox"), 2)).calibration["splits"] == {}
 
 
