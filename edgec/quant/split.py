@@ -17,6 +17,7 @@ import numpy as np
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import TensorType
 from edgec.ops.registry import OPERATORS, Role
+from edgec.quant.streams import COMMUTING, rectifier
 
 MOST_GROUPS = 3
 WORTH = 4.0  # the predicted noise falls by this factor (6 dB) for each group more, or there are fewer
@@ -36,10 +37,10 @@ class Chain:
         return self.nodes[0].outputs[0]
 
     @property
-    def before_depthwise(self) -> list[str]:
-        """What may be stored between the convolutions: the first one's sums, or the function of these."""
+    def before_depthwise(self) -> tuple[Node, ...]:
+        """The first convolution, and the function behind it, if there is one."""
         depthwise = next(place for place, node in enumerate(self.nodes) if place and node.op == "Conv")
-        return [node.outputs[0] for node in self.nodes[:depthwise]]
+        return self.nodes[:depthwise]
 
     @property
     def end(self) -> str:
@@ -94,15 +95,20 @@ def choose_splits(
     splits = {}
     for node in graph.nodes:
         chain = find_chain(graph, node)
-        if chain is None or any(part.name in excluded for part in chain.nodes):
+        if chain is None or any(part.name in excluded for part in chain.nodes) or equalizable(graph, chain):
             continue
-        first = next((value for value in chain.before_depthwise if value in stored), chain.value)
+        first = next((node.outputs[0] for node in chain.before_depthwise if node.outputs[0] in stored), chain.value)
         if len(widths.get(first, ())) != len(weights.get(first, ())):
             continue
         groups = group_channels(widths[first], weights[first])
         if len(groups) > 1:
             splits[chain.value] = groups
     return splits
+
+
+def equalizable(graph: Graph, chain: Chain) -> bool:
+    """Whether factors do as much for what the depthwise convolution reads, and cost nothing."""
+    return all(node.op in COMMUTING or rectifier(graph, node) for node in chain.before_depthwise[1:])
 
 
 def group_channels(widths: np.ndarray, weights: np.ndarray) -> list[list[int]]:
