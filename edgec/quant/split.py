@@ -20,7 +20,8 @@ from edgec.ops.registry import OPERATORS, Role
 from edgec.quant.streams import COMMUTING, rectifier
 
 MOST_GROUPS = 3
-WORTH = 4.0  # the predicted noise falls by this factor (6 dB) for each group more, or there are fewer
+WORTH = 10.0  # the predicted noise of the value falls by this factor (10 dB), or it stays whole
+WORTH_MORE = 4.0  # and by this for one group more
 LANES = (16, 8)  # channels that kernels compute at once: of a value with four times as many, parts hold multiples of it
 
 Groups = Sequence[Sequence[int]]
@@ -123,8 +124,10 @@ def group_channels(widths: np.ndarray, weights: np.ndarray) -> list[list[int]]:
     best: tuple[int, ...] = ()
     for count in range(1, min(MOST_GROUPS, len(order))):
         cuts = min(combinations(candidates(wide), count), key=cost, default=())
-        if cuts and cost(cuts) * WORTH < cost(best):
+        if cuts and cost(cuts) * WORTH_MORE < cost(best):
             best = cuts
+    if cost(best) * WORTH > cost(()):
+        return [list(range(len(order)))]
     ends = (0, *best, len(order))
     return [sorted(int(channel) for channel in order[begin:end]) for begin, end in pairwise(ends)]
 
