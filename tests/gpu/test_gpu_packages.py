@@ -63,8 +63,9 @@ def package(shared: Path) -> Path:
 
 
 def test_a_package_for_vulkan_is_that_of_its_processor_and_more() -> None:
-    """Of the files that both have, only those differ that know of the host."""
-    plain, gpu = (dict(drafted(program_of(NET, target), target).files) for target in (X86, TARGET))
+    """Of the files that both have, only those differ that know of the host, when shaders can read the weights of both."""
+    program = program_of(NET, TARGET)
+    plain, gpu = (dict(drafted(program, target).files) for target in (X86, TARGET))
     assert set(plain) < set(gpu)
     changed = {
         "include/unet_1.h",

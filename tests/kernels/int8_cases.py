@@ -137,7 +137,7 @@ def _sums(
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """int64 sums [pixel, group, channel], and the arguments that ConvInt8 and ConvInt8Float share. ci, co: channels of one group.
 
-    merging: whether layers of few channels have weights whose taps are inputs.
+    merging: whether layers of few channels have weights whose taps are inputs; shaders read no such weights.
     """
     dtype = dtype_of(target)
     x, whole = image_of(random, dtype, window, groups * ci)
@@ -150,7 +150,7 @@ def _sums(
     pixels = gathered(whole, window, groups * ci, zero_x).reshape(-1, taps, groups, ci)
     acc = bias + np.einsum("ptgc,gotc->pgo", pixels, w.astype(np.int64), optimize=True)
     scale = scales(random, acc.reshape(-1, groups * co)).reshape(groups, co)
-    merged = merging and merges(SimpleNamespace(window=window, groups=groups, in_channels=ci))
+    merged = merging and not target.gpu and merges(SimpleNamespace(window=window, groups=groups, in_channels=ci))
     inputs = w.reshape(groups, co, 1, -1) if merged else w
     packed = padded(
         padded(inputs, input_multiple(target.vocabularies), 3), 16, 1

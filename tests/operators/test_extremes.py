@@ -13,6 +13,7 @@ from edgec.passes import optimize
 from edgec.targets import load_target
 from tests.conftest import require
 from tests.contract.examiner import WHOLE
+from tests.gpu.cases import target_with_gpu
 from tests.gpu.test_msl import run_program as run_metal_program
 from tests.operators.backends import FOREIGN, NATIVE, VULKAN, Backend
 from tests.operators.case import Case, difference
@@ -55,7 +56,7 @@ def test_shaders_give_the_same_on_vulkan(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", chosen(("integers_int32", "floats", "extremes_of_rows")), ids=lambda case: case.name)
 def test_kernels_give_the_same_in_metals_language(case: Case) -> None:
-    target = load_target("host")
+    target = target_with_gpu("host", "metal")
     item = compile_case(case, target)
     assert isinstance(item, Compiled), item
     found = run_metal_program(item.program, target, case.inputs, order=0)
