@@ -85,8 +85,9 @@ def _raise(problems: list[Problem], target: Target) -> None:
 
 
 def _placeholder(lowering: Lowering, node: Node) -> None:
-    """Zeros in place of a node that failed, so that the nodes behind it can be checked too."""
-    for output in node.outputs:
+    """Zeros in place of a node that failed, and of those computed with it, so that the nodes behind them can be checked too."""
+    operator = lowering.matched.at.get(node)
+    for output in (name for failed in (operator.nodes if operator else (node,)) for name in failed.outputs):
         if output:
             kind = lowering.graph.types[output]
             grid = lowering.matched.grids.get(output)

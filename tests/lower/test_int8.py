@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgec.errors import EdgecError
+from edgec.errors import EdgecError, ModelError
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
 from edgec.integer.operators import Function
@@ -338,6 +338,19 @@ def test_refusals_are_errors_of_the_model() -> None:
     out = b.op("QuantizeLinear", "x", b.const(np.full(4, 0.1, np.float32)), b.const(np.zeros(4, np.uint8)), axis=1)
     with pytest.raises(EdgecError, match="per-tensor"):
         lower(built(b, out, {"x": x}), TARGETS[0], "net")
+
+
+def test_what_stands_behind_a_refused_operator_is_checked_too() -> None:
+    """The refused pool ends in codes, which a Transpose and another refused pool read."""
+    b = Builder()
+    x = np.zeros((2, 1, 2, 5, 5), np.float32)
+    q = b.quantize("x", 0.1, np.uint8(9))
+    for window in ([1, 1, 2], [1, 2, 2]):
+        mean = b.op("AveragePool", b.dequantize(q, 0.1, np.uint8(9)), kernel_shape=window)
+        q = b.op("Transpose", b.quantize(mean, 0.1, np.uint8(9)), perm=[0, 1, 4, 2, 3])
+    with pytest.raises(ModelError) as caught:
+        lower(built(b, q, {"x": x}), TARGETS[0], "net")
+    assert [problem.what for problem in caught.value.problems] == ["AveragePool: AveragePool over 3 spatial axes"] * 2
 
 
 def test_codes_known_at_build_time_with_a_scale_that_is_not() -> None:
