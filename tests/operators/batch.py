@@ -5,27 +5,23 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from edgec.emit import emit_sources
-from edgec.emit.kernels import render_kernel_header, render_kernels
-from edgec.kernels import VARIANTS
+from edgec.emit.kernels import chosen_of, render_kernel_header, render_kernels
 from edgec.program.expr import bound, product
-from edgec.program.program import Port, Program
-from edgec.schedule import choose_all
+from edgec.program.program import Chosen, Port, Program, Slot
 from edgec.targets import Target
 from edgec.toolchain.find import find_compiler
 
 RUNNER = Path(__file__).with_name("batch.c")
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
-KERNELS = frozenset(VARIANTS)  # every package of a batch uses the same kernels, compiled once, whichever of them it needs
-KERNEL_OWNER = "all"
+KERNEL_OWNER = "all"  # the packages of a batch use the same kernels
+Used = Mapping[str, Mapping[Slot, Chosen]]  # what each vocabulary has in its slots
 CALL = "const char *isa, int32_t threads, void *arena, size_t arena_bytes, unsigned char *const *tensors"
 PARALLEL_FOR = "void batch_parallel_for(void *user, void (*task)(void *, int32_t, int32_t), void *argument, int32_t parts);"
 PARTS = ("", "_dispatch", "_weights")
@@ -92,7 +88,9 @@ def port_bytes(port: Port) -> int:
 def build(programs: Sequence[Program], target: Target, folder: Path, optimize: str = "-O0", flags: Sequence[str] = ()) -> Batch:
     """Compile planned Programs into one executable; each gets a name of its own. Every warning is an error."""
     renamed = tuple(replace(program, name=f"case{number}") for number, program in enumerate(programs))
-    (folder / "batch_unit.c").write_text(_unit(renamed, target, folder), encoding="utf-8")
+    used = {isa: dict(item for program in programs for item in chosen_of(program, isa).items()) for isa in target.vocabularies}
+    objects = _kernel_objects(used, target, [optimize, *target.flags, *flags], folder)
+    (folder / "batch_unit.c").write_text(_unit(renamed, used, target, folder), encoding="utf-8")
     command = [
         *find_compiler(target).command,
         *STRICT,
@@ -110,7 +108,7 @@ def build(programs: Sequence[Program], target: Target, folder: Path, optimize: s
         f"-Wl,--defsym={program.name}_kernels_{isa}={KERNEL_OWNER}_kernels_{isa}" for program in renamed for isa in target.vocabularies
     ]
     static = ["-static"] if target.emulator else []
-    _compile([*command, *map(str, kernel_objects(target, optimize, tuple(flags))), *aliases, *static], folder)
+    _compile([*command, *map(str, objects), *aliases, *static], folder)
     return Batch(folder / "batch", renamed, target)
 
 
@@ -120,31 +118,26 @@ def _compile(command: Sequence[str], folder: Path) -> None:
         raise DoesNotCompile(done.stderr)
 
 
-@cache
-def kernel_objects(target: Target, optimize: str, flags: tuple[str, ...]) -> tuple[Path, ...]:
-    """Objects with every kernel in each of the target's vocabularies; once for each process."""
-    folder = Path(tempfile.mkdtemp(prefix="edgec-kernels-"))
-    (folder / f"{KERNEL_OWNER}_kernels.h").write_text(_kernel_header(KERNEL_OWNER, target), encoding="utf-8")
+def _kernel_objects(used: Used, target: Target, flags: Sequence[str], folder: Path) -> list[Path]:
+    """An object for each vocabulary, with those kernels that the batch uses."""
+    header = render_kernel_header(KERNEL_OWNER, used[target.vocabularies[0]], target)
+    (folder / f"{KERNEL_OWNER}_kernels.h").write_text(header, encoding="utf-8")
     objects = []
-    for isa in target.vocabularies:
+    for isa, chosen in used.items():
         source = folder / f"{KERNEL_OWNER}_kernels_{isa}.c"
-        source.write_text(render_kernels(KERNEL_OWNER, isa, choose_all(KERNELS, isa, target), target), encoding="utf-8")
-        _compile([*find_compiler(target).command, *STRICT, optimize, *target.flags, *flags, "-c", source.name], folder)
+        source.write_text(render_kernels(KERNEL_OWNER, isa, chosen, target), encoding="utf-8")
+        _compile([*find_compiler(target).command, *STRICT, *flags, "-c", source.name], folder)
         objects.append(source.with_suffix(".o"))
-    return tuple(objects)
+    return objects
 
 
-def _kernel_header(name: str, target: Target) -> str:
-    return render_kernel_header(name, choose_all(KERNELS, target.vocabularies[0], target), target)
-
-
-def _unit(programs: Sequence[Program], target: Target, folder: Path) -> str:
+def _unit(programs: Sequence[Program], used: Used, target: Target, folder: Path) -> str:
     """One C source that includes those of all packages, with their file scope names made different, and the table of cases."""
     lines = ["#include <stddef.h>", "#include <stdint.h>", "#include <string.h>", PARALLEL_FOR]
     for program in programs:
         files = dict(emit_sources(program, target, "c").files)
         name = program.name
-        files[f"src/{name}_kernels.h"] = _kernel_header(name, target).encode()
+        files[f"src/{name}_kernels.h"] = render_kernel_header(name, used[target.vocabularies[0]], target).encode()
         for path, content in files.items():
             if path.endswith((".h", ".c")):
                 (folder / path).parent.mkdir(exist_ok=True)

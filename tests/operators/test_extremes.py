@@ -10,12 +10,11 @@ import pytest
 
 from edgec.frontend import from_proto
 from edgec.passes import optimize
-from edgec.targets import load_target
 from tests.conftest import require
 from tests.contract.examiner import WHOLE
 from tests.gpu.cases import target_with_gpu
 from tests.gpu.test_msl import run_program as run_metal_program
-from tests.operators.backends import FOREIGN, NATIVE, VULKAN, Backend
+from tests.operators.backends import FOREIGN, NATIVE, VULKAN, Backend, target_of
 from tests.operators.case import Case, difference
 from tests.operators.extreme_cases import BINARY, extreme_cases, extremes, graph_of, run_onnxruntime, wrapped
 from tests.operators.suite import OK, Compiled, compile_case, run_cases, with_constants
@@ -31,7 +30,7 @@ UNDEFINED = Backend(
 @pytest.mark.parametrize("backend", (UNDEFINED, *NATIVE[1:], *(FOREIGN if WHOLE else ())), ids=lambda backend: backend.name)
 def test_operators_at_the_ends_of_their_operands(backend: Backend, tmp_path: Path) -> None:
     require(*backend.needs)
-    target = load_target(backend.target)
+    target = target_of(backend, WHOLE)
     cases = chosen(ENDS if backend is UNDEFINED else FLOATS)  # integers are C's on every processor
     outcomes = run_cases(cases, target, tmp_path, backend.isas_of(target), backend.optimize, backend.flags)
     assert {item.case: f"{item.message} of {item.operator}" for item in outcomes if item.verdict != OK} == {}
