@@ -18,11 +18,13 @@ from edgec.program.arguments import PIXEL_BLOCK
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE
 from tests.kernels.attention_cases import layer_norm_case, pack_case, product_case, softmax_case
+from tests.kernels.builds import LEVEL
 from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, few_channels, float_case, function_case, square
 from tests.kernels.int8_harness import ARM64, ARMV7, WITH_FUNCTIONS, X86, X86_SIGNED, Program, compile_driver
 
 Made = tuple[Target, str, str, tuple[str, ...]]  # a vocabulary of a target, its compiler and flags
 VARIANTS = [(target, vocabulary) for target in (X86, ARM64, ARMV7) for vocabulary in target.vocabularies]
+UNDEFINED = (LEVEL, "-fsanitize=undefined", "-fno-sanitize-recover=all")
 COMPILERS = [("gcc", ("-O3",)), ("clang", ("-O2",)), ("gcc", ("-O0",))]
 # Without EDGEC_TEST_ALL each has one of the three compilers, in turns; gcc takes the portable words to pieces for half a minute at -O3.
 BUILDS = [(*variant, *made) for n, variant in enumerate(VARIANTS) for m, made in enumerate(COMPILERS) if WHOLE or (n + m) % 3 == 0]
@@ -156,9 +158,7 @@ def test_conv_any(program: Program, build: Made) -> None:
     agree(program, any_cases(build[0]))
 
 
-@pytest.mark.parametrize(
-    ("compiler", "flags"), [("gcc", ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all")), ("clang", ("-O2",))]
-)
+@pytest.mark.parametrize(("compiler", "flags"), [("gcc", UNDEFINED), ("clang", ("-O2",))])
 def test_sse41_takes_signed_activations(compiler: str, flags: tuple[str, ...], folder: Path) -> None:
     program = compile_driver(folder / f"signed-{compiler}", "sse41", X86_SIGNED, compiler, flags)
     agree(program, conv_cases(X86_SIGNED))
@@ -204,8 +204,7 @@ def test_simde_serves_where_the_cpu_lacks_instructions(vocabulary: str, folder: 
 
 @pytest.mark.parametrize("vocabulary", ["portable", "avx2", pytest.param("avx512vnni", marks=pytest.mark.thorough)])
 def test_no_undefined_behaviour(vocabulary: str, folder: Path) -> None:
-    flags = ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all")
-    program = compile_driver(folder / f"ubsan-{vocabulary}", vocabulary, X86, "gcc", flags)
+    program = compile_driver(folder / f"ubsan-{vocabulary}", vocabulary, X86, "gcc", UNDEFINED)
     agree(program, conv_cases(X86)[:40])
     agree(program, few_channels_cases(X86))
     agree(program, float_cases(X86))
