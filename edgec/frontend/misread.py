@@ -13,7 +13,7 @@ def misread(model: onnx.ModelProto) -> tuple[str, ...]:
     """The nodes, with those of branches and functions.
 
     LayerNormalization whose bias is left out by an empty name ends its process; AveragePool's automatic padding forgets the dilations;
-    MatMulNBits may be told to round what it multiplies to 8 bits.
+    MatMulNBits may be told to round what it multiplies to 8 bits; MeanVarianceNormalization of equal numbers is NaN.
     """
     bodies = [model.graph.node, *(function.node for function in model.functions)]
     return tuple(label(node) for body in bodies for node in _nodes(body) if _is_misread(node))
@@ -33,5 +33,7 @@ def _is_misread(node: onnx.NodeProto) -> bool:
     given = {item.name: item for item in node.attribute}
     if node.op_type == "MatMulNBits":
         return "accuracy_level" in given and given["accuracy_level"].i == 4
+    if node.op_type == "MeanVarianceNormalization":
+        return True
     same = "auto_pad" in given and given["auto_pad"].s.startswith(b"SAME")
     return node.op_type == "AveragePool" and same and "dilations" in given and max(given["dilations"].ints, default=1) > 1

@@ -22,6 +22,8 @@ AVERAGE = "AveragePool<dilations = [2,1], kernel_shape = [3,3], strides = [2,1]"
 POOL = f'{HEADER} (float[1,1,7,9] x) => (y) {{ [n] y = {AVERAGE}, auto_pad = "SAME_LOWER">(x) }}'
 PADDED = f"{HEADER} (float[1,1,7,9] x) => (y) {{ [n] y = {AVERAGE}, pads = [2,1,2,1]>(x) }}"
 
+MEAN = f"{HEADER} (float[1,3,2,1] x) => (y) {{ [n] y = MeanVarianceNormalization<axes = [1]>(x) }}"
+
 
 def answer(path: Path, x: np.ndarray) -> np.ndarray:
     config = BuildConfig(target="portable", precision="fp32")
@@ -49,3 +51,10 @@ def test_automatic_padding_of_dilated_averages(tmp_path: Path) -> None:
     x = np.random.default_rng(1).standard_normal((1, 1, 7, 9)).astype(np.float32)
     expected = answer(write(tmp_path / "plain.onnx", PADDED), x)
     assert (answer(write(tmp_path / "model.onnx", POOL), x) == expected).all() and expected.shape == (1, 1, 4, 9)
+
+
+def test_a_variance_of_nothing(tmp_path: Path) -> None:
+    x = np.array([[7, 1], [7, -2], [7, 4]], np.float32).reshape(1, 3, 2, 1)
+    expected = np.stack([np.zeros(3), np.array([0, -3, 3]) / np.sqrt(6)], axis=1).reshape(x.shape)
+    assert answer(path := write(tmp_path / "model.onnx", MEAN), x) == pytest.approx(expected, abs=1e-6)
+    assert edgec.build(path, target="portable", precision="fp32", out=tmp_path / "out", cc="gcc -O0").examined
