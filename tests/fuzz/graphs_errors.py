@@ -189,10 +189,12 @@ def _placed(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
 
 
 def _weighed(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
-    """Cubic weights are differences of terms up to 8, each rounded."""
+    """Cubic weights are differences of terms up to 8, each rounded; ONNX Runtime's places are off by roundings of the largest, too."""
+    x = operands[step.node.input[0]]
     mode = next((item.s for item in step.node.attribute if item.name == "mode"), b"nearest")
-    size = np.abs(operands[step.node.input[0]].astype(np.float64)).max(initial=0.0)
-    return np.asarray(16 * UNIT * size if mode == b"cubic" and np.isfinite(size) else 0.0)
+    size = np.abs(x.astype(np.float64)).max(initial=0.0)
+    units = {b"nearest": 0, b"linear": max(x.shape), b"cubic": 16 + max(x.shape)}[mode]
+    return np.asarray(units * UNIT * size if np.isfinite(size) else 0.0)
 
 
 # what roundings within a node lose that no operand's noise shows
