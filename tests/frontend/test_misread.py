@@ -21,7 +21,6 @@ BRANCH = f"""{HEADER} (float[2,4] x) => (float[2,4] y) <float[4] s = {{1,2,3,4}}
 AVERAGE = "AveragePool<dilations = [2,1], kernel_shape = [3,3], strides = [2,1]"
 POOL = f'{HEADER} (float[1,1,7,9] x) => (y) {{ [n] y = {AVERAGE}, auto_pad = "SAME_LOWER">(x) }}'
 PADDED = f"{HEADER} (float[1,1,7,9] x) => (y) {{ [n] y = {AVERAGE}, pads = [2,1,2,1]>(x) }}"
-
 MEAN = f"{HEADER} (float[1,3,2,1] x) => (y) {{ [n] y = MeanVarianceNormalization<axes = [1]>(x) }}"
 
 

@@ -193,7 +193,8 @@ def _weighed(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
     x = operands[step.node.input[0]]
     mode = next((item.s for item in step.node.attribute if item.name == "mode"), b"nearest")
     size = np.abs(x.astype(np.float64)).max(initial=0.0)
-    units = {b"nearest": 0, b"linear": max(x.shape), b"cubic": 16 + max(x.shape)}[mode]
+    largest = max(x.shape, default=1)
+    units = {b"nearest": 0, b"linear": largest, b"cubic": 16 + largest}[mode]
     return np.asarray(units * UNIT * size if np.isfinite(size) else 0.0)
 
 
