@@ -116,8 +116,9 @@ class Lowering:
         """A known tensor; one that holds a single value becomes a literal, others a buffer once they are read."""
         shape = tuple(const(int(size)) for size in array.shape)
         dtype = DType.of(array)
-        if array.size and bool((array == array.flat[0]).all()):
-            single = const(array.flat[0].item(), dtype)
+        first = array.flat[:1]
+        if array.size and bool((array == first).all()) and first.tobytes() * array.size == array.tobytes():  # 0.0 is not -0.0
+            single = const(first.item(), dtype)
             return Value(dtype, shape, lambda index: single, free=True, constant=array)
         strides = packed_strides(shape, row_major(array.ndim))
 

@@ -7,8 +7,9 @@ are used on non-negative numbers only.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Union
 
 import numpy as np
@@ -68,9 +69,13 @@ class Expr:
 
 @dataclass(frozen=True)
 class Const(Expr):
-    """A literal."""
+    """A literal; -0.0 is another one than 0.0."""
 
     value: int | float | bool
+    negative: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "negative", isinstance(self.value, float) and math.copysign(1, self.value) < 0)
 
 
 @dataclass(frozen=True)

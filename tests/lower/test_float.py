@@ -14,6 +14,7 @@ from edgec.ir.types import Symbol
 from edgec.kernels import ConvFloat, DepthwiseFloat
 from edgec.lower import LowerOptions, lower
 from edgec.passes import optimize
+from edgec.program.expr import BOOL, Select, Var, const, select
 from edgec.program.program import LoopCall, Program, TemplateCall
 from edgec.schedule import schedule
 from edgec.targets import load_target
@@ -220,3 +221,20 @@ def test_all_that_is_not_supported_is_named_at_once() -> None:
         lower(net(nodes, [1, 4, 6, 6], {"k": np.array([1])}), TARGET, "net")
     assert [problem.where for problem in caught.value.problems] == ["conv", "top"]
     assert all(problem.hint for problem in caught.value.problems)
+
+
+def test_a_zero_keeps_its_sign() -> None:
+    """In constants of one magnitude, and in expressions that differ by it alone."""
+    zeros = np.array([0.0, -0.0, 0.0], np.float32)
+    nodes = [helper.make_node("Add", ["x", "zeros"], ["y"]), helper.make_node("Identity", ["zeros"], ["z"])]
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in "yz"],
+        [numpy_helper.from_array(zeros, "zeros")],
+    )
+    program = schedule(lower(from_proto(helper.make_model(graph)).graph, TARGET, "net"), TARGET)
+    found = run(program, {"x": -zeros})
+    assert [found[name].tobytes() for name in "yz"] == [(zeros - zeros).tobytes(), zeros.tobytes()]
+    assert isinstance(select(Var(BOOL, "sign"), const(0.0), const(-0.0)), Select)
