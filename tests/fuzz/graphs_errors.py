@@ -53,7 +53,8 @@ SIGNLESS = {"Min", "Max", "ReduceMin", "ReduceMax", "MaxPool", "GlobalMaxPool", 
 class Noise:
     """The errors of one execution: all upwards, all downwards, or at random. In a quarter of them what may be anything is NaN all the way:
 
-    by chance alone a number at the end of a long chain would often be left as it was.
+    by chance alone a number at the end of a long chain would often be left as it was. In every other of these infinities are handed on
+    as they are, since an operator may make a number of NaN, and of an infinity what may be anything itself.
     """
 
     g: np.random.Generator
@@ -65,7 +66,15 @@ class Noise:
         return STRONGER * (self.g.choice([-1.0, 1.0], shape) if self.style % 3 else self.g.uniform(-1, 1, shape))
 
     def anything(self, array: np.ndarray) -> np.ndarray:
-        return anything(array, self.g, poison=self.style % 4 == 2)
+        return anything(array, self.g, poison=self.poisons)
+
+    @property
+    def poisons(self) -> bool:
+        return self.style % 4 == 2
+
+    @property
+    def hands_on(self) -> bool:
+        return self.style % 8 == 6
 
     def freed(self, array: np.ndarray, free: np.ndarray) -> np.ndarray:
         """The array, where `free` with anything in it."""
@@ -128,7 +137,7 @@ def _operand(step: Step, name: str, array: np.ndarray, plain: set[str], noise: N
     """An operand of arithmetic, which shakes it where it sums; what arithmetic makes of infinities and NaNs of other arithmetic is free."""
     if array.dtype.kind != "f":
         return array
-    if name not in plain:
+    if name not in plain and not noise.hands_on:
         array = noise.freed(array, ~np.isfinite(array))
     if step.node.op_type in ("Resize", "Upsample") and name != step.node.input[0]:  # says where, exactly
         return array

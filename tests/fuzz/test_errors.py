@@ -98,6 +98,12 @@ def test_where_zero_stands_before_infinity_nothing_is_promised() -> None:
     assert np.isnan(drawn.values[0]["y"]).any() and np.isposinf(bounds(drawn, 0)["y"]).all()
 
 
+def test_a_bound_that_nobody_gave_clips_no_infinity_behind_what_makes_a_number_of_nan() -> None:
+    text = "(float[64] x) => (y) <float c = {1e38}, float h = {20}> { a = Mul(x, c) b = Mul(a, c) s = Shrink(b) y = Clip(s, \"\", h) }"
+    drawn = replayed(parser.parse_model(HEAD + text), [{"x": -np.arange(64, dtype=np.float32)}])
+    assert np.isposinf(bounds(drawn, 0)["y"]).tolist() == [False] + [True] * 63
+
+
 def test_of_rows_with_infinite_scores_nothing_is_promised() -> None:
     """How hidden columns compare with one that is -infinity itself is the engine's choice; other rows stay sure."""
     text = "(float[1,1,2,1] q, float[1,1,2,1] k, float[1,1,2,1] v) => (y) { y = Attention<is_causal = 1>(q, k, v) }"
