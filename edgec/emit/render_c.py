@@ -34,6 +34,7 @@ _SMALL = {DType.INT8, DType.UINT8, DType.INT16, DType.UINT16}
 _KIND = {
     DType.FLOAT32: "f", DType.FLOAT16: "f", DType.FLOAT64: "d", DType.INT64: "i64", DType.UINT64: "u64", DType.UINT32: "u32",
 }  # fmt: skip
+_NEAREST = 1 << 22  # the largest magnitude that edgec_nearest takes
 _FLOAT_FUNCTIONS = {"exp", "log", "sqrt", "tanh", "erf", "sigmoid", "sin", "cos", "floor", "ceil", "rint"}
 
 
@@ -171,10 +172,18 @@ def _select(item: Select, scope: Scope) -> tuple[str, int]:
 def _cast(item: Cast, scope: Scope) -> tuple[str, int]:
     if item.dtype is DType.BOOL:
         return f"{_at(item.a, scope, 10)} != 0", 9
+    if item.dtype is DType.INT32 and isinstance(item.a, Unary) and item.a.op == "rint" and _is_near_zero(item.a.a, scope):
+        return f"edgec_nearest({render(item.a.a, scope)})", _ATOM
     if item.a.dtype.is_float and not item.dtype.is_float and not (is_number(item.a) and _holds(item, scope)):
         kind, whole = _KIND[item.a.dtype], _KIND.get(item.dtype, "i32")
         return _narrow(item.dtype, f"edgec_to_{whole}_{kind}({render(item.a, scope)})", _ATOM)
     return f"({scalar_type(item.dtype)}){_at(item.a, scope, _UNARY)}", _UNARY
+
+
+def _is_near_zero(item: Expr, scope: Scope) -> bool:
+    """Whether a float32 is a number that edgec_nearest rounds."""
+    low, high = range_of(item, scope.ranges)
+    return item.dtype is DType.FLOAT32 and is_number(item) and -_NEAREST <= low and high <= _NEAREST
 
 
 def _holds(item: Cast, scope: Scope) -> bool:

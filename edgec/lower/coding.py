@@ -91,15 +91,18 @@ def quantize(x: Expr, params: Params, activation: DType) -> Expr:
     """Clause 2: clamp(rint(fl32(x * (1/s)))), NaN giving the zero point."""
     low, high = limits(activation)
     inverse = np.float32(1) / np.float32(params.scale)
-    steps = unary("rint", x * real(float(inverse)))
-    safe = select(binary("eq", x, x), clamp(steps, float(low - params.zero), float(high - params.zero)), 0.0)
-    return cast(cast(safe, INT) + params.zero, activation)
+    bounded = clamp(x * real(float(inverse)), float(low - params.zero), float(high - params.zero))
+    return _rounded(select(binary("eq", x, x), bounded, 0.0), params.zero, activation)
 
 
 def settle(steps: Expr, low: int, high: int, zero: int, activation: DType) -> Expr:
     """clamp(rint(steps), low - zero, high - zero) + zero: how every integer clause ends."""
-    bounded = clamp(unary("rint", steps), float(low - zero), float(high - zero))
-    return cast(cast(bounded, INT) + zero, activation)
+    return _rounded(clamp(steps, float(low - zero), float(high - zero)), zero, activation)
+
+
+def _rounded(bounded: Expr, zero: int, activation: DType) -> Expr:
+    """rint(bounded) + zero. Bounds are whole, so it is all the same whether they or rint come first; small numbers are rounded sooner."""
+    return cast(cast(unary("rint", bounded), INT) + zero, activation)
 
 
 def requantize(code: Expr, source: Params, result: Params, low: int, high: int, activation: DType) -> Expr:

@@ -40,6 +40,8 @@ static inline float edgec_rintf(float x) {
     float r = (a + 8388608.0f) - 8388608.0f;
     return edgec_copysignf(a < 8388608.0f ? r : x, x);
 }
+/* The same as an integer, of a number within 2^22 of 0: 1.5 * 2^23 + x has no fraction bits either, and its last bits are the result. */
+static inline int32_t edgec_nearest(float x) { return (int32_t)edgec_bits(x + 12582912.0f) - 0x4b400000; }
 static inline float edgec_floorf(float x) {
     float r = edgec_rintf(x);
     float less = r - 1.0f;

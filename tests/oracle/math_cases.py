@@ -11,10 +11,11 @@ import numpy as np
 from edgec.oracle import mathlib
 
 HEADER = Path(__file__).resolve().parents[2] / "runtimes" / "c"
+NEAR = np.float32(4194304)
 UNARY = {
     "expf": mathlib.exp, "logf": mathlib.log, "tanhf": mathlib.tanh, "erff": mathlib.erf, "sigmoidf": mathlib.sigmoid,
     "sinf": mathlib.sin, "cosf": mathlib.cos, "sqrtf": mathlib.sqrt, "sqrtf_by_bits": mathlib.sqrt, "rintf": mathlib.rint,
-    "floorf": mathlib.floor, "ceilf": mathlib.ceil,
+    "floorf": mathlib.floor, "ceilf": mathlib.ceil, "nearby": lambda x: np.rint(np.fmin(np.fmax(x, -NEAR), NEAR)) + np.float32(0),
 }  # fmt: skip
 BINARY = {"powf": mathlib.power, "fminf": mathlib.fmin, "fmaxf": mathlib.fmax}
 
@@ -27,6 +28,10 @@ PROGRAM = """
 #include "math.h"
 #include <stdio.h>
 enum { BLOCK = 4096 };
+static float edgec_nearby(float x) {
+    float high = x < 4194304.0f ? x : 4194304.0f, low = x > -4194304.0f ? high : -4194304.0f;
+    return (float)edgec_nearest(low);
+}
 static float a[BLOCK], b[BLOCK], y[BLOCK];
 #define UNARY(f) for (i = 0; i < n; i++) y[i] = edgec_##f(a[i]); fwrite(y, 4, n, stdout);
 #define BINARY(f) for (i = 0; i < n; i++) y[i] = edgec_##f(a[i], b[i]); fwrite(y, 4, n, stdout);
