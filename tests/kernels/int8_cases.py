@@ -66,6 +66,14 @@ def few_channels(random: np.random.Generator, channels: int, outputs: int) -> Wi
     )  # fmt: skip
 
 
+def three_by_three(random: np.random.Generator, inputs: int, outputs: int, size: tuple[int, int]) -> Window:
+    """A window of 3x3 that goes on by a pixel, over images of this size with up to two pixels of padding on each side."""
+    top, left, bottom, right = (int(pad) for pad in random.integers(0, 3, 4))
+    out = size[0] + top + bottom - 2, size[1] + left + right - 2
+    pixels = inputs + int(random.choice([0, 5])), outputs + int(random.choice([0, 3]))
+    return Window(int(random.integers(1, 3)), *size, pixels[0], *out, pixels[1], 3, 3, 1, 1, 1, 1, top, left)
+
+
 def gathered(x: np.ndarray, window: Window, channels: int, zero: int) -> np.ndarray:
     """int64 [batch, out_height, out_width, taps, channels]: x - zero under every tap, 0 outside of the image."""
     g = window
@@ -133,19 +141,33 @@ def padded(array: np.ndarray, multiple: int, axis: int) -> np.ndarray:
 
 
 def _sums(
-    random: np.random.Generator, target: Target, groups: int, ci: int, co: int, window: Window, largest_bias: int, merging: bool = True
+    random: np.random.Generator,
+    target: Target,
+    groups: int,
+    ci: int,
+    co: int,
+    window: Window,
+    largest_bias: int,
+    merging: bool = True,
+    extreme: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """int64 sums [pixel, group, channel], and the arguments that ConvInt8 and ConvInt8Float share. ci, co: channels of one group.
 
     merging: whether layers of few channels have weights whose taps are inputs; shaders read no such weights.
+    extreme: where codes are the largest, [row, column], and else the least; and weights, [tap].
     """
     dtype = dtype_of(target)
     x, whole = image_of(random, dtype, window, groups * ci)
+    if extreme:
+        info, images = np.iinfo(dtype), whole.reshape(window.batch, window.in_height, window.in_width, -1)
+        images[:] = np.where(extreme[0], info.max, info.min)[..., None]
     zero_x = int(random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1))
     taps = window.kernel_height * window.kernel_width
     w = random.integers(-127, 128, (groups, co, taps, ci)).astype(np.int8)
     if random.random() < 0.2:
         w = np.where(w < 0, -127, 127).astype(np.int8)
+    if extreme:
+        w[:] = np.where(extreme[1], 127, -127)[:, None]
     bias = random.integers(-largest_bias, largest_bias, (groups, co))
     pixels = gathered(whole, window, groups * ci, zero_x).reshape(-1, taps, groups, ci)
     acc = bias + np.einsum("ptgc,gotc->pgo", pixels, w.astype(np.int64), optimize=True)
@@ -172,10 +194,12 @@ def conv_case(
     simple: bool,
     residual: bool,
     window: Window | None = None,
+    extreme: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> tuple[Any, np.ndarray]:
     """A ConvInt8 and the output buffer that it must leave."""
     dtype = dtype_of(target)
-    acc, common = _sums(random, target, groups, ci, co, window or geometry(random, groups * ci, groups * co, simple), 5000)
+    window = window or geometry(random, groups * ci, groups * co, simple)
+    acc, common = _sums(random, target, groups, ci, co, window, 5000, extreme=extreme)
     zero_y, low, high = bounds(random, dtype)
     y = requantized(acc, common["scale"][:, :co], low, high, zero_y).reshape(-1, groups * co)
     add = NO_RESIDUAL
@@ -216,11 +240,11 @@ def _shaped(
 
 
 def function_case(
-    random: np.random.Generator, target: Target, op: str, groups: int, ci: int, co: int, simple: bool
+    random: np.random.Generator, target: Target, op: str, groups: int, ci: int, co: int, simple: bool, window: Window | None = None
 ) -> tuple[Any, np.ndarray]:
     """A ConvInt8Function and the output buffer that it must leave."""
     dtype = dtype_of(target)
-    acc, common = _sums(random, target, groups, ci, co, geometry(random, groups * ci, groups * co, simple), 5000)
+    acc, common = _sums(random, target, groups, ci, co, window or geometry(random, groups * ci, groups * co, simple), 5000)
     common["scale"] *= np.float32(random.choice([0.1, 0.003]))
     zero_y, low, high = bounds(random, dtype)
     y, numbers = _shaped(random, op, acc, common["scale"][:, :co], low, high, zero_y)

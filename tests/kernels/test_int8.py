@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -13,13 +14,14 @@ import pytest
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.integer.layer_norm import LONGEST
 from edgec.kernels import ConvInt8Function
-from edgec.kernels.conv_int8_variants import TILES
+from edgec.kernels.conv_int8_variants import TILES, WINOGRAD
+from edgec.kernels.winograd_int8 import MOST_PRODUCT
 from edgec.program.arguments import PIXEL_BLOCK
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE
 from tests.kernels.attention_cases import layer_norm_case, pack_case, product_case, softmax_case
 from tests.kernels.builds import LEVEL
-from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, few_channels, float_case, function_case, square
+from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, few_channels, float_case, function_case, square, three_by_three
 from tests.kernels.int8_harness import ARM64, ARMV7, WITH_FUNCTIONS, X86, X86_SIGNED, Program, compile_driver
 
 Made = tuple[Target, str, str, tuple[str, ...]]  # a vocabulary of a target, its compiler and flags
@@ -76,6 +78,29 @@ def few_channels_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
     random = np.random.default_rng(8)
     sizes = [(1 + index % 3, int(random.integers(1, 36))) for index in range(36)]
     return [conv_case(random, target, 1, ci, co, False, co % 4 == 0, few_channels(random, ci, co)) for ci, co in sizes]
+
+
+@cache
+def winograd_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
+    """Tiles over the ends of images, some in blocks, with tails of inputs and of panels; and the largest numbers at each point."""
+    random, cases = np.random.default_rng(9), []
+    for index in range(48 if WHOLE else 24):
+        ci, co, *size = (int(random.integers(*few)) for few in ((4, 80), (12, 70), (2, 24), (2, 24)))
+        window = three_by_three(random, ci, co, (size[0], size[1]))
+        if index % 8 == 7:
+            cases.append(function_case(random, target, WITH_FUNCTIONS[0].function, 1, ci, co, False, window))
+        else:
+            cases.append(conv_case(random, target, 1, ci, co, False, index % 2 == 0, window))
+    rows, columns = np.indices((12, 13)) % 2
+    across, down = np.indices((3, 3)).reshape(2, -1) % 2
+    codes, weights = (rows < 2, rows == 0, columns == 0, rows == columns), (across < 2, across == 0, down == 0, across == down)
+    for extreme in product(codes, [*weights, across > 2]):
+        cases.append(conv_case(random, target, 1, 19, 31, False, False, three_by_three(random, 19, 31, (12, 13)), extreme))
+    most = (2**31 - 1) // (4 * 9 * MOST_PRODUCT)
+    cases.append(conv_case(random, target, 1, most, 31, False, False, three_by_three(random, most, 31, (12, 13)), (codes[0], weights[0])))
+    admitted = [case for case in cases if WINOGRAD.admits(case[0])]
+    assert len(admitted) > 0.8 * len(cases) and admitted[-1] is cases[-1]
+    return admitted
 
 
 @cache
@@ -140,6 +165,15 @@ def test_conv(program: Program, build: Made) -> None:
 
 def test_conv_of_few_channels(program: Program, build: Made) -> None:
     agree(program, few_channels_cases(build[0]))
+
+
+def test_conv_of_3x3(program: Program, build: Made) -> None:
+    agree(program, winograd_cases(build[0]))
+
+
+def test_sums_beyond_a_quarter_of_32_bits_are_not_by_winograd() -> None:
+    *_, (case, _) = winograd_cases(X86)
+    assert WINOGRAD.admits(case) and not WINOGRAD.admits(replace(case, in_channels=case.in_channels + 1))
 
 
 def test_conv_float(program: Program, build: Made) -> None:
@@ -207,6 +241,7 @@ def test_no_undefined_behaviour(vocabulary: str, folder: Path) -> None:
     program = compile_driver(folder / f"ubsan-{vocabulary}", vocabulary, X86, "gcc", UNDEFINED)
     agree(program, conv_cases(X86)[:40])
     agree(program, few_channels_cases(X86))
+    agree(program, winograd_cases(X86))
     agree(program, float_cases(X86))
     agree(program, attention_cases(X86))
     agree(program, depthwise_cases(X86))

@@ -12,7 +12,10 @@ from edgec.emit.vocabularies import VOCABULARIES
 from edgec.frontend import from_proto
 from edgec.kernels import VARIANTS, ConvFloat, ConvInt8
 from edgec.kernels.conv_int8_variants import MERGED
+from edgec.kernels.conv_int8_variants import WINOGRAD as INT8_WINOGRAD
+from edgec.kernels.convolution import panel_count, round_up
 from edgec.kernels.winograd_float import WINOGRAD
+from edgec.kernels.winograd_int8 import TILES as INT8_TILES
 from edgec.lower import lower
 from edgec.passes import optimize
 from edgec.program.arguments import Window
@@ -130,3 +133,30 @@ def test_windows_over_few_channels_have_taps_as_inputs() -> None:
         assert variant_of(same, load_target("x86-64")) is variant_of(same, load_target("rpi4")) is MERGED
     for other, name in ((apart, "x86-64"), (narrow, "rpi4"), (wide, "linux-vulkan")):
         assert variant_of(other, load_target(name)) is not MERGED
+
+
+def int8_layer(size: int, inputs: int, outputs: int) -> ConvInt8:
+    add = (0.0, 0.0, 0, 0, 0, 0)
+    window = Window(1, size, size, inputs, size, size, outputs, 3, 3, 1, 1, 1, 1, 1, 1)
+    return ConvInt8(window, *6 * (None,), 0, 1, inputs, outputs, 3, 4, 0, 255, *add)  # type: ignore[arg-type]
+
+
+def test_codes_are_transformed_where_that_saves_time_and_weights_are_the_same() -> None:
+    """On AVX2; other instruction sets of the package compute the layer as they do all others."""
+    target, layer = load_target("x86-64"), int8_layer(28, 32, 64)
+    assert variant_of(layer, target) is INT8_WINOGRAD and INT8_WINOGRAD.packing == VARIANTS[ConvInt8][-1].packing
+    chosen = {name: choose(ConvInt8, INT8_WINOGRAD, name, target).variant for name in target.vocabularies}
+    assert chosen == {"sse41": "panels", "avx2": "winograd", "avxvnni": "panels", "avx512vnni": "panels"}
+    strided = replace(layer, window=replace(layer.window, stride_width=2))
+    for other in (strided, replace(layer, groups=2), int8_layer(28, 8, 8), int8_layer(3, 64, 64), int8_layer(28, 2000, 64)):
+        assert variant_of(other, target) is not INT8_WINOGRAD
+    assert variant_of(layer, load_target("rpi4")) is VARIANTS[ConvInt8][-1]
+
+
+@pytest.mark.parametrize("layer", [int8_layer(14, 64, 64), int8_layer(40, 9, 16), int8_layer(28, 1000, 16)], ids=["", "one panel", "deep"])
+def test_scratch_memory_holds_blocks_of_tiles(layer: ConvInt8) -> None:
+    """As the kernel lays them out, whatever inputs are padded to."""
+    for multiple in (4, 8):
+        tile, inputs, panels = INT8_TILES["avx2"], round_up(layer.in_channels, multiple), panel_count(layer.out_channels)
+        codes, weights, sums = tile.most(inputs, panels) * inputs + 32, inputs * 16 + 32, tile.most(inputs, panels) * 16 + 16
+        assert INT8_WINOGRAD.scratch(layer) >= 16 * (2 * codes + 2 * weights + 4 * sums) + layer.in_channels + 16

@@ -1,0 +1,49 @@
+/* Codes, weights and sums at the points of Winograd's F(2x2, 3x3): sixteen 16-bit numbers in a register, or eight sums. */
+
+typedef __m256i wide_t;
+enum { WIDE = 16 };
+
+INLINE wide_t wide_codes(const activation *x) { return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)x)); }
+
+/* Four codes, and zeros. */
+INLINE wide_t wide_four(const activation *x) {
+    int32_t four;
+    memcpy(&four, x, 4);
+    return _mm256_cvtepu8_epi16(_mm_cvtsi32_si128(four));
+}
+
+INLINE wide_t wide_add(wide_t a, wide_t b) { return _mm256_add_epi16(a, b); }
+INLINE wide_t wide_subtract(wide_t a, wide_t b) { return _mm256_sub_epi16(a, b); }
+INLINE wide_t wide_load(const int16_t *from) { return _mm256_loadu_si256((const __m256i *)(const void *)from); }
+INLINE void wide_store(int16_t *to, wide_t v) { _mm256_storeu_si256((__m256i *)(void *)to, v); }
+INLINE void wide_store_four(int16_t *to, wide_t v) { _mm_storel_epi64((__m128i *)(void *)to, _mm256_castsi256_si128(v)); }
+
+/* Weights of eight channels for four inputs, as two pairs of inputs; channels are in the order that sums of widened codes have. */
+INLINE void wide_weights(const int8_t *w, wide_t *first, wide_t *second) {
+    const __m256 a = _mm256_castsi256_ps(load_weights(w)), b = _mm256_castsi256_ps(load_weights(w + 16));
+    *first = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
+    *second = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD));
+}
+
+/* Two inputs of a tile, for all channels. */
+INLINE pixels_t wide_pair(const int16_t *x) {
+    int32_t two;
+    memcpy(&two, x, 4);
+    return _mm256_set1_epi32(two);
+}
+
+INLINE accumulator_t sums_zero(void) { return _mm256_setzero_si256(); }
+INLINE accumulator_t sums_load(const int32_t *from) { return _mm256_loadu_si256((const __m256i *)(const void *)from); }
+INLINE void sums_store(int32_t *to, accumulator_t v) { _mm256_storeu_si256((__m256i *)(void *)to, v); }
+INLINE accumulator_t sums_add(accumulator_t a, accumulator_t b) { return _mm256_add_epi32(a, b); }
+INLINE accumulator_t sums_subtract(accumulator_t a, accumulator_t b) { return _mm256_sub_epi32(a, b); }
+
+/* A quarter of a multiple of 4. */
+INLINE accumulator_t sums_quarter(accumulator_t v) { return _mm256_srai_epi32(v, 2); }
+
+INLINE lanes_t sums_of(accumulator_t a, accumulator_t b) {
+    lanes_t v;
+    v.a = a;
+    v.b = b;
+    return v;
+}
