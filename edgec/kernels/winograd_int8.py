@@ -43,8 +43,8 @@ class WinogradTile:
         return max(min(self.held // inputs, self.alone if panels == 1 else self.block) // self.rows[0], 1) * self.rows[0]
 
 
-TILES = {"avx2": WinogradTile((6, 2, 1), 2, 54, 18, 54 * 256)}
-HEADERS = {"avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h", "int8_winograd_avx2.h")}
+TILES = {"sse41": WinogradTile((2, 1), 4, 54, 18, 54 * 256), "avx2": WinogradTile((6, 2, 1), 2, 54, 18, 54 * 256)}
+HEADERS = {"sse41": ("int8_winograd_sse41.h",), "avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h", "int8_winograd_avx2.h")}
 
 
 def scratch(arguments: Any) -> int:

@@ -197,6 +197,7 @@ def test_sse41_takes_signed_activations(compiler: str, flags: tuple[str, ...], f
     program = compile_driver(folder / f"signed-{compiler}", "sse41", X86_SIGNED, compiler, flags)
     agree(program, conv_cases(X86_SIGNED))
     agree(program, few_channels_cases(X86_SIGNED))
+    agree(program, winograd_cases(X86_SIGNED))
     agree(program, float_cases(X86_SIGNED))
     agree(program, attention_cases(X86_SIGNED))
     agree(program, depthwise_cases(X86_SIGNED))

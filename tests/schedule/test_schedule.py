@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -142,11 +143,11 @@ def int8_layer(size: int, inputs: int, outputs: int) -> ConvInt8:
 
 
 def test_codes_are_transformed_where_that_saves_time_and_weights_are_the_same() -> None:
-    """On AVX2; other instruction sets of the package compute the layer as they do all others."""
+    """On SSE4.1 and AVX2; other instruction sets of the package compute the layer as they do all others."""
     target, layer = load_target("x86-64"), int8_layer(28, 32, 64)
     assert variant_of(layer, target) is INT8_WINOGRAD and INT8_WINOGRAD.packing == VARIANTS[ConvInt8][-1].packing
     chosen = {name: choose(ConvInt8, INT8_WINOGRAD, name, target).variant for name in target.vocabularies}
-    assert chosen == {"sse41": "panels", "avx2": "winograd", "avxvnni": "panels", "avx512vnni": "panels"}
+    assert chosen == {"sse41": "winograd", "avx2": "winograd", "avxvnni": "panels", "avx512vnni": "panels"}
     strided = replace(layer, window=replace(layer.window, stride_width=2))
     for other in (strided, replace(layer, groups=2), int8_layer(28, 8, 8), int8_layer(3, 64, 64), int8_layer(28, 2000, 64)):
         assert variant_of(other, target) is not INT8_WINOGRAD
@@ -156,7 +157,7 @@ def test_codes_are_transformed_where_that_saves_time_and_weights_are_the_same() 
 @pytest.mark.parametrize("layer", [int8_layer(14, 64, 64), int8_layer(40, 9, 16), int8_layer(28, 1000, 16)], ids=["", "one panel", "deep"])
 def test_scratch_memory_holds_blocks_of_tiles(layer: ConvInt8) -> None:
     """As the kernel lays them out, whatever inputs are padded to."""
-    for multiple in (4, 8):
-        tile, inputs, panels = INT8_TILES["avx2"], round_up(layer.in_channels, multiple), panel_count(layer.out_channels)
+    for tile, multiple in product(INT8_TILES.values(), (4, 8)):
+        inputs, panels = round_up(layer.in_channels, multiple), panel_count(layer.out_channels)
         codes, weights, sums = tile.most(inputs, panels) * inputs + 32, inputs * 16 + 32, tile.most(inputs, panels) * 16 + 16
         assert INT8_WINOGRAD.scratch(layer) >= 16 * (2 * codes + 2 * weights + 4 * sums) + layer.in_channels + 16

@@ -1,0 +1,86 @@
+/* Codes, weights and sums at the points of Winograd's F(2x2, 3x3): eight 16-bit numbers in a register, or four sums. Channels stay in order. */
+
+typedef __m128i wide_t;
+enum { WIDE = 8 };
+
+INLINE wide_t wide_codes(const activation *x) { return widen_to_16(_mm_loadl_epi64((const __m128i *)(const void *)x)); }
+
+/* Four codes, and zeros. */
+INLINE wide_t wide_four(const activation *x) {
+    int32_t four;
+    memcpy(&four, x, 4);
+    return widen_to_16(_mm_cvtsi32_si128(four));
+}
+
+INLINE wide_t wide_add(wide_t a, wide_t b) { return _mm_add_epi16(a, b); }
+INLINE wide_t wide_subtract(wide_t a, wide_t b) { return _mm_sub_epi16(a, b); }
+INLINE wide_t wide_load(const int16_t *from) { return _mm_loadu_si128((const __m128i *)(const void *)from); }
+INLINE void wide_store(int16_t *to, wide_t v) { _mm_storeu_si128((__m128i *)(void *)to, v); }
+INLINE void wide_store_four(int16_t *to, wide_t v) { _mm_storel_epi64((__m128i *)(void *)to, v); }
+
+/* Weights of four channels for four inputs, as two pairs of inputs. */
+INLINE void wide_weights(const int8_t *w, wide_t *first, wide_t *second) {
+    const __m128 a = _mm_castsi128_ps(load_weights(w)), b = _mm_castsi128_ps(load_weights(w + 8));
+    *first = _mm_castps_si128(_mm_shuffle_ps(a, b, 0x88));
+    *second = _mm_castps_si128(_mm_shuffle_ps(a, b, 0xDD));
+}
+
+/* Two inputs of a tile, for all channels. */
+INLINE pixels_t wide_pair(const int16_t *x) {
+    int32_t two;
+    memcpy(&two, x, 4);
+    return _mm_set1_epi32(two);
+}
+
+INLINE accumulator_t sums_zero(void) { return _mm_setzero_si128(); }
+INLINE accumulator_t sums_load(const int32_t *from) { return _mm_loadu_si128((const __m128i *)(const void *)from); }
+INLINE void sums_store(int32_t *to, accumulator_t v) { _mm_storeu_si128((__m128i *)(void *)to, v); }
+INLINE accumulator_t sums_add(accumulator_t a, accumulator_t b) { return _mm_add_epi32(a, b); }
+INLINE accumulator_t sums_subtract(accumulator_t a, accumulator_t b) { return _mm_sub_epi32(a, b); }
+
+/* A quarter of a multiple of 4. */
+INLINE accumulator_t sums_quarter(accumulator_t v) { return _mm_srai_epi32(v, 2); }
+
+INLINE lanes_t sums_of(accumulator_t a, accumulator_t b, accumulator_t c, accumulator_t d) {
+    lanes_t v;
+    v.a = a;
+    v.b = b;
+    v.c = c;
+    v.d = d;
+    return v;
+}
+
+INLINE lanes_t load_ordered(const int32_t *from) {
+    return sums_of(sums_load(from), sums_load(from + 4), sums_load(from + 8), sums_load(from + 12));
+}
+
+INLINE void order_scales(float *to, const float *from) { memcpy(to, from, LANES * sizeof(float)); }
+
+INLINE lanes_t load_residual(const activation *x, int32_t count) { return load_some(x, count); }
+
+/* The codes of two pixels. */
+typedef struct { __m128i first, second; } packed_t;
+
+INLINE lanes_t settle_below(lanes_t sum, const float *scale, ending_t e) { return settle(sum, scale, e); }
+
+INLINE __m128i pack_one(lanes_t v, int32_t zero) {
+    activation codes[LANES];
+    store_lanes(codes, v, zero);
+    return _mm_loadu_si128((const __m128i *)(const void *)codes);
+}
+
+INLINE packed_t pack_ordered(lanes_t a, lanes_t b, int32_t zero, int32_t low) {
+    packed_t v;
+    (void)low; /* settle_below() keeps it */
+    v.first = pack_one(a, zero);
+    v.second = pack_one(b, zero);
+    return v;
+}
+
+#define store_packed_1(y, v, row, count) store_codes(y, (row) ? (v).second : (v).first, count)
+
+INLINE void store_codes(activation *y, __m128i v, int32_t count) {
+    activation part[LANES];
+    _mm_storeu_si128((__m128i *)(void *)(count < LANES ? part : y), v);
+    if (count < LANES) copy_some(y, part, count);
+}
