@@ -171,12 +171,12 @@ class Program:
 
     command: tuple[str, ...]
 
-    def run(self, cases: Sequence[Any]) -> list[np.ndarray]:
-        """y of every case; the items are done in three pieces, as three threads would."""
+    def run(self, cases: Sequence[Any], parts: Sequence[float] = (1 / 3, 1 / 2, 1)) -> list[np.ndarray]:
+        """y of every case; the items are done in pieces that end at these parts of them, as threads would."""
         data = [struct.pack("<i", len(cases))]
         for case in cases:
             items = work_items(case)
-            data.append(encode(case, (items // 3, items // 2, items)))
+            data.append(encode(case, [int(items * part) for part in parts]))
         done = subprocess.run(self.command, input=b"".join(data), capture_output=True, timeout=300, check=False)
         assert done.returncode == 0, f"{self.command} ended with {done.returncode}: {done.stderr.decode()}"
         results, offset = [], 0
