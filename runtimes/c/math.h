@@ -134,8 +134,21 @@ EDGEC_IN_LOOPS float edgec_logf(float x) {
     return x == x ? k : x;
 }
 
+/* edgec_expf where only its sum with 1 counts, which has the same bits: below -80 anything small will do, and 2^(n - 1) is one factor. */
+EDGEC_IN_LOOPS float edgec_exp_in_sum(float x) {
+    float c = x > 89.0f ? 89.0f : x;
+    float b = c < -80.0f ? -80.0f : c;
+    float shifted = b * 1.44269504f + 12582912.0f;
+    float n = shifted - 12582912.0f;
+    float r = (b - n * 0.693359375f) + n * 2.12194440e-4f;
+    float p = (((1.38131424e-3f * r + 8.36941879e-3f) * r + 4.1668456e-2f) * r + 0.166665152f) * r + 0.49999994f;
+    float y = ((r * r) * p + r) + 1.0f;
+    float half = y * edgec_float((edgec_bits(shifted) + 126u) << 23);
+    return half + half;
+}
+
 /* 1 / (1 + e^-x), within 2.5. */
-EDGEC_IN_LOOPS float edgec_sigmoidf(float x) { return 1.0f / (1.0f + edgec_expf(-x)); }
+EDGEC_IN_LOOPS float edgec_sigmoidf(float x) { return 1.0f / (1.0f + edgec_exp_in_sum(-x)); }
 
 /* tanh within 2: a polynomial near 0, else 1 - 2 / (e^2|x| + 1). */
 EDGEC_IN_LOOPS float edgec_tanhf(float x) {
@@ -143,7 +156,7 @@ EDGEC_IN_LOOPS float edgec_tanhf(float x) {
     float s = a * a;
     float p = (((-5.89515036e-3f * s + 2.07959637e-2f) * s - 5.37838265e-2f) * s + 0.133319244f) * s - 0.333332986f;
     float small = (a * s) * p + a;
-    float big = 1.0f - 2.0f / (edgec_expf(a + a) + 1.0f);
+    float big = 1.0f - 2.0f / (edgec_exp_in_sum(a + a) + 1.0f);
     return edgec_copysignf(a < 0.6f ? small : big, x);
 }
 
@@ -157,7 +170,7 @@ EDGEC_IN_LOOPS float edgec_erff(float x) {
     float q = ((((((2.0909556e-5f * b - 4.32303001e-4f) * b + 4.16052714e-3f) * b - 2.50914972e-2f) * b + 0.108236618f) * b
                 + 0.633386672f) * b + 1.12949514f) * b - 1.70552026e-4f;
     float small = b * p + b;
-    float big = 1.0f - edgec_expf(-q);
+    float big = 1.0f - edgec_exp_in_sum(-q);
     float r = edgec_copysignf(b < 0.9f ? small : big, x);
     return x == x ? r : x;
 }
