@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from edgec.classes import class_count, rows, samples_in
 from edgec.errors import UsageError
 
 Arrays = dict[str, np.ndarray]
@@ -21,7 +22,7 @@ LONGEST = 80  # letters of such a name
 class OutputScore:
     """One output. SQNR = 10 log10(sum ref^2 / sum (ref - x)^2) where ref is finite; agreement: share of samples whose arg-max is equal.
 
-    chooses: whether a sample's numbers lie along one axis, as scores of classes do. Elsewhere the arg-max says little.
+    chooses: whether they are scores of classes. Elsewhere the arg-max says little.
     counts: whether they are whole, as indices are. Their SQNR says little.
     """
 
@@ -105,31 +106,26 @@ def compare_answers(
     hits = {"fp32": np.zeros(2), "package": np.zeros(2)}
     count = 0
     for sample in samples:
-        batch = next((len(array) for array in sample.values() if array.ndim), 1)
+        batch = samples_in(sample)
         whole = reference(sample)
-        expected = [_rows(output, batch) for output in whole]
-        answer = [_rows(output, batch) for output in package(sample)]
+        expected = [rows(output, batch) for output in whole]
+        answer = [rows(output, batch) for output in package(sample)]
         for total, output, one, other in zip(sums, whole, expected, answer, strict=True):
             total.add(one, other)
-            total.chooses &= 1 < one.shape[1] in output.shape
+            total.chooses &= class_count(output.shape, batch) > 1
             total.counts |= output.dtype.kind != "f" and output.itemsize > 1
-        rows = len(expected[0])
+        more = len(expected[0])
         if labels is not None:
-            if len(labels) < count + rows:
+            if len(labels) < count + more:
                 raise UsageError(f"{len(labels)} labels for more samples than that", hint="give one label for each sample")
             for name, given in (("fp32", expected[0]), ("package", answer[0])):
-                hits[name] += sum(_hits(row, int(label)) for row, label in zip(given, labels[count : count + rows], strict=True))
-        count += rows
+                hits[name] += sum(_hits(row, int(label)) for row, label in zip(given, labels[count : count + more], strict=True))
+        count += more
     if not count:
         raise UsageError("there are no samples to compare", hint="give at least one")
     scores = [total.score(name, count) for name, total in zip(names, sums, strict=True)]
     accuracy = {} if labels is None else {name: (float(hit[0] / count), float(hit[1] / count)) for name, hit in hits.items()}
     return Comparison(count, scores, accuracy)
-
-
-def _rows(output: np.ndarray, batch: int) -> np.ndarray:
-    """One row for each sample of the batch; an output without a batch axis is one row."""
-    return output.reshape(batch if output.ndim > 1 and len(output) == batch else 1, -1)
 
 
 def _hits(scores: np.ndarray, label: int) -> np.ndarray:

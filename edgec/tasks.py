@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from pathlib import Path
 
+from edgec.classes import class_count
 from edgec.config import BuildConfig
 from edgec.emit.apps.app import Task
 from edgec.emit.apps.tasks import grids
@@ -153,9 +154,9 @@ def _find_classes(graph: Graph, config: BuildConfig, labels: Sequence[str]) -> I
     assert config.task is not None
     for name in graph.outputs:
         shape = _fixed(graph, name)
-        if shape and prod(shape) == max(shape) and graph.dtype(name).is_float:
-            activation = activation_of(graph, name, "softmax" if max(shape) > 1 else "sigmoid")
-            yield Task(config.task, "scores", (name,), max(shape), activation=activation)
+        count = class_count(shape, 1) if shape else 0
+        if count and graph.dtype(name).is_float:
+            yield Task(config.task, "scores", (name,), count, activation=activation_of(graph, name, "softmax" if count > 1 else "sigmoid"))
 
 
 def _find_mask(graph: Graph, config: BuildConfig, labels: Sequence[str]) -> Iterator[Task]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from edgec.classes import class_count, rows, samples_in
 from edgec.diagnosis import BEST
 from edgec.ir.graph import Graph
 from edgec.quant.calibrate import some
@@ -32,24 +31,19 @@ class Jury:
     def __call__(self, quantized: Graph) -> Accuracy:
         probe = Probe(quantized, self._values)
         noise, other = {name: Noise() for name in self._judged}, dict.fromkeys(self._classes, 0)
-        rows = 0
+        asked = 0
         for sample, exact in self._answers:
-            stored = probe(sample)
+            stored, batch = probe(sample), samples_in(sample)
             for name, one in noise.items():
                 one.add(exact[name], stored[name])
             for name in self._classes:
-                best = [_rows(array).argmax(1) for array in (exact[name], stored[name])]
+                best = [rows(array, batch).argmax(1) for array in (exact[name], stored[name])]
                 other[name] += int((best[0] != best[1]).sum())
-            rows += len(_rows(exact[self._classes[0]])) if self._classes else 0
-        return Accuracy(min((one.sqnr for one in noise.values()), default=BEST), max(other.values()) / rows if rows else None)
+            asked += len(best[0]) if self._classes else 0
+        return Accuracy(min((one.sqnr for one in noise.values()), default=BEST), max(other.values()) / asked if asked else None)
 
 
 def class_scores(graph: Graph) -> list[str]:
-    """The float outputs whose numbers lie along one axis for each sample, as scores of classes do."""
-    shapes = {name: graph.shape(name) for name in graph.outputs if graph.dtype(name).is_float}
-    return [name for name, shape in shapes.items() if sum(extent != 1 for extent in (shape[1:] if len(shape) > 1 else shape)) == 1]
-
-
-def _rows(array: np.ndarray) -> np.ndarray:
-    """One for each sample of the batch."""
-    return array.reshape(len(array) if array.ndim > 1 else 1, -1)
+    """The float outputs that are scores of classes."""
+    batch = next((shape[0] for name in graph.inputs if (shape := graph.types[name].static_shape)), 1)
+    return [name for name in graph.outputs if graph.dtype(name).is_float and class_count(graph.types[name].static_shape, batch) > 1]

@@ -11,6 +11,7 @@ from itertools import islice
 
 import numpy as np
 
+from edgec.classes import class_count
 from edgec.ir.graph import Graph
 from edgec.quant.options import Sample, Samples
 from edgec.quant.run import Probe
@@ -101,11 +102,10 @@ def scale_of(pictures: np.ndarray) -> str | None:
 
 
 def _classifies(graph: Graph) -> bool:
-    """One float input, and one output: a row of scores."""
+    """One float input, and one output: the scores of one sample."""
     names = judged(graph)
-    shapes = [graph.types[name].shape for name in (*graph.outputs, *names)]
-    rows = all(len(shape) == 2 and shape[0] == 1 and isinstance(shape[1], int) and shape[1] >= CLASSES for shape in shapes)
-    return len(graph.inputs) == len(graph.outputs) == len(names) == 1 and rows and graph.dtype(graph.inputs[0]).is_float
+    counts = [class_count(graph.types[name].static_shape, 1) for name in (*graph.outputs, *names)]
+    return len(graph.inputs) == len(graph.outputs) == len(names) == 1 and min(counts) >= CLASSES and graph.dtype(graph.inputs[0]).is_float
 
 
 def _channels(graph: Graph) -> int | None:

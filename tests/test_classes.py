@@ -1,0 +1,32 @@
+"""Which numbers are scores of classes, for all who count what a model chooses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgec.classes import class_count, rows, samples_in
+
+COUNTS = {
+    ((1, 10), 1): 10,
+    ((4, 10), 4): 10,
+    ((10,), 1): 10,
+    ((10,), 10): 10,  # of one sample
+    ((1, 10, 1, 1), 1): 10,
+    ((10, 1), 1): 10,
+    ((4, 10), 1): 0,  # four of something in each sample
+    ((2, 3, 4), 2): 0,
+    ((4, 2, 2), 4): 0,
+    ((4, 1), 4): 1,
+    ((), 1): 1,
+}
+
+
+@pytest.mark.parametrize(("shape", "samples"), COUNTS)
+def test_classes_lie_along_one_axis_of_a_sample(shape: tuple[int, ...], samples: int) -> None:
+    assert class_count(shape, samples) == COUNTS[shape, samples]
+    assert len(rows(np.ones(shape), samples)) == (samples if len(shape) > 1 else 1)
+
+
+def test_samples_lie_along_the_inputs_first_axis() -> None:
+    assert samples_in({"step": np.zeros(()), "x": np.zeros((3, 2))}) == 3 and samples_in({}) == 1
