@@ -23,12 +23,12 @@ from edgec.isolation.tasks import import_model
 from edgec.measurement import read_times
 from edgec.output import write_file
 from edgec.preparation import identifier
-from edgec.provenance.calibration import Witness
 from edgec.prune import prune
 from edgec.quant import Quantized, QuantizeOptions, Samples, quantize
 from edgec.quant.cost import Costs
 from edgec.quant.data import open_samples
 from edgec.quant.preprocess import Preprocess
+from edgec.quant.repeats import Watched
 from edgec.quant.weight_only import CodedGraph, code_weights
 from edgec.reference import FloatModel
 from edgec.targets import load_target
@@ -78,12 +78,12 @@ def prune_model(loaded: Model, config: BuildConfig, progress: Progress | None = 
     samples = samples_of(loaded.graph, config)
     if config.prune is None or samples is None:
         return loaded
-    witness = Witness(samples)
+    watched = Watched(samples)
     with about(loaded.file), spending(config.budget):
-        found = prune(loaded.graph, witness, config.prune, progress)
+        found = prune(loaded.graph, watched, config.prune, progress)
     _dump(config, "2-pruned", found.graph)
     content = bytes(to_onnx(found.graph).SerializeToString(deterministic=True))
-    pruning = Pruning(content, asdict(found.report) | {"warning": found.report.warning}, witness.sha256)
+    pruning = Pruning(content, asdict(found.report) | {"warning": found.report.warning}, watched.sha256)
     return replace(read_pruned(loaded, content, config), pruning=pruning)
 
 
@@ -105,11 +105,8 @@ def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None
         config.observer or QuantizeOptions.observer, exclude=config.exclude, effort=config.effort or QuantizeOptions.effort,
         codes_out=config.io != "model", goal=config.goal, costs=_costs(loaded, config),
     )  # fmt: skip
-    witness = Witness(samples or (lambda: iter(())))
     with about(loaded.file), spending(config.budget):
-        quantized = quantize(loaded.graph, witness, options, progress=progress)
-    if quantized.calibration:
-        quantized = replace(quantized, calibration=quantized.calibration | {"samples_sha256": witness.sha256})
+        quantized = quantize(loaded.graph, samples or (lambda: iter(())), options, progress=progress)
     if loaded.pruning is not None:
         quantized = replace(quantized, report=replace(quantized.report, pruning=dict(loaded.pruning.report)))
     _dump(config, "3-quantized", quantized.graph)

@@ -79,7 +79,8 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     report = replace(report, steps=[asdict(step) for step in searched.steps], notes=notes)
     why = f"attention or a normalization that would cost the outputs more than {ALLOWED:g} dB in 8 bits"
     report = replace(report, kept_in_float=report.kept_in_float | dict.fromkeys(sorted(searched.attention), why))
-    return Quantized(quantized, calibration.to_json(), report if goal is None else with_goal(report, goal, selection.refused))
+    content = calibration.to_json() | {"samples_sha256": watched.sha256}
+    return Quantized(quantized, content, report if goal is None else with_goal(report, goal, selection.refused))
 
 
 def check_goal(graph: Graph, goal: Goal) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import onnx
 import pytest
 
@@ -18,7 +17,6 @@ from edgec.environment import OURS as VARIABLE
 from edgec.errors import UsageError
 from edgec.frontend.origin import origin_of
 from edgec.package.card import card_of
-from edgec.provenance.calibration import Witness
 from edgec.provenance.keys import fingerprint, read_private_key, read_public_key
 from edgec.provenance.signature import read_signature, sign
 from edgec.settings import FILE, ConfigFile, resolve
@@ -106,25 +104,6 @@ def test_what_a_model_file_says_of_itself_is_kept_under_known_names() -> None:
     assert card == {"description": "by ONNX", "version": "2", "author": "Bo", "license": "MIT", "producer": "lab", "domain": "org.example"}
     assert list(card) == ["description", "version", "author", "license", "producer", "domain"], "the order is not the file's"
     assert card_of(origin_of(onnx.ModelProto()), {}) == {}
-
-
-def test_the_hash_of_samples_depends_on_their_values_order_and_names_alone() -> None:
-    def digest(*samples: dict[str, np.ndarray]) -> str | None:
-        witness = Witness(lambda: iter(samples))
-        assert list(witness()) == list(samples)
-        return witness.sha256
-
-    one, two = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array(3)}, {"a": np.ones((2, 3), np.float32), "b": np.array(4)}
-    turned = {"b": one["b"], "a": np.asfortranarray(one["a"])}
-    assert digest(one, two) == digest(turned, two) == digest({**one, "a": one["a"].astype(">f4")}, two)
-    different = [digest(one), digest(two, one), digest({**one, "a": one["a"].reshape(3, 2)}, two), digest({"c": one["a"]}, two), digest()]
-    assert len({digest(one, two), *different}) == 6
-
-
-def test_samples_that_were_not_all_used_have_no_hash() -> None:
-    witness = Witness(lambda: iter([{"a": np.ones(1)}, {"a": np.ones(1)}]))
-    next(iter(witness()))
-    assert witness.sha256 is None
 
 
 def test_the_card_is_in_the_package_for_npm() -> None:

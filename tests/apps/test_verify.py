@@ -92,7 +92,7 @@ def test_the_manifest_has_the_hashes_of_all_that_went_in(made: Path) -> None:
     images = np.load(DIGITS / "calibration.npz")["image"][:4]
     assert images.dtype == np.float32
     rows = [f"'image' float32 {','.join(map(str, (1, *image.shape)))}\n".encode() + image.astype("<f4").tobytes() for image in images]
-    assert manifest.calibration_sha256 == sha256(b"".join(rows))
+    assert manifest.calibration_sha256 == sha256(b"".join(bytes.fromhex(sha256(row)) for row in rows))
     calibration = json.loads((made / "digits/calibration.json").read_text())
     assert calibration["samples_sha256"] == manifest.calibration_sha256
 

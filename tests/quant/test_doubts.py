@@ -58,6 +58,25 @@ def test_few_repeated_and_flat_samples(pictures: np.ndarray) -> None:
     assert notes(flat) == ["1 of 21 calibration samples are one number all over"]
 
 
+def test_the_hash_of_samples_depends_on_their_values_order_and_names_alone() -> None:
+    def digest(*samples: dict[str, np.ndarray]) -> str | None:
+        watched = Watched(lambda: iter(samples))
+        assert list(watched()) == list(samples)
+        return watched.sha256
+
+    one, two = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array(3)}, {"a": np.ones((2, 3), np.float32), "b": np.array(4)}
+    turned = {"b": one["b"], "a": np.asfortranarray(one["a"])}
+    assert digest(one, two) == digest(turned, two) == digest({**one, "a": one["a"].astype(">f4")}, two)
+    different = [digest(one), digest(two, one), digest({**one, "a": one["a"].reshape(3, 2)}, two), digest({"c": one["a"]}, two), digest()]
+    assert len({digest(one, two), *different}) == 6
+
+
+def test_samples_that_were_not_all_used_have_no_hash() -> None:
+    watched = Watched(lambda: iter([{"a": np.ones(1)}, {"a": np.ones(1)}]))
+    next(iter(watched()))
+    assert watched.sha256 is None
+
+
 @pytest.mark.parametrize("scale", [1 / 16, 1 / 255])
 def test_pictures_that_were_scaled_otherwise_than_in_training(digits: Graph, pictures: np.ndarray, scale: float) -> None:
     (said,) = doubt_preparation(digits, samples_of(pictures * scale), len(pictures))
