@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edgec.integer.grid import Grid, grid_of
+from edgec.integer.grid import Grid
 from edgec.integer.operators import Join
 from edgec.ir.graph import Graph, Node
 from edgec.lower.builder import Lowering
@@ -59,18 +59,11 @@ def _part(lowering: Lowering, name: str) -> Part:
     producer = graph.producer(name)
     alone = graph.reader_count(name) == 1 or (producer is not None and producer.op == "Concat")
     alone &= sum(reader.inputs.count(name) for reader in graph.readers(name)) == graph.reader_count(name)
-    found = _grid(lowering, name)
+    found = lowering.matched.grids.get(name)
+    found = found if found is not None and found.bits == 8 else None  # floats join where codes have 16
     if found is None or producer is None or producer.op != "DequantizeLinear":
         return Part(name, alone, found)
     return Part(producer.inputs[0], alone and graph.reader_count(producer.inputs[0]) == 1, found)
-
-
-def _grid(lowering: Lowering, name: str) -> Grid | None:
-    """The grid of a float value that holds codes: from DequantizeLinear, perhaps through MaxPool."""
-    producer = lowering.graph.producer(name)
-    while producer is not None and producer.op == "MaxPool":
-        producer = lowering.graph.producer(producer.inputs[0])
-    return grid_of(lowering.graph, producer) if producer is not None and producer.op == "DequantizeLinear" else None
 
 
 def _from_kernel(graph: Graph, name: str) -> bool:

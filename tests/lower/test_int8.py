@@ -243,6 +243,23 @@ def test_movement_between_parameters(target: Any) -> None:
     assert PoolMaxInt8 in kernels(program)
 
 
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_parts_that_were_moved_join_as_codes(target: Any) -> None:
+    """Behind Slice, MaxPool and another Concat too, some with other readers, beside a convolution that writes its part in place."""
+    x, g = random_q(np.random.default_rng(2), (1, 4, 6, 6), np.uint8), np.random.default_rng(3)
+    b, same = Builder(), (0.05, np.uint8(7))
+    real = b.dequantize("x", *same)
+    weights = b.dequantize(b.const(random_q(g, (5, 4, 3, 3), np.int8)), 0.01, np.int8(0))
+    made = b.dequantize(b.quantize(b.op("Conv", real, weights, pads=[1] * 4), *same), *same)
+    pooled = b.op("MaxPool", made, kernel_shape=[3, 3], pads=[1] * 4)
+    part = b.op("Slice", real, b.const([1]), b.const([3]), b.const([1]))
+    inner = b.op("Concat", part, pooled, axis=1)
+    outer = b.dequantize(b.quantize(b.op("Concat", made, inner, part, axis=1), *same), *same)
+    weights = b.dequantize(b.const(random_q(g, (3, 14, 1, 1), np.int8)), 0.01, np.int8(0))
+    last = b.dequantize(b.quantize(b.op("Conv", outer, weights), 0.3, np.uint8(99)), 0.3, np.uint8(99))
+    check(built(b, b.op("Concat", last, inner, axis=1), {"x": x}, np.float32), {"x": x}, target)
+
+
 @pytest.mark.parametrize("io", ["int8", "uint8"])
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_raw_interface(io: str, target: Any) -> None:
