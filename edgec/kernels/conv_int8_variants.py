@@ -29,6 +29,7 @@ class ConvTile(MatrixTile):
 
     split: of how many panels the next tile is, by how many of a work item are left, from 1 on; at most `narrow` where their weights
     would be more than `held` bytes, and leave the first-level cache before the next pixels need them.
+    alone: of more panels than one for a single pixel alone.
     together: so many registers of sums become one register of codes.
     """
 
@@ -37,6 +38,7 @@ class ConvTile(MatrixTile):
     split: tuple[int, ...] = ()
     narrow: int = 2
     held: int = 32 * 1024
+    alone: bool = False
     together: int = 1
 
 
@@ -64,7 +66,7 @@ class WidenedTile:
 
 TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} | {
     # Two panels for a single pixel alone, which else has too few sums under way
-    "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, narrow=1, held=0, together=2),
+    "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, alone=True, together=2),
     # 31 registers at most: sums, weights and the pixel that passes
     "avx512vnni": ConvTile(
         (14, 7, 4, 1), 4, 1, heights=((14, 7, 1), (14, 7, 1), (7, 1), (4, 1)), split=(1, 2, 3, 4, 3, 3, 4, 4), together=4
