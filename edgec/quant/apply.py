@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration
-from edgec.quant.equalize import store_equalized
 from edgec.quant.layers import rebuild
 from edgec.quant.rewrite import insert_quantization
-from edgec.quant.split import apply_splits
+from edgec.quant.twins import stored_twin
 
 
 def apply(graph: Graph, calibration: Calibration) -> Graph:
     """The quantized graph that follows from `graph`; the same bytes on every machine."""
-    quantized = graph.copy()
-    apply_splits(quantized, calibration.splits)
-    selection = store_equalized(quantized, calibration.factors, calibration.exclude, calibration.codes_out)
+    quantized, selection = stored_twin(graph, calibration)
     parameters = calibration.stored
     weights = {
         layer.node.outputs[0]: rebuild(quantized, layer, parameters, calibration.weights[layer.node.outputs[0]])

@@ -75,9 +75,20 @@ class Twins:
 
 def twins_of(graph: Graph, quantized: Graph, calibration: Calibration) -> Twins:
     """graph: the float graph that the calibration belongs to; quantized: what followed from both."""
-    exact, stored = graph.copy(), graph.copy()
-    for changed in (exact, stored):
-        apply_splits(changed, calibration.splits)
+    stored, selection = stored_twin(graph, calibration)
+    return Twins(exact_twin(graph, calibration), stored, quantized, selection, calibration)
+
+
+def exact_twin(graph: Graph, calibration: Calibration) -> Graph:
+    """The float graph with the calibration's splits and factors, which computes what `graph` does."""
+    exact = graph.copy()
+    apply_splits(exact, calibration.splits)
     apply_factors(exact, calibration.factors)
-    selection = store_equalized(stored, calibration.factors, calibration.exclude, calibration.codes_out)
-    return Twins(exact, stored, quantized, selection, calibration)
+    return exact
+
+
+def stored_twin(graph: Graph, calibration: Calibration) -> tuple[Graph, Selection]:
+    """The same as its values are stored, and its layers."""
+    stored = graph.copy()
+    apply_splits(stored, calibration.splits)
+    return stored, store_equalized(stored, calibration.factors, calibration.exclude, calibration.codes_out)
