@@ -11,6 +11,7 @@ from edgec.ir.graph import Graph
 from edgec.quant.attention import attention, choose_attention, choose_normalizations, normalizations
 from edgec.quant.calibration import Calibration
 from edgec.quant.fit import Fit
+from edgec.quant.levers import Fitted, with_levers
 from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
 from edgec.quant.report import StepReport
 from edgec.quant.scores import Score, scored
@@ -71,7 +72,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
 
     def once(choices: Sequence[Choice]) -> list[Score]:
         """By the samples that judged so far. What was fitted for the choice is not given up for that of others."""
-        aside = folds(shares_of(count, effort), options)
+        aside = folds(shares_of(count), options)
         return [(judged if one is choice else aside).score(one) for one in choices]
 
     def turns(choices: Sequence[Choice]) -> list[Score]:
@@ -79,14 +80,9 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         trials = [judged.trials(choices), *(folds([pair], options).trials(choices) for pair in TURNS)]
         return [scored(list(chain(*parts))) for parts in zip(*trials, strict=True)]
 
-    effort, judged = options.effort, folds(shares_of(count, options.effort), options)
+    judged = folds(shares_of(count), options)
     choice, steps = search(judged.candidates, judged.score, options)
-    if effort == "high":  # more samples judge than do usually; where the usual choice is the better one, all is as usual
-        usual = folds(shares_of(count), options)
-        other, fewer = search(usual.candidates, usual.score, replace(options, effort="normal"))
-        if not judged.score(choice).surpasses(judged.score(other)):
-            effort, judged, choice, steps = "normal", usual, other, fewer
-    held = shares_of(count, effort)[0][1]
+    held = shares_of(count)[0][1]
     apart = len(judged) == 1 and sum(counts[share] for share in held) >= ALONE
     more = len(judged) == 1 and count > 1  # samples could judge
     certain = not any(choice.values()) or (more and stands(choice, once, SURE if apart else PLAINLY))
@@ -95,35 +91,40 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     steps = [replace(report, taken=len(places(choice, report.step))) for report in steps]
     kept = frozenset(layer.node.name for layer in layers)
     if layers:
-        whole = folds(shares_of(count, effort), wholly)
+        whole = folds(shares_of(count), wholly)
         floats, others = judged.score(choice), frozenset(layer.node.name for layer in norms)
         kept = choose_attention(graph, inner, floats, lambda names: whole.score(choice, {*names, *others})) if inner else frozenset()
         kept |= choose_normalizations(norms, floats, lambda names: whole.score(choice, {*names, *kept}))
         judged, options = (whole, wholly) if len(kept) < len(layers) else (judged, options)
     every = len(judged) > 1 or (more and not certain and not apart)  # share was fitted to and judged
-    final = (fit(range(SHARES), options) if every else judged.first).calibration(choice)
-    if options is wholly:
-        final = without(graph, final, sorted(kept))
+
+    def fitted(fit: Fit) -> Fitted:
+        found = fit.calibration(choice)
+        return Fitted(without(graph, found, sorted(kept)) if options is wholly else found, fit.samples, fit.count)
+
+    last = fitted(fit(range(SHARES), options) if every else judged.first)
+    apiece = [(fitted(one), trial) for one, trial in judged.pairs] if options.effort == "high" else []
+    final, more_steps = with_levers(graph, apiece, last, options, anew=every)
     notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
     held = held if apart else range(SHARES)
-    return Searched(final, steps, notes, part(samples, held), sum(counts[share] for share in held), apart, kept)
+    return Searched(final, [*steps, *more_steps], notes, part(samples, held), sum(counts[share] for share in held), apart, kept)
 
 
 class Folds:
     """Fits to some of the samples, each with the trial of what follows from it on others."""
 
     def __init__(self, pairs: Sequence[tuple[Fit, Trial]], progress: Progress | None) -> None:
-        self._pairs, self._progress, self._tried = pairs, progress, 0
+        self.pairs, self._progress, self._tried = pairs, progress, 0
 
     def __len__(self) -> int:
-        return len(self._pairs)
+        return len(self.pairs)
 
     @property
     def first(self) -> Fit:
-        return self._pairs[0][0]
+        return self.pairs[0][0]
 
     def candidates(self, step: str, choice: Choice) -> list[str]:
-        return list(dict.fromkeys(place for fit, _ in self._pairs for place in fit.candidates(step, choice)))
+        return list(dict.fromkeys(place for fit, _ in self.pairs for place in fit.candidates(step, choice)))
 
     def score(self, choice: Choice, floats: Collection[str] = ()) -> Score:
         """floats: nodes that stay in float besides."""
@@ -134,7 +135,7 @@ class Folds:
         return [self._found(choice) for choice in choices]
 
     def _found(self, choice: Choice, floats: Collection[str] = ()) -> list[Tried]:
-        calibrations = [(fit.calibration(choice), trial) for fit, trial in self._pairs]
+        calibrations = [(fit.calibration(choice), trial) for fit, trial in self.pairs]
         found = [trial(without(trial.graph, given, sorted(floats)) if floats else given) for given, trial in calibrations]
         self._tried += 1
         if self._progress:
@@ -142,14 +143,11 @@ class Folds:
         return found
 
 
-def shares_of(count: int, effort: str = "normal") -> Pairs:
-    """The shares of `count` samples that are fitted to, and those that are held back, for each fold.
-
-    With high effort every sample judges.
-    """
+def shares_of(count: int) -> Pairs:
+    """The shares of `count` samples that are fitted to, and those that are held back, for each fold."""
     if count == 1:
         return [(range(SHARES), range(SHARES))]
-    return [((0, 2), (1, 3)), ((1, 3), (0, 2))] if count < FEW or effort == "high" else [((0, 1, 2), (3,))]
+    return [((0, 2), (1, 3)), ((1, 3), (0, 2))] if count < FEW else [((0, 1, 2), (3,))]
 
 
 def part(samples: Samples, shares: Collection[int]) -> Samples:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,30 +14,25 @@ import numpy as np
 from edgec.budget import check_time
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration, LayerWeights, fingerprint
-from edgec.quant.echoes import LISTENERS, Echoes
 from edgec.quant.equalize import Equalization, choose_factors, store_equalized
 from edgec.quant.layers import Fed, Rounded, gather_fed, gather_moments, layer_scales, lost_mean, round_layer, takes_bias
 from edgec.quant.observers import CHOOSE, Histogram, Range, by_minmax
-from edgec.quant.options import QuantizeOptions, Sample, Samples
+from edgec.quant.options import QuantizeOptions, Samples
 from edgec.quant.parameters import Parameters, choose_parameters, moved_values
 from edgec.quant.patches import supported
 from edgec.quant.see_through import see_through_tables
 from edgec.quant.selection import Layer, Selection, excluded_nodes, select
 from edgec.quant.sensitivity import sensitivities
-from edgec.quant.settle import settle
 from edgec.quant.split import apply_splits, choose_splits
 from edgec.quant.statistics import Extent, measure_histograms
 from edgec.quant.steps import (
     BOUNDED,
     CORRECT,
-    ECHO,
     EQUALIZE,
     OBSERVE,
     ROUND,
     SCALE,
-    SETTLE,
     SPLIT,
-    STRONGER,
     TIGHT,
     Choice,
     chosen,
@@ -46,7 +41,7 @@ from edgec.quant.steps import (
 from edgec.quant.weights import layer_axis, peak_scales, rows_of, weight_scales
 
 STRENGTH = 0.5  # of equalization: half the unevenness stays in the activations, half goes to the weights
-STRUCTURE = (SPLIT, EQUALIZE, BOUNDED, TIGHT, STRONGER)  # steps that change the float graph
+STRUCTURE = (SPLIT, EQUALIZE, BOUNDED, TIGHT)  # steps that change the float graph
 T = TypeVar("T")
 
 
@@ -81,7 +76,7 @@ class Fit:
     """
 
     def __init__(self, graph: Graph, extents: Mapping[str, Extent], samples: Samples, count: int, options: QuantizeOptions) -> None:
-        self._graph, self._extents, self._samples, self._count, self._options = graph, extents, samples, count, options
+        self._graph, self._extents, self.samples, self.count, self._options = graph, extents, samples, count, options
         self._latest: dict[str, tuple[Any, Any]] = {}
         self._model = fingerprint(graph)
 
@@ -92,14 +87,12 @@ class Fit:
         if step in (EQUALIZE, BOUNDED, TIGHT):
             proposals = self._equalizations(choice)
             return proposals.expected.free if step == EQUALIZE else proposals.typical.bounded
-        if step == STRONGER:
-            return [stream for stream in self._equalizations(choice).expected.free if stream in places(choice, EQUALIZE)]
         structure = self._structure(choice)
-        if step in (OBSERVE, ECHO):
+        if step == OBSERVE:
             moved = moved_values(structure.selection)
             return [value for value in structure.selection.values if value not in moved and value not in structure.pixels]
         layers = structure.selection.matrices
-        if step in (CORRECT, SETTLE):
+        if step == CORRECT:
             layers = [layer for layer in layers if takes_bias(structure.graph, layer)]
         if step == ROUND:
             layers = [layer for layer in layers if supported(structure.graph, layer.node)]
@@ -109,11 +102,10 @@ class Fit:
         """Everything that `choice` decides."""
         structure, parameters, options = self._structure(choice), self._parameters(choice), self._options
         weights = {layer.node.outputs[0]: self._weights(layer, choice) for layer in structure.selection.matrices}
-        found = Calibration(
-            self._model, self._count, options.observer, options.exclude, structure.splits, structure.factors, parameters, weights,
+        return Calibration(
+            self._model, self.count, options.observer, options.exclude, structure.splits, structure.factors, parameters, weights,
             effort=options.effort, codes_out=options.codes_out,
         )  # fmt: skip
-        return settle(self._graph, found, self._samples, self._count, options.progress) if places(choice, SETTLE) else found
 
     def _once(self, stage: str, key: Any, make: Callable[[], T]) -> T:
         if stage not in self._latest or self._latest[stage][0] != key:
@@ -148,7 +140,7 @@ class Fit:
         def gather() -> dict[str, Fed]:
             graph = self._divided(choice)[0]
             selection = select(graph, self._options.exclude, codes_out=self._options.codes_out)
-            return gather_fed(graph, selection.matrices, self._samples, self._options, self._count)
+            return gather_fed(graph, selection.matrices, self.samples, self._options, self.count)
 
         return self._once("fed", places(choice, SPLIT), gather)
 
@@ -161,19 +153,17 @@ class Fit:
         return self._once("equalizations", places(choice, SPLIT), propose)
 
     def _typical(self, extent: Extent) -> np.ndarray:
-        return extent.typical(self._count)
+        return extent.typical(self.count)
 
     def _expected(self, extent: Extent) -> np.ndarray:
-        return extent.expected(self._count)
+        return extent.expected(self.count)
 
     def _factors(self, choice: Choice) -> dict[str, np.ndarray]:
-        bounded, tight, free, stronger = chosen(choice, BOUNDED, TIGHT, EQUALIZE, STRONGER)
+        bounded, tight, free = chosen(choice, BOUNDED, TIGHT, EQUALIZE)
         if not bounded | tight | free:
             return {}
         proposals = self._equalizations(choice)
         found = [proposals.largest.taken(bounded - tight), proposals.typical.taken(tight), proposals.expected.taken(free)]
-        # three quarters of the unevenness go to the weights
-        found.append({value: np.sqrt(r) for value, r in proposals.expected.taken(stronger).items()})
         return {value: reduce(np.multiply, [each[value] for each in found if value in each]) for value in dict.fromkeys(chain(*found))}
 
     def _structure(self, choice: Choice) -> Structure:
@@ -195,42 +185,29 @@ class Fit:
 
         def count() -> dict[str, Histogram]:
             weights = sensitivities(structure.graph)
-            found = measure_histograms(structure.graph, structure.ends, weights, self._samples, self._count, options.progress)
+            found = measure_histograms(structure.graph, structure.ends, weights, self.samples, self.count, options.progress)
             see_through_tables(structure.graph, structure.selection, found)
             return found
 
         return self._once("histograms", chosen(choice, *STRUCTURE), count)
 
     def _parameters(self, choice: Choice) -> dict[str, Parameters]:
-        structure, observed, heard, options = self._structure(choice), places(choice, OBSERVE), places(choice, ECHO), self._options
+        structure, observed, options = self._structure(choice), places(choice, OBSERVE), self._options
 
         def choose() -> dict[str, Parameters]:
             histograms = self._histograms(choice)
             known: dict[tuple[str, ...], Range] = self._once("limits", chosen(choice, *STRUCTURE), dict)
-            echoes: Echoes = self._once("echoes", chosen(choice, *STRUCTURE, OBSERVE), lambda: self._echoes(structure))
 
-            def by_observer(members: tuple[str, ...], histogram: Histogram) -> Range:
+            def limits(members: tuple[str, ...], histogram: Histogram) -> Range:
                 if members[0] not in observed:
                     return by_minmax(histogram, options)
                 if members not in known:
                     known[members] = CHOOSE[options.observer](histogram, options)
                 return known[members]
 
-            def limits(members: tuple[str, ...], histogram: Histogram) -> Range:
-                usual = by_observer(members, histogram)
-                return echoes(members, usual, (histogram.low, histogram.high)) if members[0] in heard else usual
-
             return choose_parameters(structure.graph, structure.selection, histograms, limits, structure.pixels)
 
-        return self._once("parameters", chosen(choice, *STRUCTURE, OBSERVE, ECHO), choose)
-
-    def _echoes(self, structure: Structure) -> Echoes:
-        every = max(1, self._count // LISTENERS)
-
-        def few() -> Iterator[Sample]:
-            return islice(self._samples(), 0, every * LISTENERS, every)
-
-        return Echoes(structure.graph, few, len(structure.selection.values), self._options.progress)
+        return self._once("parameters", chosen(choice, *STRUCTURE, OBSERVE), choose)
 
     def _scales(self, layer: Layer, choice: Choice) -> np.ndarray:
         structure, output = self._structure(choice), layer.node.outputs[0]
@@ -248,7 +225,7 @@ class Fit:
 
         def solve() -> dict[str, Rounded]:
             layers, found = structure.selection.matrices, dict[str, Rounded]()
-            moments = gather_moments(structure.graph, layers, parameters, self._samples, options, self._count)
+            moments = gather_moments(structure.graph, layers, parameters, self.samples, options, self.count)
             for number, layer in enumerate(layers):
                 output, started = layer.node.outputs[0], time.monotonic()
                 known = moments.pop(output, None)
@@ -259,7 +236,7 @@ class Fit:
                     options.progress("rounding", number + 1, len(layers))
             return found
 
-        return self._once("rounded", chosen(choice, *STRUCTURE, OBSERVE, ECHO, SCALE), solve)
+        return self._once("rounded", chosen(choice, *STRUCTURE, OBSERVE, SCALE), solve)
 
     def _weights(self, layer: Layer, choice: Choice) -> LayerWeights:
         output, scales = layer.node.outputs[0], self._scales(layer, choice)

@@ -41,9 +41,12 @@ class Score:
         """SQNR in dB of the mean sample."""
         return round(min(-10 / ROOT * log10(self.roots.mean()) - 10 * log10(len(self.shares)), BEST), 2)
 
-    def surpasses(self, other: Score) -> bool:
-        """Measurably better for the mean sample, and no worse for all together, of which those with large errors decide."""
-        return self.ratio > other.ratio + WORSE * self.chance(other) and float(self.shares.sum()) <= float(other.shares.sum())
+    def surpasses(self, other: Score, least: float = WORSE) -> bool:
+        """Measurably better for the mean sample, and no worse for all together, of which those with large errors decide.
+
+        least: standard errors that it takes.
+        """
+        return self.ratio > other.ratio + least * self.chance(other) and float(self.shares.sum()) <= float(other.shares.sum())
 
     def chance(self, other: Score) -> float:
         """The standard error in dB of the difference to `other`, as the samples differ in it."""

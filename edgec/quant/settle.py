@@ -8,7 +8,7 @@ errors that come out of it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import islice
 
@@ -19,29 +19,32 @@ from edgec.integer.tails import activation_bounds
 from edgec.ir.graph import Graph
 from edgec.ir.liveness import live_bytes
 from edgec.quant.calibration import Calibration, LayerWeights
-from edgec.quant.equalize import apply_factors, store_equalized
 from edgec.quant.layers import rebuild, takes_bias
 from edgec.quant.options import Progress, Samples
 from edgec.quant.patches import matrix_rows, patches
 from edgec.quant.rewrite import insert_quantization
 from edgec.quant.selection import Layer, select
-from edgec.quant.split import apply_splits
+from edgec.quant.twins import exact_twin, stored_twin
 from edgec.quant.walk import Walk
 from edgec.quant.weights import Weights, bias_of
 
-MOST = 32  # samples
+Mean = Callable[[np.ndarray], np.ndarray]  # of each column [positions, columns]
+
+MOST = 64  # samples
 ALIVE = 256 << 20  # bytes of them that are between two layers
 TAILS = 0.25  # of the errors at either end do not count
 FEWEST = 0.02  # of all positions: a channel that seldom comes out of its activation takes less of a bias
 
 
-def settle(graph: Graph, calibration: Calibration, samples: Samples, count: int, progress: Progress | None) -> Calibration:
-    """The calibration with other biases, fitted to some of `count` samples."""
-    exact, stored = graph.copy(), graph.copy()
-    for one in (exact, stored):
-        apply_splits(one, calibration.splits)
-    apply_factors(exact, calibration.factors)
-    layers = store_equalized(stored, calibration.factors, calibration.exclude, calibration.codes_out).matrices
+def settled(graph: Graph, calibration: Calibration, samples: Samples, count: int, progress: Progress | None) -> tuple[Calibration, ...]:
+    """The calibration with other biases, fitted to some of `count` samples: by the middle of the errors, and by their mean."""
+    return tuple(settle(graph, calibration, samples, count, progress, by) for by in (middle_mean, mean))
+
+
+def settle(graph: Graph, calibration: Calibration, samples: Samples, count: int, progress: Progress | None, by: Mean) -> Calibration:
+    """The same by one of these."""
+    exact, (stored, selected) = exact_twin(graph, calibration), stored_twin(graph, calibration)
+    layers = selected.matrices
     weights = {layer.node.outputs[0]: _with_bias(stored, layer, calibration) for layer in layers}
     quantized = stored.copy()
     selection = select(quantized, calibration.exclude, codes_out=calibration.codes_out)
@@ -57,7 +60,7 @@ def settle(graph: Graph, calibration: Calibration, samples: Samples, count: int,
             node, old = nodes[output], weights[output]
             given = zip(before(layer.operands[0]), after(node.inputs[0]), strict=True)
             assert old.shift is not None
-            gained = lost(stored, layer, made[output], given).reshape(old.shift.shape)
+            gained = lost(stored, layer, made[output], given, by).reshape(old.shift.shape)
             weights[output] = replace(old, shift=(old.shift + gained).astype(np.float32))
             dequantize = quantized.producer(node.inputs[2])
             new = rebuild(stored, layer, calibration.parameters, weights[output])
@@ -77,7 +80,7 @@ def _with_bias(graph: Graph, layer: Layer, calibration: Calibration) -> LayerWei
     return replace(known, shift=np.zeros(channels, np.float32))
 
 
-def lost(graph: Graph, layer: Layer, made: Weights, given: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+def lost(graph: Graph, layer: Layer, made: Weights, given: Iterable[tuple[np.ndarray, np.ndarray]], by: Mean) -> np.ndarray:
     """Per channel what the layer's result lacks. given: what it reads of each sample, in float and quantized."""
     node, weights = layer.node, graph.constants[layer.node.inputs[1]]
     assert made.bias is not None and made.bias_scales is not None
@@ -95,10 +98,14 @@ def lost(graph: Graph, layer: Layer, made: Weights, given: Iterable[tuple[np.nda
     wanted, got = (np.concatenate(parts) for parts in zip(*results, strict=True))
     errors = wanted - got
     bounds = activation_bounds(graph, layer.activation) if layer.activation is not None else None
-    seen = wanted > (
-        -np.inf if bounds is None else bounds[0]
-    )  # above a bound an error counts: equalized channels have one each, and 8 bits know the least of them
-    return np.asarray(middle_mean(np.where(seen, errors, 0.0)) / np.maximum(seen.mean(axis=0), FEWEST))
+    # above a bound an error counts: equalized channels have one each, and 8 bits know the least of them
+    seen = wanted > (-np.inf if bounds is None else bounds[0])
+    return np.asarray(by(np.where(seen, errors, 0.0)) / np.maximum(seen.mean(axis=0), FEWEST))
+
+
+def mean(errors: np.ndarray) -> np.ndarray:
+    """Of each column [positions, columns]."""
+    return np.asarray(errors.mean(axis=0))
 
 
 def middle_mean(errors: np.ndarray) -> np.ndarray:

@@ -5,7 +5,8 @@ of everywhere and nowhere on, group by group of neighbouring places, the other w
 what chance makes of it: a step that theory speaks for stays unless it is measurably worse, and a group goes its own way only where that is
 measurably better. Bias correction comes early: without it luck with the mean error hides what the steps behind it are worth.
 Plain min-max, where no step is taken anywhere, is where the search begins. Where the end is worse, it goes back to the best on the way.
-The effort says which steps are tried: those that make no pass of their own over the samples, the usual ones, or all.
+The effort says which steps are tried: those that make no pass of their own over the samples, or all; what high effort adds begins where
+these end, see edgec/quant/levers.py.
 """
 
 from __future__ import annotations
@@ -22,8 +23,6 @@ PLAIN: Choice = {}
 SPLIT, EQUALIZE, OBSERVE = "channel splitting", "equalization", "observer"
 BOUNDED, TIGHT = "equalization through Clip", "equalization through Clip by typical numbers"
 SCALE, ROUND, CORRECT = "weight scales", "rounding", "bias correction"
-ECHO, STRONGER = "ranges by output error", "stronger equalization"
-SETTLE = "bias correction by propagated error"
 
 # in order, since each is fitted to what those before it left; and the option that asks for it
 STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
@@ -35,16 +34,12 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     TIGHT: lambda options: options.equalize,
     SCALE: lambda options: options.round_weights,
     ROUND: lambda options: options.round_weights,
-    STRONGER: lambda options: options.equalize,
-    SETTLE: lambda options: options.correct_bias,
-    ECHO: lambda options: options.observer != "minmax",
 }
 CHEAP = frozenset({CORRECT, EQUALIZE})  # no pass over all samples is made for them
-COSTLY = frozenset({ECHO, STRONGER, SETTLE})
-EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS) - COSTLY, "high": frozenset(STEPS)}
+EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS), "high": frozenset(STEPS)}
 SOUND = frozenset({CORRECT, EQUALIZE, ROUND})  # less error follows from what is known before anything is measured
-CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT, ECHO})  # other data may go where no sample that judges went
-WHOLE = frozenset({CORRECT, BOUNDED, TIGHT, SETTLE, ECHO})  # taken everywhere or nowhere
+CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT})  # other data may go where no sample that judges went
+WHOLE = frozenset({CORRECT, BOUNDED, TIGHT})  # taken everywhere or nowhere
 GROUPS = 4  # of places that are tried apart
 RISK = 0.5  # dB that what cuts must gain
 PAID = frozenset({SPLIT})  # makes every run a little longer
