@@ -183,7 +183,7 @@ def _cast(item: Cast, scope: Scope) -> tuple[str, int]:
 def _is_near_zero(item: Expr, scope: Scope) -> bool:
     """Whether a float32 is a number that edgec_nearest rounds."""
     low, high = range_of(item, scope.ranges)
-    return item.dtype is DType.FLOAT32 and is_number(item) and -_NEAREST <= low and high <= _NEAREST
+    return item.dtype is DType.FLOAT32 and is_number(item) and low >= -_NEAREST and high <= _NEAREST
 
 
 def _holds(item: Cast, scope: Scope) -> bool:

@@ -99,7 +99,7 @@ def test_where_zero_stands_before_infinity_nothing_is_promised() -> None:
 
 
 def test_a_bound_that_nobody_gave_clips_no_infinity_behind_what_makes_a_number_of_nan() -> None:
-    text = "(float[64] x) => (y) <float c = {1e38}, float h = {20}> { a = Mul(x, c) b = Mul(a, c) s = Shrink(b) y = Clip(s, \"\", h) }"
+    text = '(float[64] x) => (y) <float c = {1e38}, float h = {20}> { a = Mul(x, c) b = Mul(a, c) s = Shrink(b) y = Clip(s, "", h) }'
     drawn = replayed(parser.parse_model(HEAD + text), [{"x": -np.arange(64, dtype=np.float32)}])
     assert np.isposinf(bounds(drawn, 0)["y"]).tolist() == [False] + [True] * 63
 
