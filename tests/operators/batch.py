@@ -88,7 +88,7 @@ def port_bytes(port: Port) -> int:
 def build(programs: Sequence[Program], target: Target, folder: Path, optimize: str = "-O0", flags: Sequence[str] = ()) -> Batch:
     """Compile planned Programs into one executable; each gets a name of its own. Every warning is an error."""
     renamed = tuple(replace(program, name=f"case{number}") for number, program in enumerate(programs))
-    used = {isa: dict(item for program in programs for item in chosen_of(program, isa).items()) for isa in target.vocabularies}
+    used = {isa: _all_chosen(programs, isa) for isa in target.vocabularies}
     objects = _kernel_objects(used, target, [optimize, *target.flags, *flags], folder)
     (folder / "batch_unit.c").write_text(_unit(renamed, used, target, folder), encoding="utf-8")
     command = [
@@ -110,6 +110,14 @@ def build(programs: Sequence[Program], target: Target, folder: Path, optimize: s
     static = ["-static"] if target.emulator else []
     _compile([*command, *map(str, objects), *aliases, *static], folder)
     return Batch(folder / "batch", renamed, target)
+
+
+def _all_chosen(programs: Sequence[Program], isa: str) -> dict[Slot, Chosen]:
+    """What the Programs have in their slots, which is the same wherever two have one slot: they share its kernel here."""
+    found = {item for program in programs for item in chosen_of(program, isa).items()}
+    held = dict(found)
+    assert len(held) == len(found), "one variant in a slot, whichever Program calls it"
+    return held
 
 
 def _compile(command: Sequence[str], folder: Path) -> None:
