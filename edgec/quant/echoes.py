@@ -11,28 +11,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 
 from edgec.budget import check_time
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration
-from edgec.quant.layers import rounded
+from edgec.quant.listen import SCANNED, Few, Listener, few_of
 from edgec.quant.observers import Histogram, Range
-from edgec.quant.options import Progress, Sample, Samples
-from edgec.quant.parameters import Parameters, choose_parameters, parameters_of
-from edgec.quant.run import Probe
+from edgec.quant.options import Progress, Samples
+from edgec.quant.parameters import Parameters, choose_parameters
 from edgec.quant.scores import ROOT
-from edgec.quant.trial import judged
 from edgec.quant.twins import stored_twin
 
-SCANNED = 3  # samples that tell whether a value is loud
-LOUD = 0.01  # of the noise that was heard before: a value that makes less of it keeps its range
-FEWEST, MOST = 12, 64  # samples that are listened to
+LOUD = 0.003  # of the noise that all values make: one that makes less of it keeps its range
+FEWEST, MOST = 12, 64  # samples that are listened to for a loud value
 VALUES = 1000  # that are listened to in all, each time by another sample
-ALIVE = 256 << 20  # bytes of what one value's listeners keep
 COARSE, FINE = (0.65, 0.75, 0.87, 1.15), (0.94, 1.06)  # widths, of the best range so far
 BOTH, LOW, HIGH = (1, 1), (1, 0), (0, 1)  # ends that move
 SHARES = (1.0, 0.5)  # of the way from the ranges before
@@ -42,20 +38,22 @@ def echoed(graph: Graph, calibration: Calibration, samples: Samples, count: int,
     """The calibration with the ranges of the least error, and with ranges that go half as far."""
     stored, selection = stored_twin(graph, calibration)
     known, values = calibration.parameters, selection.values
-    most = min(count, MOST, max(FEWEST, VALUES // len(values)))
-    echoes = Echoes(stored, lambda: islice(samples(), 0, most * (count // most), count // most), len(values), progress)
     ends = {value: Histogram(*known[value].range) for value in values}
     pixels = [value for value in values if known[value].scale == 1.0]
+    echoes = Echoes(stored, samples, count, len(values), progress)
 
-    def parameters(share: float) -> dict[str, Parameters]:
-        def between(members: tuple[str, ...], histogram: Histogram) -> Range:
-            start = known[members[0]].range
-            low, high = echoes(members, start)
+    def parameters(range_of: Callable[[tuple[str, ...], Range], Range]) -> dict[str, Parameters]:
+        return choose_parameters(stored, selection, ends, lambda members, _: range_of(members, known[members[0]].range), pixels)
+
+    def way(share: float) -> dict[str, Parameters]:
+        def between(members: tuple[str, ...], start: Range) -> Range:
+            low, high = echoes.best(members, start)
             return part_of_way(start[0], low, share), part_of_way(start[1], high, share)
 
-        return choose_parameters(stored, selection, ends, between, pixels)
+        return parameters(between)
 
-    return tuple(replace(calibration, parameters=parameters(share)) for share in SHARES)
+    parameters(echoes.heard)
+    return tuple(replace(calibration, parameters=way(share)) for share in SHARES)
 
 
 def part_of_way(start: float, end: float, share: float) -> float:
@@ -64,68 +62,50 @@ def part_of_way(start: float, end: float, share: float) -> float:
 
 
 class Echoes:
-    """Chooses ranges for values of `graph` by the answers to `samples`, which are few."""
+    """Chooses ranges for values of `graph` by the answers to a few of `count` samples: first all values are heard, then the loud ones."""
 
-    def __init__(self, graph: Graph, samples: Samples, total: int, progress: Progress | None) -> None:
-        self._graph, self._samples, self._total, self._progress = graph, samples, total, progress
+    def __init__(self, graph: Graph, samples: Samples, count: int, total: int, progress: Progress | None) -> None:
+        self._graph, self._samples, self._count = graph, samples, count
+        self._total, self._progress, self._told = total, progress, 0
+        self._noise: dict[tuple[str, ...], float] = {}
         self._known: dict[tuple[str, ...], Range] = {}
-        self._heard = 0.0
+        self._few: dict[int, Few] = {}
 
-    def __call__(self, members: tuple[str, ...], start: Range) -> Range:
+    def heard(self, members: tuple[str, ...], start: Range) -> Range:
+        """Hear how loud values that share a range are; they keep it."""
+        if members not in self._noise:
+            with self._timed(members):
+                listeners = self._listeners(members, SCANNED)
+                self._noise[members] = float(np.sum([listener([start]).mean() for listener in listeners]))
+        return start
+
+    def best(self, members: tuple[str, ...], start: Range) -> Range:
         """The range of the least error, for values that share one; `start`, unless they are loud and another is measurably better."""
+        self.heard(members, start)
+        limit = LOUD * sum(self._noise.values())
+        if self._noise[members] <= limit:
+            return start
         if members not in self._known:
-            started = time.monotonic()
-            self._known[members] = self._search(members, start)
-            check_time(f"the ranges of {members[0]}", started)
-            if self._progress:
-                self._progress("ranges by output error", len(self._known), self._total)
+            loud = sum(noise > limit for noise in self._noise.values())
+            with self._timed(members):
+                listeners = self._listeners(members, min(MOST, max(FEWEST, VALUES // loud)))
+                self._known[members] = narrowed(start, lambda ranges: np.sum([listener(ranges) for listener in listeners], axis=0))
         return self._known[members]
 
-    def _search(self, members: Sequence[str], start: Range) -> Range:
-        listeners = [Listener(self._graph, member, self._samples) for member in members if member not in self._graph.constants]
-        noise = float(np.sum([listener([start], SCANNED).mean() for listener in listeners]))
-        self._heard += noise
-        if not listeners or noise <= LOUD * self._heard:
-            return start
-        return narrowed(start, lambda ranges: np.sum([listener(ranges) for listener in listeners], axis=0))
+    def _listeners(self, members: Sequence[str], most: int) -> list[Listener]:
+        """One for each computed value, by `most` samples from all over."""
+        if most not in self._few:
+            self._few[most] = few_of(self._graph, self._samples, self._count, most)
+        return [Listener(self._graph, member, self._few[most]) for member in members if member not in self._graph.constants]
 
-
-class Listener:
-    """Hears in the answers to `samples` what becomes of the errors of one value."""
-
-    def __init__(self, graph: Graph, value: str, samples: Samples) -> None:
-        behind = rest_of(graph, value)
-        self._value, self._samples = value, samples
-        self._silent = not behind.outputs
-        self._before, self._after = Probe(graph, behind.inputs), Probe(behind, behind.outputs or behind.inputs)
-        self._kept: list[tuple[Sample, Sample]] = []
-
-    def __call__(self, ranges: Sequence[Range], most: int | None = None) -> np.ndarray:
-        """[samples, ranges]: energy of the answers' errors when the value is stored over each range, of that of the answers.
-
-        most: samples; None: all.
-        """
-        if self._silent:
-            return np.zeros((1, len(ranges)))
-        stored = [parameters_of(limits) for limits in ranges]
-        signal, errors = [], []
-        for given, exact in islice(self._heard(), most):
-            found = [self._after({**given, self._value: rounded(given[self._value], kept)}) for kept in stored]
-            signal.append(_energies(exact, None))
-            errors.append([_energies(exact, one) for one in found])
-        whole = np.sum(signal, axis=0)
-        return np.asarray((np.array(errors) / np.where(whole > 0, whole, np.inf)).mean(axis=2))
-
-    def _heard(self) -> Iterator[tuple[Sample, Sample]]:
-        """What the rest of the network is given, and its answers; what is kept is not computed again."""
-        yield from self._kept
-        for sample in islice(self._samples(), len(self._kept), None):
-            given = self._before(sample)
-            heard = given, self._after(given)
-            size = sum(array.nbytes for array in given.values())
-            if (len(self._kept) + 1) * size <= ALIVE:
-                self._kept.append(heard)
-            yield heard
+    @contextmanager
+    def _timed(self, members: Sequence[str]) -> Iterator[None]:
+        started = time.monotonic()
+        yield
+        check_time(f"the ranges of {members[0]}", started)
+        if self._progress:
+            self._told = min(self._told + 1, self._total)
+            self._progress("ranges by output error", self._told, self._total)
 
 
 def narrowed(start: Range, errors: Callable[[Sequence[Range]], np.ndarray]) -> Range:
@@ -147,24 +127,3 @@ def narrowed(start: Range, errors: Callable[[Sequence[Range]], np.ndarray]) -> R
     gains = known[start] ** ROOT - known[best] ** ROOT
     chance = gains.std(ddof=1) / len(gains) ** 0.5 if len(gains) > 1 else 0.0
     return best if gains.mean() > chance and known[best].sum() <= known[start].sum() else start
-
-
-def _energies(exact: Sample, found: Sample | None) -> list[float]:
-    """Of each answer, or of what another differs in."""
-    wide = {name: array.astype(np.float64) for name, array in exact.items()}
-    return [float(np.square(array if found is None else array - found[name]).sum()) for name, array in wide.items()]
-
-
-def rest_of(graph: Graph, value: str) -> Graph:
-    """What follows from `value` in `graph`, up to the values that stand for its outputs; everything else that it reads is an input."""
-    reached, nodes = {value}, []
-    for node in graph.nodes:
-        if not reached.isdisjoint(node.inputs):
-            nodes.append(node)
-            reached.update(node.outputs)
-    read = dict.fromkeys([value, *(name for node in nodes for name in node.inputs if name)])
-    inputs = [name for name in read if name == value or (name not in reached and name not in graph.constants)]
-    outputs = [name for name in judged(graph) if name in reached and name != value]
-    constants = {name: graph.constants[name] for name in read if name in graph.constants}
-    part = Graph(graph.name, inputs, outputs, nodes, constants, graph.types, graph.metadata)
-    return part.copy()

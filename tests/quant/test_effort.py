@@ -15,8 +15,9 @@ from edgec.quant import QuantizeOptions, apply_calibration, quantize
 from edgec.quant.apply import apply
 from edgec.quant.calibration import Calibration
 from edgec.quant.calibration_file import read_calibration
-from edgec.quant.echoes import Echoes, narrowed, part_of_way, rest_of
+from edgec.quant.echoes import Echoes, narrowed, part_of_way
 from edgec.quant.levers import LEVERS, Fitted, Lever, pull_levers
+from edgec.quant.listen import rest_of
 from edgec.quant.options import EFFORTS, Sample
 from edgec.quant.parameters import parameters_of
 from edgec.quant.run import Probe
@@ -105,7 +106,7 @@ def uneven(graph: Graph, count: int, seed: int = 1) -> Callable[[], Iterator[Sam
 @pytest.mark.parametrize(("read", "narrower"), [(1e-6, True), (1.0, False)])
 def test_a_range_is_as_wide_as_what_reads_it_needs(read: float, narrower: bool) -> None:
     graph = outlier(read)
-    low, high = Echoes(graph, uneven(graph, 8), 1, None)(("x",), (-90.0, 90.0))
+    low, high = Echoes(graph, uneven(graph, 8), 8, 1, None).best(("x",), (-90.0, 90.0))
     assert (high < 60.0) is narrower and (low < -60.0) is not narrower
 
 
