@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from edgec.ops.places import POSITIONS, Axis, axis_of, between, cubic_taps, nearest_of
+
 Inputs = Sequence[np.ndarray | None]
 
 
@@ -24,6 +26,54 @@ def local_response(attributes: Mapping[str, Any], inputs: Inputs) -> list[np.nda
     return [np.asarray(x / scale ** attributes.get("beta", 0.75), x.dtype)]
 
 
+def resize(attributes: Mapping[str, Any], inputs: Inputs) -> list[np.ndarray] | None:
+    """Resize by exact places, where these are known: the reference's are rounded, and beside a whole number it may take the wrong pixel."""
+    x, _, scales, sizes = (*inputs, None, None, None)[:4]
+    mode, transform = attributes.get("mode", "nearest"), attributes.get("coordinate_transformation_mode", "half_pixel")
+    unusual = attributes.get("antialias") or attributes.get("axes") or attributes.get("keep_aspect_ratio_policy", "stretch") != "stretch"
+    given = sizes if sizes is not None and sizes.size else scales
+    if unusual or transform not in POSITIONS or x is None or given is None or len(given) != x.ndim or not x.size:
+        return None
+    if not (np.isfinite(given).all() and (given > 0).all()) or (mode != "nearest" and x.dtype.kind != "f"):
+        return None
+    factors = None if given is sizes else [Fraction(float(scale)) for scale in given]
+    extents = given.tolist() if factors is None else [floor(size * scale) for size, scale in zip(x.shape, factors, strict=True)]
+    result = x if mode == "nearest" else x.astype(np.float64)
+    for dim, (size, out) in reversed(list(enumerate(zip(x.shape, extents, strict=True)))):
+        scale = factors[dim] if factors else None
+        if size != out or scale not in (None, 1):
+            found = MODES[mode](axis_of(dim, size, out, scale, transform), attributes, result) if out else None
+            if found is None:
+                return None
+            result = found
+    return [result.astype(x.dtype)]
+
+
+def _taken(axis: Axis, attributes: Mapping[str, Any], x: np.ndarray) -> np.ndarray:
+    return np.take(x, nearest_of(axis, attributes.get("nearest_mode", "round_prefer_floor")).astype(np.int64), axis.dim)
+
+
+def _between(axis: Axis, attributes: Mapping[str, Any], x: np.ndarray) -> np.ndarray:
+    low, high, weights = between(axis)
+    first, second = (np.take(x, place.astype(np.int64), axis.dim) for place in (low, high))
+    with np.errstate(all="ignore"):
+        return np.asarray(first + (second - first) * _along(axis, weights, x))
+
+
+def _cubic(axis: Axis, attributes: Mapping[str, Any], x: np.ndarray) -> np.ndarray | None:
+    taps = cubic_taps(axis, attributes.get("cubic_coeff_a", -0.75), bool(attributes.get("exclude_outside")))
+    if taps is None:
+        return None
+    with np.errstate(all="ignore"):
+        return np.asarray(
+            sum(np.take(x, place.astype(np.int64), axis.dim) * _along(axis, row, x) for place, row in zip(*taps, strict=True))
+        )
+
+
+def _along(axis: Axis, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return weights.astype(np.float64).reshape([-1 if dim == axis.dim else 1 for dim in range(x.ndim)])
+
+
 def resize_by_extents(attributes: Mapping[str, Any], inputs: Inputs) -> Inputs:
     """Resize by scales that aligns corners: the reference spreads over extents that are not rounded down yet, so they are given instead."""
     if attributes.get("coordinate_transformation_mode") != "align_corners" or len(inputs) != 3:
@@ -34,6 +84,11 @@ def resize_by_extents(attributes: Mapping[str, Any], inputs: Inputs) -> Inputs:
     return [x, None, None, np.array(sizes, np.int64)]
 
 
-CORRECTED: dict[str, Callable[[Mapping[str, Any], Inputs], list[np.ndarray]]] = {"LRN": local_response}
+# What a mode makes of one axis
+MODES: dict[str, Callable[[Axis, Mapping[str, Any], np.ndarray], np.ndarray | None]] = {
+    "nearest": _taken, "linear": _between, "cubic": _cubic,
+}  # fmt: skip
+# None where the reference computes what ONNX defines
+CORRECTED: dict[str, Callable[[Mapping[str, Any], Inputs], list[np.ndarray] | None]] = {"LRN": local_response, "Resize": resize}
 # Operands with which the reference computes what ONNX defines
 RESTATED: dict[str, Callable[[Mapping[str, Any], Inputs], Inputs]] = {"Resize": resize_by_extents}

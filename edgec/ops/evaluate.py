@@ -22,8 +22,9 @@ SHAPE_LIKE = 64  # elements of an operand that may be a shape
 
 def evaluate(node: Node, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray]:
     """Outputs of `node`; absent optional inputs are None. ModelError when it cannot be computed."""
-    if node.op in CORRECTED:
-        return CORRECTED[node.op](node.attributes, inputs)
+    corrected = CORRECTED[node.op](node.attributes, inputs) if node.op in CORRECTED else None
+    if corrected is not None:
+        return corrected
     if node.op in RESTATED:
         inputs = RESTATED[node.op](node.attributes, inputs)
     found = evaluate_rule(node, inputs)
