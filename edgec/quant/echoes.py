@@ -28,7 +28,7 @@ from edgec.quant.twins import stored_twin
 
 LOUD = 0.003  # of the noise that all values make: one that makes less of it keeps its range
 FEWEST, MOST = 12, 64  # samples that are listened to for a loud value
-VALUES = 1000  # that are listened to in all, each time by another sample
+VALUES = 400  # that are listened to in all, each time by another sample
 COARSE, FINE = (0.65, 0.75, 0.87, 1.15), (0.94, 1.06)  # widths, of the best range so far
 BOTH, LOW, HIGH = (1, 1), (1, 0), (0, 1)  # ends that move
 SHARES = (1.0, 0.5)  # of the way from the ranges before
