@@ -30,7 +30,7 @@ def evaluate_rule(node: Node, inputs: Sequence[np.ndarray | None]) -> np.ndarray
     values = {f"v{place}": array for place, array in enumerate(inputs) if array is not None}
     try:
         shape = np.broadcast_shapes(*(array.shape for array in known))
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:  # NumPy's for more dimensions than it broadcasts
         raise ModelError(f"cannot be evaluated: {error}", where=f"{node.name} ({node.op})") from error
     expression = rule(*names, **node.attributes)
     with np.errstate(all="ignore"):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 from edgec.ir.types import TensorType
 from edgec.ops.matrix import spatial, window_extent
 from edgec.ops.registry import Call, Role, operator
 from edgec.ops.rules import attribute, need, text, typed
+
+TAPS = 1 << 24  # of a window; who computes one looks at each, beyond the image too
 
 
 def _pool(call: Call) -> list[TensorType]:
     shape, kernel, pads = call.shape(0), attribute(call, "kernel_shape"), attribute(call, "pads")
     rank = len(kernel)
     need(len(shape) == rank + 2, f"a window of {rank} axes does not fit {text(shape)}")
+    need(math.prod(kernel) <= TAPS, f"a window of {text(kernel)} has more than {TAPS:,} taps")
     result = [
         window_extent(extent, kernel[d], attribute(call, "strides")[d], attribute(call, "dilations")[d],
                       pads[d] + pads[d + rank], bool(attribute(call, "ceil_mode")), pads[d])

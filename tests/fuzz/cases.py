@@ -59,6 +59,16 @@ CASES = (
         "too many groups", f"{IMAGE} <{W}> {{ [n] y = ConvTranspose<group = 1000>(x, w) }}", ("n (ConvTranspose", "multiple of group 1000")
     ),
     Case("group of 63 bits", f"{IMAGE} <{W}> {{ [n] y = Conv<group = 4611686018427387904>(x, w) }}", ("n (Conv", "32 bits")),
+    Case(
+        "a window of 31 bits",
+        f'{IMAGE} {{ [n] y = AveragePool<auto_pad = "SAME_LOWER", kernel_shape = [2147483647, 2147483647], strides = [2, 2]>(x) }}',
+        ("n (AveragePool", "2147483647", "taps"),
+    ),
+    Case(
+        "more axes than numpy broadcasts",
+        f"{IMAGE} <float[{','.join('1' * 43)}] c = {{2}}> {{ [n] z = CastLike(c, x) y = Add(x, z) }}",
+        ("n (Cast", "32 dimensions"),
+    ),
     Case("size 0", f"{IMAGE} {{ [n] y = LRN<size = 0>(x) }}", ("n (LRN", "size is 0")),
     Case("size of 63 bits", f"{IMAGE} {{ [n] y = LRN<size = 9223372036854775807>(x) }}", ("n (LRN", "32 bits")),
     Case(
