@@ -116,5 +116,11 @@ def scale_convolution(graph: Graph, node: Node, read: np.ndarray | None, written
         weights = weights / written.astype(np.float64).reshape(-1, *[1] * (weights.ndim - 1))
         if node.input(2):
             bias = graph.constants[node.inputs[2]].astype(np.float64) / written
-            node.inputs[2] = graph.add_constant(node.inputs[2], bias.astype(np.float32))
-    node.inputs[1] = graph.add_constant(node.inputs[1], weights.astype(np.float32))
+            node.inputs[2] = graph.add_constant(node.inputs[2], _float32(bias))
+    node.inputs[1] = graph.add_constant(node.inputs[1], _float32(weights))
+
+
+def _float32(numbers: np.ndarray) -> np.ndarray:
+    """The nearest numbers that float32 has: what a factor moves beyond them stays finite, and the end result judges the factor."""
+    largest = np.finfo(np.float32).max
+    return np.asarray(np.clip(numbers, -largest, largest), np.float32)

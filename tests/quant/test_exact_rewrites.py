@@ -43,6 +43,16 @@ def test_equalizing_is_exact_through_sums_pools_and_concat() -> None:
         np.testing.assert_allclose(two(sample)[value] * factors[value].reshape(1, -1, 1, 1), one(sample)[value], rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.filterwarnings("error")
+def test_what_a_factor_moves_beyond_float32_stays_finite() -> None:
+    graph = bounded_net()
+    node = next(node for node in graph.nodes if node.op == "Conv" and node.input(2))
+    channels = graph.constants[node.inputs[1]].shape[0]
+    node.inputs[2] = graph.add_constant("large_bias", np.full(channels, -1e38, np.float32))
+    apply_factors(graph, {node.outputs[0]: np.full(channels, 1 / 64, np.float32)})
+    assert (graph.constants[node.inputs[2]] == -np.finfo(np.float32).max).all()
+
+
 def bounded_net(bound: float = 1.0) -> Graph:
     small = Small((1, 3, 12, 12))
     bounds = [small.constant(np.asarray(end, np.float32)) for end in (0.0, bound)]
