@@ -97,9 +97,20 @@ def int8_cases(name: str, drawn: Drawn, graph: Graph, target: Target) -> list[Co
         allowed = [np.full(array.shape, 0.0 if sure else np.inf) for array, sure in zip(expected, exact, strict=True)]
         case = Case(f"{name}, int8, input {place}", "int8", exported, inputs, expected, bounds=allowed)
         found.append(Compiled(case, program))
-        if place == 0 and session is not None and not is_near(expected, session.run(None, inputs)):
-            raise Wrong("model.int8.onnx in ONNX Runtime", difference(replace(case, bounds=None), session.run(None, inputs)))
+        if place == 0 and session is not None:
+            _compare(drawn, case, session.run(None, inputs))
     return found
+
+
+def _compare(drawn: Drawn, case: Case, found: Sequence[np.ndarray]) -> None:
+    """Wrong where ONNX Runtime answers something else that the float model's roundings alone do not make: Cos of 1e9 may be anything."""
+    expected = list(case.expected)
+    if is_near(expected, found):
+        return
+    allowed = bounds(drawn, 0)
+    unsure = [allowed.get(value.name, np.zeros(array.shape)) for value, array in zip(drawn.model.graph.output, expected, strict=True)]
+    if not is_near(expected, found, unsure):
+        raise Wrong("model.int8.onnx in ONNX Runtime", difference(replace(case, bounds=None), list(found)))
 
 
 def _opened(exported: onnx.ModelProto) -> onnxruntime.InferenceSession | None:
@@ -123,16 +134,19 @@ def samples(drawn: Drawn) -> list[Arrays]:
     return [drawn.vectors[0], *mixed]
 
 
-def is_near(expected: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> bool:
-    """Whether most elements agree, up to a few steps of an 8-bit grid over the output's range. Integers that may have wrapped do not count:
-    ONNX Runtime computes their sums and products through floats."""
-    for one, other in zip(expected, found, strict=True):
+def is_near(expected: Sequence[np.ndarray], found: Sequence[np.ndarray], unsure: Sequence[np.ndarray | float] = ()) -> bool:
+    """Whether most elements agree, up to a few steps of an 8-bit grid over the output's range and what is `unsure` of each. Integers that
+
+    may have wrapped do not count: ONNX Runtime computes their sums and products through floats.
+    """
+    for one, other, least in zip(expected, found, unsure or [0.0] * len(expected), strict=True):
         if not (one.dtype.kind == "f" or one.dtype.itemsize == 1) or one.dtype.kind == "b" or not one.size:
             continue
         one, other = np.atleast_1d(one.astype(np.float64)), np.atleast_1d(other.astype(np.float64))
         finite = np.isfinite(one) & np.isfinite(other)
         step = np.ptp(one[finite]) / 255 if finite.any() else 0.0
-        off = np.abs(one[finite] - other[finite]) > STEPS * step + 1e-4 * (1 + np.abs(one[finite]))
+        least = np.broadcast_to(np.asarray(least), one.shape)[finite]
+        off = np.abs(one[finite] - other[finite]) > STEPS * step + 1e-4 * (1 + np.abs(one[finite])) + least
         if off.sum() > max(2, 0.3 * off.size):
             return False
     return True

@@ -46,7 +46,9 @@ COUPLED = {
     "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss",
 }  # fmt: skip
 POLES = {"Reciprocal": 0, "Div": 1, "Log": 0, "Pow": 0}  # operands at whose zero a result may be anything
-SIGNLESS = {"Min", "Max", "ReduceMin", "ReduceMax", "MaxPool", "GlobalMaxPool", "Relu", "Clip"}  # which zero it is depends on the order
+# which zero it is depends on the order, or is lost: ONNX Runtime's Where takes what is not zero of either operand
+SIGNLESS = {"Min", "Max", "ReduceMin", "ReduceMax", "MaxPool", "GlobalMaxPool", "Relu", "Clip", "Where"}
+WRAPPED = 2.0**53  # apart, whole numbers have wrapped or are of what may be anything
 
 
 @dataclass(frozen=True)
@@ -217,9 +219,9 @@ def _apart(found: list[np.ndarray], usual: np.ndarray) -> np.ndarray:
 
 
 def _distance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Infinite where one is a number and the other is not; 1 at least between different whole numbers, however large."""
+    """Infinite where one is a number and the other is not, and where whole numbers wrapped; 1 at least between different ones."""
     difference = np.abs(one.astype(np.float64) - other.astype(np.float64))
     if one.dtype.kind != "f":
-        return np.maximum(difference, one != other)
+        return np.where(difference > WRAPPED, np.inf, np.maximum(difference, one != other))
     same = (one == other) | ((one != one) & (other != other))
     return np.where(same, 0.0, np.where(np.isnan(difference), np.inf, difference))

@@ -66,7 +66,7 @@ def conv_transpose(d: Draft, op: str) -> None:
     elif d.chance(0.3) and all(k >= stride for k, stride in zip(kernel, attributes["strides"], strict=True)):
         # with a smaller kernel ONNX promises extent * stride, and ONNX Runtime gives less
         attributes["auto_pad"], attributes["dilations"] = d.pick("SAME_UPPER", "SAME_LOWER", "VALID"), [1] * len(kernel)
-    if d.chance(0.3):
+    if not attributes.get("auto_pad", "").startswith("SAME") and d.chance(0.3):  # ONNX's shape inference adds it to extent * stride
         attributes["output_padding"] = [d.number(0, stride - 1) for stride in attributes["strides"]]
     outputs = d.number(1, 3)
     operands = [x, weights(d, channels, outputs, *kernel), *((weights(d, outputs * groups),) if d.chance(0.5) else ())]

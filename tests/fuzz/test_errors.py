@@ -98,6 +98,22 @@ def test_where_zero_stands_before_infinity_nothing_is_promised() -> None:
     assert np.isnan(drawn.values[0]["y"]).any() and np.isposinf(bounds(drawn, 0)["y"]).all()
 
 
+def test_which_zero_where_chooses_nothing_is_promised() -> None:
+    """ONNX Runtime's takes what is not zero of either operand, so -0 becomes 0."""
+    text = "(float[4] x, bool[4] c) => (y) <float o = {1}> { w = Where(c, x, o) y = Reciprocal(w) }"
+    vector = {"x": np.array([-0.0, 0.0, 2, -0.0], np.float32), "c": np.array([True, True, True, False])}
+    drawn = replayed(parser.parse_model(HEAD + text), [vector])
+    assert np.isposinf(bounds(drawn, 0)["y"]).tolist() == [True, True, False, False]
+
+
+def test_what_wraps_of_whole_numbers_that_may_be_anything_may_be_anything() -> None:
+    """ONNX Runtime adds large integers as floats."""
+    text = "(int64[2,1] x) => (y) <int64[1] a = {0}> { s = ReduceSum(x, a) y = Mul(s, x) }"
+    large, small = np.array([[2**62 + 1], [2**61 + 5]]), np.array([[7], [9]])
+    assert np.isposinf(bounds(replayed(parser.parse_model(HEAD + text), [{"x": large}]), 0)["y"]).all()
+    assert not bounds(replayed(parser.parse_model(HEAD + text), [{"x": small}]), 0)["y"].any()
+
+
 def test_a_bound_that_nobody_gave_clips_no_infinity_behind_what_makes_a_number_of_nan() -> None:
     text = '(float[64] x) => (y) <float c = {1e38}, float h = {20}> { a = Mul(x, c) b = Mul(a, c) s = Shrink(b) y = Clip(s, "", h) }'
     drawn = replayed(parser.parse_model(HEAD + text), [{"x": -np.arange(64, dtype=np.float32)}])
