@@ -93,7 +93,7 @@ def apply_factors(graph: Graph, factors: Mapping[str, np.ndarray], *, stored: Co
 
 def scale_bounds(graph: Graph, node: Node, factors: np.ndarray, stored: bool) -> None:
     """Clip(0, b) -> Clip(0, the least b / r), or Min(Clip(0, the largest b / r), b / r) with a bound for each channel."""
-    value, bounds = node.outputs[0], (graph.constants[node.inputs[2]] / factors).astype(np.float32)
+    value, bounds = node.outputs[0], _float32(graph.constants[node.inputs[2]].astype(np.float64) / factors)
     bound = graph.add_constant(node.inputs[2], np.asarray(bounds.min() if stored else bounds.max(), np.float32))
     inner = value if stored else graph.fresh(f"{value}_unbounded")
     graph.rewire(node, [*node.inputs[:2], bound], [inner])
@@ -121,6 +121,6 @@ def scale_convolution(graph: Graph, node: Node, read: np.ndarray | None, written
 
 
 def _float32(numbers: np.ndarray) -> np.ndarray:
-    """The nearest numbers that float32 has: what a factor moves beyond them stays finite, and the end result judges the factor."""
+    """The nearest that float32 has: numbers that a factor moves beyond it stay numbers, and the end result judges the factor."""
     largest = np.finfo(np.float32).max
-    return np.asarray(np.clip(numbers, -largest, largest), np.float32)
+    return np.asarray(np.where(np.isinf(numbers), numbers, np.clip(numbers, -largest, largest)), np.float32)

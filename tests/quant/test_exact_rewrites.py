@@ -49,8 +49,11 @@ def test_what_a_factor_moves_beyond_float32_stays_finite() -> None:
     node = next(node for node in graph.nodes if node.op == "Conv" and node.input(2))
     channels = graph.constants[node.inputs[1]].shape[0]
     node.inputs[2] = graph.add_constant("large_bias", np.full(channels, -1e38, np.float32))
-    apply_factors(graph, {node.outputs[0]: np.full(channels, 1 / 64, np.float32)})
-    assert (graph.constants[node.inputs[2]] == -np.finfo(np.float32).max).all()
+    clip = next(node for node in graph.nodes if node.op == "Clip")
+    clip.inputs[2] = graph.add_constant("large_bound", np.asarray(1e38, np.float32))
+    apply_factors(graph, {value: np.full(channels, 1 / 64, np.float32) for value in (node.outputs[0], *clip.outputs)}, stored=clip.outputs)
+    largest = np.finfo(np.float32).max
+    assert (graph.constants[node.inputs[2]] == -largest).all() and graph.constants[clip.inputs[2]] == largest
 
 
 def bounded_net(bound: float = 1.0) -> Graph:
