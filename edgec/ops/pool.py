@@ -16,7 +16,7 @@ def _pool(call: Call) -> list[TensorType]:
     shape, kernel, pads = call.shape(0), attribute(call, "kernel_shape"), attribute(call, "pads")
     rank = len(kernel)
     need(len(shape) == rank + 2, f"a window of {rank} axes does not fit {text(shape)}")
-    need(math.prod(kernel) <= TAPS, f"a window of {text(kernel)} has more than {TAPS:,} taps")
+    need(math.prod(kernel) <= TAPS, f"a window of {text(kernel)} has more than {TAPS:,} taps", "one of the image's size is a global pool")
     result = [
         window_extent(extent, kernel[d], attribute(call, "strides")[d], attribute(call, "dilations")[d],
                       pads[d] + pads[d + rank], bool(attribute(call, "ceil_mode")), pads[d])
