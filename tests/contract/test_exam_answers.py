@@ -21,8 +21,6 @@ TEXT = """<ir_version: 9, opset_import: ["": 21, "com.microsoft": 1]>
     folded (float[4] v) => (r, y) <uint8[1,4] x = {52,192,225,33}, float s = {0.0625}, uint8 z = {0}, float t = {0.019849159},
     uint8 u = {128}> { r = Relu(v) y = com.microsoft.QLinearSoftmax<axis = -1, opset = 13>(x, s, z, t, u) }"""
 
-WEIGHTS = np.random.default_rng(0).standard_normal(64).round(3)
-
 
 def test_codes_that_were_folded_are_asked_for_as_each_operator_rounds_them(tmp_path: Path) -> None:
     """ONNX Runtime's own operator rounds one of them otherwise."""
@@ -53,13 +51,11 @@ def test_halves_that_are_all_zero_have_a_tolerance() -> None:
 @pytest.mark.filterwarnings("error")
 def test_numbers_beside_nan_may_be_off_as_far_as_rounding_moves_them() -> None:
     """A sine of large sums is as good as no number; where it is negative it has no root."""
-    text = """<ir_version: 9, opset_import: ["": 21]> roots (float[1,8] x) => (y, r)
-    <float c = {1e4}, float[8,8] w, float s = {0.05}, uint8 z = {128}>
-    { a = MatMul(x, w) b = Mul(a, c) d = Sin(b) y = Sqrt(d) q = QuantizeLinear(x, s, z) r = DequantizeLinear(q, s, z) }"""
-    model, target = (
-        parser.parse_model(text.replace("float[8,8] w", f"float[8,8] w = {{{','.join(map(str, WEIGHTS))}}}")),
-        load_target("x86-64"),
-    )
+    weights = np.random.default_rng(0).standard_normal(64).round(3)
+    text = f"""<ir_version: 9, opset_import: ["": 21]> roots (float[1,8] x) => (y, r)
+    <float c = {{1e4}}, float[8,8] w = {{{",".join(map(str, weights))}}}, float s = {{0.05}}, uint8 z = {{128}}>
+    {{ a = MatMul(x, w) b = Mul(a, c) d = Sin(b) y = Sqrt(d) q = QuantizeLinear(x, s, z) r = DequantizeLinear(q, s, z) }}"""
+    model, target = parser.parse_model(text), load_target("x86-64")
     original, graph = from_proto(model).graph, from_proto(model).graph
     optimize(graph)
     exam = write_exam(original, graph, schedule(lower(graph, target, "roots"), target), None, 0)

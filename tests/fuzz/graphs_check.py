@@ -135,9 +135,9 @@ def samples(drawn: Drawn) -> list[Arrays]:
 
 
 def is_near(expected: Sequence[np.ndarray], found: Sequence[np.ndarray], unsure: Sequence[np.ndarray | float] = ()) -> bool:
-    """Whether most elements agree, up to a few steps of an 8-bit grid over the output's range and what is `unsure` of each. Integers that
+    """Whether most elements agree, up to a few steps of an 8-bit grid over the output's range and what is `unsure` of each.
 
-    may have wrapped do not count: ONNX Runtime computes their sums and products through floats.
+    Integers that may have wrapped do not count: ONNX Runtime computes their sums and products through floats.
     """
     for one, other, least in zip(expected, found, unsure or [0.0] * len(expected), strict=True):
         if not (one.dtype.kind == "f" or one.dtype.itemsize == 1) or one.dtype.kind == "b" or not one.size:
