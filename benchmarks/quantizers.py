@@ -4,7 +4,8 @@ NNCF with its defaults, which gets a virtual environment of its own (benchmarks/
 
     python benchmarks/quantizers.py FOLDER [--only mobilenet ...] [--columns plain default ...] [--calibration 32] [--others 60]
 
-FOLDER holds the models and data sets that benchmarks/models.py names; a model that is missing gets no row. The keyword spotter hears the
+FOLDER holds the models and data sets that benchmarks/models.py names; a model that is missing gets no row. It may also be one that
+benchmarks/outside.py made, where samples lie beside each model, NAME.npz with `known` and `others`. The keyword spotter hears the
 .wav files of vad_a/, which is not what it was trained on. The others quantize the same optimized float graph, ONNX Runtime as QDQ, per
 channel and by min-max. After a Softmax few doubtful samples make most of the error: measure on a thousand others where they cost little.
 `agree` is the share of the others on which float and edgec's default name the same class; `CPU s` what edgec's default took, `fast s` and
@@ -20,7 +21,7 @@ import tempfile
 import time
 import wave
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,18 @@ from edgec.quant import QuantizeOptions, quantize
 
 Feed = dict[str, np.ndarray]
 Feeds = Callable[[], Iterable[Feed]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model with the shapes that its dynamic inputs get, and its samples: of a graph, what calibrates and what is measured on."""
+
+    name: str
+    path: Path
+    shape: dict[str, tuple[int, ...]]
+    samples: Callable[[Graph], tuple[Feeds, Feeds]]
+
+
 DEFAULT = QuantizeOptions()
 EDGEC = {
     "plain": QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False),
@@ -62,12 +75,11 @@ def main() -> int:
     options = parse()
     print(f"{'model':<24}" + "".join(f"{name:>13}" for name in (*options.columns, *FIGURES)), flush=True)
     rows = {}
-    for subject in SUBJECTS:
-        path = options.folder / f"{subject.name}.onnx"
-        if path.exists() and (not options.only or any(word in subject.name for word in options.only)):
-            rows[subject.name] = measure(subject, path, options)
+    for case in (*subjects(options), *beside(options)):
+        if not options.only or any(word in case.name for word in options.only):
+            rows[case.name] = measure(case, options.columns)
             print(
-                f"{subject.name:<24}" + "".join(f"{cell(rows[subject.name].get(name)):>13}" for name in (*options.columns, *FIGURES)),
+                f"{case.name:<24}" + "".join(f"{cell(rows[case.name].get(name)):>13}" for name in (*options.columns, *FIGURES)),
                 flush=True,
             )
     if options.json:
@@ -90,14 +102,35 @@ def cell(value: float | str | None) -> str:
     return "-" if value is None else f"{value:.2f}" if isinstance(value, float) else value
 
 
-def measure(subject: Subject, path: Path, options: argparse.Namespace) -> dict[str, float | str]:
+def subjects(options: argparse.Namespace) -> Iterator[Case]:
+    for subject in SUBJECTS:
+        path = options.folder / f"{subject.name}.onnx"
+        if path.exists():
+            yield Case(subject.name, path, pinned(path, subject.shape), lambda graph, one=subject: samples(one, graph, options))
+
+
+def beside(options: argparse.Namespace) -> Iterator[Case]:
+    """Models with samples of their own beside them."""
+    for path in sorted(options.folder.glob("*.npz")):
+        arrays, model = np.load(path), path.with_suffix(".onnx")
+        if model.exists():
+            known, others = arrays["known"][: options.calibration], arrays["others"][: options.others]
+            yield Case(path.stem, model, pinned(model, known[0].shape), lambda graph, pair=(known, others): stored(pair, graph))
+
+
+def stored(pair: tuple[np.ndarray, np.ndarray], graph: Graph) -> tuple[Feeds, Feeds]:
+    known, others = pair
+    return (lambda: ({graph.inputs[0]: one} for one in known)), (lambda: ({graph.inputs[0]: one} for one in others))
+
+
+def measure(case: Case, columns: Iterable[str]) -> dict[str, float | str]:
     """The row of one model."""
-    graph = load_model(path, pinned(path, subject)).graph
+    graph = load_model(case.path, case.shape).graph
     optimize(graph)
-    known, others = samples(subject, graph, options)
+    known, others = case.samples(graph)
     exact = answers(to_onnx(graph), graph, others())
     row: dict[str, float | str] = {}
-    for column in options.columns:
+    for column in columns:
         start = time.process_time()
         try:
             model = PEERS[column](graph, known) if column in PEERS else to_onnx(quantize(graph, known, EDGEC[column]).graph)
@@ -114,12 +147,12 @@ def measure(subject: Subject, path: Path, options: argparse.Namespace) -> dict[s
     return row
 
 
-def pinned(path: Path, subject: Subject) -> dict[str, tuple[int, ...]]:
-    if subject.shape is None:
+def pinned(path: Path, shape: tuple[int, ...] | None) -> dict[str, tuple[int, ...]]:
+    if shape is None:
         return {}
     model = onnx.load(str(path), load_external_data=False)
     weights = {tensor.name for tensor in model.graph.initializer}
-    return {value.name: subject.shape for value in model.graph.input if value.name not in weights}
+    return {value.name: shape for value in model.graph.input if value.name not in weights}
 
 
 def samples(subject: Subject, graph: Graph, options: argparse.Namespace) -> tuple[Feeds, Feeds]:
