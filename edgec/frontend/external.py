@@ -51,6 +51,8 @@ def _load(tensor: onnx.TensorProto, base: Path | None) -> None:
         raise ModelError("its data is in another file, and the model came without a folder", hint="load the model from its path")
     if any(isinstance(text, bytes) for text in (*entries, *entries.values())):  # so protobuf hands on what is not UTF-8
         raise ModelError("the place of its data is not UTF-8", hint="the file is damaged: copy or export it again")
+    if any(size < 0 for size in tensor.dims):
+        raise ModelError(f"its shape {list(tensor.dims)} has an extent below 0", hint="the file is damaged: copy or export it again")
     path = _inside(base, entries.get("location", ""))
     expected = -(-prod(tensor.dims) * _bits_of(tensor) // 8)
     offset, length = _number(entries, "offset", 0), _number(entries, "length", expected)

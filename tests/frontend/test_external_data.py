@@ -79,6 +79,17 @@ def test_missing_and_wrong_bytes(tmp_path: Path, entries: dict[str, str], messag
         load_model(with_external(tmp_path, **entries))
 
 
+@pytest.mark.parametrize("dims", [[3, -4], [-3, -4]])
+def test_extents_below_0(tmp_path: Path, dims: list[int]) -> None:
+    (tmp_path / "w.bin").write_bytes(b"\0" * 48)
+    path = with_external(tmp_path, location="w.bin")
+    proto = onnx.load(path, load_external_data=False)
+    proto.graph.initializer[0].dims[:] = dims
+    path.write_bytes(proto.SerializeToString())
+    with pytest.raises(ModelError, match=r"tensor w: its shape \[-?3, -4\] has an extent below 0"):
+        load_model(path)
+
+
 def test_a_model_without_a_folder(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="came without a folder"):
         from_proto(onnx.load(with_external(tmp_path, location="w.bin"), load_external_data=False))
