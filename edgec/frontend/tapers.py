@@ -1,4 +1,4 @@
-"""Windows that signals are multiplied by: constants, computed as exactly as ONNX Runtime does."""
+"""Windows that signals are multiplied by: constants, the very numbers that ONNX Runtime computes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from edgec.frontend.rules import rule
 from edgec.frontend.source import Source
 
 # a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N), with N the size, or one less where the window is symmetric
-COEFFICIENTS = {"HannWindow": (0.5, 0.5, 0.0), "HammingWindow": (25 / 46, 21 / 46, 0.0), "BlackmanWindow": (0.42, 0.5, 0.08)}
+_HAMMING, _BLACKMAN = np.float32(25 / 46), np.float32(0.08)  # rounded before the sum: a window's ends are what such roundings leave
+COEFFICIENTS = {
+    "HannWindow": (0.5, 0.5, 0.0),
+    "HammingWindow": (float(_HAMMING), float(1 - _HAMMING), 0.0),
+    "BlackmanWindow": (float(np.float32(0.5) - _BLACKMAN), 0.5, float(_BLACKMAN)),
+}
 
 
 @rule(*COEFFICIENTS)

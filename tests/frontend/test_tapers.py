@@ -1,8 +1,7 @@
-"""Windows are constants, near ONNX Runtime's."""
+"""Windows are constants, ONNX Runtime's to the last bit: what their roundings leave at the ends may be all that a network answers."""
 
 from __future__ import annotations
 
-import numpy as np
 import onnxruntime
 import pytest
 from onnx import parser
@@ -19,8 +18,7 @@ def test_windows(kind: str, periodic: int, size: int) -> None:
     model = parser.parse_model(TEXT % (size, kind, periodic))
     (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {})
     found = from_proto(model).graph.constants["y"]
-    assert found.dtype == expected.dtype and np.abs(found - expected).max() <= 2.0**-24
-    assert ((found == 1) == (expected == 1)).all()  # the middle, which some cast to whole numbers
+    assert found.dtype == expected.dtype and (found == expected).all()
 
 
 @pytest.mark.parametrize(("size", "periodic"), [(0, 1), (1, 0)])

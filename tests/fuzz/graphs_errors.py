@@ -210,7 +210,7 @@ def _weighed(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
 
 
 # what roundings within a node lose that no operand's noise shows
-LOST = {"InstanceNormalization": _cancelled, "LRN": _slid, "AffineGrid": _placed, "Resize": _weighed}
+LOST = {"InstanceNormalization": _cancelled, "LRN": _slid, "AffineGrid": _placed, "Resize": _weighed, "Upsample": _weighed}
 
 
 def _apart(found: list[np.ndarray], usual: np.ndarray) -> np.ndarray:

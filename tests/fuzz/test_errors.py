@@ -140,6 +140,14 @@ def test_the_weights_of_cubic_resizing_are_as_good_as_polynomials_in_single_prec
     assert is_within(np.float32(exact), drawn.values[0]["y"][0, 0, 7, 0], bounds(drawn, 0)["y"][0, 0, 7, 0]).all()
 
 
+def test_a_small_number_between_large_ones_gets_lost_in_upsampling_as_in_resizing() -> None:
+    """a + (b - a) * f of 1.3 and 1e-30 is 0 for f = 1."""
+    x = np.array([-1.2, 0, 1.3384261, 1e-30], np.float32).reshape(1, 1, 1, 4)
+    text = '(float[1,1,1,4] x) => (y) <float[4] s = {1,1,1,1.5}> { y = Upsample<mode = "linear">(x, s) }'
+    drawn = replayed(parser.parse_model(HEAD.replace("21", "9") + text), [{"x": x}])
+    assert is_within(np.float32(0), drawn.values[0]["y"].ravel()[5], bounds(drawn, 0)["y"].ravel()[5]).all()
+
+
 def keys(d: Fraction, a: Fraction) -> Fraction:
     """The cubic convolution's weight at distance d (R. Keys, 1981)."""
     return (a + 2) * d**3 - (a + 3) * d**2 + 1 if d <= 1 else a * (d**3 - 5 * d**2 + 8 * d - 4)
