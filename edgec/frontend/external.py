@@ -13,6 +13,8 @@ from onnx import helper
 from edgec.budget import BudgetError, spend_constant
 from edgec.errors import ModelError, Problem
 
+MOST = 1 << 62  # bytes; of more not even the number may be printed
+
 
 def tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
     """All tensors of a graph: initializers, attributes, and those of its branches."""
@@ -55,6 +57,8 @@ def _load(tensor: onnx.TensorProto, base: Path | None) -> None:
         raise ModelError(f"its shape {list(tensor.dims)} has an extent below 0", hint="the file is damaged: copy or export it again")
     path = _inside(base, entries.get("location", ""))
     expected = -(-prod(tensor.dims) * _bits_of(tensor) // 8)
+    if expected > MOST:
+        raise ModelError(f"its shape of {len(tensor.dims)} extents needs more bytes than any file has")
     offset, length = _number(entries, "offset", 0), _number(entries, "length", expected)
     if length != expected:
         raise ModelError(f"{length} bytes are declared, its shape {list(tensor.dims)} needs {expected}")
