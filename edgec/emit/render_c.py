@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from edgec.emit.c_text import C_TYPES, identifier, literal, scalar_type
+from edgec.emit.early import early_reads
 from edgec.emit.look_ups import LookUpNest, look_ups
 from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, limits, range_of
 from edgec.ir.types import DType
@@ -208,7 +209,14 @@ def render_statements(body: tuple[Statement, ...], scope: Scope, depth: int = 1)
         for part in _common(item, scope):
             text = render(part, scope)
             yield f"{pad}const int32_t {scope.name(part)} = {text};"
-        yield pad + _simple(item, scope)
+        reading = scope.block()
+        for read in early_reads(part for part in expressions(item) if part not in scope.shared):
+            if read not in scope.shared:
+                value = identifier("value", scope.taken | set(reading.shared.values()))
+                yield f"{pad}const {scalar_type(read.dtype)} {value} = {render(read, scope)};"
+                reading.shared[read] = value
+                scope = replace(scope, taken=scope.taken | {value})  # another statement's may differ, and gets another name
+        yield pad + _simple(item, reading)
 
 
 def render_loop(loop: For, start: str, end: str, scope: Scope, depth: int) -> Iterator[str]:

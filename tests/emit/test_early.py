@@ -1,0 +1,63 @@
+"""What only a branch of a choice reads is read before it, where memory chooses and the place is inside whatever is chosen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import parser
+
+import edgec
+from edgec.emit.early import early_reads
+from edgec.emit.render_c import Scope, render_statements
+from edgec.program.expr import BOOL, FLOAT, INT, Binary, Expr, Load, const, load, logical, select, var
+from edgec.program.program import For, Store
+
+i, j = var("i"), var("j")
+READ, MASK = load("t", i, FLOAT), load("m", j, FLOAT)
+CHOSEN, INSIDE = Binary(BOOL, "lt", MASK, const(1.0, FLOAT)), Binary(BOOL, "le", const(2), i)
+ZERO = const(0.0, FLOAT)
+AT = load("places", j, INT)
+
+CASES: list[tuple[str, Expr, list[Expr]]] = [
+    ("a mask", select(CHOSEN, READ, ZERO), [READ]),
+    ("both branches", select(CHOSEN, READ, load("u", j, FLOAT)), [READ, load("u", j, FLOAT)]),
+    ("what the condition reads, too", select(Binary(BOOL, "lt", READ, ZERO), READ * 2.0, READ), []),
+    ("a place that is kept inside", select(INSIDE, load("t", i - 2, FLOAT), ZERO), []),
+    ("a mask and a place that is kept inside", select(logical("and", INSIDE, CHOSEN), load("t", i - 2, FLOAT), ZERO), []),
+    ("a place that is kept inside, behind a mask", select(CHOSEN, select(INSIDE, load("t", i - 2, FLOAT), ZERO), ZERO), []),
+    ("a place that is read", select(Binary(BOOL, "lt", AT, const(9)), load("t", AT, FLOAT), ZERO), []),
+]
+
+
+@pytest.mark.parametrize(("choice", "found"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_which(choice: Expr, found: list[Load]) -> None:
+    assert early_reads([choice]) == found
+
+
+def test_names_are_new_in_each_statement() -> None:
+    """What a statement stores may be what the next one reads."""
+    twice = tuple(Store("t", i, select(CHOSEN, READ, ZERO)) for _ in range(2))
+    text = list(render_statements((For(i, const(2), twice),), Scope({"t": "in", "m": "mask"})))
+    assert [line.strip() for line in text[1:-1]] == [
+        "const float value = in[i];",
+        "in[i] = mask[j] < 1.0f ? value : 0.0f;",
+        "const float value_2 = in[i];",
+        "in[i] = mask[j] < 1.0f ? value_2 : 0.0f;",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '(uint64[2,3,6] x) => (y) <uint64[2,1,6] n = {7,18,18,61,18,16,46,59,3,49,17,52}> { y = BitShift<direction = "RIGHT">(x, n) }',
+        "(float[19,2,4] x, bool[19,1,4] m) => (y) <float zero = {0}> { y = Where(m, x, zero) }",
+    ],
+    ids=["BitShift", "Where"],
+)
+def test_a_mask_for_several_rows(tmp_path: Path, text: str) -> None:
+    """gcc 12 with -O3 and AVX2 once took the rows of the mask for those that are read: the exam says so."""
+    onnx.save(parser.parse_model(f'<ir_version: 10, opset_import: ["": 22]> g {text}'), tmp_path / "model.onnx")
+    package = edgec.build(tmp_path / "model.onnx", target="host", precision="fp32", out=tmp_path / "package")
+    assert package.examine()
