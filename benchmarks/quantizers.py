@@ -57,10 +57,10 @@ class Case:
 DEFAULT = QuantizeOptions()
 EDGEC = {
     "plain": QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False),
-    "-equalize": replace(DEFAULT, equalize=False),
-    "-observer": replace(DEFAULT, observer="minmax"),
-    "-round": replace(DEFAULT, round_weights=False),
-    "-bias": replace(DEFAULT, correct_bias=False),
+    "no-equalize": replace(DEFAULT, equalize=False),
+    "no-observer": replace(DEFAULT, observer="minmax"),
+    "no-round": replace(DEFAULT, round_weights=False),
+    "no-bias": replace(DEFAULT, correct_bias=False),
     "fast": replace(DEFAULT, effort="fast"),
     "default": DEFAULT,
     "high": replace(DEFAULT, effort="high"),
