@@ -45,7 +45,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Network:
-    """A model file in a package, and how its samples are made: without end, in its package's own preparation."""
+    """A model file in a package, and how its samples are made, as many as the data give, as its package prepares them."""
 
     name: str
     package: str

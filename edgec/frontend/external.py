@@ -13,6 +13,7 @@ from onnx import helper
 from edgec.budget import BudgetError, spend_constant
 from edgec.errors import ModelError, Problem
 
+DAMAGED = "the file is damaged: copy or export it again"
 MOST = 1 << 62  # bytes; of more not even the number may be printed
 
 
@@ -52,13 +53,13 @@ def _load(tensor: onnx.TensorProto, base: Path | None) -> None:
     if base is None:
         raise ModelError("its data is in another file, and the model came without a folder", hint="load the model from its path")
     if any(isinstance(text, bytes) for text in (*entries, *entries.values())):  # so protobuf hands on what is not UTF-8
-        raise ModelError("the place of its data is not UTF-8", hint="the file is damaged: copy or export it again")
+        raise ModelError("the place of its data is not UTF-8", hint=DAMAGED)
     if any(size < 0 for size in tensor.dims):
-        raise ModelError(f"its shape {list(tensor.dims)} has an extent below 0", hint="the file is damaged: copy or export it again")
+        raise ModelError(f"its shape {list(tensor.dims)} has an extent below 0", hint=DAMAGED)
     path = _inside(base, entries.get("location", ""))
     expected = -(-prod(tensor.dims) * _bits_of(tensor) // 8)
     if expected > MOST:
-        raise ModelError(f"its shape of {len(tensor.dims)} extents needs more bytes than any file has")
+        raise ModelError(f"its shape of {len(tensor.dims)} extents needs more bytes than any file has", hint=DAMAGED)
     offset, length = _number(entries, "offset", 0), _number(entries, "length", expected)
     if length != expected:
         raise ModelError(f"{length} bytes are declared, its shape {list(tensor.dims)} needs {expected}")
