@@ -1,4 +1,4 @@
-"""What a model may cost: nodes, bytes and seconds from its file to its Program, set and counted in one place.
+"""What a model may cost: nodes, bytes, operations and seconds from its file to its Program, set and counted in one place.
 
 A file of a few hundred bytes can ask for more than any machine has, so whoever makes nodes, constants or tensors tells it here first.
 """
@@ -23,13 +23,15 @@ class Budget:
     """The most that one model may take; `--budget nodes=1000000,tensors=8G` raises any of it.
 
     nodes: those of the file with all functions expanded. constants: bytes read from beside the model and made by folding. tensors: bytes
-    of all the values that are alive at one moment of a run, and so of each. memory: bytes of the process that imports and optimizes.
-    seconds: of that, of lowering, and of each sample and each layer while quantizing: how many samples there are is the user's choice.
+    of all the values that are alive at one moment of a run, and so of each. operations: of a run, as ops/work.py counts them; the exam
+    and each calibration sample take one. memory: bytes of the process that imports and optimizes. seconds: of that, of lowering, and of
+    each sample and each layer while quantizing: how many samples there are is the user's choice.
     """
 
     nodes: int = 250_000
     constants: int = 4 * GIB
     tensors: int = 4 * GIB
+    operations: int = 16 << 40
     memory: int = 16 * GIB
     seconds: int = 600
 
@@ -74,6 +76,7 @@ class Ledger:
     budget: Budget
     nodes: int = 0
     constants: int = 0
+    operations: int = 0
     started: float = field(default_factory=time.monotonic)
 
 
@@ -110,6 +113,16 @@ def spend_constant(count: int, where: str) -> None:
         limit = ledger.budget.constants
         if ledger.constants > limit:
             raise exceeded("constants", f"a constant of {count:,} bytes is one too many: all together may have {limit:,}", where)
+
+
+def spend_operations(count: int, where: str) -> None:
+    """What one run of a node takes."""
+    ledger = _open.get()
+    if ledger is not None:
+        ledger.operations += count
+        limit = ledger.budget.operations
+        if ledger.operations > limit:
+            raise exceeded("operations", f"a run of {count:,} operations is one too many: all together may take {limit:,}", where)
 
 
 def check_tensors(count: int, where: str) -> None:

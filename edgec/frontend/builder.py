@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from edgec.budget import BudgetError, check_tensors, exceeded, spend_constant, spend_node
+from edgec.budget import BudgetError, check_tensors, exceeded, spend_constant, spend_node, spend_operations
 from edgec.errors import ModelError, Problem
 from edgec.frontend.source import Source
 from edgec.ir.graph import Graph, Node
@@ -20,6 +20,7 @@ from edgec.ops.evaluate import evaluate, expected_bytes, has_types
 from edgec.ops.infer import infer_node
 from edgec.ops.legal import check_attributes
 from edgec.ops.proto import canonical_attributes, schema
+from edgec.ops.work import operations
 
 # DequantizeLinear of a constant stays: its operand is a quantized weight, not arithmetic to be folded.
 NEVER_FOLDED = ("DequantizeLinear",)
@@ -139,8 +140,10 @@ class Builder:
             for name, kind in zip(names, types, strict=True):
                 self.define(name, np.zeros(kind.static_shape, kind.dtype.numpy))
             return names
-        check_tensors(sum(kind.bytes for kind in types), f"{node.name} ({op})")
+        where = f"{node.name} ({op})"
+        check_tensors(sum(kind.bytes for kind in types), where)
         self.graph.insert(node, types)
+        spend_operations(operations(node, self.graph.types), where)
         return names
 
     def _folded(self, node: Node) -> list[np.ndarray] | None:

@@ -22,7 +22,7 @@ from tests.counting import calls
 
 from .models import ints, model, node, weights
 
-SMALL = Budget(nodes=2000, constants=1 << 20, tensors=1 << 24, seconds=60)
+SMALL = Budget(nodes=2000, constants=1 << 20, tensors=1 << 24, operations=1 << 26, seconds=60)
 
 
 def nested_functions(depth: int) -> onnx.ModelProto:
@@ -62,6 +62,21 @@ CASES: dict[str, tuple[onnx.ModelProto, str, str]] = {
     "tile": (one("Tile", {"n": ints(1, BIG, BIG, 1)}, "x n"), "tensors", "big"),
     "pad": (one("Pad", {"p": ints(0, 0, 0, 0, 0, 0, BIG, BIG)}, "x p"), "tensors", "big"),
     "expand": (one("Expand", {"s": ints(*[64] * 10, 1, 1, 4, 4)}, "x s"), "tensors", "big"),
+    "product": (model([node("MatMul", "x x", "y", "big")], {"x": [512, 512]}, ["y"]), "operations", r"big.*134,742,016 operations"),
+    "many products": (
+        model([node("MatMul", "x x", "m"), node("MatMul", "x m", "y", "big")], {"x": [400, 400]}, ["y"]), "operations", "big",
+    ),
+    "transposed product": (
+        model([node("Gemm", "x x", "y", "big", transA=1)], {"x": [1 << 15, 100]}, ["y"]), "operations", "big",
+    ),
+    "pool": (one("MaxPool", kernel_shape=[2048, 2048], pads=[1024] * 4), "operations", "big"),
+    "normalization": (model([node("LRN", "x", "y", "big", size=63)], {"x": [1, 64, 128, 160]}, ["y"]), "operations", "big"),
+    "convolution": (
+        model([node("Conv", "x w", "y", "big")], {"x": [1, 8, 200, 200], "w": [64, 8, 3, 3]}, ["y"]), "operations", "big",
+    ),
+    "convolution, transposed": (
+        model([node("ConvTranspose", "x w", "y", "big")], {"x": [1, 8, 200, 200], "w": [8, 64, 3, 3]}, ["y"]), "operations", "big",
+    ),
     "input": (model([node("Relu", "x", "y")], {"x": [1 << 20, 1 << 20]}, ["y"]), "tensors", "input x"),
 }  # fmt: skip
 

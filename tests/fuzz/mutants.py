@@ -35,7 +35,7 @@ FEW = 0.4  # how often the seed is one of the few that have many operators
 LARGEST_SAMPLE = 1 << 20  # elements of an input that calibration data is made for
 # errors that are no fault of the model
 CONFESSIONS = {"bug of edgec": "ill-formed graph", "one of both is wrong": "another type", "it took longer than": "slow"}
-SMALL = Budget(seconds=20, tensors=32 << 20)  # what a mutant may take, as its seed is small: work grows with its tensors
+SMALL = Budget(seconds=20, tensors=32 << 20, operations=1 << 32)  # what a mutant may take, as its seed is small
 FAMILIES = (0, UsageError.exit_code, ModelError.exit_code)
 
 
