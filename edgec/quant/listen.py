@@ -43,29 +43,29 @@ class Listener:
     def __init__(self, graph: Graph, value: str, few: Few) -> None:
         behind = rest_of(graph, value)
         self._value, self._few, self._answers = value, few, behind.outputs
-        self._silent = not behind.outputs
-        self._before, self._after = Probe(graph, behind.inputs), Probe(behind, behind.outputs or behind.inputs)
+        self._probes = (Probe(graph, behind.inputs), Probe(behind, behind.outputs)) if behind.outputs else None
         self._kept: list[Sample] = []
 
     def __call__(self, ranges: Sequence[Range]) -> np.ndarray:
         """[samples, ranges]: energy of the answers' errors when the value is stored over each range, of that of the answers."""
-        if self._silent:
+        if self._probes is None:
             return np.zeros((1, len(ranges)))
+        before, after = self._probes
         stored = [parameters_of(limits) for limits in ranges]
         signal, errors = [], []
-        for given, answers in zip(self._given(), self._few.answers, strict=True):
+        for given, answers in zip(self._given(before), self._few.answers, strict=True):
             exact = {name: answers[name] for name in self._answers}
-            found = [self._after({**given, self._value: rounded(given[self._value], kept)}) for kept in stored]
+            found = [after({**given, self._value: rounded(given[self._value], kept)}) for kept in stored]
             signal.append(_energies(exact, None))
             errors.append([_energies(exact, one) for one in found])
         whole = np.sum(signal, axis=0)
         return np.asarray((np.array(errors) / np.where(whole > 0, whole, np.inf)).mean(axis=2))
 
-    def _given(self) -> Iterator[Sample]:
+    def _given(self, before: Probe) -> Iterator[Sample]:
         """What the rest of the network is given; what is kept is not computed again."""
         yield from self._kept
         for sample in self._few.samples[len(self._kept) :]:
-            given = self._before(sample)
+            given = before(sample)
             if (len(self._kept) + 1) * sum(array.nbytes for array in given.values()) <= ALIVE:
                 self._kept.append(given)
             yield given

@@ -109,7 +109,8 @@ def mean(errors: np.ndarray) -> np.ndarray:
 
 
 def middle_mean(errors: np.ndarray) -> np.ndarray:
-    """Of each column [positions, columns] the mean between its quartiles."""
+    """Of each column [positions, columns] the mean between its quartiles; between those of two positions lies none of them."""
     low, high = np.quantile(errors, [TAILS, 1 - TAILS], axis=0)
     inside = (errors >= low) & (errors <= high)
+    inside |= ~inside.any(axis=0)
     return np.asarray((errors * inside).sum(axis=0) / inside.sum(axis=0))

@@ -43,6 +43,14 @@ FEW = 8  # models of such a batch
 GPU_ERROR = 1e-3
 SAID = (2, 3)  # exit codes of a refusal: usage, model
 
+# how often a build has an option, and what is chosen of
+ALWAYS = (
+    (0.3, "--target", ("portable", "rpi4", "rpi-32bit", "android")),
+    (0.2, "--io-layout", ("nhwc",)),
+    (0.2, "--weights", ("c", "bin")),
+)
+CALIBRATED = ((0.4, "--io", ("int8", "uint8")), (0.4, "--effort", ("fast", "high")), (0.1, "--min-sqnr", ("20",)))
+
 SAMPLES = """import numpy
 def samples():
     return [dict(numpy.load(f"sample{number}.npz")) for number in range(3)]
@@ -144,19 +152,23 @@ def _keep(drawn: Drawn, error: Wrong, backends: list[Backend], folder: Path, pla
     error.args = (f"{error.key}: {sorted(small.operators)}: {last}",)
 
 
+def drawn_options(g: np.random.Generator, options: tuple[tuple[float, str, tuple[str, ...]], ...]) -> list[str]:
+    return [word for share, option, values in options if g.random() < share for word in (option, str(g.choice(values)))]
+
+
 def through_the_command_line(drawn: Drawn, folder: Path, g: np.random.Generator) -> int:
     """The exit code of `edgec build` with its exam: 0, or that of an error about the model."""
     folder.mkdir()
     onnx.save(drawn.model, folder / "model.onnx")
-    words = ["build", "model.onnx", "-o", "package", "--quiet"]
-    if g.random() < 0.5:
+    words = ["build", "model.onnx", "-o", "package", "--quiet", *drawn_options(g, ALWAYS)]
+    if g.random() < 0.4 or not drawn.vectors[0]:
         words += ["--precision", "fp32"]
-    elif drawn.vectors[0]:
+    else:
         for number, sample in enumerate(samples(drawn)):
             np.savez(folder / f"sample{number}.npz", **sample)
         (folder / "data.py").write_text(SAMPLES)
-        words += ["--calib", "data.py:samples"]
+        words += ["--calib", "data.py:samples", *drawn_options(g, CALIBRATED)]
     done = subprocess.run([sys.executable, "-m", "edgec.cli.main", *words], cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, *SAID):
+    if done.returncode not in (0, *SAID) or "Warning" in done.stderr:
         raise Wrong(f"edgec build, exit {done.returncode}", f"{' '.join(words)}: {done.stderr[-1500:]}")
     return done.returncode

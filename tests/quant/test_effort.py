@@ -135,6 +135,17 @@ def test_a_mean_error_is_that_of_the_most() -> None:
     assert middle_mean(errors) == pytest.approx([0.25], abs=0.06)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_mean_error_of_two_positions_is_their_mean() -> None:
+    assert middle_mean(np.array([[1.0, 5.0], [2.0, 5.0]])) == pytest.approx([1.5, 5.0])
+
+
+def test_a_range_of_what_nothing_reads_stays() -> None:
+    """An output that is stored as codes has no listener."""
+    graph = outlier(1.0)
+    assert Echoes(graph, uneven(graph, 8), 8, 1, None).best((graph.outputs[0],), (-9.0, 3.0)) == (-9.0, 3.0)
+
+
 def cut(graph: Graph, count: int, seed: int) -> Callable[[], Iterator[Sample]]:
     """Samples of which one number in fifty goes far beyond all others, to one side."""
 
