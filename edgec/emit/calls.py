@@ -62,7 +62,7 @@ def functions(program: Program, target: Target) -> list[Function]:
 def _forms(program: Program, call: AnyCall, target: Target) -> tuple[LoopForm, ...]:
     if not isinstance(call, LoopCall):
         return ()
-    floats = is_float_island(program, call) and is_side_by_side(call)
+    floats = any(map(_is_of_floats, subexpressions(call))) and is_side_by_side(call)
     return tuple(form for form in forms_of(target) if floats or not form.floats)
 
 
@@ -95,8 +95,11 @@ def is_float_island(program: Program, call: AnyCall) -> bool:
         return False
     found = list(subexpressions(call))
     buffers = {item.buffer for item in found if isinstance(item, Load)} | set(call.call.writes)
-    computes = any(isinstance(item, (Unary, Binary)) and item.dtype.is_float for item in found)
-    return computes and any(program.buffers[name].dtype.is_float for name in buffers)
+    return any(map(_is_of_floats, found)) and any(program.buffers[name].dtype.is_float for name in buffers)
+
+
+def _is_of_floats(item: Expr) -> bool:
+    return isinstance(item, (Unary, Binary)) and item.dtype.is_float
 
 
 def _with_sizes(lines: list[str], names: dict[str, str]) -> list[str]:

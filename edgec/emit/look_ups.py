@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgec.ir.types import DType
 from edgec.program.expr import INT, Binary, Cast, Const, Expr, Load, Select, Unary, Var, const
@@ -17,12 +17,19 @@ _FIRST = {DType.UINT8: 0, DType.INT8: 128}
 
 @dataclass(frozen=True)
 class LookUp:
-    """`load` = table[x[origin + j]], j counting the iterations of the nest from the first one."""
+    """`load` = table[code], and `code` = x[origin + j], j counting the iterations of the nest from the first one.
+
+    origin: None where only the innermost loop reads one code after the other, so that a block of them has to be brought together.
+    """
 
     load: Load
     table: str
-    x: str
-    origin: Expr
+    code: Load
+    origin: Expr | None
+
+    @property
+    def x(self) -> str:
+        return self.code.buffer
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,14 @@ class LookUpNest:
             total = total * item.extent + item.var if item is not self.loop else item.var - first
         return total
 
+    def storing(self, store: Store) -> For:
+        """The nest around another store."""
+        body: For | Store = store
+        for item in reversed(self.loops):
+            body = replace(item, body=(body,))
+        assert isinstance(body, For)
+        return body
+
 
 def code_tables(program: Program, activation: DType) -> frozenset[str]:
     """The constants that hold an entry for every code."""
@@ -72,7 +87,8 @@ def look_ups(loop: For, tables: frozenset[str]) -> LookUpNest | None:
     if isinstance(loop.extent, Const) and loop.extent.value * row < FEWEST:
         return None
     found = tuple(dict.fromkeys(item for load in _loads(store.value) if (item := _look_up(load, loops, tables)) is not None))
-    whole = _origin(store.index, loops) if [item.load for item in found] == [store.value] else None
+    alone = [item.load for item in found if item.origin is not None] == [store.value]
+    whole = _origin(store.index, loops) if alone else None
     if not found or (whole is None and row > BLOCK):
         return None
     return LookUpNest(loop, loops, row, store, found, whole)
@@ -107,7 +123,7 @@ def _look_up(load: Load, loops: tuple[For, ...], tables: frozenset[str]) -> Look
     if not isinstance(code, Load) or code.dtype is not load.dtype or first != _FIRST[load.dtype]:
         return None
     origin = _origin(code.index, loops)
-    return None if origin is None else LookUp(load, load.buffer, code.buffer, origin)
+    return None if origin is None and _origin(code.index, loops[-1:]) is None else LookUp(load, load.buffer, code, origin)
 
 
 def _loads(item: Expr) -> Iterator[Load]:

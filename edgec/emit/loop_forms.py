@@ -19,7 +19,7 @@ class LoopForm:
     needs: str
     gcc: str  # arguments of __attribute__((target(...)))
     clang: str
-    floats: bool = False  # for loops that compute with floats alone: others are moves of memory, and gain nothing
+    floats: bool = False  # for loops that compute with floats alone, be it of codes: others are moves of memory, and gain nothing
 
 
 _AVX512 = "avx2,avx512f,avx512bw,avx512dq,avx512vl"

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from edgec.emit.c_text import C_TYPES, identifier, literal, scalar_type
 from edgec.emit.early import early_reads
 from edgec.emit.look_ups import LookUpNest, look_ups
-from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, limits, range_of
+from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, limits, of_type, range_of
 from edgec.ir.types import DType
-from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var, var
+from edgec.program.expr import INT, Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var, var
 from edgec.program.lanes import LANES, totals
 from edgec.program.program import Assign, Declare, For, Statement, Store
 from edgec.program.walk import children, distinct, expressions, roots, walk
@@ -277,7 +277,8 @@ def _look_ups(nest: LookUpNest, start: str, end: str, scope: Scope, depth: int) 
     """A nest whose look-ups the kernel `look_up` does: all at once, or for one block after the other."""
     pad, inner = INDENT * depth, INDENT * (depth + 1)
     if nest.whole is not None:
-        item, first, count = nest.found[0], _times(start, nest.row), _times(end if start == "0" else f"{end} - {start}", nest.row)
+        (item,), first, count = nest.found, _times(start, nest.row), _times(end if start == "0" else f"{end} - {start}", nest.row)
+        assert item.origin is not None
         x, y = (
             _moved(scope.buffers[name], origin, first, scope) for name, origin in ((item.x, item.origin), (nest.store.buffer, nest.whole))
         )
@@ -285,14 +286,18 @@ def _look_ups(nest: LookUpNest, start: str, end: str, scope: Scope, depth: int) 
         return
     yield f"{pad}for (int32_t block = {start}; block < {end}; block += {nest.rows}) {{"
     yield f"{inner}const int32_t stop = edgec_min_i32(block + {nest.rows}, {end});"
-    block = scope.block()
+    ranges = {**scope.ranges, "block": scope.ranges.get(nest.loop.var.name, of_type(INT))}
+    block = replace(scope.block(), tables=frozenset(), ranges=ranges)
     for number, item in enumerate(nest.found):
         name = f"found{number or ''}"
-        x = _moved(scope.buffers[item.x], item.origin, _times("block", nest.row), scope)
+        x = name if item.origin is None else _moved(scope.buffers[item.x], item.origin, _times("block", nest.row), scope)
         yield f"{inner}{C_TYPES[item.load.dtype]} {name}[{nest.rows * nest.row}];"
+        if item.origin is None:
+            copying, within = nest.storing(Store(name, nest.number(var("block")), item.code)), {**scope.buffers, name: name}
+            yield from render_loop(copying, "block", "stop", replace(block, buffers=within), depth + 1)
         yield f"{inner}run->kernels->look_up({scope.buffers[item.table]}, {x}, {name}, {_times('stop - block', nest.row)});"
-        block.shared[item.load] = f"{name}[{render(nest.number(var('block')), scope)}]"
-    yield from render_loop(nest.loop, "block", "stop", replace(block, tables=frozenset()), depth + 1)
+        block.shared[item.load] = f"{name}[{render(nest.number(var('block')), block)}]"
+    yield from render_loop(nest.loop, "block", "stop", block, depth + 1)
     yield f"{pad}}}"
 
 
