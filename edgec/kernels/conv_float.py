@@ -9,12 +9,14 @@ import numpy as np
 
 from edgec.kernels.convolution import by_output, conv_items, conv_reach, conv_scratch, dense_weights, pack_by_panels, padded_panels
 from edgec.kernels.variants import Packing, Variant
-from edgec.kernels.vectors import TILES
+from edgec.kernels.vectors import TALL, TILES
 from edgec.kernels.windows import residual_reach
 from edgec.kernels.winograd_float import WINOGRAD
 from edgec.program.arguments import Arguments, Size, Window, pointer, real, size
-from edgec.program.expr import Number
+from edgec.program.expr import Const, Number, expr
 from edgec.program.program import Pointer
+
+SET_PERIOD = 4096  # bytes after which lines share a set of most first caches
 
 
 @dataclass(frozen=True)
@@ -49,4 +51,20 @@ def pack_float(weights: np.ndarray) -> np.ndarray:
 
 
 PACKING = Packing("panels of 16", {"weights": lambda arguments, plain, _: pack_float(by_output(arguments, plain)), "bias": pack_by_panels})
-VARIANTS = (WINOGRAD, Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 4), TILES, PACKING))
+
+
+def _scratch(arguments: ConvFloat) -> int:
+    return conv_scratch(arguments, 4)
+
+
+def _admits_tall(arguments: ConvFloat) -> bool:
+    """Pixels whose inputs do not all compete for one set of a first cache, which has fewer lines than the tile has pixels."""
+    stride = expr(arguments.window.in_pixel_stride)
+    return isinstance(stride, Const) and 4 * int(stride.value) % SET_PERIOD != 0
+
+
+VARIANTS = (
+    WINOGRAD,
+    Variant("tall", conv_items, _scratch, TALL, PACKING, _admits_tall),
+    Variant("panels", conv_items, _scratch, TILES, PACKING),
+)

@@ -46,3 +46,4 @@ _SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
     "wasm128": ((6, 4, 1), (2,), 1),
 }
 TILES = {name: VectorTile(WIDTH[name], *shape) for name, shape in _SHAPES.items()}
+TALL = {"avx512vnni": VectorTile(WIDTH["avx512vnni"], (14, 7, 1), (2, 1))}  # of twice the rows, where registers hold them
