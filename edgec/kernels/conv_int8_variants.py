@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,8 +15,8 @@ from edgec.kernels.matrix_int8 import MatrixTile, input_multiple
 from edgec.kernels.variants import Packing, Variant
 from edgec.kernels.windows import lines, taps
 from edgec.kernels.winograd_int8 import HEADERS as WINOGRAD_HEADERS
+from edgec.kernels.winograd_int8 import LARGE_TILES, NARROW_TILES, WinogradTile, admits, admits_large, admits_narrow, scratch
 from edgec.kernels.winograd_int8 import TILES as WINOGRAD_TILES
-from edgec.kernels.winograd_int8 import admits, scratch
 from edgec.program.arguments import LANES, PIXEL_BLOCK, Window
 from edgec.program.expr import expr
 
@@ -116,8 +117,17 @@ def _pack_merged(arguments: Any, plain: np.ndarray, multiple: int) -> np.ndarray
 MERGED_PACKING = Packing("panels of 16x4, one tap", {**PACKING.pack, "weights": _pack_merged}, input_multiple, {"weights": _merged_weights})
 MERGED_HEADERS = {name: (*HEADERS.get(name, ()), *WIDENED_HEADERS.get(name, ()), "int8_merged.h") for name in TILES}
 MERGED = Variant("merged", conv_items, _merged_scratch, {**TILES, **WIDENED}, MERGED_PACKING, merges, "conv_int8_merged", MERGED_HEADERS)
-WINOGRAD = Variant("winograd", conv_items, scratch, WINOGRAD_TILES, PACKING, admits, "conv_int8_winograd", WINOGRAD_HEADERS)
+
+
+def _winograd(name: str, tiles: Mapping[str, WinogradTile], admits: Callable[[Any], bool]) -> Variant:
+    headers = {vocabulary: WINOGRAD_HEADERS[vocabulary] for vocabulary in tiles}
+    return Variant(name, conv_items, lambda arguments: scratch(arguments, tiles), tiles, PACKING, admits, "conv_int8_winograd", headers)
+
+
+WINOGRAD_LARGE = _winograd("winograd4", LARGE_TILES, admits_large)
+WINOGRAD_NARROW = _winograd("winograd4_narrow", NARROW_TILES, admits_narrow)
+WINOGRAD = _winograd("winograd", WINOGRAD_TILES, admits)
 _WIDENED = Variant("widened", conv_items, _widened_scratch, WIDENED, PACKING, template="conv_int8_widened", headers=WIDENED_HEADERS)
 _PANELS = Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 1), TILES, PACKING, headers=HEADERS)
-VARIANTS = (MERGED, WINOGRAD, _WIDENED, _PANELS)
+VARIANTS = (MERGED, WINOGRAD_LARGE, WINOGRAD_NARROW, WINOGRAD, _WIDENED, _PANELS)
 FLOAT_VARIANTS = (_WIDENED, _PANELS)

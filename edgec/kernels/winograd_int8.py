@@ -1,4 +1,5 @@
-"""Winograd's F(2x2, 3x3) of codes, exactly: 16 products for 4 results of each channel, where convolving takes 36.
+"""Winograd's F(2x2, 3x3) and F(4x4, 3x3) of codes, exactly: 16 products for 4 results of each channel or 36 for 16, where convolving takes
+36 or 144.
 
 Weights are those of panels, and become what they are at the 16 points while the layer runs: that takes a few instructions for each, which
 all tiles of a block share, and packages stay as small.
@@ -6,7 +7,9 @@ all tiles of a block share, and packages stay as small.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from edgec.kernels.convolution import panel_count, round_up
@@ -16,18 +19,14 @@ from edgec.kernels.windows import CACHE_LINE, ceil_div, lines
 from edgec.program.arguments import LANES, Window
 from edgec.program.expr import Expr, bound, expr
 
-POINTS = 16
 MULTIPLE = input_multiple(MATRIX_TILES)  # what inputs are padded to a multiple of at most
 MOST_PRODUCT = 255 * 127  # of a code and a weight
-# What else it takes, in instructions: a tile; an input and a result of one, and a weight of a block; and a product, of whichever kind
-TILE, TILE_INPUT, TILE_RESULT, WEIGHT, PRODUCT = 130.0, 6.0, 5.0, 5.0, 5.4 / 32
-DIRECT_INPUT, DIRECT_RESULT = 8.0, 8.0  # of a tile's inputs and results where nothing is transformed
-LEAST_GAIN = 1.3
+LEAST_GAIN = {2: 1.3, 4: 1.15}  # by side
 
 
 @dataclass(frozen=True)
 class WinogradTile:
-    """`rows` image tiles, the most first, by a panel in `units` registers each.
+    """`rows` image tiles, the most first, by a panel in `units` registers each; one has side x side results.
 
     Up to `block` image tiles are transformed together, of one panel alone up to `alone`, but no more than `held` inputs.
     """
@@ -37,24 +36,51 @@ class WinogradTile:
     block: int
     alone: int
     held: int
+    side: int = 2
+
+    @property
+    def points(self) -> int:
+        return (self.side + 2) ** 2
 
     def most(self, inputs: int, panels: int) -> int:
         """Image tiles of a block."""
         return max(min(self.held // inputs, self.alone if panels == 1 else self.block) // self.rows[0], 1) * self.rows[0]
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What computing a layer takes, in any unit: convolving, and Winograd's way."""
+
+    direct: float  # an input of a window by a panel
+    pixel_input: float
+    pixel_result: float  # of a panel
+    product: float  # at a point, an input by a panel
+    tile: float
+    tile_input: float
+    tile_result: float  # of a panel
+    weight: float  # an input of a block by a panel
+
+
 TILES = {"sse41": WinogradTile((2, 1), 4, 54, 18, 54 * 256), "avx2": WinogradTile((6, 2, 1), 2, 54, 18, 54 * 256)}
-HEADERS = {"sse41": ("int8_winograd_sse41.h",), "avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h", "int8_winograd_avx2.h")}
+LARGE_TILES = {
+    "sse41": WinogradTile((2, 1), 4, 54, 18, 28 * 256, 4),
+    "avx2": WinogradTile((6, 2, 1), 2, 54, 18, 28 * 256, 4),
+    "avx512vnni": WinogradTile((14, 7, 4, 2, 1), 1, 56, 28, 28 * 256, 4),
+}
+NARROW_TILES = {name: tile for name, tile in LARGE_TILES.items() if name != "avx512vnni"}
+COST = Cost(2.7, 2, 32, 2.7, 130, 6, 80, 80)  # instructions of AVX2
+LARGE_COST = {"avx2": Cost(0.71, 0.5, 20, 0.72, 60, 8.5, 290, 45), "avx512vnni": Cost(0.25, 0, 6, 0.525, 60, 4.7, 250, 45)}  # cycles
+_HEADERS = {"sse41": ("int8_winograd_sse41.h",), "avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h", "int8_winograd_avx2.h")}
+HEADERS = _HEADERS | {"avx512vnni": ("int8_packed_avx512.h", "int8_winograd_avx512.h")}
 
 
-def scratch(arguments: Any) -> int:
+def scratch(arguments: Any, tiles: Mapping[str, WinogradTile]) -> int:
     """The inputs and the products of a block, and the weights of a panel, at every point; a pixel of padding."""
-    panels, tiles = panel_count(arguments.out_channels), bound(image_tiles(arguments.window))
-    blocks = [
-        (inputs, min(tile.most(inputs, panels), round_up(tiles, tile.rows[0]))) for tile in TILES.values() for inputs in _padded(arguments)
-    ]
-    points = max(2 * inputs * (block + LANES) + 4 * LANES * block for inputs, block in blocks)
-    return POINTS * (points + 3 * CACHE_LINE) + lines(arguments.in_channels + LANES)
+    panels, most = panel_count(arguments.out_channels), 0
+    for tile, inputs in product(tiles.values(), _padded(arguments)):
+        block = min(tile.most(inputs, panels), round_up(bound(image_tiles(arguments.window, tile.side)), tile.rows[0]))
+        most = max(most, tile.points * (2 * inputs * (block + LANES) + 4 * LANES * block + 3 * CACHE_LINE))
+    return most + lines(arguments.in_channels + LANES)
 
 
 def _padded(arguments: Any) -> set[int]:
@@ -62,24 +88,38 @@ def _padded(arguments: Any) -> set[int]:
     return {round_up(arguments.in_channels, multiple) for multiple in range(4, MULTIPLE + 1, 4)}
 
 
-def image_tiles(window: Window) -> Expr:
-    return expr(window.batch) * ceil_div(window.out_height, 2) * ceil_div(window.out_width, 2)
+def image_tiles(window: Window, side: int) -> Expr:
+    return expr(window.batch) * ceil_div(window.out_height, side) * ceil_div(window.out_width, side)
 
 
 def admits(arguments: Any) -> bool:
-    """Layers of 3x3 that it computes clearly faster, and four times whose sums fit 32 bits."""
+    """Layers of 3x3 that F(2x2, 3x3) computes clearly faster than by widening codes, and four times whose sums fit 32 bits."""
+    return _can(arguments, 4) and gain(arguments, TILES["avx2"], COST) >= LEAST_GAIN[2]
+
+
+def admits_narrow(arguments: Any) -> bool:
+    """Those that F(4x4, 3x3) computes faster still, 64 times whose sums fit 32 bits."""
+    least = max(LEAST_GAIN[2], gain(arguments, TILES["avx2"], COST))
+    return _can(arguments, 64) and gain(arguments, LARGE_TILES["avx2"], LARGE_COST["avx2"]) >= least
+
+
+def admits_large(arguments: Any) -> bool:
+    """Those of them that even instructions gain by which multiply four bytes at once, and only two 16-bit numbers."""
+    return admits_narrow(arguments) and gain(arguments, LARGE_TILES["avx512vnni"], LARGE_COST["avx512vnni"]) >= LEAST_GAIN[4]
+
+
+def _can(arguments: Any, multiple: int) -> bool:
     w: Window = arguments.window
     square = (w.kernel_height, w.kernel_width, w.stride_height, w.stride_width, w.dilation_height, w.dilation_width) == (3, 3, 1, 1, 1, 1)
-    fits = 4 * 9 * arguments.in_channels * MOST_PRODUCT < 2**31
-    return square and fits and arguments.groups == 1 and gain(arguments) >= LEAST_GAIN
+    return square and multiple * 9 * arguments.in_channels * MOST_PRODUCT < 2**31 and bool(arguments.groups == 1)
 
 
-def gain(arguments: Any) -> float:
-    """How many times faster than by widening codes, by the instructions of both."""
+def gain(arguments: Any, tile: WinogradTile, cost: Cost) -> float:
+    """How many times faster than convolving."""
     w, inputs, panels = arguments.window, round_up(arguments.in_channels, 4), panel_count(arguments.out_channels)
-    tiles, pixels = bound(image_tiles(w)), bound(expr(w.batch) * w.out_height * w.out_width)
-    blocks = 1 if panels == 1 else -(-tiles // TILES["avx2"].most(inputs, panels))
-    outputs = round_up(arguments.out_channels, LANES // 2)
-    direct = pixels * (9 * inputs * outputs * PRODUCT + DIRECT_INPUT / 4 * inputs + DIRECT_RESULT / 4 * outputs)
-    results = tiles * LANES * panels * (POINTS * inputs * PRODUCT + TILE_RESULT)
-    return direct / (results + tiles * (TILE + TILE_INPUT * inputs) + blocks * WEIGHT * inputs * LANES * panels)
+    tiles, pixels = bound(image_tiles(w, tile.side)), bound(expr(w.batch) * w.out_height * w.out_width)
+    blocks = 1 if panels == 1 else -(-tiles // tile.most(inputs, panels))
+    outputs = round_up(arguments.out_channels, LANES // 2) / LANES
+    direct = pixels * ((9 * inputs * cost.direct + cost.pixel_result) * outputs + cost.pixel_input * inputs)
+    results = tiles * panels * (tile.points * inputs * cost.product + cost.tile_result)
+    return direct / (results + tiles * (cost.tile + cost.tile_input * inputs) + blocks * cost.weight * inputs * panels)

@@ -34,6 +34,7 @@ from edgec.kernels import (
     ProductInt8,
     ProductInt8Float,
     SoftmaxInt8,
+    Variant,
 )
 from edgec.kernels.matrix_int8 import input_multiple
 from edgec.program.arguments import Arguments, Window
@@ -146,9 +147,9 @@ int main(void) {{
     return source.replace("VOCABULARY", vocabulary).replace("SLACK", str(input_multiple(target.vocabularies) - 1))
 
 
-def encode(arguments: Any, pieces: Sequence[int]) -> bytes:
+def encode(arguments: Any, pieces: Sequence[int], variant: Variant | None = None) -> bytes:
     """One case as the driver reads it."""
-    parts = [struct.pack("<i", place_of(arguments))]
+    parts = [struct.pack("<i", place_of(arguments, variant))]
     for field in fields(arguments):
         value = getattr(arguments, field.name)
         if field.name == "window":
@@ -157,7 +158,7 @@ def encode(arguments: Any, pieces: Sequence[int]) -> bytes:
             parts.append(_buffer(value))
         else:
             parts.append(struct.pack("<f" if field.metadata["c"] == "float" else "<i", value))
-    parts.append(_buffer(np.zeros(scratch_bytes(arguments) or 8, np.uint8)))
+    parts.append(_buffer(np.zeros(scratch_bytes(arguments, variant) or 8, np.uint8)))
     return b"".join((*parts, struct.pack(f"<{len(pieces) + 1}i", len(pieces), *pieces)))
 
 
@@ -171,12 +172,13 @@ class Program:
 
     command: tuple[str, ...]
 
-    def run(self, cases: Sequence[Any], parts: Sequence[float] = (1 / 3, 1 / 2, 1)) -> list[np.ndarray]:
-        """y of every case; the items are done in pieces that end at these parts of them, as threads would."""
+    def run(self, cases: Sequence[Any], parts: Sequence[float] = (1 / 3, 1 / 2, 1), variant: Variant | None = None) -> list[np.ndarray]:
+        """y of every case, by a variant or the first that admits it; the items are done in pieces that end at these parts of them, as
+        threads would."""
         data = [struct.pack("<i", len(cases))]
         for case in cases:
             items = work_items(case)
-            data.append(encode(case, [int(items * part) for part in parts]))
+            data.append(encode(case, [int(items * part) for part in parts], variant))
         done = subprocess.run(self.command, input=b"".join(data), capture_output=True, timeout=300, check=False)
         assert done.returncode == 0, f"{self.command} ended with {done.returncode}: {done.stderr.decode()}"
         results, offset = [], 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -13,8 +14,8 @@ import pytest
 
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.integer.layer_norm import LONGEST
-from edgec.kernels import ConvInt8Function
-from edgec.kernels.conv_int8_variants import TILES, WINOGRAD
+from edgec.kernels import ConvInt8, ConvInt8Function, Variant
+from edgec.kernels.conv_int8_variants import TILES, WINOGRAD, WINOGRAD_LARGE, WINOGRAD_NARROW
 from edgec.kernels.winograd_int8 import MOST_PRODUCT
 from edgec.program.arguments import PIXEL_BLOCK
 from edgec.targets import Target
@@ -53,8 +54,8 @@ def program(build: Made, folder: Path) -> Program:
     return compile_driver(folder / f"{target.arch}-{vocabulary}-{compiler}{''.join(flags)}", vocabulary, target, compiler, flags)
 
 
-def agree(program: Program, cases: list[tuple[Any, np.ndarray]], *parts: float) -> None:
-    results = program.run([case for case, _ in cases], *([parts] if parts else []))
+def agree(program: Program, cases: list[tuple[Any, np.ndarray]], *parts: float, variant: Variant | None = None) -> None:
+    results = program.run([case for case, _ in cases], *([parts] if parts else []), variant=variant)
     for index, ((case, expected), y) in enumerate(zip(cases, results, strict=True)):
         wrong = np.flatnonzero(y != expected)
         assert not wrong.size, f"case {index}: {wrong.size} of {y.size} bytes differ, first at {wrong[0]}; {case}"
@@ -96,11 +97,35 @@ def winograd_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
     codes, weights = (rows < 2, rows == 0, columns == 0, rows == columns), (across < 2, across == 0, down == 0, across == down)
     for extreme in product(codes, [*weights, across > 2]):
         cases.append(conv_case(random, target, 1, 19, 31, False, False, three_by_three(random, 19, 31, (12, 13)), extreme))
-    most = (2**31 - 1) // (4 * 9 * MOST_PRODUCT)
-    cases.append(conv_case(random, target, 1, most, 31, False, False, three_by_three(random, most, 31, (12, 13)), (codes[0], weights[0])))
+    cases += [conv_case(random, target, 1, 35, 61, False, False, three_by_three(random, 35, 61, (24, 25)), one) for one in large_extremes()]
+    for most in (most_inputs(64), most_inputs(4)):
+        window = three_by_three(random, most, 31, (12, 13))
+        cases.append(conv_case(random, target, 1, most, 31, False, False, window, (codes[0], weights[0])))
     admitted = [case for case in cases if WINOGRAD.admits(case[0])]
-    assert len(admitted) > 0.8 * len(cases) and admitted[-1] is cases[-1]
+    assert len(admitted) > 0.8 * len(cases) and admitted[-2:] == cases[-2:]
     return admitted
+
+
+def agree_by_winograd(program: Program, target: Target) -> None:
+    """Either form, whatever gains more; and in more pieces than some layers have."""
+    cases = winograd_cases(target)
+    large = [case for case in cases if case[0].in_channels <= most_inputs(64) and isinstance(case[0], ConvInt8)]
+    for variant, able in ((WINOGRAD, [case for case in cases if isinstance(case[0], ConvInt8)]), (WINOGRAD_LARGE, large), (None, cases)):
+        agree(program, able, variant=variant)
+        agree(program, able[:12], *(part / 16 for part in range(1, 17)), variant=variant)
+
+
+def most_inputs(multiple: int) -> int:
+    """Of a layer so many times whose sums fit 32 bits whatever the codes and weights."""
+    return (2**31 - 1) // (multiple * 9 * MOST_PRODUCT)
+
+
+def large_extremes() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Codes and weights that are the largest at points of F(4x4, 3x3), where tiles of images with one pixel of padding have them."""
+    rows, columns = np.indices((24, 25)) % 4
+    across, down = np.indices((3, 3)).reshape(2, -1)
+    codes = ((rows < 2) == (columns < 2), (rows % 2 == 0) == (columns % 2 == 0), (rows < 2) == (columns % 2 == 0))
+    yield from product(codes, (across < 3, (across % 2 == 0) == (down % 2 == 0)))
 
 
 @cache
@@ -168,13 +193,13 @@ def test_conv_of_few_channels(program: Program, build: Made) -> None:
 
 
 def test_conv_of_3x3(program: Program, build: Made) -> None:
-    agree(program, winograd_cases(build[0]))
-    agree(program, winograd_cases(build[0])[:12], *(part / 16 for part in range(1, 17)))  # more pieces than some layers have
+    agree_by_winograd(program, build[0])
 
 
-def test_sums_beyond_a_quarter_of_32_bits_are_not_by_winograd() -> None:
-    *_, (case, _) = winograd_cases(X86)
-    assert WINOGRAD.admits(case) and not WINOGRAD.admits(replace(case, in_channels=case.in_channels + 1))
+def test_sums_beyond_what_is_exact_are_not_by_winograd() -> None:
+    *_, (fewer, _), (more, _) = winograd_cases(X86)
+    assert WINOGRAD.admits(more) and not WINOGRAD.admits(replace(more, in_channels=more.in_channels + 1))
+    assert WINOGRAD_NARROW.admits(fewer) and not WINOGRAD_NARROW.admits(replace(fewer, in_channels=fewer.in_channels + 1))
 
 
 def test_conv_float(program: Program, build: Made) -> None:
@@ -198,7 +223,7 @@ def test_sse41_takes_signed_activations(compiler: str, flags: tuple[str, ...], f
     program = compile_driver(folder / f"signed-{compiler}", "sse41", X86_SIGNED, compiler, flags)
     agree(program, conv_cases(X86_SIGNED))
     agree(program, few_channels_cases(X86_SIGNED))
-    agree(program, winograd_cases(X86_SIGNED))
+    agree_by_winograd(program, X86_SIGNED)
     agree(program, float_cases(X86_SIGNED))
     agree(program, attention_cases(X86_SIGNED))
     agree(program, depthwise_cases(X86_SIGNED))
@@ -243,7 +268,7 @@ def test_no_undefined_behaviour(vocabulary: str, folder: Path) -> None:
     program = compile_driver(folder / f"ubsan-{vocabulary}", vocabulary, X86, "gcc", UNDEFINED)
     agree(program, conv_cases(X86)[:40])
     agree(program, few_channels_cases(X86))
-    agree(program, winograd_cases(X86))
+    agree_by_winograd(program, X86)
     agree(program, float_cases(X86))
     agree(program, attention_cases(X86))
     agree(program, depthwise_cases(X86))

@@ -11,9 +11,9 @@ from edgec.targets import Target
 PLACES = [(kind, variant) for kind in VARIANTS for variant in VARIANTS[kind]]  # what a driver's cases are numbered by
 
 
-def place_of(arguments: Arguments) -> int:
-    """The place of the first variant that admits the layer, on any processor."""
-    return PLACES.index((type(arguments), _admitted(arguments)))
+def place_of(arguments: Arguments, variant: Variant | None = None) -> int:
+    """The place of a variant; of the first that admits the layer, on any processor, if none is given."""
+    return PLACES.index((type(arguments), variant or _admitted(arguments)))
 
 
 def slot_in(kind: type[Arguments], variant: Variant, target: Target) -> str:
@@ -25,8 +25,8 @@ def work_items(arguments: Arguments) -> int:
     return bound(_admitted(arguments).items(arguments))
 
 
-def scratch_bytes(arguments: Arguments) -> int:
-    return max(variant.scratch(arguments) for variant in (_admitted(arguments), VARIANTS[type(arguments)][-1]))
+def scratch_bytes(arguments: Arguments, variant: Variant | None = None) -> int:
+    return max(one.scratch(arguments) for one in (variant or _admitted(arguments), VARIANTS[type(arguments)][-1]))
 
 
 def _admitted(arguments: Arguments) -> Variant:

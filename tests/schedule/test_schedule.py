@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 
@@ -11,16 +12,17 @@ import pytest
 
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.frontend import from_proto
-from edgec.kernels import VARIANTS, ConvFloat, ConvInt8
-from edgec.kernels.conv_int8_variants import MERGED
+from edgec.kernels import VARIANTS, ConvFloat, ConvInt8, Variant
+from edgec.kernels.conv_int8_variants import MERGED, WINOGRAD_LARGE, WINOGRAD_NARROW
 from edgec.kernels.conv_int8_variants import WINOGRAD as INT8_WINOGRAD
 from edgec.kernels.convolution import panel_count, round_up
 from edgec.kernels.winograd_float import WINOGRAD
+from edgec.kernels.winograd_int8 import LARGE_TILES, WinogradTile, image_tiles
 from edgec.kernels.winograd_int8 import TILES as INT8_TILES
 from edgec.lower import lower
 from edgec.passes import optimize
 from edgec.program.arguments import Window
-from edgec.program.expr import const
+from edgec.program.expr import bound, const
 from edgec.program.memory import OutOfMemory, prove_memory
 from edgec.program.program import Program, TemplateCall
 from edgec.program.text import dumps
@@ -143,21 +145,30 @@ def int8_layer(size: int, inputs: int, outputs: int) -> ConvInt8:
 
 
 def test_codes_are_transformed_where_that_saves_time_and_weights_are_the_same() -> None:
-    """On SSE4.1 and AVX2; other instruction sets of the package compute the layer as they do all others."""
-    target, layer = load_target("x86-64"), int8_layer(28, 32, 64)
-    assert variant_of(layer, target) is INT8_WINOGRAD and INT8_WINOGRAD.packing == VARIANTS[ConvInt8][-1].packing
-    chosen = {name: choose(ConvInt8, INT8_WINOGRAD, name, target).variant for name in target.vocabularies}
-    assert chosen == {"sse41": "winograd", "avx2": "winograd", "avxvnni": "panels", "avx512vnni": "panels"}
+    """Where an instruction set gains nothing it computes the layer as it does all others."""
+    target, panels = load_target("x86-64"), VARIANTS[ConvInt8][-1]
+    some = {"sse41", "avx2"}
+    for layer, variant, able in (
+        (int8_layer(28, 32, 64), WINOGRAD_LARGE, some | {"avx512vnni"}),
+        (int8_layer(28, 16, 64), WINOGRAD_NARROW, some),
+        (int8_layer(28, 128, 64), INT8_WINOGRAD, some),
+    ):
+        assert variant_of(layer, target) is variant and variant.packing == panels.packing
+        chosen = {name: choose(ConvInt8, variant, name, target).variant for name in target.vocabularies}
+        assert chosen == {name: variant.name if name in able else "panels" for name in target.vocabularies}
+        assert variant_of(layer, load_target("rpi4")) is panels
+    layer = int8_layer(28, 32, 64)
     strided = replace(layer, window=replace(layer.window, stride_width=2))
     for other in (strided, replace(layer, groups=2), int8_layer(28, 8, 8), int8_layer(3, 64, 64), int8_layer(28, 2000, 64)):
-        assert variant_of(other, target) is not INT8_WINOGRAD
-    assert variant_of(layer, load_target("rpi4")) is VARIANTS[ConvInt8][-1]
+        assert variant_of(other, target).name not in ("winograd4", "winograd4_narrow", "winograd")
 
 
 @pytest.mark.parametrize("layer", [int8_layer(14, 64, 64), int8_layer(40, 9, 16), int8_layer(28, 1000, 16)], ids=["", "one panel", "deep"])
-def test_scratch_memory_holds_blocks_of_tiles(layer: ConvInt8) -> None:
+@pytest.mark.parametrize(("variant", "tiles"), [(INT8_WINOGRAD, INT8_TILES), (WINOGRAD_LARGE, LARGE_TILES)], ids=["2x2", "4x4"])
+def test_scratch_memory_holds_blocks_of_tiles(layer: ConvInt8, variant: Variant, tiles: Mapping[str, WinogradTile]) -> None:
     """As the kernel lays them out, whatever inputs are padded to."""
-    for tile, multiple in product(INT8_TILES.values(), (4, 8)):
+    for tile, multiple in product(tiles.values(), (4, 8)):
         inputs, panels = round_up(layer.in_channels, multiple), panel_count(layer.out_channels)
-        codes, weights, sums = tile.most(inputs, panels) * inputs + 32, inputs * 16 + 32, tile.most(inputs, panels) * 16 + 16
-        assert INT8_WINOGRAD.scratch(layer) >= 16 * (2 * codes + 2 * weights + 4 * sums) + layer.in_channels + 16
+        block = min(tile.most(inputs, panels), round_up(bound(image_tiles(layer.window, tile.side)), tile.rows[0]))
+        codes, weights, sums = block * inputs + 32, inputs * 16 + 32, block * 16 + 16
+        assert variant.scratch(layer) >= tile.points * (2 * codes + 2 * weights + 4 * sums) + layer.in_channels + 16

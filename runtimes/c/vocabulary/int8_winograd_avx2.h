@@ -1,22 +1,28 @@
-/* Codes, weights and sums at the points of Winograd's F(2x2, 3x3): sixteen 16-bit numbers in a register, or eight sums. */
+/* Codes, weights and sums at the points of Winograd's forms of 3x3 windows: sixteen 16-bit numbers in a register, or eight sums. */
 
 typedef __m256i wide_t;
-enum { WIDE = 16 };
+enum { WIDE = 16, WIDE_REST = 4 };
 
-INLINE wide_t wide_codes(const activation *x) { return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)x)); }
+INLINE wide_t wide_whole(const activation *x) { return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)x)); }
 
-/* Four codes, and zeros. */
-INLINE wide_t wide_four(const activation *x) {
+/* The first four of `count` codes, and zeros. */
+INLINE wide_t wide_rest(const activation *x, int32_t count) {
     int32_t four;
+    (void)count;
     memcpy(&four, x, 4);
     return _mm256_cvtepu8_epi16(_mm_cvtsi32_si128(four));
 }
 
+INLINE wide_t wide_zero(void) { return _mm256_setzero_si256(); }
 INLINE wide_t wide_add(wide_t a, wide_t b) { return _mm256_add_epi16(a, b); }
 INLINE wide_t wide_subtract(wide_t a, wide_t b) { return _mm256_sub_epi16(a, b); }
+#define wide_left(v, bits) _mm256_slli_epi16(v, bits)
 INLINE wide_t wide_load(const int16_t *from) { return _mm256_loadu_si256((const __m256i *)(const void *)from); }
 INLINE void wide_store(int16_t *to, wide_t v) { _mm256_storeu_si256((__m256i *)(void *)to, v); }
-INLINE void wide_store_four(int16_t *to, wide_t v) { _mm_storel_epi64((__m128i *)(void *)to, _mm256_castsi256_si128(v)); }
+INLINE void wide_store_rest(int16_t *to, wide_t v, int32_t count) {
+    (void)count;
+    _mm_storel_epi64((__m128i *)(void *)to, _mm256_castsi256_si128(v));
+}
 
 /* Weights of eight channels for four inputs, as two pairs of inputs; channels are in the order that sums of widened codes have. */
 INLINE void wide_weights(const int8_t *w, wide_t *first, wide_t *second) {
@@ -32,14 +38,20 @@ INLINE pixels_t wide_pair(const int16_t *x) {
     return _mm256_set1_epi32(two);
 }
 
+INLINE accumulator_t wide_dot(accumulator_t sum, wide_t w, pixels_t x) { return dot(sum, w, x); }
+
 INLINE accumulator_t sums_zero(void) { return _mm256_setzero_si256(); }
 INLINE accumulator_t sums_load(const int32_t *from) { return _mm256_loadu_si256((const __m256i *)(const void *)from); }
 INLINE void sums_store(int32_t *to, accumulator_t v) { _mm256_storeu_si256((__m256i *)(void *)to, v); }
 INLINE accumulator_t sums_add(accumulator_t a, accumulator_t b) { return _mm256_add_epi32(a, b); }
 INLINE accumulator_t sums_subtract(accumulator_t a, accumulator_t b) { return _mm256_sub_epi32(a, b); }
+#define sums_left(v, bits) _mm256_slli_epi32(v, bits)
 
 /* A quarter of a multiple of 4. */
 INLINE accumulator_t sums_quarter(accumulator_t v) { return _mm256_srai_epi32(v, 2); }
+
+/* Of a multiple of 576 modulo 2^32, the 576th part, which 26 bits hold. */
+INLINE accumulator_t sums_of_576(accumulator_t v) { return _mm256_srai_epi32(_mm256_mullo_epi32(v, _mm256_set1_epi32(954437177)), 6); }
 
 INLINE lanes_t sums_of(accumulator_t a, accumulator_t b) {
     lanes_t v;
