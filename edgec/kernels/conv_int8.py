@@ -40,7 +40,8 @@ class ConvInt8(PaddedInputs):
     """y = requantize(bias + sum (x - zero_x) * w), optionally + residual: implicit GEMM, any group count.
 
     weights: [group][panel of 16 output channels][tap][ceil(in_channels, multiple) / 4][16][4] int8, zero padded.
-    bias: int32 [group][panels * 16], already holding bias - zero_x * sum of weights. scale: float, same shape.
+    bias: int32 [group][panels * 16], already holding bias - zero_x * sum of weights. scale: float, same shape; a sum
+    times it is less than 2^31.
     y = clamp(rint(fl32(acc) * scale), low - zero_y, high - zero_y) + zero_y. With a residual r (same pixels, channels):
     first v = that value - zero_y, then y = clamp(rint(fl32(v * add_scale) + fl32((r - residual_zero) * residual_scale)),
     add_low - add_zero, add_high - add_zero) + add_zero. Reads up to multiple - 1 bytes past a pixel's channels.

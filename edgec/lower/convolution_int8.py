@@ -40,7 +40,7 @@ class Layer:
     weights: np.ndarray  # int32 [group][out][tap][in]
     bias: np.ndarray  # int64 [group][out]
     scale: np.ndarray  # float32 [group][out]; the multiplier of the sums
-    narrow: bool  # whether all weights fit the fast kernels
+    narrow: bool  # whether all weights fit the fast kernels, and all sums times their scale 32 bits
 
     @property
     def dtype(self) -> DType:
@@ -83,7 +83,9 @@ def float_codes(lowering: Lowering, operator: DotProduct, product: Product) -> V
 
 def _layer(operator: DotProduct, product: Product) -> Layer:
     arranged = product.arrange(operator.weights.steps)
-    return Layer(arranged, product.vector(operator.bias), product.vector(operator.multipliers).astype(np.float32), is_narrow(arranged))
+    multipliers = product.vector(operator.multipliers).astype(np.float32)
+    converts = operator.tail is None or operator.function is not None or bool((multipliers < 1).all())
+    return Layer(arranged, product.vector(operator.bias), multipliers, is_narrow(arranged) and converts)
 
 
 def _floats(lowering: Lowering, operator: DotProduct, product: Product, layer: Layer, x: tuple[Value, Pixels]) -> Value:

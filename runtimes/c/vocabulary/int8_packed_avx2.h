@@ -1,28 +1,26 @@
 /* Two pairs of registers of sums become codes at once, in one register: its halves are theirs, in order. Packing works in halves of 128 bits
-   and saturates; `low`, the least code, is a bound that it adds. Nothing past the `count` first bytes is touched. */
+   and saturates; the least and the largest code are bounds that it adds. Nothing past the `count` first bytes is touched. */
 
 typedef __m256i packed_t;
 
-/* Not a number remains one under this bound, and becomes the least integer, which packing raises to the lower bound. */
-INLINE __m256i round_below(__m256 v, float high) { return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_set1_ps(high), v)); }
-
-/* settle() without the lower bound. */
-INLINE lanes_t settle_below(lanes_t sum, const float *scale, ending_t e) {
-    sum.a = round_below(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.a), _mm256_loadu_ps(scale)), e), e.high);
-    sum.b = round_below(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.b), _mm256_loadu_ps(scale + 8)), e), e.high);
+/* settle() without its bounds: not a number becomes the least integer, which packing raises. */
+INLINE lanes_t settle_unbound(lanes_t sum, const float *scale, ending_t e) {
+    sum.a = _mm256_cvtps_epi32(convertible(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.a), _mm256_loadu_ps(scale)), e), e));
+    sum.b = _mm256_cvtps_epi32(convertible(shaped(_mm256_mul_ps(_mm256_cvtepi32_ps(sum.b), _mm256_loadu_ps(scale + 8)), e), e));
     return sum;
 }
 
 /* Of either half of 128 bits, what the registers of a and of b hold there. */
-INLINE packed_t pack_halves(lanes_t a, lanes_t b, int32_t zero, int32_t low) {
+INLINE packed_t pack_halves(lanes_t a, lanes_t b, int32_t zero, int32_t low, int32_t high) {
     const __m256i zeros = _mm256_set1_epi16((short)zero);
-    const __m256i first = _mm256_add_epi16(_mm256_packs_epi32(a.a, a.b), zeros);
-    const __m256i second = _mm256_add_epi16(_mm256_packs_epi32(b.a, b.b), zeros);
-    return _mm256_max_epu8(_mm256_packus_epi16(first, second), _mm256_set1_epi8((char)low));
+    const __m256i first = _mm256_adds_epi16(_mm256_packs_epi32(a.a, a.b), zeros);
+    const __m256i second = _mm256_adds_epi16(_mm256_packs_epi32(b.a, b.b), zeros);
+    const __m256i codes = _mm256_max_epu8(_mm256_packus_epi16(first, second), _mm256_set1_epi8((char)low));
+    return _mm256_min_epu8(codes, _mm256_set1_epi8((char)high));
 }
 
-INLINE packed_t pack_two(lanes_t a, lanes_t b, int32_t zero, int32_t low) {
-    return _mm256_permutevar8x32_epi32(pack_halves(a, b, zero, low), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+INLINE packed_t pack_two(lanes_t a, lanes_t b, int32_t zero, int32_t low, int32_t high) {
+    return _mm256_permutevar8x32_epi32(pack_halves(a, b, zero, low, high), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
 /* Rows of one or two panels; which of those in the register is a literal. */

@@ -1,19 +1,20 @@
 /* Four registers of sums become codes at once, in one register: its quarters are theirs, in order. Packing works in quarters of 128 bits
-   and saturates; `low`, the least code, is a bound that it adds. Nothing past the `count` first bytes is touched. */
+   and saturates; the least and the largest code are bounds that it adds. Nothing past the `count` first bytes is touched. */
 
 typedef __m512i packed_t;
 
-/* settle() without the lower bound: not a number remains one under the upper one, and becomes the least integer, which packing raises. */
-INLINE lanes_t settle_below(lanes_t sum, const float *scale, ending_t e) {
+/* settle() without its bounds: not a number becomes the least integer, which packing raises. */
+INLINE lanes_t settle_unbound(lanes_t sum, const float *scale, ending_t e) {
     const __m512 v = shaped(_mm512_mul_ps(_mm512_cvtepi32_ps((__m512i)sum), _mm512_loadu_ps(scale)), e);
-    return (lanes_t)_mm512_cvtps_epi32(_mm512_min_ps(_mm512_set1_ps(e.high), v));
+    return (lanes_t)_mm512_cvtps_epi32(convertible(v, e));
 }
 
-INLINE packed_t pack_four(lanes_t a, lanes_t b, lanes_t c, lanes_t d, int32_t zero, int32_t low) {
+INLINE packed_t pack_four(lanes_t a, lanes_t b, lanes_t c, lanes_t d, int32_t zero, int32_t low, int32_t high) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), zeros = _mm512_set1_epi16((short)zero);
-    const __m512i first = _mm512_add_epi16(_mm512_packs_epi32((__m512i)a, (__m512i)b), zeros);
-    const __m512i second = _mm512_add_epi16(_mm512_packs_epi32((__m512i)c, (__m512i)d), zeros);
-    return _mm512_permutexvar_epi32(order, _mm512_max_epu8(_mm512_packus_epi16(first, second), _mm512_set1_epi8((char)low)));
+    const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32((__m512i)a, (__m512i)b), zeros);
+    const __m512i second = _mm512_adds_epi16(_mm512_packs_epi32((__m512i)c, (__m512i)d), zeros);
+    const __m512i codes = _mm512_max_epu8(_mm512_packus_epi16(first, second), _mm512_set1_epi8((char)low));
+    return _mm512_permutexvar_epi32(order, _mm512_min_epu8(codes, _mm512_set1_epi8((char)high)));
 }
 
 /* Rows of one, two or four panels; which of those in the register is a literal. */

@@ -45,15 +45,18 @@ INLINE __m512i join_quarters(const void *x, const void *y, const void *z, const 
     return join(load_quarter(x), load_quarter(y), load_quarter(z), load_quarter(t));
 }
 
+/* Not a number becomes the least integer. The bounds are for requantize_row(), whose packing saturates. */
 INLINE __m512i requantize_quarter(__m512i sum, __m512i scale, ending_t e) {
-    return (__m512i)round_clamped(shaped(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_castsi512_ps(scale)), e), e.low, e.high);
+    return _mm512_cvtps_epi32(convertible(shaped(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_castsi512_ps(scale)), e), e));
 }
 
 INLINE __m512i requantize_row(sums_t sums, scales_t scale, ending_t e, int32_t zero) {
     const __m512i offset = _mm512_set1_epi16((int16_t)zero);
     const __m512i first = _mm512_packs_epi32(requantize_quarter(sums.q0, scale.q0, e), requantize_quarter(sums.q1, scale.q1, e));
     const __m512i second = _mm512_packs_epi32(requantize_quarter(sums.q2, scale.q2, e), requantize_quarter(sums.q3, scale.q3, e));
-    return _mm512_packus_epi16(_mm512_add_epi16(first, offset), _mm512_add_epi16(second, offset));
+    const __m512i codes = _mm512_packus_epi16(_mm512_adds_epi16(first, offset), _mm512_adds_epi16(second, offset));
+    const __m512i low = _mm512_set1_epi8((char)((int32_t)e.low + zero)), high = _mm512_set1_epi8((char)((int32_t)e.high + zero));
+    return _mm512_min_epu8(_mm512_max_epu8(codes, low), high);
 }
 
 INLINE void store_sums_64(activation *y, sums_t sums, scales_t scale, ending_t e, int32_t zero) {

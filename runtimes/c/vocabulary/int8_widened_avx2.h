@@ -52,7 +52,7 @@ INLINE lanes_t load_residual(const activation *x, int32_t count) {
     return v;
 }
 
-INLINE packed_t pack_ordered(lanes_t a, lanes_t b, int32_t zero, int32_t low) {
+INLINE packed_t pack_ordered(lanes_t a, lanes_t b, int32_t zero, int32_t low, int32_t high) {
     const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
-    return _mm256_shuffle_epi8(_mm256_permute4x64_epi64(pack_halves(a, b, zero, low), 0xD8), order);
+    return _mm256_shuffle_epi8(_mm256_permute4x64_epi64(pack_halves(a, b, zero, low, high), 0xD8), order);
 }

@@ -52,4 +52,6 @@ INLINE lanes_t load_ordered(const int32_t *from) { return sums_load(from); }
 INLINE void order_scales(float *to, const float *from) { memcpy(to, from, LANES * sizeof(float)); }
 INLINE lanes_t load_residual(const activation *x, int32_t count) { return load_codes(x, count); }
 
-INLINE packed_t pack_ordered(lanes_t a, lanes_t b, int32_t zero, int32_t low) { return pack_four(a, b, a, b, zero, low); }
+INLINE packed_t pack_ordered(lanes_t a, lanes_t b, int32_t zero, int32_t low, int32_t high) {
+    return pack_four(a, b, a, b, zero, low, high);
+}

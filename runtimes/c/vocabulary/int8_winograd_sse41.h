@@ -73,7 +73,7 @@ INLINE lanes_t load_residual(const activation *x, int32_t count) { return load_s
 /* The codes of two pixels. */
 typedef struct { __m128i first, second; } packed_t;
 
-INLINE lanes_t settle_below(lanes_t sum, const float *scale, ending_t e) { return settle(sum, scale, e); }
+INLINE lanes_t settle_unbound(lanes_t sum, const float *scale, ending_t e) { return settle(sum, scale, e); }
 
 INLINE __m128i pack_one(lanes_t v, int32_t zero) {
     activation codes[LANES];
@@ -81,9 +81,10 @@ INLINE __m128i pack_one(lanes_t v, int32_t zero) {
     return _mm_loadu_si128((const __m128i *)(const void *)codes);
 }
 
-INLINE packed_t pack_ordered(lanes_t a, lanes_t b, int32_t zero, int32_t low) {
+INLINE packed_t pack_ordered(lanes_t a, lanes_t b, int32_t zero, int32_t low, int32_t high) {
     packed_t v;
-    (void)low; /* settle_below() keeps it */
+    (void)low; /* settle_unbound() keeps to them */
+    (void)high;
     v.first = pack_one(a, zero);
     v.second = pack_one(b, zero);
     return v;
