@@ -81,13 +81,19 @@ TILES: dict[str, StripTile] = {
 @dataclass(frozen=True)
 class RowTile:
     """`width` pixels of a row, or of two, of a window of kernel x kernel taps: `taps` rows of a run of channels are interleaved into
-    as many vectors, which lie `part` bytes apart in memory; a plane holds the columns that are a stride apart."""
+    as many vectors, which lie `part` bytes apart in memory; a plane holds the columns that are a stride apart. `together` vectors of
+    pixels share the filters that are loaded."""
 
     kernel: int
     stride: int
     taps: int
     runs: tuple[int, ...]
     width: int = 28
+    together: int = 1
+
+    def column(self, run: int, vector: int, column: int) -> int:
+        """Where what is under a vector of pixels and this column of the window lies, from what the first one begins with."""
+        return vector * self.runs[0] + column % self.stride * self.plane + column // self.stride * run
 
     @property
     def heights(self) -> int:
@@ -120,12 +126,14 @@ class RowTile:
 
 _PAIRS: dict[str, tuple[int, tuple[int, ...]]] = {"sse41": (2, (16,)), "avx2": (2, (32, 16))}
 _FOURS: dict[str, tuple[int, tuple[int, ...]]] = {"avxvnni": (4, (32, 16)), "avx512vnni": (4, (64, 32, 16))}
+_TOGETHER = {"avx512vnni": 2}  # where 32 registers hold the sums of two vectors of two rows
 
 
 def _rows(kernel: int, stride: int) -> Variant:
     """For square windows of this size without dilation, over as many channels as a register needs. Where rows are not shared, only
-    instructions that take four of them gain by it."""
-    tiles = {name: RowTile(kernel, stride, *shape) for name, shape in ({**_PAIRS, **_FOURS} if stride == 1 else _FOURS).items()}
+    instructions gain by it that take four of them, in registers of 256 bits."""
+    shapes = {**_PAIRS, **_FOURS} if stride == 1 else {"avxvnni": _FOURS["avxvnni"]}
+    tiles = {name: RowTile(kernel, stride, *shape, together=_TOGETHER.get(name, 1)) for name, shape in shapes.items()}
     shape = (kernel, kernel, stride, stride, 1, 1)
 
     def admits(arguments: DepthwiseInt8) -> bool:
