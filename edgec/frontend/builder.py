@@ -32,7 +32,7 @@ LONGEST = 100_000  # numbers of an operand that is a shape, a list of axes, of p
 @dataclass
 class Builder:
     """What the rules of this room write to. `taken` are the names that belong to the file, `broken` values that no node could compute,
-    `narrow` constants that the file has in a type of four bits, and that type.
+    `narrow` constants that the file has in a type of four bits, and that type, `misread` nodes of which ONNX Runtime makes something else.
     """
 
     graph: Graph
@@ -41,6 +41,7 @@ class Builder:
     dispatch: Callable[[Builder, Source], None]
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    misread: list[str] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
     narrow: dict[str, str] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)

@@ -75,7 +75,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
     """Translate a model that is ours to change."""
     check_text(model)
     check_functions(model)
-    origin, strange = origin_of(model), misread(model)
+    origin, strange = origin_of(model), list(misread(model))
     versions, found = _versions(model), []
     if versions.get("", OLDEST) < OLDEST:
         found = [f"converted from operator set {versions['']} to {OLDEST} by onnx.version_converter"]
@@ -87,8 +87,6 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
     file = model.graph
     initializers = {tensor.name for tensor in file.initializer}
     types, notes = pin_inputs([value for value in file.input if value.name not in initializers], shapes or {})
-    warning = f"ONNX Runtime misreads {', '.join(strange)}: answers are compared with what edgec imported, not with the file"
-    notes = [*found, *notes, *([warning] if strange else [])]
     for name, kind in types.items():
         check_tensors(kind.bytes, f"input {name}")
     nodes = ordered(file, set(types) | initializers | {tensor.values.name for tensor in file.sparse_initializer})
@@ -98,7 +96,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
     said = [(item.key, item.value) for item in model.metadata_props]  # what is not UTF-8 comes as bytes
     graph.metadata.update({key: value for key, value in said if isinstance(key, str) and isinstance(value, str)})
     taken = set(types) | initializers | {name for node in file.node for name in (*node.input, *node.output)}
-    builder = Builder(graph, functions, taken, dispatch, notes=list(notes), versions=versions)
+    builder = Builder(graph, functions, taken, dispatch, notes=[*found, *notes], misread=strange, versions=versions)
     _read_initializers(builder, file)
     names = {name: name for name in taken}
     read = {name for node in nodes for name in reads(node)} | set(graph.outputs)
@@ -121,7 +119,11 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
     empty = [Problem(f"{graph.types[name]} holds nothing", f"output {name}") for name in graph.outputs if 0 in graph.shape(name)]
     if empty:
         raise ModelError(f"{len(empty)} output(s) are empty tensors", empty, hint="leave them out of the model")
-    return Imported(graph, tuple(builder.notes), origin, strange)
+    if strange:
+        builder.notes.append(
+            f"ONNX Runtime misreads {', '.join(strange)}: answers are compared with what edgec imported, not with the file"
+        )
+    return Imported(graph, tuple(builder.notes), origin, tuple(strange))
 
 
 def _versions(model: onnx.ModelProto) -> dict[str, int]:

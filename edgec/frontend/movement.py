@@ -15,11 +15,10 @@ from edgec.ops.move import reshaped
 from edgec.ops.rules import axis_of, broadcast
 
 
-def axes_of(b: Builder, s: Source, rank: int) -> list[int] | None:
+def given_axes(b: Builder, s: Source) -> list[int] | None:
     """Axes from the attribute (before opset 13) or the operand; None when neither is there."""
-    if s.get("axes") is None and not s.input(1):
-        return None
-    return sorted(axis_of(axis, rank) for axis in s.get("axes") or b.known(s, 1, "the list of axes"))
+    given: list[int] | None = s.get("axes")
+    return b.known(s, 1, "the list of axes") if given is None and s.input(1) else given
 
 
 @rule("Reshape")
@@ -46,15 +45,20 @@ def transpose(b: Builder, s: Source) -> None:
 
 @rule("Squeeze")
 def squeeze(b: Builder, s: Source) -> None:
-    extents = b.shape(s.inputs[0])
-    axes = axes_of(b, s, len(extents))
-    axes = [d for d, extent in enumerate(extents) if extent == 1] if axes is None else axes
+    """Of no axes none, of which ONNX Runtime makes all."""
+    extents, given = b.shape(s.inputs[0]), given_axes(b, s)
+    every = [d for d, extent in enumerate(extents) if extent == 1]
+    axes = every if given is None else sorted(axis_of(axis, len(extents)) for axis in given)
+    if every and not axes:
+        b.misread.append(s.where)
+        b.emit(s, "Identity", s.inputs[:1], s.outputs)
+        return
     b.emit(s, "Squeeze", [s.inputs[0], b.constant(f"{s.outputs[0]}_axes", axes)], s.outputs)
 
 
 @rule("Unsqueeze")
 def unsqueeze(b: Builder, s: Source) -> None:
-    given = s.get("axes") or b.known(s, 1, "the list of axes")
+    given = given_axes(b, s) or []
     axes = sorted(axis_of(axis, b.rank(s.inputs[0]) + len(given)) for axis in given)
     b.emit(s, "Unsqueeze", [s.inputs[0], b.constant(f"{s.outputs[0]}_axes", axes)], s.outputs)
 

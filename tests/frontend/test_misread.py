@@ -57,3 +57,17 @@ def test_a_variance_of_nothing(tmp_path: Path) -> None:
     expected = np.stack([np.zeros(3), np.array([0, -3, 3]) / np.sqrt(6)], axis=1).reshape(x.shape)
     assert answer(path := write(tmp_path / "model.onnx", MEAN), x) == pytest.approx(expected, abs=1e-6)
     assert edgec.build(path, target="portable", precision="fp32", out=tmp_path / "out", cc="gcc -O0").examined
+
+
+@pytest.mark.parametrize("where", ["constant", "computed", "attribute"])
+def test_no_axes_to_squeeze(tmp_path: Path, where: str) -> None:
+    """The standard takes none away, ONNX Runtime all."""
+    version, nodes = {
+        "constant": (21, "[n] y = Squeeze(x, none)"),
+        "computed": (21, "s = Shape(x) e = Slice(s, zero, zero) [n] y = Squeeze(x, e)"),
+        "attribute": (11, "[n] y = Squeeze<axes: ints = []>(x)"),
+    }[where]
+    text = f'<ir_version: 9, opset_import: ["": {version}]> g (float[1,3,1] x) => (y) <int64[0] none = {{}}, int64[1] zero = {{0}}> {{ {nodes} }}'
+    x = np.array([7, 1, 2], np.float32).reshape(1, 3, 1)
+    assert (answer(write(tmp_path / "model.onnx", text), x) == x).all()
+    assert edgec.build(tmp_path / "model.onnx", target="portable", precision="fp32", out=tmp_path / "out", cc="gcc -O0").examined
