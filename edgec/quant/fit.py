@@ -29,6 +29,7 @@ from edgec.quant.steps import (
     BOUNDED,
     CORRECT,
     EQUALIZE,
+    MILD,
     OBSERVE,
     ROUND,
     SCALE,
@@ -41,7 +42,7 @@ from edgec.quant.steps import (
 from edgec.quant.weights import layer_axis, peak_scales, rows_of, weight_scales
 
 STRENGTH = 0.5  # of equalization: half the unevenness stays in the activations, half goes to the weights
-STRUCTURE = (SPLIT, EQUALIZE, BOUNDED, TIGHT)  # steps that change the float graph
+STRUCTURE = (SPLIT, EQUALIZE, MILD, BOUNDED, TIGHT)  # steps that change the float graph
 T = TypeVar("T")
 
 
@@ -84,9 +85,11 @@ class Fit:
         """Where `step` can be taken, in the order of the graph."""
         if step == SPLIT:
             return tuple(self._splits())
-        if step in (EQUALIZE, BOUNDED, TIGHT):
-            proposals = self._equalizations(choice)
-            return proposals.expected.free if step == EQUALIZE else proposals.typical.bounded
+        if step in (BOUNDED, TIGHT):
+            return self._equalizations(choice).typical.bounded
+        if step in (EQUALIZE, MILD):
+            taken = places(choice, EQUALIZE) if step == MILD else frozenset()
+            return [name for name in self._equalizations(choice).expected.free if name not in taken]
         structure = self._structure(choice)
         if step == OBSERVE:
             moved = moved_values(structure.selection)
@@ -159,11 +162,12 @@ class Fit:
         return extent.expected(self.count)
 
     def _factors(self, choice: Choice) -> dict[str, np.ndarray]:
-        bounded, tight, free = chosen(choice, BOUNDED, TIGHT, EQUALIZE)
-        if not bounded | tight | free:
+        bounded, tight, free, mild = chosen(choice, BOUNDED, TIGHT, EQUALIZE, MILD)
+        if not bounded | tight | free | mild:
             return {}
         proposals = self._equalizations(choice)
-        found = [proposals.largest.taken(bounded - tight), proposals.typical.taken(tight), proposals.expected.taken(free)]
+        halfway = {value: np.sqrt(r) for value, r in proposals.expected.taken(mild).items()}
+        found = [proposals.largest.taken(bounded - tight), proposals.typical.taken(tight), proposals.expected.taken(free), halfway]
         return {value: reduce(np.multiply, [each[value] for each in found if value in each]) for value in dict.fromkeys(chain(*found))}
 
     def _structure(self, choice: Choice) -> Structure:

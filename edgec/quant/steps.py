@@ -3,7 +3,9 @@
 A step can be taken in some places and left in others: streams of channels, values, layers. It is tried everywhere, and from the better
 of everywhere and nowhere on, group by group of neighbouring places, the other way. Few samples judge, so each difference is held against
 what chance makes of it: a step that theory speaks for stays unless it is measurably worse, and a group goes its own way only where that is
-measurably better. Bias correction comes early: without it luck with the mean error hides what the steps behind it are worth.
+measurably better. Equalization narrows what each channel may reach, so that a sample unlike the others is cut where min-max would not
+cut it, and no sample that judges says so: it must be better beyond doubt, and is else taken halfway, which keeps most of what it gains.
+Bias correction comes early: without it luck with the mean error hides what the steps behind it are worth.
 Plain min-max, where no step is taken anywhere, is where the search begins. Where the end is worse, it goes back to the best on the way.
 The effort says which steps are tried: those that make no pass of their own over the samples, or all; what high effort adds begins where
 these end, see edgec/quant/levers.py.
@@ -16,11 +18,11 @@ from dataclasses import replace
 
 from edgec.quant.options import QuantizeOptions
 from edgec.quant.report import StepReport
-from edgec.quant.scores import WORSE, Score
+from edgec.quant.scores import WORSE, Score, certainty
 
 Choice = Mapping[str, frozenset[str]]  # the places where each step is taken
 PLAIN: Choice = {}
-SPLIT, EQUALIZE, OBSERVE = "channel splitting", "equalization", "observer"
+SPLIT, EQUALIZE, MILD, OBSERVE = "channel splitting", "equalization", "mild equalization", "observer"
 BOUNDED, TIGHT = "equalization through Clip", "equalization through Clip by typical numbers"
 SCALE, ROUND, CORRECT = "weight scales", "rounding", "bias correction"
 
@@ -29,15 +31,17 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     SPLIT: lambda options: options.equalize,
     CORRECT: lambda options: options.correct_bias,
     EQUALIZE: lambda options: options.equalize,
+    MILD: lambda options: options.equalize,
     OBSERVE: lambda options: options.observer != "minmax",
     BOUNDED: lambda options: options.equalize,
     TIGHT: lambda options: options.equalize,
     SCALE: lambda options: options.round_weights,
     ROUND: lambda options: options.round_weights,
 }
-CHEAP = frozenset({CORRECT, EQUALIZE})  # no pass over all samples is made for them
+CHEAP = frozenset({CORRECT, EQUALIZE, MILD})  # no pass over all samples is made for them
 EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS), "high": frozenset(STEPS)}
-SOUND = frozenset({CORRECT, EQUALIZE, ROUND})  # less error follows from what is known before anything is measured
+SOUND = frozenset({CORRECT, MILD, ROUND})  # less error follows from what is known before anything is measured
+DOUBTED = frozenset({EQUALIZE})  # BETTER than chance, or not everywhere
 CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT})  # other data may go where no sample that judges went
 WHOLE = frozenset({CORRECT, BOUNDED, TIGHT})  # taken everywhere or nowhere
 GROUPS = 4  # of places that are tried apart
@@ -90,7 +94,8 @@ def take(
     everywhere = score(whole)
     chance, due = WORSE * everywhere.chance(best), DUE.get(step, 0.0)
     apart = step not in WHOLE and abs(everywhere.ratio - best.ratio) > chance
-    if everywhere.ratio > best.ratio + (-chance if step in SOUND else due):
+    certain = step not in DOUBTED or certainty(best.shares - everywhere.shares) >= BETTER
+    if certain and everywhere.ratio > best.ratio + (-chance if step in SOUND else due):
         choice, best = whole, everywhere
     size = -(-len(offered) // parts)
     groups = [frozenset(offered[begin : begin + size]) for begin in range(0, len(offered), size)]

@@ -10,9 +10,13 @@ import pytest
 from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, quantize
 from edgec.quant.calibrate import FEW, JUDGES, part, shares_of, some
+from edgec.quant.fit import Fit
 from edgec.quant.options import Sample
 from edgec.quant.scores import Score
-from edgec.quant.steps import BOUNDED, CORRECT, GROUPS, OBSERVE, RISK, ROUND, SCALE, STEPS, Choice, places, search
+from edgec.quant.selection import select
+from edgec.quant.statistics import joined, measure_extents
+from edgec.quant.steps import BOUNDED, CORRECT, EQUALIZE, GROUPS, MILD, OBSERVE, RISK, ROUND, SCALE, STEPS, Choice, places, search
+from edgec.quant.streams import channel_values
 from tests.quant.small import Small, net, samples, score_of, sqnr
 
 PLACES = [f"place{number:02}" for number in range(2 * GROUPS)]
@@ -93,6 +97,34 @@ def test_what_cuts_must_gain_more_than_what_does_not(gain: float, stays: bool) -
     scores = scored(lambda choice: 20.0 + gain * bool(places(choice, OBSERVE)))
     choice, _ = search(lambda name, choice: PLACES[:1] if name == OBSERVE else [], scores, QuantizeOptions())
     assert bool(places(choice, OBSERVE)) is stays
+
+
+@pytest.mark.parametrize(("gain", "taken"), [(1.0, MILD), (4.0, EQUALIZE)])
+def test_equalization_that_is_not_certain_is_taken_halfway(gain: float, taken: str) -> None:
+    """Where it gains 1 dB, half of the samples lose 1."""
+
+    def left(name: str, choice: Choice) -> Sequence[str]:
+        return PLACES[:1] if name == EQUALIZE or (name == MILD and not places(choice, EQUALIZE)) else []
+
+    def score(choice: Choice) -> Score:
+        return unevenly(EQUALIZE, gain)(choice) if places(choice, EQUALIZE) else unevenly(MILD, gain / 2)(choice)
+
+    choice, _ = search(left, score, QuantizeOptions())
+    assert {step for step in choice if places(choice, step)} == {taken}
+
+
+def test_halfway_the_factors_are_the_square_roots() -> None:
+    graph = net("mobilenet")
+    known = samples(graph)
+    selection = select(graph, ())
+    extents, counts = measure_extents(graph, selection.values, channel_values(graph), known, None)
+    fit = Fit(graph, joined(extents), known, sum(counts), QuantizeOptions())
+    places = fit.candidates(EQUALIZE, {})
+    whole, half = (fit.calibration({step: frozenset(places)}).factors for step in (EQUALIZE, MILD))
+    assert whole and whole.keys() == half.keys()
+    assert all((half[value] == np.sqrt(factors)).all() for value, factors in whole.items())
+    left = [fit.candidates(MILD, {EQUALIZE: frozenset(taken)}) for taken in (places, places[1:])]
+    assert left == [[], places[:1]]
 
 
 def test_one_sample_does_not_decide() -> None:
