@@ -47,8 +47,8 @@ def gather_moments(
     layers = [layer for layer in layers if supported(graph, layer.node)]
     moments = {layer.node.outputs[0]: Moments() for layer in layers}
     probe = Probe(graph, [layer.operands[0] for layer in layers])
-    for sample in watched(samples, "weights", options.progress, total):
-        for value, array in probe.each(sample):
+    for found in probe.over(watched(samples, "weights", options.progress, total)):
+        for value, array in found:
             for layer in [layer for layer in layers if layer.operands[0] == value]:
                 exact = np.ascontiguousarray(patches(graph, layer.node, array))
                 moments[layer.node.outputs[0]].add(exact, rounded(exact, parameters[value]))
@@ -62,8 +62,8 @@ def gather_fed(graph: Graph, layers: Sequence[Layer], samples: Samples, options:
     numbers: dict[str, list[np.ndarray]] = {layer.node.outputs[0]: [] for layer in layers}
     probe = Probe(graph, [layer.operands[0] for layer in layers])
     every, count = max(1, total // MEANS), -(-total // max(1, total // MEANS))
-    for index, sample in enumerate(watched(lambda: islice(samples(), 0, None, every), "means", options.progress, count)):
-        for value, array in probe.each(sample):
+    for index, found in enumerate(probe.over(watched(lambda: islice(samples(), 0, None, every), "means", options.progress, count))):
+        for value, array in found:
             for layer in [layer for layer in layers if layer.operands[0] == value]:
                 output, rows = layer.node.outputs[0], patches(graph, layer.node, array)
                 sums[output] = sums.get(output, 0.0) + rows.mean(axis=1, dtype=np.float64)

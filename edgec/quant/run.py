@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from edgec.quant.options import Progress, Sample, Samples
 from edgec.runtime import Effort, Session
 
 AT_ONCE = 256 << 20  # bytes of values that are looked at together; of more the graph is run again for the others
+AHEAD = 64 << 20  # bytes of values that are there a second time, so that a sample is computed while the one before it is looked at
 
 
 class Probe:
@@ -38,6 +40,21 @@ class Probe:
             found = dict(zip(names, session(names, feed), strict=True))
             for value in part:
                 yield value, found.pop(value) if value in found else self._given(value, sample)
+
+    def over(self, samples: Iterable[Sample]) -> Iterator[Iterable[tuple[str, np.ndarray]]]:
+        """`each` of all the samples. Where the values are few bytes, the next sample is computed while the caller looks at one."""
+        if sum(self.graph.types[value].bytes for value in self.values) > AHEAD:
+            yield from map(self.each, samples)
+            return
+        with ThreadPoolExecutor(1) as worker:
+            computed: Future[dict[str, np.ndarray]] | None = None
+            for sample in samples:
+                before = computed.result() if computed is not None else None
+                computed = worker.submit(self, sample)
+                if before is not None:
+                    yield before.items()
+            if computed is not None:
+                yield computed.result().items()
 
     def _given(self, value: str, sample: Sample) -> np.ndarray:
         return sample[value] if value in sample else self.graph.constants[value]

@@ -106,9 +106,9 @@ def measure_extents(
     probe = Probe(graph, values)
     extents = [{value: Extent(channels.get(value, 1)) for value in values} for _ in range(SHARES)]
     counts = [0] * SHARES
-    for index, sample in enumerate(watched(samples, "ranges", progress, 0)):
+    for index, found in enumerate(probe.over(watched(samples, "ranges", progress, 0))):
         counts[index % SHARES] += 1
-        for value, array in probe.each(sample):
+        for value, array in found:
             extents[index % SHARES][value].add(array)
     check(graph, joined(extents), sum(counts))
     return extents, counts
@@ -130,8 +130,8 @@ def measure_histograms(
     """The histograms of the values of `ends` between those ends, each channel weighted."""
     probe = Probe(graph, list(ends))
     histograms = {value: Histogram(*limits, weights.get(value)) for value, limits in ends.items()}
-    for sample in watched(samples, "histograms", progress, count):
-        for value, array in probe.each(sample):
+    for found in probe.over(watched(samples, "histograms", progress, count)):
+        for value, array in found:
             histograms[value].add(array)
     return histograms
 

@@ -1,0 +1,35 @@
+"""A float graph is run over many samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import edgec.quant.run as run
+from edgec.quant.run import Probe
+from tests.quant.small import net, samples
+
+
+@pytest.mark.parametrize("ahead", [0, 1 << 30])
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_samples_computed_ahead_are_those_that_were_given_in_their_order(monkeypatch: pytest.MonkeyPatch, ahead: int, count: int) -> None:
+    monkeypatch.setattr(run, "AHEAD", ahead)
+    graph = net("resnet")
+    known = samples(graph, count)
+    probe = Probe(graph, [*graph.inputs, graph.nodes[0].outputs[0], *graph.outputs])
+    found, wanted = [dict(one) for one in probe.over(known())], [probe(sample) for sample in known()]
+    assert len(found) == count
+    for one, other in zip(found, wanted, strict=True):
+        assert list(one) == list(other) and all(np.array_equal(one[value], other[value]) for value in other)
+
+
+def test_few_samples_are_asked_for_ahead_of_the_one_that_is_looked_at() -> None:
+    graph, given = net("resnet"), []
+
+    def counted() -> object:
+        for sample in samples(graph)():
+            given.append(sample)
+            yield sample
+
+    for place, _ in enumerate(Probe(graph, graph.outputs).over(counted())):  # type: ignore[arg-type]
+        assert len(given) <= place + 2
