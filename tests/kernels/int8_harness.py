@@ -204,7 +204,7 @@ def compile_driver(
     """Builds the driver of one vocabulary, once for all workers of a run that give this folder; skips the test when a tool of the machine
     is missing, naming it.
 
-    What the CPU lacks (or all when `simulated`) is computed by SIMDe.
+    What the CPU lacks (or all when `simulated`) is computed by SIMDe, without optimization: of its vectors that takes a compiler minutes.
     """
     foreign = target.arch != "x86_64"
     command, run = compiler_command(target, compiler), (str(folder / "driver"),)
@@ -212,6 +212,8 @@ def compile_driver(
         _, emulator, root, _, _ = _FOREIGN[target.arch]
         run = (need(emulator), "-L", root, "-cpu", _CPUS[vocabulary], *run)
     simulated = simulated or (not foreign and not cpu_has(vocabulary))
+    if simulated:
+        flags = tuple("-O0" if flag.startswith("-O") else flag for flag in flags)
     warnings = () if simulated else ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
     def make(folder: Path) -> None:
