@@ -241,11 +241,12 @@ def compiler_command(target: Target, compiler: str) -> tuple[str, ...]:
 
 
 def simde_command(compiler: str) -> tuple[str, ...]:
-    """A compiler call in which immintrin.h is SIMDe's: for vocabularies that this machine's CPU lacks."""
+    """A compiler call in which immintrin.h is SIMDe's: for vocabularies that this machine's CPU lacks. Its functions stay functions, since
+    inlined ones take a compiler gigabytes."""
     if not Path("/usr/include/simde/x86/avx512.h").exists():
         pytest.skip("the CPU lacks the instructions, and SIMDe (Debian: libsimde-dev) is missing")
     shim = Path(__file__).parent / "simde"
-    return (need(compiler), "-DKERNEL_TARGET=", f"-I{shim}", "-fno-strict-aliasing", "-Wno-psabi")
+    return (need(compiler), "-DKERNEL_TARGET=", "-DSIMDE_NO_INLINE", f"-I{shim}", "-fno-strict-aliasing", "-Wno-psabi")
 
 
 def cpu_has(vocabulary: str) -> bool:

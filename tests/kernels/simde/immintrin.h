@@ -111,6 +111,46 @@ EDGEC_SIMDE simde__m128i _mm512_cvtepi32_epi8(simde__m512i v) {
 }
 #endif
 
+#ifndef _mm512_cvtepu8_epi16
+EDGEC_SIMDE simde__m512i _mm512_cvtepu8_epi16(simde__m256i v) {
+    uint8_t from[32];
+    int16_t to[32];
+    int i;
+    simde_mm256_storeu_si256((simde__m256i *)from, v);
+    for (i = 0; i < 32; i++) to[i] = from[i];
+    return simde_mm512_loadu_si512(to);
+}
+#endif
+
+#ifndef _mm512_srai_epi32
+EDGEC_SIMDE simde__m512i _mm512_srai_epi32(simde__m512i v, unsigned bits) {
+    int32_t part[16];
+    int i;
+    simde_mm512_storeu_si512(part, v);
+    for (i = 0; i < 16; i++) part[i] >>= bits;
+    return simde_mm512_loadu_si512(part);
+}
+#endif
+
+#ifndef _mm256_maskz_loadu_epi8
+EDGEC_SIMDE simde__m256i _mm256_maskz_loadu_epi8(simde__mmask32 mask, const void *p) {
+    uint8_t v[32];
+    int i;
+    for (i = 0; i < 32; i++) v[i] = mask >> i & 1 ? ((const uint8_t *)p)[i] : 0;
+    return simde_mm256_loadu_si256((const simde__m256i *)v);
+}
+#endif
+
+#ifndef _mm512_mask_storeu_epi16
+EDGEC_SIMDE void _mm512_mask_storeu_epi16(void *p, simde__mmask32 mask, simde__m512i v) {
+    int16_t from[32];
+    int i;
+    simde_mm512_storeu_si512(from, v);
+    for (i = 0; i < 32; i++)
+        if (mask >> i & 1) ((int16_t *)p)[i] = from[i];
+}
+#endif
+
 #ifndef _mm512_maskz_loadu_ps
 EDGEC_SIMDE simde__m512 _mm512_maskz_loadu_ps(simde__mmask16 mask, const float *p) {
     float v[16];
