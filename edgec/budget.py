@@ -116,7 +116,7 @@ def spend_constant(count: int, where: str) -> None:
 
 
 def spend_operations(count: int, where: str) -> None:
-    """What one run of a node takes."""
+    """What a run of one node takes, of all that a run of the model may."""
     ledger = _open.get()
     if ledger is not None:
         ledger.operations += count

@@ -14,6 +14,7 @@ def misread(model: onnx.ModelProto) -> tuple[str, ...]:
 
     LayerNormalization whose bias is left out by an empty name ends its process; AveragePool's automatic padding forgets the dilations;
     MatMulNBits may be told to round what it multiplies to 8 bits; MeanVarianceNormalization of equal numbers, which no file tells, is NaN.
+    A Squeeze of no axes is noted where it is translated, since these may be computed.
     """
     bodies = [model.graph.node, *(function.node for function in model.functions)]
     return tuple(label(node) for body in bodies for node in _nodes(body) if _is_misread(node))
