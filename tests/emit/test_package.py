@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,8 +31,13 @@ def pool_exam(*batches: int) -> ExamData:
     return ExamData(inputs, [{"y": pool_answer(given["x"])} for given in inputs], {"y": True})
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("optimize", ["-O0", "-O3"])
+def compilations(*levels: str) -> list[Any]:
+    """Compilers and levels; those that are neither the first level of clang nor the last one of gcc are thorough."""
+    few = {("clang", levels[0]), ("gcc", levels[-1])}
+    return [pytest.param(*pair, marks=[pytest.mark.thorough] * (pair not in few)) for pair in product(("gcc", "clang"), levels)]
+
+
+@pytest.mark.parametrize(("compiler", "optimize"), compilations("-O0", "-O3"))
 def test_the_exam_passes_under_strict_compilers(tmp_path: Path, needs, compiler: str, optimize: str) -> None:
     needs(compiler)
     program = small_program()
@@ -88,8 +95,7 @@ def test_the_sources_are_cpp17_too(tmp_path: Path, needs, compiler: str) -> None
         assert done.returncode == 0, f"{source.name}: {done.stderr[:2000]}"
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("optimize", ["-O0", "-O2", "-O3"])
+@pytest.mark.parametrize(("compiler", "optimize"), compilations("-O0", "-O2", "-O3"))
 def test_the_core_needs_nothing_from_outside(tmp_path: Path, needs, compiler: str, optimize: str) -> None:
     needs(compiler, "nm")
     built = compile_package(write_package(tmp_path, pool_program(), HOST, pool_exam(1)), HOST, compiler, optimize)

@@ -60,7 +60,7 @@ def test_hot_instruction(target: Target, vocabulary: str, pattern: str, compiler
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("vocabulary", ["avxvnni", "avx512vnni"])
 def test_no_spill_in_the_inner_loop(vocabulary: str, compiler: str) -> None:
     """The straight run of instructions with the most vpdpbusd stores nothing on the stack."""
