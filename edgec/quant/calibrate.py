@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from itertools import chain
+from typing import Any
 
 from edgec.ir.graph import Graph
 from edgec.quant.attention import attention, choose_attention, choose_normalizations, normalizations
@@ -72,7 +73,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
 
     def once(choices: Sequence[Choice]) -> list[Score]:
         """By the samples that judged so far. What was fitted for the choice is not given up for that of others."""
-        aside = folds(shares_of(count), options)
+        aside = judged.aside()
         return [(judged if one is choice else aside).score(one) for one in choices]
 
     def turns(choices: Sequence[Choice]) -> list[Score]:
@@ -114,7 +115,8 @@ class Folds:
     """Fits to some of the samples, each with the trial of what follows from it on others."""
 
     def __init__(self, pairs: Sequence[tuple[Fit, Trial]], progress: Progress | None) -> None:
-        self.pairs, self._progress, self._tried = pairs, progress, 0
+        self.pairs, self._progress = pairs, progress
+        self._found: dict[Any, list[Tried]] = {}
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -123,24 +125,31 @@ class Folds:
     def first(self) -> Fit:
         return self.pairs[0][0]
 
+    def aside(self) -> Folds:
+        """The same, which may be fitted to other choices without giving up what was fitted here."""
+        other = Folds([(fit.aside(), trial) for fit, trial in self.pairs], self._progress)
+        other._found = self._found
+        return other
+
     def candidates(self, step: str, choice: Choice) -> list[str]:
         return list(dict.fromkeys(place for fit, _ in self.pairs for place in fit.candidates(step, choice)))
 
     def score(self, choice: Choice, floats: Collection[str] = ()) -> Score:
         """floats: nodes that stay in float besides."""
-        return scored(self._found(choice, floats))
+        return scored(self._tried(choice, floats))
 
     def trials(self, choices: Sequence[Choice]) -> list[list[Tried]]:
         """For each choice what each fold has."""
-        return [self._found(choice) for choice in choices]
+        return [self._tried(choice) for choice in choices]
 
-    def _found(self, choice: Choice, floats: Collection[str] = ()) -> list[Tried]:
-        calibrations = [(fit.calibration(choice), trial) for fit, trial in self.pairs]
-        found = [trial(without(trial.graph, given, sorted(floats)) if floats else given) for given, trial in calibrations]
-        self._tried += 1
-        if self._progress:
-            self._progress("trials", self._tried, 0)
-        return found
+    def _tried(self, choice: Choice, floats: Collection[str] = ()) -> list[Tried]:
+        key = frozenset((step, taken) for step, taken in choice.items() if taken), frozenset(floats)
+        if key not in self._found:
+            calibrations = [(fit.calibration(choice), trial) for fit, trial in self.pairs]
+            self._found[key] = [trial(without(trial.graph, given, sorted(floats)) if floats else given) for given, trial in calibrations]
+            if self._progress:
+                self._progress("trials", len(self._found), 0)
+        return self._found[key]
 
 
 def shares_of(count: int) -> Pairs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
@@ -80,6 +81,12 @@ class Fit:
         self._graph, self._extents, self.samples, self.count, self._options = graph, extents, samples, count, options
         self._latest: dict[str, tuple[Any, Any]] = {}
         self._model = fingerprint(graph)
+
+    def aside(self) -> Fit:
+        """The same, which goes on from what this one remembers and leaves it as it is."""
+        other = copy(self)
+        other._latest = dict(self._latest)
+        return other
 
     def candidates(self, step: str, choice: Choice) -> Sequence[str]:
         """Where `step` can be taken, in the order of the graph."""
