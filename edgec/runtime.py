@@ -16,6 +16,7 @@ _LOSSY = ("WeightBiasQuantization",)  # stores float weights in 8 bits where wha
 # Products with coded weights compute in float32, as the model says: by default it rounds their activations to 8 bits.
 _EXACT = ("session.qdq_matmulnbits_accuracy_level", "1")
 _SILENT = 4  # severity of what it logs: its errors are told by us, once
+_DIVIDED = 2  # threads: how sums are divided among them shows in their last bits
 _NODE = re.compile(r"(?:node with name |Name:)'([^']+)'|[Ii]n [Nn]ode \(\"?([^\")]+)|Node:\s?([^\s,]+)")
 # a code, and a line of its own source with the function's whole signature
 _ORIGIN = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : |/\S+\.(?:cc|h):\d+ .*\) (?:const )?(?:\[with [^\]]*\] )?")
@@ -33,7 +34,10 @@ class Session:
     """A model, by its path or its bytes, ready to run. ModelError when ONNX Runtime does not take it."""
 
     def __init__(self, model: str | bytes, effort: Effort, *, lean: bool = False) -> None:
-        """lean: spare memory and processor time between calls, for sessions that see very different sizes."""
+        """lean: spare memory and processor time between calls, for sessions that see very different sizes, and answer alike on any number
+
+        of cores.
+        """
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = _SILENT
         settings.graph_optimization_level = effort.value
@@ -41,6 +45,7 @@ class Session:
         if lean:
             settings.enable_mem_pattern = settings.enable_cpu_mem_arena = False
             settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+            settings.intra_op_num_threads = _DIVIDED
         try:
             self._session = onnxruntime.InferenceSession(
                 model, settings, providers=["CPUExecutionProvider"], disabled_optimizers=list(_LOSSY)

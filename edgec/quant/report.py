@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice, tee
 from typing import Any
 
 from edgec.ir.graph import Graph
@@ -71,10 +72,9 @@ def measure(
     seen = list(dict.fromkeys([*twins.values, *twins.outputs]))
     exact, stored = Probe(twins.exact, seen), Probe(quantized, list(map(twins.twin, seen)))
     noise = {value: Noise() for value in seen}
-    for index, sample in enumerate(watched(samples, "report", progress, count)):
-        if index >= count:
-            break
-        for (value, one), (_, two) in zip(exact.each(sample), stored.each(sample), strict=True):
+    given, again = tee(watched(lambda: islice(samples(), count), "report", progress, count))
+    for wanted, found in zip(exact.over(given), stored.over(again), strict=True):
+        for (value, one), (_, two) in zip(wanted, found, strict=True):
             noise[value].add(one, two)
     stored_as = calibration.stored
     rows = [row(twins.stored, value, stored_as[value], noise[value].sqnr) for value in twins.values]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -16,7 +18,7 @@ from edgec.quant.options import Progress, Sample, Samples
 from edgec.runtime import Effort, Session
 
 AT_ONCE = 256 << 20  # bytes of values that are looked at together; of more the graph is run again for the others
-AHEAD = 64 << 20  # bytes of values that are there a second time, so that a sample is computed while the one before it is looked at
+AHEAD = 128 << 20  # bytes of values of samples that are computed while the one before them is looked at; none ahead where two have more
 
 
 class Probe:
@@ -27,7 +29,9 @@ class Probe:
         self.values = list(dict.fromkeys(values))
         self.graph = graph
         effort = Effort.NONE if exact else Effort.EXTENDED
-        self._parts = [(part, *_opened(graph, part, effort)) for part in _portions(graph, self.values)]
+        seen = [(part, _seen(graph, part)) for part in _portions(graph, self.values)]
+        self._ahead = _ahead(max(_held(one) for _, one in seen))
+        self._parts = [(part, one.outputs, _opened(one, effort)) for part, one in seen]
 
     def __call__(self, sample: Sample) -> dict[str, np.ndarray]:
         """The values, those that are graph inputs or constants included."""
@@ -42,31 +46,46 @@ class Probe:
                 yield value, found.pop(value) if value in found else self._given(value, sample)
 
     def over(self, samples: Iterable[Sample]) -> Iterator[Iterable[tuple[str, np.ndarray]]]:
-        """`each` of all the samples. Where the values are few bytes, the next sample is computed while the caller looks at one."""
-        if sum(self.graph.types[value].bytes for value in self.values) > AHEAD:
+        """`each` of all the samples. Where their values are few bytes, the next samples are computed while the caller looks at one."""
+        if not self._ahead:
             yield from map(self.each, samples)
             return
-        with ThreadPoolExecutor(1) as worker:
-            computed: Future[dict[str, np.ndarray]] | None = None
+        with ThreadPoolExecutor(self._ahead) as workers:
+            computed: deque[Future[dict[str, np.ndarray]]] = deque()
             for sample in samples:
-                before = computed.result() if computed is not None else None
-                computed = worker.submit(self, sample)
-                if before is not None:
-                    yield before.items()
-            if computed is not None:
-                yield computed.result().items()
+                computed.append(workers.submit(self, sample))
+                if len(computed) > self._ahead:
+                    yield computed.popleft().result().items()
+            while computed:
+                yield computed.popleft().result().items()
 
     def _given(self, value: str, sample: Sample) -> np.ndarray:
         return sample[value] if value in sample else self.graph.constants[value]
 
 
-def _opened(graph: Graph, values: Sequence[str], effort: Effort) -> tuple[list[str], Session]:
-    """What is to be computed for `values`, and the session that does."""
+def _seen(graph: Graph, values: Sequence[str]) -> Graph:
+    """`graph` as it is computed for `values`."""
     seen = graph.copy()
     inside = [value for value in values if value not in graph.inputs and value not in graph.constants]
     seen.outputs = inside or list(graph.outputs[:1])
-    check_tensors(*live_bytes(seen))  # what is looked at stays until the end of a run
-    return seen.outputs, Session(to_onnx(seen).SerializeToString(), effort, lean=True)
+    return seen
+
+
+def _held(seen: Graph) -> int:
+    """The most bytes of a run, until whose end stays what is looked at."""
+    held, where = live_bytes(seen)
+    check_tensors(held, where)
+    return held
+
+
+def _ahead(held: int) -> int:
+    """How many samples of so many bytes are computed while one is looked at: as many as there are cores, or none."""
+    room = AHEAD // max(held, 1)
+    return min(os.cpu_count() or 1, room) if room > 1 else 0
+
+
+def _opened(seen: Graph, effort: Effort) -> Session:
+    return Session(to_onnx(seen).SerializeToString(), effort, lean=True)
 
 
 def _portions(graph: Graph, values: Sequence[str]) -> Iterator[list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import tee
 
 import numpy as np
 
@@ -32,8 +33,9 @@ class Answers:
             return
         kept: list[tuple[Sample, dict[str, np.ndarray]]] = []
         size = 0
-        for sample in watched(self._samples, "answers", self._progress, self._count):
-            exact = self._exact(sample)
+        samples, again = tee(watched(self._samples, "answers", self._progress, self._count))
+        for sample, found in zip(samples, self._exact.over(again), strict=True):
+            exact = dict(found)
             size += sum(array.nbytes for array in (*sample.values(), *exact.values()))
             kept = [*kept, (sample, exact)] if size <= KEPT else []
             yield sample, exact
@@ -64,8 +66,9 @@ class Trial:
     def __call__(self, calibration: Calibration) -> Tried:
         probe = Probe(apply(self.graph, calibration), self._values)
         energies = []
-        for sample, exact in self._answers:
-            stored, noise = probe(sample), {name: Noise() for name in self._values}
+        answers, again = tee(self._answers)
+        for (_, exact), found in zip(answers, probe.over(sample for sample, _ in again), strict=True):
+            stored, noise = dict(found), {name: Noise() for name in self._values}
             for name, one in noise.items():
                 one.add(exact[name], stored[name])
             energies.append([(one.signal, one.error) for one in noise.values()])
