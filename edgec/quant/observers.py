@@ -40,15 +40,14 @@ class Histogram:
             self.counts[0] += flat.size
             return
         number = np.float32 if span <= LARGEST else np.float64
-        scaled = (flat - number(self.low)) * number(BINS / span)
-        places = np.clip(scaled, 0, BINS - 1).astype(np.int32)
+        scaled = np.asarray(flat - number(self.low))
+        scaled *= number(BINS / span)
+        places = np.clip(scaled, 0, BINS - 1, out=scaled).astype(np.intp)
         self.counts += np.bincount(places, minlength=BINS)
-        weights = (flat != 0).astype(np.float64)
-        if len(self.weights) > 1:
-            channel = np.arange(0, values.size, step) // (values.size // len(self.weights))
-            weights *= self.weights[channel]
-        else:
-            weights *= self.weights[0]
+        channels = len(self.weights)
+        before = -(-np.arange(channels + 1) * (values.size // channels) // step)  # of the numbers, each channel
+        weights = np.repeat(self.weights, np.diff(before))
+        weights *= flat != 0
         inexact = np.bincount(places, weights, BINS)
         self.inexact += inexact
         self.tails[0].add(inexact)
