@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from edgec.ir.graph import Graph, Node
@@ -48,17 +50,31 @@ def patches(graph: Graph, node: Node, data: np.ndarray, fill: float = 0.0) -> np
     out = static(graph.shape(node.outputs[0]))[2:]
     height, width = out if len(kernel) == 2 else (1, *out)
     terms = graph.constants[node.inputs[1]][0].size
-    batch, rest = np.divmod(spread(data.shape[0] * height * width, terms), height * width)
+    batch, channels, *extents = image.shape
+    read, outside = _read((batch, *extents), (height, width), window, strides, dilations, pads[:2], terms)
+    taken = image.swapaxes(0, 1).reshape(channels, -1)[:, read]  # [channels, positions, taps]
+    if outside.any():
+        taken[:, outside] = fill
+    groups = int(node.attributes.get("group", 1))
+    taken = taken.reshape(groups, -1, *read.shape).swapaxes(1, 2)
+    return taken.reshape(groups, len(read), -1)
+
+
+@lru_cache(maxsize=256)
+def _read(
+    image: tuple[int, ...], out: tuple[int, int], window: tuple[int, ...], strides: tuple[int, int], dilations: tuple[int, int],
+    pads: tuple[int, int], terms: int,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """[positions, taps]: where in a channel of `image` [batch, height, width] they lie, and which of them are outside."""
+    height, width = out
+    batch, rest = np.divmod(spread(image[0] * height * width, terms), height * width)
     row, column = np.divmod(rest, width)
     rows = row[:, None, None] * strides[0] + np.arange(window[0])[None, :, None] * dilations[0] - pads[0]
     columns = column[:, None, None] * strides[1] + np.arange(window[1])[None, None, :] * dilations[1] - pads[1]
-    outside = (rows < 0) | (rows >= image.shape[2]) | (columns < 0) | (columns >= image.shape[3])
-    inside = np.clip(rows, 0, image.shape[2] - 1), np.clip(columns, 0, image.shape[3] - 1)
-    taken = image[batch[:, None, None], :, *inside]  # [positions, kh, kw, channels]
-    taken[outside] = fill
-    groups = int(node.attributes.get("group", 1))
-    taken = taken.reshape(*taken.shape[:3], groups, -1).transpose(3, 0, 4, 1, 2)
-    return taken.reshape(groups, len(batch), -1)
+    outside = (rows < 0) | (rows >= image[1]) | (columns < 0) | (columns >= image[2])
+    inside = np.clip(rows, 0, image[1] - 1), np.clip(columns, 0, image[2] - 1)
+    read = (batch[:, None, None] * image[1] + inside[0]) * image[2] + inside[1]
+    return read.reshape(len(batch), -1), outside.reshape(len(batch), -1)
 
 
 def spread(count: int, terms: int) -> np.ndarray:
