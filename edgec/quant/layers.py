@@ -96,7 +96,8 @@ def lost_mean(graph: Graph, layer: Layer, scales: np.ndarray, fed: Fed, divisors
 def rounded(values: np.ndarray, parameters: Parameters) -> np.ndarray:
     """Float numbers as the quantized network sees them."""
     scale, zero = np.float32(parameters.scale), np.float32(parameters.zero_point)
-    stored = np.rint(values / scale)
+    stored = np.asarray(values / scale)
+    np.rint(stored, out=stored)
     np.clip(stored, -zero, 255 - zero, out=stored)
     stored *= scale
     return stored

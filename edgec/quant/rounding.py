@@ -34,8 +34,8 @@ class Moments:
             self.exact, self.fed = np.zeros((groups, terms)), np.zeros((groups, terms))
             self.square = np.zeros((groups, terms, terms))
         self.count += fed.shape[1]
-        self.exact += exact.sum(axis=1, dtype=np.float64)
-        self.fed += fed.sum(axis=1, dtype=np.float64)
+        self.exact += np.einsum("gpk->gk", exact, dtype=np.float64)
+        self.fed += np.einsum("gpk->gk", fed, dtype=np.float64)
         if fed.size and np.abs(fed).max() > LARGE:
             fed = fed.astype(np.float64)
         self.square += fed.transpose(0, 2, 1) @ fed
