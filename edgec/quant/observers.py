@@ -13,6 +13,7 @@ BINS = 2048
 CAUTION = 2.0  # standard errors by which what a range cuts counts for more on other samples: what few of them have, some others will
 LARGEST = float(np.finfo(np.float32).max)
 ENOUGH = 1 << 16  # numbers of one value and sample that are counted
+TOGETHER = 16  # ranges whose errors are computed together
 Range = tuple[float, float]
 
 
@@ -77,14 +78,24 @@ def merged(parts: list[Histogram]) -> Histogram:
     return whole
 
 
-def quantization_error(centers: np.ndarray, counts: np.ndarray, low: float, high: float, seen_as: np.ndarray | None = None) -> float:
-    """Sum of squared errors when the numbers are stored with 8 bits over [low, high]; of f(number) when `seen_as` is f(centers)."""
+def quantization_error(
+    centers: np.ndarray, counts: np.ndarray, low: np.ndarray | float, high: np.ndarray | float, seen_as: np.ndarray | None = None
+) -> np.ndarray:
+    """Sum of squared errors when the numbers are stored with 8 bits over [low, high]; of f(number) when `seen_as` is f(centers).
+
+    low, high: one range, or [ranges, 1] of several.
+    """
     step = (high - low) / 255
     offset = np.rint(-low / step)
-    stored = (np.clip(np.rint(centers / step) + offset, 0, 255) - offset) * step
-    if seen_as is None:
-        return float(np.sum(counts * (centers - stored) ** 2))
-    return float(np.sum(counts * (seen_as - np.interp(stored, centers, seen_as)) ** 2))
+    stored = np.rint(centers / step)
+    stored += offset
+    np.clip(stored, 0, 255, out=stored)
+    stored -= offset
+    stored *= step
+    errors = np.subtract(centers, stored, out=stored) if seen_as is None else seen_as - np.interp(stored, centers, seen_as)
+    np.square(errors, out=errors)
+    errors *= counts
+    return np.asarray(errors.sum(axis=-1))
 
 
 def by_minmax(histogram: Histogram, options: QuantizeOptions) -> Range:
@@ -108,16 +119,22 @@ def by_mse(histogram: Histogram, options: QuantizeOptions) -> Range:
         return low, high
     centers, counts, edges, doubts = histogram.centers, histogram.inexact, histogram.edges, cut_doubts(histogram)
 
-    def error(ends: Range) -> float:
-        doubt = sum(float(np.interp(end, edges, beyond)) for end, beyond in zip(ends, doubts, strict=True))
-        return (quantization_error(centers, counts, *ends, histogram.seen_as) + doubt) * (1 + 1e-9 * (low - ends[0] + ends[1] - high))
+    def best(lows: np.ndarray, highs: np.ndarray) -> Range:
+        parts = [slice(begin, begin + TOGETHER) for begin in range(0, len(lows), TOGETHER)]
+        errors = [quantization_error(centers, counts, lows[part, None], highs[part, None], histogram.seen_as) for part in parts]
+        doubt = np.interp(lows, edges, doubts[0]) + np.interp(highs, edges, doubts[1])
+        place = np.argmin((np.concatenate(errors) + doubt) * (1 + 1e-9 * (low - lows + highs - high)))
+        return float(lows[place]), float(highs[place])
 
     grid = np.linspace(1.0, 0.05, 96)
-    best = min(((low * share, high * share) for share in grid), key=error)
-    for _ in range(2):
-        best = min(((low * share, best[1]) for share in grid if low * share < best[1]), key=error) if low < 0 else best
-        best = min(((best[0], high * share) for share in grid if best[0] < high * share), key=error) if high > 0 else best
-    return best
+    lows, highs = low * grid, high * grid
+    found = best(lows, highs)
+    for _ in range(2 if low < 0 < high else 0):
+        below = lows[lows < found[1]]
+        found = best(below, np.full(len(below), found[1]))
+        above = highs[found[0] < highs]
+        found = best(np.full(len(above), found[0]), above)
+    return found
 
 
 def cut_doubts(histogram: Histogram) -> np.ndarray:
