@@ -22,8 +22,11 @@ class Noise:
         for begin in range(0, whole.size, BLOCK):
             wide, found = (array[begin : begin + BLOCK].astype(np.float64) for array in (whole, rounded))
             finite = np.isfinite(wide) & np.isfinite(found)
-            self.signal += float(np.square(wide[finite]).sum())
-            self.error += float(np.square(wide[finite] - found[finite]).sum())
+            if not finite.all():
+                wide, found = wide[finite], found[finite]
+            found -= wide
+            self.signal += float(np.square(wide).sum())
+            self.error += float(np.square(found).sum())
 
     @property
     def sqnr(self) -> float:

@@ -39,28 +39,24 @@ class Streams:
         """The channels of `value` among all."""
         return slice(self.start[value], self.start[value] + self.channels[value])
 
-    def roots(self) -> np.ndarray:
-        """The root of every channel."""
-        found = self.parent
-        while (found[found] != found).any():
-            found = found[found]
+    def roots(self, cells: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """The root of every channel, or of some; it is the first of all that are united with it."""
+        found = self.parent[cells]
+        while ((above := self.parent[found]) != found).any():
+            found = above
         return found
 
     def names(self) -> np.ndarray:
         """The value that each channel belongs to; that of its root names a stream."""
         return np.repeat(np.array(list(self.start), object), list(self.channels.values()))
 
-    def root(self, cell: int) -> int:
-        while self.parent[cell] != cell:
-            self.parent[cell] = self.parent[self.parent[cell]]
-            cell = int(self.parent[cell])
-        return cell
-
     def unite(self, first: str, second: str, offset: int = 0) -> None:
         """Channel c of `second` scales like channel c + offset of `first`."""
-        for channel in range(self.channels[second]):
-            one, two = self.root(self.start[first] + offset + channel), self.root(self.start[second] + channel)
-            self.parent[max(one, two)] = min(one, two)
+        channels = np.arange(self.channels[second])
+        pair = np.stack([self.start[first] + offset + channels, self.start[second] + channels])
+        while ((roots := self.roots(pair))[0] != roots[1]).any():
+            np.minimum.at(self.parent, roots.max(axis=0), roots.min(axis=0))
+        self.parent[pair] = roots
 
 
 def channel_values(graph: Graph) -> dict[str, int]:
