@@ -189,3 +189,12 @@ def test_a_closed_pipe_is_no_error(work: Path) -> None:
     command = f"{sys.executable} -m edgec.cli.main targets | true"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted where Linux lists them")
+def test_numpy_multiplies_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many cores there are."""
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    program = "import os; from edgec.cli.main import main; main(['targets']); import numpy; print(len(os.listdir('/proc/self/task')))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "1"
