@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+NAMED = 3  # nodes that a line names, where more have the same problem
+LISTED = 30  # known words that a hint lists
+_NODE = re.compile(r"(?P<name>.+) (?P<kind>\([^()]+\))", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,22 @@ class Problem:
         return f"{line}    hint: {self.hint}" if self.hint else line
 
 
+def gathered(problems: Iterable[Problem]) -> list[Problem]:
+    """One for each cause: nodes of one operator, `NAME (OPERATOR)`, with the same problem share a line, which names some of them."""
+    causes: dict[Problem, list[str]] = {}
+    for item in problems:
+        node = _NODE.fullmatch(item.where)
+        cause = replace(item, where=f" {node['kind']}") if node else item
+        causes.setdefault(cause, []).append(node["name"] if node else "")
+    return [replace(cause, where=f"{some(names)}{cause.where}") if any(names) else cause for cause, names in causes.items()]
+
+
+def some(names: list[str]) -> str:
+    """`a, b, c and 5 more`."""
+    rest = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
 class EdgecError(Exception):
     """Base of every error a user can cause. `problems` holds all of them, not the first only."""
 
@@ -32,7 +53,7 @@ class EdgecError(Exception):
     def render(self) -> str:
         """The message as the command line prints it after `error: `."""
         head = str(Problem(self.summary, self.where, self.hint))
-        return "\n".join([head, *(f"  {problem}" for problem in self.problems)])
+        return "\n".join([head, *(f"  {problem}" for problem in gathered(self.problems))])
 
 
 class GateError(EdgecError):
@@ -66,9 +87,11 @@ class DeviceError(EdgecError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint for an unknown word: the nearest known one, else all of them."""
+    """A hint for an unknown word: the nearest known one, else all of them where they are few."""
     from difflib import get_close_matches
 
     choices = sorted(known)
     near = get_close_matches(word, choices, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(choices)}"
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"known: {', '.join(choices)}" if len(choices) <= LISTED else ""

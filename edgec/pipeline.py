@@ -100,7 +100,9 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
     with _stage(tell, "emitting"):
         origin = _origin(model, loaded, program, quantized, found, config)
         origin = replace(origin, notes=(*origin.notes, *doubts(exam)), coded_weights=_coded_facts(coded, config))
-        draft = emit_sources(program, target, config.weights, origin, _offload(program, target, choice), parts=["task"] if task else [])
+        draft = emit_sources(
+            program, target, config.weights, origin, _offload(program, target, choice), ["task"] if task else [], config.single_file
+        )
         draft = draft.plus(emit_exam(program, target, exam))
         if target.gpu == "vulkan":
             draft = draft.plus(spirv_file(draft, compile_shaders(spirv_jobs(draft))))

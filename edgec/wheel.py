@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from edgec.errors import ToolchainError, UsageError
-from edgec.package.manifest import read_manifest
+from edgec.package.manifest import Content, read_manifest
 from edgec.targets import EVERYWHERE, Target
 from edgec.toolchain.archive import archived
 from edgec.toolchain.elf import Demands, demands
@@ -61,7 +61,7 @@ def platform_tag(abi: str) -> str:
     return ".".join(f"{system}_{machine}" for system in _SYSTEMS)
 
 
-def make_wheels(directory: Path, target: Target, files: Mapping[str, bytes], cc: str | None = None, optimize: str = "-O3") -> list[Path]:
+def make_wheels(directory: Path, target: Target, files: Mapping[str, Content], cc: str | None = None, optimize: str = "-O3") -> list[Path]:
     """The wheels of the package in `directory`, which holds `files`, emit.apps.wheel's among them. Equal libraries give equal bytes.
 
     ToolchainError where a processor has no compiler, or in the compiler's own words.
@@ -90,18 +90,18 @@ def prove(abi: str, found: Demands) -> None:
         raise ToolchainError(f"the library needs more than its wheel promises: {found}", where=abi, hint="try another compiler with --cc")
 
 
-def pack(parts: Mapping[str, bytes], distribution: str, platform: str) -> bytes:
+def pack(parts: Mapping[str, Content], distribution: str, platform: str) -> bytes:
     """A wheel of these files: path -> content, sorted, all of one time. The folder DISTRIBUTION.dist-info gets WHEEL and RECORD."""
     information = f"{distribution}.dist-info"
     tags = "".join(f"Tag: py3-none-{tag}\n" for tag in platform.split("."))
     wheel = f"Wheel-Version: 1.0\nGenerator: edgec {__version__}\nRoot-Is-Purelib: false\n{tags}"
-    held = dict(sorted(parts.items())) | {f"{information}/WHEEL": wheel.encode()}
+    held: dict[str, Content] = dict(sorted(parts.items())) | {f"{information}/WHEEL": wheel.encode()}
     rows = [f"{path},sha256={_digest(content)},{len(content)}\n" for path, content in held.items()]
     held[f"{information}/RECORD"] = "".join([*rows, f"{information}/RECORD,,\n"]).encode()
     return archived(held)
 
 
-def _digest(content: bytes) -> str:
+def _digest(content: Content) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 

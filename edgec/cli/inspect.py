@@ -10,7 +10,7 @@ import rich.table
 import edgec
 from edgec.cli.console import Console, bytes_text, table
 from edgec.cli.settings import declare_settings, resolve_settings
-from edgec.errors import ModelError, Problem
+from edgec.errors import ModelError, Problem, gathered, some
 from edgec.inspection import Inspection
 
 
@@ -42,11 +42,19 @@ def tables(found: Inspection) -> list[rich.table.Table | str]:
     if found.layers:
         shown += ["", table("layers", ["layer", "MACs", "tensor bytes", "weight bytes"], _layers(found)), "", _totals(found)]
     if found.kept_in_float:
-        shown += ["", table("int8 leaves in float", ["node", "why"], found.kept_in_float.items())]
+        shown += ["", table("int8 leaves in float", ["nodes", "why"], _reasons(found))]
     if found.unsupported:
-        rows = [(item["where"], item["what"], item["hint"]) for item in found.unsupported]
-        shown += ["", table("not supported", ["node", "why", "what to do"], rows)]
+        rows = [(item.where, item.what, item.hint) for item in gathered(Problem(**item) for item in found.unsupported)]
+        shown += ["", table("not supported", ["nodes", "why", "what to do"], rows)]
     return [*shown, *(f"note: {note}" for note in found.notes)]
+
+
+def _reasons(found: Inspection) -> list[tuple[str, str]]:
+    """What stays in float, a line for each reason."""
+    nodes: dict[str, list[str]] = {}
+    for name, why in found.kept_in_float.items():
+        nodes.setdefault(why, []).append(name)
+    return [(some(names), why) for why, names in nodes.items()]
 
 
 def _layers(found: Inspection) -> list[tuple[object, ...]]:

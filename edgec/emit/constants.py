@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from edgec.package.manifest import Content
+from edgec.program.contents import contents
 from edgec.program.expr import bound
 from edgec.program.program import Buffer, Kind, Program
 
@@ -13,32 +16,62 @@ ALIGNMENT = 64
 PIECE = 4000  # bytes of one string literal; a pedantic compiler accepts 4095
 
 
-def layout_constants(program: Program) -> bytes:
-    """Give every CONSTANT buffer its address in the weights blob and return the blob.
+def layout_constants(program: Program) -> memoryview:
+    """Give every CONSTANT buffer its address in the weights blob and return the blob. Data that lie in one already stay there.
 
     Buffers begin at multiples of 64 bytes in the order of the Program, equal ones share their bytes, and at least 64
-    bytes follow the last one, so that vector loads may run over its end.
+    bytes follow the last one, so that vector loads may run over its end. The buffers' own data become views of the blob,
+    so that large weights are not there twice.
     """
-    blob, known = bytearray(), {}
     constants = [buffer for buffer in program.buffers.values() if buffer.kind is Kind.CONSTANT]
-    for buffer in constants:
-        if buffer.parent is None:
-            data = _bytes_of(buffer)
-            if data not in known:
-                known[data] = len(blob)
-                blob += data + bytes(-len(data) % ALIGNMENT)
-            program.place(buffer.name, known[data])
+    whole = [buffer for buffer in constants if buffer.parent is None]
+    blob = _blob_of(whole)
+    if blob is None:
+        places, end = _places(whole)
+        blob = np.zeros(end, np.uint8)
+        for buffer, place in zip(whole, places, strict=True):
+            _move(program, buffer, place, blob)
     for buffer in constants:
         if buffer.parent is not None:
             program.place(buffer.name, _view_address(program, buffer))
-    return bytes(blob) + bytes(ALIGNMENT)
+    return blob.data.toreadonly()
 
 
-def _bytes_of(buffer: Buffer) -> bytes:
-    if buffer.data is None:
-        raise ValueError(f"constant buffer {buffer.name!r} has no data")
-    data = np.ascontiguousarray(buffer.data)
-    return data.astype(data.dtype.newbyteorder("<")).tobytes()
+def _blob_of(buffers: Sequence[Buffer]) -> np.ndarray | None:
+    """The blob that all of these were moved to, and no others."""
+    bases = [None if buffer.data is None or buffer.address is None else buffer.data.base for buffer in buffers]
+    blob = bases[0] if bases else None
+    if not isinstance(blob, np.ndarray) or blob.dtype != np.uint8 or any(base is not blob for base in bases):
+        return None
+    end = max(buffer.address + _padded(buffer) for buffer in buffers if buffer.address is not None)
+    return blob if blob.size == end + ALIGNMENT else None
+
+
+def _places(buffers: Sequence[Buffer]) -> tuple[list[int], int]:
+    """The address of each buffer, and the size of all."""
+    places, known, end = [], dict[bytes, int](), 0
+    for buffer in buffers:
+        if buffer.data is None:
+            raise ValueError(f"constant buffer {buffer.name!r} has no data")
+        _, key = contents(buffer.data)  # bytes are shared whatever their type
+        if key not in known:
+            known[key] = end
+            end += _padded(buffer)
+        places.append(known[key])
+    return places, end + ALIGNMENT
+
+
+def _padded(buffer: Buffer) -> int:
+    """Bytes that it takes in the blob."""
+    return 0 if buffer.data is None else -(-buffer.data.nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def _move(program: Program, buffer: Buffer, address: int, blob: np.ndarray) -> None:
+    assert buffer.data is not None
+    kind = buffer.data.dtype.newbyteorder("<")
+    view = blob[address : address + buffer.data.nbytes].view(kind)
+    view[:] = buffer.data
+    program.buffers[buffer.name] = replace(buffer, data=view, address=address)
 
 
 def _view_address(program: Program, buffer: Buffer) -> int:
@@ -78,7 +111,7 @@ _{symbol}:
 """
 
 
-def assembly(symbol: str, file: str, data: bytes, what: str) -> bytes:
+def assembly(symbol: str, file: str, data: Content, what: str) -> bytes:
     """An assembler source that holds `file` (which contains `data`) under the name `symbol`."""
     return _ASSEMBLY.format(symbol=symbol, file=file, bytes=len(data), what=what).encode()
 
@@ -93,7 +126,7 @@ _ALIGNED = """\
 """
 
 
-def c_source(symbol: str, data: bytes, what: str) -> bytes:
+def c_source(symbol: str, data: Content, what: str) -> bytes:
     """`const struct SYMBOL SYMBOL` made of string literals: C99 and C++, for compilers without .incbin.
 
     A literal brings its own terminating zero, which C++ insists on storing: each piece ends at a zero byte of the data,
@@ -112,13 +145,13 @@ def c_source(symbol: str, data: bytes, what: str) -> bytes:
     return encoded + body + b"\n};\n\n#ifdef __cplusplus\n}\n#endif\n"
 
 
-def _pieces(data: bytes) -> Iterator[bytes]:
+def _pieces(data: Content) -> Iterator[bytes]:
     start = 0
     while start < len(data):
-        zero = data.rfind(b"\0", start, start + PIECE)
-        end = zero + 1 if zero >= 0 else min(start + PIECE, len(data))
-        yield data[start:end]
-        start = end
+        block = bytes(data[start : start + PIECE])
+        piece = block[: block.rfind(0) + 1] or block
+        yield piece
+        start += len(piece)
 
 
 # A byte as it stands in a string literal. Octal escapes are always three digits, so no digit after one joins it.

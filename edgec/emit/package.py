@@ -20,7 +20,7 @@ from edgec.emit.render_c import Scope, render
 from edgec.emit.text import render_template, runtime
 from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.package.draft import Draft
-from edgec.package.manifest import Manifest, Origin, sha256
+from edgec.package.manifest import Content, Manifest, Origin, sha256
 from edgec.package.parts import Arena, Gpu, Weights
 from edgec.program.expr import bound, product
 from edgec.program.offload import Offload
@@ -32,6 +32,8 @@ ABI_VERSION = 3
 INT8_CONTRACT = 7
 STACK_BYTES = 16384
 WEIGHTS = ("incbin", "c", "bin")
+MOST_LITERALS = 64 << 20  # bytes of weights that are written as C too, unasked: compilers take a minute and gigabytes for more
+COMPILED = ("swift", "web")  # forms whose weights are compiled from C
 # what an installation is found by: path in packaging/ -> template
 PACKAGING = {
     "{}Config.cmake": "config.cmake.j2",
@@ -60,6 +62,7 @@ def emit_sources(
     origin: Origin = BY_HAND,
     offload: Offload | None = None,
     parts: Sequence[str] = (),
+    literals: bool = False,
 ) -> Draft:
     """The package's files without the exam, and its manifest; `program` must be planned.
 
@@ -67,16 +70,18 @@ def emit_sources(
     weights: how they are linked: "incbin" (assembler), "c" (string literals) or "bin" (not at all: set_weights).
     offload: what goes to the GPU of a target that has one.
     parts: sources src/NAME_PART.c that are added later and belong to the library.
+    literals: whether the weights must be there as string literals, however large.
     """
     _check(program, weights)
     if bool(target.gpu) != (offload is not None):
         raise ValueError(f"{target.name}: nobody chose what goes to the GPU, or there is none")
     blob = layout_constants(program)
     plan = render_shaders(program, target, offload) if offload is not None else None
-    context = _context(program, target, weights, blob, plan) | {"parts": tuple(parts)}
+    literals = literals or weights == "c" or target.form in COMPILED or len(blob) <= MOST_LITERALS
+    context = _context(program, target, weights, blob, plan) | {"parts": tuple(parts), "literals": literals}
     name = program.name
     used = frozenset(slot_of(call) for call in program.calls if isinstance(call, TemplateCall))
-    files = {
+    files: dict[str, Content] = {
         f"include/{name}.h": render_template("header.h.j2", context),
         f"include/{name}_pool.h": runtime("c/pool.h", name),
         f"src/{name}.c": render_template("model.c.j2", context),
@@ -91,11 +96,12 @@ def emit_sources(
         **{f"src/{name}_kernels_{isa}.c": _kernels(program, isa, target) for isa in target.vocabularies},
         f"src/{name}_weights.bin": blob,
         f"src/{name}_weights.S": assembly(f"{name}_weights", f"{name}_weights.bin", blob, "weights and tables"),
-        f"src/{name}_weights.c": c_source(f"{name}_weights", blob, "weights and tables"),
         "CMakeLists.txt": render_template("CMakeLists.txt.j2", context),
         "Makefile": render_template("Makefile.j2", context),
         **{f"packaging/{path.format(name)}": render_template(template, context) for path, template in PACKAGING.items()},
     }
+    if literals:
+        files[f"src/{name}_weights.c"] = c_source(f"{name}_weights", blob, "weights and tables")
     if plan is not None:
         files |= _gpu_files(program.name, plan, context)
     manifest = _manifest(program, target, Weights(weights, len(blob), sha256(blob)), origin)
@@ -165,7 +171,7 @@ def _scratch_bytes(program: Program) -> int:
     return -(-program.scratch_bytes // ALIGNMENT) * ALIGNMENT
 
 
-def _context(program: Program, target: Target, weights: str, blob: bytes, plan: GpuPlan | None) -> dict[str, object]:
+def _context(program: Program, target: Target, weights: str, blob: Content, plan: GpuPlan | None) -> dict[str, object]:
     """All that the templates of templates/package read."""
     run = Scope({}, {size.name: size.name for size in program.sizes})
     inputs = [_port(program, port, "INPUT") for port in program.inputs]

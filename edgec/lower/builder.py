@@ -33,6 +33,7 @@ from edgec.lower.values import (
     viewed,
 )
 from edgec.program.arguments import Arguments
+from edgec.program.contents import Contents, contents
 from edgec.program.expr import Expr, Size, const, product, var
 from edgec.program.names import KEYWORDS, LOCALS, MACROS
 from edgec.program.program import Buffer, Call, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall, read_by
@@ -73,7 +74,7 @@ class Lowering:
         self.problems: list[Problem] = []
         self._identifiers = {word.lower() for word in KEYWORDS | LOCALS}
         self._serials: dict[str, int] = {}
-        self._constants: dict[tuple[str, str, bytes], str] = {}
+        self._constants: dict[tuple[str, Contents], str] = {}
 
     # Names and buffers
 
@@ -98,7 +99,7 @@ class Lowering:
     def constant(self, hint: str, array: np.ndarray, role: str = "table") -> str:
         """A buffer of the weights blob; equal contents of one role share one."""
         data = np.ascontiguousarray(array).reshape(-1)
-        key = (role, data.dtype.name, data.tobytes())
+        key = (role, contents(data))
         if key not in self._constants:
             name = self.identifier(hint)
             self.program.buffers[name] = Buffer(name, DType.of(data), const(data.size), Kind.CONSTANT, data=data)

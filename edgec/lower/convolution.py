@@ -26,7 +26,7 @@ def float_product(lowering: Lowering, node: Node, product: Product, weights: np.
     x, source = pixel_input(lowering, product, node.inputs[0], lowering.value(node.inputs[0]))
     y, target = pixel_output(lowering, product, tail.name, DType.FLOAT32)
     about = labelled(y, [node, *tail.nodes])
-    matrix, offsets = product.arrange(weights.astype(np.float32)), product.vector(bias.astype(np.float32))
+    matrix, offsets = product.arrange(weights.astype(np.float32, copy=False)), product.vector(bias.astype(np.float32, copy=False))
     arguments = _arguments(lowering, node, product, tail, (x, source), (y, target), matrix, offsets)
     shape = (matrix.shape[0] * matrix.shape[1], *product.kernel, matrix.shape[3])
     operands = f"{tensor(x.dtype, x.shape)} * {tensor(DType.FLOAT32, tuple(const(size) for size in shape))}"

@@ -36,7 +36,7 @@ def _refuse(destination: Path, problems: list[Problem]) -> None:
 
 
 @contextmanager
-def complete_directory(destination: Path, files: Mapping[str, bytes], *, force: bool = False) -> Iterator[Path]:
+def complete_directory(destination: Path, files: Mapping[str, bytes | memoryview], *, force: bool = False) -> Iterator[Path]:
     """Write `files` into a temporary neighbour, let the caller finish it, then move it to `destination`.
 
     A package that is already there is replaced, and what others put into it is kept; UsageError where that is in the way of something new,
@@ -70,7 +70,7 @@ def complete_directory(destination: Path, files: Mapping[str, bytes], *, force: 
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:
+def _write_all(folder: Path, files: Mapping[str, bytes | memoryview]) -> None:
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

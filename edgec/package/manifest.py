@@ -48,6 +48,7 @@ LARGEST_LISTED = 1 << 28  # bytes of one that the manifest has a hash of
 SHOWN = 20  # problems that are told
 NO_PACKAGE = "give the directory that edgec build wrote"
 Version = Annotated[int, Rule(lambda value: type(value) is int and value == SCHEMA_VERSION, f"{SCHEMA_VERSION}, which this edgec reads")]
+Content = bytes | memoryview  # of a file; weights are not copied
 _Field = Annotated[str, one_of(*FIELDS, *OF_THE_FILE)]
 _Short = Rule(lambda value: isinstance(value, str) and len(value) <= MOST and printable(value) == value, "a short text in one line")
 _Card = Mapping[_Field, Annotated[str, _Short]]
@@ -120,12 +121,12 @@ class Manifest(Origin, Contents):
         """manifest.json."""
         return (json.dumps(encode(self), indent=1, ensure_ascii=False) + "\n").encode()
 
-    def listing(self, files: Mapping[str, bytes]) -> Manifest:
+    def listing(self, files: Mapping[str, Content]) -> Manifest:
         """The manifest of a package that consists of these files."""
         return replace(self, files={path: File(len(data), sha256(data)) for path, data in sorted(files.items()) if path != MANIFEST})
 
 
-def sha256(data: bytes) -> str:
+def sha256(data: Content) -> str:
     return hashlib.sha256(data).hexdigest()
 
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from edgec.ir.types import DType
+from edgec.program.contents import Contents, contents
 from edgec.program.expr import const
 from edgec.program.program import AnyCall, Buffer, Kind, Pointer, Program, TemplateCall, read_by
 from edgec.schedule.choice import variant_of
 from edgec.targets import Target
 
-Use = tuple[int, str]  # a call's number, and the argument that points to a buffer
-Contents = tuple[str, bytes]
+Use = tuple[int, str, Callable[[], np.ndarray]]  # a call's number, the argument that points to a buffer, and what makes that packed
 
 
 def packed(program: Program, target: Target) -> Program:
     """`program` with packed weights; equal ones share a buffer, and one that is packed in several orders becomes several."""
-    uses: dict[str, list[tuple[Use, np.ndarray]]] = {}
+    uses: dict[str, list[Use]] = {}
     for number, call in enumerate(program.calls):
         if isinstance(call, TemplateCall):
-            for argument, plain, data in _packed(program, call, target):
-                uses.setdefault(plain, []).append(((number, argument), data))
+            for argument, plain, pack in _packed(program, call, target):
+                uses.setdefault(plain, []).append((number, argument, pack))
     buffers: dict[str, Buffer] = {}
     held: dict[Contents, str] = {}  # the buffers of contents
     names: dict[int, dict[str, str]] = {}  # by call and argument
@@ -31,30 +32,27 @@ def packed(program: Program, target: Target) -> Program:
         if name not in uses:
             buffers[name] = buffer
             if buffer.data is not None:
-                held.setdefault(_contents(buffer.data), name)
-        for (number, argument), data in uses.get(name, ()):
-            found = held.get(_contents(data))
+                held.setdefault(contents(buffer.data), name)
+        for number, argument, pack in uses.get(name, ()):
+            data = pack()
+            found = held.get(contents(data))
             if found is None:
-                found = held[_contents(data)] = _free(name, buffers, program)
+                found = held[contents(data)] = _free(name, buffers, program)
                 buffers[found] = Buffer(found, DType.of(data), const(data.size), Kind.CONSTANT, data=data)
             names.setdefault(number, {})[argument] = found
     calls = [_pointed(call, names.get(number, {})) for number, call in enumerate(program.calls)]
     return replace(program, buffers=buffers, calls=calls)
 
 
-def _packed(program: Program, call: TemplateCall, target: Target) -> Iterator[tuple[str, str, np.ndarray]]:
-    """(argument, the buffer that it points to, what that becomes)."""
+def _packed(program: Program, call: TemplateCall, target: Target) -> Iterator[tuple[str, str, Callable[[], np.ndarray]]]:
+    """(argument, the buffer that it points to, what makes it packed)."""
     arguments = call.arguments
     packing = variant_of(arguments, target).packing
     for argument, pack in packing.pack.items():
         pointer: Pointer | None = getattr(arguments, argument)
         data = program.buffers[pointer.buffer].data if pointer is not None else None
         if pointer is not None and data is not None:
-            yield argument, pointer.buffer, pack(arguments, data, packing.multiple(target.vocabularies))
-
-
-def _contents(data: np.ndarray) -> Contents:
-    return data.dtype.name, data.tobytes()
+            yield argument, pointer.buffer, partial(pack, arguments, data, packing.multiple(target.vocabularies))
 
 
 def _free(name: str, taken: dict[str, Buffer], program: Program) -> str:

@@ -10,7 +10,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that a zip can hold
 _UNIX, _MODE = 3, 0o100644 << 16
 
 
-def archived(files: Mapping[str, bytes]) -> bytes:
+def archived(files: Mapping[str, bytes | memoryview]) -> bytes:
     """Path -> content as an archive, in the order given, all of one time and one mode."""
     stream = BytesIO()
     with ZipFile(stream, "w", ZIP_DEFLATED, compresslevel=9) as archive:

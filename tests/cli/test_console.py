@@ -9,6 +9,7 @@ import pytest
 import rich.console
 
 from edgec.cli.console import Console, ProgressDisplay, bytes_text, table
+from edgec.errors import ModelError, Problem, did_you_mean
 
 
 def test_numbers_that_json_lacks_become_null(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,3 +53,24 @@ def test_progress_is_bars_on_a_terminal() -> None:
 
 def test_quiet_shows_no_progress() -> None:
     assert shown(terminal=True, enabled=False) == ""
+
+
+def test_nodes_with_one_problem_share_a_line() -> None:
+    lacking = [Problem("has no implementation", f"/{name} (Det, opset 11)", "leave it out") for name in "abcde"]
+    others = [
+        Problem("has no implementation", "/f (TopK, opset 11)", "leave it out"),
+        Problem("is missing", "image"),
+        Problem("is missing", "size"),
+    ]
+    assert str(ModelError("7 things", [*lacking, *others])).splitlines()[1:] == [
+        "  /a, /b, /c and 2 more (Det, opset 11): has no implementation    hint: leave it out",
+        "  /f (TopK, opset 11): has no implementation    hint: leave it out",
+        "  image: is missing",
+        "  size: is missing",
+    ]
+
+
+def test_a_hint_names_what_is_near_or_the_few_that_there_are() -> None:
+    many = [f"word{number}" for number in range(80)]
+    assert did_you_mean("word7", many) == "did you mean 'word7'?" and did_you_mean("x", many) == ""
+    assert did_you_mean("x", ["a", "b"]) == "known: a, b"

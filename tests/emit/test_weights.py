@@ -6,11 +6,15 @@ import hashlib
 import subprocess
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from edgec.emit import emit_sources, layout_constants
 from edgec.resources import resource
 from edgec.targets import load_target
 from edgec.toolchain import compile_package
 from tests.contract.examiner import write_package
-from tests.contract.subjects import exam_of, random_net
+from tests.contract.subjects import exam_of, program_of, random_float_net, random_net
 
 HASH = """
 #include "sha256.h"
@@ -85,3 +89,27 @@ def test_a_package_refuses_the_weights_of_another(tmp_path: Path) -> None:
     command = ["gcc", "-std=gnu11", "-Iinclude", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "main.c"]
     subprocess.run([*command, "-o", "main", str(built.library), "-pthread"], cwd=folder, check=True)
     assert subprocess.run(["./main"], cwd=folder, check=False, env={"ASAN_OPTIONS": "detect_leaks=0"}).returncode == 0
+
+
+def test_large_weights_are_written_as_c_only_where_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = load_target("portable")
+    program = program_of(random_float_net("squeezenet"), target)
+
+    def has(weights: str = "incbin", literals: bool = False) -> bool:
+        return f"src/{program.name}_weights.c" in emit_sources(program, target, weights, literals=literals).files
+
+    assert has()
+    monkeypatch.setattr("edgec.emit.package.MOST_LITERALS", len(layout_constants(program)) - 1)
+    assert not has() and has(literals=True) and has("c") and not has("bin")
+    assert b"--weights c" in bytes(emit_sources(program, target).files["CMakeLists.txt"])
+
+
+def test_weights_lie_in_the_blob_once() -> None:
+    program = program_of(random_float_net("squeezenet"), load_target("portable"))
+    before = {name: buffer.data.tobytes() for name, buffer in program.buffers.items() if buffer.data is not None}
+    blob = layout_constants(program)
+    assert layout_constants(program).obj is blob.obj
+    for name, data in before.items():
+        buffer = program.buffers[name]
+        assert buffer.address is not None and buffer.address % 64 == 0 and bytes(blob[buffer.address :][: len(data)]) == data
+        assert buffer.data is not None and buffer.data.tobytes() == data and np.shares_memory(buffer.data, np.asarray(blob))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from edgec.emit.c_scan import WORDS_IN_CODE, declared
 from edgec.emit.text import fill, runtime
 from edgec.package.draft import Draft
-from edgec.package.manifest import Manifest
+from edgec.package.manifest import Content, Manifest
 from edgec.version import __version__
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
@@ -27,17 +27,17 @@ def single_files(draft: Draft) -> dict[str, bytes]:
         "NAME": name.upper(),
         "version": __version__,
         "target": manifest.target,
-        "parts": [_without_includes(files[path].decode()) for path in headers if not path.endswith("_pool.h")],
-        "pool": _without_includes(files[f"include/{name}_pool.h"].decode()),
+        "parts": [_without_includes(_text(files[path])) for path in headers if not path.endswith("_pool.h")],
+        "pool": _without_includes(_text(files[f"include/{name}_pool.h"])),
         "prologue": _prologue(name),
         "old_clang": {"dotprod", "i8mm"} & set(manifest.vocabularies),
         "sections": _sections(name, files, manifest),
-        "pool_source": _without_includes(files[f"src/{name}_pool.c"].decode()),
+        "pool_source": _without_includes(_text(files[f"src/{name}_pool.c"])),
     }
     return {f"single/{name}.{end}": fill("apps/cpp", f"single.{end}.j2", context).encode() for end in ("h", "c")}
 
 
-def _headers(name: str, files: Mapping[str, bytes]) -> list[str]:
+def _headers(name: str, files: Mapping[str, Content]) -> list[str]:
     """The public headers of C, the package's own first."""
     first = f"include/{name}.h"
     return [first, *sorted(path for path in files if re.fullmatch(rf"include/{name}_\w+\.h", path))]
@@ -52,10 +52,10 @@ class Section:
     macros: tuple[str, ...]
 
 
-def _sections(name: str, files: Mapping[str, bytes], manifest: Manifest) -> list[Section]:
+def _sections(name: str, files: Mapping[str, Content], manifest: Manifest) -> list[Section]:
     """All sources but the pool, which shares the names of file scope with them."""
-    texts = {path: files[path].decode().replace(_prologue(name) + "\n", "") for path in _sources(name, files, manifest)}
-    counts = Counter(word for text in (*texts.values(), files[f"src/{name}_pool.c"].decode()) for word in declared(text))
+    texts = {path: _text(files[path]).replace(_prologue(name) + "\n", "") for path in _sources(name, files, manifest)}
+    counts = Counter(word for text in (*texts.values(), _text(files[f"src/{name}_pool.c"])) for word in declared(text))
     known = {path.rsplit("/", 1)[1] for path in _headers(name, files)}
     found = []
     for path, text in texts.items():
@@ -66,12 +66,16 @@ def _sections(name: str, files: Mapping[str, bytes], manifest: Manifest) -> list
     return found
 
 
-def _sources(name: str, files: Mapping[str, bytes], manifest: Manifest) -> list[str]:
+def _sources(name: str, files: Mapping[str, Content], manifest: Manifest) -> list[str]:
     first = [f"src/{name}.c", f"src/{name}_dispatch.c"]
     kernels = [f"src/{name}_kernels_{isa}.c" for isa in manifest.vocabularies]
     weights, pool = f"src/{name}_weights.c", f"src/{name}_pool.c"
     parts = sorted(path for path in files if re.fullmatch(rf"src/{name}_\w+\.c", path) and path not in {*first, *kernels, weights, pool})
     return [*first, *parts, *kernels, *([] if manifest.weights.form == "bin" else [weights])]
+
+
+def _text(content: Content) -> str:
+    return str(content, "utf-8")
 
 
 def _prologue(name: str) -> str:
@@ -83,7 +87,7 @@ def _without_includes(text: str) -> str:
     return _INCLUDE.sub("", text).strip()
 
 
-def _inline(text: str, files: Mapping[str, bytes], known: set[str]) -> str:
+def _inline(text: str, files: Mapping[str, Content], known: set[str]) -> str:
     """The source with its headers in it; one that is in `known` stands earlier, and new ones join it."""
 
     def content(match: re.Match[str]) -> str:
@@ -91,7 +95,7 @@ def _inline(text: str, files: Mapping[str, bytes], known: set[str]) -> str:
         if header in known:
             return ""
         known.add(header)
-        return _inline(files[f"src/{header}"].decode(), files, known)
+        return _inline(_text(files[f"src/{header}"]), files, known)
 
     return _INCLUDE.sub(content, text)
 

@@ -101,7 +101,7 @@ def _modules(draft: Draft) -> list[tuple[str, tuple[str, ...], Module]]:
     return [
         (next(iter(module.numbers)), kind, module)
         for kind in dict.fromkeys(found.values())
-        for module in modules({file: draft.files[file].decode() for file, names in found.items() if names == kind})
+        for module in modules({file: str(draft.files[file], "utf-8") for file, names in found.items() if names == kind})
     ]
 
 
