@@ -67,7 +67,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """`make test` leaves those marked thorough to `make test-all`."""
+    """Long ones start first, so that no worker is left with one in the end; `make test` leaves those marked thorough to `make test-all`."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)  # stable: all others keep their order
     if os.environ.get("EDGEC_TEST_ALL"):
         return
     later = [item for item in items if item.get_closest_marker("thorough")]

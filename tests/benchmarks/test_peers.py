@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 from tests.conftest import require
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +46,7 @@ def test_programs_take_turns_forwards_and_backwards() -> None:
     assert "".join(order) == "ab" + "ab" + "ba" and [len(turn) for turn in times["a"]] == [10, 10] and len(times["b"][0]) == 3
 
 
+@pytest.mark.thorough
 def test_edgec_and_a_peer_are_timed_on_the_same_model(tmp_path: Path) -> None:
     require("gcc", "make")
     python, result = tmp_path / "environment" / "bin" / "python", tmp_path / "result.json"

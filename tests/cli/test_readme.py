@@ -62,6 +62,7 @@ def run(command: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_every_block_of_the_readme_works_in_order(folder: Path, needs: Callable[..., None]) -> None:
     """The foreign board needs its compiler and emulator, the GPU a compiler of shaders and Mesa's Vulkan on the CPU, the web clang."""
     needs("aarch64-linux-gnu-gcc", "qemu-aarch64", "glslangValidator", "g++", "clang", "wasm-ld", "node")

@@ -96,6 +96,7 @@ ALL = [(backend, shard) for backend in (*NATIVE, SANITIZED) for shard in range(S
 USUAL = [(backend, None) for backend in NATIVE[1:]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("backend", "shard"), ALL if WHOLE else USUAL, ids=lambda value: getattr(value, "name", str(value)))
 def test_cases(backend: Backend, shard: int | None, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """A sample of the cases (shard None) or a part of all."""
