@@ -17,6 +17,7 @@ MOST_BYTES = 64 << 20  # of inputs and expected outputs that a package carries; 
 LARGEST = 256 << 20  # so one that is larger than this is refused
 _SAME_NUMBERS = ("Cast", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Expand", "Tile")
 _SUMS = ("ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
+_INDEXED = ("Gather", "ScatterND")  # rows of the first operand by the second
 _INEXACT = ("Pow", *_SUMS)  # which ONNX Runtime computes of integers through floats
 
 Arrays = dict[str, np.ndarray]
@@ -53,7 +54,7 @@ def _may_be_anything(graph: Graph, name: str) -> bool:
         value = left.pop()
         for node in graph.readers(value):
             made = [graph.dtype(output) for output in node.outputs if output]
-            if (node.op == "Gather" and node.input(1) == value) or node.op in _INEXACT or any(dtype.is_float for dtype in made):
+            if (node.op in _INDEXED and node.input(1) == value) or node.op in _INEXACT or any(dtype.is_float for dtype in made):
                 return False
             left += [output for output in node.outputs if output and output not in reached]
             reached.update(node.outputs)
@@ -100,8 +101,8 @@ def _places(graph: Graph, name: str) -> int | None:
     """The shortest axis whose places an input's numbers say, perhaps in another type or shape; None when they are no indices."""
     found = []
     for node in graph.readers(name):
-        if node.op == "Gather" and node.input(1) == name:
-            found.append(graph.types[node.inputs[0]].static_shape[node.attributes["axis"]])
+        if node.op in _INDEXED and node.input(1) == name:
+            found.append(graph.types[node.inputs[0]].static_shape[node.attributes.get("axis", 0)])
         elif node.op in _SAME_NUMBERS and node.inputs[0] == name:
             found.append(_places(graph, node.outputs[0]))
     return min((extent for extent in found if extent is not None), default=None)

@@ -237,14 +237,6 @@ def argument(b: Builder, s: Source) -> None:
     b.emit(s, s.op, s.inputs, s.outputs, {**s.attributes, "axis": axis_of(s.attributes["axis"], b.rank(s.inputs[0]))})
 
 
-@rule("TopK")
-def top_k(b: Builder, s: Source) -> None:
-    k = [s.attributes["k"]] if s.version < 10 else b.known(s, 1, "k")
-    attributes = {name: value for name, value in s.attributes.items() if name != "k"}
-    attributes["axis"] = axis_of(attributes["axis"], b.rank(s.inputs[0]))
-    b.emit(s, "TopK", [s.inputs[0], b.constant(f"{s.outputs[0]}_k", k)], s.outputs, attributes)
-
-
 @rule("Gelu", domain="com.microsoft")
 def gelu(b: Builder, s: Source) -> None:
     b.emit(s, "Gelu", s.inputs, s.outputs, {"approximate": "none"})

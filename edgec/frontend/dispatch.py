@@ -8,7 +8,18 @@ import onnx
 from onnx import defs, helper
 
 from edgec.errors import ModelError, Problem, did_you_mean
-from edgec.frontend import arithmetic, composed, gathering, movement, qlinear, tapers, trigonometry, window  # noqa: F401  (they fill RULES)
+from edgec.frontend import (  # noqa: F401  (they fill RULES)
+    arithmetic,
+    composed,
+    gathering,
+    movement,
+    qlinear,
+    scattering,
+    selection,
+    tapers,
+    trigonometry,
+    window,
+)
 from edgec.frontend.builder import HINTS, Builder, unsupported
 from edgec.frontend.conform import conforming
 from edgec.frontend.rules import RULES, rule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from edgec.errors import ModelError
@@ -86,8 +87,6 @@ def conv_transpose(b: Builder, s: Source) -> None:
 @rule("MaxPool", "AveragePool")
 def pool(b: Builder, s: Source) -> None:
     """`ceil_mode` becomes padding at the end (which neither wins a maximum nor counts in an average), except where padding counts."""
-    if any(s.outputs[1:]):
-        raise ModelError("indices as an output are not supported")
     found, image = window(b, s), extents(b, s)
     auto_pad(s, image, found)
     counted = s.get("count_include_pad", 0)
@@ -99,7 +98,29 @@ def pool(b: Builder, s: Source) -> None:
     attributes = {**found, "ceil_mode": int(ceil)}
     if s.op == "AveragePool":
         attributes["count_include_pad"] = counted
-    b.emit(s, s.op, s.inputs, s.outputs[:1], attributes)
+    if not any(s.outputs[1:]):
+        b.emit(s, s.op, s.inputs, s.outputs[:1], attributes)
+    elif not s.get("storage_order", 0):
+        b.emit(s, s.op, s.inputs, s.outputs, attributes)
+    else:
+        places = b.fresh(f"{s.outputs[1]}_by_rows")
+        b.emit(s, s.op, s.inputs, [s.outputs[0] or b.fresh(f"{s.name}_unused"), places], attributes)
+        by_columns(b, s, places, image)
+
+
+def by_columns(b: Builder, s: Source, places: str, image: list[int]) -> None:
+    """Places in planes whose last axis goes fastest as those in planes whose first one does."""
+
+    def number(op: str, name: str, value: int) -> str:
+        attributes = {"fmod": 0} if op == "Mod" else {}
+        return b.emit(s, op, [name, b.constant(f"{s.outputs[1]}_{op}", value)], attributes=attributes)[0]
+
+    inside = number("Mod", places, prod(image))
+    (total,) = b.emit(s, "Sub", [places, inside])
+    for d, extent in enumerate(image):
+        digit = number("Mod", number("Div", inside, prod(image[d + 1 :])), extent)
+        (total,) = b.emit(s, "Add", [total, number("Mul", digit, prod(image[:d]))])
+    b.emit(s, "Identity", [total], s.outputs[1:2])
 
 
 def partial_pads(image: list[int], found: dict[str, Any]) -> list[int]:

@@ -199,15 +199,19 @@ class Lowering:
     # Calls
 
     def loops(
-        self, axes: Sequence[Axis], body: Sequence[Statement], hint: str, about: Value, macs: int = 0, outside: str | None = None
-    ) -> None:
-        """Append a loop nest that computes `about`; `outside` is where it tells of an index out of range."""
+        self, axes: Sequence[Axis], body: Sequence[Statement], hint: str, about: Value, macs: int = 0, outside: str | None = None,
+        in_order: bool = False,
+    ) -> None:  # fmt: skip
+        """Append a loop nest that computes `about`; `outside` is where it tells of an index out of range.
+
+        in_order: iterations of the outermost loop may meet in memory, so no threads share them.
+        """
         statements = nest(axes, body)
         reads, writes = loads(statements), stores(statements)
         self._sizes(roots(statements))
         title = (describe(len(self.program.calls), about, macs),)
         call = Call(self.identifier(_call_name(about.nodes, hint)), about.nodes, title, reads, writes, macs)
-        one_loop = len(statements) == 1 and isinstance(statements[0], For)
+        one_loop = len(statements) == 1 and isinstance(statements[0], For) and not in_order
         self.program.calls.append(LoopCall(call, statements, one_loop, outside))
 
     def template(self, arguments: Arguments, hint: str, about: Value, macs: int, operands: str, lines: Sequence[str] = ()) -> None:

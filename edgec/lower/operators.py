@@ -46,6 +46,8 @@ from edgec.lower.quantized import (
 )
 from edgec.lower.reduction import arg_extreme, reduce_
 from edgec.lower.resize import resize
+from edgec.lower.scatter import scatter_nd
+from edgec.lower.selection import top_k
 from edgec.lower.softmax_int8 import softmax_codes
 from edgec.ops.registry import OPERATORS
 
@@ -73,7 +75,7 @@ RULES: dict[str, Rule] = {
     "QuantizeLinear": unmatched_quantize, "DequantizeLinear": dequantize_node,
     "Softmax": softmax, "LogSoftmax": softmax, "LayerNormalization": layer_normalization, "LRN": local_response,
     "InstanceNormalization": instance_normalization, "BatchNormalization": batch_normalization,
-    "ArgMax": arg_extreme, "ArgMin": arg_extreme,
+    "ScatterND": scatter_nd, "TopK": top_k, "ArgMax": arg_extreme, "ArgMin": arg_extreme,
     **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"), reduce_),
 }  # fmt: skip
 

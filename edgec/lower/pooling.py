@@ -15,6 +15,7 @@ from edgec.lower.builder import Lowering, Unsupported
 from edgec.lower.coding import Params, coded_form, limits
 from edgec.lower.comment import quantization, tensor
 from edgec.lower.convolution import labelled
+from edgec.lower.indexed_pool import indexed_max_pool
 from edgec.lower.layout import Pixels, pixels
 from edgec.lower.product import image, pair
 from edgec.lower.quantized import as_numbers, as_onnx, codes_of, ending, finish, params_of
@@ -58,8 +59,9 @@ def describe_pool(lowering: Lowering, node: Node) -> Pool:
 
 def max_pool(lowering: Lowering, node: Node) -> None:
     """The largest pixel of each window; of codes it is the largest code."""
-    if len([name for name in node.outputs if name]) > 1:
-        raise Unsupported("MaxPool with indices", "drop the second output")
+    if any(node.outputs[1:]):
+        indexed_max_pool(lowering, node)
+        return
     pool, value = describe_pool(lowering, node), lowering.value(node.inputs[0])
     grid, name = lowering.matched.grids.get(node.inputs[0]), node.outputs[0]
     if (grid is not None and grid.bits == 8) or value.dtype in EIGHT_BIT:

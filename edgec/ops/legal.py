@@ -24,7 +24,7 @@ FLAGS = frozenset({
     "noop_with_empty_axes", "storage_order", "training_mode", "saturate", "is_causal",
 })  # fmt: skip
 CHOICES: dict[str, tuple[str, ...]] = {
-    "approximate": ("none", "tanh"), "direction": ("LEFT", "RIGHT"),
+    "reduction": ("none", "add", "mul", "min", "max"), "approximate": ("none", "tanh"), "direction": ("LEFT", "RIGHT"),
     "nearest_mode": ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
     "coordinate_transformation_mode": (
         "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from edgec.ir.types import TensorType
+from edgec.ir.types import DType, TensorType
 from edgec.ops.matrix import spatial, window_extent
 from edgec.ops.registry import Call, Role, operator
 from edgec.ops.rules import attribute, need, text, typed
@@ -26,13 +26,19 @@ def _pool(call: Call) -> list[TensorType]:
     return typed(call.dtype(), [*shape[:2], *result])
 
 
+def _largest(call: Call) -> list[TensorType]:
+    """And where in the tensor each of them lies."""
+    (pooled,) = _pool(call)
+    return [pooled, *typed(DType.INT64, pooled.shape)]
+
+
 def _global(call: Call) -> list[TensorType]:
     shape = call.shape(0)
     need(len(shape) >= 3, f"needs spatial axes, not {text(shape)}")
     return typed(call.dtype(), [*shape[:2], *[1] * (len(shape) - 2)])
 
 
-operator("MaxPool", _pool, role=Role.MOVE)
+operator("MaxPool", _largest, role=Role.MOVE)
 operator("AveragePool", _pool, role=Role.AVERAGE)
 operator("GlobalAveragePool", _global, role=Role.AVERAGE)
 operator("GlobalMaxPool", _global, role=Role.MOVE)

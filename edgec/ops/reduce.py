@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgec.ir.types import DType, TensorType
 from edgec.ops.registry import Call, Role, operator
-from edgec.ops.rules import attribute, axis_of, fixed, integers, need, typed
+from edgec.ops.rules import attribute, axis_of, integers, typed
 
 
 def _reduce(call: Call) -> list[TensorType]:
@@ -20,17 +20,8 @@ def _argument(call: Call) -> list[TensorType]:
     return typed(DType.INT64, [1 if d == axis else extent for d, extent in enumerate(shape) if attribute(call, "keepdims") or d != axis])
 
 
-def _top_k(call: Call) -> list[TensorType]:
-    shape, (k,) = list(call.shape(0)), integers(call, 1, "k")
-    axis = axis_of(attribute(call, "axis"), len(shape))
-    need(0 < k <= fixed(shape[axis], "the axis of TopK"), f"k is {k}, the axis has {shape[axis]}")
-    shape[axis] = k
-    return [*typed(call.dtype(), shape), *typed(DType.INT64, shape)]
-
-
 operator("ReduceMean", _reduce, role=Role.AVERAGE)
 for _name in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"):
     operator(_name, _reduce)
 operator("ArgMax", _argument)
 operator("ArgMin", _argument)
-operator("TopK", _top_k)

@@ -21,6 +21,7 @@ from edgec.oracle.model import Model, Node
 from edgec.oracle.moves import MOVES, PAD_MODES, extreme, move_step, pad, reference
 from edgec.oracle.normalization import layer_norm
 from edgec.oracle.resize import resize_cubic, resize_linear, resize_nearest
+from edgec.oracle.selection import largest_of_windows, scattered
 from edgec.oracle.tables import table_step
 from edgec.oracle.whole import conversion, whole_number
 from edgec.oracle.window import window
@@ -170,6 +171,10 @@ class Evaluator:
         """Movement of float values that onnx's reference is slow or loose at."""
         if node.op == "MaxPool" and len([name for name in node.outputs if name]) == 1:
             return lambda x: (maximum_of_windows(node, x),)
+        if node.op == "MaxPool":
+            return lambda x: largest_of_windows(node, x)
+        if node.op == "ScatterND":
+            return lambda data, indices, updates: (scattered(node, data, indices, updates),)
         if node.op in ("ArgMax", "ArgMin"):
             return lambda x: (extreme(node, x),)
         if node.op == "Cast":

@@ -92,7 +92,29 @@ CASES = (
         "nd", model_of([node("GatherND", "x", "i", batch_dims=1)], {"x": (FLOAT, [2, 4, 4, 3]), "i": (INT64, [2, 5, 2])}), "i", 4,
         lambda arrays, index: arrays["x"][np.arange(2)[:, None], index[..., 0], index[..., 1]],
     ),
+    Case(
+        "scattered", model_of([node("ScatterND", "x", "i", "u", reduction="add")],
+                              {"x": (FLOAT, [4, 2]), "i": (INT64, [6, 1]), "u": (FLOAT, [6, 2])}),
+        "i", 4, lambda arrays, index: added(arrays["x"], index[:, 0], arrays["u"]),
+    ),
+    Case(
+        "scattered_elements", model_of([node("ScatterElements", "x", "i", "u", axis=1)],
+                                       {"x": (FLOAT, [2, 70]), "i": (INT32, [2, 1]), "u": (FLOAT, [2, 1])}),
+        "i", 70, lambda arrays, index: put(arrays["x"], index, arrays["u"]),
+    ),
 )  # fmt: skip
+
+
+def added(data: np.ndarray, rows: np.ndarray, updates: np.ndarray) -> np.ndarray:
+    result = data.copy()
+    np.add.at(result, rows, updates)
+    return result
+
+
+def put(data: np.ndarray, index: np.ndarray, updates: np.ndarray) -> np.ndarray:
+    result = data.copy()
+    np.put_along_axis(result, np.where(index < 0, index + data.shape[1], index).astype(np.int64), updates, 1)
+    return result
 
 
 def questions(case: Case) -> list[Arrays]:

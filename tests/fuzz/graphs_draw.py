@@ -9,8 +9,9 @@ from tests.fuzz.graphs_matrix import MATRIX
 from tests.fuzz.graphs_move import MOVEMENT
 from tests.fuzz.graphs_pointwise import POINTWISE, Drawer
 from tests.fuzz.graphs_quantized import QUANTIZED
+from tests.fuzz.graphs_select import SELECTION
 
-DRAWERS: dict[str, Drawer] = {**POINTWISE, **MOVEMENT, **MATRIX, **QUANTIZED}
+DRAWERS: dict[str, Drawer] = {**POINTWISE, **MOVEMENT, **MATRIX, **QUANTIZED, **SELECTION}
 LIKELY = (
     "Conv",
     "MatMul",

@@ -35,7 +35,7 @@ TIMES_OPERAND = {"Gelu", "Swish", "Mish"}  # x times a function: its absolute er
 EXACT = {
     "Abs", "Neg", "Relu", "Identity", "Floor", "Ceil", "Round", "Sign", "Clip", "Min", "Max", "Where", "Cast", "CastLike", "Dropout",
     "ThresholdedRelu", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "Gather", "Concat", "Reshape", "Transpose",
-    "GatherElements", "GatherND", "Constant", "ConstantOfShape", "Range",
+    "GatherElements", "GatherND", "TopK", "ReverseSequence", "MaxUnpool", "TensorScatter", "Constant", "ConstantOfShape", "Range",
     "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Expand", "Tile", "Pad", "DepthToSpace", "SpaceToDepth", "Trilu", "CenterCropPad",
 }  # fmt: skip
 ELEMENTWISE = {*FUNCTIONS} - {"LogSoftmax", "SoftmaxCrossEntropyLoss"}

@@ -47,6 +47,12 @@ def _beside_nan(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> b
     return bool(x.dtype.kind == "f" and np.isnan(x).any())
 
 
+def _reduced_beside_nan(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
+    """The larger or smaller of a number and NaN is either."""
+    compares = any(item.s in (b"max", b"min") for item in node.attribute)
+    return compares and any(np.isnan(operands[name]).any() for name in (node.input[0], node.input[2]) if operands[name].dtype.kind == "f")
+
+
 def _summed_in_floats(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
     """Integers are summed in floats, and clamped."""
     size = np.abs(operands[node.input[0]].astype(np.float64))
@@ -91,7 +97,8 @@ def _infinite_scores(node: onnx.NodeProto, operands: Arrays, result: np.ndarray)
 Rule = Callable[[onnx.NodeProto, Arrays, np.ndarray], np.ndarray | bool]
 FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Cast", "CastLike"}, _beyond_integers),
-    ({"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp"}, _beside_nan),
+    ({"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp", "TopK"}, _beside_nan),
+    ({"ScatterND", "ScatterElements"}, _reduced_beside_nan),
     (
         {"ReduceSum", "ReduceProd", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"},
         _summed_in_floats,

@@ -17,6 +17,7 @@ from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend, target
 from tests.operators.case import Case, Outcome
 from tests.operators.onnx_cases import onnx_cases
 from tests.operators.own_cases import own_cases
+from tests.operators.selection_cases import selection_cases
 from tests.operators.suite import OK, REFUSED, WRONG, run_cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the onnx package, while it makes its cases
@@ -33,8 +34,7 @@ MISSING = {
     "BitCast", "Col2Im",
     "Compress", "ConvInteger", "DFT", "DeformConv", "Det", "DynamicQuantizeLinear", "Einsum",
     "GRU", "GridSample", "LSTM", "Loop", "MatMulInteger",
-    "MaxUnpool", "MelWeightMatrix", "NonMaxSuppression", "NonZero", "RNN", "ReverseSequence", "RoiAlign", "Scan", "Scatter",
-    "ScatterElements", "ScatterND", "TensorScatter", "TopK", "Unique", "Bernoulli", "ImageDecoder", "Multinomial",
+    "MelWeightMatrix", "NonMaxSuppression", "NonZero", "RNN", "RoiAlign", "Scan", "Unique", "Bernoulli", "ImageDecoder", "Multinomial",
     "RandomUniformLike", "STFT", "SequenceMap", "OptionalGetElement",
     "ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
     "SplitToSequence", "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
@@ -47,14 +47,14 @@ REASONS = re.compile(
     r"|does not split into \[0|does not reshape to \[3, 4, 0\]"
     r"|PRelu, opset 7\): shapes .* do not broadcast"
     r"|is in training mode|chooses its branch while the model runs|is computed while the model runs"
-    r"|over (3|three) spatial axes|indices as an output|Mod of float operands|of bool|mode CRD is not supported"
+    r"|over (3|three) spatial axes|Mod of float operands|of bool|mode CRD is not supported"
     r"|antialias is not supported|tf_crop_and_resize|blocked quantization|only constant per-tensor 8-bit parameters"
 )
 NAMED = re.compile(r"(\w+), opset \d+\)[^(]*has no implementation|(\w+): there is no implementation")
 
 
 def all_cases() -> list[Case]:
-    return [*onnx_cases(), *own_cases()]
+    return [*onnx_cases(), *own_cases(), *selection_cases()]
 
 
 def sample(cases: Sequence[Case]) -> list[Case]:

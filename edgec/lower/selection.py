@@ -1,0 +1,152 @@
+"""TopK: where the largest or smallest elements of each row are. What is equal goes by its place; NaN is larger than any number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from edgec.ir.graph import Node
+from edgec.ir.types import DType
+from edgec.lower import movement
+from edgec.lower.builder import Lowering
+from edgec.lower.moves import integers
+from edgec.lower.nest import Axis
+from edgec.lower.values import Extents, Index, Value, View, fixed, is_one, row_major, viewed
+from edgec.program.expr import INT, Expr, binary, cast, clamp, const, load, logical, select, unary, var
+from edgec.program.program import Assign, Declare, For, Statement, Store
+
+FEW = 3  # so many places, times the binary digits of the extent, are found one by one sooner than a whole row is sorted
+
+Before = Callable[[Expr, Expr], Expr]
+
+
+def top_k(lowering: Lowering, node: Node) -> None:
+    """A call finds the places; values are taken from there."""
+    source = lowering.shared(lowering.value(node.inputs[0]), node.inputs[0])
+    axis, (k,) = node.attributes["axis"], integers(lowering, node, 1)
+    compared = source.coded.value if source.coded is not None else source  # codes rise with what they stand for
+    shape = (*source.shape[:axis], const(k), *source.shape[axis + 1 :])
+    before = ordering(compared.dtype, bool(node.attributes["largest"]))
+    about = Value(INT, shape, lambda index: const(0)).by(source, node=node.name, op=node.op)
+    places = ranked(lowering, compared, axis, k, before, f"{node.outputs[0]}_places", about)
+
+    def remap(index: Index) -> Index:
+        return (*index[:axis], places.at(index), *index[axis + 1 :])
+
+    lowering.define(node.outputs[0], movement.lift(source, lambda value: movement.remapped(value, shape, remap)))
+    if node.outputs[1:]:
+        lowering.define(node.outputs[1], Value(DType.INT64, shape, lambda index: cast(places.at(index), DType.INT64), free=True))
+
+
+def ordering(dtype: DType, largest: bool) -> Before:
+    """Whether an element comes before another one for what it is; neither of two equal ones does."""
+
+    def before(a: Expr, b: Expr) -> Expr:
+        low, high = (b, a) if largest else (a, b)
+        plain = binary("lt", low, high)
+        return logical("or", plain, logical("and", binary("eq", low, low), _is_nan(high))) if dtype.is_float else plain
+
+    if dtype is DType.BOOL:
+        return lambda a, b: before(cast(a, INT), cast(b, INT))
+    return before
+
+
+def _is_nan(a: Expr) -> Expr:
+    return unary("not", binary("eq", a, a))
+
+
+def ranked(lowering: Lowering, source: Value, axis: int, k: int, before: Before, name: str, about: Value) -> Value:
+    """The places on the axis of its first k elements, in order; one after the other, or by sorting all."""
+    extent = fixed(source.shape[axis])
+    few = k <= FEW * extent.bit_length()
+    shape = tuple(const(k if few else extent) if d == axis else size for d, size in enumerate(source.shape))
+    loops: list[Axis] = [(var(f"i{d}"), const(1) if d == axis else size) for d, size in enumerate(shape)]
+    index = tuple(const(0) if is_one(size) else variable for variable, size in loops)
+    row = _Row(source, index, axis, extent, before)
+    if few:
+        places = _places(lowering, name, shape, extent)
+        assert places.view is not None
+        body = _one_by_one(row, places.view, k)
+    else:
+        two = [_places(lowering, f"{name}_{number}", shape, extent) for number in range(2)]
+        views = [found.view for found in two if found.view is not None]
+        body, last = _sorted(row, views)
+        places = viewed(views[last], tuple(const(k) if d == axis else size for d, size in enumerate(shape)))
+    lowering.loops(loops, body, name, about)
+    return places
+
+
+def _places(lowering: Lowering, name: str, shape: Extents, extent: int) -> Value:
+    """A buffer of places on an axis."""
+    found = lowering.dense(name, INT, shape, row_major(len(shape)))
+    assert found.view is not None
+    lowering.program.buffers[found.view.buffer] = replace(lowering.program.buffers[found.view.buffer], below=const(extent))
+    return found
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The elements along one axis, all other indices given, and which of two comes first."""
+
+    source: Value
+    index: Index
+    axis: int
+    extent: int
+    before: Before
+
+    def at(self, place: Expr) -> Expr:
+        return self.source.at((*self.index[: self.axis], place, *self.index[self.axis + 1 :]))
+
+    def position(self, view: View, place: Expr) -> Expr:
+        return view.position((*self.index[: self.axis], place, *self.index[self.axis + 1 :]))
+
+
+def _one_by_one(row: _Row, places: View, k: int) -> list[Statement]:
+    """Each time the first of those that come after the last one that was found."""
+    r, j, found, last = var("r"), var("j"), var("found"), var("last")
+    seen, best, bound = (var(name, row.source.dtype) for name in ("seen", "best", "bound"))
+    start = row.at(const(0))
+    later = logical("or", row.before(bound, seen), logical("and", unary("not", row.before(seen, bound)), binary("lt", last, j)))
+    free = logical("or", binary("eq", r, 0), later)
+    taken = logical("and", free, logical("or", binary("lt", found, 0), row.before(seen, best)))
+    take = var("take", DType.BOOL)
+    look: tuple[Statement, ...] = (
+        Declare(seen, row.at(j)), Declare(take, taken), Assign(best, select(take, seen, best)), Assign(found, select(take, j, found)),
+    )  # fmt: skip
+    turn: tuple[Statement, ...] = (
+        Declare(found, const(-1), mutable=True), Declare(best, start, mutable=True), For(j, const(row.extent), look),
+        Store(places.buffer, row.position(places, r), clamp(found, 0, row.extent - 1)), Assign(last, found), Assign(bound, best),
+    )  # fmt: skip
+    return [Declare(last, const(-1), mutable=True), Declare(bound, start, mutable=True), For(r, const(k), turn)]
+
+
+def _sorted(row: _Row, views: Sequence[View]) -> tuple[list[Statement], int]:
+    """Runs are merged to those of twice the length until one is left, in the other of two buffers each time; and in which that is."""
+    at = var("at")
+    body: list[Statement] = [For(at, const(row.extent), (Store(views[0].buffer, row.position(views[0], at), at),))]
+    width, side, pair = 1, 0, var("pair")
+    while width < row.extent:
+        sides, whole = (views[side], views[1 - side]), row.extent // (2 * width)
+        left = row.extent - whole * 2 * width
+        if whole:
+            body.append(For(pair, const(whole), _merged(row, sides, pair * (2 * width), width, 2 * width, f"of_{width}")))
+        if left:
+            body += _merged(row, sides, const(whole * 2 * width), min(width, left), left, f"end_{width}")
+        width, side = 2 * width, 1 - side
+    return body, side
+
+
+def _merged(row: _Row, sides: tuple[View, View], start: Expr, half: int, count: int, name: str) -> tuple[Statement, ...]:
+    """From one side to the other `count` places from `start` on, of which `half` and the rest are in order each, in order."""
+    source, target = sides
+    i, j, o = var(f"i_{name}"), var(f"j_{name}"), var(f"o_{name}")
+    first, second, later = var("first"), var("second"), var("later", DType.BOOL)
+    a, b = (load(source.buffer, row.position(source, clamp(at, 0, row.extent - 1)), INT) for at in (i, j))
+    more, out = binary("lt", j, start + count), binary("le", start + half, i)
+    take = logical("and", more, logical("or", out, row.before(row.at(second), row.at(first))))
+    step: tuple[Statement, ...] = (
+        Declare(first, a), Declare(second, b), Declare(later, take),
+        Store(target.buffer, row.position(target, start + o), select(later, second, first)),
+        Assign(i, select(later, i, i + 1)), Assign(j, select(later, j + 1, j)),
+    )  # fmt: skip
+    return (Declare(i, start, mutable=True), Declare(j, start + half, mutable=True), For(o, const(count), step))
