@@ -33,7 +33,6 @@ NOT_LOWERED = {
     "Size": "folded: shapes are known",
     "ConstantOfShape": "folded: its operand is a shape",
     "Range": "folded where its operands are constants; else its extent is not known",
-    "TopK": "no kernel; models that need it are refused by name",
 }
 # Verbs that are no function of edgec's: rooms of these names exist, and `edgec.report` must stay the room
 ROOMS = {"targets", "devices", "report"}
