@@ -61,10 +61,10 @@ def run_shaders(
     return outputs
 
 
-def with_half_weights(weights: bytes, halves: Halves) -> bytes:
+def with_half_weights(weights: bytes | memoryview, halves: Halves) -> bytes:
     """The weights as a host gives them to the GPU."""
     blob, stored = np.frombuffer(weights, np.float32), np.zeros(halves.weights_bytes // 2, np.float16)
     for item in halves.weights.values():
         at = item.address // 4
         stored[at : at + item.count] = np.clip(blob[at : at + item.count] * 2.0**item.exponent, -LARGEST, LARGEST)
-    return weights.ljust(halves.weights_start, b"\0") + stored.tobytes()
+    return bytes(weights).ljust(halves.weights_start, b"\0") + stored.tobytes()
