@@ -13,7 +13,7 @@ from edgec.emit.loop_forms import LoopForm, forms_of, is_side_by_side
 from edgec.emit.ranges import of_call
 from edgec.emit.render_c import Scope, render, render_loop, render_statements
 from edgec.ir.types import DType
-from edgec.program.arguments import Arguments, Window, is_pointer
+from edgec.program.arguments import Arguments, Window, in_struct, is_pointer
 from edgec.program.expr import Binary, Expr, Load, Size, Unary, Var, const, expr
 from edgec.program.program import AnyCall, Assign, Declare, For, LoopCall, Pointer, Program, Store, TemplateCall
 from edgec.program.walk import statements, subexpressions
@@ -164,7 +164,7 @@ def _template_call(program: Program, call: TemplateCall) -> list[str]:
 def _layer(arguments: Arguments, scope: Scope) -> Iterator[str]:
     """The numbers of a layer in the order of its struct, a few to a line: C++ has designators from C++20 on only."""
     numbers = []
-    for field in fields(arguments):
+    for field in in_struct(arguments):
         value = getattr(arguments, field.name)
         if isinstance(value, Window):
             yield from _window(value, scope)

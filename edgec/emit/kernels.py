@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
 
 from edgec.emit.endings import ending_of, render_endings, shape_of
 from edgec.emit.float_words import PAIRS
@@ -13,7 +12,7 @@ from edgec.emit.text import fill
 from edgec.emit.vocabularies import SEVERAL, VOCABULARIES, Vocabulary, processors
 from edgec.kernels import VARIANTS
 from edgec.kernels.convolution import PANELS_PER_ITEM
-from edgec.program.arguments import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, Arguments, Window, is_pointer
+from edgec.program.arguments import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, Arguments, Window, in_struct, is_pointer
 from edgec.program.program import Chosen, Program, Slot, TemplateCall
 from edgec.resources import resource
 from edgec.targets import Target
@@ -134,7 +133,7 @@ def _header(name: str) -> str:
 def _members(name: str, kind: type, data: bool) -> list[str]:
     """What a layer is, or where its data lies, as C declarations in the order of the dataclass."""
     members = []
-    for field in fields(kind):
+    for field in in_struct(kind):
         if is_pointer(field) != data:
             continue
         c_type = f"struct {name}_window " if field.name == "window" else field.metadata["c"]

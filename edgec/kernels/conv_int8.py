@@ -21,7 +21,7 @@ from edgec.kernels.functions import with_functions
 from edgec.kernels.matrix_int8 import input_multiple
 from edgec.kernels.variants import Packing
 from edgec.kernels.windows import residual_reach
-from edgec.program.arguments import Arguments, Size, Window, pointer, real, size
+from edgec.program.arguments import Arguments, Size, Window, known, pointer, real, size
 from edgec.program.expr import Number
 from edgec.program.program import Pointer
 
@@ -70,6 +70,7 @@ class ConvInt8(PaddedInputs):
     add_zero: int = size()
     add_low: int = size()
     add_high: int = size()
+    largest_sum: int = known()  # no sum of codes by weights is larger, whatever the codes
 
     def reach(self) -> dict[str, Number]:
         return conv_reach(self, dense_weights(self)) | {"scale": lanes_of(self), "residual": residual_reach(self)}
@@ -119,6 +120,7 @@ class ConvInt8Function(PaddedInputs):
     zero_y: int = size()
     low: int = size()
     high: int = size()
+    largest_sum: int = known()  # as in ConvInt8
     inverse: float = real()  # 1 / the scale of y
     alpha: float = real()
     beta: float = real()

@@ -20,7 +20,6 @@ from edgec.program.arguments import LANES, Window
 from edgec.program.expr import Expr, bound, expr
 
 MULTIPLE = input_multiple(MATRIX_TILES)  # what inputs are padded to a multiple of at most
-MOST_PRODUCT = 255 * 127  # of a code and a weight
 LEAST_GAIN = {2: 1.3, 4: 1.15}  # by side
 
 
@@ -111,7 +110,7 @@ def admits_large(arguments: Any) -> bool:
 def _can(arguments: Any, multiple: int) -> bool:
     w: Window = arguments.window
     square = (w.kernel_height, w.kernel_width, w.stride_height, w.stride_width, w.dilation_height, w.dilation_width) == (3, 3, 1, 1, 1, 1)
-    return square and multiple * 9 * arguments.in_channels * MOST_PRODUCT < 2**31 and bool(arguments.groups == 1)
+    return square and multiple * arguments.largest_sum < 2**31 and bool(arguments.groups == 1)
 
 
 def gain(arguments: Any, tile: WinogradTile, cost: Cost) -> float:

@@ -151,14 +151,14 @@ def _arguments(
     if kind:
         return CONV_INT8_FUNCTION[kind](
             window, places[0], *_panels(lowering, operator.node, layer, source), places[1],
-            product.groups, product.in_channels, product.out_channels, *bounds, *numbers,
+            product.groups, product.in_channels, product.out_channels, *bounds, _largest_sum(lowering, layer), *numbers,
         )  # fmt: skip
     scales = (float(residual.own_scale), float(residual.scale)) if residual else (0.0, 0.0)
     sums = _sums(lowering, residual) if residual else (0, 0, *limits(lowering.activation))
     return ConvInt8(
         window, places[0], *_panels(lowering, operator.node, layer, source), places[1],
         residual.pixels.view.pointer if residual else None, residual.pixels.stride if residual else 0,
-        product.groups, product.in_channels, product.out_channels, *bounds, *scales, *sums,
+        product.groups, product.in_channels, product.out_channels, *bounds, *scales, *sums, _largest_sum(lowering, layer),
     )  # fmt: skip
 
 
@@ -182,6 +182,13 @@ def _folded_bias(layer: Layer, source: Params) -> np.ndarray:
     """The kernels multiply x, not x - zero: the difference is in the bias. int32 wraps, as the kernels' sums do."""
     folded: np.ndarray = layer.bias - source.zero * layer.weights.sum(axis=(2, 3), dtype=np.int64)
     return folded.astype(np.int32)
+
+
+def _largest_sum(lowering: Lowering, layer: Layer) -> int:
+    """The largest magnitude of a channel's sum of codes by weights, whatever the codes."""
+    ends = np.array(limits(lowering.activation), np.int64)
+    above, below = (np.maximum(sign * layer.weights, 0).sum(axis=(2, 3), dtype=np.int64) for sign in (1, -1))
+    return int(max(np.abs(above * one - below * other).max(initial=0) for one, other in (ends, ends[::-1])))
 
 
 def _panels(lowering: Lowering, node: Node, layer: Layer, source: Params) -> tuple[Pointer, Pointer, Pointer]:

@@ -1,15 +1,15 @@
 """What the arguments of all template kernels are made of: the types of their fields, and what every kernel's layout counts in.
 
 The kernels themselves are in edgec/kernels. The metadata key `c` is the field's C type; `activation` stands for the target's 8-bit
-activation type (uint8_t or int8_t), a size is int32_t, a real is float. All tensors are channels-last; a "pixel" is one position
-(batch, y, x), and consecutive pixels lie `*_pixel_stride` elements apart.
+activation type (uint8_t or int8_t), a size is int32_t, a real is float, and what the compiler alone knows has none. All tensors are
+channels-last; a "pixel" is one position (batch, y, x), and consecutive pixels lie `*_pixel_stride` elements apart.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import Field, dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar
 
 from edgec.program.expr import Expr, Number
@@ -29,6 +29,16 @@ def size() -> Any:
 
 def real() -> Any:
     return field(metadata={"c": "float"})
+
+
+def known() -> Any:
+    """Of what a compiler knows of a layer and its kernel need not: no member of the C struct."""
+    return field(metadata={"c": ""})
+
+
+def in_struct(kind: Any) -> Iterator[Field[Any]]:
+    """The fields of arguments, or of their class, that are members of the C struct, in order."""
+    return (member for member in fields(kind) if member.metadata.get("c") != "")
 
 
 def is_pointer(member: Field[Any]) -> bool:

@@ -32,7 +32,7 @@ from edgec.kernels import (
     RowsCodes4,
     RowsCodes8,
 )
-from edgec.program.arguments import Window
+from edgec.program.arguments import Window, in_struct
 from edgec.schedule import choose_all
 from edgec.targets import Target
 from tests.conftest import once
@@ -127,7 +127,7 @@ def _encode(case: Case) -> bytes:
     items = work_items(arguments)
     borders = (0, *sorted(border % (items + 1) for border in case.splits), items)
     parts = [struct.pack("<i", place_of(arguments))]
-    for field in fields(arguments):
+    for field in in_struct(arguments):
         value = getattr(arguments, field.name)
         if isinstance(value, Window):
             parts += [struct.pack("<i", getattr(value, inner.name)) for inner in fields(Window)]
@@ -152,7 +152,7 @@ def _driver(build: Build) -> str:
             f"    struct t_{name}_data data;",
             "    int32_t size = 0, y_size = 0;",
         ]
-        for field in fields(kind):
+        for field in in_struct(kind):
             if field.name == "window":
                 lines.append("    get(in, &a.window, sizeof a.window);")
             elif field.metadata["c"].endswith("*"):
@@ -164,7 +164,7 @@ def _driver(build: Build) -> str:
             f"    RUN_ITEMS({slot_in(kind, variant, build.target)})",
             "    if (fwrite(data.y, 1, (size_t)y_size, out) != (size_t)y_size) exit(3);",
         ]
-        lines += [f"    free((void *)data.{f.name});" for f in fields(kind) if f.name != "window" and f.metadata["c"].endswith("*")]
+        lines += [f"    free((void *)data.{f.name});" for f in in_struct(kind) if f.name != "window" and f.metadata["c"].endswith("*")]
         bodies.append("\n".join([*lines, "}"]))
         cases.append(f"        case {place}: run_{place}(in, out); break;")
     text = _DRIVER.replace("@VOCABULARY@", build.vocabulary)

@@ -206,7 +206,7 @@ def conv_case(
     if residual:
         y, add = _with_residual(random, dtype, y, zero_y)
     empty, full = stored(y.astype(dtype), common["window"], groups * co)
-    return ConvInt8(**common, y=empty, zero_y=zero_y, low=low, high=high, **add), full
+    return ConvInt8(**common, y=empty, zero_y=zero_y, low=low, high=high, largest_sum=_largest_sum(common), **add), full
 
 
 def float_case(random: np.random.Generator, target: Target, groups: int, ci: int, co: int, simple: bool) -> tuple[Any, np.ndarray]:
@@ -249,7 +249,15 @@ def function_case(
     zero_y, low, high = bounds(random, dtype)
     y, numbers = _shaped(random, op, acc, common["scale"][:, :co], low, high, zero_y)
     empty, full = stored(y.reshape(-1, groups * co).astype(dtype), common["window"], groups * co)
-    return CONV_INT8_FUNCTION[op](**common, y=empty, zero_y=zero_y, low=low, high=high, **numbers), full  # type: ignore[call-arg]
+    made = CONV_INT8_FUNCTION[op]
+    return made(**common, y=empty, zero_y=zero_y, low=low, high=high, largest_sum=_largest_sum(common), **numbers), full  # type: ignore[call-arg]
+
+
+def _largest_sum(common: dict[str, Any]) -> int:
+    """Of codes by weights: by the channel of a panel whose weights of one sign are the largest."""
+    weights, ends = common["weights"].astype(np.int64), np.iinfo(common["x"].dtype)
+    parts = [np.maximum(sign * weights, 0).sum(axis=(2, 3, 5)) for sign in (1, -1)]
+    return int(max(abs(parts[0] * one - parts[1] * other).max() for one, other in ((ends.max, ends.min), (ends.min, ends.max))))
 
 
 def _with_residual(random: np.random.Generator, dtype: type, y: np.ndarray, zero_y: int) -> tuple[np.ndarray, dict[str, Any]]:

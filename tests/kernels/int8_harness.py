@@ -37,7 +37,7 @@ from edgec.kernels import (
     Variant,
 )
 from edgec.kernels.matrix_int8 import input_multiple
-from edgec.program.arguments import Arguments, Window
+from edgec.program.arguments import Arguments, Window, in_struct
 from edgec.schedule import choose_all
 from edgec.targets import Target
 from tests.conftest import once
@@ -101,7 +101,7 @@ static void *take_buffer(int32_t slack, int32_t *size) {
 def _reader(place: int, kind: type[Arguments], slot: str) -> str:
     """C that reads one case of `kind`, runs it in pieces and writes what became of y."""
     kernel, lines = kind.kernel, []
-    for field in fields(kind):
+    for field in in_struct(kind):
         if field.name == "window":
             lines.append("take(&a.window, sizeof a.window);")
         elif field.metadata["c"].endswith("*"):
@@ -150,7 +150,7 @@ int main(void) {{
 def encode(arguments: Any, pieces: Sequence[int], variant: Variant | None = None) -> bytes:
     """One case as the driver reads it."""
     parts = [struct.pack("<i", place_of(arguments, variant))]
-    for field in fields(arguments):
+    for field in in_struct(arguments):
         value = getattr(arguments, field.name)
         if field.name == "window":
             parts.append(struct.pack("<15i", *(getattr(value, item.name) for item in fields(Window))))

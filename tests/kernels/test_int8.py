@@ -16,7 +16,6 @@ from edgec.emit.vocabularies import VOCABULARIES
 from edgec.integer.layer_norm import LONGEST
 from edgec.kernels import ConvInt8, ConvInt8Function, Variant
 from edgec.kernels.conv_int8_variants import TILES, WINOGRAD, WINOGRAD_LARGE, WINOGRAD_NARROW
-from edgec.kernels.winograd_int8 import MOST_PRODUCT
 from edgec.program.arguments import PIXEL_BLOCK
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE
@@ -110,7 +109,7 @@ def winograd_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
 def agree_by_winograd(program: Program, target: Target) -> None:
     """Either form, whatever gains more; and in more pieces than some layers have."""
     cases = winograd_cases(target)
-    large = [case for case in cases if case[0].in_channels <= most_inputs(64) and isinstance(case[0], ConvInt8)]
+    large = [case for case in cases if 64 * case[0].largest_sum < 2**31 and isinstance(case[0], ConvInt8)]
     for variant, able in ((WINOGRAD, [case for case in cases if isinstance(case[0], ConvInt8)]), (WINOGRAD_LARGE, large), (None, cases)):
         agree(program, able, variant=variant)
         agree(program, able[:12] if WHOLE else able[:6], *(part / 16 for part in range(1, 17)), variant=variant)
@@ -118,7 +117,7 @@ def agree_by_winograd(program: Program, target: Target) -> None:
 
 def most_inputs(multiple: int) -> int:
     """Of a layer so many times whose sums fit 32 bits whatever the codes and weights."""
-    return (2**31 - 1) // (multiple * 9 * MOST_PRODUCT)
+    return (2**31 - 1) // (multiple * 9 * 255 * 127)
 
 
 def large_extremes() -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -199,8 +198,10 @@ def test_conv_of_3x3(program: Program, build: Made) -> None:
 
 def test_sums_beyond_what_is_exact_are_not_by_winograd() -> None:
     *_, (fewer, _), (more, _) = winograd_cases(X86)
-    assert WINOGRAD.admits(more) and not WINOGRAD.admits(replace(more, in_channels=more.in_channels + 1))
-    assert WINOGRAD_NARROW.admits(fewer) and not WINOGRAD_NARROW.admits(replace(fewer, in_channels=fewer.in_channels + 1))
+    for variant, multiple, case in ((WINOGRAD, 4, more), (WINOGRAD_NARROW, 64, fewer)):
+        most = (2**31 - 1) // multiple
+        assert variant.admits(case) and variant.admits(replace(case, largest_sum=most))
+        assert not variant.admits(replace(case, largest_sum=most + 1))
 
 
 def test_conv_float(program: Program, build: Made) -> None:
