@@ -5,6 +5,7 @@ A file of a few hundred bytes can ask for more than any machine has, so whoever 
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -103,6 +104,14 @@ def spend_node(where: str) -> None:
         if ledger.nodes > ledger.budget.nodes:
             raise exceeded("nodes", f"the model has more than {ledger.budget.nodes:,} nodes, functions expanded", where)
         check_time(where)
+
+
+def check_turns(turns: float, nodes: int, where: str) -> None:
+    """A loop that is about to be written out, of so many nodes a turn."""
+    ledger = _open.get()
+    if ledger is not None and ledger.nodes + turns * max(nodes, 1) > ledger.budget.nodes:
+        often = f"{turns:,}" if turns < math.inf else "any number of"
+        raise exceeded("nodes", f"{often} turns of {nodes:,} nodes: the model may have {ledger.budget.nodes:,} nodes", where)
 
 
 def spend_constant(count: int, where: str) -> None:

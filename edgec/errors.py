@@ -86,6 +86,15 @@ class DeviceError(EdgecError):
     exit_code = 5
 
 
+CUT = "cut the graph before it"
+
+
+def cut_hint(tensors: Iterable[str]) -> str:
+    """CUT with the flags that do so: before a node that reads these computed tensors."""
+    flags = [f"--output {tensor}" for tensor in dict.fromkeys(tensors) if tensor]
+    return f"{CUT}: {' '.join(flags)}" if flags else f"{CUT.replace('before', 'behind')}: --input TENSOR=SHAPE"
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint for an unknown word: the nearest known one, else all of them where they are few."""
     from difflib import get_close_matches

@@ -11,14 +11,14 @@ import numpy as np
 import onnx
 
 from edgec.budget import BudgetError, check_tensors, exceeded, spend_constant, spend_node, spend_operations
-from edgec.errors import ModelError, Problem
+from edgec.errors import CUT, ModelError, Problem, cut_hint
 from edgec.frontend.source import Source
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
 from edgec.ops import OPERATORS
 from edgec.ops.evaluate import evaluate, expected_bytes, has_types
 from edgec.ops.infer import infer_node
-from edgec.ops.legal import check_attributes
+from edgec.ops.legal import CHECKED, check_attributes
 from edgec.ops.proto import canonical_attributes, schema
 from edgec.ops.work import operations
 
@@ -29,10 +29,17 @@ KEEPS_CODES = frozenset(("Identity", "Reshape", "Transpose", "Squeeze", "Unsquee
 LONGEST = 100_000  # numbers of an operand that is a shape, a list of axes, of parts and the like
 
 
+class Broken(Exception):
+    """A node inside of another failed, which was told already."""
+
+
 @dataclass
 class Builder:
     """What the rules of this room write to. `taken` are the names that belong to the file, `broken` values that no node could compute,
-    `narrow` constants that the file has in a type of four bits, and that type, `misread` nodes of which ONNX Runtime makes something else.
+    `narrow` constants that the file has in a type of four bits, and that type, `misread` nodes of which ONNX Runtime makes something else,
+    `lists` the tensors of a sequence, `nothing` optionals without a value, `ragged` values of which a run may make only the first rows.
+    outermost: the node of the file that is being added. guard: a bool scalar; where it is false, nobody takes what is being added, so
+    its indices must not end the run.
     """
 
     graph: Graph
@@ -47,6 +54,11 @@ class Builder:
     labels: dict[str, int] = field(default_factory=dict)
     serials: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
+    lists: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    nothing: set[str] = field(default_factory=set)
+    ragged: set[str] = field(default_factory=set)
+    guard: str = ""
+    outermost: Source | None = None
     depth: int = 0
 
     # Questions
@@ -63,6 +75,10 @@ class Builder:
 
     def rank(self, name: str) -> int:
         return len(self.graph.shape(name))
+
+    def knows(self, name: str) -> bool:
+        """Whether it is a tensor, a sequence or an optional by now."""
+        return name in self.graph.types or name in self.lists or name in self.nothing
 
     def known(self, source: Source, index: int, what: str) -> list[int]:
         """A shape-like operand, which must be known by now."""
@@ -115,7 +131,7 @@ class Builder:
         or when the result holds nothing: no node of a Graph makes an empty tensor.
         """
         names = [self.fresh(f"{source.outputs[0]}_{op}") for _ in range(outputs)] if isinstance(outputs, int) else list(outputs)
-        operands = list(inputs)
+        operands = self._guarded(source, op, inputs)
         while operands and not operands[-1]:
             operands.pop()
         if op not in OPERATORS and schema(op) is None:
@@ -147,6 +163,15 @@ class Builder:
         spend_operations(operations(node, self.graph.types), where)
         return names
 
+    def _guarded(self, source: Source, op: str, inputs: Sequence[str]) -> list[str]:
+        """The operands, with 0, which is a place on any axis, for indices where the guard is false."""
+        operands = list(inputs)
+        place = CHECKED.get(op) if self.guard else None
+        if place is not None and operands[place] not in self.graph.constants:
+            zero = self.constant(f"{source.outputs[0]}_zero", 0, self.type(operands[place]).dtype.value)
+            (operands[place],) = self.emit(source, "Where", [self.guard, operands[place], zero])
+        return operands
+
     def _folded(self, node: Node) -> list[np.ndarray] | None:
         """The outputs of a node whose inputs are known; their size is paid for before they are made, where a rule tells it.
 
@@ -169,10 +194,13 @@ class Builder:
     def add(self, source: Source) -> None:
         """Translate one node; what goes wrong is noted, and the values that depend on it are skipped. BudgetError ends it all."""
         spend_node(source.where)
+        outer, self.outermost = self.outermost, self.outermost or source
         try:
             self.dispatch(self, source)
         except BudgetError:
             raise
+        except Broken:
+            self.broken.update(source.outputs)
         except MemoryError:
             raise exceeded("memory", "there is no memory left for it", source.where) from None
         except ModelError as error:
@@ -180,22 +208,27 @@ class Builder:
         except (ArithmeticError, IndexError, KeyError, TypeError, ValueError) as error:
             # damaged files put nonsense into operands and attributes, in more ways than the rules test for
             self.problem(source, f"is malformed ({type(error).__name__}: {error})", "export the model again")
+        finally:
+            self.outermost = outer
 
     def problem(self, source: Source, what: str, hint: str = "") -> None:
-        self.problems.append(Problem(what, source.where, hint))
+        self.problems.append(Problem(what, source.where, hint.replace(CUT, self._cut(source), 1)))
         self.broken.update(source.outputs)
+
+    def _cut(self, source: Source) -> str:
+        """How to cut the graph before the node of the file that `source` is or comes from."""
+        node = self.outermost or source
+        return cut_hint(name for name in node.inputs if name in self.broken or self.graph.producer(name) is not None)
 
     def is_broken(self, names: Iterable[str]) -> bool:
         return any(name in self.broken for name in names)
 
 
 HINTS = {
-    "NonMaxSuppression": "cut the graph before it and run the suppression in the application",
-    "Loop": "unroll the loop in the exporter",
-    "Scan": "unroll the loop in the exporter",
+    "NonMaxSuppression": f"{CUT} and run the suppression in the application",
     "ConvInteger": "use QLinearConv, or QuantizeLinear and DequantizeLinear around Conv",
     "MatMulInteger": "use QLinearMatMul, or QuantizeLinear and DequantizeLinear around MatMul",
-    "NonZero": "its output has no static shape; cut the graph before it",
+    "NonZero": f"its output has no static shape; {CUT}",
     "LSTM": "recurrent cells are not supported yet",
     "GRU": "recurrent cells are not supported yet",
     "RNN": "recurrent cells are not supported yet",
@@ -205,4 +238,4 @@ HINTS = {
 
 def unsupported(op: str) -> ModelError:
     """The error for an operator that edgec cannot compile."""
-    return ModelError("has no implementation", hint=HINTS.get(op, "replace it in the exporter, or cut the graph before it"))
+    return ModelError("has no implementation", hint=HINTS.get(op, f"replace it in the exporter, or {CUT}"))

@@ -27,7 +27,7 @@ _FORM = defs.OpSchema.FormalParameterOption
 
 def conforming(b: Builder, source: Source, schema: Any) -> Source:
     """`source` with its schema's defaults; ModelError when it does not fit. Without a schema only its operands are looked at."""
-    unknown = [name for name in source.inputs if name and name not in b.graph.types]
+    unknown = [name for name in source.inputs if name and not b.knows(name)]
     if unknown:
         raise ModelError(f"reads {', '.join(map(repr, unknown))}, which nothing defines")
     if schema is None:
@@ -92,11 +92,21 @@ def _check_types(b: Builder, source: Source, schema: Any) -> None:
     """The types that the schema allows; operands of one type variable have one type."""
     bound: dict[str, tuple[str, str]] = {}
     for place, name in enumerate(source.inputs):
-        if not name:
+        formal = schema.inputs[min(place, len(schema.inputs) - 1)]
+        if not name or _is_composed(b, name, formal):
             continue
-        formal, kind = schema.inputs[min(place, len(schema.inputs) - 1)], b.narrow.get(name) or b.type(name).dtype.value
-        if f"tensor({_NAMES.get(kind, kind)})" not in formal.types:
+        kind = b.narrow.get(name) or b.type(name).dtype.value
+        word = f"tensor({_NAMES.get(kind, kind)})"
+        if word not in formal.types and f"optional({word})" not in formal.types:
             raise ModelError(f"cannot take {kind} as its input {formal.name}")
         first, expected = bound.setdefault(formal.type_str, (formal.name, kind)) if formal.is_homogeneous else ("", kind)
         if kind != expected:
             raise ModelError(f"has inputs of different types: {first} is {expected}, {formal.name} is {kind}")
+
+
+def _is_composed(b: Builder, name: str, formal: Any) -> bool:
+    """Whether it is a sequence, or an optional that holds nothing, which must be allowed here."""
+    kind = "seq(" if name in b.lists else "optional(" if name in b.nothing else ""
+    if kind and not any(kind in allowed for allowed in formal.types):
+        raise ModelError(f"cannot take {'a sequence' if kind == 'seq(' else 'an optional'} as its input {formal.name}")
+    return bool(kind)

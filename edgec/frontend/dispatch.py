@@ -7,15 +7,17 @@ from typing import Any
 import onnx
 from onnx import defs, helper
 
-from edgec.errors import ModelError, Problem, did_you_mean
+from edgec.errors import CUT, ModelError, Problem, did_you_mean
 from edgec.frontend import (  # noqa: F401  (they fill RULES)
     arithmetic,
     composed,
+    control,
     gathering,
     movement,
     qlinear,
     scattering,
     selection,
+    sequences,
     tapers,
     trigonometry,
     window,
@@ -23,7 +25,8 @@ from edgec.frontend import (  # noqa: F401  (they fill RULES)
 from edgec.frontend.builder import HINTS, Builder, unsupported
 from edgec.frontend.conform import conforming
 from edgec.frontend.rules import RULES, rule
-from edgec.frontend.source import Source, find_schema, read_attributes
+from edgec.frontend.source import Source, find_schema, read_node
+from edgec.frontend.structure import graphs_in
 from edgec.ops import OPERATORS
 from edgec.ops.proto import attribute_proto, tensor_code
 
@@ -46,16 +49,15 @@ def dispatch(b: Builder, source: Source) -> None:
     native = not source.domain and source.op in OPERATORS
     foldable = all(name in b.graph.constants for name in source.inputs if name) and source.op not in HINTS
     composite = schema is not None and (schema.has_function or schema.has_context_dependent_function)
-    is_branch = source.op == "If" and not source.domain
-    if translate is None and not is_branch and not native and not composite and not foldable:
+    if translate is None and not native and not composite and not foldable:
         raise unsupported(source.op)
     if b.is_broken(source.inputs):
         b.broken.update(source.outputs)
         return
+    if source.op != "Identity" and not b.ragged.isdisjoint(source.inputs):
+        raise ModelError("reads rows of turns that a run need not make", hint=CUT)
     source = conforming(b, source, schema)
-    if is_branch:
-        branch(b, source)
-    elif translate is not None:
+    if translate is not None:
         translate(b, source)
     elif native or (foldable and not source.domain and not composite):
         b.emit(source, source.op, source.inputs, source.outputs, source.attributes)
@@ -117,7 +119,7 @@ def expand(b: Builder, source: Source, function: onnx.FunctionProto) -> None:
     b.depth += 1
     for proto in function.node:
         bind_attributes(proto := copy_of(proto), {**defaults, **given})
-        b.add(read_node(b, proto, versions, names, f"{source.name}/"))
+        b.add(read_node(b.fresh, proto, versions, names, f"{source.name}/"))
     b.depth -= 1
     passed = {name: names[name] for name in function.output if name in function.input}
     for name, origin in passed.items():
@@ -149,53 +151,9 @@ def bind_attributes(proto: onnx.NodeProto, given: dict[str, onnx.AttributeProto]
             bound.name = item.name
             kept.append(bound)
             continue
-        for graph in [item.g] if item.HasField("g") else item.graphs:
+        for graph in graphs_in(item):
             for node in graph.node:
                 bind_attributes(node, given)
         kept.append(item)
     del proto.attribute[:]
     proto.attribute.extend(kept)
-
-
-def read_node(b: Builder, proto: onnx.NodeProto, versions: dict[str, int], names: dict[str, str], prefix: str) -> Source:
-    """A node of a function or branch as a Source over the values of the graph; `names` maps its scope and grows."""
-    domain = "" if proto.domain == "ai.onnx" else proto.domain
-    inputs = tuple(names.get(name, name) for name in proto.input)
-    outputs = []
-    for name in proto.output:
-        if name and name not in names:
-            names[name] = b.fresh(f"{prefix}{name}" if prefix else name)
-        outputs.append(names[name] if name else "")
-    attributes = read_attributes(proto)
-    scope = (dict(names), dict(versions)) if proto.op_type == "If" else None
-    label = f"{prefix}{proto.name or proto.op_type}"
-    return Source(proto.op_type, domain, versions.get(domain, 1), inputs, tuple(outputs), label, attributes, proto.overload, scope)
-
-
-def branch(b: Builder, source: Source) -> None:
-    """An If whose condition is known becomes the branch it takes."""
-    condition = b.value(source.inputs[0])
-    if condition is None:
-        raise ModelError("chooses its branch while the model runs", hint="export the model with the condition fixed")
-    graph = source.attributes["then_branch" if condition.reshape(-1)[0] else "else_branch"]
-    assert source.scope is not None
-    outer, versions = source.scope
-    names = dict(outer)
-    for tensor in graph.initializer:
-        names[tensor.name] = b.define(b.fresh(f"{source.name}/{tensor.name}"), onnx.numpy_helper.to_array(tensor))
-    inner = {name for node in graph.node for name in node.output}
-    for name in inner:
-        names.pop(name, None)
-    passed = []
-    for value, output in zip(graph.output, source.outputs, strict=True):
-        if value.name in inner and value.name not in names:
-            names[value.name] = output
-        else:
-            passed.append((names.get(value.name, value.name), output))
-    for node in graph.node:
-        b.add(read_node(b, node, versions, names, f"{source.name}/"))
-    for origin, output in passed:
-        if b.is_broken([origin]):
-            b.broken.add(output)
-        else:
-            b.emit(source, "Identity", [origin], [output])

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import defs, numpy_helper, version_converter
@@ -13,11 +14,13 @@ from onnx import defs, numpy_helper, version_converter
 from edgec.budget import Budget, BudgetError, check_tensors, spending
 from edgec.errors import ModelError, Problem, UsageError
 from edgec.frontend.builder import Builder
-from edgec.frontend.dispatch import dispatch, read_node
+from edgec.frontend.cutting import WHOLE, Part, cut, fix
+from edgec.frontend.dispatch import dispatch
 from edgec.frontend.external import load_external
 from edgec.frontend.misread import misread
 from edgec.frontend.origin import origin_of
 from edgec.frontend.pinning import Shapes, pin_inputs
+from edgec.frontend.source import read_node
 from edgec.frontend.structure import check_functions, check_text, drop_unread, label, ordered, reads
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
@@ -28,15 +31,19 @@ OLDEST = 7
 
 @dataclass(frozen=True)
 class Imported:
-    """A canonical graph, what the import assumed, for the user to read, what the file says of itself, and nodes ONNX Runtime misreads."""
+    """A canonical graph, what the import assumed, for the user to read, what the file says of itself, and nodes ONNX Runtime misreads.
+
+    fixed: of inputs of the file that the graph has as constants.
+    """
 
     graph: Graph
     notes: tuple[str, ...]
     origin: Mapping[str, str] = field(default_factory=dict)
     misread: tuple[str, ...] = ()
+    fixed: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
-def load_model(path: str | Path, shapes: Shapes | None = None, budget: Budget | None = None) -> Imported:
+def load_model(path: str | Path, shapes: Shapes | None = None, budget: Budget | None = None, part: Part = WHOLE) -> Imported:
     """Read the ONNX file at `path`; see from_proto."""
     path = Path(path)
     try:
@@ -52,35 +59,36 @@ def load_model(path: str | Path, shapes: Shapes | None = None, budget: Budget | 
         hint = "compare its size with the original's"
         raise ModelError("not an ONNX model: it has no graph or no operator set", where=str(path), hint=hint)
     with spending(budget):
-        return _read(model, shapes, path.parent)
+        return _read(model, shapes, path.parent, part)
 
 
 def from_proto(
-    model: onnx.ModelProto, shapes: Shapes | None = None, base_dir: Path | None = None, budget: Budget | None = None
-) -> Imported:
+    model: onnx.ModelProto, shapes: Shapes | None = None, base_dir: Path | None = None, budget: Budget | None = None, part: Part = WHOLE
+) -> Imported:  # fmt: skip
     """The model as a canonical Graph with static shapes.
 
     shapes: extents (or Symbols) of inputs whose dimensions the file leaves open; a batch dimension that nobody decides is 1.
-    base_dir: folder of external data. budget: what it may cost (the default, or what counts already). UsageError for shapes,
-    ModelError for the model; each lists all problems at once, a BudgetError none but its own.
+    base_dir: folder of external data. budget: what it may cost (the default, or what counts already). part: what of the model is wanted.
+    UsageError for shapes and parts, ModelError for the model; each lists all problems at once, a BudgetError none but its own.
     `model` is not changed.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     with spending(budget):
-        return _read(copy, shapes, base_dir)
+        return _read(copy, shapes, base_dir, part)
 
 
-def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) -> Imported:
+def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, part: Part) -> Imported:
     """Translate a model that is ours to change."""
     check_text(model)
     check_functions(model)
-    origin, strange = origin_of(model), list(misread(model))
-    versions, found = _versions(model), []
+    origin, versions, found = origin_of(model), _versions(model), []
     if versions.get("", OLDEST) < OLDEST:
         found = [f"converted from operator set {versions['']} to {OLDEST} by onnx.version_converter"]
         model = _converted(model, versions[""])
         versions = _versions(model)
+    found += cut(model, part)
+    fixed, strange = fix(model, part.constants), list(misread(model))
     problems = load_external(model, base_dir)
     if problems:
         raise ModelError(f"{len(problems)} tensor(s) could not be read", problems)
@@ -105,12 +113,19 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
             node.name = f"{node.op_type}_{index}"
         drop_unread(node, read)
         try:
-            builder.add(read_node(builder, node, versions, names, ""))
+            builder.add(read_node(builder.fresh, node, versions, names, ""))
         except BudgetError:
             raise
         except ModelError as error:
             builder.problems.append(Problem(error.summary, label(node), error.hint))
             builder.broken.update(node.output)
+    builder.problems += [
+        Problem("is no tensor", f"output {name}", "leave it out of the model")
+        for name in graph.outputs if name in builder.lists or name in builder.nothing
+    ]  # fmt: skip
+    builder.notes += [
+        f"output {name}: rows of turns that a run does not make are 0" for name in graph.outputs if name in builder.ragged
+    ]
     if builder.problems:
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
     _prune(graph)
@@ -123,7 +138,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None) 
         builder.notes.append(
             f"ONNX Runtime misreads {', '.join(strange)}: answers are compared with what edgec imported, not with the file"
         )
-    return Imported(graph, tuple(builder.notes), origin, tuple(strange))
+    return Imported(graph, tuple(builder.notes), origin, tuple(strange), fixed)
 
 
 def _versions(model: onnx.ModelProto) -> dict[str, int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import onnx
 
-from edgec.frontend.structure import label
+from edgec.frontend.structure import graphs_in, label
 
 
 def misread(model: onnx.ModelProto) -> tuple[str, ...]:
@@ -24,7 +24,7 @@ def _nodes(body: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     for node in body:
         yield node
         for item in node.attribute:
-            for graph in [item.g] if item.HasField("g") else item.graphs:
+            for graph in graphs_in(item):
                 yield from _nodes(graph.node)
 
 

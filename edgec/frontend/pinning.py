@@ -19,8 +19,8 @@ def pin_inputs(inputs: Sequence[onnx.ValueInfoProto], shapes: Shapes) -> tuple[d
     """Types of the inputs and what was assumed. UsageError lists every dimension that is open, with the flag that decides it."""
     names = [value.name for value in inputs]
     problems = [Problem(f"the model has no input {name!r}", "--shape", did_you_mean(name, names)) for name in shapes if name not in names]
-    dtypes = {value.name: _dtype(value) for value in inputs}
-    dims = {value.name: _dims(value) for value in inputs}
+    dtypes = {value.name: dtype_of(value) for value in inputs}
+    dims = {value.name: dims_of(value) for value in inputs}
     for name in set(shapes) & set(names):
         problems += _clashes(name, dims[name], shapes[name])
     if problems:
@@ -46,7 +46,8 @@ def pin_inputs(inputs: Sequence[onnx.ValueInfoProto], shapes: Shapes) -> tuple[d
     return result, notes
 
 
-def _dtype(value: onnx.ValueInfoProto) -> DType:
+def dtype_of(value: onnx.ValueInfoProto) -> DType:
+    """Of one input."""
     where = f"input {value.name}"
     if not value.type.HasField("tensor_type"):
         raise ModelError("is not a tensor", where=where, hint="sequences, maps and optionals are not supported")
@@ -58,7 +59,7 @@ def _dtype(value: onnx.ValueInfoProto) -> DType:
         raise ModelError(f"element type {name} is not supported", where=where) from None
 
 
-def _dims(value: onnx.ValueInfoProto) -> list[int | str]:
+def dims_of(value: onnx.ValueInfoProto) -> list[int | str]:
     """Extents of one input; a string, possibly empty, for an open one."""
     if not value.type.tensor_type.HasField("shape"):
         raise ModelError("has no shape, not even a rank", where=f"input {value.name}", hint="export the model with declared input shapes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,8 @@ from onnx import defs, helper
 from edgec.errors import ModelError
 from edgec.ops.proto import plain
 
-Scope = tuple[dict[str, str], dict[str, int]]  # values of the graph by their names, versions of the operator sets by their domains
+Names = MutableMapping[str, str]  # values of the graph by their names in one place of the file
+Scope = tuple[Names, Mapping[str, int]]  # with the versions of the operator sets by their domains
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Source:
     name: str
     attributes: dict[str, Any] = field(default_factory=dict)
     overload: str = ""
-    scope: Scope | None = None  # of a node with branches: what names mean there
+    scope: Scope | None = None  # of a node with graphs inside: what names mean there
 
     @property
     def where(self) -> str:
@@ -38,6 +40,20 @@ class Source:
 
     def get(self, name: str, default: Any = None) -> Any:
         return self.attributes.get(name, default)
+
+
+def read_node(fresh: Callable[[str], str], proto: onnx.NodeProto, versions: Mapping[str, int], names: Names, prefix: str) -> Source:
+    """A node over the values of the graph; `names` maps its scope and grows by its outputs. prefix: of a function or body that it is in."""
+    domain = "" if proto.domain == "ai.onnx" else proto.domain
+    inputs = tuple(names.get(name, name) for name in proto.input)
+    for name in proto.output:
+        if name and name not in names:
+            names[name] = fresh(f"{prefix}{name}" if prefix else name)
+    outputs = tuple(names[name] if name else "" for name in proto.output)
+    attributes = read_attributes(proto)
+    scope = (names, dict(versions)) if any(isinstance(value, onnx.GraphProto) for value in attributes.values()) else None
+    label = f"{prefix}{proto.name or proto.op_type}"
+    return Source(proto.op_type, domain, versions.get(domain, 1), inputs, outputs, label, attributes, proto.overload, scope)
 
 
 def read_attributes(proto: onnx.NodeProto) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import onnx
 from onnx import defs
@@ -10,11 +11,16 @@ from onnx import defs
 from edgec.errors import ModelError, Problem
 
 
+def graphs_in(item: onnx.AttributeProto) -> list[onnx.GraphProto]:
+    """The graphs that an attribute holds."""
+    return [item.g] if item.HasField("g") else list(item.graphs)
+
+
 def reads(node: onnx.NodeProto) -> list[str]:
     """The values that a node reads, those of its branches included."""
     names = [name for name in node.input if name]
     for item in node.attribute:
-        for graph in [item.g] if item.HasField("g") else item.graphs:
+        for graph in graphs_in(item):
             inner = {name for child in graph.node for name in child.output} | {item.name for item in (*graph.initializer, *graph.input)}
             names += [name for child in graph.node for name in reads(child) if name not in inner]
             names += [value.name for value in graph.output if value.name not in inner]
@@ -23,15 +29,25 @@ def reads(node: onnx.NodeProto) -> list[str]:
 
 def check_text(model: onnx.ModelProto) -> None:
     """ModelError when a name is not UTF-8: protobuf hands such names on as bytes."""
-    graph = model.graph
-    texts = [graph.name, *(item.domain for item in model.opset_import)]
-    texts += [item.name for item in (*graph.input, *graph.output, *graph.initializer)]
-    texts += [dim.dim_param for value in graph.input for dim in value.type.tensor_type.shape.dim]
-    for node in [*graph.node, *(node for function in model.functions for node in function.node)]:
-        texts += [node.name, node.op_type, node.domain, *node.input, *node.output, *(item.name for item in node.attribute)]
+    texts = [*(item.domain for item in model.opset_import), *_texts(model.graph)]
+    texts += [text for function in model.functions for text in _texts_of(function.node)]
     damaged = [text for text in texts if isinstance(text, bytes)]
     if damaged:
         raise ModelError(f"a name is not UTF-8: {damaged[0]!r}", hint="the file is damaged: copy or export it again")
+
+
+def _texts(graph: onnx.GraphProto) -> list[str]:
+    texts = [graph.name, *(item.name for item in (*graph.input, *graph.output, *graph.initializer))]
+    texts += [dim.dim_param for value in graph.input for dim in value.type.tensor_type.shape.dim]
+    return texts + _texts_of(graph.node)
+
+
+def _texts_of(nodes: Iterable[onnx.NodeProto]) -> list[str]:
+    texts = []
+    for node in nodes:
+        texts += [node.name, node.op_type, node.domain, *node.input, *node.output, *(item.name for item in node.attribute)]
+        texts += [text for item in node.attribute for graph in graphs_in(item) for text in _texts(graph)]
+    return texts
 
 
 def check_functions(model: onnx.ModelProto) -> None:
@@ -65,7 +81,7 @@ def ordered(graph: onnx.GraphProto, given: set[str]) -> list[onnx.NodeProto]:
                 problems.append(Problem(f"defines {name!r} a second time", label(node)))
             if name:
                 producers[name] = node
-    live = _live(graph, producers)
+    live = _live(producers, [value.name for value in graph.output])
     for node in graph.node:
         unknown = [name for name in reads(node) if name not in producers and name not in given]
         if id(node) in live and unknown:
@@ -84,10 +100,21 @@ def ordered(graph: onnx.GraphProto, given: set[str]) -> list[onnx.NodeProto]:
     return _sorted([node for node in graph.node if id(node) in live], producers)
 
 
-def _live(graph: onnx.GraphProto, producers: dict[str, onnx.NodeProto]) -> set[int]:
+def live_nodes(graph: onnx.GraphProto, outputs: Iterable[str]) -> list[onnx.NodeProto]:
+    """The nodes of a graph inside of a node that these values depend on, in their order, without optional outputs that nobody reads."""
+    outputs, every = list(outputs), list(graph.node)  # the list keeps their identities
+    found = _live({name: node for node in every for name in node.output if name}, outputs)
+    nodes = [node for node in every if id(node) in found]
+    read = {name for node in nodes for name in reads(node)} | set(outputs)
+    for node in nodes:
+        drop_unread(node, read)
+    return nodes
+
+
+def _live(producers: dict[str, onnx.NodeProto], outputs: Iterable[str]) -> set[int]:
     """Identities of the nodes that some output depends on."""
     found: set[int] = set()
-    stack = [value.name for value in graph.output]
+    stack = list(outputs)
     while stack:
         node = producers.get(stack.pop())
         if node is not None and id(node) not in found:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import edgec.ops  # noqa: F401  (fills OPERATORS)
 from edgec.budget import Budget, check_time, spending
-from edgec.errors import ModelError, Problem
+from edgec.errors import ModelError, Problem, cut_hint
 from edgec.integer import match
 from edgec.integer.grid import Grid, any_grid_of, grid_of
 from edgec.ir.graph import Graph, Node
@@ -73,7 +73,8 @@ def _check_sizes(graph: Graph) -> None:
 def _check(graph: Graph, node: Node) -> None:
     """Unsupported when no rule covers the node."""
     if rule_of(node.op) is None:
-        raise Unsupported("there is no implementation", "cut the graph before it, or export another operator")
+        before = cut_hint(name for name in node.inputs if graph.producer(name) is not None)
+        raise Unsupported("there is no implementation", f"{before}, or export another operator")
     for name in node.outputs:
         if name and graph.dtype(name) in (DType.FLOAT16, DType.FLOAT64):
             raise Unsupported(f"the result is {graph.dtype(name).value}", "convert the model to float32")

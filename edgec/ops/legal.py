@@ -35,6 +35,9 @@ MODES: dict[str, tuple[str, ...]] = {
     "Pad": ("constant", "reflect", "edge", "wrap"), "Resize": ("nearest", "linear", "cubic"), "DepthToSpace": ("DCR", "CRD"),
 }  # fmt: skip
 
+# Operands whose elements are places on an axis: where they are computed while a model runs, one out of range ends the run.
+CHECKED: dict[str, int] = {"Gather": 1, "GatherElements": 1, "GatherND": 1}
+
 
 def check_flags(attributes: Mapping[str, Any]) -> None:
     """ModelError for a flag, of any operator, that is neither 0 nor 1: engines read it differently."""
