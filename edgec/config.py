@@ -14,6 +14,7 @@ from edgec.budget import Budget, parse_budget
 from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.package.card import parse_card
 from edgec.package.words import MOST
+from edgec.part import LONGEST, Constant, Part
 from edgec.quant.goal import Goal
 from edgec.quant.options import EFFORTS, OBSERVERS
 
@@ -35,6 +36,9 @@ class BuildConfig:
     out: Path | None = None
     name: str | None = None
     shape: Shapes = field(default_factory=dict)
+    input: Mapping[str, Sequence[int] | None] = field(default_factory=dict)
+    output: tuple[str, ...] = ()
+    constant: Mapping[str, Constant] = field(default_factory=dict)
     observer: str | None = None
     weight_bits: int | None = None
     effort: str | None = None
@@ -69,6 +73,11 @@ class BuildConfig:
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # of the settings that were given: where
 
     @property
+    def part(self) -> Part:
+        """What of the model is wanted."""
+        return Part(self.input, self.output, self.constant)
+
+    @property
     def goal(self) -> Goal | None:
         """What the answers of a quantized model must keep; None where nothing is asked."""
         return None if self.min_sqnr is None and self.max_drop is None else Goal(self.min_sqnr, self.max_drop)
@@ -86,6 +95,47 @@ def _shapes(text: object) -> Shapes:
             raise ValueError("write it as NAME=1,3,224,224")
         found[name] = tuple(int(extent) for extent in extents.split(","))
     return found
+
+
+def _cuts(text: object) -> Mapping[str, Sequence[int] | None]:
+    """`features=1,64,7,7`, or `features` alone: the file says its shape."""
+    if isinstance(text, Mapping):
+        return {str(name): None if extents is None else tuple(int(extent) for extent in extents) for name, extents in text.items()}
+    items = text if isinstance(text, (list, tuple)) else str(text).split(";")
+    shaped = [item for item in items if re.search(r"=[\s\d,]+$", str(item))]
+    return {**{str(item): None for item in items if item not in shaped}, **(_shapes(shaped) if shaped else {})}
+
+
+def _tensors(text: object) -> tuple[str, ...]:
+    """Names of tensors, which may hold anything: a list of them, or one."""
+    items = text if isinstance(text, (list, tuple)) else str(text).split(";")
+    if not all(isinstance(name, str) and name for name in items):
+        raise ValueError("write the names of tensors")
+    return tuple(items)
+
+
+def _constants(value: object) -> Mapping[str, Constant]:
+    """`sr=16000`, `axes=0,2`, `flag=true`; in edgec.toml and in Python a table of numbers and lists."""
+    if not isinstance(value, Mapping):
+        items = value if isinstance(value, (list, tuple)) else str(value).split(";")
+        pairs = [str(item).rpartition("=") for item in items]
+        if not all(name and numbers for name, _, numbers in pairs):
+            raise ValueError("write it as NAME=16000, or NAME=1,2,3")
+        value = {name: [_number(word) for word in numbers.split(",")] for name, _, numbers in pairs}
+    return {str(name): _constant(np.asarray(numbers)) for name, numbers in value.items()}
+
+
+def _number(word: str) -> bool | int | float:
+    known = {"true": True, "false": False}
+    word = word.strip().lower()
+    return known[word] if word in known else int(word) if re.fullmatch(r"[+-]?\d{1,20}", word) else float(word)
+
+
+def _constant(numbers: np.ndarray) -> Constant:
+    if numbers.dtype.kind not in "biuf" or not 1 <= numbers.size <= LONGEST or not np.isfinite(numbers).all():
+        raise ValueError(f"write a number, true or false, or a list of at most {LONGEST}")
+    found = tuple(numbers.reshape(-1).tolist())
+    return found[0] if len(found) == 1 else found
 
 
 def _names(text: object) -> tuple[str, ...]:
@@ -223,6 +273,9 @@ SETTINGS: dict[str, Setting] = {
     "out": Setting(_path, "package directory to write (NAME-TARGET-PRECISION)", path="write"),
     "name": Setting(_identifier, "C identifier of the package (from the model's file name)"),
     "shape": Setting(_shapes, "pin an input's shape, NAME=1,3,224,224; may be repeated", many=True),
+    "input": Setting(_cuts, "begin at this tensor, NAME=1,64,7,7 or NAME, in place of what computes it; may be repeated", many=True),
+    "output": Setting(_tensors, "end at this tensor; may be repeated, and then these are the outputs", many=True),
+    "constant": Setting(_constants, "fix an input, NAME=16000 or NAME=1,2,3, before anything is folded; may be repeated", many=True),
     "observer": Setting(_one_of(*OBSERVERS), f"how ranges are chosen: {', '.join(OBSERVERS)} (mse)"),
     "weight_bits": Setting(_bits, "of an fp32 package's large dense layers: 8, or 4 with a scale for 32 inputs (floats)"),
     "effort": Setting(

@@ -89,10 +89,12 @@ class DeviceError(EdgecError):
 CUT = "cut the graph before it"
 
 
-def cut_hint(tensors: Iterable[str]) -> str:
-    """CUT with the flags that do so: before a node that reads these computed tensors."""
-    flags = [f"--output {tensor}" for tensor in dict.fromkeys(tensors) if tensor]
-    return f"{CUT}: {' '.join(flags)}" if flags else f"{CUT.replace('before', 'behind')}: --input TENSOR=SHAPE"
+def cut_hint(read: Iterable[str], made: Iterable[str]) -> str:
+    """CUT with the flags that do so, before a node that reads these computed tensors; behind it where it reads none."""
+    flags = [f"--output {tensor}" for tensor in dict.fromkeys(read) if tensor]
+    if flags:
+        return f"{CUT}: {' '.join(flags)}"
+    return f"{CUT.replace('before', 'behind')}: {' '.join(f'--input {tensor}=SHAPE' for tensor in made if tensor)}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -60,7 +60,8 @@ def open_model(model: Path, package: Package, data: Data, samples: int | None = 
 def kept_options(package: Package) -> dict[str, object]:
     """What of a package's build decides the meaning of a sample."""
     options = package.manifest.options
-    return {"shape": options.shape, "preprocess": options.preprocess, "fuse_preprocess": options.fuse_preprocess}
+    part = {"input": dict(options.input or {}), "output": options.output or (), "constant": dict(options.constant or {})}
+    return {"shape": options.shape, "preprocess": options.preprocess, "fuse_preprocess": options.fuse_preprocess, **part}
 
 
 def read_labels(labels: Labels, data: Data) -> np.ndarray:

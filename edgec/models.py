@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import numpy as np
 
 from edgec.budget import spending
 from edgec.comparison import Comparison
@@ -48,6 +50,7 @@ class Model:
     notes: tuple[str, ...]
     origin: Mapping[str, str]  # what the file says of itself
     misread: tuple[str, ...] = ()  # nodes of the file that ONNX Runtime cannot be asked about
+    fixed: Mapping[str, np.ndarray] = field(default_factory=dict)  # inputs of the file that are constants in the graphs
     pruning: Pruning | None = None  # where `original` is no longer what the file has
 
 
@@ -64,13 +67,14 @@ def read_model(model: Path, config: BuildConfig) -> Model:
     """Import and optimize, in a process of its own. Errors name the file."""
     fused = asdict(Preprocess.parse(config.preprocess)) if config.fuse_preprocess else None
     with about(model):
-        found = []
-        told = import_model(model, config.shape, fused, config.budget, codes=config.precision == "fp32")
+        graphs = []
+        told = import_model(model, config.shape, fused, config.budget, codes=config.precision == "fp32", part=config.part)
         for stage, imported in zip(("1-imported", "2-optimized"), told, strict=True):
             _dump(config, stage, imported.graph)
-            found.append(imported.graph)
-    original, graph = found
-    return Model(config.name or identifier(model.stem), model, original, graph, imported.notes, imported.origin, imported.misread)
+            graphs.append(imported.graph)
+    original, graph = graphs
+    found = imported.notes, imported.origin, imported.misread, imported.fixed
+    return Model(config.name or identifier(model.stem), model, original, graph, *found)
 
 
 def prune_model(loaded: Model, config: BuildConfig, progress: Progress | None = None) -> Model:
@@ -154,8 +158,9 @@ def samples_of(graph: Graph, config: BuildConfig) -> Samples | None:
 
 
 def reference_of(loaded: Model, config: BuildConfig) -> FloatModel:
-    """The model file in ONNX Runtime; with fused preprocessing, nodes that it misreads, or fewer channels the graph, which has them too."""
-    return FloatModel(loaded.original, None if config.fuse_preprocess or loaded.misread or loaded.pruning else loaded.file)
+    """The model file in ONNX Runtime; with fused preprocessing, nodes that it misreads, fewer channels or where it is cut the graph."""
+    changed = config.fuse_preprocess or config.part.is_cut or loaded.misread or loaded.pruning
+    return FloatModel(loaded.original, None if changed else loaded.file, fixed=loaded.fixed)
 
 
 def int8_model(quantized: Quantized) -> bytes:

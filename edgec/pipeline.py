@@ -250,6 +250,9 @@ def _options(config: BuildConfig) -> Options:
         seed=config.seed,
         weight_bits=config.weight_bits,
         prune=config.prune,
+        input={name: None if extents is None else tuple(extents) for name, extents in config.input.items()} or None,
+        output=config.output or None,
+        constant=dict(config.constant) or None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -20,25 +21,31 @@ class FloatModel:
     file: the file that `graph` was imported from; it is what runs, so that a fault of the import shows. Where there is none, or ONNX
     Runtime does not take it (an operator it lacks) or would die of it (a division by 0), the graph runs; `from_file` tells.
     optimize: let ONNX Runtime fuse and reorder. halves: the graph runs as float16 storage would have it, see edgec/export/halves.py.
+    fixed: inputs of the file that are constants in the graph.
     A call raises ModelError for what ONNX Runtime cannot run, and for answers of another type than the graph's.
     """
 
-    def __init__(self, graph: Graph, file: Path | None = None, *, optimize: bool = True, halves: bool = False) -> None:
-        self._source = graph, file
+    def __init__(
+        self, graph: Graph, file: Path | None = None, *, optimize: bool = True, halves: bool = False,
+        fixed: Mapping[str, np.ndarray] | None = None,
+    ) -> None:  # fmt: skip
+        self._source, self._fixed = (graph, file), dict(fixed or {})
         self._inputs, self._outputs = list(graph.inputs), list(graph.outputs)
         self._types = {name: graph.types[name] for name in graph.outputs}
         effort = Effort.ALL if optimize else Effort.NONE
         traps = any(needs_guard(graph, node) for node in graph.nodes)
         session = _opened(file, effort) if file is not None and not traps else None
         self.from_file = session is not None
+        if session is None:
+            self._fixed = {}
         self._session = session or Session(_bytes(graph, halves), Effort.NONE if halves else effort)
 
     def unoptimized(self) -> FloatModel:
         """The same model, each operator by itself."""
-        return FloatModel(*self._source, optimize=False)
+        return FloatModel(*self._source, optimize=False, fixed=self._fixed)
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
-        answers = self._session(self._outputs, {name: inputs[name] for name in self._inputs})
+        answers = self._session(self._outputs, {name: inputs[name] for name in self._inputs} | self._fixed)
         for name, answer in zip(self._outputs, answers, strict=True):
             found, expected = f"{answer.dtype}[{','.join(map(str, answer.shape))}]", self._types[name]
             if expected.is_static and found != str(expected):

@@ -17,7 +17,7 @@ from edgec.cli.settings import declare_settings, resolve_settings, settings_tabl
 from edgec.settings.facts import settings_facts
 
 SETTINGS = (
-    *("calib", "shape", "observer", "effort", "exclude", "min_sqnr", "max_drop", "profile", "prune"),
+    *("calib", "shape", "input", "output", "constant", "observer", "effort", "exclude", "min_sqnr", "max_drop", "profile", "prune"),
     *("samples", "fuse_preprocess", "budget", "dump", "force"),
 )
 WORST = 20
@@ -35,7 +35,7 @@ STEPS = {"step": "step", "before": "without", "everywhere": "everywhere", "after
 
 def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="the ONNX file")
-    parser.add_argument("-o", "--output", type=Path, default=None, help="the INT8 ONNX file to write (MODEL.int8.onnx in this folder)")
+    parser.add_argument("-o", "--out", type=Path, default=None, help="the INT8 ONNX file to write (MODEL.int8.onnx in this folder)")
     parser.add_argument("--report", type=Path, default=None, help="write the report of every layer as JSON, or as a page (.html)")
     declare_settings(parser, SETTINGS)
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and what the model holds, and stop")
@@ -43,7 +43,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def act(options: argparse.Namespace, console: Console) -> None:
     config = resolve_settings(options)
-    output = options.output or Path(options.model.with_suffix(".int8.onnx").name)
+    output = options.out or Path(options.model.with_suffix(".int8.onnx").name)
     how = f"observer {config.observer or 'mse'}" + (f", effort {config.effort}" if config.effort else "")
     source = f", calibrated on {config.calib}, {how}" if config.calib else ""
     console.note(f"{options.model} -> {output}{source}")

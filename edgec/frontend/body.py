@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import onnx
 from onnx import numpy_helper
@@ -39,13 +39,17 @@ class Body:
             if tensor.name not in varying:  # before IR version 4 each was an input too, with this as its default
                 self._shared[tensor.name] = b.define(b.fresh(f"{source.name}/{tensor.name}"), numpy_helper.to_array(tensor))
 
-    def run(self, inputs: Sequence[str], turn: str = "") -> list[str]:
-        """The names of the wanted outputs where the graph's inputs are these values. Broken when something in it failed."""
+    def run(self, inputs: Sequence[str], turn: str = "", into: Sequence[str] = ()) -> list[str]:
+        """The names of the wanted outputs where the graph's inputs are these values. Broken when something in it failed.
+
+        into: what they shall be called, where nodes make them; of a graph that runs once.
+        """
         before, prefix = len(self._b.problems), f"{self._prefix}/{turn}"
-        self._add(self._once, self._shared, f"{self._prefix}/")
+        called = dict(zip(self._outputs, into, strict=False)) if len(set(self._outputs)) == len(self._outputs) else {}
+        self._add(self._once, self._shared, f"{self._prefix}/", called)
         self._once = []
         names = ChainMap(dict(zip((value.name for value in self._graph.input), inputs, strict=False)), self._shared)
-        self._add(self._each, names, prefix)
+        self._add(self._each, names, prefix, called)
         results = [names.get(name, name) for name in self._outputs]
         unknown = [name for name in results if not self._b.knows(name) and name not in self._b.broken]
         if unknown:
@@ -54,8 +58,8 @@ class Body:
             raise Broken
         return results
 
-    def _add(self, nodes: Sequence[onnx.NodeProto], names: ChainMap[str, str], prefix: str) -> None:
-        names.maps[0].update({name: self._b.fresh(f"{prefix}{name}") for node in nodes for name in node.output if name})
+    def _add(self, nodes: Sequence[onnx.NodeProto], names: ChainMap[str, str], prefix: str, called: Mapping[str, str]) -> None:
+        made = [name for node in nodes for name in node.output if name]
+        names.maps[0].update({name: called.get(name) or self._b.fresh(f"{prefix}{name}") for name in made})
         for node in nodes:
             self._b.add(read_node(self._b.fresh, node, self._versions, names, prefix))
-

@@ -218,7 +218,8 @@ class Builder:
     def _cut(self, source: Source) -> str:
         """How to cut the graph before the node of the file that `source` is or comes from."""
         node = self.outermost or source
-        return cut_hint(name for name in node.inputs if name in self.broken or self.graph.producer(name) is not None)
+        computed = (name for name in node.inputs if name in self.broken or self.graph.producer(name) is not None)
+        return cut_hint(computed, node.outputs)
 
     def is_broken(self, names: Iterable[str]) -> bool:
         return any(name in self.broken for name in names)

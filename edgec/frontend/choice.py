@@ -73,7 +73,7 @@ def decided_by(b: Builder, name: str) -> str:
 
 def hand_on(b: Builder, s: Source, origin: str, output: str) -> None:
     """Let an output of the node be that value; "" is an output that nobody reads."""
-    if not output:
+    if not output or output == origin:
         return
     if origin in b.lists:
         b.lists[output] = b.lists[origin]

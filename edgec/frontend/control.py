@@ -34,7 +34,7 @@ def branch(b: Builder, s: Source) -> None:
             continue
         when = "" if known is not None else condition if holds else b.emit(s, "Not", [condition])[0]
         with where(b, s, when):
-            found = Body(b, s, graph, wanted).run([])
+            found = Body(b, s, graph, wanted).run([], into=[s.outputs[place] for place in wanted] if known is not None else ())
         results.append(found)
     for place, values in zip(wanted, zip(*results, strict=True), strict=True):
         hand_on(b, s, values[0] if len(values) == 1 else choose(b, s, condition, *values), s.outputs[place])
@@ -151,9 +151,9 @@ def _scan_sequences(b: Builder, s: Source, body: Body, states: list[str], column
         for name, column in zip(joined, rows, strict=True):
             _stack(b, s, column, 0, name, onnx.ValueInfoProto())
         made.append([*ends, *joined])
-    for output, parts in zip(s.outputs, zip(*made, strict=True), strict=False):
+    for output, whole in zip(s.outputs, zip(*made, strict=True), strict=False):
         if output:
-            _stack(b, s, parts, 0, output, onnx.ValueInfoProto())
+            _stack(b, s, whole, 0, output, onnx.ValueInfoProto())
 
 
 def _scanned(
@@ -171,9 +171,7 @@ def _scanned(
     rows: list[list[str]] = [[] for _ in s.outputs[len(states) :]]
     for turn in range(turns):
         spend_node(s.where)
-        parts = [
-            _taken(b, s, x, axis, turns - 1 - turn if back else turn) for x, axis, back in zip(columns, axes, backwards, strict=True)
-        ]
+        parts = [_taken(b, s, x, axis, turns - 1 - turn if back else turn) for x, axis, back in zip(columns, axes, backwards, strict=True)]
         found = body.run([*states, *parts], f"{turn}/")
         states, made = found[: len(states)], found[len(states) :]
         for column, row in zip(rows, made, strict=True):

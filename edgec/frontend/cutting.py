@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from math import prod
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper, shape_inference
 
+from edgec.budget import spend_constant
 from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.frontend.pinning import dims_of, dtype_of
 from edgec.frontend.structure import reads
+from edgec.part import Constant, Part
 
-LONGEST = 1 << 20  # numbers of a constant
-
-
-@dataclass(frozen=True)
-class Part:
-    """inputs: tensors that become inputs, and their shapes, None for what the file says. outputs: tensors that become the only outputs.
-
-    constants: of inputs, a number or lists of them.
-    """
-
-    inputs: Mapping[str, Sequence[int] | None] = field(default_factory=dict)
-    outputs: Sequence[str] = ()
-    constants: Mapping[str, Any] = field(default_factory=dict)
-
-
-WHOLE = Part()
+FEW = 20  # names that a hint may list
+VIEWER = "a viewer of ONNX files, such as netron.app, shows its tensors"
 
 
 def cut(model: onnx.ModelProto, part: Part) -> list[str]:
@@ -47,7 +34,7 @@ def cut(model: onnx.ModelProto, part: Part) -> list[str]:
             problems.append(_unknown(name, "--input", made))
     if problems:
         raise UsageError("the model cannot be cut there", problems)
-    if not part.inputs and not part.outputs:
+    if not part.is_cut:
         return []
     found, notes = _declared(model, part)
     for node in graph.node:
@@ -67,7 +54,7 @@ def cut(model: onnx.ModelProto, part: Part) -> list[str]:
     return notes
 
 
-def fix(model: onnx.ModelProto, constants: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def fix(model: onnx.ModelProto, constants: Mapping[str, Constant]) -> dict[str, np.ndarray]:
     """Turn these inputs into constants; their arrays. UsageError names every problem."""
     graph = model.graph
     weights = {tensor.name for tensor in graph.initializer}
@@ -88,21 +75,17 @@ def fix(model: onnx.ModelProto, constants: Mapping[str, Any]) -> dict[str, np.nd
     return arrays
 
 
-def _array(value: onnx.ValueInfoProto, given: Any) -> np.ndarray:
+def _array(value: onnx.ValueInfoProto, given: Constant) -> np.ndarray:
     """In the type and shape of an input; one number fills whatever the file says of it, an open axis counting as 1."""
     dtype, dims, found = dtype_of(value).numpy, dims_of(value), np.asarray(given)
-    if found.dtype.kind not in "biuf" or found.size > LONGEST:
-        raise ValueError("write a number, true or false, or a list of them")
-    shape = [dim if isinstance(dim, int) else 1 for dim in dims]
-    if found.ndim == len(dims):
-        if any(isinstance(dim, int) and dim != extent for dim, extent in zip(dims, found.shape, strict=True)):
-            raise ValueError(f"has shape {list(found.shape)}, the input {shape}")
-    elif found.size == 1:
-        found = np.broadcast_to(found.reshape(()), shape)
-    elif dims.count("") + sum(isinstance(dim, str) and bool(dim) for dim in dims) == 0 and found.size == np.prod(shape):
-        found = found.reshape(shape)
+    fixed, is_open = [dim for dim in dims if isinstance(dim, int)], any(isinstance(dim, str) for dim in dims)
+    if found.size == 1:
+        spend_constant(prod(fixed) * dtype.itemsize, f"input {value.name}")
+        found = np.full([dim if isinstance(dim, int) else 1 for dim in dims], found.reshape(-1)[0])
+    elif prod(fixed) and len(dims) - len(fixed) <= 1 and (found.size % prod(fixed) == 0 if is_open else found.size == prod(fixed)):
+        found = found.reshape([dim if isinstance(dim, int) else -1 for dim in dims])
     else:
-        raise ValueError(f"has shape {list(found.shape)}, the input {[dim or '?' for dim in dims]}")
+        raise ValueError(f"has {found.size} numbers, the input is [{','.join(str(dim) or '?' for dim in dims)}]")
     with np.errstate(all="ignore"):
         result = np.asarray(found.astype(dtype))
     if dtype.kind != "f" and not np.array_equal(result.astype(found.dtype), found):
@@ -111,8 +94,9 @@ def _array(value: onnx.ValueInfoProto, given: Any) -> np.ndarray:
 
 
 def _unknown(name: str, flag: str, known: Iterable[str]) -> Problem:
-    what = "input" if flag == "--constant" else "tensor"
-    return Problem(f"the model has no such {what}", f"{flag} {name}", did_you_mean(name, known))
+    what, words = "input" if flag == "--constant" else "tensor", list(known)
+    hint = did_you_mean(name, words)
+    return Problem(f"the model has no such {what}", f"{flag} {name}", hint if len(words) < FEW or hint.startswith("did") else VIEWER)
 
 
 def _fresh(name: str, taken: set[str]) -> str:

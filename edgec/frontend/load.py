@@ -14,17 +14,18 @@ from onnx import defs, numpy_helper, version_converter
 from edgec.budget import Budget, BudgetError, check_tensors, spending
 from edgec.errors import ModelError, Problem, UsageError
 from edgec.frontend.builder import Builder
-from edgec.frontend.cutting import WHOLE, Part, cut, fix
+from edgec.frontend.cutting import cut, fix
 from edgec.frontend.dispatch import dispatch
 from edgec.frontend.external import load_external
 from edgec.frontend.misread import misread
 from edgec.frontend.origin import origin_of
 from edgec.frontend.pinning import Shapes, pin_inputs
-from edgec.frontend.source import read_node
+from edgec.frontend.source import Names, read_node
 from edgec.frontend.structure import check_functions, check_text, drop_unread, label, ordered, reads
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.ops.weights import check_weights
+from edgec.part import WHOLE, Part
 
 OLDEST = 7
 
@@ -112,20 +113,8 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
         if not node.name:
             node.name = f"{node.op_type}_{index}"
         drop_unread(node, read)
-        try:
-            builder.add(read_node(builder.fresh, node, versions, names, ""))
-        except BudgetError:
-            raise
-        except ModelError as error:
-            builder.problems.append(Problem(error.summary, label(node), error.hint))
-            builder.broken.update(node.output)
-    builder.problems += [
-        Problem("is no tensor", f"output {name}", "leave it out of the model")
-        for name in graph.outputs if name in builder.lists or name in builder.nothing
-    ]  # fmt: skip
-    builder.notes += [
-        f"output {name}: rows of turns that a run does not make are 0" for name in graph.outputs if name in builder.ragged
-    ]
+        _add(builder, node, versions, names)
+    _check_outputs(builder)
     if builder.problems:
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
     _prune(graph)
@@ -139,6 +128,25 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
             f"ONNX Runtime misreads {', '.join(strange)}: answers are compared with what edgec imported, not with the file"
         )
     return Imported(graph, tuple(builder.notes), origin, tuple(strange), fixed)
+
+
+def _add(builder: Builder, node: onnx.NodeProto, versions: Mapping[str, int], names: Names) -> None:
+    try:
+        builder.add(read_node(builder.fresh, node, versions, names, ""))
+    except BudgetError:
+        raise
+    except ModelError as error:
+        builder.problems.append(Problem(error.summary, label(node), error.hint))
+        builder.broken.update(node.output)
+
+
+def _check_outputs(builder: Builder) -> None:
+    """Note what is no tensor, and what a run may not make all of."""
+    for name in builder.graph.outputs:
+        if name in builder.lists or name in builder.nothing:
+            builder.problems.append(Problem("is no tensor", f"output {name}", "leave it out of the model, or cut the graph before it"))
+        if name in builder.ragged:
+            builder.notes.append(f"output {name}: rows of turns that a run does not make are 0")
 
 
 def _versions(model: onnx.ModelProto) -> dict[str, int]:

@@ -10,6 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from edgec.budget import Budget, BudgetError, exceeded
 from edgec.errors import EdgecError, ModelError, Problem, UsageError
 from edgec.frontend.load import Imported
@@ -18,13 +20,14 @@ from edgec.ir.graph import Graph
 from edgec.ir.types import Symbol
 from edgec.isolation.process import Died, messages
 from edgec.isolation.worker import KILLED
+from edgec.part import WHOLE, Part
 
 FAMILIES: dict[str, type[EdgecError]] = {family.__name__: family for family in (ModelError, UsageError, BudgetError)}
 Shapes = Mapping[str, Sequence[int | Symbol]]
 
 
 def import_model(
-    path: Path, shapes: Shapes, preprocess: Mapping[str, Any] | None, budget: Budget, *, codes: bool = False
+    path: Path, shapes: Shapes, preprocess: Mapping[str, Any] | None, budget: Budget, *, codes: bool = False, part: Part = WHOLE
 ) -> Iterator[Imported]:
     """The model as imported, then as optimized, with what else the import found. ModelError also when the worker does not survive it.
 
@@ -34,11 +37,13 @@ def import_model(
     notes: tuple[str, ...] = ()
     origin: dict[str, str] = {}
     misread: tuple[str, ...] = ()
-    for message in _answers(path, budget, task="read", shapes=told, preprocess=preprocess, codes=codes):
+    fixed: dict[str, np.ndarray] = {}
+    for message in _answers(path, budget, task="read", shapes=told, preprocess=preprocess, codes=codes, part=asdict(part)):
         notes, origin = tuple(message.get("notes", notes)), message.get("origin", origin)
         misread = tuple(message.get("misread", misread))
+        fixed |= {name: np.array(numbers, kind).reshape(shape) for name, kind, shape, numbers in message.get("fixed", ())}
         graph: Graph = message["graph"]
-        yield Imported(graph, notes, origin, misread)
+        yield Imported(graph, notes, origin, misread, fixed)
 
 
 def outline_model(path: Path, budget: Budget) -> Outline:

@@ -19,6 +19,7 @@ from edgec.frontend.outline import outline
 from edgec.ir.archive import Sender
 from edgec.ir.liveness import live_bytes
 from edgec.ir.types import Symbol
+from edgec.part import Part
 from edgec.passes import optimize
 from edgec.passes.codes import decode_weights
 
@@ -100,13 +101,15 @@ def read(request: dict[str, Any], send: Sender) -> None:
     """The graph as imported, with the pre-processing where it is asked for, and as optimized."""
     shapes = {name: [Symbol(*dim) if isinstance(dim, list) else dim for dim in dims] for name, dims in request["shapes"].items()}
     with spending(Budget(**request["budget"])):
-        imported = load_model(Path(request["path"]), shapes)
+        imported = load_model(Path(request["path"]), shapes, part=Part(**request["part"]))
         original = imported.graph
         if request["preprocess"] is not None:
             from edgec.quant.preprocess import Preprocess, fuse  # loads more than most models need
 
             original = fuse(original, Preprocess.parse(request["preprocess"]))
-        send(kind="imported", graph=original, notes=imported.notes, origin=dict(imported.origin), misread=imported.misread)
+        fixed = [[name, array.dtype.name, array.shape, array.reshape(-1).tolist()] for name, array in imported.fixed.items()]
+        told = {"notes": imported.notes, "origin": dict(imported.origin), "misread": imported.misread, "fixed": fixed}
+        send(kind="imported", graph=original, **told)
         graph = original.copy()
         if not request["codes"]:
             decode_weights(graph)

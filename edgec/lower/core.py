@@ -73,8 +73,8 @@ def _check_sizes(graph: Graph) -> None:
 def _check(graph: Graph, node: Node) -> None:
     """Unsupported when no rule covers the node."""
     if rule_of(node.op) is None:
-        before = cut_hint(name for name in node.inputs if graph.producer(name) is not None)
-        raise Unsupported("there is no implementation", f"{before}, or export another operator")
+        cut_there = cut_hint((name for name in node.inputs if graph.producer(name) is not None), node.outputs)
+        raise Unsupported("there is no implementation", f"{cut_there}, or export another operator")
     for name in node.outputs:
         if name and graph.dtype(name) in (DType.FLOAT16, DType.FLOAT64):
             raise Unsupported(f"the result is {graph.dtype(name).value}", "convert the model to float32")

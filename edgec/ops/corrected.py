@@ -84,6 +84,16 @@ def resize_by_extents(attributes: Mapping[str, Any], inputs: Inputs) -> Inputs:
     return [x, None, None, np.array(sizes, np.int64)]
 
 
+def cropped(attributes: Mapping[str, Any], inputs: Inputs) -> Inputs:
+    """Pad with numbers of the data: where it takes some away, the reference fails, so they are gone before."""
+    x, pads = inputs[:2]
+    assert x is not None and pads is not None
+    if attributes.get("mode", "constant") == "constant" or len(inputs) > 3 or len(pads) != 2 * x.ndim or not (pads < 0).any():
+        return inputs
+    ends = [(max(-int(first), 0), size - max(-int(last), 0)) for first, last, size in zip(pads, pads[x.ndim :], x.shape, strict=False)]
+    return [x[tuple(slice(start, max(end, start)) for start, end in ends)], np.maximum(pads, 0), *inputs[2:]]
+
+
 # What a mode makes of one axis
 MODES: dict[str, Callable[[Axis, Mapping[str, Any], np.ndarray], np.ndarray | None]] = {
     "nearest": _taken, "linear": _between, "cubic": _cubic,
@@ -91,4 +101,4 @@ MODES: dict[str, Callable[[Axis, Mapping[str, Any], np.ndarray], np.ndarray | No
 # None where the reference computes what ONNX defines
 CORRECTED: dict[str, Callable[[Mapping[str, Any], Inputs], list[np.ndarray] | None]] = {"LRN": local_response, "Resize": resize}
 # Operands with which the reference computes what ONNX defines
-RESTATED: dict[str, Callable[[Mapping[str, Any], Inputs], Inputs]] = {"Resize": resize_by_extents}
+RESTATED: dict[str, Callable[[Mapping[str, Any], Inputs], Inputs]] = {"Resize": resize_by_extents, "Pad": cropped}

@@ -36,7 +36,7 @@ MODES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 # Operands whose elements are places on an axis: where they are computed while a model runs, one out of range ends the run.
-CHECKED: dict[str, int] = {"Gather": 1, "GatherElements": 1, "GatherND": 1}
+CHECKED: dict[str, int] = {"Gather": 1, "ScatterND": 1}
 
 
 def check_flags(attributes: Mapping[str, Any]) -> None:

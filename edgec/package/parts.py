@@ -15,6 +15,7 @@ from edgec.package.words import (
     Hash,
     Identifier,
     Number,
+    Numbers,
     Path,
     Plain,
     Scale,
@@ -164,6 +165,9 @@ class Options:
     weight_bits: Count | None = None
     prune: Number | None = None
     effort: Word | None = None
+    input: Mapping[Text, Shape | None] | None = None
+    output: tuple[Text, ...] | None = None
+    constant: Mapping[Text, Numbers] | None = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import re
 from typing import Annotated, Any
 
 from edgec.codec import Rule
+from edgec.part import LONGEST
 
 MANIFEST, BUILD, SIGNATURE = "manifest.json", "build.json", "manifest.sig"  # the three files that no list has
 MOST = 2**48  # bytes, MACs or elements
@@ -49,6 +50,11 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, bool) or _is_number(value) or _is_text(value)
 
 
+def _are_numbers(value: Any) -> bool:
+    items = value if isinstance(value, (list, tuple)) else [value]
+    return 1 <= len(items) <= LONGEST and all(isinstance(item, bool) or _is_number(item) or type(item) is int for item in items)
+
+
 def _matching(pattern: str, wanted: str) -> Rule:
     known = re.compile(pattern)
     return Rule(lambda value: isinstance(value, str) and known.fullmatch(value) is not None, wanted)
@@ -70,6 +76,7 @@ Scale = Annotated[float, Rule(lambda value: _is_number(value) and value > 0, "a 
 Code = Annotated[int, Rule(lambda value: type(value) is int and abs(value) < 2**32, "a whole number")]
 Flag = Annotated[bool, Rule(lambda value: isinstance(value, bool), "true or false")]
 Plain = Annotated[Any, Rule(_is_plain, "a number, a text, or a list of them")]
+Numbers = Annotated[Any, Rule(_are_numbers, "a number, or a list of them")]
 Shape = Annotated[tuple[int, ...], Rule(_is_shape, "a list of extents")]
 ElementType = Annotated[str, one_of(*BYTES)]
 # an extent that runs decide is the name of its size

@@ -182,13 +182,6 @@ def test_a_function_that_calls_itself() -> None:
         from_proto(proto)
 
 
-def test_an_undecided_branch() -> None:
-    body = helper.make_graph([node("Relu", "x", "z")], "b", [], [helper.make_empty_tensor_value_info("z")])
-    proto = model([node("If", "c", "y", then_branch=body, else_branch=body)], {"x": [1], "c": (TensorProto.BOOL, [])}, ["y"])
-    with pytest.raises(ModelError, match="chooses its branch while the model runs"):
-        from_proto(proto)
-
-
 def test_symbols_only_where_they_can_stay() -> None:
     proto = model([node("Slice", "x s e", "y")], {"x": ["N", 4]}, ["y"], {"s": ints(1), "e": ints(2)})
     with pytest.raises(ModelError, match="cuts the symbolic axis 0"):

@@ -11,6 +11,8 @@ import onnx
 import onnxruntime
 from onnx import defs, helper, numpy_helper
 
+from edgec.frontend.structure import reads
+
 MOST_ELEMENTS = 3000  # of a value: what is larger takes time and shows nothing new
 MICROSOFT = "com.microsoft"
 FLOAT = np.dtype(np.float32)
@@ -22,6 +24,7 @@ QUIET.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_
 QUIET.intra_op_num_threads, QUIET.log_severity_level = 1, 4
 
 Arrays = dict[str, np.ndarray]
+Kind = tuple[np.dtype[Any], tuple[int, ...]]
 
 
 class Misfit(Exception):
@@ -91,6 +94,9 @@ class Draft:
 
     def dtype(self, name: str) -> np.dtype[Any]:
         return self.values[0][name].dtype
+
+    def kind(self, name: str) -> Kind:
+        return self.dtype(name), self.shape(name)
 
     def rank(self, name: str) -> int:
         return len(self.shape(name))
@@ -193,7 +199,7 @@ class Draft:
         while operands and not operands[-1]:
             operands.pop()
         node = helper.make_node(kind, operands, names, f"{kind}_{self.serial}", domain=domain, **attributes)
-        step = Step(node, single(node, {name: self.values[0][name] for name in operands if name}, self.opset))
+        step = Step(node, single(node, {name: self.values[0][name] for name in reads(node)}, self.opset))
         found = [step.run(values) for values in self.values]
         for arrays in found:
             if any(array.size > MOST_ELEMENTS for array in arrays):
@@ -201,7 +207,7 @@ class Draft:
         for values, arrays in zip(self.values, found, strict=True):
             values.update(zip(names, arrays, strict=True))
         self.nodes.append(step)
-        if all(name in self.constants for name in operands if name):
+        if all(name in self.constants for name in reads(node)):
             self.constants.update(names)
         self.results += [name for name in names if self.values[0][name].size]
         return names[0] if outputs == 1 else names
@@ -227,7 +233,7 @@ class Draft:
 
     def finish(self) -> Drawn:
         """The model, with the values that nobody reads as outputs, and some others."""
-        read = {name for step in self.nodes for name in step.node.input}
+        read = {name for step in self.nodes for name in reads(step.node)}
         outputs = [name for name in self.results if name not in read or self.chance(0.15)]
         outputs += [name for name in self.inputs if self.chance(0.05)]
         outputs += [name for name in sorted(self.constants - set(self.results)) if self.values[0][name].size and self.chance(0.02)]
@@ -253,7 +259,7 @@ def replayed(model: onnx.ModelProto, vectors: list[Arrays]) -> Drawn:
     opset = next(item.version for item in model.opset_import if not item.domain)
     values, steps = [{**constants, **vector} for vector in vectors], []
     for node in model.graph.node:
-        step = Step(node, single(node, {name: values[0][name] for name in node.input if name}, opset))
+        step = Step(node, single(node, {name: values[0][name] for name in reads(node)}, opset))
         for known in values:
             known.update(zip(node.output, step.run(known), strict=True))
         steps.append(step)
@@ -271,7 +277,7 @@ def wrapped(graph: onnx.GraphProto, opset: int) -> onnx.ModelProto:
 
 def single(node: onnx.NodeProto, arrays: Mapping[str, np.ndarray], opset: int) -> Callable[[Mapping[str, np.ndarray]], list[np.ndarray]]:
     """A function that runs one node; its operands have the types and shapes of `arrays`."""
-    names = list(dict.fromkeys(name for name in node.input if name))
+    names = list(dict.fromkeys(reads(node)))
     graph = helper.make_graph(
         [node], "one", [info(name, arrays[name]) for name in names], [onnx.ValueInfoProto(name=name) for name in node.output]
     )

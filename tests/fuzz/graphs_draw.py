@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.fuzz.graphs_control import CONTROL
 from tests.fuzz.graphs_draft import OPSETS, Draft, Drawn, Misfit
 from tests.fuzz.graphs_matrix import MATRIX
 from tests.fuzz.graphs_move import MOVEMENT
@@ -11,7 +12,7 @@ from tests.fuzz.graphs_pointwise import POINTWISE, Drawer
 from tests.fuzz.graphs_quantized import QUANTIZED
 from tests.fuzz.graphs_select import SELECTION
 
-DRAWERS: dict[str, Drawer] = {**POINTWISE, **MOVEMENT, **MATRIX, **QUANTIZED, **SELECTION}
+DRAWERS: dict[str, Drawer] = {**POINTWISE, **MOVEMENT, **MATRIX, **QUANTIZED, **SELECTION, **CONTROL}
 LIKELY = (
     "Conv",
     "MatMul",

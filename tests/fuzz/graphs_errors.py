@@ -15,6 +15,7 @@ from math import prod
 import numpy as np
 import onnx
 
+from edgec.frontend.structure import reads
 from tests.fuzz.graphs_draft import Arrays, Drawn, Misfit, Step
 from tests.fuzz.graphs_free import anything, is_free
 
@@ -37,6 +38,7 @@ EXACT = {
     "ThresholdedRelu", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "Gather", "Concat", "Reshape", "Transpose",
     "GatherElements", "GatherND", "TopK", "ReverseSequence", "MaxUnpool", "TensorScatter", "Constant", "ConstantOfShape", "Range",
     "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Expand", "Tile", "Pad", "DepthToSpace", "SpaceToDepth", "Trilu", "CenterCropPad",
+    "If", "Loop", "Scan",  # of what is drawn in them
 }  # fmt: skip
 ELEMENTWISE = {*FUNCTIONS} - {"LogSoftmax", "SoftmaxCrossEntropyLoss"}
 COUPLED = {
@@ -47,7 +49,7 @@ COUPLED = {
 }  # fmt: skip
 POLES = {"Reciprocal": 0, "Div": 1, "Log": 0, "Pow": 0}  # operands at whose zero a result may be anything
 # which zero it is depends on the order, or is lost: ONNX Runtime's Where takes what is not zero of either operand
-SIGNLESS = {"Min", "Max", "ReduceMin", "ReduceMax", "MaxPool", "GlobalMaxPool", "Relu", "Clip", "Where"}
+SIGNLESS = {"Min", "Max", "ReduceMin", "ReduceMax", "MaxPool", "GlobalMaxPool", "Relu", "Clip", "Where", "If", "Loop", "Scan"}
 WRAPPED = 2.0**53  # apart, whole numbers have wrapped or are of what may be anything
 
 
@@ -105,7 +107,7 @@ def execution(drawn: Drawn, vector: int, noise: Noise) -> Arrays:
     for step in drawn.steps:
         results = dict(zip(step.node.output, _executed(step, values, base, plain, noise), strict=True))
         values.update({name: array for name, array in results.items() if name in made})
-        if step.node.op_type in EXACT and plain.issuperset(filter(None, step.node.input)):
+        if step.node.op_type in EXACT and plain.issuperset(reads(step.node)):
             plain.update(results)
     return {name: values[name] for name in made}
 
@@ -113,7 +115,7 @@ def execution(drawn: Drawn, vector: int, noise: Noise) -> Arrays:
 def _executed(step: Step, values: Arrays, base: Arrays, plain: set[str], noise: Noise) -> list[np.ndarray]:
     """The results of a node on its operands in this execution."""
     node, usual = step.node, [base[name] for name in step.node.output]
-    operands = {name: values[name] for name in node.input if name}
+    operands = {name: values[name] for name in reads(node)}
     if rounds(step, usual):
         operands = {name: _operand(step, name, array, plain, noise) for name, array in operands.items()}
     try:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from onnx import helper
 
+from edgec.frontend.structure import reads
 from tests.fuzz.graphs_draft import Drawn, info, wrapped
 
 Fails = Callable[[Drawn], bool]
@@ -54,7 +55,7 @@ def part(drawn: Drawn, outputs: Sequence[str], cut: Sequence[str] = ()) -> Drawn
     for step in reversed(drawn.steps):
         if needed.intersection(step.node.output) - set(cut):
             steps.append(step)
-            needed.update(name for name in step.node.input if name)
+            needed.update(reads(step.node))
     steps.reverse()
     graph = drawn.model.graph
     tensors = {tensor.name for tensor in graph.initializer}

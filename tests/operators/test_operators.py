@@ -15,6 +15,7 @@ from tests.conftest import require
 from tests.contract.examiner import WHOLE
 from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend, target_of
 from tests.operators.case import Case, Outcome
+from tests.operators.control_cases import control_cases
 from tests.operators.onnx_cases import onnx_cases
 from tests.operators.own_cases import own_cases
 from tests.operators.selection_cases import selection_cases
@@ -33,11 +34,9 @@ EXCUSES = {
 MISSING = {
     "BitCast", "Col2Im",
     "Compress", "ConvInteger", "DFT", "DeformConv", "Det", "DynamicQuantizeLinear", "Einsum",
-    "GRU", "GridSample", "LSTM", "Loop", "MatMulInteger",
-    "MelWeightMatrix", "NonMaxSuppression", "NonZero", "RNN", "RoiAlign", "Scan", "Unique", "Bernoulli", "ImageDecoder", "Multinomial",
-    "RandomUniformLike", "STFT", "SequenceMap", "OptionalGetElement",
-    "ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
-    "SplitToSequence", "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
+    "GRU", "GridSample", "LSTM", "MatMulInteger",
+    "MelWeightMatrix", "NonMaxSuppression", "NonZero", "RNN", "RoiAlign", "Unique", "Bernoulli", "ImageDecoder", "Multinomial",
+    "RandomUniformLike", "STFT", "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
 }  # fmt: skip
 # What a package holds is numbers of the usual types, in static shapes without empty tensors; that much may be refused of any operator.
 REASONS = re.compile(
@@ -46,7 +45,7 @@ REASONS = re.compile(
     r"|its shape is \[.*\?|an axis of extent 0 leaves nothing|holds nothing"
     r"|does not split into \[0|does not reshape to \[3, 4, 0\]"
     r"|PRelu, opset 7\): shapes .* do not broadcast"
-    r"|is in training mode|chooses its branch while the model runs|is computed while the model runs"
+    r"|is in training mode|as is decided while the model runs|is computed while the model runs|is no tensor"
     r"|over (3|three) spatial axes|Mod of float operands|of bool|mode CRD is not supported"
     r"|antialias is not supported|tf_crop_and_resize|blocked quantization|only constant per-tensor 8-bit parameters"
 )
@@ -54,7 +53,7 @@ NAMED = re.compile(r"(\w+), opset \d+\)[^(]*has no implementation|(\w+): there i
 
 
 def all_cases() -> list[Case]:
-    return [*onnx_cases(), *own_cases(), *selection_cases()]
+    return [*onnx_cases(), *own_cases(), *selection_cases(), *control_cases()]
 
 
 def sample(cases: Sequence[Case]) -> list[Case]:

@@ -1,0 +1,126 @@
+"""What becomes of branches, loops, scans and sequences: straight nodes, or an error that says what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import parser
+
+from edgec.budget import Budget, BudgetError
+from edgec.errors import ModelError
+from edgec.frontend import from_proto
+from edgec.frontend.load import Imported
+from edgec.ops.legal import CHECKED
+from edgec.part import Part
+
+from .models import ops
+
+
+def read(text: str, opset: int = 18, **options: object) -> Imported:
+    return from_proto(parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> graph {text}'), **options)  # type: ignore[arg-type]
+
+
+CHOICE = """(float[3] x, int64 k) => (float[3] y) {
+  two = Constant<value = int64 {2}>()  is = Equal(k, two)
+  y = If(is) <then_branch = t () => (float[3] a) { a = Exp(x) }, else_branch = f () => (float[N] b) { b = ELSE }>
+}"""
+
+
+def test_both_branches_are_computed_and_one_is_chosen() -> None:
+    assert ops(read(CHOICE.replace("ELSE", "Neg(x)")).graph)[-2:] == ["Where", "Identity"]
+
+
+@pytest.mark.parametrize(("value", "taken"), [(2, "Exp"), (3, "Neg")])
+def test_a_constant_decides(value: int, taken: str) -> None:
+    found = read(CHOICE.replace("ELSE", "Neg(x)"), part=Part(constants={"k": value}))
+    assert (ops(found.graph), found.graph.inputs, found.fixed) == ([taken], ["x"], {"k": np.array(value)})
+
+
+def test_branches_of_two_shapes_name_what_decides() -> None:
+    with pytest.raises(ModelError, match=r"float32\[3\] or float32\[6\].*--constant k=VALUE"):
+        read(CHOICE.replace("ELSE", "Concat<axis = 0>(x, x)"))
+
+
+def test_indices_of_a_branch_count_only_where_it_is_taken() -> None:
+    """The guard is over each operator that ends a run at a bad index."""
+    text = """(float[3] x, int64[1] at, bool c) => (float[1] y) {
+      y = If(c) <then_branch = t () => (float[1] a) { a = Gather(x, at) }, else_branch = f () => (float[1] b) { b = GatherElements(x, at) }>
+    }"""
+    graph = read(text).graph
+    indices = [graph.producer(node.inputs[CHECKED[node.op]]) for node in graph.nodes if node.op in CHECKED]
+    assert indices
+    assert all(node is not None and node.op == "Where" for node in indices)
+
+
+def test_what_a_turn_does_not_change_is_computed_once() -> None:
+    graph = read("""(float[3] x, float[3] w) => (float[3] y) {
+      often = Constant<value = int64 {4}>()
+      y = Loop(often, , x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] n) { d = Identity(c) e = Exp(w) n = Add(s, e) }>
+    }""").graph
+    assert sorted(ops(graph)) == ["Add"] * 4 + ["Exp", "Identity"]
+
+
+def test_a_loop_that_never_turns_hands_its_state_on() -> None:
+    graph = read("""(float[3] x) => (float[3] y) {
+      often = Constant<value = int64 {0}>()
+      y = Loop(often, , x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] n) { d = Identity(c) n = Exp(s) }>
+    }""").graph
+    assert ops(graph) == ["Identity"]
+
+
+WHILE = """(float[3] x) => (float y) {
+  often = Constant<value = int64 {OFTEN}>()  yes = Constant<value = bool {1}>()
+  s, rows = Loop(often, yes, x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] n, float[3] row) {
+    n = Exp(s)  row = Identity(n)  top = ReduceMax<keepdims = 0>(n)  one = Constant<value = float {1}>()  d = Less(top, one) }>
+  y = ReduceMax<keepdims = 0>(READ)
+}"""
+
+
+def test_rows_of_turns_that_may_not_be_made_are_for_nobody_inside() -> None:
+    assert "Where" in ops(read(WHILE.replace("OFTEN", "5").replace("READ", "s")).graph)
+    with pytest.raises(ModelError, match=r"reads rows of turns that a run need not make.*--output rows"):
+        read(WHILE.replace("OFTEN", "5").replace("READ", "rows"))
+
+
+def test_a_loop_that_may_turn_too_often_is_refused_at_once() -> None:
+    with pytest.raises(BudgetError, match=r"9,000,000 turns.*--budget nodes="):
+        read(WHILE.replace("OFTEN", "9000000").replace("READ", "s"), budget=Budget(nodes=1000))
+
+
+def test_a_loop_that_turns_for_ever_ends_at_the_budget() -> None:
+    text = """(float[3] x) => (float[3] y) {
+      y = Loop(, , x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] n) { d = Identity(c) n = Exp(s) }>
+    }"""
+    with pytest.raises(BudgetError, match="--budget nodes="):
+        read(text, budget=Budget(nodes=300))
+
+
+def test_a_trip_count_that_is_an_input_is_named() -> None:
+    text = """(float[3] x, int64 n) => (float[3] y) {
+      y = Loop(n, , x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) { d = Identity(c) t = Exp(s) }>
+    }"""
+    with pytest.raises(ModelError, match=r"how often it turns is computed while the model runs.*--constant n=VALUE"):
+        read(text)
+    assert ops(read(text, part=Part(constants={"n": 2})).graph) == ["Exp", "Exp", "Identity"]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("y = If(x) <then_branch = t () => (float a) { a = Exp(x) }, else_branch = f () => (float b) { b = Exp(x) }>", "cannot take float"),
+        ("y = Scan<num_scan_inputs = 5, body = b (float[3] s) => (float[3] t) { t = Exp(s) }>(x)", "body has 1 inputs"),
+        ("y = Scan<num_scan_inputs = 1, scan_input_axes = [4], body = b (float s) => (float t) { t = Exp(s) }>(x)", "axis 4"),
+        ("y = Scan<num_scan_inputs = 1, body = b (float s) => (float t) { t = NonZero(s) }>(x)", "NonZero.*has no implementation"),
+        ("y = Scan<num_scan_inputs = 1, body = b (float s) => (float t) { u = Exp(s) }>(x)", "reads 't', which nothing defines"),
+        ("y = Scan<num_scan_inputs = 1, body = b (float s) => (float t) { t = Exp(lost) }>(x)", "'lost', which nothing defines"),
+        ("s = SequenceConstruct(x, x) k = Constant<value = int64 {2}>() y = SequenceAt(s, k)", r"position \[2\] lies outside"),
+        ("s = SequenceConstruct(x, x) y = Exp(s)", "cannot take a sequence as its input input"),
+        ("s = SequenceEmpty() y = ConcatFromSequence<axis = 0>(s)", "joins an empty sequence"),
+        ("y = SequenceConstruct(x, x)", "output y: is no tensor"),
+        ("o = Optional<type = float[3]>() y = OptionalGetElement(o)", "optional without a value"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_told(text: str, what: str) -> None:
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> graph (float[3] x) => (float[3] y) {{ {text} }}')
+    with pytest.raises(ModelError, match=what):
+        from_proto(model)
