@@ -9,9 +9,11 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from edgec.export.identities import identities, identity_constants, with_identity
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, Symbol, TensorType
 from edgec.ops.proto import IR_VERSION, OPSET, node_proto, schema, tensor_code
+from edgec.ops.recurrent import CELLS
 
 # Taken wherever it has what the graph needs: among the int8 codes of a younger model ONNX Runtime's optimizer puts nodes of its own
 # that its type check then refuses, since it makes their zero points unsigned and leaves their output_dtype as it was.
@@ -23,12 +25,14 @@ _WIDE = (DType.INT16, DType.UINT16)
 def to_onnx(graph: Graph) -> onnx.ModelProto:
     """`graph` as a model in operator set LOADED_OPSET or OPSET; names are kept, operators that are younger are expanded."""
     proto = onnx.GraphProto(name=graph.name)
+    proto.node.extend(node_proto(item) for item in identities(graph))
     proto.node.extend(node_proto(item) for node in graph.nodes for item in _expanded(graph, node))
     _name_uniquely(proto)
     proto.input.extend(_value(name, graph.types[name]) for name in graph.inputs)
     proto.output.extend(_value(name, graph.types[name]) for name in graph.outputs)
     scalars = {name: np.array(value, graph.types[like].dtype.numpy) for name, value, like in _alphas(graph)}
-    proto.initializer.extend(numpy_helper.from_array(array, name) for name, array in (graph.constants | scalars).items())
+    constants = graph.constants | scalars | identity_constants(graph)
+    proto.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
     shown = set(graph.inputs) | set(graph.outputs) | set(graph.constants)
     proto.value_info.extend(_value(name, graph.types[name]) for node in graph.nodes for name in node.outputs if name and name not in shown)
     model = helper.make_model(proto, producer_name="edgec", opset_imports=[helper.make_opsetid("", _opset(graph))], ir_version=IR_VERSION)
@@ -79,6 +83,8 @@ def _expanded(graph: Graph, node: Node) -> list[Node]:
     """
     if node.op == "AveragePool" and set(node.attributes.get("dilations", ())) <= {1}:
         return [replace(node, attributes={name: value for name, value in node.attributes.items() if name != "dilations"})]
+    if node.op in CELLS:
+        return [with_identity(graph, node)]
     if node.op != "Swish":
         if schema(node.op).since_version > OPSET:
             raise ValueError(f"{node.op} is younger than operator set {OPSET} and has no expansion")

@@ -22,8 +22,9 @@ from edgec.ops.legal import CHECKED, check_attributes
 from edgec.ops.proto import canonical_attributes, schema
 from edgec.ops.work import operations
 
-# DequantizeLinear of a constant stays: its operand is a quantized weight, not arithmetic to be folded.
-NEVER_FOLDED = ("DequantizeLinear",)
+# DequantizeLinear of a constant stays: its operand is a quantized weight, not arithmetic to be folded. Of recurrent cells onnx's reference
+# knows neither all functions nor directions.
+NEVER_FOLDED = ("DequantizeLinear", "RNN", "GRU", "LSTM")
 WIDENED = {"int4": "int8", "uint4": "uint8"}  # a Graph has no type of four bits: codes of four are numbers of eight
 KEEPS_CODES = frozenset(("Identity", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten"))
 LONGEST = 100_000  # numbers of an operand that is a shape, a list of axes, of parts and the like
@@ -229,10 +230,14 @@ HINTS = {
     "NonMaxSuppression": f"{CUT} and run the suppression in the application",
     "ConvInteger": "use QLinearConv, or QuantizeLinear and DequantizeLinear around Conv",
     "MatMulInteger": "use QLinearMatMul, or QuantizeLinear and DequantizeLinear around MatMul",
+<<<<<<< HEAD
     "NonZero": f"its output has no static shape; {CUT}",
     "LSTM": "recurrent cells are not supported yet",
     "GRU": "recurrent cells are not supported yet",
     "RNN": "recurrent cells are not supported yet",
+=======
+    "NonZero": "its output has no static shape; cut the graph before it",
+>>>>>>> 144f506 (Compute RNN, GRU and LSTM: one product for all steps, then a walk over them)
     "StringNormalizer": "strings are not supported: tokenize outside of the model",
 }
 

@@ -15,6 +15,7 @@ from edgec.frontend import (  # noqa: F401  (they fill RULES)
     gathering,
     movement,
     qlinear,
+    recurrent,
     scattering,
     selection,
     sequences,

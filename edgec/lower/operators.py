@@ -44,6 +44,7 @@ from edgec.lower.quantized import (
     requantize_codes,
     unmatched_quantize,
 )
+from edgec.lower.recurrent import recurrent
 from edgec.lower.reduction import arg_extreme, reduce_
 from edgec.lower.resize import resize
 from edgec.lower.scatter import scatter_nd
@@ -75,6 +76,7 @@ RULES: dict[str, Rule] = {
     "QuantizeLinear": unmatched_quantize, "DequantizeLinear": dequantize_node,
     "Softmax": softmax, "LogSoftmax": softmax, "LayerNormalization": layer_normalization, "LRN": local_response,
     "InstanceNormalization": instance_normalization, "BatchNormalization": batch_normalization,
+    **dict.fromkeys(("RNN", "GRU", "LSTM"), recurrent),
     "ScatterND": scatter_nd, "TopK": top_k, "ArgMax": arg_extreme, "ArgMin": arg_extreme,
     **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"), reduce_),
 }  # fmt: skip

@@ -16,12 +16,13 @@ LARGEST = 2**31 - 1  # C indices are int32_t
 
 LEAST: dict[str, float] = {
     "group": 1, "kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 0, "output_padding": 0, "blocksize": 1, "size": 1, "epsilon": 0,
-    "block_size": 0,
+    "block_size": 0, "hidden_size": 1, "clip": 0,
 }  # fmt: skip
 FLAGS = frozenset({
     "keepdims", "transA", "transB", "allowzero", "ceil_mode", "count_include_pad", "upper", "fmod", "exclusive", "reverse",
     "select_last_index", "largest", "sorted", "detect_negative", "detect_positive", "antialias", "exclude_outside",
     "noop_with_empty_axes", "storage_order", "training_mode", "saturate", "is_causal",
+    "layout", "linear_before_reset", "input_forget",
 })  # fmt: skip
 CHOICES: dict[str, tuple[str, ...]] = {
     "reduction": ("none", "add", "mul", "min", "max"), "approximate": ("none", "tanh"), "direction": ("LEFT", "RIGHT"),
@@ -31,8 +32,10 @@ CHOICES: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 UNBOUNDED = ("start", "end")  # of Shape: cut to the rank, whatever they are
-MODES: dict[str, tuple[str, ...]] = {
-    "Pad": ("constant", "reflect", "edge", "wrap"), "Resize": ("nearest", "linear", "cubic"), "DepthToSpace": ("DCR", "CRD"),
+# of one operator alone
+OWN_CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("Pad", "mode"): ("constant", "reflect", "edge", "wrap"), ("Resize", "mode"): ("nearest", "linear", "cubic"),
+    ("DepthToSpace", "mode"): ("DCR", "CRD"), **dict.fromkeys(((op, "direction") for op in ("RNN", "GRU", "LSTM")), ("forward", "reverse")),
 }  # fmt: skip
 
 # Operands whose elements are places on an axis: where they are computed while a model runs, one out of range ends the run.
@@ -50,7 +53,7 @@ def check_attributes(op: str, attributes: Mapping[str, Any]) -> None:
     """ModelError for a value that no canonical node of this operator can have."""
     check_flags(attributes)
     for name, value in attributes.items():
-        choices = MODES.get(op, ()) if name == "mode" else CHOICES.get(name, ())
+        choices = OWN_CHOICES.get((op, name), CHOICES.get(name, ()))
         if choices and value not in choices:
             raise refuse(f"{name} is {_shown(value)}", f"it may be {', '.join(choices)}")
         if name in UNBOUNDED:

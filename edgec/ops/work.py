@@ -21,11 +21,16 @@ def _filter(node: Node, types: Types) -> int:
     return prod(types[node.inputs[1]].static_shape[1:])
 
 
+def _recurrent(node: Node, types: Types) -> int:
+    """Products for each input, which is one gate's."""
+    return int(node.attributes["hidden_size"])
+
+
 def _window(node: Node, types: Types) -> int:
     return prod(node.attributes["kernel_shape"])
 
 
-# Of each element that is made; of a transposed convolution, of each that is read.
+# Of each element that is made; of those in BY_INPUT, of each that is read.
 TERMS: dict[str, Callable[[Node, Types], int]] = {
     "MatMul": _product,
     "Gemm": _product,
@@ -33,8 +38,10 @@ TERMS: dict[str, Callable[[Node, Types], int]] = {
     "ConvTranspose": _filter,
     "MaxPool": _window,
     "AveragePool": _window,
+    **dict.fromkeys(("RNN", "GRU", "LSTM"), _recurrent),
     "LRN": lambda node, types: int(node.attributes["size"]),
 }
+BY_INPUT = ("ConvTranspose", "RNN", "GRU", "LSTM")
 
 
 def operations(node: Node, types: Types) -> int:
@@ -43,4 +50,4 @@ def operations(node: Node, types: Types) -> int:
     terms = TERMS.get(node.op)
     if terms is None:
         return read + made
-    return read + terms(node, types) * (types[node.inputs[0]].elements if node.op == "ConvTranspose" else made)
+    return read + terms(node, types) * (types[node.inputs[0]].elements if node.op in BY_INPUT else made)

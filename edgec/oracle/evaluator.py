@@ -20,6 +20,7 @@ from edgec.oracle.matrix import convolve, matrix, scatter
 from edgec.oracle.model import Model, Node
 from edgec.oracle.moves import MOVES, PAD_MODES, extreme, move_step, pad, reference
 from edgec.oracle.normalization import layer_norm
+from edgec.oracle.recurrent import is_recurrent, recurrent, takes_sums
 from edgec.oracle.resize import resize_cubic, resize_linear, resize_nearest
 from edgec.oracle.selection import largest_of_windows, scattered
 from edgec.oracle.tables import table_step
@@ -154,6 +155,8 @@ class Evaluator:
 
     def _float(self, node: Node) -> Step:
         """A float island, an operator on integers, or one whose float result is not fixed bit for bit."""
+        if is_recurrent(node):
+            return Step(node, node.inputs, node.outputs, recurrent(self.context, node), exact=takes_sums(self.context, node))
         kind = self.model.types.get(node.input(0))
         whole = kind is not None and kind.element in WHOLE
         exact: Run | None = self._moved(node) or (whole_number(node) if whole else island(self.context, node))

@@ -9,6 +9,7 @@ from edgec.errors import ModelError
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
 from edgec.ops.evaluate import evaluate, has_types
+from edgec.ops.recurrent import CELLS
 from edgec.passes.codes import feeds_quantized, is_dense_weight
 from edgec.passes.rewrite import become, rewrites, why_not
 
@@ -37,6 +38,8 @@ def fold_constants(graph: Graph, node: Node) -> bool:
         return False
     if node.op in RANDOM:
         return why_not(node, "it is random")
+    if node.op in CELLS:
+        return why_not(node, "onnx's reference does not know all recurrent cells")
     if node.op == "Identity" and node.outputs[0] in graph.outputs:
         return False
     if node.op == "DequantizeLinear" and feeds_quantized(graph, node.outputs[0]):

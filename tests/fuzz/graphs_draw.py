@@ -10,9 +10,14 @@ from tests.fuzz.graphs_matrix import MATRIX
 from tests.fuzz.graphs_move import MOVEMENT
 from tests.fuzz.graphs_pointwise import POINTWISE, Drawer
 from tests.fuzz.graphs_quantized import QUANTIZED
+from tests.fuzz.graphs_recurrent import RECURRENT
 from tests.fuzz.graphs_select import SELECTION
 
+<<<<<<< HEAD
 DRAWERS: dict[str, Drawer] = {**POINTWISE, **MOVEMENT, **MATRIX, **QUANTIZED, **SELECTION, **CONTROL}
+=======
+DRAWERS: dict[str, Drawer] = {**POINTWISE, **MOVEMENT, **MATRIX, **RECURRENT, **QUANTIZED, **SELECTION}
+>>>>>>> 144f506 (Compute RNN, GRU and LSTM: one product for all steps, then a walk over them)
 LIKELY = (
     "Conv",
     "MatMul",

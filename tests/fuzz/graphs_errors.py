@@ -27,6 +27,7 @@ TINY = 1e-37  # about which products become zeros
 # units in the last place, and an absolute error, of functions that both sides approximate
 FUNCTIONS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("Tanh", "Sigmoid", "Erf", "Gelu", "Swish", "Softplus", "Elu", "Celu", "Selu", "Exp"), (32, 4e-7)),
+    **dict.fromkeys(("RNN", "GRU", "LSTM"), (32, 1e-6)),
     "Mish": (32, 4e-6),  # ONNX Runtime's logarithm of a number near 1
     **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), (16, 1e-6)),
     **dict.fromkeys(("Log", "Pow", "Sin", "Cos", "Sqrt", "Reciprocal", "Div", "HardSigmoid", "HardSwish", "Softsign"), (16, 2e-7)),
@@ -40,12 +41,12 @@ EXACT = {
     "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Expand", "Tile", "Pad", "DepthToSpace", "SpaceToDepth", "Trilu", "CenterCropPad",
     "If", "Loop", "Scan",  # of what is drawn in them
 }  # fmt: skip
-ELEMENTWISE = {*FUNCTIONS} - {"LogSoftmax", "SoftmaxCrossEntropyLoss"}
+ELEMENTWISE = {*FUNCTIONS} - {"LogSoftmax", "SoftmaxCrossEntropyLoss", "RNN", "GRU", "LSTM"}
 COUPLED = {
     "Softmax", "LogSoftmax", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization", "BatchNormalization",
     "MeanVarianceNormalization", "LRN", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp",
     "ReduceSum", "ReduceMean", "AveragePool", "GlobalAveragePool", "Resize", "Upsample", "Attention", "RotaryEmbedding", "AffineGrid",
-    "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss",
+    "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss", "RNN", "GRU", "LSTM",
 }  # fmt: skip
 POLES = {"Reciprocal": 0, "Div": 1, "Log": 0, "Pow": 0}  # operands at whose zero a result may be anything
 # which zero it is depends on the order, or is lost: ONNX Runtime's Where takes what is not zero of either operand

@@ -81,6 +81,12 @@ def _beside_infinity(node: onnx.NodeProto, operands: Arrays, result: np.ndarray)
     return not np.isfinite(operands[node.input[0]]).all() or not np.isfinite(result).all()
 
 
+def _any_infinity(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
+    """A function of NaN may be a number in ONNX Runtime, and the infinite result of one step is an operand of the next."""
+    floats = [operands[name] for name in node.input if name and operands[name].dtype.kind == "f"]
+    return not all(np.isfinite(array).all() for array in (*floats, result))
+
+
 def _alone(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
     """The quantized softmax of rows of one number overflows for small scales."""
     return result.shape[-1] == 1
@@ -108,6 +114,7 @@ FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Clip", "MaxPool", "GlobalMaxPool"}, _at_the_largest),
     ({"Pow"}, _rootless),
     ({"Attention"}, _infinite_scores),
+    ({"RNN", "GRU", "LSTM"}, _any_infinity),
     (
         {"Resize", "Upsample", "MeanVarianceNormalization", "AveragePool", "InstanceNormalization", "LRN", "ConvTranspose", "AffineGrid"},
         _beside_infinity,

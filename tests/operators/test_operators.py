@@ -18,6 +18,7 @@ from tests.operators.case import Case, Outcome
 from tests.operators.control_cases import control_cases
 from tests.operators.onnx_cases import onnx_cases
 from tests.operators.own_cases import own_cases
+from tests.operators.recurrent_cases import recurrent_cases
 from tests.operators.selection_cases import selection_cases
 from tests.operators.suite import OK, REFUSED, WRONG, run_cases
 
@@ -34,9 +35,17 @@ EXCUSES = {
 MISSING = {
     "BitCast", "Col2Im",
     "Compress", "ConvInteger", "DFT", "DeformConv", "Det", "DynamicQuantizeLinear", "Einsum",
+<<<<<<< HEAD
     "GRU", "GridSample", "LSTM", "MatMulInteger",
     "MelWeightMatrix", "NonMaxSuppression", "NonZero", "RNN", "RoiAlign", "Unique", "Bernoulli", "ImageDecoder", "Multinomial",
     "RandomUniformLike", "STFT", "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
+=======
+    "GridSample", "Loop", "MatMulInteger",
+    "MelWeightMatrix", "NonMaxSuppression", "NonZero", "RoiAlign", "Scan", "Unique", "Bernoulli", "ImageDecoder", "Multinomial",
+    "RandomUniformLike", "STFT", "SequenceMap", "OptionalGetElement",
+    "ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
+    "SplitToSequence", "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
+>>>>>>> 144f506 (Compute RNN, GRU and LSTM: one product for all steps, then a walk over them)
 }  # fmt: skip
 # What a package holds is numbers of the usual types, in static shapes without empty tensors; that much may be refused of any operator.
 REASONS = re.compile(
@@ -53,7 +62,11 @@ NAMED = re.compile(r"(\w+), opset \d+\)[^(]*has no implementation|(\w+): there i
 
 
 def all_cases() -> list[Case]:
+<<<<<<< HEAD
     return [*onnx_cases(), *own_cases(), *selection_cases(), *control_cases()]
+=======
+    return [*onnx_cases(), *own_cases(), *recurrent_cases(), *selection_cases()]
+>>>>>>> 144f506 (Compute RNN, GRU and LSTM: one product for all steps, then a walk over them)
 
 
 def sample(cases: Sequence[Case]) -> list[Case]:
