@@ -230,14 +230,7 @@ HINTS = {
     "NonMaxSuppression": f"{CUT} and run the suppression in the application",
     "ConvInteger": "use QLinearConv, or QuantizeLinear and DequantizeLinear around Conv",
     "MatMulInteger": "use QLinearMatMul, or QuantizeLinear and DequantizeLinear around MatMul",
-<<<<<<< HEAD
     "NonZero": f"its output has no static shape; {CUT}",
-    "LSTM": "recurrent cells are not supported yet",
-    "GRU": "recurrent cells are not supported yet",
-    "RNN": "recurrent cells are not supported yet",
-=======
-    "NonZero": "its output has no static shape; cut the graph before it",
->>>>>>> 144f506 (Compute RNN, GRU and LSTM: one product for all steps, then a walk over them)
     "StringNormalizer": "strings are not supported: tokenize outside of the model",
 }
 

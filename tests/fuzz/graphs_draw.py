@@ -13,11 +13,7 @@ from tests.fuzz.graphs_quantized import QUANTIZED
 from tests.fuzz.graphs_recurrent import RECURRENT
 from tests.fuzz.graphs_select import SELECTION
 
-<<<<<<< HEAD
-DRAWERS: dict[str, Drawer] = {**POINTWISE, **MOVEMENT, **MATRIX, **QUANTIZED, **SELECTION, **CONTROL}
-=======
-DRAWERS: dict[str, Drawer] = {**POINTWISE, **MOVEMENT, **MATRIX, **RECURRENT, **QUANTIZED, **SELECTION}
->>>>>>> 144f506 (Compute RNN, GRU and LSTM: one product for all steps, then a walk over them)
+DRAWERS: dict[str, Drawer] = {**POINTWISE, **MOVEMENT, **MATRIX, **RECURRENT, **QUANTIZED, **SELECTION, **CONTROL}
 LIKELY = (
     "Conv",
     "MatMul",

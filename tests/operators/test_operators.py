@@ -35,17 +35,9 @@ EXCUSES = {
 MISSING = {
     "BitCast", "Col2Im",
     "Compress", "ConvInteger", "DFT", "DeformConv", "Det", "DynamicQuantizeLinear", "Einsum",
-<<<<<<< HEAD
-    "GRU", "GridSample", "LSTM", "MatMulInteger",
-    "MelWeightMatrix", "NonMaxSuppression", "NonZero", "RNN", "RoiAlign", "Unique", "Bernoulli", "ImageDecoder", "Multinomial",
+    "GridSample", "MatMulInteger",
+    "MelWeightMatrix", "NonMaxSuppression", "NonZero", "RoiAlign", "Unique", "Bernoulli", "ImageDecoder", "Multinomial",
     "RandomUniformLike", "STFT", "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
-=======
-    "GridSample", "Loop", "MatMulInteger",
-    "MelWeightMatrix", "NonMaxSuppression", "NonZero", "RoiAlign", "Scan", "Unique", "Bernoulli", "ImageDecoder", "Multinomial",
-    "RandomUniformLike", "STFT", "SequenceMap", "OptionalGetElement",
-    "ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
-    "SplitToSequence", "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
->>>>>>> 144f506 (Compute RNN, GRU and LSTM: one product for all steps, then a walk over them)
 }  # fmt: skip
 # What a package holds is numbers of the usual types, in static shapes without empty tensors; that much may be refused of any operator.
 REASONS = re.compile(
@@ -62,11 +54,7 @@ NAMED = re.compile(r"(\w+), opset \d+\)[^(]*has no implementation|(\w+): there i
 
 
 def all_cases() -> list[Case]:
-<<<<<<< HEAD
-    return [*onnx_cases(), *own_cases(), *selection_cases(), *control_cases()]
-=======
-    return [*onnx_cases(), *own_cases(), *recurrent_cases(), *selection_cases()]
->>>>>>> 144f506 (Compute RNN, GRU and LSTM: one product for all steps, then a walk over them)
+    return [*onnx_cases(), *own_cases(), *recurrent_cases(), *selection_cases(), *control_cases()]
 
 
 def sample(cases: Sequence[Case]) -> list[Case]:
