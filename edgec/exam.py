@@ -36,22 +36,24 @@ USELESS = 0.25  # a GPU's answers with halves that may be this far off say nothi
 Arrays = dict[str, np.ndarray]
 
 
-def write_exam(
-    original: Graph, graph: Graph, program: Program, samples: Samples | None, seed: int, *,
-    channels_last: bool = False, reference: FloatModel | None = None, gpu_halves: bool = False,
-) -> ExamData:  # fmt: skip
-    """Vectors for `program`, which was lowered from `graph`; `original` is the imported float model.
+@dataclass(frozen=True)
+class Asked:
+    """What a float model was asked, and what it answered, by question and output. noise: by what two ways of computing it differ."""
 
-    channels_last: whether the package's interface is NHWC. reference: gives the answers of a float package, by default `original` does.
-    gpu_halves: a GPU stores the tensors of a float package in 16 bits; UsageError when no answer would be worth anything then.
+    vectors: Sequence[Arrays]
+    answers: Sequence[Sequence[np.ndarray]]
+    noise: float
+
+
+def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatModel | None = None) -> Asked:
+    """Let ONNX Runtime answer; it takes twice the weights' memory, so that it is best done when little else is there.
+
+    reference: gives the answers, by default `original` does.
     """
-    faces = {port.name: face(port, channels_last) for port in (*program.inputs, *program.outputs)}
-    if any(node.op == "QuantizeLinear" for node in graph.nodes):
-        return _exact_exam(original, graph, program, samples, seed, faces)
     vectors = exam_inputs(original, samples, seed)
     run = reference or FloatModel(original)
-    plain = run.unoptimized()  # of the very model: beside another one a fault of the import would pass for noise
     found = [run(vector) for vector in vectors]
+    plain = run.unoptimized()  # of the very model: beside another one a fault of the import would pass for noise
     noise = max(_distance(a, b) for vector, answer in zip(vectors, found, strict=True) for a, b in zip(plain(vector), answer, strict=True))
     if any(node.op == "QuantizeLinear" for node in original.nodes):  # of constants alone: what is fused rounds to other codes
         kinds, unfused = [original.dtype(name) for name in original.outputs], FloatModel(original, optimize=False)
@@ -59,11 +61,32 @@ def write_exam(
             [a if kind.is_float else b for kind, a, b in zip(kinds, answer, unfused(vector), strict=True)]
             for vector, answer in zip(vectors, found, strict=True)
         ]
-    answers = [_shown(dict(zip(original.outputs, answer, strict=True)), faces) for answer in found]
+    return Asked(vectors, found, noise)
+
+
+def is_coded(graph: Graph) -> bool:
+    """Whether the exam's answers come from the integer evaluator: codes are computed from what the graph is given."""
+    return any(node.op == "QuantizeLinear" for node in graph.nodes)
+
+
+def write_exam(
+    original: Graph, graph: Graph, program: Program, samples: Samples | None, seed: int, *,
+    channels_last: bool = False, asked: Asked | None = None, gpu_halves: bool = False,
+) -> ExamData:  # fmt: skip
+    """Vectors for `program`, which was lowered from `graph`; `original` is the imported float model.
+
+    channels_last: whether the package's interface is NHWC. asked: the answers of a float package, by default those of `original`.
+    gpu_halves: a GPU stores the tensors of a float package in 16 bits; UsageError when no answer would be worth anything then.
+    """
+    faces = {port.name: face(port, channels_last) for port in (*program.inputs, *program.outputs)}
+    if is_coded(graph):
+        return _exact_exam(original, graph, program, samples, seed, faces)
+    asked = asked or ask(original, samples, seed)
+    answers = [_shown(dict(zip(original.outputs, answer, strict=True)), faces) for answer in asked.answers]
     exact = {name: not original.dtype(name).is_float for name in original.outputs}
-    halves = _half_tolerances(graph, vectors, found) if gpu_halves else ()
-    tolerance = max(FLOAT_TOLERANCE, NOISE_FACTOR * noise)
-    return ExamData([_shown(vector, faces) for vector in vectors], answers, exact, tolerance, gpu_tolerances=halves)
+    halves = _half_tolerances(graph, asked.vectors, asked.answers) if gpu_halves else ()
+    tolerance = max(FLOAT_TOLERANCE, NOISE_FACTOR * asked.noise)
+    return ExamData([_shown(vector, faces) for vector in asked.vectors], answers, exact, tolerance, gpu_tolerances=halves)
 
 
 def _half_tolerances(graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]]) -> tuple[float, ...]:

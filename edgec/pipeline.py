@@ -24,7 +24,7 @@ from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
 from edgec.errors import GateError
-from edgec.exam import doubts, invented_tolerance, write_exam
+from edgec.exam import Asked, ask, doubts, invented_tolerance, is_coded, write_exam
 from edgec.examination import examine_everywhere, failed
 from edgec.fidelity import manifest_facts
 from edgec.integer import match
@@ -92,11 +92,12 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
     coded = code_model(loaded, config)
     graph = (quantized or coded or loaded).graph
     found = compare_model(loaded, quantized or coded, config, tell)
+    asked = _asked(loaded, config, tell)
     with _stage(tell, "lowering"):
         program = _program(graph, target, loaded, config)
         choice = _choice(model, graph, program, target, config)
     with _stage(tell, "writing the exam"):
-        exam = _exam(loaded, coded, graph, program, config, choice.precision == "float16")
+        exam = _exam(loaded, coded, graph, program, config, asked, choice.precision == "float16")
     with _stage(tell, "emitting"):
         origin = _origin(model, loaded, program, quantized, found, config)
         origin = replace(origin, notes=(*origin.notes, *doubts(exam)), coded_weights=_coded_facts(coded, config))
@@ -189,13 +190,22 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _exam(loaded: Model, coded: CodedGraph | None, graph: Graph, program: Program, config: BuildConfig, gpu_halves: bool) -> ExamData:
+def _asked(loaded: Model, config: BuildConfig, tell: Progress) -> Asked | None:
+    """The float model's answers, where they are what a package is examined with: while no program lies beside it in memory."""
+    if config.precision != "fp32" or config.weight_bits is not None or is_coded(loaded.graph):
+        return None
+    with _stage(tell, "asking the model"), about(loaded.file):
+        return ask(loaded.original, samples_of(loaded.graph, config), config.seed, reference_of(loaded, config))
+
+
+def _exam(
+    loaded: Model, coded: CodedGraph | None, graph: Graph, program: Program, config: BuildConfig, asked: Asked | None, gpu_halves: bool
+) -> ExamData:  # fmt: skip
     samples = samples_of(loaded.graph, config)
     with about(loaded.file):
-        reference = reference_of(loaded, config) if config.precision == "fp32" and coded is None else None
         return write_exam(
             coded.graph if coded else loaded.original, graph, program, samples, config.seed,
-            channels_last=config.io_layout == "nhwc", reference=reference, gpu_halves=gpu_halves,
+            channels_last=config.io_layout == "nhwc", asked=asked, gpu_halves=gpu_halves,
         )  # fmt: skip
 
 

@@ -30,21 +30,27 @@ class FloatModel:
         fixed: Mapping[str, np.ndarray] | None = None,
     ) -> None:  # fmt: skip
         self._source, self._fixed = (graph, file), dict(fixed or {})
+        self._choices = Effort.ALL if optimize else Effort.NONE, halves
         self._inputs, self._outputs = list(graph.inputs), list(graph.outputs)
         self._types = {name: graph.types[name] for name in graph.outputs}
-        effort = Effort.ALL if optimize else Effort.NONE
+        self._session: Session | None = self._open()
+
+    def _open(self) -> Session:
+        (graph, file), (effort, halves) = self._source, self._choices
         traps = any(needs_guard(graph, node) for node in graph.nodes)
         session = _opened(file, effort) if file is not None and not traps else None
         self.from_file = session is not None
         if session is None:
             self._fixed = {}
-        self._session = session or Session(_bytes(graph, halves), Effort.NONE if halves else effort)
+        return session or Session(_bytes(graph, halves), Effort.NONE if halves else effort)
 
     def unoptimized(self) -> FloatModel:
-        """The same model, each operator by itself."""
+        """The same model, each operator by itself. This one gives its memory back until it is called again: weights may be large."""
+        self._session = None
         return FloatModel(*self._source, optimize=False, fixed=self._fixed)
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        self._session = self._session or self._open()
         answers = self._session(self._outputs, {name: inputs[name] for name in self._inputs} | self._fixed)
         for name, answer in zip(self._outputs, answers, strict=True):
             found, expected = f"{answer.dtype}[{','.join(map(str, answer.shape))}]", self._types[name]

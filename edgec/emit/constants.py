@@ -23,17 +23,17 @@ def layout_constants(program: Program) -> memoryview:
     bytes follow the last one, so that vector loads may run over its end. The buffers' own data become views of the blob,
     so that large weights are not there twice.
     """
-    constants = [buffer for buffer in program.buffers.values() if buffer.kind is Kind.CONSTANT]
-    whole = [buffer for buffer in constants if buffer.parent is None]
-    blob = _blob_of(whole)
+    constants = [name for name, buffer in program.buffers.items() if buffer.kind is Kind.CONSTANT]
+    whole = [name for name in constants if program.buffers[name].parent is None]
+    blob = _blob_of([program.buffers[name] for name in whole])
     if blob is None:
-        places, end = _places(whole)
+        places, end = _places([program.buffers[name] for name in whole])
         blob = np.zeros(end, np.uint8)
-        for buffer, place in zip(whole, places, strict=True):
-            _move(program, buffer, place, blob)
-    for buffer in constants:
-        if buffer.parent is not None:
-            program.place(buffer.name, _view_address(program, buffer))
+        for name, place in zip(whole, places, strict=True):  # nothing here holds a buffer's old data once it is moved
+            _move(program, name, place, blob)
+    for name in constants:
+        if program.buffers[name].parent is not None:
+            program.place(name, _view_address(program, program.buffers[name]))
     return blob.data.toreadonly()
 
 
@@ -66,12 +66,13 @@ def _padded(buffer: Buffer) -> int:
     return 0 if buffer.data is None else -(-buffer.data.nbytes // ALIGNMENT) * ALIGNMENT
 
 
-def _move(program: Program, buffer: Buffer, address: int, blob: np.ndarray) -> None:
+def _move(program: Program, name: str, address: int, blob: np.ndarray) -> None:
+    buffer = program.buffers[name]
     assert buffer.data is not None
     kind = buffer.data.dtype.newbyteorder("<")
     view = blob[address : address + buffer.data.nbytes].view(kind)
     view[:] = buffer.data
-    program.buffers[buffer.name] = replace(buffer, data=view, address=address)
+    program.buffers[name] = replace(buffer, data=view, address=address)
 
 
 def _view_address(program: Program, buffer: Buffer) -> int:

@@ -47,6 +47,12 @@ class Imported:
 def load_model(path: str | Path, shapes: Shapes | None = None, budget: Budget | None = None, part: Part = WHOLE) -> Imported:
     """Read the ONNX file at `path`; see from_proto."""
     path = Path(path)
+    model = _parsed(path)
+    with spending(budget):
+        return _read(model, shapes, path.parent, part)
+
+
+def _parsed(path: Path) -> onnx.ModelProto:
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -59,8 +65,7 @@ def load_model(path: str | Path, shapes: Shapes | None = None, budget: Budget | 
     if not model.HasField("graph") or not model.opset_import:
         hint = "compare its size with the original's"
         raise ModelError("not an ONNX model: it has no graph or no operator set", where=str(path), hint=hint)
-    with spending(budget):
-        return _read(model, shapes, path.parent, part)
+    return model
 
 
 def from_proto(

@@ -56,6 +56,8 @@ def conv_scratch(arguments: Any, element: int) -> int:
 def padded_panels(weights: np.ndarray, inputs: int, dtype: type) -> np.ndarray:
     """[group][out channel][tap][in channel] -> [group][panel][16][tap][inputs], zero padded."""
     groups, outputs, window, channels = weights.shape
+    if outputs % LANES == 0 and channels == inputs and weights.dtype == dtype:
+        return weights.reshape(groups, -1, LANES, window, inputs)
     padded: np.ndarray = np.zeros((groups, round_up(outputs, LANES), window, inputs), dtype)
     padded[:, :outputs, :, :channels] = weights
     return padded.reshape(groups, -1, LANES, window, inputs)

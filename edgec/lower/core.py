@@ -60,6 +60,7 @@ def _lowered(graph: Graph, target: Target, name: str, options: LowerOptions) -> 
             _placeholder(lowering, node)
     _raise(lowering.problems, target)
     _outputs(lowering)
+    lowering.values.clear()  # they hold the lowering, which holds them, and with it the weights
     return lowering.program
 
 

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import parser
 
-from edgec.exam import FLOAT_TOLERANCE, write_exam
+from edgec.exam import FLOAT_TOLERANCE, ask, write_exam
 from edgec.frontend import from_proto
 from edgec.lower import lower
 from edgec.passes import optimize
@@ -30,7 +30,7 @@ def test_codes_that_were_folded_are_asked_for_as_each_operator_rounds_them(tmp_p
     optimize(graph)
     program = schedule(lower(graph, target, "folded"), target)
     reference = FloatModel(original, file)
-    answer, *_ = write_exam(original, graph, program, None, 0, reference=reference).outputs
+    answer, *_ = write_exam(original, graph, program, None, 0, asked=ask(original, None, 0, reference)).outputs
     v = {"v": np.ones(4, np.float32)}
     assert reference.from_file
     assert np.any(reference(v)[1] != answer["y"])
@@ -69,6 +69,8 @@ def test_a_fault_of_the_import_is_no_noise(tmp_path: Path) -> None:
     right, wrong = (parser.parse_model(f"{head} <float c = {{{factor}}}> {{ y = Mul(v, c) }}") for factor in (2, 3))
     onnx.save(right, file)
     original, graph, target = from_proto(wrong).graph, from_proto(wrong).graph, load_target("x86-64")
-    exam = write_exam(original, graph, schedule(lower(graph, target, "scaled"), target), None, 0, reference=FloatModel(original, file))
+    exam = write_exam(
+        original, graph, schedule(lower(graph, target, "scaled"), target), None, 0, asked=ask(original, None, 0, FloatModel(original, file))
+    )
     assert exam.tolerance == FLOAT_TOLERANCE
     np.testing.assert_array_equal(exam.outputs[0]["y"], 2 * exam.inputs[0]["v"])
