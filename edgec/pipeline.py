@@ -187,7 +187,8 @@ def _offload(program: Program, target: Target, choice: Choice) -> Offload | None
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _asked(loaded: Model, config: BuildConfig, tell: Progress) -> Asked | None:

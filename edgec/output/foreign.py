@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,16 @@ def lost(package: Path, inputs: Iterable[Path]) -> Iterator[Problem]:
         path = package / name
         if path.resolve() in read:
             yield Problem("is an input: it would be overwritten", name)
-        elif digest and path.is_file() and sha256(path.read_bytes()).hexdigest() != digest:
+        elif digest and path.is_file() and _digest(path) != digest:
             yield Problem("was changed since edgec wrote it", name)
     for name in foreign(package):
         if not any(is_kind(package / name) for is_kind in (Path.is_symlink, Path.is_file, Path.is_dir)):
             yield Problem("is no file, link or folder", name)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return file_digest(stream, "sha256").hexdigest()
 
 
 def in_the_way(old: Path, new: Path) -> list[Problem]:

@@ -89,7 +89,7 @@ def fingerprint(graph: Graph) -> str:
     for name in sorted(graph.constants):
         array = graph.constants[name]
         digest.update(repr((name, array.dtype.name, array.shape)).encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
