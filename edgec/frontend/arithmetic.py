@@ -11,6 +11,7 @@ from onnx import helper
 from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.frontend.builder import Builder
+from edgec.frontend.formula import Value
 from edgec.frontend.rules import rule
 from edgec.frontend.source import Source
 from edgec.ir.types import DType
@@ -162,7 +163,12 @@ def softmax(b: Builder, s: Source) -> None:
 def batch_normalization(b: Builder, s: Source) -> None:
     if s.get("training_mode", 0) or any(s.outputs[1:]):
         raise ModelError("is in training mode", hint="export the model for inference")
-    b.emit(s, s.op, s.inputs, s.outputs[:1], s.attributes)
+    if all(b.value(name) is not None for name in s.inputs[1:]):
+        b.emit(s, s.op, s.inputs, s.outputs[:1], s.attributes)
+        return
+    x, *parameters = (Value(b, s, name) for name in s.inputs)
+    scale, bias, mean, variance = (value.reshaped(-1, *[1] * (len(x.shape) - 2)) for value in parameters)
+    ((x - mean) / (variance + s.attributes["epsilon"]).of("Sqrt") * scale + bias).end()
 
 
 @rule("MeanVarianceNormalization")

@@ -40,7 +40,8 @@ class Builder:
     `narrow` constants that the file has in a type of four bits, and that type, `misread` nodes of which ONNX Runtime makes something else,
     `lists` the tensors of a sequence, `nothing` optionals without a value, `ragged` values of which a run may make only the first rows.
     outermost: the node of the file that is being added. guard: a bool scalar; where it is false, nobody takes what is being added, so
-    its indices must not end the run.
+    its indices must not end the run. `declared`: the shapes that the
+    file gives values.
     """
 
     graph: Graph
@@ -60,6 +61,7 @@ class Builder:
     ragged: set[str] = field(default_factory=set)
     guard: str = ""
     outermost: Source | None = None
+    declared: dict[str, tuple[int, ...]] = field(default_factory=dict)
     depth: int = 0
 
     # Questions

@@ -14,7 +14,7 @@ from edgec.frontend.arithmetic import element_type
 from edgec.frontend.builder import Builder
 from edgec.frontend.rules import rule
 from edgec.frontend.source import Source
-from edgec.frontend.window import extents, pool
+from edgec.frontend.window import auto_pad, extents, partial_pads, pool, window
 from edgec.ops.rules import axis_of
 
 
@@ -138,9 +138,12 @@ def global_lp_pool(b: Builder, s: Source) -> None:
 @rule("LpPool")
 def lp_pool(b: Builder, s: Source) -> None:
     """The mean of a window, padding counted, times the number of its places."""
-    if s.get("ceil_mode", 0):
-        raise ModelError("with ceil_mode is not supported", hint="pad the data in its place")
+    found, image = window(b, s), extents(b, s)
+    auto_pad(s, image, found)
+    if s.get("ceil_mode", 0) and s.get("auto_pad", "NOTSET") in ("NOTSET", "VALID"):
+        found["pads"] = [*found["pads"][: len(image)], *partial_pads(image, found)]
     mean = b.fresh(f"{s.outputs[0]}_mean")
-    pool(b, replace(s, op="AveragePool", inputs=(powers(b, s),), outputs=(mean,), attributes={**s.attributes, "count_include_pad": 1}))
+    attributes = {**found, "count_include_pad": 1, "auto_pad": "NOTSET"}
+    pool(b, replace(s, op="AveragePool", inputs=(powers(b, s),), outputs=(mean,), attributes=attributes))
     count = b.constant(f"{s.outputs[0]}_count", math.prod(s.attributes["kernel_shape"]), b.type(mean).dtype.value)
     root(b, s, b.emit(s, "Mul", [mean, count])[0], s.outputs)

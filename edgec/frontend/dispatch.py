@@ -12,10 +12,18 @@ from edgec.frontend import (  # noqa: F401  (they fill RULES)
     arithmetic,
     composed,
     control,
+    deformable,
+    determinant,
+    einsum,
+    former,
+    fourier,
     gathering,
+    late,
     movement,
     qlinear,
     recurrent,
+    regions,
+    sampling,
     scattering,
     selection,
     sequences,
@@ -45,7 +53,8 @@ def dispatch(b: Builder, source: Source) -> None:
         return
     schema = find_schema(source.op, source.domain, source.version)
     translate = RULES.get((source.domain, source.op))
-    if schema is None and (translate is None or not source.domain):
+    former_only = not source.domain and source.op in former.EXPERIMENTAL
+    if schema is None and (translate is None or not (source.domain or former_only)):
         raise ModelError("is no operator that ONNX knows in this version", hint=unknown_hint(source))
     native = not source.domain and source.op in OPERATORS
     foldable = all(name in b.graph.constants for name in source.inputs if name) and source.op not in HINTS
@@ -58,6 +67,10 @@ def dispatch(b: Builder, source: Source) -> None:
     if source.op != "Identity" and not b.ragged.isdisjoint(source.inputs):
         raise ModelError("reads rows of turns that a run need not make", hint=CUT)
     source = conforming(b, source, schema)
+    if not source.domain and source.version < former.MODERN:
+        source = former.modern(b, source)
+    if late.is_late(b, source) and late.translated(b, source):
+        return
     if translate is not None:
         translate(b, source)
     elif native or (foldable and not source.domain and not composite):

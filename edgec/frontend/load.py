@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import defs, numpy_helper, version_converter
+from onnx import defs, numpy_helper
 
 from edgec.budget import Budget, BudgetError, check_tensors, spending
 from edgec.errors import ModelError, Problem, UsageError
@@ -27,7 +27,9 @@ from edgec.ir.verify import verify
 from edgec.ops.weights import check_weights
 from edgec.part import WHOLE, Part
 
-OLDEST = 7
+ALIKE = frozenset(
+    {"Sqrt", "Log", "Exp", "Abs", "Neg", "Cast", "CastLike", "Identity", "Relu", "Sigmoid", "Tanh"}
+)  # results of their operand's shape
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,8 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
     """Translate a model that is ours to change."""
     check_text(model)
     check_functions(model)
-    origin, versions, found = origin_of(model), _versions(model), []
-    if versions.get("", OLDEST) < OLDEST:
-        found = [f"converted from operator set {versions['']} to {OLDEST} by onnx.version_converter"]
-        model = _converted(model, versions[""])
-        versions = _versions(model)
-    found += cut(model, part)
+    origin, versions = origin_of(model), _versions(model)
+    found = cut(model, part)
     fixed, strange = fix(model, part.constants), list(misread(model))
     problems = load_external(model, base_dir)
     if problems:
@@ -103,14 +101,21 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
     types, notes = pin_inputs([value for value in file.input if value.name not in initializers], shapes or {})
     for name, kind in types.items():
         check_tensors(kind.bytes, f"input {name}")
-    nodes = ordered(file, set(types) | initializers | {tensor.values.name for tensor in file.sparse_initializer})
+    empty = {name: types.pop(name) for name in list(types) if 0 in types[name].shape}
+    notes += [f"input {name}: {kind} holds nothing, so it is no input of the package" for name, kind in empty.items()]
+    nodes = ordered(file, set(types) | set(empty) | initializers | {tensor.values.name for tensor in file.sparse_initializer})
     functions = {(item.domain, item.name, item.overload): item for item in model.functions}
     graph = Graph(file.name or "model", list(types), [value.name for value in file.output])
     graph.types.update(types)
     said = [(item.key, item.value) for item in model.metadata_props]  # what is not UTF-8 comes as bytes
     graph.metadata.update({key: value for key, value in said if isinstance(key, str) and isinstance(value, str)})
-    taken = set(types) | initializers | {name for node in file.node for name in (*node.input, *node.output)}
-    builder = Builder(graph, functions, taken, dispatch, notes=[*found, *notes], misread=strange, versions=versions)
+    taken = set(types) | set(empty) | initializers | {name for node in file.node for name in (*node.input, *node.output)}
+    builder = Builder(
+        graph, functions, taken, dispatch, notes=[*found, *notes], misread=strange, versions=versions, declared=_declared(file)
+    )
+    fixed = {**fixed, **{name: np.zeros(kind.static_shape, kind.dtype.numpy) for name, kind in empty.items()}}
+    for name in empty:
+        builder.define(name, fixed[name])
     _read_initializers(builder, file)
     names = {name: name for name in taken}
     read = {name for node in nodes for name in reads(node)} | set(graph.outputs)
@@ -125,9 +130,9 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
     _prune(graph)
     check_weights(graph, "the training diverged, or the file is damaged")
     verify(graph, "export the model again")
-    empty = [Problem(f"{graph.types[name]} holds nothing", f"output {name}") for name in graph.outputs if 0 in graph.shape(name)]
-    if empty:
-        raise ModelError(f"{len(empty)} output(s) are empty tensors", empty, hint="leave them out of the model")
+    nothing = [Problem(f"{graph.types[name]} holds nothing", f"output {name}") for name in graph.outputs if 0 in graph.shape(name)]
+    if nothing:
+        raise ModelError(f"{len(nothing)} output(s) are empty tensors", nothing, hint="leave them out of the model")
     if strange:
         builder.notes.append(
             f"ONNX Runtime misreads {', '.join(strange)}: answers are compared with what edgec imported, not with the file"
@@ -158,18 +163,23 @@ def _versions(model: onnx.ModelProto) -> dict[str, int]:
     """Operator set per domain; ModelError outside of what edgec and the installed onnx know."""
     versions = {"" if item.domain == "ai.onnx" else item.domain: item.version for item in model.opset_import}
     newest = defs.onnx_opset_version()
-    if not 1 <= versions.get("", OLDEST) <= newest:
+    if not 1 <= versions.get("", 1) <= newest:
         raise ModelError(f"operator set {versions['']} is not supported, 1 to {newest} are", hint="a newer onnx package may know it")
     return versions
 
 
-def _converted(model: onnx.ModelProto, version: int) -> onnx.ModelProto:
-    """The model in the oldest operator set whose operators broadcast as today's do."""
-    try:
-        return version_converter.convert_version(model, OLDEST)
-    except Exception as error:  # whatever the converter's C++ throws: it is about the model
-        what = f"operator set {version} cannot be converted to {OLDEST}: {str(error).splitlines()[0][:200]}"
-        raise ModelError(what, hint="export the model again, with a newer operator set") from error
+def _declared(file: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
+    """The shapes that the file gives values, where these are numbers throughout, and those that follow for what unary operators read."""
+    found = {}
+    for value in (*file.value_info, *file.output):
+        if value.type.HasField("tensor_type") and value.type.tensor_type.HasField("shape"):
+            dims = value.type.tensor_type.shape.dim
+            if all(dim.HasField("dim_value") and dim.dim_value > 0 for dim in dims):
+                found[value.name] = tuple(dim.dim_value for dim in dims)
+    for node in reversed(file.node):
+        if node.op_type in ALIKE and node.input and node.output and node.output[0] in found:
+            found.setdefault(node.input[0], found[node.output[0]])
+    return found
 
 
 def _read_initializers(builder: Builder, file: onnx.GraphProto) -> None:

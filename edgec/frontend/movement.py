@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from edgec.errors import ModelError
+from edgec.frontend.blend import blended, is_blended
 from edgec.frontend.builder import Builder
+from edgec.frontend.formula import operand
 from edgec.frontend.rules import rule
 from edgec.frontend.source import Source
 from edgec.ir.types import Symbol, static
@@ -147,8 +150,12 @@ def gather(b: Builder, s: Source) -> None:
 
 @rule("SpaceToDepth")
 def space_to_depth(b: Builder, s: Source) -> None:
-    if s.get("mode", "DCR") != "DCR":
-        raise ModelError("mode CRD is not supported", hint="use Reshape and Transpose")
+    if s.get("mode", "DCR") == "CRD":
+        x, block = operand(b, s, 0), s.attributes["blocksize"]
+        (n, c, height, width) = x.shape
+        parts = x.reshaped(n, c, height // block, block, width // block, block).turned(0, 1, 3, 5, 2, 4)
+        parts.reshaped(n, c * block * block, height // block, width // block).end()
+        return
     b.emit(s, s.op, s.inputs, s.outputs, {"blocksize": s.attributes["blocksize"]})
 
 
@@ -198,10 +205,6 @@ def resize(b: Builder, s: Source) -> None:
         asymmetric = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
         resize_by(b, s, b.value(s.inputs[1]), {**attributes, **asymmetric})
         return
-    if attributes["coordinate_transformation_mode"] == "tf_crop_and_resize":
-        raise ModelError("tf_crop_and_resize is not supported", hint="use Slice and Resize")
-    if attributes.get("antialias"):
-        raise ModelError("antialias is not supported", hint="resize before the model, or export without antialias")
     extents = b.shape(s.inputs[0])
     axes = [axis_of(axis, len(extents)) for axis in s.get("axes") or range(len(extents))]
     scales = b.value(s.input(2))
@@ -210,6 +213,10 @@ def resize(b: Builder, s: Source) -> None:
         if scales is None or scales.size != len(axes):
             raise ModelError("needs known scales for its axes", hint="edgec needs static shapes")
         full[axes] = scales
+        if is_blended(attributes):
+            made = [int(np.floor(np.float32(extent) * scale)) for extent, scale in zip(operand(b, s, 0).shape, full, strict=True)]
+            blended(b, s, attributes, made, axes, [Fraction(float(scale)) for scale in full])
+            return
         resize_by(b, s, full, attributes)
         return
     wanted = b.known(s, 3, "the list of sizes")
@@ -222,6 +229,9 @@ def resize(b: Builder, s: Source) -> None:
     for axis, want in zip(axes, wanted, strict=True):
         if not isinstance(extents[axis], Symbol):
             sizes[axis] = want
+    if is_blended(attributes):
+        blended(b, s, attributes, sizes, axes, [None] * len(sizes))
+        return
     b.emit(s, "Resize", [s.inputs[0], "", "", b.constant(f"{s.outputs[0]}_sizes", sizes)], s.outputs, attributes)
 
 

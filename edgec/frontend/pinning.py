@@ -64,9 +64,11 @@ def dims_of(value: onnx.ValueInfoProto) -> list[int | str]:
     if not value.type.tensor_type.HasField("shape"):
         raise ModelError("has no shape, not even a rank", where=f"input {value.name}", hint="export the model with declared input shapes")
     dims = value.type.tensor_type.shape.dim
-    if any(dim.HasField("dim_value") and dim.dim_value == 0 for dim in dims):
-        raise ModelError("an axis of extent 0 leaves nothing to compute", where=f"input {value.name}", hint=OPEN_HINT)
-    return [dim.dim_value if dim.dim_value > 0 else dim.dim_param for dim in dims]
+    return [dim.dim_value if dim.dim_value > 0 or is_zero(dim) else dim.dim_param for dim in dims]
+
+
+def is_zero(dim: onnx.TensorShapeProto.Dimension) -> bool:
+    return bool(dim.HasField("dim_value")) and dim.dim_value == 0
 
 
 def _clashes(name: str, dims: list[int | str], given: Sequence[int | Symbol]) -> list[Problem]:

@@ -9,6 +9,8 @@ import numpy as np
 from edgec.errors import ModelError
 from edgec.frontend.arithmetic import scalar, softmax
 from edgec.frontend.builder import Builder
+from edgec.frontend.depth import convolve
+from edgec.frontend.formula import Value
 from edgec.frontend.rules import rule
 from edgec.frontend.source import Source
 from edgec.frontend.window import auto_pad, extents, window
@@ -65,9 +67,9 @@ def qlinear_conv(b: Builder, s: Source) -> None:
     shaped = Source(s.op, s.domain, s.version, (data, weights), s.outputs, s.name, s.attributes)
     found = window(b, shaped)
     auto_pad(shaped, extents(b, shaped), found)
-    inputs = [data, weights, bias(b, s, s.input(8), s.inputs[1], s.inputs[4])]
-    (result,) = b.emit(s, "Conv", inputs, attributes={**found, "group": s.attributes["group"]})
-    quantize(b, s, result, 6, 0)
+    offsets = bias(b, s, s.input(8), s.inputs[1], s.inputs[4])
+    result = convolve(Value(b, s, data), Value(b, s, weights), offsets, found, s.attributes["group"])
+    quantize(b, s, result.name, 6, 0)
 
 
 @rule("QLinearMatMul")

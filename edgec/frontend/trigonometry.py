@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from edgec.errors import ModelError
 from edgec.frontend.builder import Builder
+from edgec.frontend.formula import Value
 from edgec.frontend.rules import rule
 from edgec.frontend.source import Source
 from edgec.ir.types import DType
@@ -19,44 +19,6 @@ from edgec.ir.types import DType
 # The arc tangents divided by z, in powers of z^2: of an angle below 0.2, of a hyperbolic one below 0.25
 CIRCULAR = [(-1) ** n / (2 * n + 1) for n in range(7)]
 HYPERBOLIC = [1 / (2 * n + 1) for n in range(8)]
-
-
-@dataclass(frozen=True)
-class Value:
-    """A float32 value of the graph: arithmetic with it becomes nodes, on behalf of one of the file."""
-
-    b: Builder
-    s: Source
-    name: str
-
-    def of(self, op: str, *others: Value) -> Value:
-        return Value(self.b, self.s, self.b.emit(self.s, op, [self.name, *(other.name for other in others)])[0])
-
-    def number(self, number: float) -> Value:
-        return Value(self.b, self.s, self.b.constant(f"{self.s.outputs[0]}_number", number, "float32"))
-
-    def below(self, limit: float, then: Value, otherwise: Value) -> Value:
-        """`then` where this is less than the limit; `otherwise` also where it is NaN."""
-        return self.of("Less", self.number(limit)).of("Where", then, otherwise)
-
-    def __add__(self, other: Value | float) -> Value:
-        return self.of("Add", other if isinstance(other, Value) else self.number(other))
-
-    def __sub__(self, other: Value | float) -> Value:
-        return self.of("Sub", other if isinstance(other, Value) else self.number(other))
-
-    def __mul__(self, other: Value | float) -> Value:
-        return self.of("Mul", other if isinstance(other, Value) else self.number(other))
-
-    def __truediv__(self, other: Value) -> Value:
-        return self.of("Div", other)
-
-    def __rsub__(self, other: float) -> Value:
-        return self.number(other).of("Sub", self)
-
-    def __rtruediv__(self, other: float) -> Value:
-        return self.number(other).of("Div", self)
-
 
 Function = Callable[[Value], Value]
 

@@ -7,6 +7,9 @@ from typing import Any
 
 from edgec.errors import ModelError
 from edgec.frontend.builder import Builder
+from edgec.frontend.columns import computed_convolution, computed_transposed, is_computed
+from edgec.frontend.depth import convolve, convolve_transposed, pooled
+from edgec.frontend.formula import operand
 from edgec.frontend.rules import rule
 from edgec.frontend.source import Source
 from edgec.ir.types import Symbol
@@ -61,7 +64,8 @@ def auto_pad(s: Source, image: list[int], found: dict[str, Any]) -> None:
 def conv(b: Builder, s: Source) -> None:
     found = window(b, s)
     auto_pad(s, extents(b, s), found)
-    b.emit(s, "Conv", s.inputs, s.outputs, {**found, "group": s.attributes["group"]})
+    way = computed_convolution if is_computed(b, s.inputs[1]) else convolve
+    way(operand(b, s, 0), operand(b, s, 1), s.input(2), found, s.attributes["group"], s.outputs)
 
 
 @rule("ConvTranspose")
@@ -81,7 +85,9 @@ def conv_transpose(b: Builder, s: Source) -> None:
         found["pads"] = small + large if mode == "SAME_UPPER" else large + small
     elif mode == "VALID":
         found["pads"] = [0] * (2 * len(image))
-    b.emit(s, "ConvTranspose", s.inputs, s.outputs, {**found, "output_padding": extra, "group": s.attributes["group"]})
+    found["output_padding"] = extra
+    way = computed_transposed if is_computed(b, s.inputs[1]) else convolve_transposed
+    way(operand(b, s, 0), operand(b, s, 1), s.input(2), found, s.attributes["group"], s.outputs)
 
 
 @rule("MaxPool", "AveragePool")
@@ -95,16 +101,16 @@ def pool(b: Builder, s: Source) -> None:
         ceil = bool(counted) and any(partial_pads(image, found))
         if not ceil:
             found["pads"] = [*found["pads"][: len(image)], *partial_pads(image, found)]
-    attributes = {**found, "ceil_mode": int(ceil)}
+    attributes: dict[str, Any] = {"ceil_mode": int(ceil)}
     if s.op == "AveragePool":
         attributes["count_include_pad"] = counted
     if not any(s.outputs[1:]):
-        b.emit(s, s.op, s.inputs, s.outputs[:1], attributes)
+        pooled(operand(b, s, 0), s.op, found, attributes, s.outputs[:1])
     elif not s.get("storage_order", 0):
-        b.emit(s, s.op, s.inputs, s.outputs, attributes)
+        b.emit(s, s.op, s.inputs, s.outputs, {**found, **attributes})
     else:
         places = b.fresh(f"{s.outputs[1]}_by_rows")
-        b.emit(s, s.op, s.inputs, [s.outputs[0] or b.fresh(f"{s.name}_unused"), places], attributes)
+        b.emit(s, s.op, s.inputs, [s.outputs[0] or b.fresh(f"{s.name}_unused"), places], {**found, **attributes})
         by_columns(b, s, places, image)
 
 

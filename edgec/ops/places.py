@@ -53,7 +53,11 @@ class Axis:
 
 def axis_of(dim: int, size: int, out: int, scale: Fraction | None, transform: str) -> Axis:
     """scale: that of the node, None where it gives sizes."""
-    slope, start = POSITIONS[transform](Fraction(out, size) if scale is None else scale, size, out)
+    return axis_at(dim, size, out, *POSITIONS[transform](Fraction(out, size) if scale is None else scale, size, out))
+
+
+def axis_at(dim: int, size: int, out: int, slope: Fraction, start: Fraction) -> Axis:
+    """Whose source position of output index i is start + slope i."""
     denominator = lcm(slope.denominator, start.denominator)
     step, first = int(slope * denominator), int(start * denominator)
     small = 4 * max(abs(first) + abs(step) * out, denominator * size) < _EXACT

@@ -92,17 +92,6 @@ def test_unknown_opset(opset: int) -> None:
         from_proto(proto)
 
 
-def test_old_operator_sets_are_converted_or_refused() -> None:
-    """Operator set 6 said along which axis an operand broadcasts; the converter knows only the last ones."""
-    for axis, extent in ((2, 4), (1, 3)):
-        proto = model([node("Add", "x b", "y", broadcast=1, axis=axis)], {"x": [2, 3, 4], "b": [extent]}, ["y"], opset=6)
-        if axis == 2:
-            assert "operator set 6" in from_proto(proto).notes[0]
-        else:
-            with pytest.raises(ModelError, match="operator set 6 cannot be converted to 7"):
-                from_proto(proto)
-
-
 def test_an_operator_of_another_opset() -> None:
     with pytest.raises(ModelError, match="other operator sets, not in 10"):
         from_proto(model([node("Gelu", "x", "y")], {"x": [1]}, ["y"], opset=10))

@@ -75,7 +75,7 @@ CASES: dict[str, tuple[onnx.ModelProto, str, str]] = {
         model([node("Conv", "x w", "y", "big")], {"x": [1, 8, 200, 200], "w": [64, 8, 3, 3]}, ["y"]), "operations", "big",
     ),
     "convolution, transposed": (
-        model([node("ConvTranspose", "x w", "y", "big")], {"x": [1, 8, 200, 200], "w": [8, 64, 3, 3]}, ["y"]), "operations", "big",
+        model([node("ConvTranspose", "x w", "y", "big")], {"x": [1, 8, 200, 200], "w": [8, 64, 3, 3]}, ["y"]), "tensors", "big",
     ),
     "input": (model([node("Relu", "x", "y")], {"x": [1 << 20, 1 << 20]}, ["y"]), "tensors", "input x"),
 }  # fmt: skip

@@ -37,7 +37,8 @@ TIMES_OPERAND = {"Gelu", "Swish", "Mish"}  # x times a function: its absolute er
 EXACT = {
     "Abs", "Neg", "Relu", "Identity", "Floor", "Ceil", "Round", "Sign", "Clip", "Min", "Max", "Where", "Cast", "CastLike", "Dropout",
     "ThresholdedRelu", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "Gather", "Concat", "Reshape", "Transpose",
-    "GatherElements", "GatherND", "TopK", "ReverseSequence", "MaxUnpool", "TensorScatter", "Constant", "ConstantOfShape", "Range",
+    "GatherElements", "GatherND", "TopK", "MaxRoiPool", "ReverseSequence", "MaxUnpool", "TensorScatter", "Constant", "ConstantOfShape",
+    "Range",
     "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Expand", "Tile", "Pad", "DepthToSpace", "SpaceToDepth", "Trilu", "CenterCropPad",
     "If", "Loop", "Scan",  # of what is drawn in them
 }  # fmt: skip
@@ -46,7 +47,8 @@ COUPLED = {
     "Softmax", "LogSoftmax", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization", "BatchNormalization",
     "MeanVarianceNormalization", "LRN", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp",
     "ReduceSum", "ReduceMean", "AveragePool", "GlobalAveragePool", "Resize", "Upsample", "Attention", "RotaryEmbedding", "AffineGrid",
-    "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss", "RNN", "GRU", "LSTM",
+    "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss", "RNN", "GRU", "LSTM", "Einsum", "GridSample", "RoiAlign", "Col2Im",
+    "DFT", "STFT", "Det", "LpPool",
 }  # fmt: skip
 POLES = {"Reciprocal": 0, "Div": 1, "Log": 0, "Pow": 0}  # operands at whose zero a result may be anything
 # which zero it is depends on the order, or is lost: ONNX Runtime's Where takes what is not zero of either operand
@@ -212,8 +214,17 @@ def _weighed(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
     return np.asarray(units * UNIT * size if np.isfinite(size) else 0.0)
 
 
+def _transformed(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
+    """What ONNX Runtime loses of a transform, of whose terms each rounds."""
+    size = np.abs(operands[step.node.input[0]].astype(np.float64)).sum()
+    return np.asarray(64 * UNIT * size if np.isfinite(size) else 0.0)
+
+
 # what roundings within a node lose that no operand's noise shows
-LOST = {"InstanceNormalization": _cancelled, "LRN": _slid, "AffineGrid": _placed, "Resize": _weighed, "Upsample": _weighed}
+LOST = {
+    "InstanceNormalization": _cancelled, "LRN": _slid, "AffineGrid": _placed, "Resize": _weighed, "Upsample": _weighed,
+    "DFT": _transformed, "STFT": _transformed,
+}  # fmt: skip
 
 
 def _apart(found: list[np.ndarray], usual: np.ndarray) -> np.ndarray:

@@ -37,10 +37,10 @@ def window(d: Draft, kernel: Sequence[int], extents: Sequence[int], dilated: boo
 
 def spatial(d: Draft, groups: int = 1, least: int = 1) -> str:
     def make() -> tuple[int, ...]:
-        image = (d.number(least, 8) for _ in range(d.pick(1, 2, 2)))
+        image = (d.number(least, 8) for _ in range(d.pick(1, 2, 2, 3)))
         return (d.pick(1, 1, 2), groups * d.pick(1, 2, 3, 5, 17), *image)
 
-    return d.data((FLOAT,), 3, 4, where=lambda shape: shape[1] % groups == 0 and min(shape[2:]) >= least, make=make, constant=0.02)
+    return d.data((FLOAT,), 3, 5, where=lambda shape: shape[1] % groups == 0 and min(shape[2:]) >= least, make=make, constant=0.02)
 
 
 def conv(d: Draft, op: str) -> None:
@@ -204,9 +204,10 @@ def rotary(d: Draft, op: str) -> None:
 
 def affine_grid(d: Draft, op: str) -> None:
     d.since(20)
-    n, c, h, w = d.number(1, 2), d.number(1, 2), d.number(1, 4), d.number(1, 4)
+    align = d.number(0, 1)  # with which a side of one pixel is at -1, but in ONNX Runtime at 1
+    n, c, h, w = d.number(1, 2), d.number(1, 2), d.number(1 + align, 4), d.number(1 + align, 4)
     theta = d.data((FLOAT,), 3, 3, where=lambda s: s == (n, 2, 3), make=lambda: (n, 2, 3))
-    d.op(op, theta, d.const([n, c, h, w], np.int64), align_corners=d.number(0, 1))
+    d.op(op, theta, d.const([n, c, h, w], np.int64), align_corners=align)
 
 
 def loss(d: Draft, op: str) -> None:
