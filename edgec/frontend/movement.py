@@ -127,7 +127,8 @@ def split(b: Builder, s: Source) -> None:
         shape = b.type(s.inputs[0]).static_shape
         b.define(name, np.zeros((*shape[:axis], 0, *shape[axis + 1 :]), b.type(s.inputs[0]).dtype.numpy))
     outputs = [name for name, part in zip(outputs, parts, strict=True) if part]
-    b.emit(s, "Split", [s.inputs[0], b.constant(f"{s.outputs[0]}_split", [part for part in parts if part])], outputs, {"axis": axis})
+    if outputs:
+        b.emit(s, "Split", [s.inputs[0], b.constant(f"{s.outputs[0]}_split", [part for part in parts if part])], outputs, {"axis": axis})
 
 
 @rule("Concat")
