@@ -31,6 +31,7 @@ NOISE_FACTOR = 4  # a float answer may be off by this many times what ONNX Runti
 HALF_FACTOR = 6  # the same for what rounding to halves makes, of which the computed difference is one example,
 HALF_LEAST = 2.0**-8  # and eight roundings to a half: the example can be one whose errors cancel, as behind a sure softmax
 ANYTHING = 1e3  # the limit of an answer that says nothing
+STEPS = {DType.FLOAT16: 2.0**-10, DType.BFLOAT16: 2.0**-7}  # between neighbours, as a share of the number: a tie may go either way
 USELESS = 0.25  # a GPU's answers with halves that may be this far off say nothing
 
 Arrays = dict[str, np.ndarray]
@@ -50,7 +51,7 @@ def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatMod
 
     reference: gives the answers, by default `original` does.
     """
-    vectors = exam_inputs(original, samples, seed)
+    vectors = [_held(original, vector) for vector in exam_inputs(original, samples, seed)]
     run = reference or FloatModel(original)
     found = [run(vector) for vector in vectors]
     plain = run.unoptimized()  # of the very model: beside another one a fault of the import would pass for noise
@@ -85,8 +86,15 @@ def write_exam(
     answers = [_shown(dict(zip(original.outputs, answer, strict=True)), faces) for answer in asked.answers]
     exact = {name: not original.dtype(name).is_float for name in original.outputs}
     halves = _half_tolerances(graph, asked.vectors, asked.answers) if gpu_halves else ()
-    tolerance = max(FLOAT_TOLERANCE, NOISE_FACTOR * asked.noise)
+    tolerance = max(FLOAT_TOLERANCE, NOISE_FACTOR * asked.noise) + max((STEPS.get(kind, 0.0) for kind in graph.held.values()), default=0.0)
     return ExamData([_shown(vector, faces) for vector in asked.vectors], answers, exact, tolerance, gpu_tolerances=halves)
+
+
+def _held(graph: Graph, vector: Arrays) -> Arrays:
+    """The numbers that are left of these inputs where the caller holds them in another type."""
+    kinds = {name: graph.held_dtype(name).numpy for name in vector}
+    with np.errstate(over="ignore"):
+        return {name: array.astype(kinds[name]).astype(array.dtype) if name in graph.held else array for name, array in vector.items()}
 
 
 def _half_tolerances(graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]]) -> tuple[float, ...]:

@@ -86,7 +86,7 @@ def prune_model(loaded: Model, config: BuildConfig, progress: Progress | None = 
     with about(loaded.file), spending(config.budget):
         found = prune(loaded.graph, watched, config.prune, progress)
     _dump(config, "2-pruned", found.graph)
-    content = bytes(to_onnx(found.graph).SerializeToString(deterministic=True))
+    content = bytes(to_onnx(found.graph, held=True).SerializeToString(deterministic=True))
     pruning = Pruning(content, asdict(found.report) | {"warning": found.report.warning}, watched.sha256)
     return replace(read_pruned(loaded, content, config), pruning=pruning)
 
@@ -165,14 +165,15 @@ def reference_of(loaded: Model, config: BuildConfig) -> FloatModel:
 
 def int8_model(quantized: Quantized) -> bytes:
     """The quantized graph as a standard ONNX file."""
-    return bytes(to_onnx(quantized.graph).SerializeToString(deterministic=True))
+    return bytes(to_onnx(quantized.graph, held=True).SerializeToString(deterministic=True))
 
 
 def _dump(config: BuildConfig, stage: str, graph: Graph) -> None:
     """The graph as text, and as ONNX for other viewers."""
     if config.dump is not None:
         write_file(config.dump / f"{stage}.eir", dumps(graph).encode(), ".eir", force=config.force)
-        write_file(config.dump / f"{stage}.onnx", to_onnx(graph).SerializeToString(deterministic=True), ".onnx", force=config.force)
+        content = to_onnx(graph, held=True).SerializeToString(deterministic=True)
+        write_file(config.dump / f"{stage}.onnx", content, ".onnx", force=config.force)
 
 
 @contextmanager

@@ -80,7 +80,7 @@ def _random(graph: Graph, name: str, known: list[Arrays], generator: np.random.G
         return generator.integers(0, 2, shape).astype(bool)
     low, high = (known[0][name].min().item(), known[0][name].max().item()) if known else _quantized_range(graph, name)
     if kind.is_float:
-        largest = float(np.finfo(kind.value).max) / 2  # so that their difference is a number too
+        largest = float(np.finfo("float32" if kind is DType.BFLOAT16 else kind.value).max) / 2  # so that their difference is a number too
         return generator.uniform(max(low, -largest), min(high, largest), shape).astype(kind.numpy)
     limits = np.iinfo(kind.value)
     top = limits.max if kind.bytes == 1 else min(max(int(high), 1), limits.max)

@@ -19,7 +19,8 @@ class FloatModel:
     """Calls the model: {input name: array} in, outputs in order out.
 
     file: the file that `graph` was imported from; it is what runs, so that a fault of the import shows. Where there is none, or ONNX
-    Runtime does not take it (an operator it lacks) or would die of it (a division by 0), the graph runs; `from_file` tells.
+    Runtime does not take it (an operator it lacks), would die of it (a division by 0) or rounds between its nodes what the graph does not
+    (to floats of 16 bits), the graph runs; `from_file` tells.
     optimize: let ONNX Runtime fuse and reorder. halves: the graph runs as float16 storage would have it, see edgec/export/halves.py.
     fixed: inputs of the file that are constants in the graph.
     A call raises ModelError for what ONNX Runtime cannot run, and for answers of another type than the graph's.
@@ -38,7 +39,7 @@ class FloatModel:
     def _open(self) -> Session:
         (graph, file), (effort, halves) = self._source, self._choices
         traps = any(needs_guard(graph, node) for node in graph.nodes)
-        session = _opened(file, effort) if file is not None and not traps else None
+        session = _opened(file, effort) if file is not None and not traps and not graph.held else None
         self.from_file = session is not None
         if session is None:
             self._fixed = {}

@@ -14,11 +14,12 @@ from edgec.emit.apps.names import comment as harmless
 from edgec.ir.types import DType
 from edgec.program.names import KEYWORDS
 
-# The type of an element in memory. A bool is one byte, a half its bits.
+# The type of an element in memory. A bool is one byte, a half or a bfloat its bits.
 C_TYPES: dict[DType, str] = {
     DType.FLOAT32: "float",
     DType.FLOAT64: "double",
     DType.FLOAT16: "uint16_t",
+    DType.BFLOAT16: "uint16_t",
     DType.INT8: "int8_t",
     DType.UINT8: "uint8_t",
     DType.INT16: "int16_t",
@@ -34,8 +35,8 @@ PLAIN = frozenset((string.ascii_letters + string.digits + " /._:-[](),;=+").enco
 
 
 def scalar_type(dtype: DType) -> str:
-    """The type of a named scalar: memory's type, but a bool is an int and a half a float."""
-    return {DType.BOOL: "int", DType.FLOAT16: "float"}.get(dtype, C_TYPES[dtype])
+    """The type of a named scalar: memory's type, but a bool is an int and a half or a bfloat a float."""
+    return {DType.BOOL: "int", DType.FLOAT16: "float", DType.BFLOAT16: "float"}.get(dtype, C_TYPES[dtype])
 
 
 def float_literal(value: float, suffix: str = "f") -> str:

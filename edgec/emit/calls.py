@@ -11,7 +11,7 @@ from edgec.emit.c_text import comment, float_literal, identifier
 from edgec.emit.look_ups import code_tables
 from edgec.emit.loop_forms import LoopForm, forms_of, is_side_by_side
 from edgec.emit.ranges import of_call
-from edgec.emit.render_c import Scope, render, render_loop, render_statements
+from edgec.emit.render_c import HALVES, Scope, render, render_loop, render_statements
 from edgec.ir.types import DType
 from edgec.program.arguments import Arguments, Window, in_struct, is_pointer
 from edgec.program.expr import Binary, Expr, Load, Size, Unary, Var, const, expr
@@ -132,7 +132,7 @@ def _loop_call(program: Program, call: LoopCall, tables: frozenset[str]) -> list
         sizes,
         frozenset(taken | set(pointers.values())),
         frozenset(item.var.name for item in nest if isinstance(item, Assign)),
-        frozenset(name for name in pointers if program.buffers[name].dtype is DType.FLOAT16),
+        {name: HALVES[program.buffers[name].dtype] for name in pointers if program.buffers[name].dtype in HALVES},
         tables & set(loaded),
         of_call(program, call),
     )

@@ -21,7 +21,7 @@ from edgec.targets import Target
 from edgec.version import __version__
 
 _HEADERS = ("files.h", "machine.h", "process.h", "timing.h")  # of the exam program, in runtimes/exam
-_TYPES = {DType.FLOAT32: "EXAM_FLOAT", DType.FLOAT64: "EXAM_DOUBLE"}
+_TYPES = {DType.FLOAT32: "EXAM_FLOAT", DType.FLOAT64: "EXAM_DOUBLE", DType.FLOAT16: "EXAM_HALF", DType.BFLOAT16: "EXAM_BFLOAT"}
 
 
 @dataclass(frozen=True)

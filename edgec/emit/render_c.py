@@ -33,8 +33,10 @@ _MIXED = {"<<", ">>", "&", "^", "|", "&&", "||"}  # compilers warn where these m
 _COMPARISONS = {"<", "<=", "==", "!="}  # nor do they like a comparison of comparisons, or of !a
 _SMALL = {DType.INT8, DType.UINT8, DType.INT16, DType.UINT16}
 _KIND = {
-    DType.FLOAT32: "f", DType.FLOAT16: "f", DType.FLOAT64: "d", DType.INT64: "i64", DType.UINT64: "u64", DType.UINT32: "u32",
+    DType.FLOAT32: "f", DType.FLOAT16: "f", DType.BFLOAT16: "f", DType.FLOAT64: "d",
+    DType.INT64: "i64", DType.UINT64: "u64", DType.UINT32: "u32",
 }  # fmt: skip
+HALVES = {DType.FLOAT16: "half", DType.BFLOAT16: "bfloat"}  # as runtimes/c/scalar.h calls them
 _NEAREST = 1 << 22  # the largest magnitude that edgec_nearest takes
 _FLOAT_FUNCTIONS = {"exp", "log", "sqrt", "tanh", "erf", "sigmoid", "sin", "cos", "floor", "ceil", "rint"}
 
@@ -51,7 +53,7 @@ class Scope:
     sizes: Mapping[str, str] = field(default_factory=dict)
     taken: frozenset[str] = frozenset()  # names that a new one must not hide
     mutable: frozenset[str] = frozenset()  # variables that an Assign changes
-    halves: frozenset[str] = frozenset()  # buffers of float16 elements
+    halves: Mapping[str, str] = field(default_factory=dict)  # buffers of elements of 16 bits that are computed with as floats: HALVES
     tables: frozenset[str] = frozenset()  # constants with an entry for every code
     ranges: Known = field(default_factory=lambda: NOTHING)  # of the loops' variables
     shared: dict[Expr, str] = field(default_factory=dict)
@@ -98,7 +100,7 @@ def _size(item: Size, scope: Scope) -> tuple[str, int]:
 
 def _load(item: Load, scope: Scope) -> tuple[str, int]:
     text = f"{scope.buffers[item.buffer]}[{render(item.index, scope)}]"
-    return (f"edgec_half_to_float({text})" if item.buffer in scope.halves else text), _ATOM
+    return (f"edgec_{scope.halves[item.buffer]}_to_float({text})" if item.buffer in scope.halves else text), _ATOM
 
 
 def _unary(item: Unary, scope: Scope) -> tuple[str, int]:
@@ -173,12 +175,22 @@ def _select(item: Select, scope: Scope) -> tuple[str, int]:
 def _cast(item: Cast, scope: Scope) -> tuple[str, int]:
     if item.dtype is DType.BOOL:
         return f"{_at(item.a, scope, 10)} != 0", 9
+    if item.dtype in HALVES:
+        kind = HALVES[item.dtype]
+        return f"edgec_{kind}_to_float(edgec_float_to_{kind}({_single(item, scope)}))", _ATOM
     if item.dtype is DType.INT32 and isinstance(item.a, Unary) and item.a.op == "rint" and _is_near_zero(item.a.a, scope):
         return f"edgec_nearest({render(item.a.a, scope)})", _ATOM
     if item.a.dtype.is_float and not item.dtype.is_float and not (is_number(item.a) and _holds(item, scope)):
         kind, whole = _KIND[item.a.dtype], _KIND.get(item.dtype, "i32")
         return _narrow(item.dtype, f"edgec_to_{whole}_{kind}({render(item.a, scope)})", _ATOM)
     return f"({scalar_type(item.dtype)}){_at(item.a, scope, _UNARY)}", _UNARY
+
+
+def _single(item: Cast, scope: Scope) -> str:
+    """What is rounded to 16 bits, as a float: of a double the odd one of both neighbours, so that it is rounded once."""
+    if item.a.dtype is DType.FLOAT64:
+        return f"edgec_odd_float({render(item.a, scope)})"
+    return render(item.a, scope) if item.a.dtype is DType.FLOAT32 else f"(float){_at(item.a, scope, _UNARY)}"
 
 
 def _is_near_zero(item: Expr, scope: Scope) -> bool:
@@ -322,9 +334,10 @@ def _simple(item: Statement, scope: Scope) -> str:
     if isinstance(item, Assign):
         return f"{render(item.var, scope)} = {render(item.value, scope)};"
     assert isinstance(item, Store)
-    value = render(item.value, scope)
+    rounds = item.buffer in scope.halves and item.value not in scope.shared
+    value = _single(item.value, scope) if rounds and isinstance(item.value, Cast) else render(item.value, scope)
     if item.buffer in scope.halves:
-        value = f"edgec_float_to_half({value})"
+        value = f"edgec_float_to_{scope.halves[item.buffer]}({value})"
     return f"{scope.buffers[item.buffer]}[{render(item.index, scope)}] = {value};"
 
 

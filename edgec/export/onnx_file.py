@@ -22,8 +22,12 @@ CODED = ("QuantizeLinear", "DequantizeLinear")
 _WIDE = (DType.INT16, DType.UINT16)
 
 
-def to_onnx(graph: Graph) -> onnx.ModelProto:
-    """`graph` as a model in operator set LOADED_OPSET or OPSET; names are kept, operators that are younger are expanded."""
+def to_onnx(graph: Graph, *, held: bool = False) -> onnx.ModelProto:
+    """`graph` as a model in operator set LOADED_OPSET or OPSET; names are kept, operators that are younger are expanded.
+
+    held: with inputs and outputs in the types that its caller holds them in, else they are all as the graph computes them.
+    """
+    graph = with_casts(graph) if held and graph.held else graph
     proto = onnx.GraphProto(name=graph.name)
     proto.node.extend(node_proto(item) for item in identities(graph))
     proto.node.extend(node_proto(item) for node in graph.nodes for item in _expanded(graph, node))
@@ -40,9 +44,33 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
     return model
 
 
+def with_casts(graph: Graph) -> Graph:
+    """The same graph with inputs and outputs of the types that its caller holds, and casts between."""
+    cast = graph.copy()
+    for name in [name for name in cast.inputs if name in cast.held]:
+        inner, kind = cast.fresh(f"{name}_float32"), cast.types[name]
+        first = next(iter(cast.nodes), None)
+        for node in cast.readers(name):
+            cast.rewire(node, [inner if item == name else item for item in node.inputs])
+        cast.insert(Node("Cast", [name], [inner], {"to": kind.dtype.value}, inner), [kind], before=first)
+        cast.types[name] = replace(kind, dtype=cast.held[name])
+    for name in [name for name in cast.outputs if name in cast.held and name not in cast.inputs]:
+        inner, kind, producer = cast.fresh(f"{name}_float32"), cast.types[name], cast.producer(name)
+        if producer is None:
+            cast.constants[inner] = cast.constants.pop(name)
+        else:
+            cast.rewire(producer, producer.inputs, [inner if item == name else item for item in producer.outputs])
+        for node in cast.readers(name):
+            cast.rewire(node, [inner if item == name else item for item in node.inputs])
+        cast.types[inner] = kind
+        cast.insert(Node("Cast", [inner], [name], {"to": cast.held[name].value}, f"{name}_held"), [replace(kind, dtype=cast.held[name])])
+    cast.held.clear()
+    return cast
+
+
 def save(graph: Graph, path: str | Path) -> None:
     """Write `graph` as an ONNX file; OSError when that fails."""
-    Path(path).write_bytes(to_onnx(graph).SerializeToString(deterministic=True))
+    Path(path).write_bytes(to_onnx(graph, held=True).SerializeToString(deterministic=True))
 
 
 def _opset(graph: Graph) -> int:

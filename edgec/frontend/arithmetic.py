@@ -10,7 +10,7 @@ from onnx import helper
 
 from edgec.budget import spend_constant
 from edgec.errors import ModelError
-from edgec.frontend.builder import Builder
+from edgec.frontend.builder import FLOATS, Builder
 from edgec.frontend.formula import Value
 from edgec.frontend.rules import rule
 from edgec.frontend.source import Source
@@ -72,7 +72,27 @@ def element_type(code: int) -> str:
 
 @rule("Cast")
 def cast(b: Builder, s: Source) -> None:
-    b.emit(s, "Cast", s.inputs, s.outputs, {"to": element_type(s.attributes["to"])})
+    convert(b, s, element_type(s.attributes["to"]))
+
+
+def convert(b: Builder, s: Source, to: str) -> None:
+    """The first operand as the file's type `to`. What is computed with as float32 is rounded to it, and float32 again."""
+    (x,) = s.inputs[:1]
+    if x in b.graph.constants and b.file_type(x) != to:
+        b.emit(s, "Cast", [x], s.outputs, {"to": to})
+    elif b.file_type(x) == to or (to == "float64" and b.type(x).dtype.is_float):
+        b.emit(s, "Identity", [x], s.outputs)
+    elif to in FLOATS:
+        (x,) = b.emit(s, "Cast", [x], attributes={"to": to}) if to != "float64" else (x,)
+        b.emit(s, "Cast", [x], s.outputs, {"to": "float32"})
+    elif b.type(x).dtype.value == to:
+        b.emit(s, "Identity", [x], s.outputs)
+    else:
+        b.emit(s, "Cast", [x], s.outputs, {"to": to})
+    if to in FLOATS:
+        b.kinds[s.outputs[0]] = to
+    else:
+        b.kinds.pop(s.outputs[0], None)
 
 
 @rule("Celu")
@@ -85,7 +105,7 @@ def celu(b: Builder, s: Source) -> None:
 
 @rule("CastLike")
 def cast_like(b: Builder, s: Source) -> None:
-    b.emit(s, "Cast", s.inputs[:1], s.outputs, {"to": b.type(s.inputs[1]).dtype.value})
+    convert(b, s, b.file_type(s.inputs[1]))
 
 
 @rule("Dropout")
@@ -246,37 +266,3 @@ def argument(b: Builder, s: Source) -> None:
 @rule("Gelu", domain="com.microsoft")
 def gelu(b: Builder, s: Source) -> None:
     b.emit(s, "Gelu", s.inputs, s.outputs, {"approximate": "none"})
-
-
-@rule("QuantizeLinear", "DequantizeLinear")
-def quantize_linear(b: Builder, s: Source) -> None:
-    """The zero point is explicit for 8-bit data, absent for int32; a scale of one element is a scalar; the axis is non-negative.
-
-    Codes of four bits, and blocks of codes with a scale each, are for constants only: weights.
-    """
-    data, scale = s.inputs[0], scalar(b, s, s.inputs[1])
-    zero = scalar(b, s, s.input(2)) if s.input(2) else ""
-    stored = b.type(data).dtype if s.op == "DequantizeLinear" else b.type(zero).dtype if zero else DType.UINT8
-    if s.op == "QuantizeLinear" and s.get("output_dtype", 0):
-        stored = DType(element_type(s.attributes["output_dtype"]))
-    known = all(b.value(name) is not None for name in s.inputs if name)
-    if s.get("block_size", 0) and (s.op == "QuantizeLinear" or not known):
-        raise ModelError("blocked quantization is not supported but of constants", hint="quantize per tensor or per channel")
-    if s.op == "QuantizeLinear" and zero in b.narrow:
-        raise ModelError(f"quantizes to {b.narrow[zero]}: codes of four bits are supported as constants", hint="quantize to 8 bits")
-    if stored == DType.INT32:
-        values = b.value(zero)
-        if zero and (values is None or values.any()):
-            raise ModelError("a zero point of int32 data must be 0")
-        zero = ""
-    elif not zero:
-        zero = b.constant(f"{s.outputs[0]}_zero_point", np.zeros(b.type(scale).static_shape, stored.numpy))
-    axis = axis_of(s.get("axis", 1), b.rank(data)) if b.shape(scale) else 1
-    block = s.get("block_size", 0) if b.shape(scale) else 0
-    b.emit(s, s.op, [data, scale, zero], s.outputs, {"axis": axis, **({"block_size": block} if block else {})})
-
-
-@rule("QuantizeLinear", "DequantizeLinear", domain="com.microsoft")
-def contributed_linear(b: Builder, s: Source) -> None:
-    """ONNX Runtime's own had 16 bits before the standard's."""
-    quantize_linear(b, s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from edgec.budget import BudgetError, check_tensors, exceeded, spend_constant, s
 from edgec.errors import CUT, ModelError, Problem, cut_hint
 from edgec.frontend.source import Source
 from edgec.ir.graph import Graph, Node
-from edgec.ir.types import DType, TensorType
+from edgec.ir.types import HELD_ONLY, DType, TensorType
 from edgec.ops import OPERATORS
 from edgec.ops.evaluate import evaluate, expected_bytes, has_types
 from edgec.ops.infer import infer_node
@@ -25,7 +25,11 @@ from edgec.ops.work import operations
 # DequantizeLinear of a constant stays: its operand is a quantized weight, not arithmetic to be folded. Of recurrent cells onnx's reference
 # knows neither all functions nor directions.
 NEVER_FOLDED = ("DequantizeLinear", "RNN", "GRU", "LSTM")
-WIDENED = {"int4": "int8", "uint4": "uint8"}  # a Graph has no type of four bits: codes of four are numbers of eight
+# A Graph has no codes of less than 8 bits, and constants of no floats but float32 and float64: these hold every such number.
+WIDENED = {"int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8", "float16": "float32", "bfloat16": "float32"}
+WIDENED |= dict.fromkeys(("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"), "float32")
+FLOATS = frozenset(kind.value for kind in HELD_ONLY)  # what the file may call a value that is float32 in a Graph
+CONVERSIONS = ("Cast", "BitCast")  # what takes and gives such floats themselves
 KEEPS_CODES = frozenset(("Identity", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten"))
 LONGEST = 100_000  # numbers of an operand that is a shape, a list of axes, of parts and the like
 
@@ -37,8 +41,9 @@ class Broken(Exception):
 @dataclass
 class Builder:
     """What the rules of this room write to. `taken` are the names that belong to the file, `broken` values that no node could compute,
-    `narrow` constants that the file has in a type of four bits, and that type, `misread` nodes of which ONNX Runtime makes something else,
-    `lists` the tensors of a sequence, `nothing` optionals without a value, `ragged` values of which a run may make only the first rows.
+    `kinds` the type that the file has of values that a Graph holds in another one, `misread` nodes of which ONNX Runtime makes
+    something else, `lists` the tensors of a sequence, `nothing` optionals without a value, `ragged` values of which a run may make only the
+    first rows.
     outermost: the node of the file that is being added. guard: a bool scalar; where it is false, nobody takes what is being added, so
     its indices must not end the run. `declared`: the shapes that the
     file gives values.
@@ -52,7 +57,8 @@ class Builder:
     notes: list[str] = field(default_factory=list)
     misread: list[str] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
-    narrow: dict[str, str] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    singles: dict[str, str] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
     serials: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
@@ -72,6 +78,10 @@ class Builder:
 
     def type(self, name: str) -> TensorType:
         return self.graph.types[name]
+
+    def file_type(self, name: str) -> str:
+        """The element type that a value has in the file."""
+        return self.kinds.get(name) or self.type(name).dtype.value
 
     def shape(self, name: str) -> tuple[Any, ...]:
         return self.graph.shape(name)
@@ -112,7 +122,7 @@ class Builder:
     def define(self, name: str, array: np.ndarray) -> str:
         """Let `name` be a constant."""
         if array.dtype.name in WIDENED:
-            self.narrow[name] = array.dtype.name
+            self.kinds[name] = array.dtype.name
             array = array.astype(WIDENED[array.dtype.name])
         try:
             dtype = DType.of(array)
@@ -126,6 +136,29 @@ class Builder:
         """A new constant; lists take `dtype`."""
         known = isinstance(array, (np.ndarray, np.generic))  # arithmetic on arrays without axes gives the latter
         return self.define(self.fresh(hint), np.asarray(array) if known else np.array(array, dtype))
+
+    def single(self, name: str) -> str:
+        """The value as a float32, where it is a float of another type: a constant's numbers rounded, a computed value behind a Cast."""
+        if not name or self.type(name).dtype not in HELD_ONLY:
+            return name
+        if name not in self.singles:
+            array, self.singles[name] = self.value(name), self.fresh(f"{name}_float32")
+            if array is not None:
+                self.define(self.singles[name], rounded(array, name))
+            else:
+                node = Node("Cast", [name], [self.singles[name]], {"to": "float32"}, self.label(self.singles[name]))
+                self.graph.insert(node, [replace(self.type(name), dtype=DType.FLOAT32)])
+            self.kinds[self.singles[name]] = self.file_type(name)
+        return self.singles[name]
+
+    def _inherit(self, op: str, operands: Sequence[str], names: Sequence[str]) -> None:
+        """What is computed of float16 is float16 in the file."""
+        found = next((self.file_type(name) for name in operands if name and self.file_type(name) in FLOATS), None)
+        if found is None or op in CONVERSIONS:
+            return
+        for name in names:
+            if name and self.type(name).dtype is DType.FLOAT32:
+                self.kinds[name] = found
 
     def emit(
         self, source: Source, op: str, inputs: Sequence[str], outputs: Sequence[str] | int = 1, attributes: Mapping[str, Any] | None = None
@@ -150,19 +183,24 @@ class Builder:
             if folded is not None:
                 for name, array in zip(names, folded, strict=False):
                     self.define(name, array)
-                if op in KEEPS_CODES and operands[0] in self.narrow:
-                    self.narrow[names[0]] = self.narrow[operands[0]]
+                self._inherit(op, operands, names[: len(folded)])
+                if op in KEEPS_CODES and operands[0] in self.kinds:
+                    self.kinds[names[0]] = self.kinds[operands[0]]
                 return names
         if op not in OPERATORS:
             raise unsupported(op)
+        if op not in CONVERSIONS:
+            node.inputs = [self.single(name) for name in operands]
         types = infer_node(self.graph, node)
         if all(0 in kind.shape for kind in types):  # what holds nothing is known
             for name, kind in zip(names, types, strict=True):
                 self.define(name, np.zeros(kind.static_shape, kind.dtype.numpy))
+            self._inherit(op, operands, names)
             return names
         where = f"{node.name} ({op})"
         check_tensors(sum(kind.bytes for kind in types), where)
         self.graph.insert(node, types)
+        self._inherit(op, operands, names)
         spend_operations(operations(node, self.graph.types), where)
         return names
 
@@ -228,10 +266,20 @@ class Builder:
         return any(name in self.broken for name in names)
 
 
+def rounded(array: np.ndarray, name: str) -> np.ndarray:
+    """float64 as float32. The ends of its range, which stand for no bound, become those of float32; ModelError for what is beyond those."""
+    limits, least = np.finfo(np.float64), np.finfo(np.float32).max
+    array = np.where(array == limits.max, least, np.where(array == limits.min, -least, array))
+    with np.errstate(over="ignore"):
+        found = np.asarray(array, np.float32)
+    beyond = array[np.isinf(found) & np.isfinite(array)]
+    if beyond.size:
+        raise ModelError(f"{name} holds {beyond.flat[0]:g}, which is beyond float32", hint="edgec computes float64 models in float32")
+    return found
+
+
 HINTS = {
     "NonMaxSuppression": f"{CUT} and run the suppression in the application",
-    "ConvInteger": "use QLinearConv, or QuantizeLinear and DequantizeLinear around Conv",
-    "MatMulInteger": "use QLinearMatMul, or QuantizeLinear and DequantizeLinear around MatMul",
     "NonZero": f"its output has no static shape; {CUT}",
     "StringNormalizer": "strings are not supported: tokenize outside of the model",
 }

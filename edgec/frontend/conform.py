@@ -20,7 +20,9 @@ from edgec.ops.proto import plain
 
 _KINDS: dict[str, type] = {"INT": int, "FLOAT": float, "STRING": str, "TENSOR": np.ndarray, "GRAPH": onnx.GraphProto}
 _LISTS = {"INTS": int, "FLOATS": float, "STRINGS": str}
-_NAMES = {"float32": "float", "float64": "double"}  # what ONNX calls a type, where that is not numpy's name
+# what ONNX calls a type, where that is not numpy's name
+_NAMES = {"float32": "float", "float64": "double", "float8_e4m3fn": "float8e4m3fn", "float8_e4m3fnuz": "float8e4m3fnuz",
+          "float8_e5m2": "float8e5m2", "float8_e5m2fnuz": "float8e5m2fnuz"}  # fmt: skip
 ALSO = {"consumed_inputs"}  # what every node may have: a word of the first operator sets
 _FORM = defs.OpSchema.FormalParameterOption
 
@@ -95,7 +97,7 @@ def _check_types(b: Builder, source: Source, schema: Any) -> None:
         formal = schema.inputs[min(place, len(schema.inputs) - 1)]
         if not name or _is_composed(b, name, formal):
             continue
-        kind = b.narrow.get(name) or b.type(name).dtype.value
+        kind = b.file_type(name)
         word = f"tensor({_NAMES.get(kind, kind)})"
         if word not in formal.types and f"optional({word})" not in formal.types:
             raise ModelError(f"cannot take {kind} as its input {formal.name}")

@@ -14,11 +14,13 @@ from edgec.frontend import (  # noqa: F401  (they fill RULES)
     control,
     deformable,
     determinant,
+    dynamic,
     einsum,
     former,
     fourier,
     gathering,
     late,
+    linear,
     movement,
     qlinear,
     recurrent,
@@ -36,6 +38,7 @@ from edgec.frontend.conform import conforming
 from edgec.frontend.rules import RULES, rule
 from edgec.frontend.source import Source, find_schema, read_node
 from edgec.frontend.structure import graphs_in
+from edgec.ir.types import DType
 from edgec.ops import OPERATORS
 from edgec.ops.proto import attribute_proto, tensor_code
 
@@ -105,10 +108,7 @@ def body_of(b: Builder, source: Source, schema: Any) -> onnx.FunctionProto:
     else:
         node = onnx.NodeProto(op_type=source.op, input=source.inputs, output=source.outputs)
         node.attribute.extend(attribute_proto(name, value) for name, value in source.attributes.items())
-        types = [
-            helper.make_tensor_type_proto(tensor_code(b.type(name).dtype), b.type(name).static_shape).SerializeToString() if name else b""
-            for name in source.inputs
-        ]
+        types = [type_proto(b, name) if name else b"" for name in source.inputs]
         versions = [version for version in schema.context_dependent_function_opset_versions if version <= source.version]
         version = max(versions, default=schema.context_dependent_function_opset_versions[0])
         text = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), types)
@@ -116,6 +116,11 @@ def body_of(b: Builder, source: Source, schema: Any) -> onnx.FunctionProto:
         raise unsupported(source.op)
     function.ParseFromString(text)
     return function
+
+
+def type_proto(b: Builder, name: str) -> bytes:
+    proto = helper.make_tensor_type_proto(tensor_code(DType(b.file_type(name))), b.type(name).static_shape)
+    return bytes(proto.SerializeToString())
 
 
 def expand(b: Builder, source: Source, function: onnx.FunctionProto) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from onnx import defs, numpy_helper
 
 from edgec.budget import Budget, BudgetError, check_tensors, spending
 from edgec.errors import ModelError, Problem, UsageError
-from edgec.frontend.builder import Builder
+from edgec.frontend.builder import CONVERSIONS, FLOATS, Builder
 from edgec.frontend.cutting import cut, fix
 from edgec.frontend.dispatch import dispatch
 from edgec.frontend.external import load_external
@@ -23,6 +23,7 @@ from edgec.frontend.pinning import Shapes, pin_inputs
 from edgec.frontend.source import Names, read_node
 from edgec.frontend.structure import check_functions, check_text, drop_unread, label, ordered, reads
 from edgec.ir.graph import Graph
+from edgec.ir.types import HELD_ONLY, DType
 from edgec.ir.verify import verify
 from edgec.ops.weights import check_weights
 from edgec.part import WHOLE, Part
@@ -113,6 +114,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
     builder = Builder(
         graph, functions, taken, dispatch, notes=[*found, *notes], misread=strange, versions=versions, declared=_declared(file)
     )
+    _hold_inputs(builder, file)
     fixed = {**fixed, **{name: np.zeros(kind.static_shape, kind.dtype.numpy) for name, kind in empty.items()}}
     for name in empty:
         builder.define(name, fixed[name])
@@ -127,6 +129,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
     _check_outputs(builder)
     if builder.problems:
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
+    _hold_outputs(builder)
     _prune(graph)
     check_weights(graph, "the training diverged, or the file is damaged")
     verify(graph, "export the model again")
@@ -194,6 +197,31 @@ def _read_initializers(builder: Builder, file: onnx.GraphProto) -> None:
     for sparse in file.sparse_initializer:
         builder.problems.append(Problem("sparse tensors are not supported", f"tensor {sparse.values.name}", "store it densely"))
         builder.broken.add(sparse.values.name)
+
+
+def _hold_inputs(builder: Builder, file: onnx.GraphProto) -> None:
+    """Floats of 16 or 64 bits that are computed with are float32 here; not where they are but converted to other types than that."""
+    graph = builder.graph
+    for name in [name for name in graph.inputs if graph.dtype(name) in HELD_ONLY]:
+        readers = [node for node in file.node if name in reads(node)]
+        if not readers or not all(map(_converts, readers)):
+            graph.held[name] = graph.dtype(name)
+            builder.kinds[name] = graph.dtype(name).value
+            graph.types[name] = replace(graph.types[name], dtype=DType.FLOAT32)
+
+
+def _converts(node: onnx.NodeProto) -> bool:
+    to = next((item.i for item in node.attribute if item.name == "to"), onnx.TensorProto.FLOAT)
+    return node.domain in ("", "ai.onnx") and node.op_type in CONVERSIONS and to != onnx.TensorProto.FLOAT
+
+
+def _hold_outputs(builder: Builder) -> None:
+    graph = builder.graph
+    found = {name: builder.file_type(name) for name in graph.outputs if graph.dtype(name) is DType.FLOAT32}
+    graph.held.update({name: DType(kind) for name, kind in found.items() if kind in FLOATS})
+    if graph.held:
+        kinds = sorted({kind.value for kind in graph.held.values()})
+        builder.notes.append(f"what the model computes with {' and '.join(kinds)} is computed in float32, its weights too")
 
 
 def _prune(graph: Graph) -> None:

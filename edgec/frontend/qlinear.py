@@ -11,6 +11,7 @@ from edgec.frontend.arithmetic import scalar, softmax
 from edgec.frontend.builder import Builder
 from edgec.frontend.depth import convolve
 from edgec.frontend.formula import Value
+from edgec.frontend.linear import along, of_codes, to_codes
 from edgec.frontend.rules import rule
 from edgec.frontend.source import Source
 from edgec.frontend.window import auto_pad, extents, window
@@ -22,13 +23,22 @@ MICROSOFT = "com.microsoft"
 def dequantize(b: Builder, s: Source, first: int, axis: int = 1) -> str:
     """The float value of the operand whose data, scale and zero point are the inputs `first`, `first` + 1 and `first` + 2.
 
-    The zero point is made explicit, and of the scale's shape; parameters of one element become scalars.
+    The zero point is made explicit, and of the scale's shape; parameters of one element become scalars. With computed parameters it is
+    arithmetic.
     """
+    names = [s.inputs[first + 1], s.input(first + 2)]
+    if is_computed(b, *names):
+        scale, zero = (along(b, s, name, s.inputs[first], axis) if name else "" for name in names)
+        return of_codes(b, s, s.inputs[first], scale, zero)
     data, scale = s.inputs[first], scalar(b, s, s.inputs[first + 1])
     zero = scalar(b, s, s.input(first + 2)) if s.input(first + 2) else b.constant(f"{data}_zero_point", np.zeros((), stored(b, data)))
     if b.shape(scale) and not b.shape(zero):
         zero = spread(b, zero, b.shape(scale))
     return b.emit(s, "DequantizeLinear", [data, scale, zero], attributes={"axis": axis})[0]
+
+
+def is_computed(b: Builder, *names: str) -> bool:
+    return any(name and b.value(name) is None for name in names)
 
 
 def stored(b: Builder, data: str) -> Any:
@@ -45,6 +55,10 @@ def spread(b: Builder, zero: str, shape: tuple[int, ...]) -> str:
 def quantize(b: Builder, s: Source, value: str, scale: int, like: int) -> None:
     """The output of `s`; inputs `scale` and `scale` + 1 are its parameters. Without a zero point it has the type of input `like`."""
     zero = s.input(scale + 1)
+    if is_computed(b, s.inputs[scale], zero):
+        step, middle = (along(b, s, name, value, 1) if name else "" for name in (s.inputs[scale], zero))
+        b.emit(s, "Identity", [to_codes(b, s, value, step, middle, b.file_type(zero or s.inputs[like]))], s.outputs)
+        return
     zero = scalar(b, s, zero) if zero else b.constant(f"{s.outputs[0]}_zero_point", np.zeros((), stored(b, s.inputs[like])))
     b.emit(s, "QuantizeLinear", [value, scalar(b, s, s.inputs[scale]), zero], s.outputs, {"axis": 1})
 
@@ -55,7 +69,8 @@ def bias(b: Builder, s: Source, name: str, x_scale: str, w_scale: str) -> str:
         return ""
     first, second = b.value(x_scale), b.value(w_scale)
     if first is None or second is None:
-        raise ModelError("scales that are computed while the model runs are not supported")
+        (real,) = b.emit(s, "Cast", [name], attributes={"to": "float32"})
+        return b.emit(s, "Mul", [*b.emit(s, "Mul", [real, x_scale]), w_scale])[0]
     scale = b.constant(f"{name}_scale", (first.reshape(()) * (second.reshape(()) if second.size == 1 else second)).astype(np.float32))
     return b.emit(s, "DequantizeLinear", [name, scale], attributes={"axis": 0})[0]
 

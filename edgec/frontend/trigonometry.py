@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from edgec.errors import ModelError
 from edgec.frontend.builder import Builder
 from edgec.frontend.formula import Value
 from edgec.frontend.rules import rule
 from edgec.frontend.source import Source
-from edgec.ir.types import DType
 
 # The arc tangents divided by z, in powers of z^2: of an angle below 0.2, of a hyperbolic one below 0.25
 CIRCULAR = [(-1) ** n / (2 * n + 1) for n in range(7)]
@@ -98,8 +96,5 @@ FUNCTIONS: dict[str, Function] = {
 
 @rule(*FUNCTIONS)
 def function(b: Builder, s: Source) -> None:
-    dtype = b.type(s.inputs[0]).dtype
-    if dtype is DType.FLOAT64:
-        raise ModelError("of float64 is not supported", hint="export the model in float32")
-    (x,) = b.emit(s, "Cast", s.inputs, attributes={"to": "float32"})
-    b.emit(s, "Cast", [FUNCTIONS[s.op](Value(b, s, x)).name], s.outputs, {"to": dtype.value})
+    (x,) = b.emit(s, "Identity", [b.single(s.inputs[0])])
+    b.emit(s, "Identity", [FUNCTIONS[s.op](Value(b, s, x)).name], s.outputs)

@@ -69,6 +69,7 @@ def _told(graph: Graph, number: Any) -> dict[str, Any]:
         "inputs": graph.inputs,
         "outputs": graph.outputs,
         "metadata": graph.metadata,
+        "held": {name: kind.value for name, kind in graph.held.items()},
         "types": {name: [kind.dtype.value, [_dim(dim) for dim in kind.shape]] for name, kind in graph.types.items()},
         "constants": {name: number(array) for name, array in graph.constants.items()},
         "nodes": [[node.op, node.inputs, node.outputs, _attributes(node, number), node.name] for node in graph.nodes],
@@ -96,7 +97,8 @@ def _read(told: dict[str, Any], arrays: list[np.ndarray]) -> Graph:
         for op, inputs, outputs, attributes, name in told["nodes"]
     ]
     constants = {name: arrays[number] for name, number in told["constants"].items()}
-    return Graph(told["name"], told["inputs"], told["outputs"], nodes, constants, types, told["metadata"])
+    held = {name: DType(kind) for name, kind in told["held"].items()}
+    return Graph(told["name"], told["inputs"], told["outputs"], nodes, constants, types, told["metadata"], held)
 
 
 def _as_dim(dim: Any) -> Dim:

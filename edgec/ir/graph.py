@@ -33,18 +33,20 @@ class Graph:
     """Nodes in topological order over named values.
 
     `types` knows every value (inputs, constants, node outputs); `constants` holds the arrays of those that are known.
-    Every value has exactly one definition. Graph outputs count as readers.
+    Every value has exactly one definition. Graph outputs count as readers. `held`: inputs and outputs of float32 that whoever calls the
+    model holds in another type of floats, and that type.
     """
 
     def __init__(
         self, name: str, inputs: Iterable[str] = (), outputs: Iterable[str] = (), nodes: Iterable[Node] = (),
         constants: Mapping[str, np.ndarray] | None = None, types: Mapping[str, TensorType] | None = None,
-        metadata: Mapping[str, str] | None = None,
+        metadata: Mapping[str, str] | None = None, held: Mapping[str, DType] | None = None,
     ) -> None:  # fmt: skip
         self.name, self.inputs, self.outputs = name, list(inputs), list(outputs)
         self.constants = dict(constants or {})
         self.types = dict(types or {})
         self.metadata = dict(metadata or {})
+        self.held = dict(held or {})
         self._nodes = list(nodes)
         self._index: Index | None = None
         self._moved = False  # whether the index knows more than the list
@@ -70,6 +72,10 @@ class Graph:
 
     def dtype(self, value: str) -> DType:
         return self.types[value].dtype
+
+    def held_dtype(self, value: str) -> DType:
+        """The type in which the caller of the model holds an input or output."""
+        return self.held.get(value, self.dtype(value))
 
     def constant(self, value: str) -> np.ndarray | None:
         """The array of `value` when it is a constant, else None."""
@@ -179,4 +185,4 @@ class Graph:
     def copy(self) -> Graph:
         """An independent graph that shares the (never modified) arrays."""
         nodes = [Node(n.op, list(n.inputs), list(n.outputs), dict(n.attributes), n.name) for n in self.nodes]
-        return Graph(self.name, self.inputs, self.outputs, nodes, self.constants, self.types, self.metadata)
+        return Graph(self.name, self.inputs, self.outputs, nodes, self.constants, self.types, self.metadata, self.held)

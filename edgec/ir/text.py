@@ -7,6 +7,8 @@
     %y: float32[1,4,8,8] = Conv(%x, %w) {dilations=[1,1], group=1} "conv1"
     output %y
 
+What the caller holds in another type ends in `held float16`.
+
 A constant is a literal, `fill(v)`, `arange()`, `normal(seed=n)` or `normal(seed=n, scale=s)`; these come back exactly for n < 64. A large
 array that is none of them is `elided(h)` with h from its SHA-256: equal arrays have equal text, and reading gives Gaussian values in their
 place. Names outside of [A-Za-z0-9_./:-] are quoted. A symbolic extent is `N<=4`.
@@ -42,11 +44,15 @@ _ATTRIBUTE = re.compile(rf'(\w+)=(?:({_TYPE})=)?("[0-9a-f]*"|\[[^\]]*\]|[^,]+)(?
 def dumps(graph: Graph) -> str:
     """`graph` as text; the same graph gives the same text."""
     lines = [f"graph {graph.name if _PLAIN.fullmatch(graph.name) else _quoted(graph.name)}"]
-    lines += [f"input {_typed(graph, name)}" for name in graph.inputs]
+    lines += [f"input {_typed(graph, name)}{_held(graph, name)}" for name in graph.inputs]
     lines += [f"const {_typed(graph, name)} = {_array(array)}" for name, array in graph.constants.items()]
     lines += [_node(graph, node) for node in graph.nodes]
-    lines += [f"output {value_name(name)}" for name in graph.outputs]
+    lines += [f"output {value_name(name)}{_held(graph, name)}" for name in graph.outputs]
     return "\n".join(lines) + "\n"
+
+
+def _held(graph: Graph, name: str) -> str:
+    return f" held {graph.held[name].value}" if name in graph.held else ""
 
 
 def value_name(name: str) -> str:
@@ -150,15 +156,23 @@ def _read_line(graph: Graph, line: str) -> None:
     if word == "graph":
         graph.name = _shown(rest.strip())
     elif word == "input":
-        graph.inputs.append(_declare(graph, rest))
+        value, _, held = rest.partition(" held ")
+        graph.inputs.append(_hold(graph, _declare(graph, value), held))
     elif word == "output":
-        graph.outputs.append(_unname(rest.strip()))
+        value, _, held = rest.partition(" held ")
+        graph.outputs.append(_hold(graph, _unname(value.strip()), held))
     elif word == "const":
         declared = _matched(_VALUE.match(rest), "a typed value")
         name = _declare(graph, declared.group(0))
         graph.constants[name] = _read_array(rest[declared.end() :].strip().removeprefix("=").strip(), graph.types[name])
     else:
         graph.nodes.append(_read_node(graph, _hidden(line)))
+
+
+def _hold(graph: Graph, name: str, kind: str) -> str:
+    if kind:
+        graph.held[name] = DType(kind.strip())
+    return name
 
 
 def _matched(found: re.Match[str] | None, what: str) -> re.Match[str]:

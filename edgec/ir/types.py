@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
+import ml_dtypes
 import numpy as np
 
 
@@ -16,6 +17,7 @@ class DType(Enum):
     FLOAT32 = "float32"
     FLOAT64 = "float64"
     FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
     INT8 = "int8"
     UINT8 = "uint8"
     INT16 = "int16"
@@ -28,7 +30,8 @@ class DType(Enum):
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        return np.dtype(self.value)
+        found: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16 if self is DType.BFLOAT16 else self.value)
+        return found
 
     @property
     def bytes(self) -> int:
@@ -36,11 +39,15 @@ class DType(Enum):
 
     @property
     def is_float(self) -> bool:
-        return self.value.startswith("float")
+        return "float" in self.value
 
     @staticmethod
     def of(array: np.ndarray) -> DType:
         return DType(array.dtype.name)
+
+
+# Computed with as float32: of the first a Graph keeps what a float32 keeps, of the others everything.
+HELD_ONLY = frozenset({DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16})
 
 
 @dataclass(frozen=True)

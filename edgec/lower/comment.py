@@ -9,7 +9,8 @@ from edgec.lower.values import Value
 from edgec.program.expr import Const, Expr, Size
 
 _SHORT = {
-    DType.FLOAT32: "f32", DType.FLOAT64: "f64", DType.FLOAT16: "f16", DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16",
+    DType.FLOAT32: "f32", DType.FLOAT64: "f64", DType.FLOAT16: "f16", DType.BFLOAT16: "bf16",
+    DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16",
     DType.UINT16: "u16", DType.INT32: "s32", DType.UINT32: "u32", DType.INT64: "s64", DType.UINT64: "u64", DType.BOOL: "bool",
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ from edgec.errors import ModelError, Problem, cut_hint
 from edgec.integer import match
 from edgec.integer.grid import Grid, any_grid_of, grid_of
 from edgec.ir.graph import Graph, Node
-from edgec.ir.types import DType
+from edgec.ir.types import HELD_ONLY, DType
 from edgec.lower.attention import absorb_attention
 from edgec.lower.builder import Lowering, LowerOptions, Unsupported
 from edgec.lower.chains import cut
@@ -20,10 +20,12 @@ from edgec.lower.limits import LARGEST
 from edgec.lower.operators import lower_node, rule_of
 from edgec.lower.quantized import as_numbers, held_type, params_of
 from edgec.lower.values import Coded, Extents, Value, View, channels_last, extents, packed_strides, row_major, viewed
-from edgec.program.expr import Size, const, product
+from edgec.lower.whole_product import with_float_products
+from edgec.program.expr import Size, cast, const, product
 from edgec.program.program import Kind, Port, Program
 from edgec.targets import Target
 
+CONVERSIONS = ("Cast", "BitCast")  # what alone gives floats that are not computed with
 _IO = {"int8": DType.INT8, "uint8": DType.UINT8}
 
 
@@ -37,6 +39,7 @@ def lower(
 
 def _lowered(graph: Graph, target: Target, name: str, options: LowerOptions) -> Program:
     _check_sizes(graph)
+    graph = with_float_products(graph)
     raw = _raw_inputs(graph, options)
     lowering = Lowering(graph, match(graph, raw), target, name, options)
     _inputs(lowering, raw)
@@ -77,7 +80,7 @@ def _check(graph: Graph, node: Node) -> None:
         cut_there = cut_hint((name for name in node.inputs if graph.producer(name) is not None), node.outputs)
         raise Unsupported("there is no implementation", f"{cut_there}, or export another operator")
     for name in node.outputs:
-        if name and graph.dtype(name) in (DType.FLOAT16, DType.FLOAT64):
+        if name and graph.dtype(name) in HELD_ONLY and node.op not in CONVERSIONS:
             raise Unsupported(f"the result is {graph.dtype(name).value}", "convert the model to float32")
 
 
@@ -123,14 +126,22 @@ def _port(lowering: Lowering, name: str, kind: Kind, dtype: DType, params: Param
 
 def _inputs(lowering: Lowering, raw: dict[str, Grid]) -> None:
     for name in lowering.graph.inputs:
-        dtype = _IO[lowering.options.io] if name in raw else lowering.graph.dtype(name)
+        dtype = _IO[lowering.options.io] if name in raw else lowering.graph.held_dtype(name)
         shown = _shown(raw[name], dtype) if name in raw else _known_params(lowering.graph, name)
         port, view = _port(lowering, name, Kind.INPUT, dtype, shown)
         lowering.program.inputs.append(port)
         value = viewed(view, lowering.shape(name))
         if name in raw:
             value = as_numbers(coded_form(value, lowering.activation), params_of(lowering, raw[name]))
-        lowering.values[name] = value
+        lowering.define(name, _as(value, lowering.graph.dtype(name)))
+
+
+def _as(value: Value, dtype: DType) -> Value:
+    """The same numbers in another type."""
+    if value.dtype is dtype:
+        return value
+    converted = Value(dtype, value.shape, lambda index: cast(value.at(index), dtype), order=value.order, splits=value.splits)
+    return converted.by(value, op="Cast")
 
 
 def _shown(grid: Grid, dtype: DType) -> Params:
@@ -162,7 +173,9 @@ def _known_params(graph: Graph, name: str) -> Params | None:
 def _output_buffers(lowering: Lowering) -> None:
     """Kernels may write an output of the model's own type straight into the caller's memory, when nobody else reads it."""
     for name in lowering.graph.outputs:
-        if lowering.options.io == "model" and lowering.graph.reader_count(name) == 1 and lowering.graph.producer(name) is not None:
+        held = lowering.graph.held_dtype(name) is not lowering.graph.dtype(name)
+        alone = lowering.graph.reader_count(name) == 1 and lowering.graph.producer(name) is not None
+        if lowering.options.io == "model" and alone and not held:
             port, view = _port(lowering, name, Kind.OUTPUT, lowering.graph.dtype(name), _output_params(lowering, name))
             lowering.program.outputs.append(port)
             lowering.destinations[name] = view
@@ -183,11 +196,13 @@ def _outputs(lowering: Lowering) -> None:
         if name not in ports:
             known = lowering.matched.grids.get(name) if lowering.options.io in _IO else None
             raw = known if known is not None and known.bits == 8 else None
-            dtype = _IO[lowering.options.io] if raw else lowering.graph.dtype(name)
+            dtype = _IO[lowering.options.io] if raw else lowering.graph.held_dtype(name)
             shown = _shown(raw, dtype) if raw else _output_params(lowering, name)
             ports[name], view = _port(lowering, name, Kind.OUTPUT, dtype, shown)
             if raw and value.coded is not None:
                 value = decoded(Coded(value.coded.value, shift_to(lowering.activation, dtype), None), dtype)
+            elif not raw:
+                value = _as(value, dtype)
         else:
             view = lowering.destinations[name]
         if value.view is None or value.view.buffer != view.buffer:

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from edgec.ir.graph import Node
+from edgec.ir.types import DType
 from edgec.lower import movement
 from edgec.lower.batches import broadcast
 from edgec.lower.builder import Lowering, Unsupported
@@ -28,7 +29,11 @@ def product_node(lowering: Lowering, node: Node) -> None:
     form = describe_product(lowering.graph, node)
     weights = lowering.value(node.inputs[1]).constant
     bias = lowering.value(node.inputs[2]).constant if node.input(2) else None
-    if lowering.graph.dtype(node.inputs[0]).value != "float32":
+    whole = lowering.graph.dtype(node.inputs[0]) in (DType.INT32, DType.INT64)
+    if whole and node.op == "MatMul":
+        _computed(lowering, node)
+        return
+    if lowering.graph.dtype(node.inputs[0]) is not DType.FLOAT32:
         raise Unsupported(f"{node.op} of {lowering.graph.dtype(node.inputs[0]).value}", "float32 and 8-bit codes are supported")
     if form is not None and weights is not None and (bias is not None or not node.input(2)):
         channels = weights.shape[1] * node.attributes["group"] if node.op == "ConvTranspose" else form.groups * form.out_channels
@@ -81,6 +86,8 @@ def _computed(lowering: Lowering, node: Node) -> None:
 
 def _way(lowering: Lowering, left: Value, right: Value) -> Callable[[Lowering, Node, Value, Value], Value]:
     """By a kernel that packs its second operand, unless few rows multiply that: loops are quick over what lies side by side, either way."""
+    if left.dtype is not DType.FLOAT32:
+        return _loops
     if not has_kernel(lowering, left.shape[:-2], right.shape[:-2]):
         return _loops
     turned = _is_turned(right)

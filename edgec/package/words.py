@@ -16,7 +16,7 @@ MOST_AXES = 64
 _SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can write it alone, and then nothing can print it
 _PART = re.compile(r"(?!\.{1,2}(?:/|$))[A-Za-z0-9_.+@-]{1,200}")
 # element type -> bytes of an element
-BYTES = {"float64": 8, "int64": 8, "uint64": 8, "float32": 4, "int32": 4, "uint32": 4, "float16": 2, "int16": 2, "uint16": 2}
+BYTES = {"float64": 8, "int64": 8, "uint64": 8, "float32": 4, "int32": 4, "uint32": 4, "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2}
 BYTES |= {"int8": 1, "uint8": 1, "bool": 1}
 
 

@@ -15,12 +15,13 @@ ELEMENTWISE = frozenset(name for name, known in OPERATORS.items() if known.scala
 HOLDS: dict[DType, frozenset[DType]] = {
     DType.BOOL: frozenset(DType),
     DType.UINT8: frozenset(DType) - {DType.BOOL, DType.INT8, DType.UINT8},
-    DType.INT8: frozenset({DType.INT16, DType.INT32, DType.INT64, DType.FLOAT16, DType.FLOAT32, DType.FLOAT64}),
+    DType.INT8: frozenset({DType.INT16, DType.INT32, DType.INT64, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64}),
     DType.UINT16: frozenset({DType.INT32, DType.UINT32, DType.INT64, DType.UINT64, DType.FLOAT32, DType.FLOAT64}),
     DType.INT16: frozenset({DType.INT32, DType.INT64, DType.FLOAT32, DType.FLOAT64}),
     DType.UINT32: frozenset({DType.INT64, DType.UINT64, DType.FLOAT64}),
     DType.INT32: frozenset({DType.INT64, DType.FLOAT64}),
     DType.FLOAT16: frozenset({DType.FLOAT32, DType.FLOAT64}),
+    DType.BFLOAT16: frozenset({DType.FLOAT32, DType.FLOAT64}),
     DType.FLOAT32: frozenset({DType.FLOAT64}),
 }
 

@@ -180,4 +180,31 @@ static inline uint16_t edgec_float_to_half(float value) {
     return (uint16_t)(sign | (kept + (lost > middle || (lost == middle && (kept & 1u)))));
 }
 
+/* bfloat16: the upper half of a binary32. */
+static inline float edgec_bfloat_to_float(uint16_t half) {
+    const uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline uint16_t edgec_float_to_bfloat(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return (uint16_t)(bits >> 16 | 0x40u);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+/* The float next to a double, the one whose last bit is set where there are two: rounded again to fewer bits, it is as if rounded once. */
+static inline float edgec_odd_float(double value) {
+    float near = (float)value;
+    uint32_t bits;
+    const double back = (double)near;
+    memcpy(&bits, &near, sizeof bits);
+    if (back == value || value != value || (bits & 1u)) return near;
+    bits = (back < value) != (bits >> 31 != 0u) ? bits + 1u : bits - 1u;
+    memcpy(&near, &bits, sizeof near);
+    return near;
+}
+
 #endif

@@ -24,23 +24,12 @@
 #include "NAME_sha256.h"
 #include "NAME_timing.h"
 
-static double value_at(const unsigned char *data, enum exam_type type, size_t index) {
-    float single;
-    double value;
-    if (type == EXAM_FLOAT) {
-        memcpy(&single, data + 4 * index, sizeof single);
-        return single;
-    }
-    memcpy(&value, data + 8 * index, sizeof value);
-    return value;
-}
-
 /* Largest difference / largest magnitude expected; infinite where only one of the two is a number, or infinities differ. */
 static double difference(const unsigned char *got, const unsigned char *expected, size_t bytes, enum exam_type type) {
-    const size_t count = bytes / (type == EXAM_FLOAT ? 4 : 8);
+    const size_t count = bytes / exam_bytes_of(type);
     double worst = 0.0, largest = 0.0;
     for (size_t i = 0; i < count; i++) {
-        const double a = value_at(got, type, i), b = value_at(expected, type, i);
+        const double a = exam_number(got, type, i), b = exam_number(expected, type, i);
         const double apart = a > b ? a - b : b - a, magnitude = b < 0.0 ? -b : b;
         if (a == b || (a != a && b != b)) {
             if (magnitude > largest && magnitude - magnitude == 0.0) largest = magnitude;

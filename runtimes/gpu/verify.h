@@ -17,7 +17,9 @@ static void invent(unsigned char *data, const struct NAME_port *port) {
         if (port->kind == PORT_BYTES) data[i] = (unsigned char)(state >> 24);
         if (port->kind == PORT_BOOL) data[i] = (unsigned char)(state >> 31);
         const uint16_t half = edgec_float_to_half(single);
+        const uint16_t bfloat = edgec_float_to_bfloat(single);
         if (port->kind == PORT_HALF) memcpy(data + i, &half, sizeof half);
+        if (port->kind == PORT_BFLOAT) memcpy(data + i, &bfloat, sizeof bfloat);
         if (port->kind == PORT_FLOAT) memcpy(data + i, &single, sizeof single);
         if (port->kind == PORT_DOUBLE) memcpy(data + i, &value, sizeof value);
     }
@@ -26,10 +28,10 @@ static void invent(unsigned char *data, const struct NAME_port *port) {
 static double number_at(const unsigned char *data, enum NAME_port_kind kind) {
     float single;
     double value;
-    if (kind == PORT_HALF) {
+    if (kind == PORT_HALF || kind == PORT_BFLOAT) {
         uint16_t half;
         memcpy(&half, data, sizeof half);
-        return edgec_half_to_float(half);
+        return kind == PORT_HALF ? edgec_half_to_float(half) : edgec_bfloat_to_float(half);
     }
     if (kind == PORT_FLOAT) {
         memcpy(&single, data, sizeof single);

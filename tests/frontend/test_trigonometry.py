@@ -7,10 +7,10 @@ import onnxruntime
 import pytest
 from onnx import TensorProto
 
-from edgec.errors import ModelError
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
 from edgec.frontend.trigonometry import FUNCTIONS
+from edgec.ir.types import DType
 
 from .models import model, node
 
@@ -37,6 +37,7 @@ def test_a_few_units_in_the_last_place(op: str) -> None:
     assert units.max() < 8, (op, x[known][units.argmax()], units.max())
 
 
-def test_float64_is_refused() -> None:
-    with pytest.raises(ModelError, match="of float64 is not supported"):
-        from_proto(model([node("Tan", "x", "y")], {"x": (TensorProto.DOUBLE, [3])}, ["y"]))
+def test_float64_is_computed_in_float32() -> None:
+    graph = from_proto(model([node("Tan", "x", "y")], {"x": (TensorProto.DOUBLE, [3])}, ["y"])).graph
+    assert {kind.dtype for kind in graph.types.values()} == {DType.FLOAT32}
+    assert graph.held == {"x": DType.FLOAT64, "y": DType.FLOAT64}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgec.errors import EdgecError, ModelError
+from edgec.errors import ModelError
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
 from edgec.integer.operators import Function
@@ -360,12 +360,13 @@ def test_what_cannot_be_integer_stays_in_float() -> None:
     assert any(isinstance(call, LoopCall) for call in program.calls)
 
 
-def test_refusals_are_errors_of_the_model() -> None:
+def test_numbers_of_an_axis_quantized_with_scales_of_their_own() -> None:
     b = Builder()
-    x = np.zeros((2, 4), np.float32)
-    out = b.op("QuantizeLinear", "x", b.const(np.full(4, 0.1, np.float32)), b.const(np.zeros(4, np.uint8)), axis=1)
-    with pytest.raises(EdgecError, match="per-tensor"):
-        lower(built(b, out, {"x": x}), TARGETS[0], "net")
+    x = np.linspace(-3, 30, 8, dtype=np.float32).reshape(2, 4)
+    out = b.op(
+        "QuantizeLinear", "x", b.const(np.array([0.1, 0.2, 0.5, 1], np.float32)), b.const(np.array([0, 3, 9, 255], np.uint8)), axis=1
+    )
+    check(built(b, out, {"x": x}), {"x": x}, TARGETS[0])
 
 
 def test_what_stands_behind_a_refused_operator_is_checked_too() -> None:
@@ -383,10 +384,9 @@ def test_what_stands_behind_a_refused_operator_is_checked_too() -> None:
 
 def test_codes_known_at_build_time_with_a_scale_that_is_not() -> None:
     b = Builder()
-    scale = np.array(0.5, np.float32)
-    out = b.op("DequantizeLinear", b.const(np.arange(4, dtype=np.uint8)), "s", b.const(np.array(0, np.uint8)))
-    with pytest.raises(EdgecError, match="scale and zero point must be constants"):
-        lower(built(b, b.op("Relu", out), {"s": scale}), TARGETS[0], "net")
+    scale = np.array(0.3, np.float32)
+    out = b.op("DequantizeLinear", b.const(np.arange(4, dtype=np.uint8)), "s", b.const(np.array(2, np.uint8)))
+    check(built(b, b.op("Neg", out), {"s": scale}), {"s": scale}, TARGETS[0])
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
+# Two steps between neighbours: what was rounded between the nodes of the reference is a step off, or two.
+STEPS = {"bfloat16": 2.0**-6}
+
 
 @dataclass(frozen=True, eq=False)
 class Case:
@@ -45,8 +48,9 @@ def difference(case: Case, found: list[np.ndarray]) -> str:
             return f"output {index} is {result.dtype}{list(result.shape)} instead of {wanted.dtype}{list(wanted.shape)}"
         if case.bounds is not None:
             fits = is_within(result, wanted, case.bounds[index])
-        elif wanted.dtype.kind == "f":
-            fits = np.isclose(result.astype(np.float64), wanted.astype(np.float64), case.rtol, case.atol, equal_nan=True)
+        elif wanted.dtype.kind == "f" or wanted.dtype.name == "bfloat16":
+            rtol = max(case.rtol, STEPS.get(wanted.dtype.name, 0))
+            fits = np.isclose(result.astype(np.float64), wanted.astype(np.float64), rtol, case.atol, equal_nan=True)
         else:
             fits = result == wanted
         if not fits.all():

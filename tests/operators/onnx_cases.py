@@ -41,9 +41,16 @@ def _case(name: str, model: onnx.ModelProto, inputs: list[object], outputs: list
 def _tensors(values: list[object]) -> list[np.ndarray]:
     """Some cases hold tensors in the file's form; of sequences and texts nothing is left."""
     arrays = [numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value for value in values]
-    if any(isinstance(value, (list, dict)) or np.asarray(value).dtype.kind not in NUMBERS for value in arrays):
+    if not all(map(_is_of_numbers, arrays)):
         return []
     return [np.asarray(value) for value in arrays]
+
+
+def _is_of_numbers(value: object) -> bool:
+    if isinstance(value, (list, dict)):
+        return False
+    dtype = np.asarray(value).dtype
+    return dtype.kind in NUMBERS or dtype.name == "bfloat16"
 
 
 def _title(name: str) -> str:

@@ -21,6 +21,7 @@ PRIMITIVES = {
     DType.FLOAT32: "float",
     DType.FLOAT64: "double",
     DType.FLOAT16: "short",
+    DType.BFLOAT16: "short",
     DType.INT8: "byte",
     DType.INT16: "short",
     DType.INT32: "int",

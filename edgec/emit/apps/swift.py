@@ -17,11 +17,12 @@ from edgec.package.draft import Draft
 from edgec.package.parts import SwiftNames
 from edgec.version import __version__
 
-# How Swift calls such elements, and which property of an NSNumber gives one; a half is its bits, which no NSNumber has
+# How Swift calls such elements, and which property of an NSNumber gives one; a half or bfloat is its bits, which no NSNumber has
 ELEMENTS = {
     DType.FLOAT32: ("Float", "floatValue"),
     DType.FLOAT64: ("Double", "doubleValue"),
     DType.FLOAT16: ("UInt16", ""),
+    DType.BFLOAT16: ("UInt16", ""),
     DType.INT8: ("Int8", "int8Value"),
     DType.INT16: ("Int16", "int16Value"),
     DType.INT32: ("Int32", "int32Value"),

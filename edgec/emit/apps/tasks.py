@@ -9,6 +9,7 @@ from typing import Any
 from edgec.emit.apps.app import Task, Tensor, tensors
 from edgec.emit.apps.names import comment
 from edgec.emit.c_text import C_TYPES, float_literal, text_literal
+from edgec.emit.render_c import HALVES
 from edgec.emit.text import fill, runtime
 from edgec.ir.types import DType
 from edgec.package.draft import Draft
@@ -95,8 +96,8 @@ def _output(tensor: Tensor, identifier: str) -> Context:
 def _value(tensor: Tensor, element: str) -> str:
     if tensor.scale is not None:
         return f"(float)((int32_t){element} - {tensor.zero_point}) * {float_literal(tensor.scale)}".replace("- -", "+ ")
-    if tensor.dtype is DType.FLOAT16:
-        return f"edgec_half_to_float({element})"
+    if tensor.dtype in HALVES:
+        return f"edgec_{HALVES[tensor.dtype]}_to_float({element})"
     return element if tensor.dtype is DType.FLOAT32 else f"(float){element}"
 
 

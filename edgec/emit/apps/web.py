@@ -22,6 +22,7 @@ ARRAYS = {
     DType.FLOAT32: "Float32Array",
     DType.FLOAT64: "Float64Array",
     DType.FLOAT16: "Uint16Array",
+    DType.BFLOAT16: "Uint16Array",
     DType.INT8: "Int8Array",
     DType.INT16: "Int16Array",
     DType.INT32: "Int32Array",

@@ -35,7 +35,9 @@ _TAKEN_CLASSES = """
 Tensor Label Box Image ModelError LABELS MOST_THREADS NDArray Any List Mapping MappingProxyType Optional Tuple TracebackType Type Union
 ValueError TypeError RuntimeError BaseException
 """
-_TAKEN_MODULES = "edgec numpy pip pkg_resources setuptools test wheel PIL"  # what an environment has, which a model must not replace
+_NUMPY = {DType.BOOL: "np.bool_", DType.BFLOAT16: "ml_dtypes.bfloat16"}  # where the name is not numpy's own
+# what an environment has, which a model must not replace
+_TAKEN_MODULES = "edgec ml_dtypes numpy pip pkg_resources setuptools test wheel PIL"
 _TAKEN_KEYS = """
 most threshold score overlap answers best boxes box found heard mask count least shared width height int is_picture picture_size
 """
@@ -85,7 +87,7 @@ def exam_of(app: App, exam: ExamData, weights: str) -> tuple[dict[str, Any], byt
         return start
 
     def answer(tensor: Tensor, array: np.ndarray) -> dict[str, Any]:
-        if exam.exact.get(tensor.name, False) or tensor.dtype not in (DType.FLOAT32, DType.FLOAT64):
+        if exam.exact.get(tensor.name, False) or not tensor.dtype.is_float:
             return {"sha256": sha256(np.asarray(array, order="C").tobytes())}
         return {"offset": put(array)}
 
@@ -121,6 +123,7 @@ def _context(app: App, version: str) -> Context:
         "library": library_name(app.name),
         "inputs": inputs,
         "outputs": outputs,
+        "bfloats": any(tensor.dtype is DType.BFLOAT16 for tensor in (*app.inputs, *app.outputs)),
         "keys": ", ".join(keys),
         "given": ", ".join(_parameter(tensor, picture) for tensor in inputs),
         "labels": [ascii(label) for label in app.labels],
@@ -153,7 +156,7 @@ def _distribution(name: str) -> str:
 
 
 def _parameter(tensor: Context, picture: Context | None) -> str:
-    array = f"NDArray[np.{tensor['numpy']}]"
+    array = f"NDArray[{tensor['numpy']}]"
     takes_pictures = picture is not None and picture["key"] == tensor["key"]
     return f"{tensor['key']}: " + (f"Union[{array}, NDArray[np.uint8], Image]" if takes_pictures else array)
 
@@ -171,7 +174,7 @@ def _tensor(tensor: Tensor, key: str) -> Context:
     return {
         "key": key,
         "literal": ascii(tensor.name),
-        "numpy": "bool_" if tensor.dtype is DType.BOOL else tensor.dtype.value,
+        "numpy": _NUMPY.get(tensor.dtype, f"np.{tensor.dtype.value}"),
         "shape": f"{shape}," if len(tensor.shape) == 1 else shape,
         "type": f"{tensor.dtype.value}[{shape}]",
         "scaled": "" if tensor.scale is None else f", {float(tensor.scale)!r}, {tensor.zero_point}",

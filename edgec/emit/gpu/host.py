@@ -33,7 +33,8 @@ METAL_VARIANTS = [{"name": "metal"}, {"name": "simdgroups"}]  # as runtimes/meta
 _DIALECTS: Mapping[str, type[Glsl] | type[Metal]] = {"vulkan": Glsl, "metal": Metal}
 _HOST_BYTES, _HANDLE_BYTES = 8192, 32  # of a host's state, and for each shader; the compiler checks that they are enough
 _KINDS = {
-    DType.FLOAT16: "PORT_HALF", DType.FLOAT32: "PORT_FLOAT", DType.FLOAT64: "PORT_DOUBLE", DType.BOOL: "PORT_BOOL",
+    DType.FLOAT16: "PORT_HALF", DType.BFLOAT16: "PORT_BFLOAT",
+    DType.FLOAT32: "PORT_FLOAT", DType.FLOAT64: "PORT_DOUBLE", DType.BOOL: "PORT_BOOL",
     DType.INT8: "PORT_BYTES", DType.UINT8: "PORT_BYTES",
 }  # fmt: skip
 

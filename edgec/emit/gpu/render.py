@@ -17,7 +17,7 @@ import numpy as np
 from edgec.emit.gpu.words import RESERVED
 from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, range_of
 from edgec.ir.types import DType
-from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary
+from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary, cast
 from edgec.program.lanes import LANES, totals
 from edgec.program.program import Assign, Declare, For, Statement, Store
 from edgec.program.regions import Place
@@ -31,12 +31,14 @@ _INFIX = {
 _LOGICAL = {"and": ("&&", 4), "or": ("||", 3), "xor": ("!=", 9)}
 _WRAPS = {DType.INT8: "wrap_s8", DType.UINT8: "wrap_u8", DType.INT16: "wrap_s16", DType.UINT16: "wrap_u16"}
 _LOADS = {
-    DType.FLOAT32: "load_f32", DType.FLOAT16: "load_f16", DType.INT32: "load_i32", DType.UINT32: "load_u32", DType.INT8: "load_s8",
+    DType.FLOAT32: "load_f32", DType.FLOAT16: "load_f16", DType.BFLOAT16: "load_bf16",
+    DType.INT32: "load_i32", DType.UINT32: "load_u32", DType.INT8: "load_s8",
     DType.UINT8: "load_u8", DType.BOOL: "load_u8", DType.INT16: "load_s16", DType.UINT16: "load_u16",
     DType.INT64: "load_wide", DType.UINT64: "load_wide", DType.FLOAT64: "load_wide",
 }  # fmt: skip
 _STORES = {
-    DType.FLOAT32: "store_f32", DType.FLOAT16: "store_f16", DType.INT32: "store_i32", DType.UINT32: "store_u32", DType.INT8: "store_8",
+    DType.FLOAT32: "store_f32", DType.FLOAT16: "store_f16", DType.BFLOAT16: "store_bf16",
+    DType.INT32: "store_i32", DType.UINT32: "store_u32", DType.INT8: "store_8",
     DType.UINT8: "store_8", DType.BOOL: "store_8", DType.INT16: "store_16", DType.UINT16: "store_16",
     DType.INT64: "store_wide", DType.UINT64: "store_wide", DType.FLOAT64: "store_wide",
 }  # fmt: skip
@@ -44,6 +46,7 @@ _FUNCTIONS = {
     "exp": "exp_f", "log": "log_f", "sqrt": "sqrt_f", "tanh": "tanh_f", "erf": "erf_f", "sigmoid": "sigmoid_f", "sin": "sin_f",
     "cos": "cos_f", "floor": "floor", "ceil": "ceil", "rint": "rint_even", "abs": "abs_f",
 }  # fmt: skip
+_ROUNDED = {DType.FLOAT16: "half_to_float(float_to_half({}))", DType.BFLOAT16: "bfloat_to_float(float_to_bfloat({}))"}
 _EXACT = 1 << 24  # up to here, integers are floats
 INEXACT = {"exp", "log", "sqrt", "tanh", "erf", "sigmoid", "sin", "cos", "div", "pow"}  # float operations that GPUs round as they like
 
@@ -250,6 +253,8 @@ def _cast(item: Cast, scope: Scope) -> tuple[str, int]:
     if wanted is DType.BOOL:
         zero = "0.0f" if source.is_float else "0u" if source is DType.UINT32 else "0"
         return f"{_at(item.a, scope, 10)} != {zero}", 9
+    if wanted in _ROUNDED:
+        return _ROUNDED[wanted].format(render(cast(item.a, DType.FLOAT32), scope)), _ATOM
     if wanted.is_float:
         if source.is_float:
             return _render(item.a, scope)
