@@ -15,7 +15,7 @@ from edgec.emit.render_c import HALVES, Scope, render, render_loop, render_state
 from edgec.ir.types import DType
 from edgec.program.arguments import Arguments, Window, in_struct, is_pointer
 from edgec.program.expr import Binary, Expr, Load, Size, Unary, Var, const, expr
-from edgec.program.program import AnyCall, Assign, Declare, For, LoopCall, Pointer, Program, Store, TemplateCall
+from edgec.program.program import AnyCall, Assign, Declare, For, LoopCall, Pointer, Program, Store, TemplateCall, When
 from edgec.program.walk import statements, subexpressions
 from edgec.targets import Target
 
@@ -28,13 +28,18 @@ NAMES_OF_THE_FUNCTION = frozenset({
 
 @dataclass(frozen=True)
 class Function:
-    """One emitted function: its C name, text and forms, how many work items it has; where in the arena it tells of bad indices, or -1."""
+    """One emitted function: its C name, text and forms, how many work items it has; where in the arena it tells of bad indices, or -1;
+
+    where the bool is that must be `holds` for it to be called, or -1.
+    """
 
     name: str
     text: str
     items: Expr
     forms: tuple[LoopForm, ...]
     outside: int
+    condition: int = -1
+    holds: bool = True
 
 
 def functions(program: Program, target: Target) -> list[Function]:
@@ -55,7 +60,8 @@ def functions(program: Program, target: Target) -> list[Function]:
         )
         head = f"{words} {name}(const struct run *run, int32_t begin, int32_t end, void *scratch) {{"
         text = "\n".join(filter(None, [comment(call.call.comment), head, *lines, "}"]))
-        result.append(Function(name, text, work_items(call), _forms(program, call, target), _outside(program, call)))
+        condition = _condition(program, call.call.when)
+        result.append(Function(name, text, work_items(call), _forms(program, call, target), _outside(program, call), *condition))
     return result
 
 
@@ -72,6 +78,14 @@ def _outside(program: Program, call: AnyCall) -> int:
     address = program.buffers[call.outside].address
     assert address is not None, "the Program is planned"
     return address
+
+
+def _condition(program: Program, when: When | None) -> tuple[int, bool]:
+    if when is None:
+        return -1, True
+    address = program.buffers[when.buffer].address
+    assert address is not None, "the Program is planned"
+    return address, when.holds
 
 
 def work_items(call: AnyCall) -> Expr:

@@ -213,10 +213,13 @@ def _context(program: Program, target: Target, weights: str, blob: Content, plan
                 "forms": item.forms,
                 "work": _by_form(item, target),
                 "outside": item.outside,
+                "condition": item.condition,
+                "holds": int(item.holds),
             }
             for item in functions(program, target)
         ],
         "has_indices": any(isinstance(call, LoopCall) and call.outside is not None for call in program.calls),
+        "has_conditions": any(call.call.when is not None for call in program.calls),
         "calls": len(program.calls),
         "loop_forms": forms_of(target),
         **gpu_context(program, plan, _tensor_bytes(program), len(blob)),

@@ -70,6 +70,7 @@ class Lowering:
         self.done: set[int] = set()  # ids of nodes that another node's rule has computed
         self.destinations: dict[str, View] = {}  # where a value is wanted: its slice of a concatenation
         self.reserved: dict[str, Value] = {}  # concatenations whose buffer exists before they are reached
+        self.conditions: dict[str, tuple[str, int]] = {}  # the buffer of a value that decides, and the first call behind it
         self.lengths: dict[str, int] = {}  # how many nodes are deferred behind a value, see edgec/lower/chains.py
         self.problems: list[Problem] = []
         self._identifiers = {word.lower() for word in KEYWORDS | LOCALS}

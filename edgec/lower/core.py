@@ -12,6 +12,7 @@ from edgec.integer.grid import Grid, any_grid_of, grid_of
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import HELD_ONLY, DType
 from edgec.lower.attention import absorb_attention
+from edgec.lower.branches import guard_calls, guards_of, keep_condition
 from edgec.lower.builder import Lowering, LowerOptions, Unsupported
 from edgec.lower.chains import cut
 from edgec.lower.coding import Params, coded_form, decoded, local, shift_to
@@ -42,10 +43,14 @@ def _lowered(graph: Graph, target: Target, name: str, options: LowerOptions) -> 
     graph = with_float_products(graph)
     raw = _raw_inputs(graph, options)
     lowering = Lowering(graph, match(graph, raw), target, name, options)
+    guards = guards_of(graph)
+    conditions = frozenset(name for found in guards.values() for name, _ in found)
     _inputs(lowering, raw)
     _output_buffers(lowering)
     reserve(lowering)
     absorb_attention(lowering)
+    for name in graph.inputs:
+        keep_condition(lowering, conditions, name)
     for node in graph:
         if id(node) in lowering.done:
             continue
@@ -53,6 +58,8 @@ def _lowered(graph: Graph, target: Target, name: str, options: LowerOptions) -> 
             _check(graph, node)
             lower_node(lowering, node)
             cut(lowering, node)
+            for name in node.outputs:
+                keep_condition(lowering, conditions, name)
             check_time(f"{node.name} ({node.op})")
         except Unsupported as problem:
             lowering.problems.append(Problem(f"{node.op}: {problem.what}", node.name or node.outputs[0], problem.hint))
@@ -63,6 +70,7 @@ def _lowered(graph: Graph, target: Target, name: str, options: LowerOptions) -> 
             _placeholder(lowering, node)
     _raise(lowering.problems, target)
     _outputs(lowering)
+    guard_calls(lowering, guards)
     lowering.values.clear()  # they hold the lowering, which holds them, and with it the weights
     return lowering.program
 

@@ -108,6 +108,8 @@ def _first_uses(program: Program, roots: dict[str, str]) -> dict[str, int]:
 def _touched(call: AnyCall) -> Iterator[str]:
     yield from call.call.reads
     yield from call.call.writes
+    if call.call.when is not None:
+        yield call.call.when.buffer
 
 
 def _lives(program: Program, roots: dict[str, str]) -> list[Life]:

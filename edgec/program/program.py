@@ -98,8 +98,19 @@ class Pointer:
 
 
 @dataclass(frozen=True)
+class When:
+    """The bool in a buffer that holds or not."""
+
+    buffer: str
+    holds: bool
+
+
+@dataclass(frozen=True)
 class Call:
-    """What every kernel call says about itself: its C name, the ONNX nodes it computes and the comment above it."""
+    """What every kernel call says about itself: its C name, the ONNX nodes it computes and the comment above it.
+
+    when: what it writes is taken only then; it may be left out else.
+    """
 
     name: str
     nodes: tuple[str, ...]
@@ -107,6 +118,7 @@ class Call:
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     macs: int
+    when: When | None = None
 
 
 @dataclass(frozen=True)

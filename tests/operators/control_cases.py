@@ -29,6 +29,20 @@ NESTED = """(float[5] x, bool c, bool d) => (float[5] y) {
       a = If(d) <then_branch = u () => (float[5] m) { m = Sub(s, x) }, else_branch = v () => (float[5] o) { o = Mul(s, r) }> },
     else_branch = f () => (float[5] r2) { r2 = Identity(r) }>
 }"""
+HEAVY = """(float[1,3,6,5] x, float[1,2] code, bool c, bool d) => (float[1,3,6,5] y, float[1,3,6,5] z)
+  <float[3,3,3,3] w = {WEIGHTS}, float[3,3,1,1] u = {1, -1, 2, 0.5, 0.25, -2, 1, 0, 3}> {
+  a = Conv<pads = [1, 1, 1, 1]>(x, w)
+  y = If(c) <
+    then_branch = t () => (float[1,3,6,5] k) {
+      e = Conv<pads = [1, 1, 1, 1]>(a, w)  f = Relu(e)  g = Conv(f, u)
+      h = If(d) <
+        then_branch = v () => (float[1,3,6,5] m) { l = Softmax<axis = 1>(g)  m = Conv(l, u) },
+        else_branch = o () => (float[1,3,6,5] n) { place = ArgMax<axis = 1, keepdims = 0>(code)  row = Gather<axis = 1>(g, place)
+          n = Add(row, f) }>
+      k = Add(h, g) },
+    else_branch = q () => (float[1,3,6,5] r) { s = Conv(a, u)  r = Tanh(s) }>
+  b = Softmax<axis = 3>(a)  z = Mul(b, y)
+}"""
 TURNS = """(float[4] x, float[4] w) => (float[4] y, float[6,4] rows, int64[6] turns) {
   often = Constant<value = int64 {6}>()  yes = Constant<value = bool {1}>()
   y, rows, turns = Loop(often, yes, x) <body = b (int64 i, bool c, float[4] s) => (bool d, float[4] n, float[4] row, int64 j) {
@@ -94,6 +108,9 @@ def _cases() -> Iterator[Case]:
     for c in (False, True):
         for d in (False, True):
             yield _case(f"if_in_if_{c}_{d}", "If", NESTED, {"x": f(5), "c": np.array(c), "d": np.array(d)})
+            heavy = HEAVY.replace("WEIGHTS", ", ".join(f"{value:.3f}" for value in f(81)))
+            inputs = {"x": f(1, 3, 6, 5), "code": f(1, 2), "c": np.array(c), "d": np.array(d)}
+            yield _case(f"if_of_convolutions_{c}_{d}", "If", heavy, inputs)
     for opset in (8, 11, 18):
         yield _case(f"loop_{opset}", "Loop", TURNS, {"x": f(4), "w": f(4)}, opset)
     yield _case("loop_whose_state_grows", "Loop", GROWING, {"x": f(2, 3)})
