@@ -37,7 +37,7 @@ ALIKE = frozenset(
 class Imported:
     """A canonical graph, what the import assumed, for the user to read, what the file says of itself, and nodes ONNX Runtime misreads.
 
-    fixed: of inputs of the file that the graph has as constants.
+    fixed: of inputs of the file that the graph has as constants. ragged: outputs that lack rows in the file, 0 here.
     """
 
     graph: Graph
@@ -45,6 +45,7 @@ class Imported:
     origin: Mapping[str, str] = field(default_factory=dict)
     misread: tuple[str, ...] = ()
     fixed: Mapping[str, np.ndarray] = field(default_factory=dict)
+    ragged: tuple[str, ...] = ()
 
 
 def load_model(path: str | Path, shapes: Shapes | None = None, budget: Budget | None = None, part: Part = WHOLE) -> Imported:
@@ -140,7 +141,8 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
         builder.notes.append(
             f"ONNX Runtime misreads {', '.join(strange)}: answers are compared with what edgec imported, not with the file"
         )
-    return Imported(graph, tuple(builder.notes), origin, tuple(strange), fixed)
+    ragged = tuple(name for name in graph.outputs if name in builder.ragged)
+    return Imported(graph, tuple(builder.notes), origin, tuple(strange), fixed, ragged)
 
 
 def _add(builder: Builder, node: onnx.NodeProto, versions: Mapping[str, int], names: Names) -> None:
