@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 NAMED = 3  # nodes that a line names, where more have the same problem
 LISTED = 30  # known words that a hint lists
@@ -25,13 +25,23 @@ class Problem:
 
 
 def gathered(problems: Iterable[Problem]) -> list[Problem]:
-    """One for each cause: nodes of one operator, `NAME (OPERATOR)`, with the same problem share a line, which names some of them."""
-    causes: dict[Problem, list[str]] = {}
+    """One for each cause: nodes of one operator, `NAME (OPERATOR)`, with the same problem share a line, which names some of them.
+
+    Where their hints differ, the first stands for all.
+    """
+    causes: dict[tuple[str, str], list[tuple[str, str]]] = {}  # what is wrong and with what operator -> names and hints
     for item in problems:
         node = _NODE.fullmatch(item.where)
-        cause = replace(item, where=f" {node['kind']}") if node else item
-        causes.setdefault(cause, []).append(node["name"] if node else "")
-    return [replace(cause, where=f"{some(names)}{cause.where}") if any(names) else cause for cause, names in causes.items()]
+        key = (item.what, node["kind"]) if node else (item.what, item.where)
+        causes.setdefault(key, []).append((node["name"] if node else "", item.hint))
+    return [_joint(what, place, nodes) for (what, place), nodes in causes.items()]
+
+
+def _joint(what: str, place: str, nodes: list[tuple[str, str]]) -> Problem:
+    hints = list(dict.fromkeys(hint for _, hint in nodes))
+    others = f" (the first of {len(hints)} such)" if len(hints) > 1 else ""
+    names = [name for name, _ in nodes if name]
+    return Problem(what, f"{some(names)} {place}" if names else place, f"{hints[0]}{others}")
 
 
 def some(names: list[str]) -> str:

@@ -10,6 +10,7 @@ from onnx import defs, helper
 from edgec.errors import CUT, ModelError, Problem, did_you_mean
 from edgec.frontend import (  # noqa: F401  (they fill RULES)
     arithmetic,
+    classical,
     composed,
     control,
     deformable,
@@ -30,6 +31,7 @@ from edgec.frontend import (  # noqa: F401  (they fill RULES)
     selection,
     sequences,
     tapers,
+    trees,
     trigonometry,
     window,
 )
