@@ -36,6 +36,14 @@ _KIND = {
     DType.FLOAT32: "f", DType.FLOAT16: "f", DType.BFLOAT16: "f", DType.FLOAT64: "d",
     DType.INT64: "i64", DType.UINT64: "u64", DType.UINT32: "u32",
 }  # fmt: skip
+_TO_BITS = {
+    DType.FLOAT32: "edgec_bits", DType.FLOAT64: "edgec_bits64", DType.FLOAT16: "edgec_float_to_half",
+    DType.BFLOAT16: "edgec_float_to_bfloat",
+}  # fmt: skip
+_OF_BITS = {
+    DType.FLOAT32: "edgec_float", DType.FLOAT64: "edgec_double", DType.FLOAT16: "edgec_half_to_float",
+    DType.BFLOAT16: "edgec_bfloat_to_float",
+}  # fmt: skip
 HALVES = {DType.FLOAT16: "half", DType.BFLOAT16: "bfloat"}  # as runtimes/c/scalar.h calls them
 _NEAREST = 1 << 22  # the largest magnitude that edgec_nearest takes
 _FLOAT_FUNCTIONS = {"exp", "log", "sqrt", "tanh", "erf", "sigmoid", "sin", "cos", "floor", "ceil", "rint"}
@@ -106,6 +114,8 @@ def _load(item: Load, scope: Scope) -> tuple[str, int]:
 def _unary(item: Unary, scope: Scope) -> tuple[str, int]:
     if item.op == "neg" and not _may_overflow(item, scope):
         return _narrow(item.dtype, f"-{_at(item.a, scope, _UNARY + 1)}", _UNARY)
+    if item.op == "bits":
+        return _bits(item, scope), _UNARY
     if item.op == "not":
         return f"!{_at(item.a, scope, _UNARY)}", _UNARY
     if item.op in ("neg", "abs"):
@@ -117,6 +127,12 @@ def _unary(item: Unary, scope: Scope) -> tuple[str, int]:
     raise NoCForm(f"unary operator {item.op!r} has no C form")
 
 
+def _bits(item: Unary, scope: Scope) -> str:
+    text = render(item.a, scope)
+    whole = f"{_TO_BITS[item.a.dtype]}({text})" if item.a.dtype in _TO_BITS else f"(uint{8 * item.dtype.bytes}_t)({text})"
+    return f"{_OF_BITS[item.dtype]}({whole})" if item.dtype in _OF_BITS else f"({C_TYPES[item.dtype]}){whole}"
+
+
 def _binary(item: Binary, scope: Scope) -> tuple[str, int]:
     operand = item.a.dtype
     if item.op in ("min", "max", "minimum", "maximum"):
@@ -126,6 +142,8 @@ def _binary(item: Binary, scope: Scope) -> tuple[str, int]:
         return f"({C_TYPES[operand]})edgec_pow_{kind}({render(item.a, scope)}, {render(item.b, scope)})", _UNARY
     if item.op == "pow":
         return f"edgec_powf({render(item.a, scope)}, {render(item.b, scope)})", _ATOM
+    if item.op == "mod" and operand.is_float and operand is not DType.FLOAT64:
+        return f"edgec_fmodf({render(item.a, scope)}, {render(item.b, scope)})", _ATOM
     if operand.is_float and item.op in ("mod", "floordiv", "and", "or", "xor", "shl", "shr"):
         raise NoCForm(f"{item.op} of {operand.value} has no C form")
     if item.op in ("shl", "shr"):

@@ -18,6 +18,7 @@ from edgec.ops.recurrent import CELLS
 # Taken wherever it has what the graph needs: among the int8 codes of a younger model ONNX Runtime's optimizer puts nodes of its own
 # that its type check then refuses, since it makes their zero points unsigned and leaves their output_dtype as it was.
 LOADED_OPSET = 20
+BITS_OPSET = 26  # has BitCast
 CODED = ("QuantizeLinear", "DequantizeLinear")
 _WIDE = (DType.INT16, DType.UINT16)
 
@@ -79,6 +80,8 @@ def _opset(graph: Graph) -> int:
     def newer(node: Node) -> bool:
         return bool(node.attributes.get("block_size")) or any(graph.dtype(name) in _WIDE for name in (node.inputs[0], *node.outputs))
 
+    if any(node.op == "BitCast" for node in graph.nodes):
+        return BITS_OPSET
     return OPSET if any(node.op in CODED and newer(node) for node in graph.nodes) else LOADED_OPSET
 
 
@@ -114,7 +117,7 @@ def _expanded(graph: Graph, node: Node) -> list[Node]:
     if node.op in CELLS:
         return [with_identity(graph, node)]
     if node.op != "Swish":
-        if schema(node.op).since_version > OPSET:
+        if schema(node.op).since_version > OPSET and node.op != "BitCast":
             raise ValueError(f"{node.op} is younger than operator set {OPSET} and has no expansion")
         return [node]
     (x,), (y,) = node.inputs, node.outputs

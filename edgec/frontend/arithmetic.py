@@ -95,6 +95,34 @@ def convert(b: Builder, s: Source, to: str) -> None:
         b.kinds.pop(s.outputs[0], None)
 
 
+@rule("BitCast")
+def bit_cast(b: Builder, s: Source) -> None:
+    """Between whole numbers it is a Cast, which keeps the low bits."""
+    to, (x,) = element_type(s.attributes["to"]), s.inputs
+    kind = b.file_type(x)
+    if np.dtype(DType(kind).numpy).itemsize != np.dtype(DType(to).numpy).itemsize:
+        raise ModelError(f"the bits of {kind} are none of {to}", hint="export the model again")
+    if kind in FLOATS and b.type(x).dtype is DType.FLOAT32:
+        (x,) = b.emit(s, "Cast", [x], attributes={"to": kind})
+    floats = DType(kind).is_float or DType(to).is_float
+    op = "Identity" if kind == to else "BitCast" if floats else "Cast"
+    b.emit(s, op, [x], s.outputs, None if op == "Identity" else {"to": to})
+
+
+@rule("Mod")
+def mod(b: Builder, s: Source) -> None:
+    """Without fmod the result has the divisor's sign, floats' too."""
+    if s.attributes["fmod"] or not b.type(s.inputs[0]).dtype.is_float:
+        b.emit(s, "Mod", s.inputs, s.outputs, {"fmod": s.attributes["fmod"]})
+        return
+    (rest,) = b.emit(s, "Mod", s.inputs, attributes={"fmod": 1})
+    zero = b.constant(f"{s.outputs[0]}_zero", 0, b.type(rest).dtype.value)
+    signs = [b.emit(s, "Less", [value, zero])[0] for value in (rest, s.inputs[1])]
+    (some,) = b.emit(s, "Not", b.emit(s, "Equal", [rest, zero]))
+    (wrong,) = b.emit(s, "And", [some, *b.emit(s, "Xor", signs)])
+    b.emit(s, "Where", [wrong, *b.emit(s, "Add", [rest, s.inputs[1]]), rest], s.outputs)
+
+
 @rule("Celu")
 def celu(b: Builder, s: Source) -> None:
     """alpha * elu(x / alpha), as ONNX defines it, with alpha a scalar: in ONNX's function body it has an axis."""

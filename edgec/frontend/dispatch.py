@@ -12,6 +12,7 @@ from edgec.frontend import (  # noqa: F401  (they fill RULES)
     arithmetic,
     classical,
     composed,
+    contributed,
     control,
     deformable,
     determinant,
@@ -20,6 +21,7 @@ from edgec.frontend import (  # noqa: F401  (they fill RULES)
     former,
     fourier,
     gathering,
+    heads,
     late,
     linear,
     movement,
@@ -58,7 +60,7 @@ def dispatch(b: Builder, source: Source) -> None:
         return
     schema = find_schema(source.op, source.domain, source.version)
     translate = RULES.get((source.domain, source.op))
-    former_only = not source.domain and source.op in former.EXPERIMENTAL
+    former_only = not source.domain and source.op in (*former.EXPERIMENTAL, *contributed.RUNTIMES)
     if schema is None and (translate is None or not (source.domain or former_only)):
         raise ModelError("is no operator that ONNX knows in this version", hint=unknown_hint(source))
     native = not source.domain and source.op in OPERATORS
@@ -87,7 +89,9 @@ def dispatch(b: Builder, source: Source) -> None:
 @rule("LayerNormalization")
 def layer_normalization(b: Builder, source: Source) -> None:
     """Fused, except where mean and deviation are outputs as well."""
-    if any(source.outputs[1:]):
+    if find_schema(source.op, "", source.version) is None:
+        contributed.contributed_layer_norm(b, source)
+    elif any(source.outputs[1:]):
         expand(b, source, body_of(b, source, find_schema(source.op, "", source.version)))
     else:
         arithmetic.layer_normalization(b, source)

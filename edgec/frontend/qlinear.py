@@ -129,9 +129,10 @@ def qlinear_where(b: Builder, s: Source) -> None:
 @rule("QLinearGlobalAveragePool", "QLinearAveragePool", domain=MICROSOFT)
 def qlinear_pool(b: Builder, s: Source) -> None:
     """inputs: x, x_scale, x_zero, y_scale, y_zero"""
-    if s.get("channels_last", 0):
-        raise ModelError("the channels_last form is not supported", hint="export with channels first")
-    data = dequantize(b, s, 0)
+    data, last = dequantize(b, s, 0), bool(s.get("channels_last", 0))
+    rank = b.rank(data)
+    if last:
+        (data,) = b.emit(s, "Transpose", [data], attributes={"perm": [0, rank - 1, *range(1, rank - 1)]})
     attributes: dict[str, Any] = {}
     if s.op == "QLinearAveragePool":
         shaped = Source(s.op, s.domain, s.version, (data,), s.outputs, s.name, s.attributes)
@@ -139,6 +140,8 @@ def qlinear_pool(b: Builder, s: Source) -> None:
         auto_pad(shaped, extents(b, shaped), attributes)
         attributes |= {"ceil_mode": s.get("ceil_mode", 0), "count_include_pad": s.get("count_include_pad", 0)}
     result = b.emit(s, s.op.removeprefix("QLinear"), [data], attributes=attributes)
+    if last:
+        result = b.emit(s, "Transpose", result, attributes={"perm": [0, *range(2, rank), 1]})
     quantize(b, s, result[0], 3, 0)
 
 

@@ -71,9 +71,9 @@ def _mod(a: Expr, b: Expr, fmod: int = 0) -> Expr:
     return select(opposite, remainder + b, remainder)
 
 
-def _integers_only(call: Call) -> list[TensorType]:
-    if call.dtype().is_float:
-        raise refuse("Mod of float operands is not supported", "compute x - floor(x / y) * y in the model")
+def _remainder(call: Call) -> list[TensorType]:
+    if call.dtype().is_float and not call.node.attributes["fmod"]:
+        raise refuse("of floats has the dividend's sign alone, so fmod must be 1")
     return _arithmetic(call)
 
 
@@ -117,7 +117,7 @@ operator("Div", _arithmetic, scalar=lambda a, b: a / b)
 operator("Pow", _power, scalar=_pow)
 operator("Min", _arithmetic, scalar=minimum)
 operator("Max", _arithmetic, scalar=maximum)
-operator("Mod", _integers_only, scalar=_mod)
+operator("Mod", _remainder, scalar=_mod)
 operator("BitShift", _arithmetic, scalar=_shift)
 operator("BitwiseAnd", _arithmetic, scalar=lambda a, b: binary("and", a, b))
 operator("BitwiseOr", _arithmetic, scalar=lambda a, b: binary("or", a, b))

@@ -15,7 +15,7 @@ from edgec.program import semantics
 from edgec.program.expr import Binary, Cast, Const, Expr, Select, Unary, Var, var
 
 _TYPES = {dtype.numpy for dtype in DType}
-_OPEN = frozenset({"Cast", "Clip"})  # of floats too: what onnx's reference leaves to the processor
+_OPEN = frozenset({"Cast", "BitCast", "Clip"})  # of floats too: what onnx's reference leaves to the processor
 
 
 def evaluate_rule(node: Node, inputs: Sequence[np.ndarray | None]) -> np.ndarray | None:
@@ -46,6 +46,8 @@ def _value(e: Expr, known: Mapping[str, Any]) -> Any:
         return semantics.convert(_value(e.a, known), e.dtype.numpy)
     if isinstance(e, Select):
         return np.where(_value(e.condition, known), _value(e.a, known), _value(e.b, known))
+    if isinstance(e, Unary) and e.op == "bits":
+        return semantics.as_bits(_value(e.a, known), e.dtype.numpy)
     if isinstance(e, Unary):
         return semantics.UNARY[e.op](_value(e.a, known))
     assert isinstance(e, Binary)

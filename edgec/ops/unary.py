@@ -7,7 +7,7 @@ from math import pi, sqrt
 from edgec.ir.types import DType, TensorType
 from edgec.ops.registry import Call, Role, operator
 from edgec.ops.rules import refuse, same
-from edgec.program.expr import Expr, binary, cast, clip, const, logical, maximum, real, select, unary
+from edgec.program.expr import Expr, binary, bits, cast, clip, const, logical, maximum, real, select, unary
 
 
 def _float(call: Call) -> list[TensorType]:
@@ -28,6 +28,13 @@ def _cast(x: Expr, to: str) -> Expr:
     if to == "bool" and x.dtype != DType.BOOL:
         return unary("not", binary("eq", x, const(0, x.dtype)))
     return cast(x, DType(to))
+
+
+def _bit_cast_type(call: Call) -> list[TensorType]:
+    wanted = DType(call.node.attributes["to"])
+    if call.dtype().bytes != wanted.bytes or DType.BOOL in (call.dtype(), wanted):
+        raise refuse(f"the bits of {call.dtype().value} are none of {wanted.value}")
+    return [TensorType(wanted, call.shape(0))]
 
 
 # 1 + z/3 + z^2/5 + ... = atanh(s) / s for z = s^2 of 0 to 1/9, to 1.5e-8: the coefficients of z, z^2, ... (Chebyshev fit)
@@ -93,6 +100,7 @@ operator("Sign", same, scalar=_sign)
 operator("Not", _bool, scalar=lambda x: unary("not", x))
 operator("IsNaN", _bool, scalar=lambda x: unary("not", binary("eq", x, x)))
 operator("Cast", _cast_type, scalar=_cast)
+operator("BitCast", _bit_cast_type, scalar=lambda x, to: bits(x, DType(to)))
 operator("Identity", same, role=Role.MOVE, scalar=lambda x: x)
 operator("Reciprocal", _float, role=_TABLE, scalar=lambda x: 1.0 / x)
 operator("Relu", same, role=_TABLE, scalar=lambda x: maximum(const(0, x.dtype), x))

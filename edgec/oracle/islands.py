@@ -66,7 +66,7 @@ UNARY: dict[str, Callable[[Array], Array]] = {
 }  # fmt: skip
 BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Min": mathlib.minimum, "Max": mathlib.maximum,
-    "Pow": lambda a, b: mathlib.power(a, b.astype(np.float32)), "PRelu": lambda x, slope: np.where(x < 0, slope * x, x),
+    "Mod": np.fmod, "Pow": lambda a, b: mathlib.power(a, b.astype(np.float32)), "PRelu": lambda x, slope: np.where(x < 0, slope * x, x),
 }  # fmt: skip
 
 

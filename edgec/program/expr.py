@@ -19,7 +19,7 @@ from edgec.program.semantics import to_integer, wrap
 
 INT, FLOAT, BOOL = DType.INT32, DType.FLOAT32, DType.BOOL
 
-UNARY = ("neg", "abs", "exp", "log", "sqrt", "tanh", "erf", "sigmoid", "sin", "cos", "floor", "ceil", "rint", "not")
+UNARY = ("neg", "abs", "exp", "log", "sqrt", "tanh", "erf", "sigmoid", "sin", "cos", "floor", "ceil", "rint", "not", "bits")
 BINARY = ("add", "sub", "mul", "div", "floordiv", "mod", "min", "max", "minimum", "maximum", "pow", "lt", "le", "eq", "and", "or",
           "xor", "shl", "shr")  # fmt: skip
 PREDICATES = ("lt", "le", "eq")
@@ -173,6 +173,11 @@ def unary(op: str, a: Number) -> Expr:
     if op == "neg" and isinstance(a, Const):
         return const(-a.value, a.dtype)
     return Unary(a.dtype, op, a)
+
+
+def bits(a: Expr, dtype: DType) -> Expr:
+    """The bits of `a` as a value of another type of the same width."""
+    return a if a.dtype is dtype else Unary(dtype, "bits", a)
 
 
 def select(condition: Expr, a: Number, b: Number) -> Expr:

@@ -68,11 +68,16 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": lambda a, b: divide(a, b) if _is_whole(a) else np.divide(a, b),
-    "floordiv": lambda a, b: divide(a, b), "mod": lambda a, b: remainder(a, b),
+    "floordiv": lambda a, b: divide(a, b), "mod": lambda a, b: remainder(a, b) if _is_whole(a) else np.fmod(a, b),
     "min": lambda a, b: np.where(a < b, a, b), "max": lambda a, b: np.where(a > b, a, b), "minimum": minimum, "maximum": maximum,
     "pow": lambda a, b: power(a, b) if _is_whole(a) else np.power(a, b), "lt": np.less, "le": np.less_equal, "eq": np.equal,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "shl": np.left_shift, "shr": np.right_shift,
 }  # fmt: skip
+
+
+def as_bits(a: Any, dtype: np.dtype[Any]) -> Any:
+    """The bits of `a` as values of another type of the same width."""
+    return np.ascontiguousarray(a).view(dtype).reshape(np.shape(a))
 
 
 def convert(a: Any, dtype: np.dtype[Any]) -> Any:

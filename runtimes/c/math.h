@@ -265,6 +265,23 @@ static inline float edgec_sine(float x, uint32_t quarters) {
     return (float)(q & 2u ? -y : y);
 }
 
+/* What of x is left after whole multiples of y, exactly, with the sign of x: one bit of the quotient at a time. */
+static inline float edgec_fmodf(float x, float y) {
+    const uint32_t sign = edgec_bits(x) & 0x80000000u, least = edgec_bits(y) & 0x7fffffffu;
+    uint32_t rest = edgec_bits(x) & 0x7fffffffu, divisor, exponent = rest >> 23, lowest = least >> 23;
+    if (least == 0 || rest >= 0x7f800000u || least > 0x7f800000u) return edgec_float(0x7fc00000u);
+    if (rest < least) return x;
+    rest = exponent ? (rest & 0x7fffffu) | 0x800000u : rest;
+    divisor = lowest ? (least & 0x7fffffu) | 0x800000u : least;
+    exponent = exponent ? exponent : 1u;
+    lowest = lowest ? lowest : 1u;
+    for (; exponent > lowest; exponent--) rest = (rest >= divisor ? rest - divisor : rest) << 1;
+    if (rest >= divisor) rest -= divisor;
+    if (rest == 0) return edgec_float(sign);
+    for (; rest < 0x800000u && lowest > 1u; lowest--) rest <<= 1;
+    return edgec_float(sign | (rest >= 0x800000u ? (rest & 0x7fffffu) | lowest << 23 : rest));
+}
+
 /* Sine and cosine within 0.51, for arguments of any size. */
 static inline float edgec_sinf(float x) { return edgec_sine(x, 0); }
 static inline float edgec_cosf(float x) { return edgec_sine(x, 1); }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.fuzz.graphs_composed import COMPOSED
+from tests.fuzz.graphs_contributed import CONTRIBUTED
 from tests.fuzz.graphs_control import CONTROL
 from tests.fuzz.graphs_draft import OPSETS, Draft, Drawn, Misfit
 from tests.fuzz.graphs_matrix import MATRIX
@@ -14,7 +15,17 @@ from tests.fuzz.graphs_quantized import QUANTIZED
 from tests.fuzz.graphs_recurrent import RECURRENT
 from tests.fuzz.graphs_select import SELECTION
 
-DRAWERS: dict[str, Drawer] = {**POINTWISE, **MOVEMENT, **MATRIX, **COMPOSED, **RECURRENT, **QUANTIZED, **SELECTION, **CONTROL}
+DRAWERS: dict[str, Drawer] = {
+    **POINTWISE,
+    **MOVEMENT,
+    **MATRIX,
+    **COMPOSED,
+    **RECURRENT,
+    **QUANTIZED,
+    **SELECTION,
+    **CONTROL,
+    **CONTRIBUTED,
+}
 LIKELY = (
     "Conv",
     "MatMul",

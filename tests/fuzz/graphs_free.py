@@ -94,6 +94,8 @@ def _alone(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
 
 def _infinite_scores(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray:
     """ONNX Runtime hides columns by the lowest float, ONNX by -infinity, which differ where a score itself is infinite."""
+    if node.domain:
+        return np.full(result.shape, _any_infinity(node, operands, result))
     query, key = (operands[name].astype(np.float64) for name in node.input[:2])
     with np.errstate(all="ignore"):
         scores = (query @ key.swapaxes(-1, -2)).astype(np.float32)
@@ -114,7 +116,7 @@ FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Clip", "MaxPool", "GlobalMaxPool"}, _at_the_largest),
     ({"Pow"}, _rootless),
     ({"Attention"}, _infinite_scores),
-    ({"RNN", "GRU", "LSTM"}, _any_infinity),
+    ({"RNN", "GRU", "LSTM", "DynamicQuantizeLinear", "DynamicQuantizeMatMul"}, _any_infinity),
     (
         {
             "Resize",

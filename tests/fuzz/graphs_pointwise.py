@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 
 from tests.fuzz.graphs_draft import FLOAT, MICROSOFT, WHOLE, Draft
 
@@ -77,6 +78,11 @@ def divide(d: Draft, op: str) -> None:
         y = d.partner(x)
         d.op(op, *((x, y) if d.chance(0.6) else (y, x)))
         return
+    if d.chance(0.3) and op == "Mod":
+        d.since(10)
+        x = d.data()
+        d.op(op, x, d.partner(x), fmod=1)
+        return
     x = d.data((np.int32, np.int64, np.uint8, np.int8, np.uint32))
     values = d.array(d.dtype(x), d.fitting(d.shape(x)))
     divisor = d.const(
@@ -140,6 +146,10 @@ def cast(d: Draft, op: str) -> None:
     """Between all types; a float beyond an integer type's range is undefined, see graphs_free.py."""
     from onnx import helper
 
+    if d.chance(0.15):
+        half = d.op("Cast", d.data(), to=TensorProto.FLOAT16)
+        d.op("Cast", d.op("Abs", half) if d.chance(0.5) else half, to=TensorProto.FLOAT)
+        return
     x = d.data((FLOAT, BOOL, *WHOLE))
     target = d.pick(FLOAT, FLOAT, BOOL, *WHOLE)
     if op == "Cast":

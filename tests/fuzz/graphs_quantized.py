@@ -104,6 +104,31 @@ def layer_norm(d: Draft) -> None:
     coded(d, y, 0.02)
 
 
+def dynamic(d: Draft, op: str) -> None:
+    """Quantized by its own range, perhaps multiplied, as quantize_dynamic writes it."""
+    d.since(11)
+    x = d.data((FLOAT,), 2, 3)
+    q, scale, zero = d.op(op, x, outputs=3)
+    if d.chance(0.5):
+        inner = d.shape(x)[-1]
+        w, step = d.const(d.g.integers(-127, 128, (inner, d.number(1, 6))), np.int8), d.const(0.01, FLOAT)
+        y = d.op("MatMulInteger", q, w, zero, d.const(0, np.int8))
+        d.op("Mul", d.op("Cast", y, to=1), d.op("Mul", scale, step))
+
+
+def whole_product(d: Draft, op: str) -> None:
+    """Zero points of all codes, of rows or columns, or none."""
+    d.since(10)
+    x = codes(d, 2, 3) if op == "MatMulInteger" else codes(d, 4, 4, where=lambda s: min(s[2:]) >= 2)
+    count, kind = d.number(1, 5), d.pick(*CODES)
+    info = np.iinfo(kind)
+    shape = (d.shape(x)[-1], count) if op == "MatMulInteger" else (count, d.shape(x)[1], d.number(1, 2), d.number(1, 2))
+    w = d.const(d.g.integers(info.min, info.max, shape, endpoint=True), kind)
+    own = np.iinfo(d.dtype(x))
+    zeros = (d.const(d.number(own.min, own.max), d.dtype(x)), d.const(np.full(d.pick((), (count,)), d.pick(0, 3)), kind))
+    d.op(op, x, w, *zeros[: d.number(0, 2)], **({"pads": [1, 0, 0, 1]} if op == "ConvInteger" and d.chance(0.5) else {}))
+
+
 def coded(d: Draft, y: str, near: float) -> None:
     """Quantized and back, perhaps for a neighbour."""
     scale, zero = parameters(d, d.pick(*CODES), near)
@@ -191,5 +216,6 @@ QUANTIZED: dict[str, Drawer] = {
     "MatMulNBits": matmul_bits, "QGemm": qgemm, "QLinearAdd": qlinear_binary, "QLinearMul": qlinear_binary, "QLinearSigmoid": qlinear_unary,
     "QLinearLeakyRelu": qlinear_unary,
     "QLinearSoftmax": qlinear_unary, "QLinearGlobalAveragePool": qlinear_pool, "QLinearAveragePool": qlinear_pool,
+    "DynamicQuantizeLinear": dynamic, "MatMulInteger": whole_product, "ConvInteger": whole_product,
     "QLinearConcat": qlinear_concat, "QLinearWhere": qlinear_where,
 }  # fmt: skip

@@ -137,7 +137,8 @@ class Machine:
             there = ~condition if mask is None else mask & ~condition
             return np.where(condition, self.value(e.a, env, here), self.value(e.b, env, there))
         if isinstance(e, Unary):
-            return UNARY[e.op](self.value(e.a, env, mask))
+            found = self.value(e.a, env, mask)
+            return semantics.as_bits(found, e.dtype.numpy) if e.op == "bits" else UNARY[e.op](found)
         assert isinstance(e, Binary)
         a, b = self.value(e.a, env, mask), self.value(e.b, env, mask)
         result = BINARY[e.op](a, b)

@@ -33,7 +33,7 @@ def compute(a: Expr, known: dict[str, Any]) -> Any:
     if isinstance(a, Select):
         return compute(a.a, known) if compute(a.condition, known) else compute(a.b, known)
     if isinstance(a, Unary):
-        return UNARY[a.op](compute(a.a, known))
+        return semantics.as_bits(compute(a.a, known), a.dtype.numpy) if a.op == "bits" else UNARY[a.op](compute(a.a, known))
     assert isinstance(a, Binary)
     return semantics.BINARY[a.op](compute(a.a, known), compute(a.b, known))
 
@@ -48,6 +48,7 @@ ATTRIBUTES: dict[str, list[dict[str, Any]]] = {
     "BitShift": [{"direction": "LEFT"}, {"direction": "RIGHT"}],
     "Mod": [{"fmod": 0}, {"fmod": 1}],
     "LeakyRelu": [{"alpha": 0.2}],
+    "BitCast": [{"to": "int32"}, {"to": "uint32"}],
     "IsInf": [{}, {"detect_negative": 0}, {"detect_positive": 0}],
 }
 OPERANDS: dict[str, list[np.ndarray]] = {

@@ -129,6 +129,8 @@ def _load(item: Load, scope: Scope) -> tuple[str, int]:
 
 
 def _unary(item: Unary, scope: Scope) -> tuple[str, int]:
+    if item.op == "bits":
+        raise NoShaderForm(f"takes the bits of {item.a.dtype.value}")
     if item.dtype.bytes == 8:
         if item.dtype is DType.FLOAT64 or item.op not in ("neg", "abs"):
             raise NoShaderForm(f"computes with {item.dtype.value}")

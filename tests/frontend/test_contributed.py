@@ -1,0 +1,91 @@
+"""ONNX Runtime's own operators as the import writes them, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import helper, numpy_helper
+
+from edgec.export import to_onnx
+from edgec.frontend import from_proto
+
+RNG = np.random.default_rng(11)
+
+
+def normal(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def codes(*shape: int, kind: Any = np.int8) -> np.ndarray:
+    info = np.iinfo(kind)
+    return RNG.integers(info.min, info.max, shape, kind, endpoint=True)
+
+
+X, GAMMA, BETA = normal(2, 5, 16), normal(16), normal(16)
+IDS, MASK = RNG.integers(0, 9, (2, 5)).astype(np.int32), np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)
+ANGLES = RNG.uniform(-1, 1, (9, 2)).astype(np.float32)
+POSITIONS = np.array([[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]])
+STEP, ZERO = np.array(0.02, np.float32), np.array(3, np.uint8)
+Q = {"scale": np.array([0.05], np.float32), "zero": np.array([7], np.uint8)}
+
+# operator, domain, operands (None for an absent one; the first is fed, the others known), attributes, outputs
+CASES: list[tuple[str, str, list[np.ndarray | None], dict[str, Any], int]] = [
+    ("FusedConv", "com.microsoft", [normal(1, 3, 6, 7), normal(4, 3, 3, 3), normal(4)], {"activation": "Relu", "pads": [1, 1, 1, 1]}, 1),
+    ("FusedConv", "com.microsoft", [normal(1, 3, 6, 7), normal(4, 3, 1, 1), normal(4), normal(1, 4, 6, 7)], {"activation": "Relu"}, 1),
+    ("FusedConv", "com.microsoft", [normal(1, 3, 6, 7), normal(4, 3, 3, 3), normal(4)],
+     {"activation": "LeakyRelu", "activation_params": [0.3]}, 1),
+    ("FusedConv", "com.microsoft", [normal(1, 3, 6, 7), normal(4, 3, 3, 3), normal(4)],
+     {"activation": "Clip", "activation_params": [-0.5, 0.75]}, 1),
+    ("FusedGemm", "com.microsoft", [normal(3, 6), normal(5, 6), normal(5)], {"transB": 1, "activation": "Tanh"}, 1),
+    ("FusedMatMul", "com.microsoft", [normal(2, 6, 3), normal(2, 5, 6)], {"transA": 1, "transB": 1, "alpha": 0.25}, 1),
+    ("Gelu", "com.microsoft", [X], {}, 1), ("FastGelu", "com.microsoft", [X, BETA], {}, 1), ("QuickGelu", "com.microsoft", [X], {}, 1),
+    ("FastGelu", "com.microsoft", [X], {}, 1), ("BiasGelu", "com.microsoft", [X, BETA], {}, 1),
+    ("LayerNormalization", "", [X, GAMMA, BETA], {"axis": -1, "epsilon": 1e-4}, 1),
+    ("SimplifiedLayerNormalization", "", [X, GAMMA], {"axis": -1, "epsilon": 1e-4}, 1),
+    ("SkipLayerNormalization", "com.microsoft", [X, normal(2, 5, 16), GAMMA, BETA, normal(16)], {"epsilon": 1e-5}, 4),
+    ("SkipSimplifiedLayerNormalization", "com.microsoft", [X, normal(2, 5, 16), GAMMA, normal(16)], {"epsilon": 1e-5}, 4),
+    ("EmbedLayerNormalization", "com.microsoft", [IDS, IDS % 2, normal(9, 16), normal(5, 16), normal(2, 16), GAMMA, BETA, MASK], {}, 2),
+    ("Attention", "com.microsoft", [X, normal(16, 48), normal(48)], {"num_heads": 4}, 1),
+    ("Attention", "com.microsoft", [X, normal(16, 48), normal(48), MASK], {"num_heads": 4, "unidirectional": 1}, 1),
+    ("Attention", "com.microsoft", [X, normal(16, 48), normal(48), np.array([3, 5], np.int32)], {"num_heads": 2}, 1),
+    ("Attention", "com.microsoft", [X, normal(16, 48), normal(48), None, normal(2, 2, 4, 3, 4)], {"num_heads": 4}, 2),
+    ("MultiHeadAttention", "com.microsoft", [X, normal(2, 7, 16), normal(2, 7, 16), normal(48)], {"num_heads": 4}, 1),
+    ("MultiHeadAttention", "com.microsoft", [X, normal(2, 5, 16), normal(2, 5, 16), None, MASK, normal(2, 4, 5, 5)],
+     {"num_heads": 4, "scale": 0.3}, 1),
+    ("RotaryEmbedding", "com.microsoft", [normal(2, 5, 16), POSITIONS, ANGLES, ANGLES[::-1].copy()], {}, 1),
+    ("RotaryEmbedding", "com.microsoft", [normal(2, 3, 5, 4), np.array([2]), ANGLES, ANGLES[::-1].copy()], {"interleaved": 1}, 1),
+    ("DynamicQuantizeMatMul", "com.microsoft", [normal(3, 12), codes(12, 5), STEP, np.array(0, np.int8), normal(5)], {}, 1),
+    ("MatMulIntegerToFloat", "com.microsoft",
+     [codes(3, 12, kind=np.uint8), codes(12, 5), STEP, STEP, ZERO, np.array(0, np.int8), normal(5)], {}, 1),
+    ("DynamicQuantizeLinear", "", [X], {}, 3), ("DynamicQuantizeLinear", "", [np.zeros((2, 3), np.float32)], {}, 3),
+    ("MatMulInteger", "", [codes(3, 600, kind=np.uint8), codes(600, 5), ZERO, codes(5)], {}, 1),
+    ("MatMulInteger", "", [codes(2, 3, 12, kind=np.uint8), codes(2, 12, 5, kind=np.uint8), ZERO, ZERO], {}, 1),
+    ("ConvInteger", "", [codes(1, 4, 6, 7, kind=np.uint8), codes(6, 2, 3, 2), ZERO, np.array(0, np.int8)],
+     {"group": 2, "pads": [1, 0, 2, 1], "strides": [2, 1], "dilations": [1, 2]}, 1),
+    ("ConvInteger", "", [codes(1, 3, 6, 7, kind=np.uint8), codes(5, 3, 3, 3, kind=np.uint8), ZERO, ZERO], {"auto_pad": "SAME_UPPER"}, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{len(case[2])}")
+def test_it_computes_what_onnxruntime_does(case: Any) -> None:
+    op, domain, operands, attributes, count = case
+    known = {f"i{place}": array for place, array in enumerate(operands) if array is not None}
+    names = [f"i{place}" if array is not None else "" for place, array in enumerate(operands)]
+    wanted = [place for place in range(count) if not ("Skip" in op and place in (1, 2))]
+    outputs = [f"o{place}" if place in wanted else "" for place in range(count)]
+    node = helper.make_node(op, names, outputs, domain=domain, name=op, **attributes)
+    first = helper.make_tensor_value_info("i0", helper.np_dtype_to_tensor_dtype(operands[0].dtype), operands[0].shape)
+    graph = helper.make_graph([node], "g", [first], [onnx.ValueInfoProto(name=name) for name in outputs if name])
+    graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in known.items() if name != "i0")
+    opsets = [helper.make_opsetid("", 16), helper.make_opsetid("com.microsoft", 1)]
+    proto = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"i0": operands[0]})
+    imported = from_proto(proto).graph
+    found = onnxruntime.InferenceSession(to_onnx(imported).SerializeToString()).run(None, {"i0": operands[0]})
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4 if one.dtype.kind == "f" else 0)
