@@ -31,7 +31,7 @@ PATTERNS = (matrix, pair_product, softmax, layer_norm, move_step, integer_step, 
 EXACT_BY_REFERENCE = (
     *MOVES, "Concat", "Cast", "Where", "Not", "And", "Or", "Xor", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "IsNaN",
     "IsInf", "Sign", "Constant", "ConstantOfShape", "Shape", "Size", "Range", "ArgMax", "ArgMin", "TopK", "Trilu", "GatherElements",
-    "BitCast",
+    "BitCast", "EyeLike",
     "GatherND", "ScatterND", "ScatterElements", "OneHot", "NonZero", "ReverseSequence", "CumSum",
 )  # fmt: skip
 CODES = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8, onnx.TensorProto.INT16, onnx.TensorProto.UINT16)
