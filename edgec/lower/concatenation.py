@@ -13,7 +13,8 @@ from edgec.ir.graph import Graph, Node
 from edgec.lower.builder import Lowering
 from edgec.lower.destination import destination, slices
 from edgec.lower.layout import IMAGE_READERS
-from edgec.lower.values import channels_last, viewed
+from edgec.lower.values import Order, channels_last, row_major, viewed
+from edgec.ops.recurrent import CELLS
 
 _PASSED = frozenset({"Relu", "Clip", "QuantizeLinear", "DequantizeLinear", "Add"})
 
@@ -31,11 +32,15 @@ def reserve(lowering: Lowering) -> None:
     """Reserve the buffers of all concatenations, the last first, so that one inside of another becomes its slice."""
     for node in reversed(lowering.graph.nodes):
         rank = len(lowering.graph.shape(node.outputs[0])) if node.outputs and node.outputs[0] else 0
-        if node.op == "Concat" and rank >= 3 and any(_from_kernel(lowering.graph, name) for name in node.inputs):
-            _reserve(lowering, node, rank)
+        if node.op != "Concat" or rank < 3:
+            continue
+        if any(_from_kernel(lowering.graph, name) for name in node.inputs):
+            _reserve(lowering, node, channels_last(rank))
+        elif all(_from_cell(lowering.graph, name) for name in node.inputs):
+            _reserve(lowering, node, row_major(rank))
 
 
-def _reserve(lowering: Lowering, node: Node, rank: int) -> None:
+def _reserve(lowering: Lowering, node: Node, order: Order) -> None:
     parts = [_part(lowering, name) for name in node.inputs]
     coded = sum(part.grid is not None for part in parts)
     operator = lowering.matched.at.get(node)
@@ -44,11 +49,11 @@ def _reserve(lowering: Lowering, node: Node, rank: int) -> None:
         return
     name = operator.tail.name if coded and operator is not None and operator.tail is not None else node.outputs[0]
     dtype = lowering.activation if coded else lowering.graph.dtype(node.outputs[0])
-    shape, order = lowering.shape(node.outputs[0]), channels_last(rank)
+    shape = lowering.shape(node.outputs[0])
     view = destination(lowering.destinations.get(name), dtype, shape, order)
     whole = viewed(view, shape) if view is not None else lowering.dense(name, dtype, shape, order)
     lowering.reserved[name] = whole
-    places = slices(whole, node.attributes["axis"] % rank, [lowering.shape(operand) for operand in node.inputs])
+    places = slices(whole, node.attributes["axis"] % len(order), [lowering.shape(operand) for operand in node.inputs])
     for part, place in zip(parts, places, strict=True):
         if part.alone and part.grid == wanted:
             lowering.destinations[part.name] = place
@@ -72,3 +77,9 @@ def _from_kernel(graph: Graph, name: str) -> bool:
     while producer is not None and producer.op in _PASSED:
         producer = graph.producer(producer.inputs[0])
     return producer is not None and producer.op in IMAGE_READERS
+
+
+def _from_cell(graph: Graph, name: str) -> bool:
+    """Whether it is what one direction of a recurrent layer gives."""
+    producer = graph.producer(name)
+    return producer is not None and producer.op in CELLS
