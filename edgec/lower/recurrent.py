@@ -16,12 +16,14 @@ from edgec.lower.values import Value, View, fixed, row_major
 from edgec.ops.recurrent import FIRST_C, FIRST_H, LENGTHS, PEEPHOLES, Activation, B, R, X, activations
 from edgec.ops.registry import OPERATORS
 from edgec.program.arguments import LANES
-from edgec.program.expr import BOOL, FLOAT, INT, Expr, Var, binary, bound, cast, clip, const, load, product, real, select, unary, var
+from edgec.program.expr import BOOL, FLOAT, INT, Const, Expr, Var, binary, bound, cast, clip, const, load, product, real, select, unary, var
 from edgec.program.program import Declare, For, Statement, Store
 
 ROWS = 8  # of recurrent weights that one walk over the sums adds
+MOST_ROWS = 8  # of a tile
+FIRST_CACHE = 1 << 15  # bytes
 Scalar = Callable[[Expr], Expr]
-ROW, STEP, BLOCK, PANEL, NUMBER = (var(name) for name in ("b", "s", "k", "p", "j"))
+TILE, ROW, STEP, BLOCK, PANEL, NUMBER = (var(name) for name in ("b", "r", "s", "k", "p", "j"))
 LIVE = var("live", BOOL)  # whether the step is one of the row's
 
 OWN: dict[str, Callable[..., Expr]] = {
@@ -38,8 +40,15 @@ def function_of(item: Activation) -> Scalar:
     return lambda x: rule(x, *item.numbers)
 
 
+def tile_of(batch: Expr, weights: int) -> int:
+    """How many rows of a batch share a walk over so many bytes of weights, of which a first cache keeps a block for them."""
+    if not isinstance(batch, Const) or weights <= FIRST_CACHE:
+        return 1
+    return max(rows for rows in range(1, MOST_ROWS + 1) if batch.value % rows == 0)
+
+
 class Recurrence:
-    """One node while it is lowered: what stands for row ROW of the batch in step STEP."""
+    """One node while it is lowered: what stands for row ROW of a tile of the batch in step STEP."""
 
     def __init__(self, lowering: Lowering, node: Node) -> None:
         self.lowering, self.node = lowering, node
@@ -52,6 +61,8 @@ class Recurrence:
         is_known = lowering.graph.constant(node.inputs[R]) is not None
         self.side = LANES if is_known and self.hidden % LANES == 0 else self.width  # sums of a panel
         self.weights = self._weights()
+        self.tile = tile_of(self.batch, self.hidden * self.width * FLOAT.bytes)
+        self.row = TILE * self.tile + ROW if self.tile > 1 else TILE
         self.states = [self._place(name) for name in node.outputs[1:]]  # which are the last ones in the end
         self.result = self._place(node.outputs[0]) if lowering.graph.reader_count(node.outputs[0]) else None
         self.functions = [self._function(item) for item in activations(node.attributes)]
@@ -92,14 +103,14 @@ class Recurrence:
         return Declare(var(f"x{self._serial}", FLOAT), value)
 
     def state(self, number: int, place: Expr = NUMBER) -> Expr:
-        return view_of(self.states[number]).at((const(0), ROW, place))
+        return view_of(self.states[number]).at((const(0), self.row, place))
 
     def sum(self, gate: int) -> Expr:
-        return load(self.sums, ROW * self.width + (NUMBER + gate * self.hidden), FLOAT)
+        return load(self.sums, self.row * self.width + (NUMBER + gate * self.hidden), FLOAT)
 
     def input(self, place: Expr) -> Expr:
         """What the step gives to a sum."""
-        return self.gates.at((self.step, ROW, place))
+        return self.gates.at((self.step, self.row, place))
 
     # Statements
 
@@ -108,9 +119,18 @@ class Recurrence:
         body: list[Statement] = []
         for number, state in enumerate(self.states):
             first = self._input((FIRST_H, FIRST_C)[number])
-            index = (const(0), ROW, NUMBER)
-            body.append(over(self.hidden, [store(state, index, real(0.0) if first is None else first.at(index))]))
+            index = (const(0), self.row, NUMBER)
+            body += self.rows(over(self.hidden, [store(state, index, real(0.0) if first is None else first.at(index))]))
         return body
+
+    def rows(self, *body: Statement) -> list[Statement]:
+        """What is done for each row of a tile."""
+        return [over(self.tile, body, ROW)] if self.tile > 1 else [*body]
+
+    def end(self, *body: Statement) -> list[Statement]:
+        """What is done for each hidden number of each row, when its sums are there."""
+        known = [] if self.lengths is None else [Declare(LIVE, binary("lt", self.step, cast(self.lengths.at((self.row,)), INT)))]
+        return self.rows(*known, over(self.hidden, body))
 
     def add(self, gate: int, gates: int, x: Scalar, bias: bool = False) -> list[Statement]:
         """sum = start + x(0) * R[0] + x(1) * R[1] + ... for some gates; bias: the last one's is B's, and not the input."""
@@ -133,13 +153,13 @@ class Recurrence:
         for first, count, start in parts:
             panels = count // LANES if self.side == LANES else 0
             panel = PANEL * self.side + first if panels else const(first)
-            index, weight = ROW * self.width + panel + NUMBER, row * self.width + panel * (rows if panels else 1) + NUMBER
+            index, weight = self.row * self.width + panel + NUMBER, row * self.width + panel * (rows if panels else 1) + NUMBER
             total = load(self.sums, index, FLOAT) if start is None else start(panel + NUMBER)
             for number, item in enumerate(known):
                 total = total + item.var * load(self.weights, weight + number * self.side, FLOAT)
             walk = over(self.side if panels else count, [Store(self.sums, index, total)])
             body.append(over(panels, [walk], PANEL) if panels else walk)
-        return body
+        return self.rows(*body)
 
     def keep(self, *values: Expr) -> list[Statement]:
         """The new states, h first, which are the old ones after a row's last step, where results are 0."""
@@ -147,10 +167,10 @@ class Recurrence:
         body: list[Statement] = [*named]
         for number, (item, state) in enumerate(zip(named, self.states, strict=True)):
             new = item.var if self.lengths is None else select(LIVE, item.var, self.state(number))
-            body.append(store(state, (const(0), ROW, NUMBER), new))
+            body.append(store(state, (const(0), self.row, NUMBER), new))
         if self.result is not None:
             shown = named[0].var if self.lengths is None else select(LIVE, named[0].var, real(0.0))
-            body.append(store(self.result, (self.step, const(0), ROW, NUMBER), shown))
+            body.append(store(self.result, (self.step, const(0), self.row, NUMBER), shown))
         return body
 
 
@@ -174,7 +194,7 @@ def over(count: Expr | int, body: Sequence[Statement], variable: Var = NUMBER) -
 def _rnn(r: Recurrence) -> list[Statement]:
     """h' = f(x + R h)"""
     (f,) = r.functions
-    return [*r.add(0, 1, lambda k: r.state(0, k)), over(r.hidden, r.keep(f(r.sum(0))))]
+    return [*r.add(0, 1, lambda k: r.state(0, k)), *r.end(*r.keep(f(r.sum(0))))]
 
 
 def _gru(r: Recurrence) -> list[Statement]:
@@ -182,16 +202,16 @@ def _gru(r: Recurrence) -> list[Statement]:
     f, g = r.functions
     z = r.name(f(r.sum(0)))
 
-    def end(new: Expr) -> For:
+    def end(new: Expr) -> list[Statement]:
         n = r.name(g(new))
-        return over(r.hidden, [z, n, *r.keep((1.0 - z.var) * n.var + z.var * r.state(0))])
+        return r.end(z, n, *r.keep((1.0 - z.var) * n.var + z.var * r.state(0)))
 
     if r.node.attributes["linear_before_reset"]:
-        return [*r.add(0, 3, lambda k: r.state(0, k), bias=True), end(r.input(NUMBER + 2 * r.hidden) + f(r.sum(1)) * r.sum(2))]
+        return [*r.add(0, 3, lambda k: r.state(0, k), bias=True), *end(r.input(NUMBER + 2 * r.hidden) + f(r.sum(1)) * r.sum(2))]
     reset = r._scratch("reset", r.hidden)
-    kept = over(r.hidden, [Store(reset, ROW * r.hidden + NUMBER, f(r.sum(1)) * r.state(0))])
-    last = r.add(2, 1, lambda k: load(reset, ROW * r.hidden + k, FLOAT))
-    return [*r.add(0, 2, lambda k: r.state(0, k)), kept, *last, end(r.sum(2))]
+    kept = r.rows(over(r.hidden, [Store(reset, r.row * r.hidden + NUMBER, f(r.sum(1)) * r.state(0))]))
+    last = r.add(2, 1, lambda k: load(reset, r.row * r.hidden + k, FLOAT))
+    return [*r.add(0, 2, lambda k: r.state(0, k)), *kept, *last, *end(r.sum(2))]
 
 
 def _lstm(r: Recurrence) -> list[Statement]:
@@ -211,21 +231,19 @@ def _lstm(r: Recurrence) -> list[Statement]:
     q = r.name(1.0 - i.var if r.node.attributes["input_forget"] else gate(2, before.var))
     c = r.name(q.var * before.var + i.var * g(r.sum(3)))
     o = r.name(gate(1, c.var))
-    return [*r.add(0, 4, lambda k: r.state(0, k)), over(r.hidden, [before, i, q, c, o, *r.keep(o.var * h(c.var), c.var)])]
+    return [*r.add(0, 4, lambda k: r.state(0, k)), *r.end(before, i, q, c, o, *r.keep(o.var * h(c.var), c.var))]
 
 
 _CELLS: dict[str, Callable[[Recurrence], list[Statement]]] = {"RNN": _rnn, "GRU": _gru, "LSTM": _lstm}
 
 
 def recurrent(lowering: Lowering, node: Node) -> None:
-    """Rows of the batch one after the other, or by threads; a GPU has nothing to do side by side but these."""
+    """Tiles of the batch one after the other, or by threads; a GPU has nothing to do side by side but these."""
     r = Recurrence(lowering, node)
     step = _CELLS[node.op](r)
-    if r.lengths is not None:
-        step = [Declare(LIVE, binary("lt", r.step, cast(r.lengths.at((ROW,)), INT))), *step]
     about = (r.result or r.states[0]).by(r.gates, node=node.name, op=node.op)
     macs = bound(r.steps) * bound(r.batch) * r.width * r.hidden
-    lowering.loops([(ROW, r.batch)], [*r.begin(), over(r.steps, step, STEP)], node.outputs[0], about, macs)
+    lowering.loops([(TILE, r.batch // r.tile)], [*r.begin(), over(r.steps, step, STEP)], node.outputs[0], about, macs)
     for name, value in zip(node.outputs, (r.result, *r.states), strict=True):
         if value is not None:
             lowering.define(name, value)

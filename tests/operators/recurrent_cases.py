@@ -58,6 +58,11 @@ def _shapes() -> Iterator[Case]:
         name = ("forward", "reverse", "bidirectional")[direction % 3]
         net = Net(f"recurrent_{op}_{name}_{hidden}", hidden[:3])
         yield net.case(*cell(net, op, "x0", hidden, operands=["bias"], **_direction(name)))
+    for op, flag in (("RNN", 0), ("GRU", 0), ("GRU", 1), ("LSTM", 0)):  # whose rows share walks over the weights
+        net = Net(f"recurrent_{op}_rows_{flag}", (3, 6, 2), (1, 6, 96))
+        lengths = net.constant(np.array([1, 3, 2, 3, 1, 2], np.int32))
+        named = {"linear_before_reset": flag} if op == "GRU" else {}
+        yield net.case(*cell(net, op, "x0", (3, 6, 2, 96), operands=["bias", lengths, "x1"], **named))
     net = Net("recurrent_GRU_zero_bias", (3, 1, 4))
     zeros = net.constant(np.zeros((1, 30)), np.float32)
     yield net.case(*cell(net, "GRU", "x0", (3, 1, 4, 5), operands=[zeros], linear_before_reset=1))
