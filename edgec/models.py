@@ -51,7 +51,6 @@ class Model:
     origin: Mapping[str, str]  # what the file says of itself
     misread: tuple[str, ...] = ()  # nodes of the file that ONNX Runtime cannot be asked about
     fixed: Mapping[str, np.ndarray] = field(default_factory=dict)  # inputs of the file that are constants in the graphs
-    ragged: tuple[str, ...] = ()  # outputs of which the file may make fewer rows
     pruning: Pruning | None = None  # where `original` is no longer what the file has
 
 
@@ -74,7 +73,7 @@ def read_model(model: Path, config: BuildConfig) -> Model:
             _dump(config, stage, imported.graph)
             graphs.append(imported.graph)
     original, graph = graphs
-    found = imported.notes, imported.origin, imported.misread, imported.fixed, imported.ragged
+    found = imported.notes, imported.origin, imported.misread, imported.fixed
     return Model(config.name or identifier(model.stem), model, original, graph, *found)
 
 
@@ -161,7 +160,7 @@ def samples_of(graph: Graph, config: BuildConfig) -> Samples | None:
 def reference_of(loaded: Model, config: BuildConfig) -> FloatModel:
     """The model file in ONNX Runtime; with fused preprocessing, nodes that it misreads, fewer channels or where it is cut the graph."""
     changed = config.fuse_preprocess or config.part.is_cut or loaded.misread or loaded.pruning
-    return FloatModel(loaded.original, None if changed else loaded.file, fixed=loaded.fixed, ragged=loaded.ragged)
+    return FloatModel(loaded.original, None if changed else loaded.file, fixed=loaded.fixed)
 
 
 def int8_model(quantized: Quantized) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,6 @@ from edgec.export import to_onnx
 from edgec.export.guards import guarded, needs_guard
 from edgec.export.halves import rounded
 from edgec.ir.graph import Graph
-from edgec.ir.types import TensorType
 from edgec.runtime import Effort, Session
 
 
@@ -23,15 +22,15 @@ class FloatModel:
     Runtime does not take it (an operator it lacks), would die of it (a division by 0) or rounds between its nodes what the graph does not
     (to floats of 16 bits), the graph runs; `from_file` tells.
     optimize: let ONNX Runtime fuse and reorder. halves: the graph runs as float16 storage would have it, see edgec/export/halves.py.
-    fixed: inputs of the file that are constants in the graph. ragged: outputs that lack rows in the file, 0 here.
+    fixed: inputs of the file that are constants in the graph.
     A call raises ModelError for what ONNX Runtime cannot run, and for answers of another type than the graph's.
     """
 
     def __init__(
         self, graph: Graph, file: Path | None = None, *, optimize: bool = True, halves: bool = False,
-        fixed: Mapping[str, np.ndarray] | None = None, ragged: Collection[str] = (),
+        fixed: Mapping[str, np.ndarray] | None = None,
     ) -> None:  # fmt: skip
-        self._source, self._fixed, self._ragged = (graph, file), dict(fixed or {}), frozenset(ragged)
+        self._source, self._fixed = (graph, file), dict(fixed or {})
         self._choices = Effort.ALL if optimize else Effort.NONE, halves
         self._inputs, self._outputs = list(graph.inputs), list(graph.outputs)
         self._types = {name: graph.types[name] for name in graph.outputs}
@@ -49,27 +48,17 @@ class FloatModel:
     def unoptimized(self) -> FloatModel:
         """The same model, each operator by itself. This one gives its memory back until it is called again: weights may be large."""
         self._session = None
-        return FloatModel(*self._source, optimize=False, fixed=self._fixed, ragged=self._ragged)
+        return FloatModel(*self._source, optimize=False, fixed=self._fixed)
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
         self._session = self._session or self._open()
         answers = self._session(self._outputs, {name: inputs[name] for name in self._inputs} | self._fixed)
-        answers = [
-            _whole(answer, self._types[name]) if name in self._ragged else answer
-            for name, answer in zip(self._outputs, answers, strict=True)
-        ]
         for name, answer in zip(self._outputs, answers, strict=True):
             found, expected = f"{answer.dtype}[{','.join(map(str, answer.shape))}]", self._types[name]
             if expected.is_static and found != str(expected):
                 hint = "one of both is wrong: please send us the model"
                 raise ModelError(f"ONNX Runtime computes {found}, edgec {expected}", where=f"output {name}", hint=hint)
         return answers
-
-
-def _whole(answer: np.ndarray, kind: TensorType) -> np.ndarray:
-    """With zeros for the rows that are missing."""
-    missing = kind.static_shape[0] - len(answer)
-    return answer if missing <= 0 else np.pad(answer, [(0, missing)] + [(0, 0)] * (answer.ndim - 1))
 
 
 def _bytes(graph: Graph, halves: bool) -> bytes:

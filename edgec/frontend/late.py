@@ -263,5 +263,6 @@ LATE: dict[str, tuple[tuple[int, ...], Late]] = {
     "AffineGrid": ((1,), _with_constant(1, lambda b, s, shape: (shape[0], 1, *shape[1:-1]))),
     "CenterCropPad": ((1,), _with_constant(1, _sizes)), "Resize": ((1, 2, 3), _resized), "Upsample": ((1,), resized_late),
     "Col2Im": ((1, 2), _blocks), "Slice": ((1, 2, 3, 4), _sliced), "Pad": ((1, 3), _padded), "Trilu": ((1,), _triangle),
-    "Range": ((0, 1, 2), _count),
+    "Range": ((0, 1, 2), _count), "TopK": ((1,), _with_constant(1, lambda b, s, shape: [_depth(b, s, shape)])),
+    "MaxUnpool": ((2,), _with_constant(2, lambda b, s, shape: shape)),
 }  # fmt: skip

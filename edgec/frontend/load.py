@@ -15,6 +15,7 @@ from edgec.budget import Budget, BudgetError, check_tensors, spending
 from edgec.errors import ModelError, Problem, UsageError
 from edgec.frontend.builder import CONVERSIONS, FLOATS, Builder
 from edgec.frontend.cutting import cut, fix
+from edgec.frontend.declarations import declared
 from edgec.frontend.dispatch import dispatch
 from edgec.frontend.external import load_external
 from edgec.frontend.misread import misread
@@ -28,16 +29,12 @@ from edgec.ir.verify import verify
 from edgec.ops.weights import check_weights
 from edgec.part import WHOLE, Part
 
-ALIKE = frozenset(
-    {"Sqrt", "Log", "Exp", "Abs", "Neg", "Cast", "CastLike", "Identity", "Relu", "Sigmoid", "Tanh"}
-)  # results of their operand's shape
-
 
 @dataclass(frozen=True)
 class Imported:
     """A canonical graph, what the import assumed, for the user to read, what the file says of itself, and nodes ONNX Runtime misreads.
 
-    fixed: of inputs of the file that the graph has as constants. ragged: outputs that lack rows in the file, 0 here.
+    fixed: of inputs of the file that the graph has as constants.
     """
 
     graph: Graph
@@ -45,7 +42,6 @@ class Imported:
     origin: Mapping[str, str] = field(default_factory=dict)
     misread: tuple[str, ...] = ()
     fixed: Mapping[str, np.ndarray] = field(default_factory=dict)
-    ragged: tuple[str, ...] = ()
 
 
 def load_model(path: str | Path, shapes: Shapes | None = None, budget: Budget | None = None, part: Part = WHOLE) -> Imported:
@@ -113,7 +109,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
     graph.metadata.update({key: value for key, value in said if isinstance(key, str) and isinstance(value, str)})
     taken = set(types) | set(empty) | initializers | {name for node in file.node for name in (*node.input, *node.output)}
     builder = Builder(
-        graph, functions, taken, dispatch, notes=[*found, *notes], misread=strange, versions=versions, declared=_declared(file)
+        graph, functions, taken, dispatch, notes=[*found, *notes], misread=strange, versions=versions, declared=declared(file)
     )
     _hold_inputs(builder, file)
     fixed = {**fixed, **{name: np.zeros(kind.static_shape, kind.dtype.numpy) for name, kind in empty.items()}}
@@ -141,8 +137,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
         builder.notes.append(
             f"ONNX Runtime misreads {', '.join(strange)}: answers are compared with what edgec imported, not with the file"
         )
-    ragged = tuple(name for name in graph.outputs if name in builder.ragged)
-    return Imported(graph, tuple(builder.notes), origin, tuple(strange), fixed, ragged)
+    return Imported(graph, tuple(builder.notes), origin, tuple(strange), fixed)
 
 
 def _add(builder: Builder, node: onnx.NodeProto, versions: Mapping[str, int], names: Names) -> None:
@@ -171,20 +166,6 @@ def _versions(model: onnx.ModelProto) -> dict[str, int]:
     if not 1 <= versions.get("", 1) <= newest:
         raise ModelError(f"operator set {versions['']} is not supported, 1 to {newest} are", hint="a newer onnx package may know it")
     return versions
-
-
-def _declared(file: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
-    """The shapes that the file gives values, where these are numbers throughout, and those that follow for what unary operators read."""
-    found = {}
-    for value in (*file.value_info, *file.output):
-        if value.type.HasField("tensor_type") and value.type.tensor_type.HasField("shape"):
-            dims = value.type.tensor_type.shape.dim
-            if all(dim.HasField("dim_value") and dim.dim_value > 0 for dim in dims):
-                found[value.name] = tuple(dim.dim_value for dim in dims)
-    for node in reversed(file.node):
-        if node.op_type in ALIKE and node.input and node.output and node.output[0] in found:
-            found.setdefault(node.input[0], found[node.output[0]])
-    return found
 
 
 def _read_initializers(builder: Builder, file: onnx.GraphProto) -> None:

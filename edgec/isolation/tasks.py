@@ -38,14 +38,12 @@ def import_model(
     origin: dict[str, str] = {}
     misread: tuple[str, ...] = ()
     fixed: dict[str, np.ndarray] = {}
-    ragged: tuple[str, ...] = ()
     for message in _answers(path, budget, task="read", shapes=told, preprocess=preprocess, codes=codes, part=asdict(part)):
         notes, origin = tuple(message.get("notes", notes)), message.get("origin", origin)
         misread = tuple(message.get("misread", misread))
         fixed |= {name: np.array(numbers, kind).reshape(shape) for name, kind, shape, numbers in message.get("fixed", ())}
         graph: Graph = message["graph"]
-        ragged = tuple(message.get("ragged", ragged))
-        yield Imported(graph, notes, origin, misread, fixed, ragged)
+        yield Imported(graph, notes, origin, misread, fixed)
 
 
 def outline_model(path: Path, budget: Budget) -> Outline:

@@ -109,7 +109,6 @@ def read(request: dict[str, Any], send: Sender) -> None:
             original = fuse(original, Preprocess.parse(request["preprocess"]))
         fixed = [[name, array.dtype.name, array.shape, array.reshape(-1).tolist()] for name, array in imported.fixed.items()]
         told = {"notes": imported.notes, "origin": dict(imported.origin), "misread": imported.misread, "fixed": fixed}
-        told |= {"ragged": imported.ragged}
         send(kind="imported", graph=original, **told)
         graph = original.copy()
         if not request["codes"]:

@@ -50,22 +50,6 @@ def test_a_constant_is_fixed_by_a_file_and_the_answers_are_the_models(work: Path
     assert edgec.compare("gain.onnx", package, {"x": x}).outputs
 
 
-WHILE = """(float[2] x) => (float[2] y, float[4,2] rows) {
-  often = Constant<value = int64 {4}>()  first = ReduceMax<keepdims = 0>(x)  most = Constant<value = float {3}>()  go = Less(first, most)
-  y, rows = Loop(often, go, x) <body = b (int64 i, bool c, float[2] s) => (bool d, float[2] n, float[2] r) {
-    n = Add(s, s)  r = Neg(n)  top = ReduceMax<keepdims = 0>(n)  d = Less(top, most) }>
-}"""
-
-
-def test_rows_that_a_run_does_not_make_are_0_in_the_exam_too(work: Path, program: Program) -> None:
-    onnx.save(parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> graph {WHILE}'), "while.onnx")
-    assert program("build", "-q", "while.onnx", "--precision", "fp32", "-o", "out", *QUICK).code == 0
-    x = np.array([1, 0.5], np.float32)
-    found = edgec.run("out", {"x": x})
-    np.testing.assert_array_equal(found["y"], 4 * x)
-    np.testing.assert_array_equal(found["rows"], [-2 * x, -4 * x, 0 * x, 0 * x])
-
-
 def test_what_cannot_be_read_is_told(work: Path, program: Program) -> None:
     program("inspect", "digits.onnx", "--constant", "image").failed(2, "--constant", "NAME=16000")
     program("inspect", "digits.onnx", "--constant", "image=one").failed(2, "--constant")

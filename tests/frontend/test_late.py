@@ -44,6 +44,7 @@ CASES: dict[str, tuple[onnx.NodeProto, dict[str, np.ndarray], list[int]]] = {
     "padding cropped": (node("Pad", "x p _ a", "y"), {"p": ints(-1, 2), "a": ints(2)}, [2, 3, 5, 3]),
     "mirrored": (node("Pad", "x p", "y", mode="reflect"), {"p": ints(0, 2, 3, 0, 0, 1, 0, 2)}, [2, 6, 7, 5]),
     "edges": (node("Pad", "x p", "y", mode="edge"), {"p": ints(1, 0, 0, 4, 0, 2, 0, 0)}, [3, 5, 4, 7]),
+    "the largest": (node("TopK", "x k", "y i", axis=2), {"k": ints(2)}, [2, 3, 2, 3]),
     "a triangle": (node("Trilu", "x k", "y", upper=0), {"k": np.array(-1)}, [2, 3, 4, 3]),
     "cropped": (node("CenterCropPad", "x s", "y", axes=[2, 3]), {"s": ints(2, 6)}, [2, 3, 2, 6]),
     "sizes": (node("Resize", "x _ _ s", "y", mode="linear"), {"s": ints(2, 3, 6, 2)}, [2, 3, 6, 2]),
@@ -98,3 +99,15 @@ def test_an_input_that_holds_nothing_is_known() -> None:
     proto = model([node("ReduceSum", "e", "s", keepdims=0), node("Add", "x s", "y")], {"x": [2], "e": [0, 3]}, ["y"])
     imported = from_proto(proto)
     assert imported.graph.inputs == ["x"] and "input e: float32[0,3] holds nothing" in imported.notes[0]
+
+
+def test_what_follows_from_a_declared_shape() -> None:
+    """The one value that a result is made of, by elements, is as large, whatever numbers there are beside it."""
+    nodes = [
+        node("Cast", "n", "f", to=1), node("Range", "zero f one", "r"), node("Mul", "r f", "m"), node("Sqrt", "m", "q"),
+        node("Add", "q r", "y"),
+    ]  # fmt: skip
+    proto = model(nodes, {"n": (onnx.TensorProto.INT64, [])}, ["y"], {"zero": np.array(0, np.float32), "one": np.array(1, np.float32)})
+    proto.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [5]))
+    feeds = {"n": np.array(5)}
+    assert np.allclose(run(to_onnx(from_proto(proto).graph), feeds)[0], run(proto, feeds)[0])

@@ -121,13 +121,12 @@ def _frozen(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> onnx.Model
 
 def _many() -> Iterator[onnx.ModelProto]:
     """The cases of the onnx package and of this project, as they are and with their operands as constants."""
-    from tests.operators.control_cases import control_cases
     from tests.operators.onnx_cases import onnx_cases  # slow: it computes thousands of answers
     from tests.operators.own_cases import own_cases
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        cases = [*onnx_cases(), *own_cases(), *control_cases()]
+        cases = [*onnx_cases(), *own_cases()]
     for case in cases:
         yield case.model
         if len(case.inputs) > 1:
