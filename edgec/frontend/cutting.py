@@ -95,8 +95,8 @@ def _array(value: onnx.ValueInfoProto, given: Constant) -> np.ndarray:
 
 def _unknown(name: str, flag: str, known: Iterable[str]) -> Problem:
     what, words = "input" if flag == "--constant" else "tensor", list(known)
-    hint = did_you_mean(name, words)
-    return Problem(f"the model has no such {what}", f"{flag} {name}", hint if len(words) < FEW or hint.startswith("did") else VIEWER)
+    hint = did_you_mean(name, words) if not name.endswith(".onnx") else "the file to write is -o, --out"
+    return Problem(f"the model has no such {what}", f"{flag} {name}", VIEWER if len(words) >= FEW and hint.startswith("known") else hint)
 
 
 def _fresh(name: str, taken: set[str]) -> str:
