@@ -49,7 +49,7 @@ class Model:
     graph: Graph
     notes: tuple[str, ...]
     origin: Mapping[str, str]  # what the file says of itself
-    misread: tuple[str, ...] = ()  # nodes of the file that ONNX Runtime cannot be asked about
+    misread: tuple[str, ...] = ()  # what of the file ONNX Runtime cannot be asked about
     fixed: Mapping[str, np.ndarray] = field(default_factory=dict)  # inputs of the file that are constants in the graphs
     pruning: Pruning | None = None  # where `original` is no longer what the file has
 

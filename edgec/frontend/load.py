@@ -127,6 +127,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
     if builder.problems:
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
     _hold_outputs(builder)
+    rounded = _rounded(builder)
     _prune(graph)
     check_weights(graph, "the training diverged, or the file is damaged")
     verify(graph, "export the model again")
@@ -137,7 +138,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
         builder.notes.append(
             f"ONNX Runtime misreads {', '.join(strange)}: answers are compared with what edgec imported, not with the file"
         )
-    return Imported(graph, tuple(builder.notes), origin, tuple(strange), fixed)
+    return Imported(graph, tuple(builder.notes), origin, (*strange, *rounded), fixed)
 
 
 def _add(builder: Builder, node: onnx.NodeProto, versions: Mapping[str, int], names: Names) -> None:
@@ -202,9 +203,16 @@ def _hold_outputs(builder: Builder) -> None:
     graph = builder.graph
     found = {name: builder.file_type(name) for name in graph.outputs if graph.dtype(name) is DType.FLOAT32}
     graph.held.update({name: DType(kind) for name, kind in found.items() if kind in FLOATS})
-    if graph.held:
-        kinds = sorted({kind.value for kind in graph.held.values()})
+
+
+def _rounded(builder: Builder) -> list[str]:
+    """The types of floats that the file computes with, where the graph computes in float32: ONNX Runtime rounds between its nodes."""
+    graph = builder.graph
+    computed = {kind for name, kind in builder.kinds.items() if kind in FLOATS and name in graph.types and graph.producer(name) is not None}
+    kinds = sorted(computed | {kind.value for kind in graph.held.values()})
+    if kinds:
         builder.notes.append(f"what the model computes with {' and '.join(kinds)} is computed in float32, its weights too")
+    return [f"all of {kind}" for kind in kinds]
 
 
 def _prune(graph: Graph) -> None:

@@ -13,6 +13,7 @@ import onnxruntime
 from onnx import helper, numpy_helper
 
 from tests.operators.case import Case
+from tests.operators.type_cases import type_cases
 
 OPSET = 21
 Shapes = Sequence[Sequence[int]]
@@ -36,7 +37,7 @@ def own_cases() -> tuple[Case, ...]:
         _reductions,
         _chains,
     )
-    return tuple(case for group in groups for case in group())
+    return (*(case for group in groups for case in group()), *type_cases())
 
 
 class Net:
