@@ -12,6 +12,7 @@ from edgec.errors import ModelError, Problem, UsageError, did_you_mean
 from edgec.ir.types import Dim, DType, Symbol, TensorType
 
 Shapes = Mapping[str, Sequence[int | Symbol]]
+NAMELESS = ("?", "-1", "None")  # what exporters write where an axis has no name: two of them may differ
 OPEN_HINT = "export the model with the real extent, or with a name for an axis that --shape decides"
 
 
@@ -64,7 +65,11 @@ def dims_of(value: onnx.ValueInfoProto) -> list[int | str]:
     if not value.type.tensor_type.HasField("shape"):
         raise ModelError("has no shape, not even a rank", where=f"input {value.name}", hint="export the model with declared input shapes")
     dims = value.type.tensor_type.shape.dim
-    return [dim.dim_value if dim.dim_value > 0 or is_zero(dim) else dim.dim_param for dim in dims]
+    return [dim.dim_value if dim.dim_value > 0 or is_zero(dim) else _name(dim.dim_param) for dim in dims]
+
+
+def _name(param: str) -> str:
+    return "" if param in NAMELESS else param
 
 
 def is_zero(dim: onnx.TensorShapeProto.Dimension) -> bool:

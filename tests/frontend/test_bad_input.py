@@ -126,6 +126,14 @@ def test_the_batch_is_one_by_default_and_said_aloud() -> None:
     assert imported.notes == ("input a: batch dimension N is set to 1 (--shape a=... changes it)",)
 
 
+def test_axes_without_a_name_are_apart() -> None:
+    """Some exporters call all open axes "?"."""
+    nameless = model([node("Relu", "x", "y")], {"x": ["?", 3, "?", "?"]}, ["y"])
+    with pytest.raises(UsageError, match=r"--shape x=1,3,\.\.\.,\.\.\."):
+        from_proto(nameless)
+    assert from_proto(nameless, {"x": [1, 3, 8, 6]}).graph.shape("y") == (1, 3, 8, 6)
+
+
 def test_shape_mismatches_name_their_node() -> None:
     nodes = [node("Conv", "x w", "a", "conv"), node("MatMul", "x v", "b", "product"), node("Relu", "a", "c", "after")]
     proto = model(nodes, {"x": [1, 3, 8, 8]}, ["b", "c"], {"w": weights(4, 2, 3, 3), "v": weights(5, 5)})
