@@ -119,9 +119,9 @@ def run(
         found = read_arrays(Path(inputs), names)
         arrays = {name: found[name] for name in found if name in names} or found
     with package.load(isa=isa, threads=threads) as runner:
-        results = [runner(part) for part in _parts(package, arrays)]
-    columns = [results[0][index] if len(results) == 1 else _joined(results, index) for index in range(len(package.outputs))]
-    outputs = dict(zip([tensor.name for tensor in package.outputs], columns, strict=True))
+        results, names = [runner(part) for part in _parts(package, arrays)], runner.names
+    columns = [results[0][index] if len(results) == 1 else _joined(results, index) for index in range(len(names))]
+    outputs = dict(zip(names, columns, strict=True))
     if out is not None:
         _write_arrays(Path(out), outputs, force)
     return outputs
@@ -138,7 +138,7 @@ def compare(
     package = _package(package)
     opened = open_evaluation(Path(model), package, data, labels, samples)
     inputs, outputs = package.inputs, package.outputs  # asking a package reads its manifest
-    with package.load(isa=isa) as runner:
+    with package.load(isa=isa, whole=True) as runner:
 
         def answer(sample: Arrays) -> list[np.ndarray]:
             found = runner({tensor.name: tensor.face.of_model(sample[tensor.name]) for tensor in inputs})

@@ -20,8 +20,8 @@ from edgec.ir.types import DType
 from edgec.oracle import Chance, Evaluator
 from edgec.program.program import Port, Program
 from edgec.quant import Samples
-from edgec.questions import exam_inputs
-from edgec.reference import FloatModel
+from edgec.questions import calm, exam_inputs
+from edgec.reference import FloatModel, filled
 
 FLOAT_TOLERANCE = 1e-4  # of the largest magnitude of an output
 FLIP_FACTOR = 2  # an int8 answer behind float products: this many times what codes change that are near enough to a tie to flip
@@ -51,8 +51,14 @@ def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatMod
 
     reference: gives the answers, by default `original` does.
     """
-    vectors = [_held(original, vector) for vector in exam_inputs(original, samples, seed)]
     run = reference or FloatModel(original)
+    vectors = [
+        _held(original, vector)
+        for vector in calm(
+            original, lambda vector: run(_held(original, vector)), exam_inputs(original, samples, seed),
+            lambda number: exam_inputs(original, None, seed + number), seed,
+        )
+    ]  # fmt: skip
     found = [run(vector) for vector in vectors]
     plain = run.unoptimized()  # of the very model: beside another one a fault of the import would pass for noise
     noise = max(_distance(a, b) for vector, answer in zip(vectors, found, strict=True) for a, b in zip(plain(vector), answer, strict=True))
@@ -189,8 +195,8 @@ def _exact_exam(
     def question(vector: Arrays, most: float) -> _Question:
         inputs = _shown(vector, faces)
         asked = {name: faces[name].to_model(array, graph.dtype(name).numpy) for name, array in inputs.items()}
-        answer = evaluator.run(asked)
-        reach = 0.0 if all(exact.values()) else _reach(evaluator, asked, answer, seed, most)
+        answer = _filled(graph, evaluator.run(asked))
+        reach = 0.0 if all(exact.values()) else _reach(graph, evaluator, asked, answer, seed, most)
         return _Question(inputs, _shown({port.name: answer[port.name] for port in program.outputs}, faces), reach)
 
     known = list(islice(samples(), TRIED)) if samples is not None else []
@@ -206,14 +212,18 @@ def _exact_exam(
     return ExamData([one.inputs for one in chosen], [one.outputs for one in chosen], exact, FLOAT_TOLERANCE, tolerances)
 
 
-def _reach(evaluator: Evaluator, vector: Arrays, answer: Arrays, seed: int, most: float) -> float:
+def _filled(graph: Graph, answers: Arrays) -> Arrays:
+    return {name: filled(array, graph.types[name]) if name in graph.types else array for name, array in answers.items()}
+
+
+def _reach(graph: Graph, evaluator: Evaluator, vector: Arrays, answer: Arrays, seed: int, most: float) -> float:
     """How far the answer moves when float products are off by what another order of summing may make: codes flip, and what they feed.
 
     most: what is found to be more is not looked at closer.
     """
     reach = 0.0
     for number in range(2 * FLIPS):
-        moved = evaluator.run(vector, chance=_chance(seed, number // 2, up=number % 2 == 0))
+        moved = _filled(graph, evaluator.run(vector, chance=_chance(seed, number // 2, up=number % 2 == 0)))
         reach = max(reach, *(_distance(moved[name], answer[name]) for name in answer))
         if reach >= most:
             break

@@ -13,7 +13,7 @@ from edgec.ir.graph import Graph
 from edgec.oracle import Evaluator
 from edgec.quant import Quantized, Samples
 from edgec.questions import RANDOM_VECTORS, exam_inputs
-from edgec.reference import FloatModel
+from edgec.reference import FloatModel, filled
 
 COMPARED = 10  # samples: a handful tells a wrong scale from a right one
 APART = 3.0  # dB between two measures of one output on other samples
@@ -33,7 +33,7 @@ def compare_with_model(
 
     def answer(sample: Arrays) -> list[Any]:
         found = evaluator.run(sample)
-        return [found[name] for name in names]
+        return [filled(found[name], original.types[name]) for name in names]
 
     found = compare_answers(names, _told(asked, tell), reference, answer)
     found = found.warned((layer["sqnr"], layer["node"]) for layer in quantized.report.layers)

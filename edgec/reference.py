@@ -23,6 +23,7 @@ class FloatModel:
     (to floats of 16 bits), the graph runs; `from_file` tells.
     optimize: let ONNX Runtime fuse and reorder. halves: the graph runs as float16 storage would have it, see edgec/export/halves.py.
     fixed: inputs of the file that are constants in the graph.
+    An output of which only a run knows how many elements it has is filled up, as a package does it.
     A call raises ModelError for what ONNX Runtime cannot run, and for answers of another type than the graph's.
     """
 
@@ -34,6 +35,7 @@ class FloatModel:
         self._choices = Effort.ALL if optimize else Effort.NONE, halves
         self._inputs, self._outputs = list(graph.inputs), list(graph.outputs)
         self._types = {name: graph.types[name] for name in graph.outputs}
+        self._shapes = graph.told_shapes()
         self._session: Session | None = self._open()
 
     def _open(self) -> Session:
@@ -52,13 +54,23 @@ class FloatModel:
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
         self._session = self._session or self._open()
-        answers = self._session(self._outputs, {name: inputs[name] for name in self._inputs} | self._fixed)
+        wanted = [name for name in self._outputs if name not in self._shapes]
+        found = dict(zip(wanted, self._session(wanted, {name: inputs[name] for name in self._inputs} | self._fixed), strict=True))
+        found |= {name: np.array(found[told].shape, np.int64) for name, told in self._shapes.items()}
+        answers = [filled(found[name], self._types[name]) for name in self._outputs]
         for name, answer in zip(self._outputs, answers, strict=True):
-            found, expected = f"{answer.dtype}[{','.join(map(str, answer.shape))}]", self._types[name]
-            if expected.is_static and found != str(expected):
+            kind, expected = f"{answer.dtype}[{','.join(map(str, answer.shape))}]", self._types[name]
+            if expected.is_static and kind != str(expected):
                 hint = "one of both is wrong: please send us the model"
-                raise ModelError(f"ONNX Runtime computes {found}, edgec {expected}", where=f"output {name}", hint=hint)
+                raise ModelError(f"ONNX Runtime computes {kind}, edgec {expected}", where=f"output {name}", hint=hint)
         return answers
+
+
+def filled(array: np.ndarray, kind: TensorType) -> np.ndarray:
+    """Of a counted type: the elements one behind the other, and zeros up to its largest shape."""
+    if not kind.is_counted or array.size > kind.elements:
+        return array
+    return np.pad(array.reshape(-1), (0, kind.elements - array.size)).reshape(kind.static_shape)
 
 
 def _bytes(graph: Graph, halves: bool) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import rich.table
 
@@ -22,12 +23,16 @@ def declare(parser: argparse.ArgumentParser) -> None:
     declare_key(parser)
 
 
+def _ends(array: Any) -> tuple[float, float]:
+    return (float(array.min()), float(array.max())) if array.size else (float("nan"), float("nan"))
+
+
 def act(options: argparse.Namespace, console: Console) -> None:
     outputs = edgec.run(
         options.package, options.input, out=options.output, isa=options.isa, threads=options.threads, key=resolve_key(options),
         force=options.force,
     )  # fmt: skip
-    rows = [(name, array.dtype, str(list(array.shape)), float(array.min()), float(array.max())) for name, array in outputs.items()]
+    rows = [(name, array.dtype, str(list(array.shape)), *_ends(array)) for name, array in outputs.items()]
     facts = [{"name": name, "dtype": str(array.dtype), "shape": list(array.shape)} for name, array in outputs.items()]
     shown: list[rich.table.Table | str] = [table("", ["output", "type", "shape", "smallest", "largest"], rows), f"wrote {options.output}"]
     console.result({"output": str(options.output), "outputs": facts}, shown)

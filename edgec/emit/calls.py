@@ -116,9 +116,16 @@ def _is_of_floats(item: Expr) -> bool:
     return isinstance(item, (Unary, Binary)) and item.dtype.is_float
 
 
-def _with_sizes(lines: list[str], names: dict[str, str]) -> list[str]:
+def _with_sizes(program: Program, lines: list[str], names: dict[str, str]) -> list[str]:
     """The lines after local copies of the symbolic sizes that they read: so the compiler knows that no store changes them."""
-    return [*(f"    const int32_t {names[name]} = run->size_{name};" for name in _names_in(lines, names)), *lines]
+    return [*(f"    const int32_t {names[name]} = {_size(program, name)};" for name in _names_in(lines, names)), *lines]
+
+
+def _size(program: Program, name: str) -> str:
+    """Where a size is during a run: among the arguments, or where a call has counted it."""
+    if name not in program.counts:
+        return f"run->size_{name}"
+    return f"*{address(program, program.counts[name], const(0), 'const int32_t *', {})}"
 
 
 def _names_in(lines: list[str], names: dict[str, str]) -> list[str]:
@@ -156,7 +163,7 @@ def _loop_call(program: Program, call: LoopCall, tables: frozenset[str]) -> list
     else:
         offset = "" if loop.start is None else f"{render(loop.start, scope)} + "
         body, unused = list(render_loop(loop, f"{offset}begin", f"{offset}end", scope, 1)), ["scratch"]
-    return _with_sizes([*lines, *(f"    (void){name};" for name in unused), *body], sizes)
+    return _with_sizes(program, [*lines, *(f"    (void){name};" for name in unused), *body], sizes)
 
 
 # Template calls
@@ -172,7 +179,7 @@ def _template_call(program: Program, call: TemplateCall) -> list[str]:
         *(f"    {static} struct {kernel} layer = {{", *layer, "    };"),
         *(f"    const struct {kernel}_data data = {{", *data, "    };"),
     ]
-    return _with_sizes([*lines, f"    run->kernels->{call.slot}(&layer, &data, begin, end, scratch);"], sizes)
+    return _with_sizes(program, [*lines, f"    run->kernels->{call.slot}(&layer, &data, begin, end, scratch);"], sizes)
 
 
 def _layer(arguments: Arguments, scope: Scope) -> Iterator[str]:

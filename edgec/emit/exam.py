@@ -14,7 +14,7 @@ from edgec.emit.text import render_template, runtime
 from edgec.errors import Problem, UsageError
 from edgec.ir.types import DType
 from edgec.package.manifest import sha256
-from edgec.program.expr import Const, Size, bound, product
+from edgec.program.expr import Const, Size, bound, most, product
 from edgec.program.offload import GPU_TOLERANCE
 from edgec.program.program import Port, Program
 from edgec.targets import Target
@@ -126,7 +126,7 @@ def _port(program: Program, port: Port, exact: bool) -> dict[str, object]:
     return {
         "name": text_literal(port.name),
         "bytes": bound(product(port.shape)) * port.dtype.bytes,
-        "elements": render(product(port.shape), Scope({})),
+        "elements": render(product(tuple(most(extent) for extent in port.shape)), Scope({})),
         "element_bytes": port.dtype.bytes,
         "type": _TYPES.get(port.dtype, "EXAM_BYTES"),
         "exact": int(exact),

@@ -40,7 +40,7 @@ def _port(port: Port) -> PortFacts:
     return PortFacts(
         port.name, port.identifier, port.dtype.value, tuple(bound(extent) for extent in port.shape),
         symbolic_shape=tuple(_extent(extent) for extent in port.shape) if symbolic else None,
-        scale=port.scale, zero_point=None if port.scale is None else port.zero_point,
+        scale=port.scale, zero_point=None if port.scale is None else port.zero_point, shape_of=port.shape_of or None,
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ def range_of(item: Expr, known: Known = NOTHING) -> Range:
     if isinstance(item, Const):
         return ANY if item.dtype is DType.BOOL or math.isnan(item.value) else (item.value, item.value)
     if isinstance(item, Size):
-        return 1, item.bound
+        return 0 if item.counted else 1, item.bound
     if isinstance(item, Load):
         return known.get(contents(item.buffer), of_type(item.dtype))
     if isinstance(item, Var):

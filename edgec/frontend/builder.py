@@ -279,8 +279,6 @@ def rounded(array: np.ndarray, name: str) -> np.ndarray:
 
 
 HINTS = {
-    "NonMaxSuppression": f"{CUT} and run the suppression in the application",
-    "NonZero": f"its output has no static shape; {CUT}",
     "ZipMap": f"convert the model with the option zipmap=False, or {CUT}",
     "StringNormalizer": "strings are not supported: tokenize outside of the model",
 }

@@ -34,13 +34,16 @@ def gather_elements(b: Builder, s: Source) -> None:
 @rule("GatherND")
 def gather_nd(b: Builder, s: Source) -> None:
     """The last axis of the indices says places on the first axes after the batch's."""
-    extents, wanted, batch = static_extents(b, s.inputs[0]), static_extents(b, s.inputs[1]), s.get("batch_dims", 0)
+    extents, wanted, batch = static_extents(b, s.inputs[0]), b.shape(s.inputs[1]), s.get("batch_dims", 0)
     if not 0 <= batch < min(len(extents), len(wanted)) or wanted[:batch] != extents[:batch] or not 0 < wanted[-1] <= len(extents) - batch:
         raise ModelError(f"indices {list(wanted)} do not fit data {list(extents)} with batch_dims {batch}")
     chosen, rest = extents[batch : batch + wanted[-1]], extents[batch + wanted[-1] :]
     parts = [offsets(b, s, column(b, s, s.inputs[1], place), extent, prod(chosen[place + 1 :])) for place, extent in enumerate(chosen)]
-    numbers = np.arange(prod(extents[:batch])).reshape((*extents[:batch], *[1] * (len(wanted) - 1 - batch)))
-    _gather_rows(b, s, parts, np.broadcast_to(numbers * prod(chosen), wanted[:-1]), (prod(extents[:batch]) * prod(chosen), *rest))
+    known = np.zeros(0)
+    if batch:
+        numbers = np.arange(prod(extents[:batch])).reshape((*extents[:batch], *[1] * (len(wanted) - 1 - batch)))
+        known = np.broadcast_to(numbers * prod(chosen), static_extents(b, s.inputs[1])[:-1])
+    _gather_rows(b, s, parts, known, (prod(extents[:batch]) * prod(chosen), *rest))
 
 
 @rule("ReverseSequence")

@@ -21,7 +21,7 @@ from edgec.frontend.external import load_external
 from edgec.frontend.misread import misread
 from edgec.frontend.origin import origin_of
 from edgec.frontend.pinning import Shapes, pin_inputs
-from edgec.frontend.source import Names, read_node
+from edgec.frontend.source import Names, Source, read_node
 from edgec.frontend.structure import check_functions, check_text, drop_unread, label, ordered, reads
 from edgec.ir.graph import Graph
 from edgec.ir.types import HELD_ONLY, DType
@@ -128,6 +128,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
     _hold_outputs(builder)
     rounded = _rounded(builder)
+    _say_shapes(builder)
     _prune(graph)
     check_weights(graph, "the training diverged, or the file is damaged")
     verify(graph, "export the model again")
@@ -213,6 +214,17 @@ def _rounded(builder: Builder) -> list[str]:
     if kinds:
         builder.notes.append(f"what the model computes with {' and '.join(kinds)} is computed in float32, its weights too")
     return [f"all of {kind}" for kind in kinds]
+
+
+def _say_shapes(b: Builder) -> None:
+    """Behind each output of which only a run knows how many elements it has, an output with its shape."""
+    graph = b.graph
+    for place, name in reversed(list(enumerate(graph.outputs))):
+        if graph.types[name].is_counted:
+            shape = b.fresh(f"{name}_shape")
+            b.emit(Source("Shape", "", 15, (name,), (shape,), shape), "Shape", [name], [shape])
+            graph.outputs.insert(place + 1, shape)
+            b.notes.append(f"{shape} says how many elements of {name} there are, up to {graph.types[name].elements:,}")
 
 
 def _prune(graph: Graph) -> None:

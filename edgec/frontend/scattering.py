@@ -13,7 +13,7 @@ from edgec.frontend.gathering import column, numbered, offsets, static_extents, 
 from edgec.frontend.rules import rule
 from edgec.frontend.source import Source
 from edgec.frontend.window import window
-from edgec.ops.rules import axis_of
+from edgec.ops.rules import axis_of, text
 
 
 @rule("ScatterElements", "Scatter")
@@ -32,18 +32,21 @@ def scatter_elements(b: Builder, s: Source) -> None:
 @rule("ScatterND")
 def scatter_nd(b: Builder, s: Source) -> None:
     """The last axis of the indices says places on the first axes."""
-    extents, wanted, given = (static_extents(b, name) for name in s.inputs)
-    depth = wanted[-1] if wanted else 0
+    extents, wanted, given = static_extents(b, s.inputs[0]), b.shape(s.inputs[1]), b.shape(s.inputs[2])
+    depth = wanted[-1] if wanted and isinstance(wanted[-1], int) else 0
     if not 0 < depth <= len(extents) or given != (*wanted[:-1], *extents[depth:]):
-        raise ModelError(f"indices {list(wanted)} and updates {list(given)} do not fit data {list(extents)}")
-    chosen, rest = extents[:depth], extents[depth:]
-    if depth == 1:
-        places = s.inputs[1]
-    else:
+        raise ModelError(f"indices {text(wanted)} and updates {text(given)} do not fit data {text(extents)}")
+    chosen, rest, places = extents[:depth], extents[depth:], s.inputs[1]
+    if 0 in wanted:
+        b.emit(s, "Identity", s.inputs[:1], s.outputs)
+        return
+    if depth > 1:
         columns = [column(b, s, s.inputs[1], place) for place in range(depth)]
         parts = [offsets(b, s, name, chosen[place], prod(chosen[place + 1 :])) for place, name in enumerate(columns)]
-        places = total(b, s, parts)
-    scatter_rows(b, s, places, (prod(chosen), *rest), prod(wanted[:-1]))
+        (places,) = b.emit(s, "Unsqueeze", [total(b, s, parts), b.constant(f"{s.outputs[0]}_axis", [len(wanted) - 1])])
+    (data,) = b.emit(s, "Reshape", [s.inputs[0], b.constant(f"{s.outputs[0]}_rows", [prod(chosen), *rest])])
+    (result,) = b.emit(s, "ScatterND", [data, places, s.inputs[2]], attributes={"reduction": s.get("reduction", "none")})
+    b.emit(s, "Reshape", [result, b.constant(f"{s.outputs[0]}_whole", list(extents))], s.outputs)
 
 
 @rule("TensorScatter")

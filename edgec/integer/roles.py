@@ -30,6 +30,8 @@ def role_of(graph: Graph, node: Node) -> tuple[Role, str]:
             return Role.FLOAT, "a constant that is not finite"
     if role is Role.FLOAT:
         return role, ""
+    if any(graph.types[name].is_counted for name in (*data, *node.outputs) if name):
+        return Role.FLOAT, "only a run knows how many elements there are"
     types = [graph.types[name].dtype for name in [*data, *node.outputs] if name]
     if any(dtype is not DType.FLOAT32 for dtype in types) or not data:
         return Role.FLOAT, ""

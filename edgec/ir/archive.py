@@ -77,7 +77,7 @@ def _told(graph: Graph, number: Any) -> dict[str, Any]:
 
 
 def _dim(dim: Dim) -> int | list[str | int]:
-    return [dim.name, dim.bound] if isinstance(dim, Symbol) else int(dim)
+    return [dim.name, dim.bound, dim.counted] if isinstance(dim, Symbol) else int(dim)
 
 
 def _attributes(node: Node, number: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,11 @@ class Graph:
     def held_dtype(self, value: str) -> DType:
         """The type in which the caller of the model holds an input or output."""
         return self.held.get(value, self.dtype(value))
+
+    def told_shapes(self) -> dict[str, str]:
+        """The outputs that tell the shape of another one, which only a run knows: the import puts each right behind it."""
+        pairs = pairwise(self.outputs)
+        return {shape: name for name, shape in pairs if self.types[name].is_counted and self.shape(shape) == (len(self.shape(name)),)}
 
     def constant(self, value: str) -> np.ndarray | None:
         """The array of `value` when it is a constant, else None."""

@@ -204,8 +204,9 @@ def _read_type(text: str) -> TensorType:
 
 
 def _extent(text: str) -> Dim:
-    name, symbol, bound = text.partition("<=")
-    return Symbol(name, int(bound)) if symbol else int(text)
+    sign = "<~" if "<~" in text else "<="
+    name, symbol, bound = text.partition(sign)
+    return Symbol(name, int(bound), sign == "<~") if symbol else int(text)
 
 
 def _read_node(graph: Graph, line: str) -> Node:

@@ -52,13 +52,14 @@ HELD_ONLY = frozenset({DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16})
 
 @dataclass(frozen=True)
 class Symbol:
-    """A dimension that is known only when the package runs: 1 <= value <= bound."""
+    """A dimension that is known only when the package runs: 1 <= value <= bound. counted: the run finds it, and it may be 0."""
 
     name: str
     bound: int
+    counted: bool = False
 
     def __str__(self) -> str:
-        return f"{self.name}<={self.bound}"
+        return f"{self.name}{'<~' if self.counted else '<='}{self.bound}"
 
 
 Dim = int | Symbol
@@ -78,6 +79,11 @@ class TensorType:
     @property
     def is_static(self) -> bool:
         return all(isinstance(extent, int) for extent in self.shape)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether only a run knows how many elements there are."""
+        return any(isinstance(extent, Symbol) and extent.counted for extent in self.shape)
 
     @property
     def static_shape(self) -> tuple[int, ...]:

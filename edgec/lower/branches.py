@@ -92,8 +92,8 @@ def guard_calls(lowering: Lowering, guards: Mapping[str, frozenset[Guard]]) -> N
 
 
 def _common(program: Program, call: AnyCall, guards: Mapping[str, frozenset[Guard]]) -> frozenset[Guard]:
-    """What all its nodes count under; nothing for a call that makes places or tells of bad ones."""
-    checks = isinstance(call, LoopCall) and call.outside is not None
+    """What all its nodes count under; nothing for a call that makes places, counts them or tells of bad ones."""
+    checks = (isinstance(call, LoopCall) and call.outside is not None) or not set(program.counts.values()).isdisjoint(call.call.writes)
     if checks or not call.call.nodes or any(program.buffers[name].below is not None for name in call.call.writes):
         return frozenset()
     return frozenset.intersection(*(guards.get(name, frozenset()) for name in call.call.nodes))

@@ -35,9 +35,10 @@ from edgec.lower.values import (
 from edgec.program.arguments import Arguments
 from edgec.program.contents import Contents, contents
 from edgec.program.expr import Expr, Size, const, product, var
+from edgec.program.memory import unproven
 from edgec.program.names import KEYWORDS, LOCALS, MACROS
 from edgec.program.program import Buffer, Call, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall, read_by
-from edgec.program.walk import distinct, loads, roots, stores
+from edgec.program.walk import distinct, expressions, loads, roots, stores, subexpressions
 from edgec.targets import Target
 
 LONGEST_NAME = 40  # characters of an ONNX name that its C identifier keeps
@@ -208,24 +209,36 @@ class Lowering:
         in_order: iterations of the outermost loop may meet in memory, so no threads share them.
         """
         statements = nest(axes, body)
-        reads, writes = loads(statements), stores(statements)
-        self._sizes(roots(statements))
+        counted = self._sizes(roots(statements))
+        reads, writes = tuple(dict.fromkeys((*loads(statements), *counted))), stores(statements)
         title = (describe(len(self.program.calls), about, macs),)
         call = Call(self.identifier(_call_name(about.nodes, hint)), about.nodes, title, reads, writes, macs)
-        one_loop = len(statements) == 1 and isinstance(statements[0], For) and not in_order
-        self.program.calls.append(LoopCall(call, statements, one_loop, outside))
+        known = not any(isinstance(e, Size) and e.counted for item in statements for e in distinct(expressions(item)))
+        one_loop = len(statements) == 1 and isinstance(statements[0], For) and not in_order and known
+        made = LoopCall(call, statements, one_loop, outside)
+        if counted and any(unproven(self.program, made)):  # an element that is there in all other models
+            raise Unsupported(f"{'+'.join(about.ops)} over elements that a run counts: there may be none", "cut the graph before it")
+        self.program.calls.append(made)
 
     def template(self, arguments: Arguments, hint: str, about: Value, macs: int, operands: str, lines: Sequence[str] = ()) -> None:
         """Append a call of a template kernel."""
         written: Pointer = vars(arguments)["y"]
         title = (describe(len(self.program.calls), about, macs, operands), *lines)
         call = Call(self.identifier(_call_name(about.nodes, hint)), about.nodes, title, read_by(arguments), (written.buffer,), macs)
-        self.program.calls.append(TemplateCall(call, arguments))
+        made = TemplateCall(call, arguments)
+        if any(isinstance(e, Size) and e.counted for e in subexpressions(made)):
+            raise Unsupported(f"{'+'.join(about.ops)} over elements that are counted while the model runs", "cut the graph before it")
+        self.program.calls.append(made)
 
-    def _sizes(self, found: Iterable[Expr]) -> None:
+    def _sizes(self, found: Iterable[Expr]) -> list[str]:
+        """Notes the sizes among expressions; the buffers of those that are counted."""
+        counted = []
         for e in distinct(found):
-            if isinstance(e, Size) and e not in self.program.sizes:
+            if isinstance(e, Size) and e.counted:
+                counted.append(self.program.counts[e.name])
+            elif isinstance(e, Size) and e not in self.program.sizes:
                 self.program.sizes.append(e)
+        return counted
 
     def absorb(self, node: Node) -> None:
         """`node` is computed by another node's kernel."""

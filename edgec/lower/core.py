@@ -17,12 +17,13 @@ from edgec.lower.builder import Lowering, LowerOptions, Unsupported
 from edgec.lower.chains import cut
 from edgec.lower.coding import Params, coded_form, decoded, local, shift_to
 from edgec.lower.concatenation import reserve
+from edgec.lower.counts import fill_up
 from edgec.lower.limits import LARGEST
 from edgec.lower.operators import lower_node, rule_of
 from edgec.lower.quantized import as_numbers, held_type, params_of
-from edgec.lower.values import Coded, Extents, Value, View, channels_last, extents, packed_strides, row_major, viewed
+from edgec.lower.values import Coded, Extents, NotStatic, Value, View, channels_last, extents, packed_strides, row_major, viewed
 from edgec.lower.whole_product import with_float_products
-from edgec.program.expr import Size, cast, const, product
+from edgec.program.expr import Size, cast, const, most, product
 from edgec.program.program import Kind, Port, Program
 from edgec.targets import Target
 
@@ -63,6 +64,10 @@ def _lowered(graph: Graph, target: Target, name: str, options: LowerOptions) -> 
             check_time(f"{node.name} ({node.op})")
         except Unsupported as problem:
             lowering.problems.append(Problem(f"{node.op}: {problem.what}", node.name or node.outputs[0], problem.hint))
+            _placeholder(lowering, node)
+        except NotStatic:
+            what = f"{node.op}: an extent is only known when the model runs"
+            lowering.problems.append(Problem(what, node.name or node.outputs[0], "cut the graph before it"))
             _placeholder(lowering, node)
         except ArithmeticError as error:  # an error of arithmetic comes from numbers, and those are the model's
             what = f"{node.op}: its numbers cannot be computed with ({error})"
@@ -124,12 +129,13 @@ def _interface(lowering: Lowering, name: str) -> tuple[Extents, View, tuple[int,
 def _port(lowering: Lowering, name: str, kind: Kind, dtype: DType, params: Params | None) -> tuple[Port, View]:
     seen, view, _ = _interface(lowering, name)
     identifier = lowering.identifier(name)
-    buffer = lowering.buffer(f"{kind.value}_{name}", dtype, product(seen), kind)
+    buffer = lowering.buffer(f"{kind.value}_{name}", dtype, product(tuple(map(most, seen))), kind)
     for size in seen:
-        if isinstance(size, Size) and size not in lowering.program.sizes:
+        if isinstance(size, Size) and not size.counted and size not in lowering.program.sizes:
             lowering.program.sizes.append(size)
     scale = float(params.scale) if params else None
-    return Port(name, identifier, buffer, dtype, seen, scale, params.zero if params else 0), replace(view, buffer=buffer, dtype=dtype)
+    zero, told = params.zero if params else 0, lowering.graph.told_shapes().get(name, "")
+    return Port(name, identifier, buffer, dtype, seen, scale, zero, told), replace(view, buffer=buffer, dtype=dtype)
 
 
 def _inputs(lowering: Lowering, raw: dict[str, Grid]) -> None:
@@ -216,3 +222,5 @@ def _outputs(lowering: Lowering) -> None:
         if value.view is None or value.view.buffer != view.buffer:
             lowering.materialize(value, name, into=view)
     lowering.program.outputs = [ports[name] for name in lowering.graph.outputs]
+    for port in lowering.program.outputs:
+        fill_up(lowering, port)

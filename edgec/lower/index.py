@@ -162,7 +162,7 @@ class Simplifier:
         if isinstance(e, Const):
             return float(e.value), float(e.value)
         if isinstance(e, Size):
-            return 1, e.bound
+            return 0 if e.counted else 1, e.bound
         if isinstance(e, Var):
             return (0, self.interval(self.ranges[e.name])[1] - 1) if e.name in self.ranges else UNKNOWN
         if isinstance(e, Binary) and e.dtype == INT:

@@ -24,13 +24,16 @@ from edgec.integer.operators import (
 from edgec.ir.graph import Node
 from edgec.lower.attention import attention, attention_of
 from edgec.lower.builder import Lowering
+from edgec.lower.compaction import compress, non_zero
 from edgec.lower.convolution_int8 import dot_product
 from edgec.lower.convolution_int16 import wide_dot_product
+from edgec.lower.counts import shape
 from edgec.lower.elementwise import elementwise
 from edgec.lower.layer_norm_int8 import layer_norm_codes
 from edgec.lower.matmul import product_node
 from edgec.lower.movement import lift
 from edgec.lower.moves import MOVES, concat
+from edgec.lower.non_max import non_max_suppression
 from edgec.lower.normalization import batch_normalization, instance_normalization, layer_normalization, local_response, softmax
 from edgec.lower.pair_product import pair_product
 from edgec.lower.pooling import average_codes, average_pool, global_average, global_max, max_pool
@@ -50,6 +53,7 @@ from edgec.lower.resize import resize
 from edgec.lower.scatter import scatter_nd
 from edgec.lower.selection import top_k
 from edgec.lower.softmax_int8 import softmax_codes
+from edgec.lower.unique import unique
 from edgec.ops.registry import OPERATORS
 
 Rule = Callable[[Lowering, Node], None]
@@ -77,6 +81,7 @@ RULES: dict[str, Rule] = {
     "Softmax": softmax, "LogSoftmax": softmax, "LayerNormalization": layer_normalization, "LRN": local_response,
     "InstanceNormalization": instance_normalization, "BatchNormalization": batch_normalization,
     **dict.fromkeys(("RNN", "GRU", "LSTM"), recurrent),
+    "Unique": unique, "NonZero": non_zero, "Compress": compress, "NonMaxSuppression": non_max_suppression, "Shape": shape,
     "ScatterND": scatter_nd, "TopK": top_k, "ArgMax": arg_extreme, "ArgMin": arg_extreme,
     **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"), reduce_),
 }  # fmt: skip

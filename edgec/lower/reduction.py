@@ -17,7 +17,7 @@ from edgec.lower.moves import integers
 from edgec.lower.nest import Axis
 from edgec.lower.quantized import codes_of, ending, finish, params_of
 from edgec.lower.values import Index, Value, is_one, row_major
-from edgec.program.expr import FLOAT, INT, Expr, binary, cast, const, load, maximum, minimum, product, real, select, unary, var
+from edgec.program.expr import FLOAT, INT, Expr, binary, cast, const, load, maximum, minimum, most, product, real, select, unary, var
 from edgec.program.program import Assign, Declare, For, Statement, Store
 
 Combine = Callable[[Expr, Expr], Expr]
@@ -168,6 +168,8 @@ def arg_extreme(lowering: Lowering, node: Node) -> None:
     """ArgMax and ArgMin: the position of the first (or last) extreme along one axis."""
     value, axis = lowering.value(node.inputs[0]), node.attributes["axis"]
     axis %= value.rank
+    if most(value.shape[axis]) != value.shape[axis]:
+        raise Unsupported(f"{node.op} over elements that a run counts: there may be none", "cut the graph before it")
     shape = tuple(const(1) if d == axis else size for d, size in enumerate(value.shape))
     order = value.order or row_major(value.rank)
     result = lowering.dense(node.outputs[0], DType.INT64, shape, order)

@@ -9,7 +9,7 @@ from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.lower import movement
 from edgec.lower.builder import Lowering
-from edgec.lower.moves import integers
+from edgec.lower.counts import counted
 from edgec.lower.nest import Axis
 from edgec.lower.values import Extents, Index, Value, View, fixed, is_one, row_major, viewed
 from edgec.program.expr import INT, Expr, binary, cast, clamp, const, load, logical, select, unary, var
@@ -23,12 +23,16 @@ Before = Callable[[Expr, Expr], Expr]
 def top_k(lowering: Lowering, node: Node) -> None:
     """A call finds the places; values are taken from there."""
     source = lowering.shared(lowering.value(node.inputs[0]), node.inputs[0])
-    axis, (k,) = node.attributes["axis"], integers(lowering, node, 1)
+    axis, known = node.attributes["axis"], lowering.graph.constant(node.inputs[1])
     compared = source.coded.value if source.coded is not None else source  # codes rise with what they stand for
-    shape = (*source.shape[:axis], const(k), *source.shape[axis + 1 :])
+    shape = lowering.shape(node.outputs[0] or node.outputs[1])
+    k = fixed(source.shape[axis]) if known is None else int(known.reshape(-1)[0])
     before = ordering(compared.dtype, bool(node.attributes["largest"]))
     about = Value(INT, shape, lambda index: const(0)).by(source, node=node.name, op=node.op)
     places = ranked(lowering, compared, axis, k, before, f"{node.outputs[0]}_places", about)
+
+    if known is None:
+        _count(lowering, node, shape[axis], k, about)
 
     def remap(index: Index) -> Index:
         return (*index[:axis], places.at(index), *index[axis + 1 :])
@@ -36,6 +40,14 @@ def top_k(lowering: Lowering, node: Node) -> None:
     lowering.define(node.outputs[0], movement.lift(source, lambda value: movement.remapped(value, shape, remap)))
     if node.outputs[1:]:
         lowering.define(node.outputs[1], Value(DType.INT64, shape, lambda index: cast(places.at(index), DType.INT64), free=True))
+
+
+def _count(lowering: Lowering, node: Node, size: Expr, most: int, about: Value) -> None:
+    """How many are wanted, at most as many as there are."""
+    given = lowering.value(node.inputs[1])
+    wanted = cast(given.at(tuple(const(0) for _ in given.shape)), DType.INT64)
+    number = cast(clamp(wanted, const(0, DType.INT64), const(most, DType.INT64)), INT)
+    lowering.loops([], [Store(counted(lowering, size), const(0), number)], f"{node.outputs[0]}_wanted", about)
 
 
 def ordering(dtype: DType, largest: bool) -> Before:
@@ -62,7 +74,7 @@ def ranked(lowering: Lowering, source: Value, axis: int, k: int, before: Before,
     shape = tuple(const(k if few else extent) if d == axis else size for d, size in enumerate(source.shape))
     loops: list[Axis] = [(var(f"i{d}"), const(1) if d == axis else size) for d, size in enumerate(shape)]
     index = tuple(const(0) if is_one(size) else variable for variable, size in loops)
-    row = _Row(source, index, axis, extent, before)
+    row = Row(source, index, axis, extent, before)
     if few:
         places = _places(lowering, name, shape, extent)
         assert places.view is not None
@@ -70,7 +82,7 @@ def ranked(lowering: Lowering, source: Value, axis: int, k: int, before: Before,
     else:
         two = [_places(lowering, f"{name}_{number}", shape, extent) for number in range(2)]
         views = [found.view for found in two if found.view is not None]
-        body, last = _sorted(row, views)
+        body, last = ordered(row, views, const(extent))
         places = viewed(views[last], tuple(const(k) if d == axis else size for d, size in enumerate(shape)))
     lowering.loops(loops, body, name, about)
     return places
@@ -85,7 +97,7 @@ def _places(lowering: Lowering, name: str, shape: Extents, extent: int) -> Value
 
 
 @dataclass(frozen=True)
-class _Row:
+class Row:
     """The elements along one axis, all other indices given, and which of two comes first."""
 
     source: Value
@@ -101,7 +113,7 @@ class _Row:
         return view.position((*self.index[: self.axis], place, *self.index[self.axis + 1 :]))
 
 
-def _one_by_one(row: _Row, places: View, k: int) -> list[Statement]:
+def _one_by_one(row: Row, places: View, k: int) -> list[Statement]:
     """Each time the first of those that come after the last one that was found."""
     r, j, found, last = var("r"), var("j"), var("found"), var("last")
     seen, best, bound = (var(name, row.source.dtype) for name in ("seen", "best", "bound"))
@@ -120,23 +132,25 @@ def _one_by_one(row: _Row, places: View, k: int) -> list[Statement]:
     return [Declare(last, const(-1), mutable=True), Declare(bound, start, mutable=True), For(r, const(k), turn)]
 
 
-def _sorted(row: _Row, views: Sequence[View]) -> tuple[list[Statement], int]:
-    """Runs are merged to those of twice the length until one is left, in the other of two buffers each time; and in which that is."""
-    at = var("at")
-    body: list[Statement] = [For(at, const(row.extent), (Store(views[0].buffer, row.position(views[0], at), at),))]
-    width, side, pair = 1, 0, var("pair")
+def ordered(row: Row, views: Sequence[View], count: Expr, start: bool = True) -> tuple[list[Statement], int]:
+    """Runs are merged to those of twice the length until one is left, in the other of two buffers each time; and in which that is.
+
+    start: whether the first `count` places are all there are; else the first buffer has them already.
+    """
+    at, pair = var("at"), var("pair")
+    body: list[Statement] = [For(at, count, (Store(views[0].buffer, row.position(views[0], at), at),))] if start else []
+    width, side = 1, 0
     while width < row.extent:
-        sides, whole = (views[side], views[1 - side]), row.extent // (2 * width)
-        left = row.extent - whole * 2 * width
-        if whole:
-            body.append(For(pair, const(whole), _merged(row, sides, pair * (2 * width), width, 2 * width, f"of_{width}")))
-        if left:
-            body += _merged(row, sides, const(whole * 2 * width), min(width, left), left, f"end_{width}")
+        sides, whole, left = (views[side], views[1 - side]), binary("floordiv", count, 2 * width), binary("mod", count, 2 * width)
+        if whole != const(0):
+            body.append(For(pair, whole, _merged(row, sides, pair * (2 * width), const(width), const(2 * width), f"of_{width}")))
+        if left != const(0):
+            body += _merged(row, sides, whole * (2 * width), binary("min", left, width), left, f"end_{width}")
         width, side = 2 * width, 1 - side
     return body, side
 
 
-def _merged(row: _Row, sides: tuple[View, View], start: Expr, half: int, count: int, name: str) -> tuple[Statement, ...]:
+def _merged(row: Row, sides: tuple[View, View], start: Expr, half: Expr, count: Expr, name: str) -> tuple[Statement, ...]:
     """From one side to the other `count` places from `start` on, of which `half` and the rest are in order each, in order."""
     source, target = sides
     i, j, o = var(f"i_{name}"), var(f"j_{name}"), var(f"o_{name}")
@@ -146,7 +160,7 @@ def _merged(row: _Row, sides: tuple[View, View], start: Expr, half: int, count: 
     take = logical("and", more, logical("or", out, row.before(row.at(second), row.at(first))))
     step: tuple[Statement, ...] = (
         Declare(first, a), Declare(second, b), Declare(later, take),
-        Store(target.buffer, row.position(target, start + o), select(later, second, first)),
+        Store(target.buffer, row.position(target, clamp(start + o, 0, row.extent - 1)), select(later, second, first)),
         Assign(i, select(later, i, i + 1)), Assign(j, select(later, j + 1, j)),
     )  # fmt: skip
-    return (Declare(i, start, mutable=True), Declare(j, start + half, mutable=True), For(o, const(count), step))
+    return (Declare(i, start, mutable=True), Declare(j, start + half, mutable=True), For(o, count, step))

@@ -88,10 +88,14 @@ def extents(shape: Shape) -> Extents:
     return tuple(extent(dim) for dim in shape)
 
 
+class NotStatic(ValueError):
+    """An extent that is no number here."""
+
+
 def fixed(e: Expr) -> int:
-    """A static extent as an integer; ValueError when it is symbolic."""
+    """A static extent as an integer."""
     if not isinstance(e, Const):
-        raise ValueError(f"{e} is not static")
+        raise NotStatic(f"{e} is not static")
     return int(e.value)
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from edgec.ir.types import DType, TensorType
 from edgec.ops.registry import Call, operator
-from edgec.ops.rules import attribute, axis_of, fixed, integers, need, text, typed
+from edgec.ops.rules import attribute, axis_of, count, fixed, need, text, typed
+from edgec.ops.select import counted
 
 
 def _scatter_nd(call: Call) -> list[TensorType]:
@@ -22,10 +23,17 @@ def _scatter_nd(call: Call) -> list[TensorType]:
 
 
 def _top_k(call: Call) -> list[TensorType]:
-    shape, (k,) = list(call.shape(0)), integers(call, 1, "k")
+    """A number that only a run knows is at most the axis."""
+    shape, known = list(call.shape(0)), call.constant(1)
     axis = axis_of(attribute(call, "axis"), len(shape))
-    need(0 < k <= fixed(shape[axis], "the axis of TopK"), f"k is {k}, the axis has {shape[axis]}")
-    shape[axis] = k
+    most = fixed(shape[axis], "the axis of TopK")
+    need(count(call.shape(1)) == 1, f"k is {text(call.shape(1))}, needs one number")
+    if known is None:
+        shape[axis] = counted(call, most)
+    else:
+        k = int(known.reshape(-1)[0])
+        need(0 <= k <= most, f"k is {k}, the axis has {most}")
+        shape[axis] = k
     return [*typed(call.dtype(), shape), *typed(DType.INT64, shape)]
 
 

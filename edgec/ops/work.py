@@ -39,6 +39,8 @@ TERMS: dict[str, Callable[[Node, Types], int]] = {
     "MaxPool": _window,
     "AveragePool": _window,
     **dict.fromkeys(("RNN", "GRU", "LSTM"), _recurrent),
+    "Unique": lambda node, types: types[node.inputs[0]].static_shape[node.attributes["axis"]],  # each is compared with each
+    "NonMaxSuppression": lambda node, types: types[node.inputs[0]].static_shape[1],
     "LRN": lambda node, types: int(node.attributes["size"]),
 }
 BY_INPUT = ("ConvTranspose", "RNN", "GRU", "LSTM")

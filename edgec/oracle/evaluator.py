@@ -22,7 +22,7 @@ from edgec.oracle.moves import MOVES, PAD_MODES, extreme, move_step, pad, refere
 from edgec.oracle.normalization import layer_norm
 from edgec.oracle.recurrent import is_recurrent, recurrent, takes_sums
 from edgec.oracle.resize import resize_cubic, resize_linear, resize_nearest
-from edgec.oracle.selection import largest_of_windows, scattered
+from edgec.oracle.selection import largest_of_windows, scattered, suppressed
 from edgec.oracle.tables import table_step
 from edgec.oracle.whole import conversion, whole_number
 from edgec.oracle.window import window
@@ -32,7 +32,7 @@ EXACT_BY_REFERENCE = (
     *MOVES, "Concat", "Cast", "Where", "Not", "And", "Or", "Xor", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "IsNaN",
     "IsInf", "Sign", "Constant", "ConstantOfShape", "Shape", "Size", "Range", "ArgMax", "ArgMin", "TopK", "Trilu", "GatherElements",
     "BitCast", "EyeLike",
-    "GatherND", "ScatterND", "ScatterElements", "OneHot", "NonZero", "ReverseSequence", "CumSum",
+    "GatherND", "ScatterND", "ScatterElements", "OneHot", "NonZero", "Compress", "Unique", "ReverseSequence", "CumSum",
 )  # fmt: skip
 CODES = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8, onnx.TensorProto.INT16, onnx.TensorProto.UINT16)
 WHOLE = {onnx.helper.np_dtype_to_tensor_dtype(np.dtype(name)) for name in "?bBhHiIqQ"}
@@ -181,6 +181,8 @@ class Evaluator:
             return lambda data, indices, updates: (scattered(node, data, indices, updates),)
         if node.op in ("ArgMax", "ArgMin"):
             return lambda x: (extreme(node, x),)
+        if node.op == "NonMaxSuppression":
+            return lambda *operands: (suppressed(node, *operands),)
         if node.op == "Cast":
             return conversion(node)
         if node.op == "Resize":

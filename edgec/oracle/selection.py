@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -37,3 +38,51 @@ def largest_of_windows(node: Node, x: Array) -> tuple[Array, Array]:
         best, found = np.where(wins, under, best), np.where(wins, number, found)
     planes = np.arange(prod(x.shape[:2])).reshape(*x.shape[:2], *[1] * (x.ndim - 2))
     return best, planes * image.size + found
+
+
+def suppressed(
+    node: Node, boxes: Array, scores: Array, most: Array | None = None, threshold: Array | None = None, least: Array | None = None
+) -> Array:  # fmt: skip
+    """NonMaxSuppression in binary32: the order of operations is that of the emitted code."""
+    found = []
+    limit = np.float32(0) if threshold is None else threshold.reshape(-1)[0]
+    corners = [_corners(sample, bool(node.get("center_point_box", 0))) for sample in boxes]
+    for b, c in np.ndindex(*scores.shape[:2]):
+        row = scores[b, c]
+        order = np.lexsort((np.arange(row.size), -row, ~np.isnan(row)))
+        kept: list[int] = []
+        for place in order if least is None else order[row[order] > least.reshape(-1)[0]]:
+            if most is None or len(kept) >= most.reshape(-1)[0]:
+                break
+            if not _overlaps(corners[b][:, place : place + 1], corners[b][:, kept], limit).any():
+                kept.append(int(place))
+        found += [(b, c, place) for place in kept]
+    return np.array(found, np.int64).reshape(-1, 3)
+
+
+def _corners(boxes: Array, centered: bool) -> Array:
+    """[4, boxes]: the least and the largest number on one axis, then on the other."""
+    ends: list[Array] = []
+    for axis in (0, 1):
+        one, other = boxes[:, axis], boxes[:, axis + 2]
+        half = other * np.float32(0.5)
+        ends += [one - half, one + half] if centered else [_less(one, other), _more(one, other)]
+    return np.stack(ends)
+
+
+def _less(a: Array, b: Array) -> Array:
+    return np.where(b < a, b, a)
+
+
+def _more(a: Array, b: Array) -> Array:
+    return np.where(b < a, a, b)
+
+
+def _overlaps(one: Array, other: Array, limit: np.floating[Any]) -> Array:
+    with np.errstate(all="ignore"):
+        sides = [(_more(one[a], other[a]), _less(one[a + 1], other[a + 1])) for a in (0, 2)]
+        shared = (sides[0][1] - sides[0][0]) * (sides[1][1] - sides[1][0])
+        areas = [(box[1] - box[0]) * (box[3] - box[2]) for box in (one, other)]
+        both = areas[0] + areas[1] - shared
+        positive = [low < high for low, high in (*sides, *((np.float32(0), size) for size in (*areas, shared, both)))]
+        return np.asarray(np.logical_and.reduce(np.broadcast_arrays(*positive)) & (shared / both > limit))

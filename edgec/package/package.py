@@ -134,10 +134,13 @@ class Package:
             raise DeviceError("the exam program is not that of the manifest", where=str(self.directory), hint="build the package again")
         return [(call.name, call.nodes, us) for call, us in zip(calls, times, strict=True)]
 
-    def load(self, *, isa: str | None = None, threads: int = 1, gpu: bool = False) -> Runner:
-        """A callable over numpy arrays, which keeps one process of the exam program open until it is closed or forgotten."""
+    def load(self, *, isa: str | None = None, threads: int = 1, gpu: bool = False, whole: bool = False) -> Runner:
+        """A callable over numpy arrays, which keeps one process of the exam program open until it is closed or forgotten.
+
+        whole: it gives all outputs of the package in their largest shapes, else the model's, each as large as it is in that run.
+        """
         command = [*exam_program(self.directory, self.target), "--run", *self._choices(isa, threads, gpu)]
-        return Runner(self.inputs, self.outputs, Session(command))
+        return Runner(self.inputs, self.outputs, Session(command), whole)
 
     def _ask(self, what: str, arguments: Sequence[str], isa: str | None, threads: int, gpu: bool) -> dict[str, Any]:
         program, choices = exam_program(self.directory, self.target), self._choices(isa, threads, gpu)

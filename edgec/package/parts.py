@@ -33,7 +33,8 @@ FORMS = ("incbin", "c", "bin")  # of weights: linked by the assembler, as C, or 
 class Port:
     """An input or output as C has it. Codes q stand for (q - zero_point) * scale where there is a scale.
 
-    shape: the largest one. symbolic_shape: the same with the names of sizes that runs decide.
+    shape: the largest one. symbolic_shape: the same with the names of sizes that runs decide. shape_of: the output whose shape the
+    numbers of this one are; its elements lie one behind the other, and zeros after them.
     """
 
     name: Text
@@ -43,6 +44,7 @@ class Port:
     symbolic_shape: tuple[Extent, ...] | None = None
     scale: Scale | None = None
     zero_point: Code | None = None
+    shape_of: Text | None = None
 
 
 @dataclass(frozen=True)

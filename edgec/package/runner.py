@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -18,12 +19,16 @@ from edgec.package.running import Session
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or output of the package as callers see it; `face` leads from the model's tensors to it and back."""
+    """An input or output of the package as callers see it; `face` leads from the model's tensors to it and back.
+
+    shape_of: the output whose shape this one tells.
+    """
 
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     face: Face
+    shape_of: str = ""
 
     @property
     def bytes(self) -> int:
@@ -31,22 +36,30 @@ class Tensor:
 
 
 class Runner:
-    """Calls a package: arrays in (by position, by name or as one dict), a list of output arrays out."""
+    """Calls a package: arrays in (by position, by name or as one dict), a list of output arrays out, which have these `names`.
 
-    def __init__(self, inputs: list[Tensor], outputs: list[Tensor], session: Session) -> None:
+    whole: all that the package gives, else the model's outputs, each in the shape that it has in that run.
+    """
+
+    def __init__(self, inputs: list[Tensor], outputs: list[Tensor], session: Session, whole: bool = False) -> None:
         self._inputs, self._outputs, self._session = inputs, outputs, session
+        self._told = {} if whole else {tensor.shape_of: tensor.name for tensor in outputs if tensor.shape_of}
+        self.names = [tensor.name for tensor in outputs if whole or not tensor.shape_of]
         finalize(self, session.close)
 
     def __call__(self, *arrays: np.ndarray | Mapping[str, np.ndarray], **named: np.ndarray) -> list[np.ndarray]:
         """One run. UsageError lists every array that is missing, unknown, or of another type or shape."""
         data = b"".join(array.tobytes() for array in self._ordered(arrays, named))
         answer = self._session.exchange(data, sum(output.bytes for output in self._outputs))
-        results, start = [], 0
+        results, start = {}, 0
         for output in self._outputs:
             block = np.frombuffer(answer, output.dtype, int(np.prod(output.shape)), start)
-            results.append(block.reshape(output.shape).copy())
+            results[output.name] = block.reshape(output.shape).copy()
             start += output.bytes
-        return results
+        for name, shape in self._told.items():
+            extents = [int(extent) for extent in results[shape]]
+            results[name] = results[name].reshape(-1)[: math.prod(extents)].reshape(extents)
+        return [results[name] for name in self.names]
 
     def _ordered(self, arrays: Sequence[np.ndarray | Mapping[str, np.ndarray]], named: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         given: dict[str, np.ndarray] = {}
@@ -90,5 +103,5 @@ def tensors_of(ports: Sequence[Port], options: Options) -> list[Tensor]:
     for port in ports:
         kind = np.dtype(port.dtype)
         face = Face(port.name, kind, port.scale, port.zero_point or 0, options.io_layout == "nhwc")
-        found.append(Tensor(port.name, kind, tuple(port.shape), face))
+        found.append(Tensor(port.name, kind, tuple(port.shape), face, port.shape_of or ""))
     return found

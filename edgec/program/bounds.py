@@ -42,7 +42,7 @@ class Scope:
     buffers: Mapping[str, Buffer]
     variables: dict[str, Polynomial] = field(default_factory=dict)
     ranges: dict[str, Range] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)  # their least and largest numbers
     serial: count[int] = field(default_factory=count)
     quotients: dict[Quotient, Polynomial] = field(default_factory=dict)  # equal ones are the same
     known: dict[int, Polynomial] = field(default_factory=dict)  # by the identity of expressions, which the Program keeps
@@ -83,8 +83,8 @@ class Scope:
         if isinstance(item, Const):
             return number(int(item.value))
         if isinstance(item, Size):
-            self.sizes[item.name] = item.bound
-            self.ranges.setdefault(item.name, Range((), (), 1, item.bound, -1))
+            self.sizes[item.name] = (0 if item.counted else 1, item.bound)
+            self.ranges.setdefault(item.name, Range((), (), *self.sizes[item.name], -1))
             return named(item.name)
         if isinstance(item, Var) and item.name in self.variables:
             return self.variables[item.name]

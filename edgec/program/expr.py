@@ -87,10 +87,11 @@ class Var(Expr):
 
 @dataclass(frozen=True)
 class Size(Expr):
-    """A symbolic dimension, an argument of the package's run function; 1 <= value <= bound."""
+    """A symbolic dimension, an argument of the package's run function: 1 <= value <= bound. counted: a call finds it, and it may be 0."""
 
     name: str
     bound: int
+    counted: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def expr(value: Number, like: DType | None = None) -> Expr:
 
 def extent(dim: Dim) -> Expr:
     """A dimension of the graph as an expression."""
-    return Size(INT, dim.name, dim.bound) if isinstance(dim, Symbol) else const(int(dim))
+    return Size(INT, dim.name, dim.bound, dim.counted) if isinstance(dim, Symbol) else const(int(dim))
 
 
 def var(name: str, dtype: DType = INT) -> Var:
@@ -294,6 +295,11 @@ def bound(size: Expr) -> int:
     if isinstance(size, Binary) and size.op in _FOLD:
         return int(_FOLD[size.op](bound(size.a), bound(size.b)))
     raise ValueError(f"not a size expression: {size}")
+
+
+def most(extent: Expr) -> Expr:
+    """The largest number of an extent that a call counts, else the extent."""
+    return const(extent.bound) if isinstance(extent, Size) and extent.counted else extent
 
 
 def product(extents: tuple[Number, ...]) -> Expr:

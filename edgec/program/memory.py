@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from edgec.program.bounds import Facts, Scope, assumed
 from edgec.program.expr import Expr, Load, Select, expr
 from edgec.program.polynomial import number
-from edgec.program.program import Assign, Buffer, Declare, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
+from edgec.program.program import AnyCall, Assign, Buffer, Declare, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
 from edgec.program.text import text
 from edgec.program.walk import children
 
@@ -26,10 +26,14 @@ def prove_memory(program: Program) -> None:
     """OutOfMemory with every access that may lie outside."""
     problems = list(_views(program))
     for call in program.calls:
-        found = _loop_call(program, call) if isinstance(call, LoopCall) else _template_call(program, call)
-        problems += [f"{call.call.name}: {problem}" for problem in found]
+        problems += [f"{call.call.name}: {problem}" for problem in unproven(program, call)]
     if problems:
         raise OutOfMemory("; ".join(problems))
+
+
+def unproven(program: Program, call: AnyCall) -> Iterator[str]:
+    """The accesses of a call that may lie outside."""
+    return _loop_call(program, call) if isinstance(call, LoopCall) else _template_call(program, call)
 
 
 def _views(program: Program) -> Iterator[str]:

@@ -78,16 +78,18 @@ class Polynomial:
             high += factor * (most if factor > 0 else least)
         return low, high
 
-    def least_of(self, bounds: Mapping[str, int]) -> Coefficient:
-        """A lower bound when every name is at least 1 and at most its bound: in powers of (name - 1), which are not negative."""
+    def least_of(self, bounds: Mapping[str, tuple[int, int]]) -> Coefficient:
+        """A lower bound when every name lies between its bounds: in powers of (name - least), which are not negative."""
         moved = number(0)
         for monomial, factor in self.terms.items():
             term = number(factor)
             for name in monomial:
-                term = term * (named(name) + number(1))
+                term = term * (named(name) + number(bounds[name][0]))
             moved = moved + term
         return moved.constant + sum(
-            min(factor, 0) * prod(bounds[name] - 1 for name in monomial) for monomial, factor in moved.terms.items() if monomial
+            min(factor, 0) * prod(bounds[name][1] - bounds[name][0] for name in monomial)
+            for monomial, factor in moved.terms.items()
+            if monomial
         )
 
 

@@ -203,7 +203,10 @@ def read_by(arguments: Arguments) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of the package, as the caller sees it. scale is None for a float (or integer) value."""
+    """An input or output of the package, as the caller sees it. scale is None for a float (or integer) value.
+
+    shape_of: the output whose shape this one tells, which only a run knows; its elements lie one behind the other, and zeros after them.
+    """
 
     name: str  # ONNX name
     identifier: str  # C identifier
@@ -212,6 +215,7 @@ class Port:
     shape: tuple[Expr, ...]
     scale: float | None = None
     zero_point: int = 0
+    shape_of: str = ""
 
 
 @dataclass
@@ -225,6 +229,7 @@ class Program:
     buffers: dict[str, Buffer] = field(default_factory=dict)
     calls: list[AnyCall] = field(default_factory=list)
     sizes: list[Size] = field(default_factory=list)
+    counts: dict[str, str] = field(default_factory=dict)  # of each size that a call finds, the buffer of one int32 that it is in
     arena_bytes: int = 0
     scratch_bytes: int = 0  # of the hungriest call, for one thread
     live_bound_bytes: int = 0  # the largest sum of buffers alive at once: no plan can be smaller

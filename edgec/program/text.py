@@ -24,6 +24,8 @@ def _lines(program: Program) -> Iterator[str]:
     yield f"program {program.name} for {program.target}"
     for size in program.sizes:
         yield f"size {size.name} <= {size.bound}"
+    for name, place in program.counts.items():
+        yield f"size {name} = {place}[0]"
     for role, ports in (("input", program.inputs), ("output", program.outputs)):
         for port in ports:
             shape = ",".join(text(extent) for extent in port.shape)

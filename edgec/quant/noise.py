@@ -12,13 +12,15 @@ BLOCK = 1 << 20  # numbers that are widened at once
 
 
 class Noise:
-    """Energy of a stream of numbers and of its error; what is not finite on either side has none."""
+    """Energy of a stream of numbers and of its error; what is not finite on either side has none, and what one side lacks is zero."""
 
     def __init__(self) -> None:
         self.signal = self.error = 0.0
 
     def add(self, exact: np.ndarray, stored: np.ndarray) -> None:
         whole, rounded = exact.reshape(-1), stored.reshape(-1)
+        if whole.size != rounded.size:
+            whole, rounded = (np.pad(array, (0, max(whole.size, rounded.size) - array.size)) for array in (whole, rounded))
         for begin in range(0, whole.size, BLOCK):
             wide, found = (array[begin : begin + BLOCK].astype(np.float64) for array in (whole, rounded))
             finite = np.isfinite(wide) & np.isfinite(found)

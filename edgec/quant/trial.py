@@ -13,6 +13,7 @@ from edgec.quant.apply import apply
 from edgec.quant.calibration import Calibration
 from edgec.quant.noise import Noise
 from edgec.quant.options import Progress, Sample, Samples
+from edgec.quant.outputs import compared
 from edgec.quant.run import Probe, watched
 
 KEPT = 64 << 20  # bytes of samples and answers that are kept; with more than that the samples are read and run again each time
@@ -60,7 +61,7 @@ class Trial:
     def __init__(self, graph: Graph, samples: Samples, count: int, progress: Progress | None) -> None:
         found = judged(graph)
         self.graph, self._judges = graph, len(found)
-        self._values = list(dict.fromkeys([*found, *(name for name in graph.outputs if graph.dtype(name).is_float)]))
+        self._values = list(dict.fromkeys([*found, *(name for name in compared(graph) if graph.dtype(name).is_float)]))
         self._answers = Answers(graph, self._values, samples, count, progress)
 
     def __call__(self, calibration: Calibration) -> Tried:
@@ -78,6 +79,6 @@ class Trial:
 
 def judged(graph: Graph) -> list[str]:
     """What stands for the outputs: what a final Softmax or Sigmoid reads, where each sample counts and not only the doubtful ones."""
-    outputs = [name for name in graph.outputs if graph.dtype(name).is_float] or graph.outputs
+    outputs = [name for name in compared(graph) if graph.dtype(name).is_float] or compared(graph)
     found = [(name, graph.producer(name)) for name in outputs]
     return list(dict.fromkeys(node.inputs[0] if node is not None and node.op in LAST else name for name, node in found))

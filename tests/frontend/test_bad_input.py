@@ -64,7 +64,7 @@ def test_a_value_defined_twice() -> None:
 def test_unknown_operators_are_all_listed_with_name_opset_and_hint() -> None:
     nodes = [
         node("Relu6", "x", "a", "act"),
-        node("NonMaxSuppression", "a b c", "d", "nms"),
+        node("StringNormalizer", "x", "d", "words"),
         node("Fancy", "x", "e", "mine", domain="acme"),
         node("Loop", "n c x", "f", "again", body=helper.make_graph([], "body", [], [])),
     ]
@@ -75,12 +75,12 @@ def test_unknown_operators_are_all_listed_with_name_opset_and_hint() -> None:
     found = {problem.where: problem for problem in caught.value.problems}
     assert list(found) == [
         "act (Relu6, opset 17)",
-        "nms (NonMaxSuppression, opset 17)",
+        "words (StringNormalizer, opset 17)",
         "mine (acme.Fancy, opset 3)",
         "again (Loop, opset 17)",
     ]
     assert "did you mean 'Relu'" in found["act (Relu6, opset 17)"].hint
-    assert "in the application" in found["nms (NonMaxSuppression, opset 17)"].hint
+    assert "outside of the model" in found["words (StringNormalizer, opset 17)"].hint
     assert "domain acme" in found["mine (acme.Fancy, opset 3)"].hint
 
 

@@ -17,7 +17,7 @@ from edgec.part import Part
 from .models import ops, run
 
 CHAIN = """(float[N,4] x, float[N,4] skip, int64[2] axes) => (float[N,2] y, float[N,4] z) {
-  a = Exp(x)  b = Neg(a)  p, q = Split<axis = 1, num_outputs = 2>(b)  y = Relu(q)  z = Add(b, skip)  bad = NonZero(b)  w = Cast<to = 1>(bad)
+  a = Exp(x)  b = Neg(a)  p, q = Split<axis = 1, num_outputs = 2>(b)  y = Relu(q)  z = Add(b, skip)  bad = Multinomial(b)  w = Cast<to = 1>(bad)
 }"""
 
 
@@ -88,8 +88,8 @@ def test_a_constant_has_the_type_and_shape_of_its_input(given: object, array: li
 def test_the_hint_names_the_flag_and_the_tensor() -> None:
     model = chain()
     model.graph.output.append(onnx.ValueInfoProto(name="w"))
-    with pytest.raises(ModelError, match=r"NonZero.*cut the graph before it: --output b"):
+    with pytest.raises(ModelError, match=r"Multinomial.*cut the graph before it: --output b"):
         from_proto(model)
     model.graph.node[5].input[0] = "x"
-    with pytest.raises(ModelError, match=r"NonZero.*cut the graph behind it: --input bad=SHAPE"):
+    with pytest.raises(ModelError, match=r"Multinomial.*cut the graph behind it: --input bad=SHAPE"):
         from_proto(model)

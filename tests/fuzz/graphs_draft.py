@@ -19,6 +19,7 @@ FLOAT = np.dtype(np.float32)
 WHOLE = tuple(np.dtype(kind) for kind in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64))
 SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 1e4, -1e4, 1e-30)
 OPSETS = (7, 9, 11, 13, 15, 17, 18, 20, 21, 22, 23, 24, 26)
+COUNTING = ("NonZero", "Compress", "Unique", "NonMaxSuppression")
 QUIET = onnxruntime.SessionOptions()
 QUIET.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
 QUIET.intra_op_num_threads, QUIET.log_severity_level = 1, 4
@@ -63,6 +64,7 @@ class Draft:
     constants: set[str] = field(default_factory=set)
     values: tuple[Arrays, Arrays] = field(default_factory=lambda: ({}, {}))
     results: list[str] = field(default_factory=list)
+    counted: set[str] = field(default_factory=set)  # results of which only a run knows how many elements they have: nobody reads them
     serial: int = 0
 
     # Choices
@@ -152,10 +154,9 @@ class Draft:
              make: Callable[[], Sequence[int]] | None = None, constant: float = 0.08) -> str:  # fmt: skip
         """A value of one of these types whose rank and shape fit: one that is there, recent ones first, else a new input or constant."""
         kinds = {np.dtype(kind) for kind in dtypes}
-        fits = [
-            name for name in (*self.inputs, *self.results)
-            if self.dtype(name) in kinds and low <= self.rank(name) <= high and (where is None or where(self.shape(name)))
-        ]  # fmt: skip
+        there = [name for name in (*self.inputs, *self.results) if name not in self.counted]
+        near = [name for name in there if self.dtype(name) in kinds and low <= self.rank(name) <= high]
+        fits = [name for name in near if where is None or where(self.shape(name))]
         if fits and (self.chance(0.8) or len(self.inputs) >= 6):
             return fits[-min(int(self.g.geometric(0.5)), len(fits))]
         dtype = self.pick(*sorted(kinds, key=str))
@@ -175,7 +176,8 @@ class Draft:
     def partner(self, name: str, dtype: Any = None, constant: float = 0.4) -> str:
         """A second operand for `name`: itself, a constant, a value that broadcasts with it, or a new input."""
         dtype = np.dtype(dtype or self.dtype(name))
-        near = [n for n in (*self.inputs, *self.results) if self.dtype(n) == dtype and broadcasts(self.shape(n), self.shape(name))]
+        there = [n for n in (*self.inputs, *self.results) if n not in self.counted]
+        near = [n for n in there if self.dtype(n) == dtype and broadcasts(self.shape(n), self.shape(name))]
         if near and self.chance(0.4):
             return self.pick(*near)
         shape = self.fitting(self.shape(name))
@@ -209,7 +211,8 @@ class Draft:
         self.nodes.append(step)
         if all(name in self.constants for name in reads(node)):
             self.constants.update(names)
-        self.results += [name for name in names if self.values[0][name].size]
+        self.results += [name for name in names if self.values[0][name].size or kind in COUNTING]
+        self.counted.update(names if kind in COUNTING else ())
         return names[0] if outputs == 1 else names
 
     def mark(self) -> tuple[Any, ...]:
@@ -250,7 +253,10 @@ class Draft:
         return Drawn(model, vectors, self.nodes, list(self.values), frozenset(step.node.op_type for step in self.nodes))
 
     def _info(self, name: str) -> onnx.ValueInfoProto:
-        return info(name, self.values[0][name])
+        found = info(name, self.values[0][name])
+        for place, extent in enumerate(found.type.tensor_type.shape.dim if name in self.counted else ()):
+            extent.dim_param = f"{name}_{place}"
+        return found
 
 
 def replayed(model: onnx.ModelProto, vectors: list[Arrays]) -> Drawn:

@@ -93,7 +93,41 @@ def pool_places(d: Draft, op: str) -> None:
     d.op("MaxPool", x, outputs=2, kernel_shape=kernel, storage_order=d.number(0, 1), **attributes)
 
 
+def whole(d: Draft, low: int, high: int) -> str:
+    """Numbers that no rounding moves over a limit."""
+    return d.data((np.int32, np.int64, np.bool_), low, high)
+
+
+def non_zero(d: Draft, op: str) -> None:
+    d.since(9)
+    d.op(op, whole(d, 1, 4))
+
+
+def compress(d: Draft, op: str) -> None:
+    d.since(9)
+    x = anything(d, 1, 4)
+    axis = None if d.chance(0.3) else d.axis(x) if d.opset >= 11 else d.number(0, d.rank(x) - 1)
+    extent = int(np.prod(d.shape(x))) if axis is None else d.shape(x)[axis]
+    d.op(op, x, d.input(np.bool_, (d.number(1, extent),)), **({} if axis is None else {"axis": axis}))
+
+
+def unique(d: Draft, op: str) -> None:
+    d.since(11)
+    x = d.data((np.int64,), 1, 3)
+    d.op(op, x, outputs=4, sorted=d.number(0, 1), **({} if d.chance(0.5) else {"axis": d.axis(x)}))
+
+
+def non_max_suppression(d: Draft, op: str) -> None:
+    """Of boxes and scores that are few whole numbers, so that many are equal."""
+    d.since(11)
+    samples, classes, count = d.number(1, 2), d.number(1, 3), d.pick(1, 7, 30)
+    boxes, scores = (d.op("Cast", d.input(np.int8, shape), to=1) for shape in ((samples, count, 4), (samples, classes, count)))
+    limits = [d.const([d.number(1, 9)], np.int64), d.const([d.pick(0.0, 0.3)], FLOAT), d.const([d.pick(-50.0, 0.0)], FLOAT)]
+    d.op(op, boxes, scores, *limits[: d.number(1, 3)], center_point_box=d.number(0, 1))
+
+
 SELECTION: dict[str, Drawer] = {
     "TopK": top_k, "ScatterND": scatter_nd, "TensorScatter": tensor_scatter, "ReverseSequence": reverse_sequence, "MaxUnpool": max_unpool,
-    "MaxPool with places": pool_places, **dict.fromkeys(("ScatterElements", "Scatter"), scatter_elements),
+    "MaxPool with places": pool_places, "NonZero": non_zero, "Compress": compress, "Unique": unique,
+    "NonMaxSuppression": non_max_suppression, **dict.fromkeys(("ScatterElements", "Scatter"), scatter_elements),
 }  # fmt: skip

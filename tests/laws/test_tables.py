@@ -29,7 +29,6 @@ from edgec.targets import all_targets
 ROOT = Path(__file__).parents[2]
 # Operators of the IR that no target computes, and why they are there
 NOT_LOWERED = {
-    "Shape": "folded: shapes are known",
     "Size": "folded: shapes are known",
     "ConstantOfShape": "folded: its operand is a shape",
     "Range": "folded where its operands are constants; else its extent is not known",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
@@ -77,8 +78,19 @@ class Batch:
                 shape = tuple(bound(extent) for extent in port.shape)
                 outputs.append(np.frombuffer(done.stdout, port.dtype.numpy, int(np.prod(shape)), start).reshape(shape))
                 start += port_bytes(port)
-            answers.append(Answer(status, outputs))
+            answers.append(Answer(status, of_this_run(ports, outputs) if status == 0 else outputs))
         return answers
+
+
+def of_this_run(ports: Sequence[Port], outputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The model's outputs, each as large as it is in that run; behind it are zeros."""
+    found = {port.name: array for port, array in zip(ports, outputs, strict=True)}
+    for port in ports:
+        if port.shape_of:
+            shape, whole = found.pop(port.name).tolist(), found[port.shape_of].reshape(-1)
+            assert not whole[math.prod(shape) :].any(), "what is behind the elements is zero"
+            found[port.shape_of] = whole[: math.prod(shape)].reshape(shape)
+    return list(found.values())
 
 
 def port_bytes(port: Port) -> int:

@@ -17,7 +17,7 @@ from tests.operators.own_cases import Net
 
 @cache
 def selection_cases() -> tuple[Case, ...]:
-    groups = (_top_k, _without_order, _scattered_elements, _scattered_rows, _reversed, _places_of_pools)
+    groups = (_top_k, _without_order, _scattered_elements, _scattered_rows, _reversed, _places_of_pools, _counted, _unique, _suppressed)
     return tuple(case for group in groups for case in group())
 
 
@@ -111,3 +111,57 @@ def _places_of_pools() -> Iterator[Case]:
     y, places = net.node("MaxPool", net.node("Conv", "x0", net.normal(4, 3, 1, 1)), outputs=2, kernel_shape=[2, 2], strides=[2, 2])
     wide = net.node("MaxUnpool", net.node("Relu", y), places, kernel_shape=[2, 2], strides=[2, 2])
     yield net.case(net.node("Conv", wide, net.normal(2, 4, 3, 3)), places)
+
+
+def _counted() -> Iterator[Case]:
+    """What is selected, how much of it there is, and operators behind it: of some elements, of all and of none."""
+    for shape, kind, part in product(((7,), (3, 4), (2, 3, 5)), (np.float32, np.bool_, np.int32), (0.0, 0.4, 1.0)):
+        net = Net(f"non_zero_{shape}_{np.dtype(kind)}_{part}", ())
+        net.inputs["x0"] = (net.rng.random(shape) < part).astype(kind)
+        yield net.case(net.node("NonZero", "x0"))
+    for axis, looked, part in product((None, 0, -1), (3, 4), (0.0, 0.6)):
+        net = Net(f"compress_{axis}_{looked}_{part}", (4, 5))
+        net.inputs["x1"] = net.rng.random(looked) < part
+        kept = net.node("Compress", "x0", "x1", **({} if axis is None else {"axis": axis}))
+        yield net.case(kept, net.node("Exp", net.node("Mul", kept, net.constant(0.5, np.float32))), net.node("Transpose", kept))
+    for part in (0.0, 0.5, 1.0):
+        net = Net(f"masked_elements_{part}", (3, 4), (5,))
+        net.inputs["x2"] = net.rng.random((3, 4)) < part
+        where = net.node("Transpose", net.node("NonZero", "x2"), perm=[1, 0])
+        taken = net.node("GatherND", "x0", where)
+        pairs = net.node("Concat", net.node("Unsqueeze", taken, net.constant([1])), net.node("Cast", where, to=1), axis=1)
+        results = [
+            net.node("ReduceSum", taken, keepdims=0), net.node("ReduceMax", pairs, net.constant([1])),
+            net.node("ScatterND", "x0", where, net.node("Neg", taken)), net.node("Reshape", taken, net.constant([-1, 1])),
+        ]  # fmt: skip
+        yield net.case(taken, *results)
+
+
+def _unique() -> Iterator[Case]:
+    for (shape, axis), kind, order in product((((9,), None), ((3, 5), None), ((6, 2), 0), ((2, 7, 2), 1)), (np.float32, np.int64), (0, 1)):
+        net = Net(f"unique_{shape}_{axis}_{np.dtype(kind)}_{order}", ())
+        net.inputs["x0"] = net.rng.integers(-1, 2, shape).astype(kind)
+        found = net.node("Unique", "x0", outputs=4, sorted=order, **({} if axis is None else {"axis": axis}))
+        yield net.case(*found, net.node("Neg", found[0]))
+    for k in (0, 3, 9):
+        net = Net(f"top_k_of_as_many_as_a_run_says_{k}", (2, 9))
+        net.inputs["x1"] = np.array([k])
+        values, places = net.node("TopK", "x0", "x1", outputs=2)
+        yield net.case(values, places, net.node("Add", net.node("Transpose", values), net.constant(1, np.float32)))
+
+
+def _suppressed() -> Iterator[Case]:
+    """Random boxes, some of equal scores, in both formats; thresholds that are known and that are not."""
+    for serial, (samples, classes, count, most) in enumerate([(1, 1, 40, 10), (2, 3, 25, 4), (1, 4, 60, 100), (3, 1, 1, 1)]):
+        for centered, known in product((0, 1), (False, True)):
+            net = Net(f"suppressed_{samples}_{classes}_{count}_{centered}_{known}", ())
+            corners = net.rng.random((samples, count, 4)).astype(np.float32)
+            net.inputs["x0"] = corners
+            net.inputs["x1"] = (net.rng.integers(0, 12, (samples, classes, count)) / 10).astype(np.float32)
+            limits = {"x2": np.array([most]), "x3": np.array([0.3], np.float32), "x4": np.array([0.35], np.float32)}
+            operands = [net.constant(array) for array in limits.values()] if known else list(limits)
+            net.inputs |= {} if known else limits
+            found = net.node("NonMaxSuppression", "x0", "x1", *operands[: 3 if serial == 3 else 5], center_point_box=centered)
+            box = net.node("Squeeze", net.node("Slice", found, net.constant([2]), net.constant([3]), net.constant([1])), net.constant([1]))
+            picked = net.node("Gather", net.node("Reshape", "x0", net.constant([-1, 4])), box)
+            yield net.case(found, net.node("Mul", picked, net.constant(2.0, np.float32)))

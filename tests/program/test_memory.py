@@ -17,6 +17,7 @@ from tests.contract.subjects import FAMILIES, program_of, random_float_net, rand
 
 FLOAT, CODE, WIDE = DType.FLOAT32, DType.UINT8, DType.INT64
 N = Size(INT, "N", 6)
+COUNTED = Size(INT, "C", 6, counted=True)
 i, j = var("i"), var("j")
 CALL = Call("call", (), (), (), (), 0)
 
@@ -158,3 +159,15 @@ def test_no_buffer_of_a_net_could_be_smaller(family: str) -> None:
             if name in used and buffer.kind is not Kind.CONSTANT and buffer.parent is None:
                 smaller = replace(buffer, size=buffer.size - 1)
                 assert not proven(replace(original, buffers={**original.buffers, name: smaller})), f"{net.name} {name}"
+
+
+@pytest.mark.parametrize("size", [N, COUNTED])
+def test_of_what_is_counted_there_may_be_none(size: Size) -> None:
+    """Every element that a loop over it reaches is there, the first one is not for sure."""
+    prove_memory(program(loop(size, copy(i)), x=size))
+    first = program(Store("y", const(0), load("x", const(0), FLOAT)), x=size)
+    if size.counted:
+        with pytest.raises(OutOfMemory):
+            prove_memory(first)
+    else:
+        prove_memory(first)

@@ -48,6 +48,8 @@ def loop_shader(program: Program, index: int, call: LoopCall, places: Mapping[st
     """The call as a shader. Raises NoShaderForm with the reason when it must stay on the CPU."""
     if call.outside is not None:
         raise NoShaderForm("tells of indices out of range")
+    if set(call.call.writes) & set(program.counts.values()):
+        raise NoShaderForm("counts what it finds")
     dtypes = {name: program.buffers[name].dtype for name in places}
     nest = independent(call, places, {name: dtype.bytes for name, dtype in dtypes.items()})
     nest = in_variables(Nest(_in_order_of_stores(nest), nest.body), places, dtypes)

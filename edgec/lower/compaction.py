@@ -1,0 +1,83 @@
+"""NonZero and Compress: a call writes the places of what is selected one behind the other, and how many they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from edgec.ir.graph import Node
+from edgec.ir.types import DType
+from edgec.lower import movement
+from edgec.lower.builder import Lowering
+from edgec.lower.counts import counted
+from edgec.lower.values import Extents, Index, Value, View, fixed, row_major
+from edgec.program.expr import INT, Expr, binary, cast, clamp, const, select, unary, var
+from edgec.program.program import Assign, Declare, For, Statement, Store
+
+
+def non_zero(lowering: Lowering, node: Node) -> None:
+    """Places on every axis, in the order of the elements."""
+    source, shape = lowering.value(node.inputs[0]), lowering.shape(node.outputs[0])
+    sizes = [fixed(extent) for extent in source.shape]
+    i = var("i")
+    wanted = selected(source.at(digits(i, sizes)), source.dtype)
+    places = compacted(lowering, node, i, prod(sizes), wanted, shape[1], source)
+
+    def at(index: Index) -> Expr:
+        axes = digits(places.at((index[1],)), sizes) or (const(0),)
+        found = axes[-1]
+        for axis, place in reversed(list(enumerate(axes[:-1]))):
+            found = select(binary("eq", index[0], axis), place, found)
+        return cast(found, DType.INT64)
+
+    lowering.define(node.outputs[0], Value(DType.INT64, shape, at, free=True, order=row_major(2)))
+
+
+def compress(lowering: Lowering, node: Node) -> None:
+    source, condition = lowering.value(node.inputs[0]), lowering.value(node.inputs[1])
+    source, shape, axis = lowering.shared(source, node.inputs[0]), lowering.shape(node.outputs[0]), node.attributes["axis"]
+    i = var("i")
+    extent = fixed(source.shape[axis])
+    looked = min(fixed(condition.shape[0]), extent)
+    places = compacted(lowering, node, i, looked, condition.at((i,)), shape[axis], condition)
+    lowering.define(node.outputs[0], movement.lift(source, lambda value: movement.take(value, axis, places, shape)))
+
+
+def selected(item: Expr, dtype: DType) -> Expr:
+    """Whether it is not zero."""
+    return item if dtype is DType.BOOL else unary("not", binary("eq", item, const(0, dtype)))
+
+
+def digits(place: Expr, sizes: list[int]) -> Index:
+    """The place of an element as one on each axis."""
+    return tuple(binary("mod", binary("floordiv", place, prod(sizes[d + 1 :])), size) for d, size in enumerate(sizes))
+
+
+def compacted(lowering: Lowering, node: Node, i: Expr, extent: int, wanted: Expr, size: Expr, about: Value) -> Value:
+    """Those of `extent` places `i` that are wanted. What is behind them is 0."""
+    name = f"{node.outputs[0]}_places"
+    found, n = placed(lowering, name, extent, extent), var("n")
+    body: tuple[Statement, ...] = (
+        Store(found.buffer, clamp(n, 0, extent - 1), i), Assign(n, n + select(wanted, const(1), const(0))),
+    )  # fmt: skip
+    statements = (
+        zeros(found, extent), Declare(n, const(0), mutable=True), For(i, const(extent), body),  # type: ignore[arg-type]
+        Store(counted(lowering, size), const(0), n),
+    )  # fmt: skip
+    shape: Extents = (size,)
+    result = Value(INT, shape, lambda index: found.at(index), free=True, order=(0,))
+    lowering.loops([], statements, name, result.by(about, node=node.name, op=node.op))
+    return result
+
+
+def placed(lowering: Lowering, name: str, count: int, below: int) -> View:
+    """A buffer of `count` places on an axis."""
+    buffer = lowering.buffer(name, INT, const(count))
+    lowering.program.buffers[buffer] = replace(lowering.program.buffers[buffer], below=const(below))
+    return View(buffer, INT, const(0), (const(1),))
+
+
+def zeros(places: View, count: int) -> Statement:
+    """No place is left as it was in memory."""
+    at = var("at")
+    return For(at, const(count), (Store(places.buffer, places.position((at,)), const(0)),))

@@ -1,0 +1,44 @@
+"""How many elements a call finds: extents of what is read after it, and of outputs that are filled up to their largest size."""
+
+from __future__ import annotations
+
+from edgec.ir.graph import Node
+from edgec.ir.types import DType
+from edgec.lower.builder import Lowering
+from edgec.lower.values import Index, Value, row_major
+from edgec.program.expr import INT, Expr, Size, binary, cast, const, load, most, product, select, var
+from edgec.program.program import Port, Store
+
+
+def counted(lowering: Lowering, size: Expr) -> str:
+    """The buffer into which the call that counts a size writes it."""
+    assert isinstance(size, Size) and size.counted
+    name = lowering.buffer(f"{size.name}_found", INT, const(1))
+    lowering.program.counts[size.name] = name
+    return name
+
+
+def fill_up(lowering: Lowering, port: Port) -> None:
+    """Zeros behind the elements of an output that holds fewer than it could: they lie one behind the other, in the order of its axes."""
+    whole = product(tuple(most(size) for size in port.shape))
+    if not any(isinstance(size, Size) and size.counted for size in port.shape):
+        return
+    element = var("element")
+    kept = load(port.buffer, element, port.dtype)
+    value = select(binary("lt", element, product(port.shape)), kept, const(0, port.dtype))
+    about = Value(port.dtype, port.shape, lambda index: value, nodes=(port.name,), ops=("Filler",))
+    lowering.loops([(element, whole)], [Store(port.buffer, element, value)], f"{port.name}_filler", about)
+
+
+def shape(lowering: Lowering, node: Node) -> None:
+    """Shape, of what is only known when the model runs."""
+    extents = lowering.value(node.inputs[0]).shape[node.attributes["start"] : node.attributes.get("end")]
+
+    def at(index: Index) -> Expr:
+        found: Expr = extents[-1]
+        for place, extent in reversed(list(enumerate(extents[:-1]))):
+            found = select(binary("eq", index[0], place), extent, found)
+        return cast(found, DType.INT64)
+
+    result = Value(DType.INT64, (const(len(extents)),), at, free=True, order=row_major(1))
+    lowering.define(node.outputs[0], result.by(result, node=node.name, op=node.op))
