@@ -23,7 +23,7 @@ from edgec.toolchain import compile_package, compile_shaders
 from tests.emit.drafts import drafted
 from tests.gpu.packages import lavapipe
 from tests.gpu.programs import run_shaders
-from tests.operators.batch import Answer, port_bytes
+from tests.operators.batch import Answer, of_this_run, port_bytes
 from tests.operators.case import Case, Outcome
 from tests.operators.suite import OK, WRONG, Compiled, compile_case, problem_of
 
@@ -114,7 +114,7 @@ def _outputs(program: Program, answer: bytes) -> list[np.ndarray]:
         shape = [bound(extent) for extent in port.shape]
         found.append(np.frombuffer(answer[start : start + size], port.dtype.numpy).reshape(shape))
         start += size
-    return found
+    return of_this_run(program.outputs, found)
 
 
 def write_package(folder: Path, program: Program, target: Target, data: ExamData) -> None:
