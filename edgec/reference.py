@@ -12,6 +12,7 @@ from edgec.export import to_onnx
 from edgec.export.guards import guarded, needs_guard
 from edgec.export.halves import rounded
 from edgec.ir.graph import Graph
+from edgec.ir.types import TensorType
 from edgec.runtime import Effort, Session
 
 

@@ -64,7 +64,7 @@ def test_a_value_defined_twice() -> None:
 def test_unknown_operators_are_all_listed_with_name_opset_and_hint() -> None:
     nodes = [
         node("Relu6", "x", "a", "act"),
-        node("StringNormalizer", "x", "d", "words"),
+        node("StringNormalizer", "a", "d", "words"),
         node("Fancy", "x", "e", "mine", domain="acme"),
         node("Loop", "n c x", "f", "again", body=helper.make_graph([], "body", [], [])),
     ]

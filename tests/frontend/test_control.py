@@ -110,7 +110,7 @@ def test_a_trip_count_that_is_an_input_is_named() -> None:
         ("y = If(x) <then_branch = t () => (float a) { a = Exp(x) }, else_branch = f () => (float b) { b = Exp(x) }>", "cannot take float"),
         ("y = Scan<num_scan_inputs = 5, body = b (float[3] s) => (float[3] t) { t = Exp(s) }>(x)", "body has 1 inputs"),
         ("y = Scan<num_scan_inputs = 1, scan_input_axes = [4], body = b (float s) => (float t) { t = Exp(s) }>(x)", "axis 4"),
-        ("y = Scan<num_scan_inputs = 1, body = b (float s) => (float t) { t = StringNormalizer(s) }>(x)", "StringNormalizer.*has no implementation"),
+        ("y = Scan<num_scan_inputs = 1, body = b (float s) => (float t) { t = Multinomial(s) }>(x)", "Multinomial.*has no implementation"),
         ("y = Scan<num_scan_inputs = 1, body = b (float s) => (float t) { u = Exp(s) }>(x)", "reads 't', which nothing defines"),
         ("y = Scan<num_scan_inputs = 1, body = b (float s) => (float t) { t = Exp(lost) }>(x)", "'lost', which nothing defines"),
         ("s = SequenceConstruct(x, x) k = Constant<value = int64 {2}>() y = SequenceAt(s, k)", r"position \[2\] lies outside"),

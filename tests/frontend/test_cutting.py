@@ -17,7 +17,8 @@ from edgec.part import Part
 from .models import ops, run
 
 CHAIN = """(float[N,4] x, float[N,4] skip, int64[2] axes) => (float[N,2] y, float[N,4] z) {
-  a = Exp(x)  b = Neg(a)  p, q = Split<axis = 1, num_outputs = 2>(b)  y = Relu(q)  z = Add(b, skip)  bad = Multinomial(b)  w = Cast<to = 1>(bad)
+  a = Exp(x)  b = Neg(a)  p, q = Split<axis = 1, num_outputs = 2>(b)  y = Relu(q)  z = Add(b, skip)  bad = Multinomial(b)
+  w = Cast<to = 1>(bad)
 }"""
 
 
