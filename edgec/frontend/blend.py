@@ -34,10 +34,10 @@ def blended(
         raise ModelError(f"mode {mode} of {x.dtype.value} is not possible so", hint="cast to float32 before it and back behind it")
     outside = np.zeros([1] * len(extents), bool)
     for dim in sorted(axes, reverse=True):
+        spend_constant(sizes[dim] * 16, s.where)
         axis, scale = _axis(b, s, attributes, dim, extents[dim], sizes[dim], axes, scales[dim]), scales[dim]
         if axis is None:
             continue
-        spend_constant(axis.out * 16, s.where)
         whole = scale if scale is not None else Fraction(axis.out, axis.size)
         taps = _antialiased(axis, attributes, min(whole, Fraction(1))) if attributes.get("antialias") else _taps(axis, attributes)
         x = along(x, dim, *taps)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.frontend.builder import Builder
 from edgec.frontend.formula import Value, operand
@@ -39,6 +40,7 @@ def unfolded(x: Value, found: Window) -> Value:
         (k, stride, dilation), place = (found[name][axis] for name in ("kernel_shape", "strides", "dilations")), 2 + 2 * axis
         x = x.padded(place, found["pads"][axis], found["pads"][axis + rank])
         count = window_extent(x.shape[place], k, stride, dilation, 0)
+        spend_constant(k * count * 8, x.s.where)
         x = x.taken(np.arange(k)[:, None] * dilation + np.arange(count) * stride, place)
     return x.turned(0, 1, *range(2, 2 + 2 * rank, 2), *range(3, 3 + 2 * rank, 2))
 
@@ -51,6 +53,7 @@ def folded(y: Value, image: Sequence[int], found: Window) -> Value:
         k, count = y.shape[2 + axis : 4 + axis]
         stride, dilation, before = found["strides"][axis], found["dilations"][axis], found["pads"][axis]
         y = y.reshaped(*y.shape[: 2 + axis], k * count, *y.shape[4 + axis :]).padded(2 + axis, 0, 1)
+        spend_constant(extent * k * 8, y.s.where)
         reach = np.arange(extent)[:, None] + before - np.arange(k) * dilation
         known = (reach >= 0) & (reach % stride == 0) & (reach // stride < count)
         places = np.where(known, np.arange(k) * count + reach // stride, k * count)  # else the zero behind them

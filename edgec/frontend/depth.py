@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from edgec.budget import spend_constant
 from edgec.frontend.formula import Value
 from edgec.ops.matrix import window_extent
 
@@ -35,6 +36,7 @@ def convolve(x: Value, w: Value, bias: str, found: Window, group: int, outputs: 
     stride, dilation = found["strides"][0], found["dilations"][0]
     before, after = found["pads"][0], found["pads"][len(found["kernel_shape"])]
     count = window_extent(d, k, stride, dilation, before + after)
+    spend_constant(count * k * 8, x.s.where)
     places = np.arange(count)[:, None] * stride + np.arange(k) * dilation
     stacked = _stacked(x.padded(2, before, after), places, group)
     m, c, _, *rest = w.shape
@@ -58,6 +60,7 @@ def convolve_transposed(x: Value, w: Value, bias: str, found: Window, group: int
     extent, taps = (d - 1) * stride + found["output_padding"][0] + reach - before - after, -(-reach // stride)
     first = before // stride
     count = (before + max(extent, 1) - 1) // stride - first + 1
+    spend_constant((count + stride) * taps * 8, x.s.where)
     lead, trail = max(0, taps - 1 - first), max(0, first + count - d)
     places = first + np.arange(count)[:, None] - np.arange(taps) + lead
     stacked = _stacked(x.padded(2, lead, trail), places, group)

@@ -10,6 +10,7 @@ from math import isqrt, prod
 
 import numpy as np
 
+from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.frontend.builder import Builder
 from edgec.frontend.formula import Value, operand
@@ -40,6 +41,7 @@ def transform(x: Value, inverse: bool, count: int | None = None) -> Value:
 
 def _in_one(x: Value, inverse: bool, count: int) -> Value:
     parts, length, columns = x.shape
+    spend_constant(4 * count * length * 8, x.s.where)
     angles = np.outer(np.arange(count), np.arange(length)) % length * (2 * np.pi / length)
     cosines, sines = np.cos(angles), np.sin(angles) * (1 if inverse else -1)
     matrix = np.block([[cosines, -sines], [sines, cosines]])[:, : parts * length] / (length if inverse else 1)
@@ -110,6 +112,7 @@ def stft(b: Builder, s: Source) -> None:
     if step < 1 or not 0 < length <= extent or (onesided and parts == 2):
         raise ModelError(f"frames of {length} every {step} of a signal {list(x.shape)} are not possible")
     frames = (extent - length) // step + 1
+    spend_constant(size * frames * 8, s.where)
     places = np.arange(size)[:, None] + np.arange(frames) * step
     taken = x.taken(places, 1).turned(3, 1, 0, 2)  # [parts, size, batch, frames]
     if window is not None:

@@ -7,6 +7,7 @@ from math import inf
 
 import numpy as np
 
+from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.frontend.builder import Builder
 from edgec.frontend.formula import Value, operand
@@ -42,6 +43,7 @@ def roi_align(b: Builder, s: Source) -> None:
         raise ModelError(f"regions {list(rois.shape)} of {list(x.shape)} as {mode} of {count} x {count} samples do not fit together")
     if not count and mode == "max":
         raise ModelError("as the largest of samples whose number depends on the region is not supported", hint="give sampling_ratio")
+    spend_constant(8 * (sum(cells) + 2 * count), s.where)
     half = s.version >= 16 and s.attributes["coordinate_transformation_mode"] == "half_pixel"
     scaled = rois * s.attributes["spatial_scale"]
     scaled = scaled - 0.5 if half else scaled
@@ -114,6 +116,7 @@ def max_roi_pool(b: Builder, s: Source) -> None:
     x, rois, cells = operand(b, s, 0), operand(b, s, 1), s.attributes["pooled_shape"]
     if len(x.shape) != 4 or rois.shape[1:] != (5,) or len(cells) != 2 or min(cells) < 1:
         raise ModelError(f"regions {list(rois.shape)} of {list(x.shape)} in {cells} cells do not fit together")
+    spend_constant(8 * sum(cells), s.where)
     chosen = x.constant(np.arange(x.shape[0], dtype=np.int32)).taken(rois.at(1, 0).cast("int64"), 0)
     scaled = rois * s.attributes["spatial_scale"]
     away = (scaled.of("Abs") + 0.5).of("Floor") * scaled.of("Sign")

@@ -43,6 +43,7 @@ def one(op: str, constants: dict[str, np.ndarray] | None = None, inputs: str = "
 
 
 BIG = 1 << 15
+DEEP = {"w": weights(1, 1, 2, 1, 1)}
 CASES: dict[str, tuple[onnx.ModelProto, str, str]] = {
     "functions": (nested_functions(30), "nodes", r"bomb/.*more than 2,000 nodes"),
     "constant of shape": (one("ConstantOfShape", {"s": ints(BIG, BIG)}, "s"), "constants", r"big.*4,294,967,296 bytes"),
@@ -58,6 +59,21 @@ CASES: dict[str, tuple[onnx.ModelProto, str, str]] = {
     "resize": (one("Resize", {"s": ints(1, 1, BIG, BIG)}, "x _ _ s"), "tensors", r"big.*4,294,967,296 bytes"),
     "transposed convolution": (
         one("ConvTranspose", {"w": weights(1, 1, 1, 1)}, "x w", strides=[BIG, BIG]), "tensors", "big",
+    ),
+    "phases of a transposed convolution": (
+        model([node("ConvTranspose", "x w", "y", "big", strides=[1 << 29, 1, 1])], {"x": [1, 1, 2, 2, 2]}, ["y"], DEEP), "constants", "big",
+    ),
+    "padding of a volume": (
+        model([node("Conv", "x w", "y", "big", pads=[1 << 30, 0, 0, 0, 0, 0])], {"x": [1, 1, 2, 2, 2]}, ["y"], DEEP), "constants", "big",
+    ),
+    "spectrum": (model([node("DFT", "x n", "y", "big", axis=1)], {"x": [1, 8, 1]}, ["y"], {"n": np.array(99991)}), "constants", "big"),
+    "samples of a region": (
+        model([node("RoiAlign", "x r i", "y", "big", sampling_ratio=1 << 30)], {"x": [1, 1, 4, 4]}, ["y"],
+              {"r": np.zeros((1, 4), np.float32), "i": ints(0)}), "constants", "big",
+    ),
+    "columns": (
+        model([node("Col2Im", "x i k", "y", "big", strides=[1 << 30])], {"x": [1, 1, 1 << 10]}, ["y"], {"i": ints(1 << 40), "k": ints(1)},
+              opset=18), "constants", "big",
     ),
     "tile": (one("Tile", {"n": ints(1, BIG, BIG, 1)}, "x n"), "tensors", "big"),
     "pad": (one("Pad", {"p": ints(0, 0, 0, 0, 0, 0, BIG, BIG)}, "x p"), "tensors", "big"),
