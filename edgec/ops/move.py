@@ -113,6 +113,7 @@ def _gather(call: Call) -> list[TensorType]:
     shape, axis = call.shape(0), attribute(call, "axis")
     axis = axis_of(axis, len(shape))
     indices, extent = call.constant(1), shape[axis]
+    need(extent != 0 or 0 in call.shape(1), f"axis {axis} of {text(shape)} holds nothing to gather")
     if indices is not None and isinstance(extent, int):
         need(bool(np.all((indices >= -extent) & (indices < extent))), f"an index lies outside of axis {axis} of {text(shape)}")
     return typed(call.dtype(), [*shape[:axis], *call.shape(1), *shape[axis + 1 :]])

@@ -95,6 +95,11 @@ def test_a_range_of_absurd_length_is_paid_for() -> None:
         from_proto(declared(node("Range", "a b c", "y"), feeds, [1 << 62]))
 
 
+def test_nothing_is_gathered_of_what_holds_nothing() -> None:
+    with pytest.raises(ModelError, match="holds nothing to gather"):
+        from_proto(model([node("Gather", "e i", "y")], {"e": [0, 3], "i": (onnx.TensorProto.INT64, [2])}, ["y"]))
+
+
 def test_an_input_that_holds_nothing_is_known() -> None:
     proto = model([node("ReduceSum", "e", "s", keepdims=0), node("Add", "x s", "y")], {"x": [2], "e": [0, 3]}, ["y"])
     imported = from_proto(proto)
