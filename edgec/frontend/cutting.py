@@ -29,7 +29,7 @@ def cut(model: onnx.ModelProto, part: Part) -> list[str]:
     problems += [Problem("is given twice", f"--output {name}") for name in {name for name in part.outputs if part.outputs.count(name) > 1}]
     for name in part.inputs:
         if name in own:
-            problems.append(Problem("is an input already", f"--input {name}", "--shape pins its shape"))
+            problems.append(Problem("is an input already", f"--input {name}", "--shape pins its shape, --constant its numbers"))
         elif name not in made:
             problems.append(_unknown(name, "--input", made))
     if problems:
