@@ -81,6 +81,8 @@ def _replace(graph: Graph, node: Node, bounds: list[int]) -> None:
     for start, end in pairwise(bounds):
         parts = (a, b) if len(bounds) == 2 else (_cut(graph, node, a, -1, start, end), _cut(graph, node, b, -2, start, end))
         product = _add(graph, node, "MatMul", list(parts), TensorType(FLOAT, shape), {})
+        if len(bounds) == 2:
+            _read_as_float(graph, node.outputs[0], product)
         sums.append(_add(graph, node, "Cast", [product], TensorType(INT, shape), {"to": INT.value}))
     total = sums[0]
     for other in sums[1:]:
@@ -89,6 +91,14 @@ def _replace(graph: Graph, node: Node, bounds: list[int]) -> None:
     graph.rewire(node, [total])
     node.op, node.attributes = "Identity", {}
     assert graph.producer(name) is node
+
+
+def _read_as_float(graph: Graph, name: str, product: str) -> None:
+    """Who takes the whole numbers as floats again may have these."""
+    for reader in graph.readers(name):
+        if reader.op == "Cast" and reader.attributes["to"] == FLOAT.value:
+            graph.rewire(reader, [product])
+            reader.op, reader.attributes = "Identity", {}
 
 
 def _as_float(graph: Graph, node: Node, name: str) -> str:

@@ -36,6 +36,13 @@ def type_cases() -> Iterator[Case]:
     exact = (codes.astype(np.int64) - 7) @ weights.astype(np.int64)  # in several parts, since sums are beyond 2^24
     nodes = [helper.make_node("MatMulInteger", ["x", "w", "z"], ["y"])]
     yield _case("long_whole_product", nodes, {"x": codes}, [exact.astype(np.int32)], w=weights, z=np.array(7, np.uint8))
+    known = {"w": weights[:90], "z": np.array(7, np.uint8), "s": np.array(0.1, np.float32)}
+    short = ((codes[:, :90].astype(np.int64) - 7) @ weights[:90].astype(np.int64)).astype(np.float32) * known["s"]
+    nodes = [
+        helper.make_node("MatMulInteger", ["x", "w", "z"], ["i"]), helper.make_node("Cast", ["i"], ["f"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["f", "s"], ["y"]),
+    ]  # fmt: skip
+    yield _case("scaled_whole_product", nodes, {"x": codes[:, :90]}, [short], **known)
 
 
 def _case(name: str, nodes: list[onnx.NodeProto], inputs: dict[str, np.ndarray], expected: list[np.ndarray], **known: np.ndarray) -> Case:
