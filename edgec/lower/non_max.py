@@ -117,12 +117,13 @@ def _each_class(lowering: Lowering, node: Node, search: _Search) -> tuple[Statem
 def _look(search: _Search, position: Expr, order: str, most: Expr, threshold: Expr | None) -> tuple[Statement, ...]:
     """One box: taken, where there is room and none that was taken of its class overlaps it."""
     b, c, total, before, s = var("b"), var("c"), var("total"), var("before"), var("s")
-    place, room, hit, other, looked = var("place"), var("room"), var("hit"), var("other"), var("looked")
+    place, room, hit, looked = var("place"), var("room"), var("hit"), var("looked")
     classes = fixed(search.scores.shape[1])
     limit = threshold if threshold is not None else const(np.float32(0).item())
+    other = load(search.kept.buffer, clamp(before + s, 0, search.most), INT)
     mine, its = _corners(search, place, "mine"), _corners(search, other, "its")
     compared: tuple[Statement, ...] = (
-        Declare(other, load(search.kept.buffer, clamp(before + s, 0, search.most), INT)), *its[0],
+        *its[0],
         Assign(hit, select(_overlaps(mine[1], its[1], limit), const(1), hit)),
     )  # fmt: skip
     here = clamp(total, 0, search.most)
