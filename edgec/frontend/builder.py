@@ -14,7 +14,7 @@ from edgec.budget import BudgetError, check_tensors, exceeded, spend_constant, s
 from edgec.errors import CUT, ModelError, Problem, cut_hint
 from edgec.frontend.source import Source
 from edgec.ir.graph import Graph, Node
-from edgec.ir.types import HELD_ONLY, DType, TensorType
+from edgec.ir.types import HELD_ONLY, MOST_AXES, DType, TensorType
 from edgec.ops import OPERATORS
 from edgec.ops.evaluate import evaluate, expected_bytes, has_types
 from edgec.ops.infer import infer_node
@@ -124,6 +124,8 @@ class Builder:
         if array.dtype.name in WIDENED:
             self.kinds[name] = array.dtype.name
             array = array.astype(WIDENED[array.dtype.name])
+        if array.ndim > MOST_AXES:
+            raise ModelError(f"a tensor of {array.ndim} axes is not supported, of more than {MOST_AXES} dimensions")
         try:
             dtype = DType.of(array)
         except ValueError:

@@ -46,6 +46,7 @@ class DType(Enum):
         return DType(array.dtype.name)
 
 
+MOST_AXES = 32  # that numpy walks over
 # Computed with as float32: of the first a Graph keeps what a float32 keeps, of the others everything.
 HELD_ONLY = frozenset({DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgec.errors import ModelError, Problem, did_you_mean
 from edgec.ir.graph import Graph, Node
-from edgec.ir.types import TensorType
+from edgec.ir.types import MOST_AXES, TensorType
 from edgec.ir.verify import infer_rules
 from edgec.ops.registry import OPERATORS, Call
 
@@ -28,6 +28,9 @@ def infer_node(graph: Graph, node: Node) -> list[TensorType]:
     wrong = [kind for kind in types if any(isinstance(extent, int) and extent < 0 for extent in kind.shape)]
     if wrong:
         raise ModelError(f"its result would be {wrong[0]}", where=where, hint="no extent is below 0")
+    most = max(len(kind.shape) for kind in types)
+    if most > MOST_AXES:
+        raise ModelError(f"its result has {most} axes, more than {MOST_AXES} dimensions", where=where)
     return types[: len(node.outputs)]
 
 

@@ -95,7 +95,6 @@ FINDS = (
          { q = com.microsoft.QLinearSoftmax<axis = -1, opset = 13>(c, s, z, t, u) f = Cast<to = 1>(q) y = Add(x, f) }"""),
     Find("an input without elements", "(float[0,3] x) => (y) { y = Relu(x) }", "holds nothing"),
     Find("Trilu of a matrix without elements", "(float[2,0] x) => (y) { y = Trilu(x) }", "holds nothing"),
-    Find("CastLike to the type of an input without elements", "(float[2] x, int32[0] e) => (y) { y = CastLike(x, e) }", "input e: an axis"),
     Find(
         "parts without elements",
         "(float[2,3] x) => (y, z) <int64[3] p = {0,3,0}, int64[1] s = {1}, int64[1] e = {1}>"
