@@ -92,7 +92,7 @@ def test_a_changing_variable_is_never_part_of_a_name() -> None:
 
 def test_what_c_cannot_say_is_an_error() -> None:
     with pytest.raises(NoCForm):
-        render(Binary(FLOAT, "mod", a, b), SCOPE)
+        render(Binary(FLOAT, "shl", a, b), SCOPE)
     with pytest.raises(NoCForm):
         render(Unary(DType.FLOAT64, "exp", var("d", DType.FLOAT64)), SCOPE)
 
