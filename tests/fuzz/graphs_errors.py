@@ -24,16 +24,17 @@ STRONGER = 4.0  # than a node's own error at most
 BEYOND = 2.0  # how far beyond what the executions reach an answer may be
 UNIT = 2.0**-24
 TINY = 1e-37  # about which products become zeros
+GELUS = ("Gelu", "FastGelu", "BiasGelu", "QuickGelu")
 # units in the last place, and an absolute error, of functions that both sides approximate
 FUNCTIONS: dict[str, tuple[float, float]] = {
-    **dict.fromkeys(("Tanh", "Sigmoid", "Erf", "Gelu", "Swish", "Softplus", "Elu", "Celu", "Selu", "Exp"), (32, 4e-7)),
+    **dict.fromkeys(("Tanh", "Sigmoid", "Erf", *GELUS, "Swish", "Softplus", "Elu", "Celu", "Selu", "Exp"), (32, 4e-7)),
     **dict.fromkeys(("RNN", "GRU", "LSTM"), (32, 1e-6)),
     "Mish": (32, 4e-6),  # ONNX Runtime's logarithm of a number near 1
     **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), (16, 1e-6)),
     **dict.fromkeys(("Log", "Pow", "Sin", "Cos", "Sqrt", "Reciprocal", "Div", "HardSigmoid", "HardSwish", "Softsign"), (16, 2e-7)),
     **dict.fromkeys(("LogSoftmax", "SoftmaxCrossEntropyLoss"), (4, 4e-7)),  # the logarithm of a sum near 1
 }
-TIMES_OPERAND = {"Gelu", "Swish", "Mish"}  # x times a function: its absolute error, x times
+TIMES_OPERAND = {*GELUS, "Swish", "Mish"}  # x times a function: its absolute error, x times
 EXACT = {
     "Abs", "Neg", "Relu", "Identity", "Floor", "Ceil", "Round", "Sign", "Clip", "Min", "Max", "Where", "Cast", "CastLike", "Dropout",
     "ThresholdedRelu", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "Gather", "Concat", "Reshape", "Transpose",
