@@ -27,6 +27,7 @@ from tests.oracle.models import Builder
 
 DRAWN = 8  # parts that the operators are drawn in
 EXPANDED = {"Swish"}  # written as two or three nodes
+LATER = {"BitCast"}  # of operator sets behind that
 
 
 def load(graph: Graph) -> onnxruntime.InferenceSession:
@@ -37,7 +38,9 @@ def load(graph: Graph) -> onnxruntime.InferenceSession:
 
 
 def takes_signed(graph: Graph) -> bool:
-    """Whether all operators that take bytes take signed ones too: BitShift is of unsigned integers only."""
+    """Whether all operators that take bytes take signed ones too: BitShift is of unsigned integers only, and a Cast says what it makes."""
+    if any(node.op == "Cast" and node.attributes["to"] == "uint8" for node in graph.nodes):
+        return False
     takers = {node.op for node in graph.nodes for name in node.inputs if name and graph.types[name].dtype is DType.UINT8}
     allowed = (constraint.allowed_type_strs for op in takers for constraint in defs.get_schema(op, LOADED_OPSET).type_constraints)
     return all("tensor(int8)" in types for types in allowed if "tensor(uint8)" in types)
@@ -70,7 +73,7 @@ def test_hand_made_models_load(name: str) -> None:
 
 def test_the_operator_set_has_all_operators() -> None:
     """In the form that a Graph has them, which is that of their newest schema."""
-    found = {op: defs.get_schema(op, LOADED_OPSET) for op in OPERATORS if op not in EXPANDED}
+    found = {op: defs.get_schema(op, LOADED_OPSET) for op in OPERATORS if op not in EXPANDED | LATER}
     assert [op for op, known in found.items() if known.deprecated] == []
     younger = {name for op, known in found.items() for name in schema(op).attributes.keys() ^ known.attributes.keys()}
     assert younger == {"block_size", "output_dtype"} <= DROPPED.keys()

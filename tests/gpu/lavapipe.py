@@ -90,9 +90,9 @@ def compile_shader(source: str, variant: str) -> bytes:
     return compile_glsl(source, environment, switches)
 
 
-def padded(data: bytes) -> bytes:
+def padded(data: bytes | memoryview) -> bytes:
     """Whole words, and at least one."""
-    return data + bytes(-len(data) % 4) if data else bytes(4)
+    return bytes(data) + bytes(-len(data) % 4) if data else bytes(4)
 
 
 def driver() -> Path:

@@ -153,7 +153,7 @@ def run_program(
     program: Program, target: Target, inputs: dict[str, np.ndarray], order: int, simdgroups: bool = False
 ) -> dict[str, np.ndarray]:
     """A planned Program call by call: the same bytes under MSL kernels and, for the CPU's calls, numpy."""
-    weights, offsets, where = layout_constants(program), io_offsets(program), places(program)
+    weights, offsets, where = bytes(layout_constants(program)), io_offsets(program), places(program)
     found = shaders_or_reasons(program, target, Metal(target.signed_activations))
     if simdgroups:
         found = tuple(shader.matrices or shader if isinstance(shader, Shader) else shader for shader in found)

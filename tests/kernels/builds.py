@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.contract.examiner import WHOLE
+from tests.contract.examiner import WHOLE, available
 from tests.kernels.driver import QEMU_ARM32, QEMU_ARM64, Build
 from tests.kernels.wasm import CLANG, NODE
 
@@ -15,7 +15,7 @@ ALWAYS = (
     *(Build(vocabulary) for vocabulary in X86),
     Build("sse41", ("clang",)),
     Build("sse41", signed=True),
-    Build("avxvnni", flags=("-O0",)),
+    *(Build(vocabulary, flags=("-O0",)) for vocabulary in ("avxvnni",) if available(vocabulary)),
     Build("avx512vnni", ("clang",), ("-O2", "-march=haswell")),
     Build("portable", flags=SANITIZE),
     Build("neon", ARM64, ("-O1", "-static"), QEMU_ARM64, signed=True),
@@ -27,6 +27,7 @@ ALWAYS = (
 )
 # With EDGEC_TEST_ALL these too
 MORE = (
+    *(Build(vocabulary, flags=("-O0",)) for vocabulary in ("avxvnni",) if not available(vocabulary)),  # computed by SIMDe
     Build("avx512vnni", flags=("-O3",)),
     Build("avx2", ("g++", "-x", "c++")),
     *(Build(vocabulary, ("clang",), ("-O2", "-march=haswell")) for vocabulary in ("portable", "avx2")),

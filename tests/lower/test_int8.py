@@ -370,16 +370,16 @@ def test_numbers_of_an_axis_quantized_with_scales_of_their_own() -> None:
 
 
 def test_what_stands_behind_a_refused_operator_is_checked_too() -> None:
-    """The refused pool ends in codes, which a Transpose and another refused pool read."""
+    """The refused Pad ends in codes, which a Transpose and another refused Pad read."""
     b = Builder()
-    x = np.zeros((2, 1, 2, 5, 5), np.float32)
-    q = b.quantize("x", 0.1, np.uint8(9))
-    for window in ([1, 1, 2], [1, 2, 2]):
-        mean = b.op("AveragePool", b.dequantize(q, 0.1, np.uint8(9)), kernel_shape=window)
-        q = b.op("Transpose", b.quantize(mean, 0.1, np.uint8(9)), perm=[0, 1, 4, 2, 3])
+    x, fill = np.zeros((2, 1, 5, 5), np.float32), np.zeros((), np.float32)
+    q, pads = b.quantize("x", 0.1, np.uint8(9)), b.const(np.ones(8, np.int64))
+    for _ in range(2):
+        padded = b.op("Pad", b.dequantize(q, 0.1, np.uint8(9)), pads, "fill")
+        q = b.op("Transpose", b.quantize(padded, 0.1, np.uint8(9)), perm=[0, 1, 3, 2])
     with pytest.raises(ModelError) as caught:
-        lower(built(b, q, {"x": x}), TARGETS[0], "net")
-    assert [problem.what for problem in caught.value.problems] == ["AveragePool: AveragePool over 3 spatial axes"] * 2
+        lower(built(b, q, {"x": x, "fill": fill}), TARGETS[0], "net")
+    assert [problem.what for problem in caught.value.problems] == ["Pad: the padding value is computed while the model runs"] * 2
 
 
 def test_codes_known_at_build_time_with_a_scale_that_is_not() -> None:

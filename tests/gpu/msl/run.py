@@ -62,7 +62,7 @@ def run_metal(
     """What the arena and io hold after a dispatch of the kernel `name` of a whole .metal file; `team` threads are a simdgroup."""
     library = _load(compile_metal(source))
     ctypes.c_int.in_dll(library, "team_width").value = team
-    regions = [ctypes.create_string_buffer(data, max(len(data), 1)) for data in (arena, weights, io)]
+    regions = [ctypes.create_string_buffer(data, max(len(data), 1)) for data in (arena, bytes(weights), io)]
     pointers = (ctypes.c_void_p * 3)(*(ctypes.addressof(region) for region in regions))
     sizes = (ctypes.c_long * 3)(len(arena), len(weights), len(io))
     why = ctypes.create_string_buffer(256)
