@@ -213,13 +213,14 @@ def test_channels_last_interface() -> None:
 
 def test_all_that_is_not_supported_is_named_at_once() -> None:
     nodes = [
-        helper.make_node("Conv", ["x", "x"], ["a"], name="conv"),
+        helper.make_node("ReduceMax", ["x"], ["most"], name="most", keepdims=0),
+        helper.make_node("Pad", ["x", "pads", "most"], ["a"], name="first"),
         helper.make_node("Relu", ["a"], ["b"], name="relu"),
-        helper.make_node("TopK", ["b", "k"], ["y", "places"], name="top"),
+        helper.make_node("Pad", ["b", "pads", "most"], ["y"], name="second"),
     ]
     with pytest.raises(ModelError) as caught:
-        lower(net(nodes, [1, 4, 6, 6], {"k": np.array([1])}), TARGET, "net")
-    assert [problem.where for problem in caught.value.problems] == ["conv", "top"]
+        lower(net(nodes, [1, 4, 6, 6], {"pads": np.ones(8, np.int64)}), TARGET, "net")
+    assert [problem.where for problem in caught.value.problems] == ["first", "second"]
     assert all(problem.hint for problem in caught.value.problems)
 
 
