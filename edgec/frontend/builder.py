@@ -45,8 +45,8 @@ class Builder:
     something else, `lists` the tensors of a sequence, `nothing` optionals without a value, `ragged` values of which a run may make only the
     first rows.
     outermost: the node of the file that is being added. guard: a bool scalar; where it is false, nobody takes what is being added, so
-    its indices must not end the run. `declared`: the shapes that the
-    file gives values.
+    its indices must not end the run. `declared`: the shapes that the file gives values, `believed` values that have theirs from there,
+    whatever operands say that a run computes.
     """
 
     graph: Graph
@@ -55,6 +55,7 @@ class Builder:
     dispatch: Callable[[Builder, Source], None]
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    believed: list[str] = field(default_factory=list)
     misread: list[str] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
     kinds: dict[str, str] = field(default_factory=dict)

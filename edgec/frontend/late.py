@@ -38,6 +38,7 @@ def translated(b: Builder, s: Source) -> bool:
     shape = b.declared.get(s.outputs[0])
     done = shape is not None and LATE[s.op][1](b, s, shape)
     if done:
+        b.believed.append(s.outputs[0])
         b.notes.append(f"{s.where}: its result is {list(shape or ())}, as the file declares, whatever its operands say")
     return done
 

@@ -139,7 +139,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
         builder.notes.append(
             f"ONNX Runtime misreads {', '.join(strange)}: answers are compared with what edgec imported, not with the file"
         )
-    return Imported(graph, tuple(builder.notes), origin, (*strange, *rounded), fixed)
+    return Imported(graph, tuple(builder.notes), origin, (*strange, *rounded, *builder.believed), fixed)
 
 
 def _add(builder: Builder, node: onnx.NodeProto, versions: Mapping[str, int], names: Names) -> None:
@@ -153,10 +153,12 @@ def _add(builder: Builder, node: onnx.NodeProto, versions: Mapping[str, int], na
 
 
 def _check_outputs(builder: Builder) -> None:
-    """Note what is no tensor, and what a run may not make all of."""
+    """Note what is no tensor, what no node makes, and what a run may not make all of."""
     for name in builder.graph.outputs:
         if name in builder.lists or name in builder.nothing:
             builder.problems.append(Problem("is no tensor", f"output {name}", "leave it out of the model, or cut the graph before it"))
+        elif name not in builder.graph.types and not builder.problems:
+            builder.problems.append(Problem("no node makes it", f"output {name}", "export the model again"))
         if name in builder.ragged:
             builder.notes.append(f"output {name}: rows of turns that a run does not make are 0")
 

@@ -22,7 +22,7 @@ from edgec.oracle.moves import MOVES, PAD_MODES, extreme, move_step, pad, refere
 from edgec.oracle.normalization import layer_norm
 from edgec.oracle.recurrent import is_recurrent, recurrent, takes_sums
 from edgec.oracle.resize import resize_cubic, resize_linear, resize_nearest
-from edgec.oracle.selection import largest_of_windows, scattered, suppressed
+from edgec.oracle.selection import distinct, largest_of_windows, scattered, suppressed
 from edgec.oracle.tables import table_step
 from edgec.oracle.whole import conversion, whole_number
 from edgec.oracle.window import window
@@ -181,6 +181,8 @@ class Evaluator:
             return lambda data, indices, updates: (scattered(node, data, indices, updates),)
         if node.op in ("ArgMax", "ArgMin"):
             return lambda x: (extreme(node, x),)
+        if node.op == "Unique":
+            return lambda x: distinct(node, x)
         if node.op == "NonMaxSuppression":
             return lambda *operands: (suppressed(node, *operands),)
         if node.op == "Cast":

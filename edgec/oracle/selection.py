@@ -40,6 +40,16 @@ def largest_of_windows(node: Node, x: Array) -> tuple[Array, Array]:
     return best, planes * image.size + found
 
 
+def distinct(node: Node, x: Array) -> tuple[Array, Array, Array, Array]:
+    """Unique: the elements or slices that differ, where each is first, which of them each is, and how many are alike."""
+    axis = node.attributes.get("axis")
+    data, along = (x.reshape(-1), 0) if axis is None else (x, int(axis))
+    _, first, which, counts = np.unique(data, return_index=True, return_inverse=True, return_counts=True, axis=along)
+    order = np.arange(first.size) if node.get("sorted", 1) else np.argsort(first)
+    first, counts, which = first[order], counts[order], np.argsort(order)[which.reshape(-1)]
+    return np.take(data, first, axis=along), first, which, counts
+
+
 def suppressed(
     node: Node, boxes: Array, scores: Array, most: Array | None = None, threshold: Array | None = None, least: Array | None = None
 ) -> Array:  # fmt: skip

@@ -42,6 +42,8 @@ def fold_constants(graph: Graph, node: Node) -> bool:
         return why_not(node, "onnx's reference does not know all recurrent cells")
     if node.op == "Identity" and node.outputs[0] in graph.outputs:
         return False
+    if any(graph.types[name].is_counted for name in node.outputs if name):
+        return why_not(node, "others behind it are made for what a run counts")
     if node.op == "DequantizeLinear" and feeds_quantized(graph, node.outputs[0]):
         return why_not(node, "it is the weight of a quantized operator")
     if is_dense_weight(graph, node.outputs[0]):

@@ -149,5 +149,12 @@ CASES = (
          <opset_import: ["": 21], domain: ""> Relu(a) => (b) { b = Neg(a) }""",
         ("function Relu", "name of an operator"),
     ),
+    Case(
+        "an output that a function does not make",
+        MATRIX.replace("21]> g", '21, "mine": 1]> g').replace("float[] y", "float[] y, float[] more")
+        + """ { [n] y, more = mine.Twice(x) }
+         <opset_import: ["": 21], domain: "mine"> Twice(a) => (b) { b = Add(a, a) }""",
+        ("output more", "no node makes it"),
+    ),
     Case("a flag of 2", f"{MATRIX} {{ [n] y = ReduceSum<keepdims = 0, noop_with_empty_axes = 2>(x) }}", ("n (ReduceSum", "is 2", "0 or 1")),
 )

@@ -93,7 +93,7 @@ def int8_cases(name: str, drawn: Drawn, graph: Graph, target: Target) -> list[Co
         inputs = {name: given[name] for name in graph.inputs}
         answers = evaluator.run(inputs)
         shown = [output for output in graph.outputs if output not in graph.told_shapes()]
-        expected = [answers[output] for output in shown]
+        expected = [np.asarray(answers[output], graph.held_dtype(output).numpy) for output in shown]
         exact = [output in evaluator.exact_outputs for output in shown]
         allowed = [np.full(array.shape, 0.0 if sure else np.inf) for array, sure in zip(expected, exact, strict=True)]
         case = Case(f"{name}, int8, input {place}", "int8", exported, inputs, expected, bounds=allowed)

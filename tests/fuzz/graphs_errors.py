@@ -23,6 +23,7 @@ EXECUTIONS = 32  # a step that a number may lie on either side of stays unseen w
 STRONGER = 4.0  # than a node's own error at most
 BEYOND = 2.0  # how far beyond what the executions reach an answer may be
 UNIT = 2.0**-24
+HALF = 2.0**13  # units of what rounding to float16 moves: ONNX Runtime leaves it out between operators that it has for float32 alone
 TINY = 1e-37  # about which products become zeros
 GELUS = ("Gelu", "FastGelu", "BiasGelu", "QuickGelu")
 # units in the last place, and an absolute error, of functions that both sides approximate
@@ -169,6 +170,8 @@ def _result(step: Step, array: np.ndarray, operands: Arrays, noise: Noise) -> np
         return np.asarray(np.clip(array.astype(np.int64) + noise.g.integers(-1, 2, array.shape), info.min, info.max), array.dtype)
     if array.dtype.kind != "f":
         return array
+    if op == "Cast" and array.dtype == np.float16:
+        return noise.on(array, HALF)
     if op in EXACT:
         return np.asarray(np.where(array == 0, np.copysign(0, noise.of(array.shape)), array), array.dtype) if op in SIGNLESS else array
     units, least = FUNCTIONS.get(op, (4, 0.0))
