@@ -78,6 +78,8 @@ def cast(b: Builder, s: Source) -> None:
 def convert(b: Builder, s: Source, to: str) -> None:
     """The first operand as the file's type `to`. What is computed with as float32 is rounded to it, and float32 again."""
     (x,) = s.inputs[:1]
+    if to not in {kind.value for kind in DType}:
+        raise ModelError(f"element type {to} is not supported")
     if x in b.graph.constants and b.file_type(x) != to:
         b.emit(s, "Cast", [x], s.outputs, {"to": to})
     elif b.file_type(x) == to or (to == "float64" and b.type(x).dtype.is_float):
@@ -258,6 +260,10 @@ def reduction(b: Builder, s: Source) -> None:
         b.emit(s, "Identity", s.inputs[:1], s.outputs)
         return
     operand = b.constant(f"{s.outputs[0]}_axes", axes or [])
+    if b.type(s.inputs[0]).dtype is DType.BOOL:
+        numbers = b.emit(s, s.op, [*b.emit(s, "Cast", s.inputs[:1], attributes={"to": "int32"}), operand], attributes=attributes)
+        b.emit(s, "Cast", numbers, s.outputs, {"to": "bool"})
+        return
     if s.op == "ReduceLogSumExp":
         log_sum_exp(b, s, operand, attributes)
         return
