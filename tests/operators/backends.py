@@ -28,9 +28,10 @@ class Backend:
 
 
 def target_of(backend: Backend, whole: bool) -> Target:
-    """Without EDGEC_TEST_ALL a package has at most two vocabularies to choose from."""
+    """With the vocabularies that can run here; without EDGEC_TEST_ALL a package has at most two to choose from."""
     target = load_target(backend.target)
-    return target if whole else replace(target, vocabularies=target.vocabularies[:2])
+    able = tuple(name for name in target.vocabularies if backend.foreign or available(name))
+    return replace(target, vocabularies=able if whole else able[:2])
 
 
 NATIVE = (
