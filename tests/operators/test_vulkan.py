@@ -54,7 +54,9 @@ def test_cases(shard: int | None, tmp_path: Path, record_property: Callable[[str
     record_property("operator cases", {"backend": VULKAN.name, "table": counts})
     wrong = {item.case: item.message for item in outcomes if item.verdict == WRONG}
     assert {name: message for name, message in wrong.items() if name not in EXCUSES} == {}
-    assert {item.case for item in outcomes if item.case in EXCUSES and item.verdict != ON_CPU} <= wrong.keys(), "an excuse is no longer needed"
+    assert {item.case for item in outcomes if item.case in EXCUSES and item.verdict != ON_CPU} <= wrong.keys(), (
+        "an excuse is no longer needed"
+    )
     assert {item.case: item.message for item in outcomes if item.verdict == REFUSED and not is_sound(item.message)} == {}
     assert len(on_cpu) <= MOST_ON_CPU, on_cpu
 
