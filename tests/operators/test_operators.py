@@ -48,7 +48,7 @@ REASONS = re.compile(
     r"|its shape is \[.*\?|an axis of extent 0 leaves nothing|holds nothing"
     r"|does not split into \[0|does not reshape to \[3, 4, 0\]"
     r"|is in training mode|as is decided while the model runs|is computed while the model runs|is no tensor"
-    r"|Mod of float operands|of bool|blocked quantization|only constant per-tensor 8-bit parameters"
+    r"|quantizes to \S+ which is not supported|blocked quantization|only constant per-tensor 8-bit parameters"
 )
 NAMED = re.compile(r"(\w+), opset \d+\)[^(]*has no implementation|(\w+): there is no implementation")
 
