@@ -261,7 +261,7 @@ def reduction(b: Builder, s: Source) -> None:
         return
     operand = b.constant(f"{s.outputs[0]}_axes", axes or [])
     if b.type(s.inputs[0]).dtype is DType.BOOL:
-        numbers = b.emit(s, s.op, [*b.emit(s, "Cast", s.inputs[:1], attributes={"to": "int32"}), operand], attributes=attributes)
+        numbers = b.emit(s, s.op, [*b.emit(s, "Cast", s.inputs[:1], attributes={"to": "uint8"}), operand], attributes=attributes)
         b.emit(s, "Cast", numbers, s.outputs, {"to": "bool"})
         return
     if s.op == "ReduceLogSumExp":
