@@ -8,40 +8,15 @@ import onnx
 from onnx import defs, helper
 
 from edgec.errors import CUT, ModelError, Problem, did_you_mean
-from edgec.frontend import (  # noqa: F401  (they fill RULES)
-    arithmetic,
-    classical,
-    composed,
-    contributed,
-    control,
-    deformable,
-    determinant,
-    dynamic,
-    einsum,
-    former,
-    fourier,
-    gathering,
-    heads,
-    late,
-    linear,
-    movement,
-    qlinear,
-    recurrent,
-    regions,
-    sampling,
-    scattering,
-    selection,
-    sequences,
-    tapers,
-    trees,
-    trigonometry,
-    window,
-)
-from edgec.frontend.builder import HINTS, Builder, unsupported
-from edgec.frontend.conform import conforming
-from edgec.frontend.rules import RULES, rule
-from edgec.frontend.source import Source, find_schema, read_node
-from edgec.frontend.structure import graphs_in
+from edgec.frontend import control, former, quantized, selection, signal, windows  # noqa: F401  (each room's rules are in RULES with its import)
+from edgec.frontend.arithmetic import arithmetic
+from edgec.frontend.domains import contributed
+from edgec.frontend.file.structure import graphs_in
+from edgec.frontend.movement import late
+from edgec.frontend.translation.builder import HINTS, Builder, unsupported
+from edgec.frontend.translation.conform import conforming
+from edgec.frontend.translation.rules import RULES, rule
+from edgec.frontend.translation.source import Source, find_schema, read_node
 from edgec.ir.types import DType
 from edgec.ops import OPERATORS
 from edgec.ops.proto import attribute_proto, tensor_code

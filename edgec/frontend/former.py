@@ -9,10 +9,10 @@ from typing import Any
 import onnx
 
 from edgec.errors import ModelError
-from edgec.frontend.builder import Builder
-from edgec.frontend.formula import operand
-from edgec.frontend.rules import rule
-from edgec.frontend.source import Source
+from edgec.frontend.translation.builder import Builder
+from edgec.frontend.translation.formula import operand
+from edgec.frontend.translation.rules import rule
+from edgec.frontend.translation.source import Source
 
 MODERN = 7  # the first set whose operators broadcast as today's do
 DROPPED = (

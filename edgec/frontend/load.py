@@ -13,16 +13,16 @@ from onnx import defs, numpy_helper
 
 from edgec.budget import Budget, BudgetError, check_tensors, spending
 from edgec.errors import ModelError, Problem, UsageError
-from edgec.frontend.builder import CONVERSIONS, FLOATS, Builder
-from edgec.frontend.cutting import cut, fix
-from edgec.frontend.declarations import declared
 from edgec.frontend.dispatch import dispatch
-from edgec.frontend.external import load_external
-from edgec.frontend.misread import misread
-from edgec.frontend.origin import origin_of
-from edgec.frontend.pinning import Shapes, pin_inputs
-from edgec.frontend.source import Names, Source, read_node
-from edgec.frontend.structure import check_functions, check_text, drop_unread, label, ordered, reads
+from edgec.frontend.file.cutting import cut, fix
+from edgec.frontend.file.declarations import declared
+from edgec.frontend.file.external import load_external
+from edgec.frontend.file.misread import misread
+from edgec.frontend.file.origin import origin_of
+from edgec.frontend.file.pinning import Shapes, pin_inputs
+from edgec.frontend.file.structure import check_functions, check_text, drop_unread, label, ordered, reads
+from edgec.frontend.translation.builder import CONVERSIONS, FLOATS, Builder
+from edgec.frontend.translation.source import Names, Source, read_node
 from edgec.ir.graph import Graph
 from edgec.ir.types import HELD_ONLY, DType
 from edgec.ir.verify import verify

@@ -14,8 +14,8 @@ import numpy as np
 
 from edgec.budget import Budget, BudgetError, exceeded
 from edgec.errors import EdgecError, ModelError, Problem, UsageError
+from edgec.frontend.file.outline import Outline
 from edgec.frontend.load import Imported
-from edgec.frontend.outline import Outline
 from edgec.ir.graph import Graph
 from edgec.ir.types import Symbol
 from edgec.isolation.process import Died, messages

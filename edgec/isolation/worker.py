@@ -15,7 +15,7 @@ from typing import Any
 from edgec.budget import Budget, check_tensors, exceeded, spending
 from edgec.errors import EdgecError
 from edgec.frontend import load_model
-from edgec.frontend.outline import outline
+from edgec.frontend.file.outline import outline
 from edgec.ir.archive import Sender
 from edgec.ir.liveness import live_bytes
 from edgec.ir.types import Symbol

@@ -15,7 +15,7 @@ from edgec.emit.apps.app import App
 from edgec.emit.apps.web import _npm
 from edgec.environment import OURS as VARIABLE
 from edgec.errors import UsageError
-from edgec.frontend.origin import origin_of
+from edgec.frontend.file.origin import origin_of
 from edgec.package.card import card_of
 from edgec.provenance.keys import fingerprint, read_private_key, read_public_key
 from edgec.provenance.signature import read_signature, sign

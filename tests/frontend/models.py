@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
-from edgec.frontend.pinning import Shapes
+from edgec.frontend.file.pinning import Shapes
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 

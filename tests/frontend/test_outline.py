@@ -6,7 +6,7 @@ from pathlib import Path
 
 from onnx import parser
 
-from edgec.frontend.outline import outline
+from edgec.frontend.file.outline import outline
 
 
 def test_a_type_that_does_not_exist(tmp_path: Path) -> None:

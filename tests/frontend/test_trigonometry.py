@@ -9,7 +9,7 @@ from onnx import TensorProto
 
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
-from edgec.frontend.trigonometry import FUNCTIONS
+from edgec.frontend.arithmetic.trigonometry import FUNCTIONS
 from edgec.ir.types import DType
 
 from .models import model, node

@@ -11,7 +11,7 @@ import onnx
 import onnxruntime
 from onnx import defs, helper, numpy_helper
 
-from edgec.frontend.structure import reads
+from edgec.frontend.file.structure import reads
 
 MOST_ELEMENTS = 3000  # of a value: what is larger takes time and shows nothing new
 MICROSOFT = "com.microsoft"

@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 import onnx
 
-from edgec.frontend.structure import reads
+from edgec.frontend.file.structure import reads
 from tests.fuzz.graphs_draft import Arrays, Drawn, Misfit, Step
 from tests.fuzz.graphs_free import anything, is_free
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from onnx import helper
 
-from edgec.frontend.structure import reads
+from edgec.frontend.file.structure import reads
 from tests.fuzz.graphs_draft import Drawn, info, wrapped
 
 Fails = Callable[[Drawn], bool]

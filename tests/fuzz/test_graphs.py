@@ -14,8 +14,8 @@ from onnx import defs
 
 from edgec.errors import ModelError
 from edgec.frontend import from_proto
-from edgec.frontend.rules import RULES
-from edgec.frontend.trigonometry import FUNCTIONS
+from edgec.frontend.arithmetic.trigonometry import FUNCTIONS
+from edgec.frontend.translation.rules import RULES
 from edgec.ops import OPERATORS
 from edgec.targets import load_target
 from tests.conftest import require

@@ -112,6 +112,21 @@ MAY_IMPORT = {
         "version",
     },
 }
+# rooms inside of a room -> those beside it that each may import; the files beside them see all, and none of the rooms sees those
+MAY_IMPORT_INSIDE = {
+    "frontend": {
+        "file": set(),
+        "translation": set(),
+        "movement": {"translation"},
+        "windows": {"translation"},
+        "signal": {"translation"},
+        "control": {"file", "translation"},
+        "selection": {"translation", "windows"},
+        "arithmetic": {"translation", "windows"},
+        "quantized": {"arithmetic", "translation", "windows"},
+        "domains": {"quantized", "translation", "windows"},
+    },
+}
 # library -> the rooms (or modules) that may import it
 LIBRARIES = {
     "onnx": {"frontend", "export", "oracle", "ops"},
@@ -162,6 +177,16 @@ def test_a_room_imports_only_what_lies_below_it(path: Path) -> None:
             assert parts[1] in MAY_IMPORT[home] | {home}, f"{home} may not import {module}"
         if parts[0] == "edgec" and len(parts) > 1 and parts[1] == "cli":
             assert home == "cli", "nobody imports cli"
+
+
+@pytest.mark.parametrize("home", MAY_IMPORT_INSIDE)
+def test_rooms_inside_of_a_room_import_only_what_lies_below_them(home: str) -> None:
+    fences = MAY_IMPORT_INSIDE[home]
+    inside = [path.relative_to(ROOT / home) for path in FILES if room(path) == home and path.parent != ROOT / home]
+    assert {path.parts[0] for path in inside} == set(fences)
+    for path in inside:
+        others = {module.split(".")[2] for module in imports(ROOT / home / path) if module.startswith(f"edgec.{home}.")}
+        assert others <= fences[path.parts[0]] | {path.parts[0]}, f"{home}/{path} may not import {others}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

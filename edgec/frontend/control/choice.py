@@ -1,0 +1,84 @@
+"""Values that a condition chooses between while the model runs, and nodes that count only where it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from edgec.errors import ModelError
+from edgec.frontend.translation.builder import Builder
+from edgec.frontend.translation.source import Source
+
+
+def as_condition(b: Builder, s: Source, name: str) -> str:
+    """A tensor of one bool as a scalar."""
+    kind = b.type(name)
+    if kind.elements != 1:
+        raise ModelError(f"its condition is {kind}, must be one bool")
+    return name if not kind.shape else b.emit(s, "Reshape", [name, b.constant(f"{s.outputs[0]}_scalar", [])])[0]
+
+
+def both(b: Builder, s: Source, one: str, other: str) -> str:
+    """Whether both hold; "" stands for what always holds."""
+    return b.emit(s, "And", [one, other])[0] if one and other else one or other
+
+
+@contextmanager
+def where(b: Builder, s: Source, condition: str) -> Iterator[None]:
+    """What is added in this block counts only where the condition holds ("": always)."""
+    outer = b.guard
+    b.guard = both(b, s, outer, condition) if condition != outer else outer
+    try:
+        yield
+    finally:
+        b.guard = outer
+
+
+def choose(b: Builder, s: Source, condition: str, then: str, otherwise: str) -> str:
+    """`then` where the condition holds: tensors of one type, or sequences of such."""
+    if then == otherwise:
+        return then
+    if then in b.lists or otherwise in b.lists:
+        pairs = list(zip(b.lists.get(then, ()), b.lists.get(otherwise, ()), strict=False))
+        if {len(pairs)} != {len(b.lists.get(name, ())) for name in (then, otherwise) if name in b.lists}:
+            raise _unlike(b, "sequences of different lengths", condition)
+        chosen = b.fresh(f"{s.outputs[0]}_chosen")
+        b.lists[chosen] = tuple(choose(b, s, condition, *pair) for pair in pairs)
+        return chosen
+    if then in b.nothing or otherwise in b.nothing or b.type(then) != b.type(otherwise):
+        told = [str(b.graph.types.get(name, "nothing")) for name in (then, otherwise)]
+        raise _unlike(b, " or ".join(told), condition)
+    return b.emit(s, "Where", [condition, then, otherwise])[0]
+
+
+def _unlike(b: Builder, what: str, condition: str) -> ModelError:
+    return ModelError(f"makes {what}, as is decided while the model runs", hint=decided_by(b, condition))
+
+
+def decided_by(b: Builder, name: str) -> str:
+    """A hint: which inputs of the model a value depends on, for --constant."""
+    found, seen, stack = [], set[str](), [name]
+    while stack:
+        value = stack.pop()
+        if value in seen or not value:
+            continue
+        seen.add(value)
+        producer = b.graph.producer(value)
+        found += [value] if value in b.graph.inputs else []
+        stack += producer.inputs if producer is not None else []
+    if not found:
+        return "export the model with it decided"
+    return f"decide it before: {' '.join(f'--constant {name}=VALUE' for name in sorted(found)[:3])}"
+
+
+def hand_on(b: Builder, s: Source, origin: str, output: str) -> None:
+    """Let an output of the node be that value; "" is an output that nobody reads."""
+    if not output or output == origin:
+        return
+    if origin in b.lists:
+        b.lists[output] = b.lists[origin]
+    elif origin in b.nothing:
+        b.nothing.add(output)
+    else:
+        b.emit(s, "Identity", [origin], [output])
+        b.ragged |= {output} if origin in b.ragged else set()
