@@ -61,5 +61,5 @@ def prepare(path: Path, precision: str, calib: str | None, target: str, work: Pa
         data: str | Callable[[], Iterable[Feed]] = calib or (lambda: iter(samples))
         if not model.exists():
             edgec.quantize(exact, calib=data, out=model, effort="fast")
-    package = edgec.build(model, target=target, precision=precision, out=work / f"{path.stem}-{precision}", name="net", force=True)
+    package = edgec.build(model, target=target, precision=precision, out=work / f"{path.stem}-{precision}-{target}", name="net", force=True)
     return model, inputs, package.directory
