@@ -8,8 +8,8 @@ import onnx
 from onnx import defs, helper
 
 from edgec.errors import CUT, ModelError, Problem, did_you_mean
-from edgec.frontend import control, former, quantized, selection, signal, windows  # noqa: F401  (each room's rules are in RULES with its import)
-from edgec.frontend.arithmetic import arithmetic
+from edgec.frontend import control, former, quantized, selection, signal, windows  # noqa: F401  (a room fills RULES)
+from edgec.frontend.arithmetic import normalization
 from edgec.frontend.domains import contributed
 from edgec.frontend.file.structure import graphs_in
 from edgec.frontend.movement import late
@@ -69,7 +69,7 @@ def layer_normalization(b: Builder, source: Source) -> None:
     elif any(source.outputs[1:]):
         expand(b, source, body_of(b, source, find_schema(source.op, "", source.version)))
     else:
-        arithmetic.layer_normalization(b, source)
+        normalization.layer_normalization(b, source)
 
 
 def unknown_hint(source: Source) -> str:

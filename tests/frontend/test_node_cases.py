@@ -20,7 +20,7 @@ from onnx.backend.test.case.node import collect_testcases
 from edgec.errors import EdgecError
 from edgec.export import to_onnx
 from edgec.frontend import Imported, from_proto
-from edgec.frontend.arithmetic.arithmetic import COMPOSITE
+from edgec.frontend.arithmetic.reduction import COMPOSITE
 from edgec.frontend.arithmetic.trigonometry import FUNCTIONS
 from edgec.ir.text import dumps, loads
 from edgec.ir.verify import verify

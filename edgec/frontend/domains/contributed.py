@@ -79,6 +79,11 @@ def fused_matmul(b: Builder, s: Source) -> None:
     (product * s.get("alpha", 1.0) if s.get("alpha", 1.0) != 1 else product).end()
 
 
+@rule("Gelu", domain=MICROSOFT)
+def gelu(b: Builder, s: Source) -> None:
+    operand(b, s, 0).of("Gelu", approximate="none").end()
+
+
 @rule("BiasGelu", domain=MICROSOFT)
 def bias_gelu(b: Builder, s: Source) -> None:
     plus(operand(b, s, 0), optional(b, s, 1)).of("Gelu", approximate="none").end()

@@ -6,7 +6,7 @@ import numpy as np
 from onnx import helper
 
 from edgec.errors import ModelError
-from edgec.frontend.arithmetic.arithmetic import scalar
+from edgec.frontend.arithmetic.elementwise import scalar
 from edgec.frontend.translation.builder import WIDENED, Builder
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source

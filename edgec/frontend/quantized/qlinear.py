@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from edgec.errors import ModelError
-from edgec.frontend.arithmetic.arithmetic import scalar, softmax
+from edgec.frontend.arithmetic.elementwise import scalar
+from edgec.frontend.arithmetic.normalization import softmax
 from edgec.frontend.quantized.linear import along, of_codes, to_codes
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value

@@ -1,5 +1,3 @@
 """Translations of what picks or places elements by index: Gather*, Scatter*, TopK, NonZero and their like."""
 
-from edgec.frontend.selection import gathering, scattering, selection  # their rules are in RULES now
-
-__all__ = ["gathering", "scattering", "selection"]
+from edgec.frontend.selection import gathering, one_hot, scattering, selection  # noqa: F401  (their rules are in RULES now)

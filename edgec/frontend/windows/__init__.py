@@ -1,5 +1,3 @@
 """Translations of what slides a window over images or samples them: convolutions, pools, regions, grids."""
 
-from edgec.frontend.windows import columns, deformable, regions, sampling, window  # their rules are in RULES now
-
-__all__ = ["columns", "deformable", "regions", "sampling", "window"]
+from edgec.frontend.windows import columns, deformable, lp_pool, regions, sampling, window  # noqa: F401  (their rules are in RULES now)
