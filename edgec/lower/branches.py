@@ -20,7 +20,7 @@ Guard = tuple[str, bool]  # the value of a condition, and what it must be
 
 
 def guards_of(graph: Graph) -> dict[str, frozenset[Guard]]:
-    """By the names of nodes: what each of them counts under, where that is not always."""
+    """By the names of nodes, of which several may have one: what all of these count under, where that is not always."""
     found: dict[Node, frozenset[Guard]] = {}
     if not any(node.op == "Where" and _chooses(graph, node) for node in graph.nodes):
         return {}
@@ -31,7 +31,10 @@ def guards_of(graph: Graph) -> dict[str, frozenset[Guard]]:
             continue
         reading = [found[reader] | _taken(graph, reader, name) for name in values for reader in graph.readers(name)]
         found[node] = frozenset.intersection(*reading) if reading else frozenset()
-    return {node.name: guards for node, guards in found.items() if guards and node.name}
+    named: dict[str, frozenset[Guard]] = {}
+    for node, guards in found.items():
+        named[node.name] = named.get(node.name, guards) & guards
+    return {name: guards for name, guards in named.items() if guards and name}
 
 
 def _taken(graph: Graph, reader: Node, name: str) -> frozenset[Guard]:

@@ -18,19 +18,19 @@ FLOAT, INT = DType.FLOAT32, DType.INT32
 
 def with_float_products(graph: Graph) -> Graph:
     """`graph`, or a copy in which each MatMul of int32 whose numbers are known to be small is one, or a sum of several, of float32."""
-    found = [node for node in graph.nodes if node.op == "MatMul" and graph.dtype(node.inputs[0]) is INT and _parts(graph, node)]
+    products = [(place, node) for place, node in enumerate(graph.nodes) if node.op == "MatMul" and graph.dtype(node.inputs[0]) is INT]
+    found = [(place, bounds) for place, node in products if (bounds := _parts(graph, node))]
     if not found:
         return graph
     graph = graph.copy()
-    for node in [node for node in graph.nodes if node.op == "MatMul" and graph.dtype(node.inputs[0]) is INT]:
-        bounds = _parts(graph, node)
-        if bounds:
-            _replace(graph, node, bounds)
+    nodes = list(graph.nodes)
+    for place, bounds in found:
+        _replace(graph, nodes[place], bounds)
     return graph
 
 
 def _parts(graph: Graph, node: Node) -> list[int]:
-    """Where to cut the sums so that each part is exact: places from 0 to the number of products. None where that is not known."""
+    """Where to cut the sums so that each part is exact: places from 0 to the number of products. Empty where it is not known to be."""
     first, second = (largest(graph, name) for name in node.inputs)
     if first is None or second is None or not graph.types[node.inputs[0]].is_static:
         return []
@@ -39,6 +39,8 @@ def _parts(graph: Graph, node: Node) -> list[int]:
         step = EXACT // max(first * second, 1)
         return [*range(0, inner, step), inner] if step >= min(FEWEST, inner) else []
     sizes = first * np.abs(weights.astype(np.int64)).reshape(-1, *weights.shape[-2:])
+    if sizes.max(initial=0) > EXACT:
+        return []
     cuts, total = [0], np.zeros((len(sizes), weights.shape[-1]), np.int64)
     for place in range(inner):
         total = total + sizes[:, place]

@@ -90,6 +90,11 @@ PARTS = """(float[7,2] x, int64 at) => (float[3,2] y, float[7,2] z, float[2] w, 
   z = ConcatFromSequence<axis = 0, new_axis = 1>(some)  w = SequenceAt(rows, at)
 }"""
 
+SHARED = """(uint8[3,4] x, bool c) => (float[3,2] y) <int32[4,2] w = {1, 2, 3, 0, 5, 1, 2, 2}> {
+  i = Cast<to = 6>(x)  p = MatMul(i, w)  axes = Constant<value_ints = [1]>()  one = Constant<value = int32 {1}>()
+  f = Cast<to = 1>(p)  a = Sqrt(f)  k = Add(p, one)  g = Cast<to = 1>(k)  b = ReduceProd(g, axes)  y = Where(c, b, a)
+}"""
+
 
 @cache
 def control_cases() -> tuple[Case, ...]:
@@ -122,6 +127,8 @@ def _cases() -> Iterator[Case]:
         yield _case(f"scan_{opset}", "Scan", text, {"h": f(2), "a": f(3, 4, 2), "b": f(2, 4)}, opset)
     for lengths in ("4, 4", "3, 1"):
         yield _case(f"scan_8_{lengths}", "Scan", BATCHED.replace("LENGTHS", lengths), {"h": f(2, 3), "a": f(2, 4, 3)}, 8)
+    for c in (False, True):  # of the product's parts one is read as numbers of each type
+        yield _case(f"where_of_a_product_{c}", "Where", SHARED, {"x": np.arange(12, dtype=np.uint8).reshape(3, 4), "c": np.array(c)})
     yield _case("sequences", "SequenceAt", PARTS, {"x": f(7, 2), "at": np.array(-3)})
 
 

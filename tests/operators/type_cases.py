@@ -36,6 +36,11 @@ def type_cases() -> Iterator[Case]:
     exact = (codes.astype(np.int64) - 7) @ weights.astype(np.int64)  # in several parts, since sums are beyond 2^24
     nodes = [helper.make_node("MatMulInteger", ["x", "w", "z"], ["y"])]
     yield _case("long_whole_product", nodes, {"x": codes}, [exact.astype(np.int32)], w=weights, z=np.array(7, np.uint8))
+    small = rng.integers(-3, 4, (256, 5)).astype(np.int32)
+    small[100] = 100001  # times a code it is no float32
+    nodes = [helper.make_node("Cast", ["x"], ["i"], to=TensorProto.INT32), helper.make_node("MatMul", ["i", "w"], ["y"])]
+    few = np.maximum(codes[:, :256], 201)
+    yield _case("whole_product_of_a_large_number", nodes, {"x": few}, [few.astype(np.int32) @ small], w=small)
     known = {"w": weights[:90], "z": np.array(7, np.uint8), "s": np.array(0.1, np.float32)}
     short = ((codes[:, :90].astype(np.int64) - 7) @ weights[:90].astype(np.int64)).astype(np.float32) * known["s"]
     nodes = [
