@@ -30,14 +30,16 @@ from edgec.lower.values import (
     order_of,
     packed_strides,
     row_major,
+    store,
+    view_of,
     viewed,
 )
 from edgec.program.arguments import Arguments
 from edgec.program.contents import Contents, contents
-from edgec.program.expr import Expr, Size, const, product, var
+from edgec.program.expr import INT, Expr, Size, const, product, var
 from edgec.program.memory import unproven
 from edgec.program.names import KEYWORDS, LOCALS, MACROS
-from edgec.program.program import Buffer, Call, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall, read_by
+from edgec.program.program import Buffer, Call, For, Kind, LoopCall, Pointer, Program, Statement, TemplateCall, read_by
 from edgec.program.walk import distinct, expressions, loads, roots, stores, subexpressions
 from edgec.targets import Target
 
@@ -173,6 +175,13 @@ class Lowering:
         view = View(self.buffer(hint, dtype, product(shape)), dtype, const(0), packed_strides(shape, order))
         return replace(viewed(view, shape), order=order)
 
+    def places(self, hint: str, shape: Extents, extent: Expr) -> Value:
+        """A new arena buffer for places on an axis: whoever reads it trusts that 0 <= place < extent."""
+        result = self.dense(hint, INT, shape, row_major(len(shape)))
+        name = view_of(result).buffer
+        self.program.buffers[name] = replace(self.program.buffers[name], below=extent)
+        return result
+
     def place(self, name: str, dtype: DType, shape: Extents, order: Order) -> Value:
         """Where the value `name` shall be written: its slice of a concatenation if one waits for it, else a new buffer."""
         view = destination(self.destinations.get(name), dtype, shape, order)
@@ -182,12 +191,10 @@ class Lowering:
         """Compute `value` into memory (a new buffer unless `into` is given) by one loop nest."""
         order = order or value.order or row_major(value.rank)
         target = viewed(into, value.shape) if into is not None else self.dense(hint, value.dtype, value.shape, order)
-        assert target.view is not None
         if into is not None:
             order = order_of(into, value.shape)
         axes, index = split_axes(value, order)
-        body = Store(target.view.buffer, target.view.position(index), value.at(index))
-        self.loops(axes, [body], hint, value)
+        self.loops(axes, [store(target, index, value.at(index))], hint, value)
         return target
 
     def keep(self, name: str, value: Value, stored: Value) -> None:

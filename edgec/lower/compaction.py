@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 
 from edgec.ir.graph import Node
@@ -10,7 +9,7 @@ from edgec.ir.types import DType
 from edgec.lower import movement
 from edgec.lower.builder import Lowering
 from edgec.lower.counts import counted
-from edgec.lower.values import Extents, Index, Value, View, fixed, row_major
+from edgec.lower.values import Extents, Index, Value, View, digits, fixed, row_major, view_of
 from edgec.program.expr import INT, Expr, binary, cast, clamp, const, select, unary, var
 from edgec.program.program import Assign, Declare, For, Statement, Store
 
@@ -48,11 +47,6 @@ def selected(item: Expr, dtype: DType) -> Expr:
     return item if dtype is DType.BOOL else unary("not", binary("eq", item, const(0, dtype)))
 
 
-def digits(place: Expr, sizes: list[int]) -> Index:
-    """The place of an element as one on each axis."""
-    return tuple(binary("mod", binary("floordiv", place, prod(sizes[d + 1 :])), size) for d, size in enumerate(sizes))
-
-
 def compacted(lowering: Lowering, node: Node, i: Expr, extent: int, wanted: Expr, size: Expr, about: Value) -> Value:
     """Those of `extent` places `i` that are wanted. What is behind them is 0."""
     name = f"{node.outputs[0]}_places"
@@ -71,10 +65,8 @@ def compacted(lowering: Lowering, node: Node, i: Expr, extent: int, wanted: Expr
 
 
 def placed(lowering: Lowering, name: str, count: int, below: int) -> View:
-    """A buffer of `count` places on an axis."""
-    buffer = lowering.buffer(name, INT, const(count))
-    lowering.program.buffers[buffer] = replace(lowering.program.buffers[buffer], below=const(below))
-    return View(buffer, INT, const(0), (const(1),))
+    """A buffer of `count` places on an axis of so many elements."""
+    return view_of(lowering.places(name, (const(count),), const(below)))
 
 
 def zeros(places: View, count: int) -> Statement:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 
 from edgec.ir.graph import Node
@@ -10,9 +9,9 @@ from edgec.ir.types import DType
 from edgec.lower import movement
 from edgec.lower.builder import Lowering
 from edgec.lower.nest import Axis
-from edgec.lower.values import Index, Value, fixed, is_one, row_major
-from edgec.program.expr import INT, Expr, binary, cast, clamp, const, logical, select, unary, var
-from edgec.program.program import Assign, Declare, For, Statement, Store
+from edgec.lower.values import Index, Value, digits, fixed, is_one, store
+from edgec.program.expr import Expr, binary, cast, clamp, const, logical, select, unary, var
+from edgec.program.program import Assign, Declare, For, Statement
 
 
 def indexed_max_pool(lowering: Lowering, node: Node) -> None:
@@ -20,17 +19,14 @@ def indexed_max_pool(lowering: Lowering, node: Node) -> None:
     source = lowering.shared(lowering.value(node.inputs[0]), node.inputs[0])
     compared = source.coded.value if source.coded is not None else source  # codes rise with what they stand for
     shape, image = lowering.shape(node.outputs[0]), [fixed(extent) for extent in source.shape[2:]]
-    places = lowering.dense(f"{node.outputs[1]}_places", INT, shape, row_major(len(shape)))
-    assert places.view is not None
-    buffer = places.view.buffer
-    lowering.program.buffers[buffer] = replace(lowering.program.buffers[buffer], below=const(prod(image)))
+    places = lowering.places(f"{node.outputs[1]}_places", shape, const(prod(image)))
     loops: list[Axis] = [(var(f"i{d}"), size) for d, size in enumerate(shape)]
     index = tuple(const(0) if is_one(size) else variable for variable, size in loops)
-    body = [*_search(node, compared, index, image), Store(buffer, places.view.position(index), clamp(var("place"), 0, prod(image) - 1))]
+    body = [*_search(node, compared, index, image), store(places, index, clamp(var("place"), 0, prod(image) - 1))]
     lowering.loops(loops, body, node.outputs[1], places.by(source, node=node.name, op=node.op))
 
     def there(index: Index) -> Index:
-        return (*index[:2], *_digits(places.at(index), image))
+        return (*index[:2], *digits(places.at(index), image))
 
     def number(index: Index) -> Expr:
         plane = cast(index[0], DType.INT64) * cast(source.shape[1], DType.INT64) + cast(index[1], DType.INT64)
@@ -39,11 +35,6 @@ def indexed_max_pool(lowering: Lowering, node: Node) -> None:
     if node.outputs[0]:
         lowering.define(node.outputs[0], movement.lift(source, lambda value: movement.remapped(value, shape, there)))
     lowering.define(node.outputs[1], Value(DType.INT64, shape, number, free=True))
-
-
-def _digits(place: Expr, image: list[int]) -> Index:
-    """The place in a plane as one on each axis."""
-    return tuple(binary("mod", binary("floordiv", place, prod(image[d + 1 :])), extent) for d, extent in enumerate(image))
 
 
 def _search(node: Node, source: Value, index: Index, image: list[int]) -> list[Statement]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.lower.builder import Lowering, split_axes
-from edgec.lower.values import Value, row_major
+from edgec.lower.values import Value, row_major, store
 from edgec.program.expr import INT, Const, Expr, binary, cast, clamp, const, logical, select, var
 from edgec.program.program import Assign, Declare, For, Statement, Store
 
@@ -29,9 +29,7 @@ def _checked(lowering: Lowering, node: Node, indices: Value, extent: Expr) -> Va
     call with the status BAD_INDEX. All of it is done in 64 bits, so that no index is cut to another that is in range.
     """
     hint, order = node.inputs[1], row_major(indices.rank)
-    places = lowering.dense(f"{hint}_places", INT, indices.shape, order)
-    assert places.view is not None
-    lowering.program.buffers[places.view.buffer] = replace(lowering.program.buffers[places.view.buffer], below=extent)
+    places = lowering.places(f"{hint}_places", indices.shape, extent)
     outside = lowering.buffer(f"{hint}_outside", INT, const(1))
     axes, index = split_axes(replace(indices, splits=None), order)
     given, counted, bad, size = var("given", WIDE), var("counted", WIDE), var("bad"), cast(extent, WIDE)
@@ -40,7 +38,7 @@ def _checked(lowering: Lowering, node: Node, indices: Value, extent: Expr) -> Va
         Declare(given, cast(indices.at(index), WIDE)),
         Declare(counted, select(binary("lt", given, 0), given + size, given)),
         Assign(bad, select(wrong, 1, bad)),
-        Store(places.view.buffer, places.view.position(index), cast(clamp(counted, 0, size - 1), INT)),
+        store(places, index, cast(clamp(counted, 0, size - 1), INT)),
     )
     for axis, count in reversed(axes):
         nest = (For(axis, count, nest),)

@@ -12,10 +12,10 @@ from edgec.lower.builder import Lowering, Unsupported
 from edgec.lower.movement import broadcast_index
 from edgec.lower.nest import Axis
 from edgec.lower.reduction import loop
-from edgec.lower.values import Index, Value, fixed, is_one, row_major
+from edgec.lower.values import Index, Value, fixed, is_one, row_major, store
 from edgec.program.expr import FLOAT, Expr, binary, const, maximum, minimum, product, real, unary, var
 from edgec.program.expr import cast as convert
-from edgec.program.program import Assign, Declare, For, Statement, Store
+from edgec.program.program import Assign, Declare, For, Statement
 
 
 def _source(lowering: Lowering, node: Node) -> Value:
@@ -47,11 +47,6 @@ def _frame(lowering: Lowering, node: Node, value: Value, axes: Sequence[int]) ->
     return result, [loops[d] for d in order if d not in axes], [loops[d] for d in sorted(axes)], index
 
 
-def _store(result: Value, index: Index, value: Expr) -> Store:
-    assert result.view is not None
-    return Store(result.view.buffer, result.view.position(index), value)
-
-
 def _running(name: str, start: float, step: Callable[[Expr], Expr], axes: Sequence[Axis]) -> tuple[Expr, list[Statement]]:
     """A variable that starts at `start` and becomes step(variable) for every position of `axes`, rows of the last one in lanes."""
     total = var(name, FLOAT)
@@ -67,12 +62,12 @@ def softmax(lowering: Lowering, node: Node) -> None:
     total = var("total", FLOAT)
     if node.op == "LogSoftmax":
         _, add = _running("total", 0.0, lambda s: s + unary("exp", x - largest), inner)
-        last = [_store(result, index, (x - largest) - unary("log", total))]
+        last = [store(result, index, (x - largest) - unary("log", total))]
         body = [*find, *add, *loop(inner, last)]
     else:
         power = var("power", FLOAT)
-        step: list[Statement] = [Declare(power, unary("exp", x - largest)), _store(result, index, power), Assign(total, total + power)]
-        last = [_store(result, index, result.at(index) / total)]
+        step: list[Statement] = [Declare(power, unary("exp", x - largest)), store(result, index, power), Assign(total, total + power)]
+        last = [store(result, index, result.at(index) / total)]
         body = [*find, Declare(total, real(0.0), mutable=True), *loop(inner, step, lanes=True), *loop(inner, last)]
     lowering.loops(outer, body, node.outputs[0], result.by(node=node.name, op=node.op))
     lowering.define(node.outputs[0], result)
@@ -110,7 +105,7 @@ def _normalize(
     square: list[Statement] = [Declare(d, x - mean), Assign(squares, squares + d * d)]
     epsilon = real(node.attributes["epsilon"])
     scaled = (again * inverse) * parameter(scale, index)
-    last: list[Statement] = [Declare(again, x - mean), _store(result, index, scaled if bias is None else scaled + parameter(bias, index))]
+    last: list[Statement] = [Declare(again, x - mean), store(result, index, scaled if bias is None else scaled + parameter(bias, index))]
     body = [
         *add, Declare(mean, total / n), Declare(squares, real(0.0), mutable=True), *loop(inner, square, lanes=True),
         Declare(inverse, real(1.0) / unary("sqrt", squares / n + epsilon)), *loop(inner, last),
@@ -132,7 +127,7 @@ def local_response(lowering: Lowering, node: Node) -> None:
     base = real(node.attributes["bias"]) + real(float(share)) * total
     body: list[Statement] = [
         Declare(total, real(0.0), mutable=True), For(k, count, (Assign(total, total + near * near),), start=first),
-        _store(result, index, value.at(index) / binary("pow", base, real(node.attributes["beta"]))),
+        store(result, index, value.at(index) / binary("pow", base, real(node.attributes["beta"]))),
     ]  # fmt: skip
     lowering.loops(outer, body, node.outputs[0], result.by(node=node.name, op=node.op))
     lowering.define(node.outputs[0], result)

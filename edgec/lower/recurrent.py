@@ -12,7 +12,7 @@ import numpy as np
 from edgec.ir.graph import Node
 from edgec.lower import movement
 from edgec.lower.builder import Lowering
-from edgec.lower.values import Value, View, fixed, row_major
+from edgec.lower.values import Value, fixed, row_major, store, view_of
 from edgec.ops.recurrent import FIRST_C, FIRST_H, LENGTHS, PEEPHOLES, Activation, B, R, X, activations
 from edgec.ops.registry import OPERATORS
 from edgec.program.arguments import LANES
@@ -57,7 +57,7 @@ class Recurrence:
         self.steps, self.batch, width = self.gates.shape
         self.width = fixed(width)
         self.lengths, self.bias, self.peepholes = map(self._input, (LENGTHS, B, PEEPHOLES))
-        self.sums = self._scratch("sums", self.width)
+        self.sums = self.scratch("sums", self.width)
         is_known = lowering.graph.constant(node.inputs[R]) is not None
         self.side = LANES if is_known and self.hidden % LANES == 0 else self.width  # sums of a panel
         self.weights = self._weights()
@@ -78,7 +78,7 @@ class Recurrence:
         limit, function = self.node.attributes.get("clip"), function_of(item)
         return function if limit is None else lambda x: function(clip(x, -limit, limit))
 
-    def _scratch(self, hint: str, count: int) -> str:
+    def scratch(self, hint: str, count: int) -> str:
         """A buffer of so many numbers for every row of the batch."""
         return self.lowering.buffer(f"{self.node.outputs[0]}_{hint}", FLOAT, product((self.batch, count)))
 
@@ -174,16 +174,6 @@ class Recurrence:
         return body
 
 
-def view_of(value: Value) -> View:
-    assert value.view is not None
-    return value.view
-
-
-def store(target: Value, index: tuple[Expr, ...], value: Expr) -> Store:
-    view = view_of(target)
-    return Store(view.buffer, view.position(index), value)
-
-
 def over(count: Expr | int, body: Sequence[Statement], variable: Var = NUMBER) -> For:
     return For(variable, const(count) if isinstance(count, int) else count, tuple(body))
 
@@ -208,7 +198,7 @@ def _gru(r: Recurrence) -> list[Statement]:
 
     if r.node.attributes["linear_before_reset"]:
         return [*r.add(0, 3, lambda k: r.state(0, k), bias=True), *end(r.input(NUMBER + 2 * r.hidden) + f(r.sum(1)) * r.sum(2))]
-    reset = r._scratch("reset", r.hidden)
+    reset = r.scratch("reset", r.hidden)
     kept = r.rows(over(r.hidden, [Store(reset, r.row * r.hidden + NUMBER, f(r.sum(1)) * r.state(0))]))
     last = r.add(2, 1, lambda k: load(reset, r.row * r.hidden + k, FLOAT))
     return [*r.add(0, 2, lambda k: r.state(0, k)), *kept, *last, *end(r.sum(2))]

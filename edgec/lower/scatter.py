@@ -8,9 +8,8 @@ from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.lower.builder import Lowering, split_axes
 from edgec.lower.indices import places_on
-from edgec.lower.values import row_major
-from edgec.program.expr import INT, Expr, cast, const, load, logical, maximum, minimum
-from edgec.program.program import Store
+from edgec.lower.values import row_major, store
+from edgec.program.expr import INT, Expr, cast, const, logical, maximum, minimum
 
 Combine = Callable[[Expr, Expr], Expr]
 NUMBERS: dict[str, Combine] = {
@@ -31,10 +30,7 @@ def scatter_nd(lowering: Lowering, node: Node) -> None:
     about = result.by(data, updates, node=node.name, op=node.op)
     lowering.materialize(data.by(data, node=node.name, op="Copy"), f"{name}_copy", into=result.view)
     axes, index = split_axes(updates, row_major(updates.rank))
-    assert result.view is not None
-    row = cast(places.at((*index[: indices.rank - 1], const(0))), INT)
-    position = result.view.position((row, *index[indices.rank - 1 :]))
+    at = (cast(places.at((*index[: indices.rank - 1], const(0))), INT), *index[indices.rank - 1 :])
     combine = (TRUTHS if data.dtype is DType.BOOL else NUMBERS)[node.attributes["reduction"]]
-    value = combine(load(result.view.buffer, position, data.dtype), updates.at(index))
-    lowering.loops(axes, [Store(result.view.buffer, position, value)], name, about, in_order=True)
+    lowering.loops(axes, [store(result, at, combine(result.at(at), updates.at(index)))], name, about, in_order=True)
     lowering.define(name, result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
@@ -11,7 +11,7 @@ from edgec.lower import movement
 from edgec.lower.builder import Lowering
 from edgec.lower.counts import counted
 from edgec.lower.nest import Axis
-from edgec.lower.values import Extents, Index, Value, View, fixed, is_one, row_major, viewed
+from edgec.lower.values import Index, Value, View, fixed, is_one, view_of, viewed
 from edgec.program.expr import INT, Expr, binary, cast, clamp, const, load, logical, select, unary, var
 from edgec.program.program import Assign, Declare, For, Statement, Store
 
@@ -76,24 +76,14 @@ def ranked(lowering: Lowering, source: Value, axis: int, k: int, before: Before,
     index = tuple(const(0) if is_one(size) else variable for variable, size in loops)
     row = Row(source, index, axis, extent, before)
     if few:
-        places = _places(lowering, name, shape, extent)
-        assert places.view is not None
-        body = _one_by_one(row, places.view, k)
+        places = lowering.places(name, shape, const(extent))
+        body = _one_by_one(row, view_of(places), k)
     else:
-        two = [_places(lowering, f"{name}_{number}", shape, extent) for number in range(2)]
-        views = [found.view for found in two if found.view is not None]
+        views = [view_of(lowering.places(f"{name}_{number}", shape, const(extent))) for number in range(2)]
         body, last = ordered(row, views, const(extent))
         places = viewed(views[last], tuple(const(k) if d == axis else size for d, size in enumerate(shape)))
     lowering.loops(loops, body, name, about)
     return places
-
-
-def _places(lowering: Lowering, name: str, shape: Extents, extent: int) -> Value:
-    """A buffer of places on an axis."""
-    found = lowering.dense(name, INT, shape, row_major(len(shape)))
-    assert found.view is not None
-    lowering.program.buffers[found.view.buffer] = replace(lowering.program.buffers[found.view.buffer], below=const(extent))
-    return found
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
 from edgec.ir.types import DType, Shape
-from edgec.program.expr import Const, Expr, bound, const, extent, load
-from edgec.program.program import Pointer
+from edgec.program.expr import Const, Expr, binary, bound, const, extent, load
+from edgec.program.program import Pointer, Store
 
 Index = tuple[Expr, ...]
 Extents = tuple[Expr, ...]
@@ -109,6 +110,23 @@ def elements(shape: Sequence[Expr]) -> int:
     for item in shape:
         total *= bound(item)
     return total
+
+
+def view_of(value: Value) -> View:
+    """Where a value is that was put into memory."""
+    assert value.view is not None
+    return value.view
+
+
+def store(target: Value, index: Index, value: Expr) -> Store:
+    """One element of a value in memory becomes `value`."""
+    view = view_of(target)
+    return Store(view.buffer, view.position(index), value)
+
+
+def digits(place: Expr, sizes: Sequence[int]) -> Index:
+    """The place of an element in row-major order as one on each axis."""
+    return tuple(binary("mod", binary("floordiv", place, prod(sizes[d + 1 :])), size) for d, size in enumerate(sizes))
 
 
 def row_major(rank: int) -> Order:
