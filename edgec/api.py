@@ -103,7 +103,9 @@ def run(
 
     key: a file with the public ed25519 key that must have signed the package; what runs are the very bytes that were verified.
 
-    Arrays whose first extent is a multiple of the package's hold several samples: the outputs are joined along their first axis.
+    Arrays whose first extent is a multiple of the package's hold several samples: the outputs are joined along their first axis. One whose
+    shape only a run knows gets an axis for the samples, zeros behind what each has found, and beside it its NAME_shape, [samples, axes].
+
     Arrays of a file that the package does not take are left alone. force: `out` may be the input, or a file that edgec did not write.
     """
     if out is not None:
@@ -120,8 +122,13 @@ def run(
         arrays = {name: found[name] for name in found if name in names} or found
     with package.load(isa=isa, threads=threads) as runner:
         results, names = [runner(part) for part in _parts(package, arrays)], runner.names
-    columns = [results[0][index] if len(results) == 1 else _joined(results, index) for index in range(len(names))]
-    outputs = dict(zip(names, columns, strict=True))
+    told = {tensor.shape_of: tensor.name for tensor in package.outputs}
+    outputs: Arrays = {}
+    for name, columns in zip(names, zip(*results, strict=True), strict=True):
+        if len(columns) > 1 and name in told:
+            outputs |= {name: _padded(columns), told[name]: np.array([column.shape for column in columns], np.int64)}
+        else:
+            outputs[name] = columns[0] if len(columns) == 1 else _joined(columns)
     if out is not None:
         _write_arrays(Path(out), outputs, force)
     return outputs
@@ -217,9 +224,16 @@ def _parts(package: Package, arrays: Arrays) -> list[Arrays]:
     return [{name: array[i * step[name] : (i + 1) * step[name]] for name, array in arrays.items()} for i in range(int(count))]
 
 
-def _joined(results: Sequence[Sequence[np.ndarray]], index: int) -> np.ndarray:
-    columns = [result[index] for result in results]
+def _joined(columns: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate(columns) if columns[0].ndim else np.stack(columns)
+
+
+def _padded(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """[samples, the largest extent of each axis], with zeros behind what a sample has."""
+    whole = np.zeros((len(columns), *np.max([column.shape for column in columns], axis=0)), columns[0].dtype)
+    for row, column in zip(whole, columns, strict=True):
+        row[tuple(map(slice, column.shape))] = column
+    return whole
 
 
 def _write_arrays(path: Path, arrays: Arrays, force: bool) -> None:

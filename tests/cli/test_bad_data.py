@@ -138,14 +138,14 @@ def test_settings_of_a_bad_file(program: Program) -> None:
 
 def test_what_is_no_package(program: Program, package: Path) -> None:
     for arguments in (
-        ["run", ".", "--input", "evaluation.npz"],
+        ["run", ".", "-i", "evaluation.npz"],
         ["compare", "digits.onnx", ".", "--data", "evaluation.npz"],
         ["inspect", "."],
     ):
         program(*arguments).failed(2, "not an edgec package")
-    program("run", package, "--input", "nothing.npz").failed(2, "nothing.npz", "No such file")
-    program("run", package, "--input", "digits.onnx").failed(2, "digits.onnx", "numpy")
+    program("run", package, "-i", "nothing.npz").failed(2, "nothing.npz", "No such file")
+    program("run", package, "-i", "digits.onnx").failed(2, "digits.onnx", "numpy")
     np.savez("other.npz", imag=np.zeros((1, 1, 8, 8), np.float32))
-    program("run", package, "--input", "other.npz").failed(2, "input image: missing", "did you mean 'imag'?")
-    program("run", package, "--input", "evaluation.npz", "--isa", "avx9000").failed(2, "avx9000", "known: portable")
-    program("run", package, "--input", "evaluation.npz", "--threads", "0").failed(2, "0 threads")
+    program("run", package, "-i", "other.npz").failed(2, "input image: missing", "did you mean 'imag'?")
+    program("run", package, "-i", "evaluation.npz", "--isa", "avx9000").failed(2, "avx9000", "known: portable")
+    program("run", package, "-i", "evaluation.npz", "--threads", "0").failed(2, "0 threads")

@@ -26,8 +26,8 @@ def test_a_foreign_package_runs_through_its_emulator(program: Program, needs: Ca
     assert done.code == 0 and "passed" in done.out, done.err
     images = np.load("evaluation.npz")["image"][:5]
     np.savez("few.npz", image=images)
-    assert program("run", "out", "--input", "few.npz", "-o", "there.npz").code == 0
-    assert program("run", package, "--input", "few.npz", "-o", "here.npz").code == 0
+    assert program("run", "out", "-i", "few.npz", "-o", "there.npz").code == 0
+    assert program("run", package, "-i", "few.npz", "-o", "here.npz").code == 0
     assert np.array_equal(np.load("there.npz")["logits"], np.load("here.npz")["logits"])
     assert program("compare", "digits.onnx", "out", "--data", "few.npz", "--min-agreement", "0.8").code == 0
 
@@ -52,4 +52,4 @@ def test_a_missing_emulator(program: Program, needs: Callable[..., None], monkey
     arguments = ("build", "-q", "digits.onnx", "--precision", "fp32", "--target", "rpi4", "--cc", "aarch64-linux-gnu-gcc -O0", "-o", "out")
     assert program(*arguments).code == 0
     monkeypatch.setenv("PATH", str(work))
-    program("run", "out", "--input", "evaluation.npz").failed(5, "qemu-aarch64", "qemu-user")
+    program("run", "out", "-i", "evaluation.npz").failed(5, "qemu-aarch64", "qemu-user")

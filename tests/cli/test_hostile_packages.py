@@ -16,7 +16,7 @@ from tests.cli.conftest import Program
 BOARD = ("--devices", "devices.yaml", "--device", "desk")
 VERBS: dict[str, tuple[str, ...]] = {
     "inspect": ("inspect", "bad"),
-    "run": ("run", "bad", "--input", "calibration.npz"),
+    "run": ("run", "bad", "-i", "calibration.npz"),
     "compare": ("compare", "digits.onnx", "bad", "--data", "evaluation.npz"),
     "bench": ("bench", "bad", *BOARD),
     "deploy": ("deploy", "bad", *BOARD),
@@ -71,4 +71,4 @@ def test_an_exam_program_that_answers_nonsense_is_said(bad: Path, program: Progr
     for answer in ("", "[]", "{", "null", "\\377"):
         exam.write_text(f"#!/bin/sh\nprintf '{answer}'\n")
         exam.chmod(0o755)
-        program("run", "bad", "--input", "calibration.npz").failed(5)
+        program("run", "bad", "-i", "calibration.npz").failed(5)

@@ -85,10 +85,10 @@ def test_no_compile_leaves_sources_that_make_builds(program: Program, work: Path
     needs("make")
     done = program(*BUILD, "--no-compile")
     assert done.code == 0 and "not run here" in done.out and not (work / "out/build").exists()
-    program("run", "out", "--input", "evaluation.npz").failed(5, "no exam program", "`make`")
+    program("run", "out", "-i", "evaluation.npz").failed(5, "no exam program", "`make`")
     made = subprocess.run(["make", "-C", "out", "-s", "check", "CC=gcc", "CFLAGS=-O0"], capture_output=True, text=True, check=False)
     assert made.returncode == 0 and "passed" in made.stdout, made.stderr
-    assert program("run", "out", "--input", "evaluation.npz").code == 0
+    assert program("run", "out", "-i", "evaluation.npz").code == 0
 
 
 def test_the_name_is_everywhere(program: Program, work: Path) -> None:
@@ -159,7 +159,7 @@ def test_another_compiler(program: Program, needs: Callable[..., None]) -> None:
 def test_the_batch_is_set_by_the_shape(program: Program, work: Path) -> None:
     arguments = ("build", "-q", "digits.onnx", "--precision", "fp32", "--shape", "image=4,1,8,8", "-o", "out", *QUICK)
     assert program(*arguments).code == 0
-    assert program("run", "out", "--input", "evaluation.npz").code == 0
+    assert program("run", "out", "-i", "evaluation.npz").code == 0
     assert np.load("out.npz")["logits"].shape == (360, 10)
     facts = program("compare", "digits.onnx", "out", "--data", "evaluation.npz", "--labels", "labels", "--json").json
     assert facts["samples"] == 360 and facts["accuracy"]["package"][0] == pytest.approx(0.9833, abs=1e-4)

@@ -53,8 +53,8 @@ EATEN = {
     "both outputs in one place": (*QUANTIZE, "-o", "new", "--report", "./new"),
     "a file in a dumped folder": (*QUANTIZE, "-o", "new", "--dump", "stages"),
     "a dumped stage of a build": (*BUILD, "--dump", "stages"),
-    "the input of a run": ("run", "pkg", "--input", "calibration.npz", "-o", "calibration.npz"),
-    "a package's manifest": ("run", "pkg", "--input", "calibration.npz", "-o", "pkg/manifest.json"),
+    "the input of a run": ("run", "pkg", "-i", "calibration.npz", "-o", "calibration.npz"),
+    "a package's manifest": ("run", "pkg", "-i", "calibration.npz", "-o", "pkg/manifest.json"),
     "a package's model": (*QUANTIZE, "-o", "pkg/model.int8.onnx"),
     "results": ("report", "results.jsonl", "-o", "results.html"),
     "a manifest under a report": ("report", "results.jsonl", "-o", "pkg/manifest.json"),
@@ -87,7 +87,7 @@ def _contents(folder: Path) -> dict[str, str]:
 
 FORCED = {
     "the model": ("digits.onnx", (*QUANTIZE, "-o", "digits.onnx", "--force")),
-    "the input of a run": ("calibration.npz", ("run", "pkg", "--input", "calibration.npz", "-o", "calibration.npz", "--force")),
+    "the input of a run": ("calibration.npz", ("run", "pkg", "-i", "calibration.npz", "-o", "calibration.npz", "--force")),
     "a report": ("mine.md", ("report", "results.jsonl", "-o", "mine.md", "--force")),
 }
 
@@ -103,7 +103,7 @@ def test_force_replaces(program: Program, files: Path, place: str, command: tupl
     "command",
     [
         (*QUANTIZE, "-o", "new.onnx", "--report", "new.json", "--dump", "stages"),
-        ("run", "pkg", "--input", "calibration.npz", "-o", "new.npz"),
+        ("run", "pkg", "-i", "calibration.npz", "-o", "new.npz"),
         ("report", "results.jsonl", "-o", "a.html", "-o", "a.md", "-o", "a.xml", "-o", "a.json"),
         (*BUILD, "-o", "new", "--dump", "stages"),
     ],
@@ -116,7 +116,7 @@ def test_what_edgec_wrote_is_written_again(program: Program, files: Path, comman
 
 
 def test_what_edgec_wrote_is_an_input_like_any_other(program: Program, files: Path) -> None:
-    assert program("run", "pkg", "--input", "calibration.npz", "-o", "calibration-2.npz").code == 0
+    assert program("run", "pkg", "-i", "calibration.npz", "-o", "calibration-2.npz").code == 0
     assert program(*QUANTIZE, "-o", "int8.onnx").code == 0
     before = _contents(files)
     program("quantize", "-q", "int8.onnx", "-o", "int8.onnx").failed(2, "is an input")
@@ -153,7 +153,7 @@ def test_files_with_the_mark_are_what_they_were(program: Program, files: Path) -
     onnx.checker.check_model(model, full_check=True)
     assert [entry.key for entry in model.metadata_props] == ["generated"]
     assert set(json.loads(Path("report.json").read_text())) > {"generated", "layers", "outputs"}
-    assert program("run", "pkg", "--input", "calibration.npz", "-o", "out.npz").code == 0
+    assert program("run", "pkg", "-i", "calibration.npz", "-o", "out.npz").code == 0
     assert np.load("out.npz")["logits"].shape[1] == 10
 
 

@@ -88,15 +88,17 @@ def test_quantize_writes_the_model_and_the_report(program: Program, work: Path) 
 
 
 def test_run_writes_the_outputs_of_every_sample(program: Program, work: Path, package: Path) -> None:
-    done = program("run", package, "--input", "evaluation.npz", "-o", "answers.npz")
+    done = program("run", package, "-i", "evaluation.npz", "-o", "answers.npz")
     assert done.code == 0 and "logits" in done.out
     logits, labels = np.load(work / "answers.npz")["logits"], np.load("evaluation.npz")["labels"]
     assert logits.shape == (360, 10) and (logits.argmax(1) == labels).mean() > 0.97
     one = np.load("evaluation.npz")["image"][:1]
     np.save("one.npy", one)
-    facts = program("run", package, "--input", "one.npy", "--threads", "2", "--isa", "portable", "--json").json
+    facts = program("run", package, "-i", "one.npy", "--threads", "2", "--isa", "portable", "--json").json
     assert facts["outputs"] == [{"name": "logits", "dtype": "float32", "shape": [1, 10]}]
     assert np.array_equal(np.load("out.npz")["logits"], logits[:1])
+    program("run", package, "--input", "one.npy").failed(2, "--input names tensors of a model", "-i, --inputs")
+    program("run", package, "-i", "one.npy", "--output", "out.npz").failed(2, "--output names tensors of a model", "-o, --out")
 
 
 def test_compare_scores_a_package(program: Program, package: Path) -> None:

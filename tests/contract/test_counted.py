@@ -38,6 +38,11 @@ def test_a_package_tells_the_shape_and_python_shows_what_was_found(tmp_path: Pat
         assert shape.tolist() == list(expected.shape) and np.array_equal(z, x)
         assert np.array_equal(y.reshape(-1)[: expected.size], expected.reshape(-1)) and not y.reshape(-1)[expected.size :].any()
         assert np.array_equal(edgec.run(package, {"x": x})["y"], expected)
+    several = np.concatenate([np.eye(3, 4, dtype=np.float32), np.zeros((3, 4), np.float32), np.ones((3, 4), np.float32)])
+    outputs = edgec.run(package, {"x": several})
+    assert list(outputs) == ["y", "y_shape", "z"] and outputs["y"].shape == (3, 2, 12) and outputs["z"].shape == (9, 4)
+    for sample, y, shape in zip(np.split(several, 3), outputs["y"], outputs["y_shape"], strict=True):
+        assert np.array_equal(y[:, : shape[1]], np.stack(np.nonzero(sample))) and not y[:, shape[1] :].any()
 
 
 @pytest.mark.parametrize("op", ["ArgMax", "MaxPool"])

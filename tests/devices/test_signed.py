@@ -160,17 +160,17 @@ def test_the_key_of_the_current_folders_settings_counts_and_none_beside_a_packag
     np.savez("in.npz", image=SAMPLE)
     (copy / "manifest.sig").unlink()
     (copy / "edgec.toml").write_text('[build]\nkey = "/nowhere"\n')
-    assert main(["run", "copy", "--input", "in.npz"]) == 0, "nobody asked for a key"
+    assert main(["run", "copy", "-i", "in.npz"]) == 0, "nobody asked for a key"
     (copy / "edgec.toml").unlink()
     (tmp_path / "edgec.toml").write_text(f'[build]\nkey = "{made / "key.pub"}"\n')
-    for words in (["run", "copy", "--input", "in.npz"], ["deploy", "copy"], ["bench", "copy"]):
+    for words in (["run", "copy", "-i", "in.npz"], ["deploy", "copy"], ["bench", "copy"]):
         board = [] if words[0] == "run" else ["--devices", inventory_file(tmp_path, Device("here", "host", "local", work="w")), "--all"]
         capfd.readouterr()
         assert main([*words, *board]) == 1
         assert "the package is not signed" in capfd.readouterr().err
     shutil.copy(made / "v3/manifest.sig", copy)
-    assert main(["run", "copy", "--input", "in.npz", "--key", str(made / "other.pub")]) == 1, "the flag counts before the file"
-    assert main(["run", "copy", "--input", "in.npz"]) == 0
+    assert main(["run", "copy", "-i", "in.npz", "--key", str(made / "other.pub")]) == 1, "the flag counts before the file"
+    assert main(["run", "copy", "-i", "in.npz"]) == 0
 
 
 def test_the_exam_program_checks_the_files_of_its_package_on_the_board(empty_board: Device, made: Path) -> None:

@@ -15,32 +15,11 @@ from tests.fuzz.graphs_quantized import QUANTIZED
 from tests.fuzz.graphs_recurrent import RECURRENT
 from tests.fuzz.graphs_select import SELECTION
 
-DRAWERS: dict[str, Drawer] = {
-    **POINTWISE,
-    **MOVEMENT,
-    **MATRIX,
-    **COMPOSED,
-    **RECURRENT,
-    **QUANTIZED,
-    **SELECTION,
-    **CONTROL,
-    **CONTRIBUTED,
-}
-LIKELY = (
-    "Conv",
-    "MatMul",
-    "Gemm",
-    "Add",
-    "Mul",
-    "Relu",
-    "Concat",
-    "Reshape",
-    "Transpose",
-    "Slice",
-    "Clip",
-    "Sigmoid",
-    "DequantizeLinear",
-)  # what patterns start from
+FAMILIES = (POINTWISE, MOVEMENT, MATRIX, COMPOSED, RECURRENT, QUANTIZED, SELECTION, CONTROL, CONTRIBUTED)
+DRAWERS: dict[str, Drawer] = {name: drawer for family in FAMILIES for name, drawer in family.items()}
+LIKELY = (  # what patterns start from
+    "Conv", "MatMul", "Gemm", "Add", "Mul", "Relu", "Concat", "Reshape", "Transpose", "Slice", "Clip", "Sigmoid", "DequantizeLinear",
+)  # fmt: skip
 TRIES = 8
 
 
@@ -53,11 +32,8 @@ def draw(g: np.random.Generator, first: str = "", most: int = 9) -> Drawn:
     names = tuple(DRAWERS)
     for number in range(wanted * 2):
         before = draft.mark()
-        op = (
-            first
-            if first and number < TRIES and first not in drawn_operators(draft)
-            else str(g.choice(LIKELY if g.random() < 0.35 else names))
-        )
+        wished = first and number < TRIES and first not in drawn_operators(draft)
+        op = first if wished else str(g.choice(LIKELY if g.random() < 0.35 else names))
         try:
             DRAWERS[op](draft, op)
         except Misfit:

@@ -103,40 +103,21 @@ def _infinite_scores(node: onnx.NodeProto, operands: Arrays, result: np.ndarray)
 
 
 Rule = Callable[[onnx.NodeProto, Arrays, np.ndarray], np.ndarray | bool]
+SUMS = {"ReduceSum", "ReduceProd", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"}
+BLENDS = {
+    "Resize", "Upsample", "MeanVarianceNormalization", "AveragePool", "InstanceNormalization", "LRN", "ConvTranspose", "AffineGrid",
+    "Einsum", "GridSample", "RoiAlign", "MaxRoiPool", "Col2Im", "DFT", "STFT", "Det", "LpPool",
+}  # fmt: skip
 FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Cast", "CastLike"}, _beyond_integers),
     ({"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp", "TopK"}, _beside_nan),
     ({"ScatterND", "ScatterElements"}, _reduced_beside_nan),
-    (
-        {"ReduceSum", "ReduceProd", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"},
-        _summed_in_floats,
-    ),
+    (SUMS, _summed_in_floats),
     ({"QLinearSoftmax"}, _alone),
     ({"Mod"}, _divided_in_doubles),
     ({"Clip", "MaxPool", "GlobalMaxPool"}, _at_the_largest),
     ({"Pow"}, _rootless),
     ({"Attention"}, _infinite_scores),
     ({"RNN", "GRU", "LSTM", "DynamicQuantizeLinear", "DynamicQuantizeMatMul"}, _any_infinity),
-    (
-        {
-            "Resize",
-            "Upsample",
-            "MeanVarianceNormalization",
-            "AveragePool",
-            "InstanceNormalization",
-            "LRN",
-            "ConvTranspose",
-            "AffineGrid",
-            "Einsum",
-            "GridSample",
-            "RoiAlign",
-            "MaxRoiPool",
-            "Col2Im",
-            "DFT",
-            "STFT",
-            "Det",
-            "LpPool",
-        },
-        _beside_infinity,
-    ),
+    (BLENDS, _beside_infinity),
 )
