@@ -20,6 +20,7 @@ from edgec.emit.apps.android import android_files
 from edgec.emit.apps.app import App
 from edgec.ir.types import DType
 from edgec.toolchain.android import link_library, make_android
+from tests.apps import element_types
 from tests.apps.android_stubs import write_stubs
 from tests.apps.drafts import empty_draft
 from tests.apps.kotlin_compiler import LIBRARIES, compile_kotlin, compiler_folder
@@ -36,7 +37,8 @@ LABELS = [f'digit {number} \u2603 "$HOME" \\ */' for number in range(10)]
 FUSED = {"preprocess": {"resize": "letterbox"}, "fuse_preprocess": True}
 CODES = (1.7, -20)  # scale and zero point of codes that a picture becomes
 TRIED = range(len(WAYS)) if WHOLE else (1, 2, 3, 5)  # of the ways of pictures
-SMALL = ("finder", "areas", "native", "Model_exception")
+SMALL = ("finder", "areas", "native", "Model_exception", "mixed")
+EXAMINED = ("digits", "mixed")  # on the JVM
 
 
 def write_packages(folder: Path) -> None:
@@ -49,6 +51,7 @@ def write_packages(folder: Path) -> None:
     _write(detector(folder), folder / "finder", task="detect", labels=text, precision="fp32", **FUSED)
     _write(_areas(folder), folder / "areas", task="segment", precision="fp32")
     _write(_words(folder), folder / "native", task="keyword", labels=text, precision="fp32", name="native")
+    _write(element_types.model(folder), folder / "mixed", precision="fp32")
     _write(_odd(folder), folder / "Model_exception", precision="fp32", name="Model_exception")
     for item in (*(app(number, WAYS[number]) for number in TRIED), codes_app()):
         for path, data in android_files(item, empty_draft(item.name)).files.items():
@@ -155,18 +158,20 @@ def make_all(folder: Path) -> None:
     shutil.copy(folder / f"digits/build/android/jni/{ABI}/libdigits.so", libraries)
     for name in SMALL:
         shutil.copy(link_library(folder / name, ABI, "-O0"), libraries)
-    link_exam(folder / "digits", libraries)
+    for name in EXAMINED:
+        link_exam(folder / name, libraries)
+    (folder / "mixed.bin").write_bytes(b"".join(array.tobytes() for array in element_types.INPUTS.values()))
     images_file = np.load(DIGITS / "evaluation.npz")["image"][:4].astype("<f4")
     (folder / "images.bin").write_bytes(images_file.tobytes())
     (folder / "pictures.bin").write_bytes(pictures())
     (folder / "Ways.kt").write_text(ways_driver(), encoding="utf-8")
     whole = [
-        folder / "digits/android/src",
+        *(folder / name / "android/src" for name in EXAMINED),
         *(folder / name / "android/sample/src" for name in ("digits", "finder", "areas", "Model_exception")),
     ]
     sources = [
         *whole,
-        *(path / "android/src/main" for path in sorted(folder.iterdir()) if path.name != "digits" and (path / "android").is_dir()),
+        *(path / "android/src/main" for path in sorted(folder.iterdir()) if path.name not in EXAMINED and (path / "android").is_dir()),
     ]
     (folder / "Scripts.kt").write_text(scripts(folder / "digits"), encoding="utf-8")
     (folder / "Documented.kt").write_text(documented("docs/android.md"), encoding="utf-8")

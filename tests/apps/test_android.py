@@ -14,6 +14,7 @@ from edgec.emit.apps.android import android_files, class_name, mangled, package_
 from edgec.emit.apps.app import App, Tensor
 from edgec.errors import UsageError
 from edgec.ir.types import DType
+from tests.apps import element_types
 from tests.apps.androids import CODES, HOSTILE, LABELS, TRIED, drive, make_all
 from tests.apps.drafts import empty_draft
 from tests.apps.test_web_pictures import WAYS, app, images
@@ -44,7 +45,7 @@ def test_neither_compiler_nor_machine_has_anything_to_say(folder: Path, said: di
 
 def test_the_exam_passes_with_one_thread_and_several(said: dict[str, str]) -> None:
     assert (
-        said["exam"] == said["exam.one"] == "[]"
+        said["exam"] == said["exam.threads"] == said["mixed.exam"] == "[]"
         and said["threads"] == "3"
         and said["isa"] in ("sse41", "neon", "dotprod", "i8mm", "neon32")
     )
@@ -55,10 +56,16 @@ def test_the_readme_s_program_answers(folder: Path) -> None:
     assert re.fullmatch(r"with \w+: logits\[0\] = -?\d+\.\d+\n", done.stdout), done.stdout + done.stderr
 
 
-def test_a_wrong_answer_fails_the_exam(folder: Path, tmp_path: Path) -> None:
-    """One byte of the weights, in the native library."""
-    for name in ("libdigits.so", "libdigits_exam.so"):
+def test_halves_bfloats_and_doubles_are_arrays_of_the_jvm(said: dict[str, str]) -> None:
+    for name, right in element_types.expected().items():
+        assert said[f"mixed.{name}"] == str(right.reshape(-1).view(f"<i{right.itemsize}").tolist())
+
+
+def test_a_wrong_answer_fails_the_exam(folder: Path, shared: Path, tmp_path: Path) -> None:
+    """One byte of the weights, in the native library; and of every expected answer of another model."""
+    for name in ("libdigits.so", "libdigits_exam.so", "libmixed.so", "libmixed_exam.so"):
         shutil.copy(folder / "libraries" / name, tmp_path)
+    element_types.spoil(tmp_path / "libmixed_exam.so", element_types.answers(element_types.packaged(shared)))
     library = bytearray((tmp_path / "libdigits.so").read_bytes())
     weights = (folder / "digits/src/digits_weights.bin").read_bytes()
     place = library.index(weights[1000:1064])
@@ -66,6 +73,8 @@ def test_a_wrong_answer_fails_the_exam(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "libdigits.so").write_bytes(library)
     done = drive(folder, tmp_path, "-Xcheck:jni", "DriverKt", str(folder), "exam")
     assert done.returncode == 0 and "vector 0: logits is wrong" in done.stdout
+    wrong = ", ".join(f"vector 0: {name} is wrong" for name in element_types.OUTPUTS)
+    assert f"mixed.exam\t[{wrong}]\n" in done.stdout
 
 
 def test_answers_are_those_of_the_c_functions(folder: Path, said: dict[str, str]) -> None:

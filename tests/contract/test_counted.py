@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -45,14 +46,19 @@ def test_a_package_tells_the_shape_and_python_shows_what_was_found(tmp_path: Pat
         assert np.array_equal(y[:, : shape[1]], np.stack(np.nonzero(sample))) and not y[:, shape[1] :].any()
 
 
-@pytest.mark.parametrize("op", ["ArgMax", "MaxPool"])
-def test_what_needs_an_element_is_refused_by_name(op: str) -> None:
-    """Of none there is no largest."""
-    attributes = {"ArgMax": {"axis": 0}, "MaxPool": {"kernel_shape": [2]}}[op]
-    places = [helper.make_node("NonZero", ["x"], ["p"]), helper.make_node("Cast", ["p"], ["f"], to=TensorProto.FLOAT)]
-    places += [helper.make_node("Transpose", ["f"], ["t"], perm=[1, 0]), helper.make_node("Unsqueeze", ["f", "a"], ["u"])]
-    places += [helper.make_node("Constant", [], ["a"], value_ints=[0])]
-    node = helper.make_node(op, ["u" if op == "MaxPool" else "t"], ["y"], **attributes)
-    order = [places[-1], *places[:-1], node]
-    with pytest.raises(ModelError, match=op):
-        lower(from_proto(model_of(*order)).graph, load_target("portable"), "counted")
+@pytest.mark.parametrize(
+    ("op", "attributes", "reason"),
+    [
+        ("ArgMax", {"axis": 0}, "ArgMax over elements that a run counts: there may be none"),
+        ("MaxPool", {"kernel_shape": [2]}, "MaxPool over elements that are counted while the model runs"),
+    ],
+)
+def test_what_needs_an_element_is_refused_by_name(op: str, attributes: dict[str, Any], reason: str) -> None:
+    """Of none there is no largest; and kernels know how many there are."""
+    nodes = [
+        helper.make_node("Constant", [], ["a"], value_ints=[1]), helper.make_node("NonZero", ["x"], ["p"]),
+        helper.make_node("Cast", ["p"], ["f"], to=TensorProto.FLOAT), helper.make_node("Transpose", ["f"], ["t"], perm=[1, 0]),
+        helper.make_node("Unsqueeze", ["t", "a"], ["u"]), helper.make_node(op, ["u"], ["y"], **attributes),
+    ]  # fmt: skip
+    with pytest.raises(ModelError, match=f"{op}: {reason}"):
+        lower(from_proto(model_of(*nodes)).graph, load_target("portable"), "counted")

@@ -1,4 +1,4 @@
-/** What tests ask of emitted packages on a JVM. Prints lines `name TAB answer`; the tests compare them. One more word: the exam alone. */
+/** What tests ask of emitted packages on a JVM. Prints lines `name TAB answer`; the tests compare them. One more word: the exams alone. */
 
 import ai.edgec.digits.Digits
 import ai.edgec.digits.DigitsExam
@@ -41,12 +41,11 @@ fun images(folder: File): List<FloatArray> {
 
 fun answers(images: List<FloatArray>) {
     Digits(threads = 3).use { model ->
-        say("exam", DigitsExam.problems(model))
+        say("exam.threads", DigitsExam.problems(model))
         say("threads", model.threads)
         say("isa", model.isa)
     }
     Digits().use { model ->
-        say("exam.one", DigitsExam.problems(model))
         say("labels", Digits.labels.joinToString("|"))
         say("facts", Digits.inputs.joinToString { "${it.name} ${it.type} ${it.shape} ${it.elements} ${it.scale} ${it.zeroPoint}" })
         for ((i, image) in images.withIndex()) {
@@ -230,9 +229,28 @@ fun hostile() {
     }
 }
 
+/** Halves and bfloats are their bits. */
+fun elements(folder: File) {
+    val data = ByteBuffer.wrap(File(folder, "mixed.bin").readBytes()).order(ByteOrder.LITTLE_ENDIAN)
+    ai.edgec.mixed.Mixed().use { model ->
+        val found = model.run(ShortArray(6) { data.short }, ShortArray(4) { data.short }, DoubleArray(3) { data.double })
+        say("mixed.halves", found.halves.toList())
+        say("mixed.bfloats", found.bfloats.toList())
+        say("mixed.wides", found.wides.map { it.toRawBits() })
+        say("mixed.places", found.places.toList())
+        say("mixed.places_shape", found.placesShape.toList())
+    }
+}
+
+fun exams() {
+    Digits().use { say("exam", DigitsExam.problems(it)) }
+    ai.edgec.mixed.Mixed().use { say("mixed.exam", ai.edgec.mixed.MixedExam.problems(it)) }
+}
+
 fun main(args: Array<String>) {
     val folder = File(args[0])
-    if (args.size > 1) return Digits().use { say("exam", DigitsExam.problems(it)) }
+    exams()
+    if (args.size > 1) return
     val images = images(folder)
     answers(images)
     errors(images[0])
@@ -242,6 +260,7 @@ fun main(args: Array<String>) {
     processors()
     tasks()
     hostile()
+    elements(folder)
     ways(folder)
     say("end", "reached")
 }
