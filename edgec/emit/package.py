@@ -29,7 +29,7 @@ from edgec.targets import Target
 from edgec.version import __version__
 
 ABI_VERSION = 3
-INT8_CONTRACT = 7
+INT8_CONTRACT = 8
 STACK_BYTES = 16384
 WEIGHTS = ("incbin", "c", "bin")
 MOST_LITERALS = 64 << 20  # bytes of weights that are written as C too, unasked: compilers take a minute and gigabytes for more

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edgec.errors import Problem
+from edgec.errors import CUT, Problem
 from edgec.integer import Matched
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
@@ -224,7 +224,7 @@ class Lowering:
         one_loop = len(statements) == 1 and isinstance(statements[0], For) and not in_order and known
         made = LoopCall(call, statements, one_loop, outside)
         if counted and any(unproven(self.program, made)):  # an element that is there in all other models
-            raise Unsupported(f"{'+'.join(about.ops)} over elements that a run counts: there may be none", "cut the graph before it")
+            raise Unsupported(f"{'+'.join(about.ops)} over elements that a run counts: there may be none", CUT)
         self.program.calls.append(made)
 
     def template(self, arguments: Arguments, hint: str, about: Value, macs: int, operands: str, lines: Sequence[str] = ()) -> None:
@@ -234,7 +234,7 @@ class Lowering:
         call = Call(self.identifier(_call_name(about.nodes, hint)), about.nodes, title, read_by(arguments), (written.buffer,), macs)
         made = TemplateCall(call, arguments)
         if any(isinstance(e, Size) and e.counted for e in subexpressions(made)):
-            raise Unsupported(f"{'+'.join(about.ops)} over elements that are counted while the model runs", "cut the graph before it")
+            raise Unsupported(f"{'+'.join(about.ops)} over elements that are counted while the model runs", CUT)
         self.program.calls.append(made)
 
     def _sizes(self, found: Iterable[Expr]) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import edgec.ops  # noqa: F401  (fills OPERATORS)
 from edgec.budget import Budget, check_time, spending
-from edgec.errors import ModelError, Problem, cut_hint
+from edgec.errors import CUT, ModelError, Problem, cut_hint
 from edgec.integer import match
 from edgec.integer.grid import Grid, any_grid_of, grid_of
 from edgec.ir.graph import Graph, Node
@@ -63,11 +63,12 @@ def _lowered(graph: Graph, target: Target, name: str, options: LowerOptions) -> 
                 keep_condition(lowering, conditions, name)
             check_time(f"{node.name} ({node.op})")
         except Unsupported as problem:
-            lowering.problems.append(Problem(f"{node.op}: {problem.what}", node.name or node.outputs[0], problem.hint))
+            hint = _cut_there(graph, node) if problem.hint == CUT else problem.hint
+            lowering.problems.append(Problem(f"{node.op}: {problem.what}", node.name or node.outputs[0], hint))
             _placeholder(lowering, node)
         except NotStatic:
             what = f"{node.op}: an extent is only known when the model runs"
-            lowering.problems.append(Problem(what, node.name or node.outputs[0], "cut the graph before it"))
+            lowering.problems.append(Problem(what, node.name or node.outputs[0], _cut_there(graph, node)))
             _placeholder(lowering, node)
         except ArithmeticError as error:  # an error of arithmetic comes from numbers, and those are the model's
             what = f"{node.op}: its numbers cannot be computed with ({error})"
@@ -87,11 +88,14 @@ def _check_sizes(graph: Graph) -> None:
         raise ModelError(f"{len(problems)} tensors are too large", problems, hint="give smaller shapes")
 
 
+def _cut_there(graph: Graph, node: Node) -> str:
+    return cut_hint((name for name in node.inputs if graph.producer(name) is not None), node.outputs)
+
+
 def _check(graph: Graph, node: Node) -> None:
     """Unsupported when no rule covers the node."""
     if rule_of(node.op) is None:
-        cut_there = cut_hint((name for name in node.inputs if graph.producer(name) is not None), node.outputs)
-        raise Unsupported("there is no implementation", f"{cut_there}, or export another operator")
+        raise Unsupported("there is no implementation", f"{_cut_there(graph, node)}, or export another operator")
     for name in node.outputs:
         if name and graph.dtype(name) in HELD_ONLY and node.op not in CONVERSIONS:
             raise Unsupported(f"the result is {graph.dtype(name).value}", "convert the model to float32")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from edgec.errors import CUT
 from edgec.integer.operators import Mean
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
@@ -169,7 +170,7 @@ def arg_extreme(lowering: Lowering, node: Node) -> None:
     value, axis = lowering.value(node.inputs[0]), node.attributes["axis"]
     axis %= value.rank
     if most(value.shape[axis]) != value.shape[axis]:
-        raise Unsupported(f"{node.op} over elements that a run counts: there may be none", "cut the graph before it")
+        raise Unsupported(f"{node.op} over elements that a run counts: there may be none", CUT)
     shape = tuple(const(1) if d == axis else size for d, size in enumerate(value.shape))
     order = value.order or row_major(value.rank)
     result = lowering.dense(node.outputs[0], DType.INT64, shape, order)

@@ -16,6 +16,7 @@ import pytest
 from edgec.budget import Budget, parse_budget
 from edgec.cli.verbs import VERBS
 from edgec.config import FLAGS
+from edgec.emit import INT8_CONTRACT
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.errors import DeviceError, EdgecError, GateError, ModelError, ToolchainError, UsageError
 from edgec.quant.preprocess import Preprocess
@@ -134,6 +135,11 @@ def test_the_usage_page_has_every_setting_and_flag() -> None:
         assert f"`{key}`" in usage, key
     written = ",".join(key + amount for key, amount in re.findall(r"\| `(\w+=)` \| (\w+) \|", usage))
     assert parse_budget(written) == Budget() and len(written.split(",")) == len(fields(Budget))
+
+
+def test_packages_name_the_version_of_the_contract_s_page() -> None:
+    page = (ROOT / "docs" / "int8.md").read_text(encoding="utf-8")
+    assert page.startswith(f"# The INT8 contract, version {INT8_CONTRACT}\n") and f"\nVersion {INT8_CONTRACT} " in page
 
 
 def test_the_package_page_compiles(package: Path, tmp_path: Path) -> None:
