@@ -21,7 +21,7 @@ from edgec.frontend.file.misread import misread
 from edgec.frontend.file.origin import origin_of
 from edgec.frontend.file.pinning import Shapes, pin_inputs
 from edgec.frontend.file.structure import check_functions, check_text, drop_unread, label, ordered, reads
-from edgec.frontend.translation.builder import CONVERSIONS, FLOATS, Builder
+from edgec.frontend.translation.builder import CONVERSIONS, FLOATS, WIDENED, Builder
 from edgec.frontend.translation.source import Names, Source, read_node
 from edgec.ir.graph import Graph
 from edgec.ir.types import HELD_ONLY, DType
@@ -127,7 +127,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
     if builder.problems:
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
     _hold_outputs(builder)
-    rounded = _rounded(builder)
+    rounded = [*_rounded(builder), *_widened(builder)]
     _say_shapes(builder)
     _prune(graph)
     check_weights(graph, "the training diverged, or the file is damaged")
@@ -216,6 +216,14 @@ def _rounded(builder: Builder) -> list[str]:
     if kinds:
         builder.notes.append(f"what the model computes with {' and '.join(kinds)} is computed in float32, its weights too")
     return [f"all of {kind}" for kind in kinds]
+
+
+def _widened(builder: Builder) -> list[str]:
+    """Outputs whose type in the file a Graph has not, so that they come in one that holds it: ONNX Runtime does not hand them to numpy."""
+    graph = builder.graph
+    found = {name: kind for name in graph.outputs if (kind := builder.file_type(name)) in WIDENED and kind not in FLOATS}
+    builder.notes += [f"output {name}: its numbers, {kind} in the model, come as {graph.dtype(name).value}" for name, kind in found.items()]
+    return [f"output {name}" for name in found]
 
 
 def _say_shapes(b: Builder) -> None:

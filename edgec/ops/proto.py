@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import defs, helper, numpy_helper
 
+from edgec.errors import ModelError
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
 
@@ -20,6 +21,19 @@ IR_VERSION = 10
 def tensor_code(dtype: DType) -> int:
     """ONNX's number for an element type."""
     return int(helper.np_dtype_to_tensor_dtype(dtype.numpy))
+
+
+def type_word(code: int) -> str:
+    """ONNX's word for an element type, of which a damaged file may name some that do not exist."""
+    return str(onnx.TensorProto.DataType.Name(code)).lower() if code in onnx.TensorProto.DataType.values() else f"type {code}"
+
+
+def coded_type(code: int) -> DType:
+    """The element type of that number; ModelError for one that a Graph has not."""
+    try:
+        return DType(np.dtype(helper.tensor_dtype_to_np_dtype(code)).name)
+    except (ValueError, KeyError, TypeError):
+        raise ModelError(f"element type {type_word(code)} is not supported") from None
 
 
 @cache

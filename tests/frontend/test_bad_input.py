@@ -213,3 +213,23 @@ def test_split_into_another_number_of_parts_than_it_says() -> None:
     """ONNX Runtime ends the process on such a file."""
     with pytest.raises(ModelError, match="num_outputs is 2, but it has 3 outputs"):
         from_proto(model([node("Split", "x", "a b c", num_outputs=2)], {"x": [6]}, ["a", "b", "c"], opset=18))
+
+
+@pytest.mark.parametrize("place", [5, -6])
+def test_a_place_beyond_an_axis(place: int) -> None:
+    proto = model([node("Gather", "x i", "y", axis=1)], {"x": [3, 5]}, ["y"], {"i": ints(1, -2, place)})
+    with pytest.raises(ModelError, match=r"an index lies outside of axis 1 of \[3,5\]"):
+        from_proto(proto)
+
+
+@pytest.mark.parametrize("op", ["ReduceSum", "ReduceProd", "ReduceL1"])
+def test_sums_of_booleans(op: str) -> None:
+    with pytest.raises(ModelError, match=f"{op}.*cannot take bool"):
+        from_proto(model([node(op, "x", "y")], {"x": (TensorProto.BOOL, [3, 5])}, ["y"], opset=20))
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_means_of_pixels_that_are_whole_numbers(mode: str) -> None:
+    scales = {"s": np.array([1, 1, 2, 2], np.float32)}
+    with pytest.raises(ModelError, match=f"mode {mode} of uint8 is not supported.*cast to float32"):
+        from_proto(model([node("Resize", "x _ s", "y", mode=mode)], {"x": (TensorProto.UINT8, [1, 1, 4, 4])}, ["y"], scales))

@@ -107,6 +107,32 @@ def test_a_bomb_is_refused_with_its_node_and_the_flag_that_raises_the_limit(name
     assert f"--budget {key}=" in str(caught.value)
 
 
+TURNS = """<ir_version: 8, opset_import: ["": 18]> graph (float[8] x) => (float[8] y) {
+  often = Constant<value = int64 {1000}>()
+  y = Loop(often, , x) <body = b (int64 i, bool c, float[8] s) => (bool d, float[8] n) { d = Identity(c) BODY }>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("body", "key"),
+    [
+        ("o = Cast<to = 9>(i) n = If(o) <then_branch = g () => (float[8] a) <float[800] w = {WEIGHTS}> "
+         "{ t = ReduceMax<keepdims = 0>(w) a = Add(s, t) }, else_branch = h () => (float[8] a) { a = Identity(s) }>", "constants"),
+        ("w = Constant<value = float[800] {WEIGHTS}>() v = Add(s, s) t = ReduceMax<keepdims = 0>(w) n = Add(v, t)", ""),
+        ("q = SplitToSequence<keepdims = 0>(s) n = ConcatFromSequence<axis = 0, new_axis = 1>(q)", "nodes"),
+    ],
+    ids=["of a graph in each turn", "of no turn", "nodes of a sequence"],
+)  # fmt: skip
+def test_what_each_turn_makes_is_paid_for(body: str, key: str) -> None:
+    proto = onnx.parser.parse_model(TURNS.replace("BODY", body).replace("WEIGHTS", ", ".join(["1"] * 800)))
+    budget = Budget(nodes=9000, constants=1 << 20)
+    if not key:
+        from_proto(proto, budget=budget)
+        return
+    with pytest.raises(BudgetError, match=f"--budget {key}="):
+        from_proto(proto, budget=budget)
+
+
 def test_a_budget_can_be_raised() -> None:
     proto = nested_functions(4)
     with pytest.raises(BudgetError, match="more than 20 nodes"):

@@ -124,3 +124,40 @@ def test_what_does_not_fit_is_told(text: str, what: str) -> None:
     model = parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> graph (float[3] x) => (float[3] y) {{ {text} }}')
     with pytest.raises(ModelError, match=what):
         from_proto(model)
+
+
+INNER = WHILE.partition("\n")[2].partition("s, rows =")[2].partition("\n  y =")[0].replace("OFTEN", "5")
+LOOP = f"k, made ={INNER}"
+
+
+@pytest.mark.parametrize(
+    "holder",
+    [
+        f"r = If(p) <then_branch = t () => (float[5,3] a) {{ {LOOP} a = Identity(made) }}, "
+        f"else_branch = f () => (float[5,3] b) {{ {LOOP} b = Identity(made) }}>",
+        f"r = Loop(twice, yes) <body = o (int64 t, bool g) => (bool h, float[5,3] a) {{ h = Identity(g) {LOOP} a = Identity(made) }}>",
+    ],
+    ids=["a branch", "a loop"],
+)
+def test_rows_of_turns_that_may_not_be_made_stay_so_behind_what_holds_the_loop(holder: str) -> None:
+    text = """(float[3] x, bool p) => (float y) {
+      often = Constant<value = int64 {5}>()  twice = Constant<value = int64 {2}>()  yes = Constant<value = bool {1}>()
+      HOLDER  y = ReduceMax<keepdims = 0>(r) }""".replace("HOLDER", holder)
+    with pytest.raises(ModelError, match=r"ReduceMax.*reads rows of turns that a run need not make"):
+        read(text)
+    found = read(text.replace("y = ReduceMax<keepdims = 0>(r)", "y = Identity(r)").replace("(float y)", "(float[A,B] y)"))
+    assert "output y: rows of turns that a run does not make are 0" in found.notes
+
+
+def test_what_is_wrong_in_a_branch_names_what_leaves_it_out() -> None:
+    wrong = CHOICE.replace("ELSE", "Celu(k)")
+    with pytest.raises(ModelError, match=r"Celu.*cannot take int64.*leave the branch out: --constant k=VALUE"):
+        read(wrong)
+    assert ops(read(wrong, part=Part(constants={"k": 2})).graph) == ["Exp"]
+
+
+def test_a_part_of_a_sequence_that_holds_nothing() -> None:
+    text = """(float[5] x) => (float[2] y, float[5] z) {
+      parts = Constant<value = int64[3] {2, 0, 3}>()  first = Constant<value = int64 {0}>()  q = SplitToSequence(x, parts)
+      y = SequenceAt(q, first)  z = ConcatFromSequence<axis = 0>(q) }"""
+    assert ops(read(text).graph)[0] == "Split"

@@ -94,3 +94,14 @@ def test_the_hint_names_the_flag_and_the_tensor() -> None:
     model.graph.node[5].input[0] = "x"
     with pytest.raises(ModelError, match=r"Multinomial.*cut the graph behind it: --input bad=SHAPE"):
         from_proto(model)
+
+
+def test_problems_come_in_the_order_of_the_flags() -> None:
+    names = ["z", "y", "q", "p", "b", "a"]
+    with pytest.raises(UsageError) as caught:
+        part(outputs=[*names, *names])
+    assert [problem.where for problem in caught.value.problems] == [f"--output {name}" for name in names]
+    wrong = {name: np.zeros(7) for name in ("skip", "axes", "x")}
+    with pytest.raises(UsageError) as caught:
+        part(constants=wrong)
+    assert [problem.where for problem in caught.value.problems] == [f"--constant {name}" for name in wrong]

@@ -59,6 +59,23 @@ def test_links_that_lead_out(tmp_path: Path, linked: str) -> None:
         load_model(with_external(tmp_path / "model", location=location))
 
 
+@pytest.mark.parametrize(("kind", "bits"), [("INT4", 4), ("UINT2", 2)])
+def test_codes_that_share_a_byte(tmp_path: Path, kind: str, bits: int) -> None:
+    if not hasattr(onnx.TensorProto, kind):
+        pytest.skip(f"this onnx has no {kind}")
+    (tmp_path / "w.bin").write_bytes(bytes([0b01_10_00_11]))
+    path = with_external(tmp_path, location="w.bin")
+    proto = onnx.load(path, load_external_data=False)
+    tensor, proto.opset_import[0].version = proto.graph.initializer[0], onnx.defs.onnx_opset_version()
+    tensor.data_type, tensor.dims[:] = onnx.TensorProto.DataType.Value(kind), [8 // bits]
+    proto.graph.node[0].CopyFrom(onnx.helper.make_node("Identity", ["w"], ["y"]))
+    proto.graph.output[0].ClearField("type")
+    path.write_bytes(proto.SerializeToString())
+    found = load_model(path)
+    assert found.graph.constants["y"].tolist() == ([3, 6] if bits == 4 else [3, 0, 2, 1])
+    assert f"output y: its numbers, {kind.lower()} in the model, come as {'int8' if bits == 4 else 'uint8'}" in found.notes
+
+
 @pytest.mark.parametrize(
     ("entries", "message"),
     [

@@ -120,7 +120,7 @@ MAY_IMPORT_INSIDE = {
         "movement": {"translation"},
         "windows": {"arithmetic", "translation"},
         "signal": {"translation"},
-        "control": {"file", "translation"},
+        "control": {"file", "movement", "translation"},
         "selection": {"translation", "windows"},
         "arithmetic": {"translation"},
         "quantized": {"arithmetic", "translation", "windows"},

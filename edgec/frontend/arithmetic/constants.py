@@ -8,10 +8,10 @@ import numpy as np
 
 from edgec.budget import spend_constant
 from edgec.errors import ModelError
-from edgec.frontend.arithmetic.conversion import element_type
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
+from edgec.ops.proto import coded_type
 
 LARGEST = 2**31  # elements of a tensor that a model makes
 
@@ -22,12 +22,11 @@ def constant(b: Builder, s: Source) -> None:
         raise ModelError(f"has {len(s.attributes)} values, needs one")
     kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
     for name, value in s.attributes.items():
-        if name == "value":
-            b.define(s.outputs[0], value)
-        elif name in kinds:
-            b.define(s.outputs[0], np.array(value, kinds[name]))
-        else:
+        if name != "value" and name not in kinds:
             raise ModelError(f"a constant given as {name} is not supported", hint="only dense numeric tensors are")
+        array = value if name == "value" else np.array(value, kinds[name])
+        spend_constant(array.nbytes, s.where)  # in a loop each turn has it anew
+        b.define(s.outputs[0], array)
 
 
 @rule("ConstantOfShape")
@@ -62,6 +61,6 @@ def eye_like(b: Builder, s: Source) -> None:
     shape = b.type(s.inputs[0]).static_shape
     if len(shape) != 2:
         raise ModelError(f"needs a matrix, has {len(shape)} axes")
-    kind = element_type(s.attributes["dtype"]) if "dtype" in s.attributes else b.type(s.inputs[0]).dtype.value
+    kind = coded_type(s.attributes["dtype"]).value if "dtype" in s.attributes else b.type(s.inputs[0]).dtype.value
     spend_constant(prod(shape) * np.dtype(kind).itemsize, s.where)
     b.define(s.outputs[0], np.eye(*shape, s.get("k", 0), dtype=kind))

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from onnx import helper
 
 from edgec.errors import ModelError
 from edgec.frontend.translation.builder import FLOATS, Builder
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
 from edgec.ir.types import DType
-
-
-def element_type(code: int) -> str:
-    """Our name of ONNX's element type."""
-    try:
-        return DType(np.dtype(helper.tensor_dtype_to_np_dtype(code)).name).value
-    except (ValueError, KeyError, TypeError):
-        raise ModelError(f"element type {code} is not supported") from None
+from edgec.ops.proto import coded_type
 
 
 @rule("Cast")
 def cast(b: Builder, s: Source) -> None:
-    convert(b, s, element_type(s.attributes["to"]))
+    convert(b, s, coded_type(s.attributes["to"]).value)
 
 
 @rule("CastLike")
@@ -55,7 +47,7 @@ def convert(b: Builder, s: Source, to: str) -> None:
 @rule("BitCast")
 def bit_cast(b: Builder, s: Source) -> None:
     """Between whole numbers it is a Cast, which keeps the low bits."""
-    to, (x,) = element_type(s.attributes["to"]), s.inputs
+    to, (x,) = coded_type(s.attributes["to"]).value, s.inputs
     kind = b.file_type(x)
     if np.dtype(DType(kind).numpy).itemsize != np.dtype(DType(to).numpy).itemsize:
         raise ModelError(f"the bits of {kind} are none of {to}", hint="export the model again")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.rules import rule
@@ -84,4 +85,5 @@ def dropout(b: Builder, s: Source) -> None:
     b.emit(s, "Identity", s.inputs[:1], s.outputs[:1])
     if len(s.outputs) > 1 and s.outputs[1]:
         mask = "bool" if s.version >= 10 else b.type(s.inputs[0]).dtype.value
+        spend_constant(b.type(s.inputs[0]).bytes, s.where)
         b.define(s.outputs[1], np.ones(b.type(s.inputs[0]).static_shape, mask))

@@ -36,7 +36,7 @@ def reduction(b: Builder, s: Source) -> None:
         b.emit(s, "Identity", s.inputs[:1], s.outputs)
         return
     operand = b.constant(f"{s.outputs[0]}_axes", axes or [])
-    if b.type(s.inputs[0]).dtype is DType.BOOL:
+    if b.type(s.inputs[0]).dtype is DType.BOOL and s.op in ("ReduceMax", "ReduceMin"):
         numbers = b.emit(s, s.op, [*b.emit(s, "Cast", s.inputs[:1], attributes={"to": "uint8"}), operand], attributes=attributes)
         b.emit(s, "Cast", numbers, s.outputs, {"to": "bool"})
         return

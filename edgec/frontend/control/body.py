@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 import onnx
 from onnx import numpy_helper
 
+from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.frontend.file.structure import live_nodes, reads
 from edgec.frontend.translation.builder import Broken, Builder
@@ -37,7 +38,9 @@ class Body:
             varying.update(node.output if depends else ())
         for tensor in graph.initializer:
             if tensor.name not in varying:  # before IR version 4 each was an input too, with this as its default
-                self._shared[tensor.name] = b.define(b.fresh(f"{source.name}/{tensor.name}"), numpy_helper.to_array(tensor))
+                array = numpy_helper.to_array(tensor)
+                spend_constant(array.nbytes, source.where)  # a node in a loop has its graphs anew in each turn
+                self._shared[tensor.name] = b.define(b.fresh(f"{source.name}/{tensor.name}"), array)
 
     def run(self, inputs: Sequence[str], turn: str = "", into: Sequence[str] = ()) -> list[str]:
         """The names of the wanted outputs where the graph's inputs are these values. Broken when something in it failed.

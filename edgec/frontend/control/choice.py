@@ -56,19 +56,14 @@ def _unlike(b: Builder, what: str, condition: str) -> ModelError:
 
 
 def decided_by(b: Builder, name: str) -> str:
-    """A hint: which inputs of the model a value depends on, for --constant."""
-    found, seen, stack = [], set[str](), [name]
-    while stack:
-        value = stack.pop()
-        if value in seen or not value:
-            continue
-        seen.add(value)
-        producer = b.graph.producer(value)
-        found += [value] if value in b.graph.inputs else []
-        stack += producer.inputs if producer is not None else []
-    if not found:
-        return "export the model with it decided"
-    return f"decide it before: {' '.join(f'--constant {name}=VALUE' for name in sorted(found)[:3])}"
+    """A hint: how to decide a value before."""
+    inputs = b.inputs_behind(name)
+    return f"decide it before: {constants_of(inputs)}" if inputs else "export the model with it decided"
+
+
+def constants_of(inputs: list[str]) -> str:
+    """The flags that decide the first few of these inputs."""
+    return " ".join(f"--constant {name}=VALUE" for name in inputs[:3])
 
 
 def hand_on(b: Builder, s: Source, origin: str, output: str) -> None:
@@ -81,4 +76,3 @@ def hand_on(b: Builder, s: Source, origin: str, output: str) -> None:
         b.nothing.add(output)
     else:
         b.emit(s, "Identity", [origin], [output])
-        b.ragged |= {output} if origin in b.ragged else set()

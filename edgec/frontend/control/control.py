@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -11,11 +12,11 @@ import onnx
 from edgec.budget import check_turns, spend_constant, spend_node
 from edgec.errors import ModelError
 from edgec.frontend.control.body import Body
-from edgec.frontend.control.choice import as_condition, both, choose, decided_by, hand_on, where
-from edgec.frontend.translation.builder import Builder
+from edgec.frontend.control.choice import as_condition, both, choose, constants_of, decided_by, hand_on, where
+from edgec.frontend.translation.builder import Broken, Builder
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
-from edgec.ir.types import DType
+from edgec.ops.proto import coded_type
 from edgec.ops.rules import axis_of, fixed
 
 
@@ -33,11 +34,25 @@ def branch(b: Builder, s: Source) -> None:
         if known is not None and bool(known.item()) is not holds:
             continue
         when = "" if known is not None else condition if holds else b.emit(s, "Not", [condition])[0]
-        with where(b, s, when):
-            found = Body(b, s, graph, wanted).run([], into=[s.outputs[place] for place in wanted] if known is not None else ())
+        before = len(b.problems)
+        try:
+            with where(b, s, when):
+                found = Body(b, s, graph, wanted).run([], into=[s.outputs[place] for place in wanted] if known is not None else ())
+        except Broken:
+            if when:
+                _blame_condition(b, condition, before)
+            raise
         results.append(found)
     for place, values in zip(wanted, zip(*results, strict=True), strict=True):
         hand_on(b, s, values[0] if len(values) == 1 else choose(b, s, condition, *values), s.outputs[place])
+
+
+def _blame_condition(b: Builder, condition: str, start: int) -> None:
+    """What is wrong in a branch may be so because it is not meant to run: where inputs decide that, say how to decide it."""
+    inputs = b.inputs_behind(condition)
+    told = f"or leave the branch out: {constants_of(inputs)}"
+    for place, item in enumerate(b.problems[start:] if inputs else (), start):
+        b.problems[place] = replace(item, hint=f"{item.hint}, {told}" if item.hint else told.removeprefix("or "))
 
 
 @rule("Loop")
@@ -100,13 +115,11 @@ def _stack(b: Builder, s: Source, rows: Sequence[str], axis: int, output: str, d
     """The rows along a new axis; no rows at all have the declared type."""
     if not rows:
         tensor = declared.type.tensor_type
-        try:
-            kind = DType(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)).name)
-        except (KeyError, ValueError, TypeError):
-            raise ModelError(f"turns never, and does not say what {declared.name} would be") from None
+        if not tensor.elem_type:
+            raise ModelError(f"turns never, and does not say what {declared.name} would be")
         shape = [dim.dim_value for dim in tensor.shape.dim]
         shape.insert(axis_of(axis, len(shape) + 1), 0)
-        b.define(output, np.zeros(shape, kind.numpy))
+        b.define(output, np.zeros(shape, coded_type(tensor.elem_type).numpy))
         return
     where_to = b.constant(f"{s.outputs[0]}_axis", [axis])
     b.emit(s, "Concat", [b.emit(s, "Unsqueeze", [row, where_to])[0] for row in rows], [output], {"axis": axis})

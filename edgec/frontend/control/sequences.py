@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from edgec.budget import check_turns, spend_node
 from edgec.errors import ModelError
 from edgec.frontend.control.body import Body
 from edgec.frontend.control.choice import hand_on
+from edgec.frontend.movement.movement import split_into
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
@@ -28,6 +32,15 @@ def position(b: Builder, s: Source, index: int, count: int, default: int) -> int
     if len(found) != 1 or not -count <= found[0] < count:
         raise ModelError(f"position {found[:8]} lies outside of a sequence of {count}")
     return found[0] % count
+
+
+def with_axis(b: Builder, s: Source, op: str, names: Sequence[str], axis: int) -> list[str]:
+    """Each of the tensors with a new axis (Unsqueeze), or without one (Squeeze): a node each, which are paid for."""
+    place, made = b.constant(f"{s.outputs[0]}_axis", [axis]), list[str]()
+    for name in names:
+        spend_node(s.where)
+        made += b.emit(s, op, [name, place])
+    return made
 
 
 @rule("SequenceEmpty", "SequenceConstruct")
@@ -62,9 +75,7 @@ def at(b: Builder, s: Source) -> None:
         return
     if not known or len({b.type(name) for name in known}) > 1:
         raise ModelError("the position is computed while the model runs, and the tensors are of different types")
-    axis = b.constant(f"{s.outputs[0]}_axis", [0])
-    rows = [b.emit(s, "Unsqueeze", [name, axis])[0] for name in known]
-    stacked = b.emit(s, "Concat", rows, attributes={"axis": 0})
+    stacked = b.emit(s, "Concat", with_axis(b, s, "Unsqueeze", known, 0), attributes={"axis": 0})
     b.emit(s, "Gather", [*stacked, s.inputs[1]], s.outputs, {"axis": 0})
 
 
@@ -83,12 +94,13 @@ def split(b: Builder, s: Source) -> None:
     if not s.input(1) or not b.shape(s.inputs[1]):
         if len(parts) != 1 or parts[0] < 1:
             raise ModelError(f"cannot split into parts of {parts}")
+        check_turns(-(-extent // parts[0]), 1, s.where)
         parts = [min(parts[0], extent - start) for start in range(0, extent, parts[0])]
-    names = b.emit(s, "Split", [s.inputs[0], b.constant(f"{s.outputs[0]}_parts", parts)], len(parts), {"axis": axis})
-    if not s.input(1) and not s.get("keepdims", 1):
-        gone = b.constant(f"{s.outputs[0]}_axis", [axis])
-        names = [b.emit(s, "Squeeze", [name, gone])[0] for name in names]
-    b.lists[s.outputs[0]] = tuple(names)
+    for _ in parts:
+        spend_node(s.where)
+    names = [b.fresh(f"{s.outputs[0]}_part") for _ in parts]
+    split_into(b, s, parts, axis, names)
+    b.lists[s.outputs[0]] = tuple(names if s.input(1) or s.get("keepdims", 1) else with_axis(b, s, "Squeeze", names, axis))
 
 
 @rule("ConcatFromSequence")
@@ -98,8 +110,7 @@ def concatenate(b: Builder, s: Source) -> None:
     if not names:
         raise ModelError("joins an empty sequence")
     if s.get("new_axis", 0):
-        new = b.constant(f"{s.outputs[0]}_axis", [axis])
-        names = [b.emit(s, "Unsqueeze", [name, new])[0] for name in names]
+        names = with_axis(b, s, "Unsqueeze", names, axis)
     b.emit(s, "Concat", names, s.outputs, {"axis": axis})
 
 

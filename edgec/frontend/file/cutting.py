@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
@@ -26,7 +27,7 @@ def cut(model: onnx.ModelProto, part: Part) -> list[str]:
     weights = {tensor.name for tensor in graph.initializer}
     own = {value.name for value in graph.input if value.name not in weights}
     problems = [_unknown(name, "--output", made | own) for name in part.outputs if name not in made | own]
-    problems += [Problem("is given twice", f"--output {name}") for name in {name for name in part.outputs if part.outputs.count(name) > 1}]
+    problems += [Problem("is given twice", f"--output {name}") for name, count in Counter(part.outputs).items() if count > 1]
     for name in part.inputs:
         if name in own:
             problems.append(Problem("is an input already", f"--input {name}", "--shape pins its shape, --constant its numbers"))
@@ -61,7 +62,7 @@ def fix(model: onnx.ModelProto, constants: Mapping[str, Constant]) -> dict[str, 
     inputs = {value.name: value for value in graph.input if value.name not in weights}
     problems = [_unknown(name, "--constant", inputs) for name in constants if name not in inputs]
     arrays = {}
-    for name in constants.keys() & inputs.keys():
+    for name in [name for name in constants if name in inputs]:
         try:
             arrays[name] = _array(inputs[name], constants[name])
         except (ValueError, TypeError, OverflowError) as error:

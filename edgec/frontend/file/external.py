@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
+import numpy as np
 import onnx
 from onnx import helper
 
@@ -14,6 +15,7 @@ from edgec.budget import BudgetError, spend_constant
 from edgec.errors import ModelError, Problem
 
 DAMAGED = "the file is damaged: copy or export it again"
+_NARROW = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}  # bits of what shares a byte, by numpy's name
 MOST = 1 << 62  # bytes; of more not even the number may be printed
 
 
@@ -81,11 +83,10 @@ def _number(entries: dict[str, str], key: str, default: int) -> int:
 
 
 def _bits_of(tensor: onnx.TensorProto) -> int:
-    """Of one element; two of four bits share a byte."""
-    if tensor.data_type in (onnx.TensorProto.INT4, onnx.TensorProto.UINT4):
-        return 4
+    """Of one element; of numpy's arrays each has a byte at least."""
     try:
-        return 8 * int(helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type))
+        return _NARROW.get(dtype.name, 8 * int(dtype.itemsize))
     except (KeyError, TypeError):
         raise ModelError(f"element type {tensor.data_type} is not supported") from None
 

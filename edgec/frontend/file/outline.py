@@ -8,6 +8,8 @@ from pathlib import Path
 
 import onnx
 
+from edgec.ops.proto import type_word
+
 
 @dataclass(frozen=True)
 class Outline:
@@ -30,9 +32,4 @@ def outline(path: Path) -> Outline:
 def _port(value: onnx.ValueInfoProto) -> tuple[str, str, list[str]]:
     tensor = value.type.tensor_type
     shape = [str(dim.dim_value or dim.dim_param or "?") for dim in tensor.shape.dim]
-    return value.name, _type_name(tensor.elem_type), shape
-
-
-def _type_name(code: int) -> str:
-    """A damaged file may name types that do not exist."""
-    return str(onnx.TensorProto.DataType.Name(code)).lower() if code in onnx.TensorProto.DataType.values() else f"type {code}"
+    return value.name, type_word(tensor.elem_type), shape

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import onnx
-from onnx import helper
 
 from edgec.errors import ModelError, Problem, UsageError, did_you_mean
 from edgec.ir.types import Dim, DType, Symbol, TensorType
+from edgec.ops.proto import coded_type
 
 Shapes = Mapping[str, Sequence[int | Symbol]]
 NAMELESS = ("?", "-1", "None")  # what exporters write where an axis has no name: two of them may differ
@@ -22,13 +21,14 @@ def pin_inputs(inputs: Sequence[onnx.ValueInfoProto], shapes: Shapes) -> tuple[d
     problems = [Problem(f"the model has no input {name!r}", "--shape", did_you_mean(name, names)) for name in shapes if name not in names]
     dtypes = {value.name: dtype_of(value) for value in inputs}
     dims = {value.name: dims_of(value) for value in inputs}
-    for name in set(shapes) & set(names):
+    given = [name for name in names if name in shapes]
+    for name in given:
         problems += _clashes(name, dims[name], shapes[name])
     if problems:
         raise UsageError("the given shapes do not fit the model", problems)
     bound: dict[str, Dim] = {}
-    for name in set(shapes) & set(names):
-        bound.update((dim, given) for dim, given in zip(dims[name], shapes[name], strict=True) if isinstance(dim, str) and dim)
+    for name in given:
+        bound.update((dim, extent) for dim, extent in zip(dims[name], shapes[name], strict=True) if isinstance(dim, str) and dim)
     notes: list[str] = []
     for name in names:
         first = dims[name][0] if dims[name] and name not in shapes else 0
@@ -53,11 +53,9 @@ def dtype_of(value: onnx.ValueInfoProto) -> DType:
     if not value.type.HasField("tensor_type"):
         raise ModelError("is not a tensor", where=where, hint="sequences, maps and optionals are not supported")
     try:
-        return DType(np.dtype(helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)).name)
-    except (ValueError, KeyError, TypeError):
-        code = value.type.tensor_type.elem_type
-        name = {number: word.lower() for word, number in onnx.TensorProto.DataType.items()}.get(code, code)
-        raise ModelError(f"element type {name} is not supported", where=where) from None
+        return coded_type(value.type.tensor_type.elem_type)
+    except ModelError as error:
+        raise ModelError(error.summary, where=where) from None
 
 
 def dims_of(value: onnx.ValueInfoProto) -> list[int | str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -122,7 +123,11 @@ def split(b: Builder, s: Source) -> None:
         parts = [size] * (count - 1) + [extent - size * (count - 1)]
     if len(parts) != count:
         raise ModelError(f"has {count} outputs for {len(parts)} parts")
-    outputs = [name or b.fresh(f"{s.name}_unused") for name in s.outputs]
+    split_into(b, s, parts, axis, [name or b.fresh(f"{s.name}_unused") for name in s.outputs])
+
+
+def split_into(b: Builder, s: Source, parts: Sequence[int], axis: int, outputs: Sequence[str]) -> None:
+    """The operand in parts of these extents along an axis; one that holds nothing is a constant."""
     for name in [name for name, part in zip(outputs, parts, strict=True) if not part]:
         shape = b.type(s.inputs[0]).static_shape
         b.define(name, np.zeros((*shape[:axis], 0, *shape[axis + 1 :]), b.type(s.inputs[0]).dtype.numpy))
@@ -141,11 +146,13 @@ def concat(b: Builder, s: Source) -> None:
 
 @rule("Gather")
 def gather(b: Builder, s: Source) -> None:
-    """Constant indices are made non-negative."""
+    """Constant indices are made non-negative; those before the axis stay, for the shape rule to refuse."""
     axis = axis_of(s.attributes["axis"], b.rank(s.inputs[0]))
     indices, extent, name = b.value(s.inputs[1]), b.shape(s.inputs[0])[axis], s.inputs[1]
-    if indices is not None and isinstance(extent, int) and (indices < 0).any():
-        name = b.constant(f"{s.outputs[0]}_indices", np.where(indices < 0, indices + extent, indices).astype(np.int64))
+    if indices is not None and isinstance(extent, int):
+        from_end = (indices < 0) & (indices >= -extent)
+        if from_end.any():
+            name = b.constant(f"{s.outputs[0]}_indices", np.where(from_end, indices + extent, indices).astype(np.int64))
     b.emit(s, "Gather", [s.inputs[0], name], s.outputs, {"axis": axis})
 
 
@@ -233,11 +240,20 @@ def resize(b: Builder, s: Source) -> None:
     if is_blended(attributes):
         blended(b, s, attributes, sizes, axes, [None] * len(sizes))
         return
+    _check_blend(b, s, attributes["mode"])
     b.emit(s, "Resize", [s.inputs[0], "", "", b.constant(f"{s.outputs[0]}_sizes", sizes)], s.outputs, attributes)
 
 
 def resize_by(b: Builder, s: Source, scales: Any, attributes: dict[str, Any]) -> None:
     if scales is None:
         raise ModelError("scales are computed while the model runs", hint="edgec needs static shapes: make them a constant in the exporter")
+    _check_blend(b, s, attributes["mode"])
     operand = b.constant(f"{s.outputs[0]}_scales", np.asarray(scales, np.float32))
     b.emit(s, "Resize", [s.inputs[0], "", operand], s.outputs, attributes)
+
+
+def _check_blend(b: Builder, s: Source, mode: str) -> None:
+    """ModelError for a mean of pixels that are whole numbers: ONNX says nothing of how it becomes one."""
+    kind = b.type(s.inputs[0]).dtype
+    if mode != "nearest" and not kind.is_float:
+        raise ModelError(f"mode {mode} of {kind.value} is not supported", hint="cast to float32 before it and back behind it")

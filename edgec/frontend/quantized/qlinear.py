@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.frontend.arithmetic.elementwise import scalar
 from edgec.frontend.arithmetic.normalization import softmax
@@ -180,6 +181,7 @@ def matmul_bits(b: Builder, s: Source) -> None:
         raise ModelError("only weights of 4 or 8 bits with whole zero points, in their own order, are supported")
     blocks = -(-inputs // block)
     zeros = np.full((outputs, blocks), 1 << (bits - 1), np.uint8) if zero is None else unpacked(zero.reshape(outputs, -1), bits)[:, :blocks]
+    spend_constant(outputs * inputs, s.where)
     codes = unpacked(data.reshape(outputs, -1), bits)[:, :inputs]
     operands = [
         b.constant(f"{s.inputs[1]}_codes", codes), b.constant(f"{s.inputs[2]}_blocks", scale.reshape(outputs, blocks)),

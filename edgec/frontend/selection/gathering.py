@@ -9,6 +9,7 @@ from math import prod
 
 import numpy as np
 
+from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.rules import rule
@@ -25,6 +26,7 @@ def gather_elements(b: Builder, s: Source) -> None:
     if len(wanted) != len(extents) or any(w > e for d, (w, e) in enumerate(zip(wanted, extents, strict=True)) if d != axis):
         raise ModelError(f"indices {list(wanted)} do not fit data {list(extents)}")
     strides = [prod(extents[d + 1 :]) for d in range(len(extents))]
+    spend_constant(prod(wanted) * 8, s.where)
     own = np.indices(wanted, sparse=True)
     elsewhere = sum((own[d] * strides[d] for d in range(len(extents)) if d != axis), np.zeros(wanted, np.int64))
     part = offsets(b, s, s.inputs[1], extents[axis], strides[axis])
@@ -41,6 +43,7 @@ def gather_nd(b: Builder, s: Source) -> None:
     parts = [offsets(b, s, column(b, s, s.inputs[1], place), extent, prod(chosen[place + 1 :])) for place, extent in enumerate(chosen)]
     known = np.zeros(0)
     if batch:
+        spend_constant(prod(static_extents(b, s.inputs[1])[:-1]) * 8, s.where)
         numbers = np.arange(prod(extents[:batch])).reshape((*extents[:batch], *[1] * (len(wanted) - 1 - batch)))
         known = np.broadcast_to(numbers * prod(chosen), static_extents(b, s.inputs[1])[:-1])
     _gather_rows(b, s, parts, known, (prod(extents[:batch]) * prod(chosen), *rest))

@@ -94,6 +94,17 @@ class Builder:
         """Whether it is a tensor, a sequence or an optional by now."""
         return name in self.graph.types or name in self.lists or name in self.nothing
 
+    def inputs_behind(self, name: str) -> list[str]:
+        """The inputs of the model that a value depends on, in alphabetical order."""
+        seen, stack = set[str](), [name]
+        while stack:
+            value = stack.pop()
+            if value and value not in seen:
+                seen.add(value)
+                producer = self.graph.producer(value)
+                stack += producer.inputs if producer is not None else []
+        return sorted(seen.intersection(self.graph.inputs))
+
     def known(self, source: Source, index: int, what: str) -> list[int]:
         """A shape-like operand, which must be known by now."""
         array = self.value(source.input(index))
@@ -204,6 +215,8 @@ class Builder:
         check_tensors(sum(kind.bytes for kind in types), where)
         self.graph.insert(node, types)
         self._inherit(op, operands, names)
+        if not self.ragged.isdisjoint(operands):
+            self.ragged.update(names)
         spend_operations(operations(node, self.graph.types), where)
         return names
 

@@ -19,20 +19,6 @@ from edgec.ops.matrix import window_extent
 Window = dict[str, Any]
 
 
-def is_computed(b: Builder, name: str) -> bool:
-    """Whether a value depends on what the model is given."""
-    front, seen = [name], set[str]()
-    while front:
-        value = front.pop()
-        if value in b.graph.inputs:
-            return True
-        producer = b.graph.producer(value) if value not in b.graph.constants else None
-        if producer is not None and value not in seen:
-            seen.add(value)
-            front += [source for source in producer.inputs if source]
-    return False
-
-
 def unfolded(x: Value, found: Window) -> Value:
     """[n, c, ...] -> [n, c, taps by axis..., positions by axis...]"""
     rank = len(found["kernel_shape"])

@@ -11,7 +11,7 @@ from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value, operand
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
-from edgec.frontend.windows.columns import Window, computed_convolution, is_computed
+from edgec.frontend.windows.columns import Window, computed_convolution
 from edgec.frontend.windows.depth import convolve
 from edgec.frontend.windows.sampling import FAR, rows_of, sampled, taps
 from edgec.frontend.windows.window import window
@@ -50,4 +50,4 @@ def deform_conv(b: Builder, s: Source) -> None:
     y = deformed(x, offset, mask, found, groups)
     matrix = w.reshaped(w.shape[0], prod(w.shape[1:]), 1, 1)
     whole = {"kernel_shape": [1, 1], "strides": [1, 1], "dilations": [1, 1], "pads": [0] * 4}
-    (computed_convolution if is_computed(b, w.name) else convolve)(y, matrix, s.input(3), whole, s.attributes["group"], s.outputs)
+    (computed_convolution if b.inputs_behind(w.name) else convolve)(y, matrix, s.input(3), whole, s.attributes["group"], s.outputs)

@@ -131,14 +131,20 @@ def _position(grid: Value, size: int, mode: str, padding: str, align: bool) -> V
 
 @rule("AffineGrid")
 def affine_grid(b: Builder, s: Source) -> None:
-    """The grid that matrices make of one that is even: of centers of pixels, or from the first one's to the last one's."""
+    """The grid that matrices make of one that is even: of centers of pixels, or from the first one's to the last one's.
+
+    There a single pixel is the first one, of which ONNX Runtime makes the last.
+    """
     theta, (n, _, *image) = operand(b, s, 0), b.known(s, 1, "the size")
     rank = len(image)
     if theta.shape != (n, rank, rank + 1) or rank not in (2, 3) or min(image) < 1:
         raise ModelError(f"matrices {list(theta.shape)} do not fit an image {image}")
-    ends = [1 if s.get("align_corners", 0) else 1 - 1 / size for size in image]
-    places = [np.linspace(-end, end, size) for end, size in zip(ends, image, strict=True)]
     spend_constant(prod(image) * (rank + 1) * 8, s.where)
+    aligned = bool(s.get("align_corners", 0))
+    if aligned and 1 in image:
+        b.misread.append(s.where)
+    ends = [1 if aligned else 1 - 1 / size for size in image]
+    places = [np.linspace(-end, end, size) for end, size in zip(ends, image, strict=True)]
     even = np.stack([*np.meshgrid(*places, indexing="ij")[::-1], np.ones(image)], -1)
     products = theta.reshaped(n, *[1] * rank, rank, rank + 1) * theta.numbers(even[..., None, :])
     products.summed(rank + 2).end()

@@ -10,7 +10,7 @@ from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import operand
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
-from edgec.frontend.windows.columns import computed_convolution, computed_transposed, is_computed
+from edgec.frontend.windows.columns import computed_convolution, computed_transposed
 from edgec.frontend.windows.depth import convolve, convolve_transposed, pooled
 from edgec.ir.types import Symbol
 
@@ -64,7 +64,7 @@ def auto_pad(s: Source, image: list[int], found: dict[str, Any]) -> None:
 def conv(b: Builder, s: Source) -> None:
     found = window(b, s)
     auto_pad(s, extents(b, s), found)
-    way = computed_convolution if is_computed(b, s.inputs[1]) else convolve
+    way = computed_convolution if b.inputs_behind(s.inputs[1]) else convolve
     way(operand(b, s, 0), operand(b, s, 1), s.input(2), found, s.attributes["group"], s.outputs)
 
 
@@ -86,7 +86,7 @@ def conv_transpose(b: Builder, s: Source) -> None:
     elif mode == "VALID":
         found["pads"] = [0] * (2 * len(image))
     found["output_padding"] = extra
-    way = computed_transposed if is_computed(b, s.inputs[1]) else convolve_transposed
+    way = computed_transposed if b.inputs_behind(s.inputs[1]) else convolve_transposed
     way(operand(b, s, 0), operand(b, s, 1), s.input(2), found, s.attributes["group"], s.outputs)
 
 
