@@ -14,7 +14,7 @@ from edgec.budget import Budget, parse_budget
 from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.package.card import parse_card
 from edgec.package.words import MOST
-from edgec.part import LONGEST, Constant, Part
+from edgec.part import LONGEST, Constant, Part, States
 from edgec.quant.goal import Goal
 from edgec.quant.options import EFFORTS, OBSERVERS
 
@@ -39,6 +39,7 @@ class BuildConfig:
     input: Mapping[str, Sequence[int] | None] = field(default_factory=dict)
     output: tuple[str, ...] = ()
     constant: Mapping[str, Constant] = field(default_factory=dict)
+    state: States = field(default_factory=dict)
     observer: str | None = None
     weight_bits: int | None = None
     effort: str | None = None
@@ -75,7 +76,7 @@ class BuildConfig:
     @property
     def part(self) -> Part:
         """What of the model is wanted."""
-        return Part(self.input, self.output, self.constant)
+        return Part(self.input, self.output, self.constant, self.state)
 
     @property
     def goal(self) -> Goal | None:
@@ -123,6 +124,38 @@ def _constants(value: object) -> Mapping[str, Constant]:
             raise ValueError("write it as NAME=16000, or NAME=1,2,3")
         value = {name: [_number(word) for word in numbers.split(",")] for name, _, numbers in pairs}
     return {str(name): _constant(np.asarray(numbers)) for name, numbers in value.items()}
+
+
+def _states(value: object) -> States:
+    """`h:h_next`, `h:h_next=0.5`; in edgec.toml and in Python a table of names, or of names with a number.
+
+    Names may have colons, both as many.
+    """
+    if not isinstance(value, Mapping):
+        items = value if isinstance(value, (list, tuple)) else str(value).split(";")
+        pairs = [_state(str(item)) for item in items]
+        value = dict(pairs)
+        if len(value) < len(pairs):
+            raise ValueError("name each input once")
+    return {str(name): _kept((item, 0) if isinstance(item, str) else item) for name, item in value.items()}
+
+
+def _state(text: str) -> tuple[str, tuple[str, float]]:
+    found = re.fullmatch(r"(?s)(.+?)(?:=([+-]?[\d.]+(?:[eE][+-]?\d+)?))?", text)
+    names, number = (found[1].split(":"), found[2]) if found else ([], None)
+    half = len(names) // 2
+    if not half or len(names) % 2 or not all(names):
+        raise ValueError("write it as INPUT:OUTPUT, or INPUT:OUTPUT=0.5")
+    return ":".join(names[:half]), (":".join(names[half:]), float(number or 0))
+
+
+def _kept(pair: object) -> tuple[str, float]:
+    if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not isinstance(pair[0], str) or not pair[0]:
+        raise ValueError('write the name of an output, or ["NAME", 0.5]')
+    start = float(pair[1])
+    if not np.isfinite(start):
+        raise ValueError("a state starts with a finite number")
+    return pair[0], start
 
 
 def _number(word: str) -> bool | int | float:
@@ -276,6 +309,9 @@ SETTINGS: dict[str, Setting] = {
     "input": Setting(_cuts, "begin at this tensor, NAME=1,64,7,7 or NAME, in place of what computes it; may be repeated", many=True),
     "output": Setting(_tensors, "end at this tensor; may be repeated, and then these are the outputs", many=True),
     "constant": Setting(_constants, "fix an input, NAME=16000 or NAME=1,2,3, before anything is folded; may be repeated", many=True),
+    "state": Setting(
+        _states, "keep an output as an input of the next run, INPUT:OUTPUT, or INPUT:OUTPUT=0.5 to start with; may be repeated", many=True
+    ),
     "observer": Setting(_one_of(*OBSERVERS), f"how ranges are chosen: {', '.join(OBSERVERS)} (mse)"),
     "weight_bits": Setting(_bits, "of an fp32 package's large dense layers: 8, or 4 with a scale for 32 inputs (floats)"),
     "effort": Setting(

@@ -17,6 +17,7 @@ from edgec.package import Package
 from edgec.preparation import check_data, check_file
 from edgec.quant import Samples
 from edgec.quant.files import read_array_file
+from edgec.streaming import Stream
 
 Arrays = dict[str, np.ndarray]
 Data = Calibration | Path
@@ -25,7 +26,10 @@ Labels = str | Path | Sequence[int] | np.ndarray
 
 @dataclass(frozen=True)
 class Evaluation:
-    """samples: opened anew at each call. outputs: the model's, with their element types; reference answers in their order."""
+    """samples: opened anew at each call. outputs: the model's, with their element types; reference answers in their order.
+
+    With states the samples are one stream, and the reference is to be asked in their order, once.
+    """
 
     inputs: tuple[str, ...]
     outputs: Mapping[str, np.dtype[Any]]
@@ -43,8 +47,8 @@ def open_evaluation(
     known = None if labels is None else read_labels(labels, data)
     source = samples_of(graph, config)
     assert source is not None
-    types = {name: graph.dtype(name).numpy for name in graph.outputs}
-    return Evaluation(tuple(graph.inputs), types, source, reference_of(loaded, config), known)
+    types = {name: graph.dtype(name).numpy for name in graph.answered}
+    return Evaluation(tuple(graph.given), types, source, Stream(graph, reference_of(loaded, config)), known)
 
 
 def open_model(model: Path, package: Package, data: Data, samples: int | None = None) -> tuple[Model, BuildConfig]:
@@ -53,7 +57,7 @@ def open_model(model: Path, package: Package, data: Data, samples: int | None = 
     config = configure(calib=str(data) if isinstance(data, Path) else data, samples=samples, **kept_options(package))
     check_data(config)
     loaded = read_model(model, config)
-    _check_same(loaded.original.inputs, loaded.original.outputs, package)
+    _check_same(loaded.original.given, loaded.original.answered, package)
     return loaded, config
 
 
@@ -61,6 +65,7 @@ def kept_options(package: Package) -> dict[str, object]:
     """What of a package's build decides the meaning of a sample."""
     options = package.manifest.options
     part = {"input": dict(options.input or {}), "output": options.output or (), "constant": dict(options.constant or {})}
+    part["state"] = {name: (state.output, state.start) for name, state in (options.state or {}).items()}
     return {"shape": options.shape, "preprocess": options.preprocess, "fuse_preprocess": options.fuse_preprocess, **part}
 
 

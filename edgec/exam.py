@@ -4,10 +4,10 @@ the integer evaluator, float answers from ONNX Runtime on the model file."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import islice
+from functools import cache, partial
+from itertools import accumulate, chain, islice
 
 import numpy as np
 
@@ -20,8 +20,9 @@ from edgec.ir.types import DType
 from edgec.oracle import Chance, Evaluator
 from edgec.program.program import Port, Program
 from edgec.quant import Samples
-from edgec.questions import calm, exam_inputs
+from edgec.questions import calm, exam_streams
 from edgec.reference import FloatModel, filled
+from edgec.streaming import as_far, streamed
 
 FLOAT_TOLERANCE = 1e-4  # of the largest magnitude of an output
 FLIP_FACTOR = 2  # an int8 answer behind float products: this many times what codes change that are near enough to a tie to flip
@@ -39,10 +40,10 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Asked:
-    """What a float model was asked, and what it answered, by question and output. noise: by what two ways of computing it differ."""
+    """What a float model was asked in streams, and what it answered, by step and output. noise: by what two ways of computing it differ."""
 
-    vectors: Sequence[Arrays]
-    answers: Sequence[Sequence[np.ndarray]]
+    streams: Sequence[Sequence[Arrays]]
+    answers: Sequence[Sequence[Sequence[np.ndarray]]]
     noise: float
 
 
@@ -52,23 +53,30 @@ def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatMod
     reference: gives the answers, by default `original` does.
     """
     run = reference or FloatModel(original)
-    vectors = [
-        _held(original, vector)
-        for vector in calm(
-            original, lambda vector: run(_held(original, vector)), exam_inputs(original, samples, seed),
-            lambda number: exam_inputs(original, None, seed + number), seed,
-        )
-    ]  # fmt: skip
-    found = [run(vector) for vector in vectors]
+
+    def held(streams: Sequence[Sequence[Arrays]]) -> list[list[Arrays]]:
+        return [as_far(original, run, [_held(original, vector) for vector in stream]) for stream in streams]
+
+    streams = calm(
+        original, lambda stream: streamed(original, run, stream), held(exam_streams(original, samples, seed)),
+        lambda number: held(exam_streams(original, None, seed + number)), seed,
+    )  # fmt: skip
+    found = [streamed(original, run, stream) for stream in streams]
     plain = run.unoptimized()  # of the very model: beside another one a fault of the import would pass for noise
-    noise = max(_distance(a, b) for vector, answer in zip(vectors, found, strict=True) for a, b in zip(plain(vector), answer, strict=True))
+    others = [streamed(original, plain, stream) for stream in streams]
+    noise = max(map(_distance, _flat(others), _flat(found)))
     if any(node.op == "QuantizeLinear" for node in original.nodes):  # of constants alone: what is fused rounds to other codes
-        kinds, unfused = [original.dtype(name) for name in original.outputs], FloatModel(original, optimize=False)
+        kinds, unfused = [original.dtype(name) for name in original.answered], FloatModel(original, optimize=False)
+        others = [streamed(original, unfused, stream) for stream in streams]
         found = [
-            [a if kind.is_float else b for kind, a, b in zip(kinds, answer, unfused(vector), strict=True)]
-            for vector, answer in zip(vectors, found, strict=True)
+            [[a if kind.is_float else b for kind, a, b in zip(kinds, *pair, strict=True)] for pair in zip(*pairs, strict=True)]
+            for pairs in zip(found, others, strict=True)
         ]
-    return Asked(vectors, found, noise)
+    return Asked(streams, found, noise)
+
+
+def _flat(answers: Sequence[Sequence[Sequence[np.ndarray]]]) -> Iterator[np.ndarray]:
+    return chain.from_iterable(chain.from_iterable(answers))
 
 
 def is_coded(graph: Graph) -> bool:
@@ -89,11 +97,18 @@ def write_exam(
     if is_coded(graph):
         return _exact_exam(original, graph, program, samples, seed, faces)
     asked = asked or ask(original, samples, seed)
-    answers = [_shown(dict(zip(original.outputs, answer, strict=True)), faces) for answer in asked.answers]
-    exact = {name: not original.dtype(name).is_float for name in original.outputs}
-    halves = _half_tolerances(graph, asked.vectors, asked.answers) if gpu_halves else ()
+    vectors, found = list(chain(*asked.streams)), list(chain(*asked.answers))
+    answers = [_shown(dict(zip(original.answered, answer, strict=True)), faces) for answer in found]
+    exact = {name: not original.dtype(name).is_float for name in original.answered}
+    halves = _half_tolerances(graph, vectors, found) if gpu_halves else ()
     tolerance = max(FLOAT_TOLERANCE, NOISE_FACTOR * asked.noise) + max((STEPS.get(kind, 0.0) for kind in graph.held.values()), default=0.0)
-    return ExamData([_shown(vector, faces) for vector in asked.vectors], answers, exact, tolerance, gpu_tolerances=halves)
+    shown = [_shown(vector, faces) for vector in vectors]
+    return ExamData(shown, answers, exact, tolerance, gpu_tolerances=halves, anew=_begins(original, asked.streams))
+
+
+def _begins(graph: Graph, streams: Sequence[Sequence[object]]) -> list[int]:
+    """The questions before which states are forgotten: a package that was just opened has none."""
+    return list(accumulate(map(len, streams[:-1]))) if graph.states else []
 
 
 def _held(graph: Graph, vector: Arrays) -> Arrays:
@@ -186,46 +201,59 @@ def _exact_exam(
 ) -> ExamData:  # fmt: skip
     """Answers of the integer evaluator. It is asked with what the package can be given, codes for instance.
 
-    Behind float products a code that is nearly a tie may flip. Questions where none is are preferred; what the others may move by is
+    Behind float products a code that is nearly a tie may flip. Streams where none is are preferred; what the others may move by is
     their tolerance.
     """
-    evaluator = Evaluator(to_onnx(graph))
-    exact = {name: name in evaluator.exact_outputs for name in graph.outputs}
+    evaluator, model = Evaluator(to_onnx(graph)), cache(lambda: FloatModel(original))  # which takes memory that most need not
+    kept = all(state.output in evaluator.exact_outputs for state in graph.states.values())
+    exact = {name: kept and name in evaluator.exact_outputs for name in graph.answered}
 
-    def question(vector: Arrays, most: float) -> _Question:
-        inputs = _shown(vector, faces)
-        asked = {name: faces[name].to_model(array, graph.dtype(name).numpy) for name, array in inputs.items()}
-        answer = _filled(graph, evaluator.run(asked))
-        reach = 0.0 if all(exact.values()) else _reach(graph, evaluator, asked, answer, seed, most)
-        return _Question(inputs, _shown({port.name: answer[port.name] for port in program.outputs}, faces), reach)
+    def questions(stream: Sequence[Arrays], most: float) -> list[_Question]:
+        shown = [_shown(vector, faces) for vector in as_far(original, lambda inputs: model()(inputs), stream)]
+        steps = [{name: faces[name].to_model(array, graph.dtype(name).numpy) for name, array in inputs.items()} for inputs in shown]
+        answers = streamed(graph, partial(_evaluated, graph, evaluator, None), steps)
+        reach = [0.0] * len(steps) if all(exact.values()) else _reach(graph, evaluator, steps, answers, seed, most)
+        named = [dict(zip(graph.answered, answer, strict=True)) for answer in answers]
+        return [_Question(one, _shown(other, faces), far) for one, other, far in zip(shown, named, reach, strict=True)]
 
     known = list(islice(samples(), TRIED)) if samples is not None else []
-    chosen = [question(vector, math.inf) for vector in exam_inputs(original, samples, seed)]
+    chosen = [questions(stream, math.inf) for stream in exam_streams(original, samples, seed)]
     for number in range(1, TRIED):
-        restless = [place for place, one in enumerate(chosen) if FLIP_FACTOR * one.reach > FLOAT_TOLERANCE]
+        restless = [place for place, stream in enumerate(chosen) if FLIP_FACTOR * _farthest(stream) > FLOAT_TOLERANCE]
         others = partial(iter, known[number % len(known) :]) if known else None
-        vectors = exam_inputs(original, others, seed + number) if restless else []
+        streams = exam_streams(original, others, seed + number) if restless else []
         for place in restless:
-            other = question(vectors[place], chosen[place].reach)
-            chosen[place] = min(chosen[place], other, key=lambda one: one.reach)
-    tolerances = [FLIP_FACTOR * one.reach for one in chosen]
-    return ExamData([one.inputs for one in chosen], [one.outputs for one in chosen], exact, FLOAT_TOLERANCE, tolerances)
+            chosen[place] = min(chosen[place], questions(streams[place], _farthest(chosen[place])), key=_farthest)
+    asked = list(chain(*chosen))
+    tolerances = [FLIP_FACTOR * one.reach for one in asked]
+    return ExamData(
+        [one.inputs for one in asked], [one.outputs for one in asked], exact, FLOAT_TOLERANCE, tolerances, anew=_begins(graph, chosen)
+    )  # fmt: skip
 
 
-def _filled(graph: Graph, answers: Arrays) -> Arrays:
-    return {name: filled(array, graph.types[name]) if name in graph.types else array for name, array in answers.items()}
+def _farthest(stream: Sequence[_Question]) -> float:
+    return max(one.reach for one in stream)
 
 
-def _reach(graph: Graph, evaluator: Evaluator, vector: Arrays, answer: Arrays, seed: int, most: float) -> float:
-    """How far the answer moves when float products are off by what another order of summing may make: codes flip, and what they feed.
+def _evaluated(graph: Graph, evaluator: Evaluator, chance: Chance | None, inputs: Arrays) -> list[np.ndarray]:
+    found = evaluator.run(inputs, chance=chance)
+    return [filled(found[name], graph.types[name]) for name in graph.outputs]
 
-    most: what is found to be more is not looked at closer.
+
+def _reach(
+    graph: Graph, evaluator: Evaluator, steps: Sequence[Arrays], answers: Sequence[Sequence[np.ndarray]], seed: int, most: float
+) -> list[float]:  # fmt: skip
+    """How far each answer moves when float products are off by what another order of summing may make: codes flip, and what they feed.
+
+    most: a stream with more is not looked at closer.
     """
-    reach = 0.0
+    reach = [0.0] * len(steps)
     for number in range(2 * FLIPS):
-        moved = _filled(graph, evaluator.run(vector, chance=_chance(seed, number // 2, up=number % 2 == 0)))
-        reach = max(reach, *(_distance(moved[name], answer[name]) for name in answer))
-        if reach >= most:
+        chance = _chance(seed, number // 2, up=number % 2 == 0)
+        moved = streamed(graph, partial(_evaluated, graph, evaluator, chance), steps)
+        apart = [max(map(_distance, *pair)) for pair in zip(moved, answers, strict=True)]
+        reach = list(map(max, reach, apart))
+        if max(reach) >= most:
             break
     return reach
 

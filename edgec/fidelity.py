@@ -14,8 +14,10 @@ from edgec.oracle import Evaluator
 from edgec.quant import Quantized, Samples
 from edgec.questions import RANDOM_VECTORS, exam_inputs
 from edgec.reference import FloatModel, filled
+from edgec.streaming import Stream
 
 COMPARED = 10  # samples: a handful tells a wrong scale from a right one
+FOLLOWED = 50  # samples of a stream, from its start: what is wrong with a state grows
 APART = 3.0  # dB between two measures of one output on other samples
 BEST = 200.0  # dB, stands for no difference at all
 Tell = Callable[[int, int], None]
@@ -26,7 +28,8 @@ def compare_with_model(
 ) -> Comparison:
     """The integer evaluator's answers, which are the package's, against the model's in ONNX Runtime.
 
-    On samples evenly taken from those of the calibration; on random ones where there are none.
+    On samples evenly taken from those of the calibration; on random ones where there are none. Of a model with states, which each keeps
+    for itself, on the first samples in their order.
     """
     evaluator, names = Evaluator(to_onnx(quantized.graph)), list(original.outputs)
     asked = _asked(original, samples, seed, int(quantized.calibration.get("samples", COMPARED)))
@@ -35,7 +38,7 @@ def compare_with_model(
         found = evaluator.run(sample)
         return [filled(found[name], original.types[name]) for name in names]
 
-    found = compare_answers(names, _told(asked, tell), reference, answer)
+    found = compare_answers(original.answered, _told(asked, tell), Stream(original, reference), Stream(original, answer))
     found = found.warned((layer["sqnr"], layer["node"]) for layer in quantized.report.layers)
     return replace(found, warnings=[*found.warnings, *_before(found, quantized.report.outputs)])
 
@@ -45,10 +48,12 @@ def compare_coded(
 ) -> Comparison:  # fmt: skip
     """The answers of the model with coded weights, which are the package's, against the model's, both in ONNX Runtime."""
     asked = _asked(original, samples, seed, COMPARED if samples is None else sum(1 for _ in samples()))
-    return compare_answers(list(original.outputs), _told(asked, tell), reference, coded).warned(())
+    return compare_answers(original.answered, _told(asked, tell), Stream(original, reference), Stream(original, coded)).warned(())
 
 
 def _asked(original: Graph, samples: Samples | None, seed: int, count: int) -> Iterator[Arrays]:
+    if samples is not None and original.states:
+        return islice(samples(), FOLLOWED)
     return _random(original, seed) if samples is None else _spread(samples, count)
 
 

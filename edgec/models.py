@@ -24,6 +24,7 @@ from edgec.ir.text import dumps
 from edgec.isolation.tasks import import_model
 from edgec.measurement import read_times
 from edgec.output import write_file
+from edgec.part import Part
 from edgec.preparation import identifier
 from edgec.prune import prune
 from edgec.quant import Quantized, QuantizeOptions, Samples, quantize
@@ -96,7 +97,8 @@ def read_pruned(loaded: Model, content: bytes, config: BuildConfig) -> Model:
     with TemporaryDirectory() as folder:
         path = Path(folder) / PRUNED
         write_file(path, content, ".onnx", force=False)
-        original, graph = (imported.graph for imported in import_model(path, {}, None, config.budget))
+        told = import_model(path, {}, None, config.budget, part=Part(states=config.state))
+        original, graph = (imported.graph for imported in told)
     return replace(loaded, original=original, graph=graph)
 
 

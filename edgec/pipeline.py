@@ -55,6 +55,7 @@ from edgec.package.draft import Draft
 from edgec.package.goal import goal_facts
 from edgec.package.manifest import Origin, options_hash
 from edgec.package.parts import CodedWeights, Options, QuantizationStep, QuantizedValue
+from edgec.package.parts import State as StateOption
 from edgec.package.pruning import pruning_facts
 from edgec.preparation import prepare
 from edgec.program.offload import Offload
@@ -264,6 +265,7 @@ def _options(config: BuildConfig) -> Options:
         input={name: None if extents is None else tuple(extents) for name, extents in config.input.items()} or None,
         output=config.output or None,
         constant=dict(config.constant) or None,
+        state={name: StateOption(*state) for name, state in config.state.items()} or None,
     )
 
 

@@ -201,6 +201,9 @@ def _check_gpu(config: BuildConfig, target: Target) -> None:
         raise UsageError(f"{target.name} has no GPU", where="--gpu-precision", hint="choose a target with one, see `edgec targets`")
     if config.gpu_precision != "float32" and config.precision != "fp32":
         raise UsageError("float16 is for fp32 packages", where="--gpu-precision", hint="give --precision fp32 with it")
+    if config.gpu_precision != "float32" and config.state:
+        hint = "leave it out: a state adds up what halves round away, run by run"
+        raise UsageError("float16 is for models without states", where="--gpu-precision", hint=hint)
     if config.single_file and target.gpu:
         hint = "leave it out, or choose a target without a GPU"
         raise UsageError(f"{target.name} has a GPU, whose host is more than one file", where="--single-file", hint=hint)

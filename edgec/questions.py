@@ -13,6 +13,7 @@ from edgec.ir.types import DType
 from edgec.quant import Samples
 
 SAMPLE_VECTORS, RANDOM_VECTORS = 1, 2
+STEPS = 4  # of a stream: samples in their order, or random tensors
 MOST_BYTES = 64 << 20  # of inputs and expected outputs that a package carries; the first vector is always there,
 LARGEST = 256 << 20  # so one that is larger than this is refused
 _SAME_NUMBERS = ("Cast", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Expand", "Tile")
@@ -26,13 +27,27 @@ CALM = 1e-3  # of the largest number of an output: what is more was another sele
 TRIALS, TRIED = 2, 6
 
 Arrays = dict[str, np.ndarray]
-Run = Callable[[Arrays], Sequence[np.ndarray]]
+Run = Callable[[list[Arrays]], Sequence[Sequence[np.ndarray]]]  # a stream's answers to each of its steps
+
+
+def exam_streams(graph: Graph, samples: Samples | None, seed: int) -> list[list[Arrays]]:
+    """What is asked one behind the other, each list from the start: the questions one by one, and with states two streams.
+
+    One of samples, or of random tensors where there are none, shows what is kept; one of random tensors behind it that it was forgotten.
+    """
+    asked = exam_inputs(graph, samples, seed)
+    if not graph.states:
+        return [[vector] for vector in asked]
+    known = list(islice(samples(), STEPS)) if samples is not None else []
+    others = asked[-RANDOM_VECTORS:]
+    most = max(1, MOST_BYTES // _bytes(graph) // 2)
+    return [(known or others * STEPS)[: min(STEPS, most)], others[:most]]
 
 
 def exam_inputs(graph: Graph, samples: Samples | None, seed: int) -> list[Arrays]:
     """A few calibration samples, where there are some, and random tensors that fill the samples' range; of the last the integers fill
     their types', unless they become indices or floats. Fewer where tensors are large; ModelError where even one vector is too large."""
-    size = sum(graph.types[name].bytes for name in (*graph.inputs, *graph.outputs))
+    size = _bytes(graph)
     if size > LARGEST:
         what = f"the inputs and outputs have {size / 2**20:,.0f} MB; an exam can carry {LARGEST >> 20}"
         raise ModelError(what, where="interface", hint="build the model for smaller tensors, with --shape")
@@ -41,10 +56,15 @@ def exam_inputs(graph: Graph, samples: Samples | None, seed: int) -> list[Arrays
     return list(islice(chain(known, _random_vectors(graph, known, generator)), max(1, MOST_BYTES // size)))
 
 
+def _bytes(graph: Graph) -> int:
+    """Of one question and its answer."""
+    return sum(graph.types[name].bytes for name in (*graph.given, *graph.answered))
+
+
 def _random_vectors(graph: Graph, known: list[Arrays], generator: np.random.Generator) -> Iterator[Arrays]:
     for left in reversed(range(RANDOM_VECTORS)):
-        vector = {name: _random(graph, name, known, generator) for name in graph.inputs}
-        whole = () if left else [name for name in graph.inputs if _may_be_anything(graph, name)]
+        vector = {name: _random(graph, name, known, generator) for name in graph.given}
+        whole = () if left else [name for name in graph.given if _may_be_anything(graph, name)]
         yield {**vector, **{name: _whole(graph, name, generator) for name in whole}}
 
 
@@ -124,24 +144,27 @@ def _quantized_range(graph: Graph, name: str) -> tuple[float, float]:
     return 0.0, 1.0
 
 
-def calm(graph: Graph, run: Run, vectors: list[Arrays], again: Callable[[int], Sequence[Arrays]], seed: int) -> list[Arrays]:
-    """The vectors, with another one in place of each whose answer hangs on a rounding, where one is found. again: others, by a number."""
+def calm(
+    graph: Graph, run: Run, streams: list[list[Arrays]], again: Callable[[int], Sequence[list[Arrays]]], seed: int
+) -> list[list[Arrays]]:  # fmt: skip
+    """The streams, with another one in place of each whose answers hang on a rounding, where one is found. again: others, by a number."""
     if not any(node.op in SELECTING for node in graph.nodes):
-        return vectors
-    generator, found = np.random.default_rng(seed), list(vectors)
+        return streams
+    generator, found = np.random.default_rng(seed), list(streams)
     for number in range(1, TRIED):
-        restless = [place for place, vector in enumerate(found) if not _is_calm(run, vector, generator)]
+        restless = [place for place, stream in enumerate(found) if not _is_calm(run, stream, generator)]
         others = again(number) if restless else []
         for place in restless:
             found[place] = others[place % len(others)]
     return found
 
 
-def _is_calm(run: Run, vector: Arrays, generator: np.random.Generator) -> bool:
-    usual = run(vector)
+def _is_calm(run: Run, stream: list[Arrays], generator: np.random.Generator) -> bool:
+    usual = run(stream)
     for _ in range(TRIALS):
-        shaken = {name: _shaken(array, generator) for name, array in vector.items()}
-        if not all(_alike(one, other) for one, other in zip(usual, run(shaken), strict=True)):
+        shaken = [{name: _shaken(array, generator) for name, array in vector.items()} for vector in stream]
+        pairs = zip(chain(*usual), chain(*run(shaken)), strict=True)
+        if not all(_alike(one, other) for one, other in pairs):
             return False
     return True
 

@@ -19,7 +19,7 @@ from edgec.errors import DeviceError, EdgecError, GateError, Problem
 from edgec.results import Job, PackageFacts, Versus
 
 _BUILD = (
-    *("precision", "calib", "shape", "input", "output", "constant", "observer", "effort", "exclude", "io", "io_layout"),
+    *("precision", "calib", "shape", "input", "output", "constant", "state", "observer", "effort", "exclude", "io", "io_layout"),
     *("weights", "cc", "fuse_preprocess", "seed", "force"),
 )
 _COLUMNS = ("board", "target", "package", "exam", "threads", "p50", "95 % interval", "p90", "p99", "cold", "memory", "verdict")

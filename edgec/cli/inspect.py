@@ -16,7 +16,7 @@ from edgec.inspection import Inspection
 
 def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="an ONNX file, or a package directory")
-    declare_settings(parser, ("shape", "input", "output", "constant", "target", "budget"))
+    declare_settings(parser, ("shape", "input", "output", "constant", "state", "target", "budget"))
 
 
 def act(options: argparse.Namespace, console: Console) -> int:

@@ -17,7 +17,21 @@ from edgec.cli.settings import declare_settings, resolve_settings, settings_tabl
 from edgec.settings.facts import settings_facts
 
 SETTINGS = (
-    *("calib", "shape", "input", "output", "constant", "observer", "effort", "exclude", "min_sqnr", "max_drop", "profile", "prune"),
+    *(
+        "calib",
+        "shape",
+        "input",
+        "output",
+        "constant",
+        "state",
+        "observer",
+        "effort",
+        "exclude",
+        "min_sqnr",
+        "max_drop",
+        "profile",
+        "prune",
+    ),
     *("samples", "fuse_preprocess", "budget", "dump", "force"),
 )
 WORST = 20

@@ -112,9 +112,8 @@ def address(program: Program, name: str, offset: Expr, c_type: str, sizes: dict[
 
 
 def port_field(program: Program, buffer: str) -> str:
-    """The member of `struct run` that points to a caller's buffer."""
-    for role, ports in (("in", program.inputs), ("out", program.outputs)):
-        for port in ports:
-            if port.buffer == buffer:
-                return f"{role}_{port.identifier}"
-    raise ValueError(f"buffer {buffer!r} is the caller's, but no port names it")
+    """The member of `struct run` that points to a caller's buffer, or to a state's."""
+    for port in program.ports:
+        if port.buffer == buffer:
+            return f"{'in' if program.buffers[buffer].kind is Kind.INPUT else 'out'}_{port.identifier}"
+    raise ValueError(f"no port names the buffer {buffer!r}")

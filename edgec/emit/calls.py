@@ -44,7 +44,7 @@ class Function:
 
 def functions(program: Program, target: Target) -> list[Function]:
     """The calls of the Program in order; names are made unique."""
-    taken = {port.identifier for port in (*program.inputs, *program.outputs)} | {size.name for size in program.sizes}
+    taken = {port.identifier for port in program.ports} | {size.name for size in program.sizes}
     tables = code_tables(program, DType.INT8 if target.signed_activations else DType.UINT8)
     result = []
     for call in program.calls:

@@ -30,7 +30,7 @@ class ExamData:
     always are) or within `tolerance`, the largest difference divided by the largest magnitude expected.
 
     tolerances: of each question, where it is more. gpu_tolerances: the same for a GPU's answers; where there are none, what any GPU's
-    float32 may be off by.
+    float32 may be off by. anew: places of questions before which a model's states are forgotten; elsewhere each follows the one before.
     """
 
     inputs: Sequence[Mapping[str, np.ndarray]]
@@ -39,6 +39,7 @@ class ExamData:
     tolerance: float = 1e-4
     tolerances: Sequence[float] = ()
     gpu_tolerances: Sequence[float] = ()
+    anew: Sequence[int] = ()
 
     @property
     def on_cpu(self) -> list[float]:
@@ -69,7 +70,7 @@ def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, byt
         "sizes": program.sizes,
         "exam_ports": [_port(program, port, data.exact.get(port.name, False)) for port in ports],
         "calls": [identifier(call.call.name) for call in program.calls],
-        "vectors": vectors,
+        "vectors": [{**vector, "anew": int(place in data.anew)} for place, vector in enumerate(vectors)],
         "full": [bound(product(port.shape)) * port.dtype.bytes for port in ports],
         "tolerances": [float_literal(tolerance, "") for tolerance in data.on_cpu],
         "gpu_tolerances": [float_literal(tolerance, "") for tolerance in data.on_gpu],

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from edgec.emit.addresses import port_field
 from edgec.emit.apps.names import comment
@@ -24,7 +27,7 @@ from edgec.package.manifest import Content, Manifest, Origin, sha256
 from edgec.package.parts import Arena, Gpu, Weights
 from edgec.program.expr import bound, product
 from edgec.program.offload import Offload
-from edgec.program.program import LoopCall, Port, Program, TemplateCall
+from edgec.program.program import LoopCall, Port, Program, State, TemplateCall
 from edgec.targets import Target
 from edgec.version import __version__
 
@@ -129,7 +132,7 @@ def _check(program: Program, weights: str) -> None:
     problems = []
     if identifier(program.name) != program.name:
         problems.append(Problem(f"{program.name!r} is no C identifier", "package name", f"try {identifier(program.name)!r}"))
-    ports = [port.identifier for port in (*program.inputs, *program.outputs)] + [size.name for size in program.sizes]
+    ports = [port.identifier for port in program.ports] + [size.name for size in program.sizes]
     problems += [Problem("two inputs, outputs or sizes have this C name", name) for name in sorted(set(ports)) if ports.count(name) > 1]
     if problems:
         raise UsageError("the package's names cannot be used in C", problems)
@@ -176,6 +179,7 @@ def _context(program: Program, target: Target, weights: str, blob: Content, plan
     run = Scope({}, {size.name: size.name for size in program.sizes})
     inputs = [_port(program, port, "INPUT") for port in program.inputs]
     outputs = [_port(program, port, "OUTPUT") for port in program.outputs]
+    states = [_state(program, state) for state in program.states]
     sizes = [{"name": size.name, "macro": identifier(size.name).upper(), "bound": size.bound} for size in program.sizes]
     parameters = [f"int32_t {size['name']}" for size in sizes]
     parameters += [f"{port['qualifier']}{port['c_type']} *{port['identifier']}" for port in (*inputs, *outputs)]
@@ -196,6 +200,9 @@ def _context(program: Program, target: Target, weights: str, blob: Content, plan
         "weights": weights,
         "sizes": sizes,
         "ports": [*inputs, *outputs],
+        "states": states,
+        "turns": any(state.turns for state in program.states),
+        "members": [*inputs, *outputs, *(state[end] for state in states for end in ("read", "written"))],
         "inputs": inputs,
         "outputs": outputs,
         "run_parameters": "".join(f", {parameter}" for parameter in parameters),
@@ -235,6 +242,26 @@ def _by_form(function: Function, target: Target) -> str:
 
 def _plural(count: int, word: str) -> str:
     return f"{count} {word}{'s' if count != 1 else ''}"
+
+
+def _state(program: Program, state: State) -> dict[str, object]:
+    """pattern: the bits of an element at the start as a number of C, nothing where there are none; word: its type."""
+    read, dtype = _port(program, state.input, "INPUT"), state.input.dtype
+    start = np.asarray(state.start, dtype.numpy).tobytes()
+    pattern = int.from_bytes(start, sys.byteorder)
+    here, there = state.places
+    return {
+        "read": read,
+        "written": _port(program, state.output, "OUTPUT"),
+        "here": here,
+        "there": there,
+        "bytes": read["bytes"],
+        "elements": read["elements"],
+        "element_bytes": dtype.bytes,
+        "word": f"uint{8 * dtype.bytes}_t",
+        "pattern": f"{pattern:#x}u{'ll' if dtype.bytes == 8 else ''}" if pattern else "",
+        "comment": comment(f"State {state.input.name}: {state.output.name} of the run before, {dtype.value}"),
+    }
 
 
 def _port(program: Program, port: Port, role: str) -> dict[str, object]:

@@ -20,6 +20,7 @@ from edgec.frontend.file.external import load_external
 from edgec.frontend.file.misread import misread
 from edgec.frontend.file.origin import origin_of
 from edgec.frontend.file.pinning import Shapes, pin_inputs
+from edgec.frontend.file.states import check_states, keep_states
 from edgec.frontend.file.structure import check_functions, check_text, drop_unread, label, ordered, reads
 from edgec.frontend.translation.builder import CONVERSIONS, FLOATS, WIDENED, Builder
 from edgec.frontend.translation.source import Names, Source, read_node
@@ -91,6 +92,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
     origin, versions = origin_of(model), _versions(model)
     found = cut(model, part)
     fixed, strange = fix(model, part.constants), list(misread(model))
+    check_states(model.graph, part.states)
     problems = load_external(model, base_dir)
     if problems:
         raise ModelError(f"{len(problems)} tensor(s) could not be read", problems)
@@ -128,6 +130,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
     _hold_outputs(builder)
     rounded = [*_rounded(builder), *_widened(builder)]
+    keep_states(graph, part.states, tuple(empty))
     _say_shapes(builder)
     _prune(graph)
     check_weights(graph, "the training diverged, or the file is damaged")

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from edgec.ir.graph import Graph, Node
+from edgec.ir.graph import Graph, Node, State
 from edgec.ir.types import Dim, DType, Symbol, TensorType
 
 LENGTH = 8  # bytes that say how long the JSON is
@@ -70,6 +70,7 @@ def _told(graph: Graph, number: Any) -> dict[str, Any]:
         "outputs": graph.outputs,
         "metadata": graph.metadata,
         "held": {name: kind.value for name, kind in graph.held.items()},
+        "states": {name: [state.output, state.start] for name, state in graph.states.items()},
         "types": {name: [kind.dtype.value, [_dim(dim) for dim in kind.shape]] for name, kind in graph.types.items()},
         "constants": {name: number(array) for name, array in graph.constants.items()},
         "nodes": [[node.op, node.inputs, node.outputs, _attributes(node, number), node.name] for node in graph.nodes],
@@ -98,7 +99,8 @@ def _read(told: dict[str, Any], arrays: list[np.ndarray]) -> Graph:
     ]
     constants = {name: arrays[number] for name, number in told["constants"].items()}
     held = {name: DType(kind) for name, kind in told["held"].items()}
-    return Graph(told["name"], told["inputs"], told["outputs"], nodes, constants, types, told["metadata"], held)
+    states = {name: State(*state) for name, state in told["states"].items()}
+    return Graph(told["name"], told["inputs"], told["outputs"], nodes, constants, types, told["metadata"], held, states)
 
 
 def _as_dim(dim: Any) -> Dim:

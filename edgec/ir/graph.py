@@ -15,6 +15,14 @@ from edgec.ir.types import DType, Shape, TensorType
 FEW = 8  # serial numbers of a name that are tried anew each time, since a rewrite may have set them free
 
 
+@dataclass(frozen=True)
+class State:
+    """What an input is: an `output` of the run before, of the same type; in the first run all its elements are `start`."""
+
+    output: str
+    start: float = 0.0
+
+
 @dataclass(eq=False)
 class Node:
     """One operator call. An absent optional input is the empty string; attributes hold int, float, str, list or ndarray."""
@@ -35,19 +43,21 @@ class Graph:
 
     `types` knows every value (inputs, constants, node outputs); `constants` holds the arrays of those that are known.
     Every value has exactly one definition. Graph outputs count as readers. `held`: inputs and outputs of float32 that whoever calls the
-    model holds in another type of floats, and that type.
+    model holds in another type of floats, and that type. `states`: inputs that are no caller's: each is an output of the run before.
     """
 
     def __init__(
         self, name: str, inputs: Iterable[str] = (), outputs: Iterable[str] = (), nodes: Iterable[Node] = (),
         constants: Mapping[str, np.ndarray] | None = None, types: Mapping[str, TensorType] | None = None,
         metadata: Mapping[str, str] | None = None, held: Mapping[str, DType] | None = None,
+        states: Mapping[str, State] | None = None,
     ) -> None:  # fmt: skip
         self.name, self.inputs, self.outputs = name, list(inputs), list(outputs)
         self.constants = dict(constants or {})
         self.types = dict(types or {})
         self.metadata = dict(metadata or {})
         self.held = dict(held or {})
+        self.states = dict(states or {})
         self._nodes = list(nodes)
         self._index: Index | None = None
         self._moved = False  # whether the index knows more than the list
@@ -77,6 +87,17 @@ class Graph:
     def held_dtype(self, value: str) -> DType:
         """The type in which the caller of the model holds an input or output."""
         return self.held.get(value, self.dtype(value))
+
+    @property
+    def given(self) -> list[str]:
+        """The inputs that a caller gives: no states."""
+        return [name for name in self.inputs if name not in self.states]
+
+    @property
+    def answered(self) -> list[str]:
+        """The outputs that a caller gets: none that the next run begins with."""
+        kept = {state.output for state in self.states.values()}
+        return [name for name in self.outputs if name not in kept]
 
     def told_shapes(self) -> dict[str, str]:
         """The outputs that tell the shape of another one, which only a run knows: the import puts each right behind it."""
@@ -191,4 +212,4 @@ class Graph:
     def copy(self) -> Graph:
         """An independent graph that shares the (never modified) arrays."""
         nodes = [Node(n.op, list(n.inputs), list(n.outputs), dict(n.attributes), n.name) for n in self.nodes]
-        return Graph(self.name, self.inputs, self.outputs, nodes, self.constants, self.types, self.metadata, self.held)
+        return Graph(self.name, self.inputs, self.outputs, nodes, self.constants, self.types, self.metadata, self.held, self.states)

@@ -7,7 +7,8 @@
     %y: float32[1,4,8,8] = Conv(%x, %w) {dilations=[1,1], group=1} "conv1"
     output %y
 
-What the caller holds in another type ends in `held float16`.
+What the caller holds in another type ends in `held float16`, an input that is an output of the run before in `from %y`, or in
+`from %y after 0.5` where it does not start with zeros.
 
 A constant is a literal, `fill(v)`, `arange()`, `normal(seed=n)` or `normal(seed=n, scale=s)`; these come back exactly for n < 64. A large
 array that is none of them is `elided(h)` with h from its SHA-256: equal arrays have equal text, and reading gives Gaussian values in their
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from edgec.errors import UsageError
-from edgec.ir.graph import Graph, Node
+from edgec.ir.graph import Graph, Node, State
 from edgec.ir.types import Dim, DType, Symbol, TensorType
 
 INLINE = 32  # elements; longer arrays are written as a pattern
@@ -44,7 +45,7 @@ _ATTRIBUTE = re.compile(rf'(\w+)=(?:({_TYPE})=)?("[0-9a-f]*"|\[[^\]]*\]|[^,]+)(?
 def dumps(graph: Graph) -> str:
     """`graph` as text; the same graph gives the same text."""
     lines = [f"graph {graph.name if _PLAIN.fullmatch(graph.name) else _quoted(graph.name)}"]
-    lines += [f"input {_typed(graph, name)}{_held(graph, name)}" for name in graph.inputs]
+    lines += [f"input {_typed(graph, name)}{_held(graph, name)}{_state(graph, name)}" for name in graph.inputs]
     lines += [f"const {_typed(graph, name)} = {_array(array)}" for name, array in graph.constants.items()]
     lines += [_node(graph, node) for node in graph.nodes]
     lines += [f"output {value_name(name)}{_held(graph, name)}" for name in graph.outputs]
@@ -53,6 +54,13 @@ def dumps(graph: Graph) -> str:
 
 def _held(graph: Graph, name: str) -> str:
     return f" held {graph.held[name].value}" if name in graph.held else ""
+
+
+def _state(graph: Graph, name: str) -> str:
+    if name not in graph.states:
+        return ""
+    state = graph.states[name]
+    return f" from {value_name(state.output)}{f' after {state.start!r}' if state.start else ''}"
 
 
 def value_name(name: str) -> str:
@@ -156,8 +164,12 @@ def _read_line(graph: Graph, line: str) -> None:
     if word == "graph":
         graph.name = _shown(rest.strip())
     elif word == "input":
+        rest, _, state = rest.partition(" from ")
         value, _, held = rest.partition(" held ")
         graph.inputs.append(_hold(graph, _declare(graph, value), held))
+        if state:
+            output, _, start = state.partition(" after ")
+            graph.states[graph.inputs[-1]] = State(_unname(output.strip()), float(start or 0))
     elif word == "output":
         value, _, held = rest.partition(" held ")
         graph.outputs.append(_hold(graph, _unname(value.strip()), held))

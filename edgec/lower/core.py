@@ -24,7 +24,7 @@ from edgec.lower.quantized import as_numbers, held_type, params_of
 from edgec.lower.values import Coded, Extents, NotStatic, Value, View, channels_last, extents, packed_strides, row_major, viewed
 from edgec.lower.whole_product import with_float_products
 from edgec.program.expr import Size, cast, const, most, product
-from edgec.program.program import Kind, Port, Program
+from edgec.program.program import Kind, Port, Program, State
 from edgec.targets import Target
 
 CONVERSIONS = ("Cast", "BitCast")  # what alone gives floats that are not computed with
@@ -76,6 +76,7 @@ def _lowered(graph: Graph, target: Target, name: str, options: LowerOptions) -> 
             _placeholder(lowering, node)
     _raise(lowering.problems, target)
     _outputs(lowering)
+    _states(lowering)
     guard_calls(lowering, guards)
     lowering.values.clear()  # they hold the lowering, which holds them, and with it the weights
     return lowering.program
@@ -172,7 +173,7 @@ def _raw_inputs(graph: Graph, options: LowerOptions) -> dict[str, Grid]:
     if options.io not in _IO:
         return {}
     found = {}
-    for name in graph.inputs:
+    for name in graph.given:
         readers = graph.readers(name)
         grids = {grid_of(graph, reader) if reader.op == "QuantizeLinear" else None for reader in readers}
         grid = grids.pop() if len(grids) == 1 else None
@@ -208,11 +209,11 @@ def _output_params(lowering: Lowering, name: str) -> Params | None:
 
 def _outputs(lowering: Lowering) -> None:
     """Write what is not yet in the caller's memory; ports in the model's order."""
-    ports = {port.name: port for port in lowering.program.outputs}
+    ports, answered = {port.name: port for port in lowering.program.outputs}, lowering.graph.answered
     for name in lowering.graph.outputs:
         value = lowering.value(name)
         if name not in ports:
-            known = lowering.matched.grids.get(name) if lowering.options.io in _IO else None
+            known = lowering.matched.grids.get(name) if lowering.options.io in _IO and name in answered else None
             raw = known if known is not None and known.bits == 8 else None
             dtype = _IO[lowering.options.io] if raw else lowering.graph.held_dtype(name)
             shown = _shown(raw, dtype) if raw else _output_params(lowering, name)
@@ -228,3 +229,12 @@ def _outputs(lowering: Lowering) -> None:
     lowering.program.outputs = [ports[name] for name in lowering.graph.outputs]
     for port in lowering.program.outputs:
         fill_up(lowering, port)
+
+
+def _states(lowering: Lowering) -> None:
+    """Take what one run leaves for the next out of what a caller gives and gets."""
+    program, states = lowering.program, lowering.graph.states
+    read, written = ({port.name: port for port in ports} for ports in (program.inputs, program.outputs))
+    program.states = [State(read[name], written[state.output], state.start) for name, state in states.items()]
+    program.inputs = [read[name] for name in lowering.graph.given]
+    program.outputs = [written[name] for name in lowering.graph.answered]

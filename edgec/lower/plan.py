@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from edgec.lower.in_place import in_place_pairs
 from edgec.lower.slots import by_slots
-from edgec.program.program import AnyCall, Kind, Program, TemplateCall
+from edgec.program.program import AnyCall, Kind, LoopCall, Program, TemplateCall
 
 ALIGNMENT = 64
 SLACK = 64  # readable bytes after the last tensor: 8-bit kernels read a few bytes past a pixel's channels
@@ -41,10 +41,32 @@ def plan(program: Program) -> None:
     program.live_bound_bytes = tensors_bound + SLACK + program.scratch_bytes
     addresses = _search(lives, tensors_bound) if _pairs(lives) <= SEARCH_WORK else by_slots(lives)
     program.arena_bytes = _extent(lives, addresses) + SLACK
+    _place_states(program, roots)
     for name, buffer in program.buffers.items():
         if buffer.kind is Kind.ARENA:
             offset = 0 if buffer.offset is None else _constant_offset(program, name) * buffer.dtype.bytes
             program.place(name, addresses.get(roots[name], 0) + offset)
+
+
+def _place_states(program: Program, roots: dict[str, str]) -> None:
+    """Behind the tensors, since states outlive a run. A run that fails must leave them as they were."""
+    first, last = _first_uses(program, roots), _last_uses(program, roots)
+    fails = [index for index, call in enumerate(program.calls) if isinstance(call, LoopCall) and call.outside is not None]
+    placed = []
+    for state in program.states:
+        read, written = state.input.buffer, state.output.buffer
+        size = _aligned(program.buffers[read].max_bytes)
+        one = last.get(read, -1) < first[written] and not any(index >= first[written] for index in fails)
+        start = _aligned(program.arena_bytes)
+        placed.append(replace(state, places=(start, start if one else start + size)))
+        added = start - program.arena_bytes + (size if one else 2 * size)
+        program.arena_bytes += added
+        program.live_bound_bytes += added
+    program.states = placed
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def _constant_offset(program: Program, name: str) -> int:
@@ -120,7 +142,7 @@ def _lives(program: Program, roots: dict[str, str]) -> list[Life]:
             buffer = program.buffers[roots[name]]
             if buffer.kind is not Kind.ARENA:
                 continue
-            size = -(-buffer.max_bytes // ALIGNMENT) * ALIGNMENT
+            size = _aligned(buffer.max_bytes)
             life = found.get(buffer.name, Life(buffer.name, size, index, index))
             found[buffer.name] = replace(life, last=index)
     return list(found.values())

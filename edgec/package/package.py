@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,7 @@ class Package:
         whole: it gives all outputs of the package in their largest shapes, else the model's, each as large as it is in that run.
         """
         command = [*exam_program(self.directory, self.target), "--run", *self._choices(isa, threads, gpu)]
-        return Runner(self.inputs, self.outputs, Session(command), whole)
+        return Runner(self.inputs, self.outputs, partial(Session, command), whole)
 
     def _ask(self, what: str, arguments: Sequence[str], isa: str | None, threads: int, gpu: bool) -> dict[str, Any]:
         program, choices = exam_program(self.directory, self.target), self._choices(isa, threads, gpu)

@@ -148,6 +148,14 @@ class File:
 
 
 @dataclass(frozen=True)
+class State:
+    """What an input is: the output of the run before, at first `start`."""
+
+    output: Text
+    start: Number
+
+
+@dataclass(frozen=True)
 class Options:
     """What was chosen for a build, without places on the disk of whoever built."""
 
@@ -170,6 +178,7 @@ class Options:
     input: Mapping[Text, Shape | None] | None = None
     output: tuple[Text, ...] | None = None
     constant: Mapping[Text, Numbers] | None = None
+    state: Mapping[Text, State] | None = None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -38,14 +38,15 @@ class Tensor:
 class Runner:
     """Calls a package: arrays in (by position, by name or as one dict), a list of output arrays out, which have these `names`.
 
-    whole: all that the package gives, else the model's outputs, each in the shape that it has in that run.
+    start: starts the package. whole: all that it gives, else the model's outputs, each in the shape that it has in that run. What a model
+    keeps of a run is there in the next one, until `reset`.
     """
 
-    def __init__(self, inputs: list[Tensor], outputs: list[Tensor], session: Session, whole: bool = False) -> None:
-        self._inputs, self._outputs, self._session = inputs, outputs, session
+    def __init__(self, inputs: list[Tensor], outputs: list[Tensor], start: Callable[[], Session], whole: bool = False) -> None:
+        self._inputs, self._outputs, self._start, self._session = inputs, outputs, start, start()
         self._told = {} if whole else {tensor.shape_of: tensor.name for tensor in outputs if tensor.shape_of}
         self.names = [tensor.name for tensor in outputs if whole or not tensor.shape_of]
-        finalize(self, session.close)
+        self._end = finalize(self, self._session.close)
 
     def __call__(self, *arrays: np.ndarray | Mapping[str, np.ndarray], **named: np.ndarray) -> list[np.ndarray]:
         """One run. UsageError lists every array that is missing, unknown, or of another type or shape."""
@@ -70,6 +71,12 @@ class Runner:
         else:
             given.update((tensor.name, np.asarray(array)) for tensor, array in zip(self._inputs, arrays, strict=False))
         return fitting(self._inputs, {**given, **named})
+
+    def reset(self) -> None:
+        """Begin anew, as if nothing had been run."""
+        self._end()
+        self._session = self._start()
+        self._end = finalize(self, self._session.close)
 
     def close(self) -> None:
         self._session.close()

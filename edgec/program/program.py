@@ -17,8 +17,8 @@ ONE = const(1)
 class Kind(Enum):
     """Where a buffer lives."""
 
-    INPUT = "input"  # the caller's memory, read only
-    OUTPUT = "output"  # the caller's memory, written
+    INPUT = "input"  # the caller's memory, or a state's, read only
+    OUTPUT = "output"  # the caller's memory, or a state's, written
     ARENA = "arena"  # planned into the arena; address in bytes after planning
     CONSTANT = "constant"  # in the weights blob; address in bytes after packing
 
@@ -218,6 +218,24 @@ class Port:
     shape_of: str = ""
 
 
+@dataclass(frozen=True)
+class State:
+    """An input that is the output of the run before, of the same type and shape, and at first `start` in every element.
+
+    places: set by planning; two in the arena in bytes, of which one is read and the other written, and after a run the other way round.
+    They are one where nothing is read any more when the first element is written.
+    """
+
+    input: Port
+    output: Port
+    start: float
+    places: tuple[int, int] = (0, 0)
+
+    @property
+    def turns(self) -> bool:
+        return self.places[0] != self.places[1]
+
+
 @dataclass
 class Program:
     """Everything that emission needs. `arena_bytes` is set by planning."""
@@ -226,13 +244,19 @@ class Program:
     target: str
     inputs: list[Port] = field(default_factory=list)
     outputs: list[Port] = field(default_factory=list)
+    states: list[State] = field(default_factory=list)
     buffers: dict[str, Buffer] = field(default_factory=dict)
     calls: list[AnyCall] = field(default_factory=list)
     sizes: list[Size] = field(default_factory=list)
     counts: dict[str, str] = field(default_factory=dict)  # of each size that a call finds, the buffer of one int32 that it is in
     arena_bytes: int = 0
     scratch_bytes: int = 0  # of the hungriest call, for one thread
-    live_bound_bytes: int = 0  # the largest sum of buffers alive at once: no plan can be smaller
+    live_bound_bytes: int = 0  # the largest sum of buffers alive at once, and the states: no plan can be smaller
+
+    @property
+    def ports(self) -> list[Port]:
+        """All that a run reads and leaves: inputs, outputs, and what is read and written of the states."""
+        return [*self.inputs, *self.outputs, *(port for state in self.states for port in (state.input, state.output))]
 
     def place(self, name: str, address: int) -> None:
         self.buffers[name] = replace(self.buffers[name], address=address)

@@ -27,9 +27,9 @@ class Place:
 
 
 def io_offsets(program: Program) -> dict[str, int]:
-    """Where each input's and output's buffer starts in io, and under "" how many bytes io has."""
+    """Where each input's and output's buffer starts in io, those of states too, and under "" how many bytes io has."""
     offsets, end = {}, 0
-    for port in (*program.inputs, *program.outputs):
+    for port in program.ports:
         if port.buffer not in offsets:
             offsets[port.buffer] = end
             end += -(-program.buffers[port.buffer].max_bytes // ALIGNMENT) * ALIGNMENT

@@ -31,6 +31,9 @@ def _lines(program: Program) -> Iterator[str]:
             shape = ",".join(text(extent) for extent in port.shape)
             grid = f" scale {port.scale!r} zero {port.zero_point}" if port.scale is not None else ""
             yield f"{role} {port.name!r} = {port.buffer} {port.dtype.value}[{shape}]{grid}"
+    for state in program.states:
+        places = " and ".join(str(place) for place in dict.fromkeys(state.places))
+        yield f"state {state.input.name!r} = {state.input.buffer} from {state.output.buffer} after {state.start!r} @ {places}"
     for buffer in program.buffers.values():
         yield _buffer(buffer)
     for call in program.calls:

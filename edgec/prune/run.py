@@ -21,6 +21,7 @@ from edgec.prune.shrink import Kept, kept_indices, shrink
 from edgec.prune.ties import find_cells
 from edgec.quant import is_quantized
 from edgec.quant.calibrate import part, shares_of, some
+from edgec.quant.carried import carried
 from edgec.quant.noise import Noise
 from edgec.quant.options import Progress, Samples
 from edgec.quant.run import Probe
@@ -51,7 +52,7 @@ def prune(graph: Graph, samples: Samples, share: float, progress: Progress | Non
     streams = find_streams(cells)
     if not streams:
         raise ModelError("no channel of this model can be removed", problems_of(graph, cells), hint="build it without --prune")
-    fitted, held, count, judges, apart = _shared(samples)
+    fitted, held, count, judges, apart = _shared(carried(graph, samples))
     network = _Network(graph, cells, fitted, count, progress)
     costs = Costs(graph, cells, network.paths)
     most = 1 - costs([len(path.steps) for path in network.paths]) / costs.whole

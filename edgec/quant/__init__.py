@@ -12,6 +12,7 @@ from edgec.quant.apply import apply
 from edgec.quant.attention import ALLOWED
 from edgec.quant.calibrate import calibrate
 from edgec.quant.calibration_file import read_calibration
+from edgec.quant.carried import carried
 from edgec.quant.diagnose import diagnose
 from edgec.quant.goal import Accuracy, Goal, GoalReport
 from edgec.quant.jury import Jury, class_scores
@@ -49,7 +50,7 @@ class Quantized:
 
 
 def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = None, *, progress: Progress | None = None) -> Quantized:
-    """Quantize an optimized float graph with the statistics of `samples`, which is called once per pass.
+    """Quantize an optimized float graph with the statistics of `samples`, which is called once per pass and has what a caller gives.
 
     A graph that has parameters already is left as it is. Raises UsageError when the options or the data cannot be used, ModelError
     when nothing in the model can be quantized, GateError when the goal of the options cannot be reached.
@@ -68,7 +69,8 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     if not selection.layers:
         raise ModelError("nothing in this model can be quantized", hint="use precision fp32")
     watched = Watched(samples)
-    searched = calibrate(graph, selection, watched, options)
+    samples = carried(graph, watched)
+    searched = calibrate(graph, selection, samples, options)
     calibration, goal = searched.calibration, None
     if options.goal is not None:
         jury = Jury(graph, searched.held, searched.judges, searched.apart, options.progress)

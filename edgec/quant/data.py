@@ -30,7 +30,7 @@ def open_samples(source: Source, graph: Graph, preprocess: Preprocess | None = N
     Raises UsageError with everything that is wrong.
     """
     if isinstance(source, np.ndarray):
-        source = {graph.inputs[0]: source}
+        source = {graph.given[0]: source}
     if isinstance(source, Mapping):
         opened = from_arrays(source, graph, preprocess, "arrays")
     else:
@@ -56,12 +56,12 @@ def from_path(text: str, graph: Graph, preprocess: Preprocess | None) -> Samples
 def read_arrays(path: Path, graph: Graph) -> dict[str, np.ndarray]:
     """The arrays of an .npz, or the one of an .npy under the name of the only input; pickled data is refused."""
     content = read_array_file(path)
-    return content if isinstance(content, dict) else {graph.inputs[0] if len(graph.inputs) == 1 else path.stem: content}
+    return content if isinstance(content, dict) else {graph.given[0] if len(graph.given) == 1 else path.stem: content}
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray], graph: Graph, preprocess: Preprocess | None, where: str) -> Samples:
     """Samples of the model's batch along the first axis of every array."""
-    if not graph.inputs:
+    if not graph.given:
         raise UsageError("the model has no inputs that samples could be for", where=where, hint="use precision fp32")
     chosen = choose_arrays(arrays, graph, preprocess, where)
     lengths = {name: len(array) if array.ndim else 0 for name, array in chosen.items()}
@@ -85,11 +85,11 @@ def from_arrays(arrays: Mapping[str, np.ndarray], graph: Graph, preprocess: Prep
 
 def choose_arrays(arrays: Mapping[str, np.ndarray], graph: Graph, preprocess: Preprocess | None, where: str) -> dict[str, np.ndarray]:
     """The array of each input: by name, or the only one that can be it in a model of one input."""
-    missing = [name for name in graph.inputs if name not in arrays]
+    missing = [name for name in graph.given if name not in arrays]
     if not missing:
-        return {name: arrays[name] for name in graph.inputs}
-    if len(graph.inputs) == 1:
-        wanted = graph.types[graph.inputs[0]]
+        return {name: arrays[name] for name in graph.given}
+    if len(graph.given) == 1:
+        wanted = graph.types[graph.given[0]]
         similar = [
             name
             for name, array in arrays.items()
@@ -101,7 +101,7 @@ def choose_arrays(arrays: Mapping[str, np.ndarray], graph: Graph, preprocess: Pr
             else [name for name in similar if is_picture(arrays[name], preprocess) or sample_fits(arrays[name], wanted.static_shape)]
         )
         if len(similar) == 1 or len(arrays) == 1:
-            return {graph.inputs[0]: arrays[(similar or list(arrays))[0]]}
+            return {graph.given[0]: arrays[(similar or list(arrays))[0]]}
     raise UsageError(
         "the calibration data lacks inputs", [Problem(f"no array {name!r}", where, did_you_mean(name, arrays)) for name in missing]
     )
@@ -129,9 +129,9 @@ def from_folder(folder: Path, graph: Graph, preprocess: Preprocess | None) -> Sa
     files = sorted(path for path in folder.iterdir() if path.suffix.lower() in FORMATS)
     if not files:
         raise UsageError("no pictures in this folder", where=str(folder), hint=f"looked for {', '.join(sorted(FORMATS))}")
-    if len(graph.inputs) != 1:
+    if len(graph.given) != 1:
         raise UsageError("pictures feed a model of one input only", where=str(folder), hint="give an .npz with one array per input")
-    name = graph.inputs[0]
+    name = graph.given[0]
     plain = graph.dtype(name) is DType.UINT8
     if preprocess is None and not plain:
         raise UsageError("pictures need preprocessing", where=str(folder), hint="add a [preprocess] table to edgec.toml")
@@ -173,11 +173,11 @@ def from_function(function: Callable[[], Iterable[Any]], graph: Graph, preproces
             for index, item in enumerate(function()):
                 where = f"sample {index}"
                 if not isinstance(item, Mapping):
-                    if len(graph.inputs) != 1:
+                    if len(graph.given) != 1:
                         raise UsageError(
                             "one array for a model of several inputs", where=where, hint="yield a dict of arrays by input name"
                         )
-                    item = {graph.inputs[0]: item}
+                    item = {graph.given[0]: item}
                 parts = {name: np.asarray(array) for name, array in item.items()}
                 pictures = {name: array[None] if is_picture(array[None], preprocess) else array for name, array in parts.items()}
                 yield fitted(pictures, graph, preprocess, where)
@@ -192,11 +192,11 @@ def from_function(function: Callable[[], Iterable[Any]], graph: Graph, preproces
 def fitted(parts: Mapping[str, np.ndarray], graph: Graph, preprocess: Preprocess | None, where: str) -> Sample:
     """One sample in the types and shapes of the graph's inputs; raises UsageError with everything that is wrong."""
     problems = [
-        Problem(f"the model has no input {name!r}", where, did_you_mean(name, graph.inputs)) for name in parts if name not in graph.inputs
+        Problem(f"the model has no input {name!r}", where, did_you_mean(name, graph.given)) for name in parts if name not in graph.given
     ]
-    problems += [Problem(f"no array for the input {name!r}", where) for name in graph.inputs if name not in parts]
+    problems += [Problem(f"no array for the input {name!r}", where) for name in graph.given if name not in parts]
     sample: Sample = {}
-    for name in graph.inputs:
+    for name in graph.given:
         if name not in parts:
             continue
         wanted, array = graph.types[name], parts[name]

@@ -16,6 +16,7 @@ from edgec.quant.advice import advise
 from edgec.quant.apply import apply
 from edgec.quant.blame import Blame
 from edgec.quant.calibration_file import read_calibration
+from edgec.quant.carried import carried
 from edgec.quant.noise import Noise
 from edgec.quant.observers import BINS
 from edgec.quant.options import Progress, Samples
@@ -35,7 +36,7 @@ OUTSIDE = 0.001  # share of the numbers at either end that are not in the middle
 def diagnose(graph: Graph, content: Mapping[str, Any], samples: Samples, progress: Progress | None = None) -> Diagnosis:
     """graph: the optimized float graph; content: what `quantize` decided for it. UsageError when they do not fit, or without samples."""
     calibration = read_calibration(content, graph)
-    diagnosis = examine(twins_of(graph, apply(graph, calibration), calibration), samples, progress)
+    diagnosis = examine(twins_of(graph, apply(graph, calibration), calibration), carried(graph, samples), progress)
     return replace(diagnosis, advice=advise(diagnosis, [node.name for node in graph.nodes if node.name]))
 
 

@@ -87,14 +87,18 @@ def choose_parameters(
     """Parameters of every value of the selection. choose: the range of the values that share one, from their histogram.
 
     Moved data keeps those of its source, so a family of values has one histogram: that of the members which are not copies.
-    `pixels` hold 0, 1... 255 and need no rounding at scale 1. A Concat's operands join the family of its result when nobody else
-    reads them, or when the others lose less than a second rounding costs.
+    `pixels` hold 0, 1... 255 and need no rounding at scale 1. What one run leaves and the next begins with is one family.
+    A Concat's operands join the family of its result when nobody else reads them, or when the others lose less than rounding twice.
     """
     families, copies = Families(), moved_values(selection)
     for layer in selection.layers:
         if layer.role is Role.MOVE:
             for output in layer.outputs:
                 families.unite(layer.operands[0], output)
+
+    for name, state in graph.states.items():
+        if name in selection.values and state.output in selection.values:
+            families.unite(name, state.output)
 
     def limits(root: str) -> Range:
         if any(families.root(value) == root for value in pixels):

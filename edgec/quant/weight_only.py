@@ -14,6 +14,7 @@ from edgec.ops.infer import infer_node
 from edgec.ops.proto import canonical_attributes
 from edgec.ops.quantize import FEWEST_CODED, MOST_CODED_ROWS
 from edgec.passes.duplicates import remove_unread_constants
+from edgec.quant.carried import carried
 from edgec.quant.matrix_codes import code_matrix
 from edgec.quant.options import Samples
 from edgec.quant.run import Probe
@@ -38,6 +39,7 @@ def code_weights(graph: Graph, bits: int, samples: Samples | None = None) -> Cod
     samples: of what the model is given; None: only the weights are known.
     """
     result, done = graph.copy(), dict[tuple[str, int], str]()
+    samples = carried(graph, samples) if samples is not None else None
     layers = before = after = 0
     for node in result.nodes:
         if not _pays(result, node):

@@ -60,6 +60,7 @@ static int ask(struct exam *exam, int index) {
     char hash[65];
     int passed = 1;
     use_sizes(exam, vector);
+    if (vector->anew) check(NAME_reset(&exam->instance), "reset");
     for (int i = 0; i < INPUTS; i++) memcpy(exam->tensors[i], exam_data() + vector->tensors[i].offset, exam->bytes[i]);
     for (int i = INPUTS; i < TENSORS; i++) memset(exam->tensors[i], 0x5a, exam_ports[i].bytes);
     check(exam_run(&exam->instance, exam->sizes, exam->tensors), "run");

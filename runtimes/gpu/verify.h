@@ -56,7 +56,8 @@ static int agree(const unsigned char *got, const unsigned char *expected, const 
     return worst <= NAME_gpu_tolerance * largest;
 }
 
-/* Runs the whole network with the offload and without; MACRO_GPU_UNFIT when the answers differ. `memory`: 2 * MACRO_GPU_IO_BYTES. */
+/* Runs the whole network with the offload and without, from the start each time; MACRO_GPU_UNFIT when the answers differ.
+   `memory`: 2 * MACRO_GPU_IO_BYTES. */
 static int NAME_gpu_compare(NAME_t *instance, const struct NAME_offload *offload, unsigned char *memory) {
     unsigned char *tensors[2][PORTS];
     memset(memory, 0x5a, 2 * (size_t)MACRO_GPU_IO_BYTES);
@@ -66,9 +67,12 @@ static int NAME_gpu_compare(NAME_t *instance, const struct NAME_offload *offload
         if (NAME_ports[i].is_input) invent(tensors[0][i], &NAME_ports[i]);
     }
     instance->offload = offload;
-    int status = NAME_gpu_run(instance, tensors[0]);
+    int status = NAME_reset(instance);
+    if (status == MACRO_OK) status = NAME_gpu_run(instance, tensors[0]);
     instance->offload = NULL;
+    if (status == MACRO_OK) status = NAME_reset(instance);
     if (status == MACRO_OK) status = NAME_gpu_run(instance, tensors[1]);
+    if (status == MACRO_OK) status = NAME_reset(instance);
     for (int i = 0; i < PORTS && status == MACRO_OK; i++) {
         if (!agree(tensors[0][i], tensors[1][i], &NAME_ports[i])) status = MACRO_GPU_UNFIT;
     }
