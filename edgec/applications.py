@@ -31,6 +31,7 @@ def describe_app(
         task,
         tuple(labels),
         manifest.gpu.api if manifest.gpu and manifest.gpu.shaders else "",
+        bool(program.states),
         manifest.card,
     )
 

@@ -138,6 +138,7 @@ def _context(app: App) -> dict[str, object]:
         "given": ", ".join(str(tensor["key"]) for tensor in inputs),
         "labels": len(app.labels),
         "task": app.task,
+        "stateful": app.stateful,
         "answers": ", ".join(f"model->{outputs[place]['c_name']}" for place in app.answer_places),
         "most_boxes": MOST_BOXES,
         "most_threads": MOST_THREADS,

@@ -91,6 +91,7 @@ class App:
     task: Task | None = None
     labels: tuple[str, ...] = ()
     gpu: str = ""  # vulkan or metal
+    stateful: bool = False  # whether a run begins with what the one before left
     card: Mapping[str, str] = field(default_factory=dict)  # title, description, version, author, license, url and more, where known
 
     def input(self, name: str) -> Tensor:

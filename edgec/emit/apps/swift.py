@@ -115,6 +115,7 @@ def _context(app: App) -> dict[str, object]:
         "outputs": tensors[len(app.inputs) :],
         "tensors": tensors,
         "task": app.task,
+        "stateful": app.stateful,
         "keyword": app.task is not None and app.task.kind == "keyword",
         "answers": ", ".join(_answer(app, place) for place in app.answer_places),
         "most_boxes": MOST_BOXES,

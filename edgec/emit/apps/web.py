@@ -96,11 +96,12 @@ def _context(app: App, manifest: Manifest) -> dict[str, object]:
         "arrays": sorted({(tensor["dtype"], tensor["array"]) for tensor in (*inputs, *outputs)}),
         "labels": [quoted(label) for label in app.labels],
         "task": app.task,
+        "stateful": app.stateful,
         "answers": ", ".join(f"tensor_{len(inputs) + place}" for place in app.answer_places),
         "most_boxes": MOST_BOXES,
         "stack_bytes": STACK_BYTES,
         "picture": picture,
-        "methods": methods,
+        "methods": [*methods, *(["reset"] if app.stateful else [])],
         "types": sorted(
             ["LoadOptions", f"{class_name(app)}Inputs", f"{class_name(app)}Outputs", *(["Picture"] if picture else []), *types]
         ),

@@ -78,7 +78,7 @@ def version_of(app: App, draft: Draft) -> str:
 
 def exam_of(app: App, exam: ExamData, weights: str) -> tuple[dict[str, Any], bytes]:
     """The questions and where their bytes lie. Answers that must be exact are known by their hashes, others as numbers."""
-    blob, vectors = bytearray(), []
+    blob, vectors = bytearray(), list[dict[str, Any]]()
 
     def put(array: np.ndarray) -> int:
         start = len(blob)
@@ -94,7 +94,8 @@ def exam_of(app: App, exam: ExamData, weights: str) -> tuple[dict[str, Any], byt
     for inputs, outputs, tolerance in zip(exam.inputs, exam.outputs, exam.on_cpu, strict=True):
         places = [put(inputs[tensor.name]) for tensor in app.inputs]
         answers = [answer(tensor, outputs[tensor.name]) for tensor in app.outputs]
-        vectors.append({"inputs": places, "outputs": answers, "tolerance": tolerance})
+        anew = {"anew": len(vectors) in exam.anew} if app.stateful else {}
+        vectors.append({"inputs": places, "outputs": answers, "tolerance": tolerance, **anew})
         if len(blob) * (len(vectors) + 1) > EXAM_BYTES * len(vectors):
             break
     return {"weights_sha256": weights, "vectors": vectors}, bytes(blob)
@@ -128,6 +129,7 @@ def _context(app: App, version: str) -> Context:
         "given": ", ".join(_parameter(tensor, picture) for tensor in inputs),
         "labels": [ascii(label) for label in app.labels],
         "task": app.task,
+        "stateful": app.stateful,
         "answers": [f"answers[{place}].ctypes.data" for place in app.answer_places],
         "picture": picture,
         "detects_in_pictures": picture is not None and kind == "detect",
