@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from edgec.export.identities import identities, identity_constants, with_identity
+from edgec.export.identities import folder_of, identities, identity_constants, with_identity
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, Symbol, TensorType
 from edgec.ops.proto import IR_VERSION, OPSET, node_proto, schema, tensor_code
@@ -30,13 +30,14 @@ def to_onnx(graph: Graph, *, held: bool = False) -> onnx.ModelProto:
     """
     graph = with_casts(graph) if held and graph.held else graph
     proto = onnx.GraphProto(name=graph.name)
-    proto.node.extend(node_proto(item) for item in identities(graph))
-    proto.node.extend(node_proto(item) for node in graph.nodes for item in _expanded(graph, node))
+    folder = folder_of(graph)
+    proto.node.extend(node_proto(item) for item in identities(graph, folder))
+    proto.node.extend(node_proto(item) for node in graph.nodes for item in _expanded(graph, node, folder))
     _name_uniquely(proto)
     proto.input.extend(_value(name, graph.types[name]) for name in graph.inputs)
     proto.output.extend(_value(name, graph.types[name]) for name in graph.outputs)
     scalars = {name: np.array(value, graph.types[like].dtype.numpy) for name, value, like in _alphas(graph)}
-    constants = graph.constants | scalars | identity_constants(graph)
+    constants = graph.constants | scalars | identity_constants(graph, folder)
     proto.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
     shown = set(graph.inputs) | set(graph.outputs) | set(graph.constants)
     proto.value_info.extend(_value(name, graph.types[name]) for node in graph.nodes for name in node.outputs if name and name not in shown)
@@ -107,15 +108,15 @@ def _alphas(graph: Graph) -> list[tuple[str, float, str]]:
     return [(f"{node.outputs[0]}/alpha", node.attributes["alpha"], node.inputs[0]) for node in swishes]
 
 
-def _expanded(graph: Graph, node: Node) -> list[Node]:
-    """Swish (opset 24) as x * Sigmoid(alpha * x); everything else is in OPSET.
+def _expanded(graph: Graph, node: Node, folder: str) -> list[Node]:
+    """Swish (opset 24) as x * Sigmoid(alpha * x), cells with identities in `folder`; everything else is in OPSET.
 
     Dilations of 1 are not written into an AveragePool: ONNX Runtime's quantized form refuses that attribute, whatever it says.
     """
     if node.op == "AveragePool" and set(node.attributes.get("dilations", ())) <= {1}:
         return [replace(node, attributes={name: value for name, value in node.attributes.items() if name != "dilations"})]
     if node.op in CELLS:
-        return [with_identity(graph, node)]
+        return [with_identity(graph, node, folder)]
     if node.op != "Swish":
         if schema(node.op).since_version > OPSET and node.op != "BitCast":
             raise ValueError(f"{node.op} is younger than operator set {OPSET} and has no expansion")

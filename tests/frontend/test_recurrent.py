@@ -53,6 +53,17 @@ def test_inputs_are_one_product_and_each_direction_is_a_cell(op: str) -> None:
     assert [node.attributes["direction"] for node in graph.nodes if node.op == op] == ["forward", "reverse"]
 
 
+def test_names_that_export_makes_are_nobody_s() -> None:
+    """An input with the name of a constant that goes with the identity."""
+    named = model("LSTM")
+    for place in (named.graph.input[0], named.graph.output[0]):
+        place.name = {"x": "identity/axes", "y": "identity_0/axes"}[place.name]
+    named.graph.node[0].input[0], named.graph.node[0].output[0] = "identity/axes", "identity_0/axes"
+    exported, x = to_onnx(from_proto(named).graph), np.ones((3, 2, 4), np.float32)
+    answers = [onnxruntime.InferenceSession(item.SerializeToString()).run(None, {"identity/axes": x})[0] for item in (named, exported)]
+    np.testing.assert_allclose(*answers, rtol=1e-5)
+
+
 def test_what_says_nothing_is_left_out() -> None:
     """Biases and states of 0, and lengths that are all steps."""
     zeros = {3: np.zeros((1, 40), np.float32), 4: np.full(2, 3, np.int32), 5: np.zeros((1, 2, 5), np.float32)}
