@@ -106,18 +106,12 @@ def _readers(program: Program) -> list[list[int]]:
     """The calls that read what each call writes, wherever in the same memory."""
     found: dict[str, list[int]] = {}
     for number, call in enumerate(program.calls):
-        for name in dict.fromkeys(_root(program, name) for name in call.call.reads):
+        for name in dict.fromkeys(program.root(name) for name in call.call.reads):
             found.setdefault(name, []).append(number)
-    written = [dict.fromkeys(_root(program, name) for name in call.call.writes) for call in program.calls]
+    written = [dict.fromkeys(program.root(name) for name in call.call.writes) for call in program.calls]
     return [[reader for name in names for reader in found.get(name, ()) if reader != number] for number, names in enumerate(written)]
 
 
 def _takers(graph: Graph, guard: Guard) -> frozenset[str]:
     """The nodes that choose by this condition."""
     return frozenset(node.name for node in graph.readers(guard[0]) if node.inputs[0] == guard[0] and node.op in ("Where", "And"))
-
-
-def _root(program: Program, name: str) -> str:
-    while (parent := program.buffers[name].parent) is not None:
-        name = parent
-    return name

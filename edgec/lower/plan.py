@@ -80,15 +80,9 @@ def _constant_offset(program: Program, name: str) -> int:
     return total
 
 
-def _root(program: Program, name: str) -> str:
-    while (parent := program.buffers[name].parent) is not None:
-        name = parent
-    return name
-
-
 def _shared_roots(program: Program) -> dict[str, str]:
     """buffer -> the buffer whose memory it uses: a view's root, then whatever that root may be computed in."""
-    roots = {name: _root(program, name) for name in program.buffers}
+    roots = {name: program.root(name) for name in program.buffers}
     merged: dict[str, str] = {}
 
     def final(name: str) -> str:

@@ -126,11 +126,5 @@ def _template_call(program: Program, call: TemplateCall) -> Iterator[str]:
         offset = scope.of(pointer.offset)
         if not scope.never_negative(offset) or not scope.never_negative(scope.of(buffer.size) - offset - scope.of(elements)):
             yield f"{arguments.kernel} reaches outside of {pointer.buffer}"
-        if name == "x" and past and _root(program, buffer).kind is not Kind.ARENA:
+        if name == "x" and past and program.buffers[program.root(buffer.name)].kind is not Kind.ARENA:
             yield f"{arguments.kernel} reads past the channels of {pointer.buffer}, which only the arena tolerates"
-
-
-def _root(program: Program, buffer: Buffer) -> Buffer:
-    while buffer.parent is not None:
-        buffer = program.buffers[buffer.parent]
-    return buffer

@@ -258,5 +258,11 @@ class Program:
         """All that a run reads and leaves: inputs, outputs, and what is read and written of the states."""
         return [*self.inputs, *self.outputs, *(port for state in self.states for port in (state.input, state.output))]
 
+    def root(self, name: str) -> str:
+        """The buffer in whose memory a buffer lies, through all views; itself where it is none."""
+        while (parent := self.buffers[name].parent) is not None:
+            name = parent
+        return name
+
     def place(self, name: str, address: int) -> None:
         self.buffers[name] = replace(self.buffers[name], address=address)

@@ -38,11 +38,7 @@ def _aligned(count: int) -> int:
 
 
 def _tensors(program: Program, on_gpu: Sequence[bool]) -> frozenset[str]:
-    def root(name: str) -> str:
-        parent = program.buffers[name].parent
-        return name if parent is None else root(parent)
-
-    roots = {name: root(name) for name in program.buffers}
+    roots = {name: program.root(name) for name in program.buffers}
     kept = {roots[name] for name, buffer in program.buffers.items() if buffer.dtype is not DType.FLOAT32 or buffer.kind is not Kind.ARENA}
     for call, there in zip(program.calls, on_gpu, strict=True):
         kept |= set() if there else {roots[name] for name in (*call.call.reads, *call.call.writes)}
