@@ -111,7 +111,7 @@ def check_turns(turns: float, nodes: int, where: str) -> None:
     ledger = _open.get()
     if ledger is not None and ledger.nodes + turns * max(nodes, 1) > ledger.budget.nodes:
         often = f"{turns:,}" if turns < math.inf else "any number of"
-        raise exceeded("nodes", f"{often} turns of {nodes:,} nodes: the model may have {ledger.budget.nodes:,} nodes", where)
+        raise exceeded("nodes", f"{often} iterations of {nodes:,} nodes: the model may have {ledger.budget.nodes:,} nodes", where)
 
 
 def spend_constant(count: int, where: str) -> None:

@@ -47,7 +47,7 @@ def dispatch(b: Builder, source: Source) -> None:
         b.broken.update(source.outputs)
         return
     if source.op != "Identity" and not b.ragged.isdisjoint(source.inputs):
-        raise ModelError("reads rows of turns that a run need not make", hint=CUT)
+        raise ModelError("reads rows of iterations that a run need not make", hint=CUT)
     source = conforming(b, source, schema)
     if not source.domain and source.version < former.MODERN:
         source = former.modern(b, source)

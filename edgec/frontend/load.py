@@ -163,7 +163,7 @@ def _check_outputs(builder: Builder) -> None:
         elif name not in builder.graph.types and not builder.problems:
             builder.problems.append(Problem("no node makes it", f"output {name}", "export the model again"))
         if name in builder.ragged:
-            builder.notes.append(f"output {name}: rows of turns that a run does not make are 0")
+            builder.notes.append(f"output {name}: rows of iterations that a run does not make are 0")
 
 
 def _versions(model: onnx.ModelProto) -> dict[str, int]:

@@ -78,12 +78,12 @@ WHILE = """(float[3] x) => (float y) {
 
 def test_rows_of_turns_that_may_not_be_made_are_for_nobody_inside() -> None:
     assert "Where" in ops(read(WHILE.replace("OFTEN", "5").replace("READ", "s")).graph)
-    with pytest.raises(ModelError, match=r"reads rows of turns that a run need not make.*--output rows"):
+    with pytest.raises(ModelError, match=r"reads rows of iterations that a run need not make.*--output rows"):
         read(WHILE.replace("OFTEN", "5").replace("READ", "rows"))
 
 
 def test_a_loop_that_may_turn_too_often_is_refused_at_once() -> None:
-    with pytest.raises(BudgetError, match=r"9,000,000 turns.*--budget nodes="):
+    with pytest.raises(BudgetError, match=r"9,000,000 iterations.*--budget nodes="):
         read(WHILE.replace("OFTEN", "9000000").replace("READ", "s"), budget=Budget(nodes=1000))
 
 
@@ -99,7 +99,7 @@ def test_a_trip_count_that_is_an_input_is_named() -> None:
     text = """(float[3] x, int64 n) => (float[3] y) {
       y = Loop(n, , x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) { d = Identity(c) t = Exp(s) }>
     }"""
-    with pytest.raises(ModelError, match=r"how often it turns is computed while the model runs.*--constant n=VALUE"):
+    with pytest.raises(ModelError, match=r"how many iterations it has is computed while the model runs.*--constant n=VALUE"):
         read(text)
     assert ops(read(text, part=Part(constants={"n": 2})).graph) == ["Exp", "Exp", "Identity"]
 
@@ -143,10 +143,10 @@ def test_rows_of_turns_that_may_not_be_made_stay_so_behind_what_holds_the_loop(h
     text = """(float[3] x, bool p) => (float y) {
       often = Constant<value = int64 {5}>()  twice = Constant<value = int64 {2}>()  yes = Constant<value = bool {1}>()
       HOLDER  y = ReduceMax<keepdims = 0>(r) }""".replace("HOLDER", holder)
-    with pytest.raises(ModelError, match=r"ReduceMax.*reads rows of turns that a run need not make"):
+    with pytest.raises(ModelError, match=r"ReduceMax.*reads rows of iterations that a run need not make"):
         read(text)
     found = read(text.replace("y = ReduceMax<keepdims = 0>(r)", "y = Identity(r)").replace("(float y)", "(float[A,B] y)"))
-    assert "output y: rows of turns that a run does not make are 0" in found.notes
+    assert "output y: rows of iterations that a run does not make are 0" in found.notes
 
 
 def test_what_is_wrong_in_a_branch_names_what_leaves_it_out() -> None:

@@ -98,7 +98,7 @@ def _most_turns(b: Builder, s: Source) -> float:
         return math.inf
     count = b.value(s.inputs[0])
     if count is None:
-        raise ModelError("how often it turns is computed while the model runs", hint=decided_by(b, s.inputs[0]))
+        raise ModelError("how many iterations it has is computed while the model runs", hint=decided_by(b, s.inputs[0]))
     if count.size != 1:
         raise ModelError(f"its trip count has {count.size} elements, must have one")
     return int(count.reshape(-1)[0])
@@ -116,7 +116,7 @@ def _stack(b: Builder, s: Source, rows: Sequence[str], axis: int, output: str, d
     if not rows:
         tensor = declared.type.tensor_type
         if not tensor.elem_type:
-            raise ModelError(f"turns never, and does not say what {declared.name} would be")
+            raise ModelError(f"has no iterations, and does not say what {declared.name} would be")
         shape = [dim.dim_value for dim in tensor.shape.dim]
         shape.insert(axis_of(axis, len(shape) + 1), 0)
         b.define(output, np.zeros(shape, coded_type(tensor.elem_type).numpy))
