@@ -30,12 +30,17 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """ok, refused (the message names what is missing) or wrong (a wrong result, a crash, or any other error)."""
+    """ok, refused (the message names what is missing) or wrong (a wrong result, a crash, or any other error).
+
+    shipped: the model is as its file is, with no operand made a constant. computed: the package computes an output of an input.
+    """
 
     case: str
     operator: str
     verdict: str
     message: str = ""
+    shipped: bool = False
+    computed: bool = False
 
 
 def difference(case: Case, found: list[np.ndarray]) -> str:

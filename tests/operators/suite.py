@@ -20,6 +20,7 @@ from edgec.schedule import schedule
 from edgec.targets import Target
 from tests.operators.batch import Answer, Batch, DoesNotCompile, build, port_bytes
 from tests.operators.case import Case, Outcome, difference
+from tests.operators.coverage import computes
 
 BATCH = 60
 # operators whose operands say how large the result is: exported models hold all of them as constants
@@ -29,10 +30,11 @@ OK, REFUSED, WRONG = "ok", "refused", "wrong"
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A case and its Program."""
+    """A case and its Program; shipped: of the model as it is."""
 
     case: Case
     program: Program
+    shipped: bool = True
 
     def inputs(self) -> list[np.ndarray]:
         return [np.asarray(self.case.inputs[port.name]) for port in self.program.inputs]
@@ -93,9 +95,9 @@ def _run_block(block: list[Compiled], target: Target, folder: Path, isas: Sequen
 def compile_case(case: Case, target: Target) -> Compiled | Outcome:
     """The case's Program, or why there is none: a refusal is an EdgecError that says where; all else is wrong."""
     outcome = Outcome(case.name, case.operator, WRONG, "no form of the model was tried")
-    for fixed in forms(case):
+    for number, fixed in enumerate(forms(case)):
         try:
-            found = Compiled(case, to_program(fixed, target))
+            found = Compiled(case, to_program(fixed, target), number == 0)
         except EdgecError as error:
             outcome = Outcome(case.name, case.operator, REFUSED, str(error))
             continue
@@ -153,8 +155,11 @@ def _run(block: Sequence[Compiled], places: Sequence[int], batch: Batch, isas: S
             for number, (one, other) in enumerate(zip(answers, batch.ask(questions, isa, count), strict=True)):
                 if not is_same(one, other):
                     problems[number].append(f"{isa or 'default'}: another answer on {count} threads: {other.message}")
-    named = [(item.case, "; ".join(found)) for item, found in zip(block, problems, strict=True)]
-    return [Outcome(case.name, case.operator, WRONG if message else OK, message) for case, message in named]
+    return [_outcome(item, "; ".join(found)) for item, found in zip(block, problems, strict=True)]
+
+
+def _outcome(item: Compiled, message: str) -> Outcome:
+    return Outcome(item.case.name, item.case.operator, WRONG if message else OK, message, item.shipped, computes(item.program))
 
 
 def is_same(one: Answer, other: Answer) -> bool:

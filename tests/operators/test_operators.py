@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import astuple, replace
 from pathlib import Path
 from zlib import crc32
 
@@ -17,6 +18,8 @@ from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend, target
 from tests.operators.case import Case, Outcome
 from tests.operators.composed_cases import composed_cases
 from tests.operators.control_cases import control_cases
+from tests.operators.coverage import KEY as COVERAGE
+from tests.operators.coverage import WRITTEN, Coverage, counts, coverage, line
 from tests.operators.onnx_cases import onnx_cases
 from tests.operators.own_cases import own_cases
 from tests.operators.recurrent_cases import recurrent_cases
@@ -24,6 +27,7 @@ from tests.operators.selection_cases import selection_cases
 from tests.operators.suite import OK, REFUSED, WRONG, run_cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the onnx package, while it makes its cases
+README = Path(__file__).parents[2] / "README.md"
 SHARDS = 6  # of all cases; a sample is one shard
 ONE_IN = 128  # the sample has a case of every operator, and one in so many of the others
 
@@ -78,7 +82,7 @@ def table(outcomes: Sequence[Outcome]) -> dict[str, list[int]]:
     return {operator: [counts[operator, OK], counts[operator, REFUSED]] for operator in sorted({item.operator for item in outcomes})}
 
 
-def check(cases: Sequence[Case], backend: Backend, folder: Path, record: Callable[[str, object], None]) -> None:
+def check(cases: Sequence[Case], backend: Backend, folder: Path, record: Callable[[str, object], None]) -> list[Outcome]:
     target = target_of(backend, WHOLE)
     isas = backend.isas_of(target)
     assert isas, "this processor has none of the sets of instructions"
@@ -90,6 +94,7 @@ def check(cases: Sequence[Case], backend: Backend, folder: Path, record: Callabl
     assert {item.case for item in outcomes if item.case in EXCUSES} <= wrong.keys(), "an excuse is no longer needed"
     assert {item.case: item.message for item in outcomes if item.verdict == REFUSED and not is_sound(item.message)} == {}
     assert {item.operator for item in outcomes if item.verdict == OK} & MISSING == set()
+    return outcomes
 
 
 ALL = [(backend, shard) for backend in (*NATIVE, SANITIZED) for shard in range(SHARDS)] + [(backend, None) for backend in FOREIGN]
@@ -99,9 +104,30 @@ USUAL = [(backend, None) for backend in NATIVE[1:]]
 @pytest.mark.long
 @pytest.mark.parametrize(("backend", "shard"), ALL if WHOLE else USUAL, ids=lambda value: getattr(value, "name", str(value)))
 def test_cases(backend: Backend, shard: int | None, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """A sample of the cases (shard None) or a part of all."""
+    """A sample of the cases (shard None) or a part of all, of which the first backend has as many right as is written."""
     require(*backend.needs)
-    check(sample(all_cases()) if shard is None else all_cases()[shard::SHARDS], backend, tmp_path, record_property)
+    cases = sample(all_cases()) if shard is None else all_cases()[shard::SHARDS]
+    outcomes = check(cases, backend, tmp_path, record_property)
+    if shard is not None and backend is NATIVE[0]:
+        known = {case.name for case in onnx_cases()}
+        found = coverage([case for case in cases if case.name in known], outcomes)
+        record_property(COVERAGE, astuple(found))
+        assert found == WRITTEN[shard]
+
+
+def test_the_readme_has_the_figures_that_are_counted() -> None:
+    assert len(WRITTEN) == SHARDS and sum(map(counts, onnx_cases())) == sum(WRITTEN, Coverage()).cases
+    assert line(sum(WRITTEN, Coverage())) in " ".join(README.read_text(encoding="utf-8").split())
+
+
+def test_what_is_known_before_a_run_is_not_computed(tmp_path: Path) -> None:
+    """Of three right answers one is that of the file as it is, one that of another form, and one no run's."""
+    wanted = {"test_relu": (True, True), "test_center_crop_pad_crop_expanded": (False, True), "test_shape": (True, False)}
+    cases = [case for case in onnx_cases() if case.name in wanted]
+    outcomes = run_cases(cases, load_target("portable"), tmp_path)
+    assert {item.case: (item.shipped, item.computed) for item in outcomes if item.verdict == OK} == wanted
+    spoiled = [replace(item, verdict=WRONG) if item.case == "test_relu" else item for item in outcomes]
+    assert (coverage(cases, outcomes), coverage(cases, spoiled)) == (Coverage(3, 1, 2, 1), Coverage(3, 0, 1, 1))
 
 
 def test_a_wrong_result_is_noticed(tmp_path: Path) -> None:
