@@ -51,7 +51,7 @@ def write_packages(folder: Path) -> None:
     _write(detector(folder), folder / "finder", task="detect", labels=text, precision="fp32", **FUSED)
     _write(_areas(folder), folder / "areas", task="segment", precision="fp32")
     _write(_words(folder), folder / "native", task="keyword", labels=text, precision="fp32", name="native")
-    _write(element_types.model(folder), folder / "mixed", precision="fp32")
+    _write(element_types.model(folder), folder / "mixed", precision="fp32", state=element_types.STATE)
     _write(_odd(folder), folder / "Model_exception", precision="fp32", name="Model_exception")
     for item in (*(app(number, WAYS[number]) for number in TRIED), codes_app()):
         for path, data in android_files(item, empty_draft(item.name)).files.items():

@@ -1,4 +1,4 @@
-"""A model of halves, bfloats, doubles and an output of which only a run knows the size: its package, built once, and what is right."""
+"""A model of halves, bfloats, doubles, an output of which only a run knows the size and a state: its package, built once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,14 @@ from onnx import parser
 from tests.apps import wheels
 from tests.conftest import once
 
+FIRST = 3
 MODEL = """<ir_version: 10, opset_import: ["": 21]>
-mixed (float16[2,3] half, bfloat16[4] bfloat, double[3] wide) => (halves, bfloats, wides, places) {
+mixed (float16[2,3] half, bfloat16[4] bfloat, double[3] wide, int64[1] before) => (halves, bfloats, wides, places, turn, after)
+<int64[1] one = {1}> {
   halves = Mul(half, half) bfloats = Mul(bfloat, bfloat) wides = Mul(wide, wide) places = NonZero(half)
+  turn = Add(before, one) after = Mul(turn, one)
 }"""
+STATE = {"before": ["after", FIRST - 1]}  # so many turns were before the first
 # With numbers whose squares round, tie, vanish among the subnormal ones, and are infinite
 INPUTS: dict[str, np.ndarray] = {
     "half": np.array([[1.001, -2.5, 0], [300, 6e-4, -0.333]], np.float16),
@@ -27,6 +31,7 @@ INPUTS: dict[str, np.ndarray] = {
 }
 OUTPUTS: dict[str, Any] = {
     "halves": np.float16, "bfloats": ml_dtypes.bfloat16, "wides": np.float64, "places": np.int64, "places_shape": np.int64,
+    "turn": np.int64,
 }  # fmt: skip
 
 
@@ -41,7 +46,7 @@ def expected() -> dict[str, np.ndarray]:
     whole = np.zeros(12, np.int64)
     whole[: places.size] = places.reshape(-1)
     squares = zip(("halves", "bfloats", "wides"), map(squared, INPUTS.values()), strict=True)
-    return {**dict(squares), "places": whole.reshape(2, 6), "places_shape": np.array(places.shape)}
+    return {**dict(squares), "places": whole.reshape(2, 6), "places_shape": np.array(places.shape), "turn": np.array([FIRST])}
 
 
 def check(found: Mapping[str, np.ndarray]) -> None:
@@ -56,9 +61,11 @@ def model(folder: Path) -> Path:
 
 def packaged(shared: Path) -> Path:
     """In C as one source, and as a wheel."""
-    return (
-        once(shared / "mixed", lambda folder: wheels.built(model(folder), folder / "mixed", precision="fp32", single_file=True)) / "mixed"
-    )
+
+    def build(folder: Path) -> None:
+        wheels.built(model(folder), folder / "mixed", precision="fp32", state=STATE, single_file=True)
+
+    return once(shared / "mixed", build) / "mixed"
 
 
 def answers(package: Path) -> list[bytes]:
@@ -69,7 +76,7 @@ def answers(package: Path) -> list[bytes]:
     found = [data[item["offset"] :][:size] for item, size in zip(first["outputs"], sizes, strict=True) if "offset" in item]
     half = np.frombuffer(data, np.float16, 6, first["inputs"][0]).reshape(2, 3)
     assert half.all()
-    return [*found, np.array(np.nonzero(half)).tobytes(), np.array([2, 6]).tobytes()]
+    return [*found, np.array(np.nonzero(half)).tobytes(), np.array([2, 6]).tobytes(), np.array([FIRST]).tobytes()]
 
 
 def spoil(path: Path, spoiled: list[bytes]) -> None:

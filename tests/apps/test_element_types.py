@@ -1,4 +1,4 @@
-"""Halves, bfloats, doubles and outputs of which only a run knows the size, as applications hold them: numpy says what is right."""
+"""Halves, bfloats, doubles, outputs of which only a run knows the size, and states, as applications hold them: numpy says what is right."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import edgec
 from tests.apps import webs, wheels
 from tests.apps.cpps import call
-from tests.apps.element_types import INPUTS, OUTPUTS, answers, check, expected, model, packaged, spoil
+from tests.apps.element_types import FIRST, INPUTS, OUTPUTS, STATE, answers, check, expected, model, packaged, spoil
 from tests.conftest import once
 from tests.contract.examiner import STRICT
 
@@ -27,7 +27,7 @@ def package(shared: Path) -> Path:
 
 @pytest.fixture
 def web(shared: Path) -> Path:
-    return once(shared / "mixed-web", lambda folder: webs.built(model(folder), folder / "mixed", precision="fp32")) / "mixed"
+    return once(shared / "mixed-web", lambda folder: webs.built(model(folder), folder / "mixed", precision="fp32", state=STATE)) / "mixed"
 
 
 PROGRAM = """
@@ -39,12 +39,12 @@ static unsigned char memory[MIXED_ARENA_BYTES + MIXED_ARENA_ALIGNMENT];
 int main(void) {
     static uint16_t half[6], bfloat[4], halves[6], bfloats[4];
     static double wide[3], wides[3];
-    static int64_t places[12], shape[2];
+    static int64_t places[12], shape[2], turn[1];
     mixed_t model;
     unsigned char *arena = memory + (MIXED_ARENA_ALIGNMENT - (size_t)memory % MIXED_ARENA_ALIGNMENT);
     if (!READ(half) || !READ(bfloat) || !READ(wide) || mixed_init(&model, arena, MIXED_ARENA_BYTES) != MIXED_OK) return 1;
-    if (mixed_run(&model, half, bfloat, wide, halves, bfloats, wides, places, shape) != MIXED_OK) return 1;
-    return !(WRITE(halves) && WRITE(bfloats) && WRITE(wides) && WRITE(places) && WRITE(shape));
+    if (mixed_run(&model, half, bfloat, wide, halves, bfloats, wides, places, shape, turn) != MIXED_OK) return 1;
+    return !(WRITE(halves) && WRITE(bfloats) && WRITE(wides) && WRITE(places) && WRITE(shape) && WRITE(turn));
 }
 """
 
@@ -69,6 +69,9 @@ def test_python_takes_and_gives_arrays_of_these_types(package: Path, tmp_path: P
     with wheels.imported("mixed", tmp_path, monkeypatch).Mixed() as mixed:
         answer = mixed.run(**INPUTS)
         check({name: getattr(answer, name) for name in OUTPUTS})
+        assert mixed.run(**INPUTS).turn.tolist() == [FIRST + 1]
+        mixed.reset()
+        assert mixed.run(**INPUTS).turn.tolist() == [FIRST]
         with pytest.raises(TypeError, match="bfloat"):
             mixed.run(**{**INPUTS, "bfloat": INPUTS["bfloat"].astype(np.float32)})
 
@@ -77,7 +80,10 @@ def test_javascript_takes_and_gives_bits(web: Path) -> None:
     given = {name: list(map(int, array.reshape(-1).view(np.uint16))) for name, array in INPUTS.items() if name != "wide"}
     code = f"""const given = {json.dumps(given)}, wide = Float64Array.from({json.dumps(INPUTS["wide"].tolist())});
     const {{ half, bfloat }} = Object.fromEntries(Object.entries(given).map(([key, bits]) => [key, Uint16Array.from(bits)]));
-    const answers = (await m.Mixed.load()).run({{ half, bfloat, wide }});
+    const mixed = await m.Mixed.load();
+    mixed.run({{ half, bfloat, wide }});
+    mixed.reset();
+    const answers = mixed.run({{ half, bfloat, wide }});
     show(Object.values(answers).map((array) => [...new Uint8Array(array.slice().buffer)]));"""
     found = zip(OUTPUTS.items(), webs.node(web, code), strict=True)
     check({name: np.frombuffer(bytes(answer), kind) for (name, kind), answer in found})
@@ -108,7 +114,7 @@ def test_an_exam_in_python_judges_every_type(package: Path, tmp_path: Path) -> N
     spoil(tmp_path / "mixed/exam.bin", answers(package)[:3])
     exam = tmp_path / "mixed/exam.json"
     asked = json.loads(exam.read_text())
-    asked["vectors"][0]["outputs"][3:] = [{"sha256": "0" * 64}] * 2
+    asked["vectors"][0]["outputs"][3:] = [{"sha256": "0" * 64}] * 3
     exam.write_text(json.dumps(asked))
     check_exam(tmp_path, *words, right=False)
 

@@ -229,16 +229,21 @@ fun hostile() {
     }
 }
 
-/** Halves and bfloats are their bits. */
+/** Halves and bfloats are their bits; the state is that of a first run. */
 fun elements(folder: File) {
     val data = ByteBuffer.wrap(File(folder, "mixed.bin").readBytes()).order(ByteOrder.LITTLE_ENDIAN)
     ai.edgec.mixed.Mixed().use { model ->
-        val found = model.run(ShortArray(6) { data.short }, ShortArray(4) { data.short }, DoubleArray(3) { data.double })
+        val (halves, bfloats) = Pair(ShortArray(6) { data.short }, ShortArray(4) { data.short })
+        val wides = DoubleArray(3) { data.double }
+        model.run(halves, bfloats, wides)
+        model.reset()
+        val found = model.run(halves, bfloats, wides)
         say("mixed.halves", found.halves.toList())
         say("mixed.bfloats", found.bfloats.toList())
         say("mixed.wides", found.wides.map { it.toRawBits() })
         say("mixed.places", found.places.toList())
         say("mixed.places_shape", found.placesShape.toList())
+        say("mixed.turn", found.turn.toList())
     }
 }
 
