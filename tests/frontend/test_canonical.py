@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 from .models import ints, model, node, ops, same_results, weights
@@ -180,3 +181,20 @@ def test_what_the_reference_gets_wrong_is_not_folded() -> None:
     """ONNX's reference forgets an axis of this one."""
     nodes = [node("GlobalMaxPool", "c", "m"), node("Add", "x m", "y")]
     assert ops(same_results(model(nodes, {"x": [2, 3, 1]}, ["y"], {"c": weights(2, 3, 9)}))) == ["GlobalMaxPool", "Add"]
+
+
+@pytest.mark.parametrize(
+    ("call", "known", "expected"),
+    [
+        (node("NonZero", "k", "n"), [0, 3, 0, 5], [2, 1]),
+        (node("Unique", "k", "n", sorted=1), [3, 1, 3, 2], [1, 3]),
+        (node("Compress", "k m", "n"), [3, 1, 3, 2], [1, 2]),
+    ],
+    ids=["NonZero", "Unique", "Compress"],
+)
+def test_what_is_selected_of_constants_is_known(call: onnx.NodeProto, known: list[int], expected: list[int]) -> None:
+    """So its extent is a number, and all that needs one may follow."""
+    constants = {"k": np.array(known, np.float32), "m": np.array([False, True, False, True]), "axes": ints(0), "shape": ints(*expected)}
+    nodes = [call, node("Cast", "n", "f", to=1), node("Reshape", "f shape", "r"), node("Concat", "x r", "y", axis=1)]
+    proto = model(nodes, {"x": [expected[0], 2]}, ["y"], constants)
+    assert ops(same_results(proto)) == ["Concat"]

@@ -46,13 +46,7 @@ def clip(b: Builder, s: Source) -> None:
     for index, (name, default) in enumerate((("min", limits.min), ("max", limits.max)), 1):
         given = s.get(name, default)
         bounds.append(s.input(index) or b.constant(f"{s.outputs[0]}_{name}", np.array(given, dtype.numpy)))
-    b.emit(s, "Clip", [s.inputs[0], *(scalar(b, s, name) for name in bounds)], s.outputs)
-
-
-def scalar(b: Builder, s: Source, name: str) -> str:
-    """`name`, without the axes of extent 1 that some exporters leave on scalars."""
-    array = b.value(name)
-    return name if array is None or array.ndim == 0 or array.size != 1 else b.constant(f"{name}_scalar", array.reshape(()))
+    b.emit(s, "Clip", [s.inputs[0], *map(b.scalar, bounds)], s.outputs)
 
 
 @rule("Mod")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from edgec.errors import ModelError
 from edgec.frontend.translation.builder import Builder
+from edgec.frontend.translation.formula import Value
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
 from edgec.ops.recurrent import CELLS, FIRST_C, FIRST_H, FUNCTIONS, LENGTHS, PEEPHOLES, Activation, B, Cell, R, W, X, activations, listed
@@ -114,18 +114,13 @@ def _inputs(b: Builder, layer: Layer, place: int) -> str:
 
 def _bias(b: Builder, layer: Layer, both: str) -> tuple[str, str]:
     """What the inputs get of the biases [1, 2 * width], and B for the cell, "" where that gets none."""
-    s, width = layer.s, layer.width
-    of_inputs, of_states = (_sliced(b, s, both, 1, start, start + width) for start in (0, width))
-    kept = ""
+    s, width, of_last, kept = layer.s, layer.width, layer.width - layer.hidden, ""
+    of_inputs, of_states = (Value(b, s, both).cut(1, start, start + width) for start in (0, width))
     if layer.keeps_bias:
-        last = _sliced(b, s, of_states, 1, width - layer.hidden, width)
-        before = _sliced(b, s, of_states, 1, 0, width - layer.hidden)
-        kind = b.type(both).dtype.value
-        nothing = (b.constant(f"{s.outputs[0]}_none", np.zeros((1, count), kind)) for count in (layer.hidden, 2 * width - layer.hidden))
-        (of_states,) = b.emit(s, "Concat", [before, next(nothing)], attributes={"axis": 1})
-        kept = "" if _is_zero(b, last) else b.emit(s, "Concat", [next(nothing), last], attributes={"axis": 1})[0]
-    (total,) = b.emit(s, "Add", [of_inputs, of_states])
-    return _without_axis(b, s, total), kept
+        last = of_states.cut(1, of_last, width)
+        of_states = of_states.cut(1, 0, of_last).joined([last.numbers(np.zeros((1, layer.hidden)))], 1)
+        kept = "" if _is_zero(b, last.name) else last.numbers(np.zeros((1, width + of_last))).joined([last], 1).name
+    return (of_inputs + of_states).at(0, 0).name, kept
 
 
 def _state(b: Builder, layer: Layer, number: int, place: int) -> str:
@@ -154,12 +149,7 @@ def _is_zero(b: Builder, name: str) -> bool:
 
 def _part(b: Builder, layer: Layer, name: str, place: int) -> str:
     """What one direction has of the first axis, which stays; "" of what is absent."""
-    return name if not name or len(layer.directions) == 1 else _sliced(b, layer.s, name, 0, place, place + 1)
-
-
-def _sliced(b: Builder, s: Source, name: str, axis: int, start: int, end: int) -> str:
-    numbers: Sequence[tuple[str, int]] = (("start", start), ("end", end), ("axis", axis), ("step", 1))
-    return b.emit(s, "Slice", [name, *(b.constant(f"{s.outputs[0]}_{what}", [value]) for what, value in numbers)])[0]
+    return name if not name or len(layer.directions) == 1 else Value(b, layer.s, name).cut(0, place, place + 1).name
 
 
 def _without_axis(b: Builder, s: Source, name: str) -> str:

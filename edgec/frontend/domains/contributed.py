@@ -8,12 +8,11 @@ from edgec.errors import ModelError
 from edgec.frontend.quantized.dynamic import dynamic_quantize_linear, matmul_integer
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value, operand
-from edgec.frontend.translation.rules import rule
+from edgec.frontend.translation.rules import MICROSOFT, rule
 from edgec.frontend.translation.source import Source
 from edgec.frontend.windows.window import conv
 from edgec.ops.rules import axis_of
 
-MICROSOFT = "com.microsoft"
 RUNTIMES = ("LayerNormalization", "SimplifiedLayerNormalization")  # that stand among ONNX's own, whatever the operator set
 
 

@@ -9,10 +9,10 @@ from math import sqrt
 import numpy as np
 
 from edgec.errors import ModelError
-from edgec.frontend.domains.contributed import MICROSOFT, optional, plus
+from edgec.frontend.domains.contributed import optional, plus
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value, operand
-from edgec.frontend.translation.rules import rule
+from edgec.frontend.translation.rules import MICROSOFT, rule
 from edgec.frontend.translation.source import Source
 
 LOWEST = float(np.finfo(np.float32).min)

@@ -11,7 +11,7 @@ import numpy as np
 from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.frontend.translation.builder import Builder
-from edgec.frontend.translation.formula import Value, operand
+from edgec.frontend.translation.formula import Value, keys, operand
 from edgec.frontend.translation.source import Source
 from edgec.ops.places import POSITIONS, Axis, axis_at, axis_of, between, cubic_taps, nearest_of
 
@@ -102,7 +102,5 @@ def _antialiased(axis: Axis, attributes: dict[str, Any], scale: Fraction) -> Tap
 
 
 def _keys(distance: np.ndarray, a: float) -> np.ndarray:
-    """Keys' cubic convolution kernel."""
-    near = ((a + 2) * distance - (a + 3)) * distance**2 + 1
-    far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
+    near, far = keys(distance, a)
     return np.where(distance <= 1, near, np.where(distance < 2, far, 0))

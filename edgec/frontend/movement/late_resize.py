@@ -11,7 +11,7 @@ import numpy as np
 from edgec.budget import spend_constant
 from edgec.frontend.movement.blend import CROP, REACH
 from edgec.frontend.translation.builder import Builder
-from edgec.frontend.translation.formula import Value, operand
+from edgec.frontend.translation.formula import Value, keys, operand
 from edgec.frontend.translation.source import Source
 from edgec.ops.rules import axis_of
 
@@ -111,7 +111,5 @@ def _along(x: Value, axis: int, side: Side, position: Value, attributes: dict[st
 
 
 def _keys(distance: Value, a: float) -> Value:
-    """Keys' cubic convolution kernel."""
-    near = (distance * (a + 2) - (a + 3)) * distance * distance + 1
-    far = ((distance * a - 5 * a) * distance + 8 * a) * distance - 4 * a
+    near, far = keys(distance, a)
     return distance.below(1, near, distance.below(2, far, distance.number(0)))

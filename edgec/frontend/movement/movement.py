@@ -189,13 +189,8 @@ def pad(b: Builder, s: Source) -> None:
     inputs = [s.inputs[0], b.constant(f"{s.outputs[0]}_pads", pads)]
     if mode == "constant":
         zero = np.array(s.get("value", 0), b.type(s.inputs[0]).dtype.numpy)
-        inputs.append(scalar_or(b, s.input(2)) or b.constant(f"{s.outputs[0]}_value", zero))
+        inputs.append(b.scalar(s.input(2)) or b.constant(f"{s.outputs[0]}_value", zero))
     b.emit(s, "Pad", inputs, s.outputs, {"mode": mode})
-
-
-def scalar_or(b: Builder, name: str) -> str:
-    array = b.value(name)
-    return name if array is None or array.ndim == 0 else b.constant(f"{name}_scalar", array.reshape(()))
 
 
 @rule("Upsample")

@@ -6,9 +6,8 @@ import numpy as np
 from onnx import helper
 
 from edgec.errors import ModelError
-from edgec.frontend.arithmetic.elementwise import scalar
 from edgec.frontend.translation.builder import WIDENED, Builder
-from edgec.frontend.translation.rules import rule
+from edgec.frontend.translation.rules import MICROSOFT, rule
 from edgec.frontend.translation.source import Source
 from edgec.ir.types import DType
 from edgec.ops.rules import axis_of
@@ -28,8 +27,8 @@ def quantize_linear(b: Builder, s: Source) -> None:
     What has other parameters (computed ones, scales of blocks or of an axis of numbers) or codes than 8, 16 or 32 bits becomes arithmetic;
     constants stay codes also in blocks and of four bits: weights.
     """
-    data, scale = s.inputs[0], scalar(b, s, s.inputs[1])
-    zero = scalar(b, s, s.input(2)) if s.input(2) else ""
+    data, scale = s.inputs[0], b.scalar(s.inputs[1])
+    zero = b.scalar(s.input(2)) if s.input(2) else ""
     kind = b.file_type(data) if s.op == "DequantizeLinear" else b.file_type(zero) if zero else output_type(s)
     if is_arithmetic(b, s, scale, zero, kind):
         scaled(b, s, kind)
@@ -47,7 +46,7 @@ def quantize_linear(b: Builder, s: Source) -> None:
     b.emit(s, s.op, [data, scale, zero], s.outputs, {"axis": axis, **({"block_size": block} if block else {})})
 
 
-@rule("QuantizeLinear", "DequantizeLinear", domain="com.microsoft")
+@rule("QuantizeLinear", "DequantizeLinear", domain=MICROSOFT)
 def contributed_linear(b: Builder, s: Source) -> None:
     """ONNX Runtime's own had 16 bits before the standard's."""
     quantize_linear(b, s)

@@ -8,18 +8,15 @@ import numpy as np
 
 from edgec.budget import spend_constant
 from edgec.errors import ModelError
-from edgec.frontend.arithmetic.elementwise import scalar
 from edgec.frontend.arithmetic.normalization import softmax
 from edgec.frontend.quantized.linear import along, of_codes, to_codes
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value
-from edgec.frontend.translation.rules import rule
+from edgec.frontend.translation.rules import MICROSOFT, rule
 from edgec.frontend.translation.source import Source
 from edgec.frontend.windows.depth import convolve
-from edgec.frontend.windows.window import auto_pad, extents, window
+from edgec.frontend.windows.window import auto_pad, extents, pool, window
 from edgec.ops.rules import axis_of
-
-MICROSOFT = "com.microsoft"
 
 
 def dequantize(b: Builder, s: Source, first: int, axis: int = 1) -> str:
@@ -32,8 +29,8 @@ def dequantize(b: Builder, s: Source, first: int, axis: int = 1) -> str:
     if is_computed(b, *names):
         scale, zero = (along(b, s, name, s.inputs[first], axis) if name else "" for name in names)
         return of_codes(b, s, s.inputs[first], scale, zero)
-    data, scale = s.inputs[first], scalar(b, s, s.inputs[first + 1])
-    zero = scalar(b, s, s.input(first + 2)) if s.input(first + 2) else b.constant(f"{data}_zero_point", np.zeros((), stored(b, data)))
+    data, scale = s.inputs[first], b.scalar(s.inputs[first + 1])
+    zero = b.scalar(s.input(first + 2)) if s.input(first + 2) else b.constant(f"{data}_zero_point", np.zeros((), stored(b, data)))
     if b.shape(scale) and not b.shape(zero):
         zero = spread(b, zero, b.shape(scale))
     return b.emit(s, "DequantizeLinear", [data, scale, zero], attributes={"axis": axis})[0]
@@ -61,8 +58,8 @@ def quantize(b: Builder, s: Source, value: str, scale: int, like: int) -> None:
         step, middle = (along(b, s, name, value, 1) if name else "" for name in (s.inputs[scale], zero))
         b.emit(s, "Identity", [to_codes(b, s, value, step, middle, b.file_type(zero or s.inputs[like]))], s.outputs)
         return
-    zero = scalar(b, s, zero) if zero else b.constant(f"{s.outputs[0]}_zero_point", np.zeros((), stored(b, s.inputs[like])))
-    b.emit(s, "QuantizeLinear", [value, scalar(b, s, s.inputs[scale]), zero], s.outputs, {"axis": 1})
+    zero = b.scalar(zero) if zero else b.constant(f"{s.outputs[0]}_zero_point", np.zeros((), stored(b, s.inputs[like])))
+    b.emit(s, "QuantizeLinear", [value, b.scalar(s.inputs[scale]), zero], s.outputs, {"axis": 1})
 
 
 def bias(b: Builder, s: Source, name: str, x_scale: str, w_scale: str) -> str:
@@ -135,13 +132,14 @@ def qlinear_pool(b: Builder, s: Source) -> None:
     rank = b.rank(data)
     if last:
         (data,) = b.emit(s, "Transpose", [data], attributes={"perm": [0, rank - 1, *range(1, rank - 1)]})
-    attributes: dict[str, Any] = {}
     if s.op == "QLinearAveragePool":
-        shaped = Source(s.op, s.domain, s.version, (data,), s.outputs, s.name, s.attributes)
-        attributes = window(b, shaped)
-        auto_pad(shaped, extents(b, shaped), attributes)
-        attributes |= {"ceil_mode": s.get("ceil_mode", 0), "count_include_pad": s.get("count_include_pad", 0)}
-    result = b.emit(s, s.op.removeprefix("QLinear"), [data], attributes=attributes)
+        result = [b.fresh(f"{s.outputs[0]}_pooled")]
+        pool(
+            b,
+            Source("AveragePool", "", s.version, (data,), tuple(result), s.name, {**s.attributes, "auto_pad": s.get("auto_pad", "NOTSET")}),
+        )
+    else:
+        result = b.emit(s, "GlobalAveragePool", [data])
     if last:
         result = b.emit(s, "Transpose", result, attributes={"perm": [0, *range(2, rank), 1]})
     quantize(b, s, result[0], 3, 0)

@@ -12,16 +12,16 @@ import numpy as np
 from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.frontend.translation.builder import Builder
+from edgec.frontend.translation.formula import operand
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
-from edgec.ir.types import Symbol
 from edgec.ops.rules import axis_of
 
 
 @rule("GatherElements")
 def gather_elements(b: Builder, s: Source) -> None:
     """The index says the place on one axis; those on the others are the result's own."""
-    extents, wanted = static_extents(b, s.inputs[0]), static_extents(b, s.inputs[1])
+    extents, wanted = (operand(b, s, index).shape for index in range(2))
     axis = axis_of(s.attributes["axis"], len(extents))
     if len(wanted) != len(extents) or any(w > e for d, (w, e) in enumerate(zip(wanted, extents, strict=True)) if d != axis):
         raise ModelError(f"indices {list(wanted)} do not fit data {list(extents)}")
@@ -36,26 +36,26 @@ def gather_elements(b: Builder, s: Source) -> None:
 @rule("GatherND")
 def gather_nd(b: Builder, s: Source) -> None:
     """The last axis of the indices says places on the first axes after the batch's."""
-    extents, wanted, batch = static_extents(b, s.inputs[0]), b.shape(s.inputs[1]), s.get("batch_dims", 0)
+    extents, wanted, batch = operand(b, s, 0).shape, b.shape(s.inputs[1]), s.get("batch_dims", 0)
     if not 0 <= batch < min(len(extents), len(wanted)) or wanted[:batch] != extents[:batch] or not 0 < wanted[-1] <= len(extents) - batch:
         raise ModelError(f"indices {list(wanted)} do not fit data {list(extents)} with batch_dims {batch}")
     chosen, rest = extents[batch : batch + wanted[-1]], extents[batch + wanted[-1] :]
-    parts = [offsets(b, s, column(b, s, s.inputs[1], place), extent, prod(chosen[place + 1 :])) for place, extent in enumerate(chosen)]
+    parts = [offsets(b, s, operand(b, s, 1).at(-1, place).name, extent, prod(chosen[place + 1 :])) for place, extent in enumerate(chosen)]
     known = np.zeros(0)
     if batch:
-        spend_constant(prod(static_extents(b, s.inputs[1])[:-1]) * 8, s.where)
+        spend_constant(prod(operand(b, s, 1).shape[:-1]) * 8, s.where)
         numbers = np.arange(prod(extents[:batch])).reshape((*extents[:batch], *[1] * (len(wanted) - 1 - batch)))
-        known = np.broadcast_to(numbers * prod(chosen), static_extents(b, s.inputs[1])[:-1])
+        known = np.broadcast_to(numbers * prod(chosen), operand(b, s, 1).shape[:-1])
     _gather_rows(b, s, parts, known, (prod(extents[:batch]) * prod(chosen), *rest))
 
 
 @rule("ReverseSequence")
 def reverse_sequence(b: Builder, s: Source) -> None:
     """Step t of a sequence of n steps is step n - 1 - t, and itself from n on; where n is beyond the axis, so are some of these."""
-    extents, name = static_extents(b, s.inputs[0]), s.outputs[0]
+    extents, name = operand(b, s, 0).shape, s.outputs[0]
     axes = [axis_of(s.attributes[axis], len(extents)) for axis in ("time_axis", "batch_axis")]
-    if sorted(axes) != [0, 1] or static_extents(b, s.inputs[1]) != (extents[axes[1]],):
-        raise ModelError(f"lengths {list(static_extents(b, s.inputs[1]))} along axes {axes} do not fit data {list(extents)}")
+    if sorted(axes) != [0, 1] or operand(b, s, 1).shape != (extents[axes[1]],):
+        raise ModelError(f"lengths {list(operand(b, s, 1).shape)} along axes {axes} do not fit data {list(extents)}")
     time, batch = axes
     steps = numbered(b, s, extents[time], time, 2)
     (lengths,) = b.emit(s, "Unsqueeze", [s.inputs[1], b.constant(f"{name}_axis", [time])])
@@ -70,16 +70,9 @@ def reverse_sequence(b: Builder, s: Source) -> None:
 
 def numbered(b: Builder, s: Source, count: int, axis: int, rank: int, stride: int = 1) -> str:
     """0, stride, 2 stride, ... along one axis."""
+    spend_constant(count * 8, s.where)
     shape = [count if d == axis else 1 for d in range(rank)]
     return b.constant(f"{s.outputs[0]}_steps", np.arange(count, dtype=np.int64).reshape(shape) * stride)
-
-
-def column(b: Builder, s: Source, name: str, place: int) -> str:
-    """The numbers at one place of the last axis."""
-    ends = [("start", place), ("end", place + 1), ("axis", b.rank(name) - 1), ("step", 1)]
-    start, end, axis, step = (b.constant(f"{s.outputs[0]}_{what}", [value]) for what, value in ends)
-    (found,) = b.emit(s, "Slice", [name, start, end, axis, step])
-    return b.emit(s, "Squeeze", [found, axis])[0]
 
 
 def total(b: Builder, s: Source, parts: Sequence[str]) -> str:
@@ -101,10 +94,3 @@ def _gather_rows(b: Builder, s: Source, parts: Sequence[str], known: np.ndarray,
     sure = [b.constant(f"{s.outputs[0]}_known", np.asarray(known, np.int64))] if known.any() else []
     (data,) = b.emit(s, "Reshape", [s.inputs[0], b.constant(f"{s.outputs[0]}_rows", list(rows))])
     b.emit(s, "Gather", [data, total(b, s, [*parts, *sure])], s.outputs, {"axis": 0})
-
-
-def static_extents(b: Builder, name: str) -> tuple[int, ...]:
-    shape = b.shape(name)
-    if any(isinstance(extent, Symbol) for extent in shape):
-        raise ModelError(f"needs the extents of {name}", hint="give --shape")
-    return tuple(int(extent) for extent in shape)

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from edgec.budget import spend_constant
+from edgec.frontend.selection.gathering import numbered
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
 from edgec.ops.rules import axis_of
-
-
-def places(b: Builder, s: Source, count: int, axis: int, rank: int) -> str:
-    """0, 1, ... along one axis."""
-    spend_constant(count * 8, s.where)
-    return b.constant(f"{s.outputs[0]}_places", np.arange(count).reshape([-1 if d == axis else 1 for d in range(rank)]))
 
 
 @rule("OneHot")
@@ -30,7 +22,7 @@ def one_hot(b: Builder, s: Source) -> None:
     (is_negative,) = b.emit(s, "Less", [index, b.constant(f"{s.outputs[0]}_zero", 0)])
     (from_end,) = b.emit(s, "Add", [index, b.constant(f"{s.outputs[0]}_depth", depth)])
     (index,) = b.emit(s, "Where", [is_negative, from_end, index])
-    (found,) = b.emit(s, "Equal", [index, places(b, s, depth, axis, rank)])
+    (found,) = b.emit(s, "Equal", [index, numbered(b, s, depth, axis, rank)])
     off, on = (b.emit(s, "Gather", [s.inputs[2], b.constant(f"{s.outputs[0]}_{n}", n)], attributes={"axis": 0})[0] for n in (0, 1))
     b.emit(s, "Where", [found, on, off], s.outputs)
 
@@ -45,6 +37,6 @@ def hardmax(b: Builder, s: Source) -> None:
         (x,), axis = b.emit(s, "Reshape", [x, b.constant(f"{s.outputs[0]}_flat", list(flat))]), 1
     extent = b.type(x).static_shape[axis]
     (best,) = b.emit(s, "ArgMax", [x], attributes={"axis": axis, "keepdims": 1, "select_last_index": 0})
-    (found,) = b.emit(s, "Equal", [best, places(b, s, extent, axis, b.rank(x))])
+    (found,) = b.emit(s, "Equal", [best, numbered(b, s, extent, axis, b.rank(x))])
     (cast,) = b.emit(s, "Cast", [found], attributes={"to": b.type(x).dtype.value})
     b.emit(s, "Reshape", [cast, b.constant(f"{s.outputs[0]}_shape", list(shape))], s.outputs)

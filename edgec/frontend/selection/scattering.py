@@ -8,8 +8,9 @@ import numpy as np
 
 from edgec.budget import spend_constant
 from edgec.errors import ModelError
-from edgec.frontend.selection.gathering import column, numbered, offsets, static_extents, total
+from edgec.frontend.selection.gathering import numbered, offsets, total
 from edgec.frontend.translation.builder import Builder
+from edgec.frontend.translation.formula import operand
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
 from edgec.frontend.windows.window import window
@@ -19,11 +20,11 @@ from edgec.ops.rules import axis_of, text
 @rule("ScatterElements", "Scatter")
 def scatter_elements(b: Builder, s: Source) -> None:
     """The index says the place on one axis; those on the others are the update's own."""
-    extents, wanted = (static_extents(b, name) for name in s.inputs[:2])
+    extents, wanted = (operand(b, s, index).shape for index in range(2))
     axis = axis_of(s.attributes["axis"], len(extents))
     fits = len(wanted) == len(extents) and all(w <= e for d, (w, e) in enumerate(zip(wanted, extents, strict=True)) if d != axis)
-    if not fits or static_extents(b, s.inputs[2]) != wanted:
-        raise ModelError(f"indices {list(wanted)} and updates {list(static_extents(b, s.inputs[2]))} do not fit data {list(extents)}")
+    if not fits or operand(b, s, 2).shape != wanted:
+        raise ModelError(f"indices {list(wanted)} and updates {list(operand(b, s, 2).shape)} do not fit data {list(extents)}")
     strides = [prod(extents[d + 1 :]) for d in range(len(extents))]
     own = [numbered(b, s, wanted[d], d, len(wanted), strides[d]) for d in range(len(wanted)) if d != axis and wanted[d] > 1]
     scatter_rows(b, s, total(b, s, [offsets(b, s, s.inputs[1], extents[axis], strides[axis]), *own]), (prod(extents),), prod(wanted))
@@ -32,7 +33,7 @@ def scatter_elements(b: Builder, s: Source) -> None:
 @rule("ScatterND")
 def scatter_nd(b: Builder, s: Source) -> None:
     """The last axis of the indices says places on the first axes."""
-    extents, wanted, given = static_extents(b, s.inputs[0]), b.shape(s.inputs[1]), b.shape(s.inputs[2])
+    extents, wanted, given = operand(b, s, 0).shape, b.shape(s.inputs[1]), b.shape(s.inputs[2])
     depth = wanted[-1] if wanted and isinstance(wanted[-1], int) else 0
     if not 0 < depth <= len(extents) or given != (*wanted[:-1], *extents[depth:]):
         raise ModelError(f"indices {text(wanted)} and updates {text(given)} do not fit data {text(extents)}")
@@ -41,7 +42,7 @@ def scatter_nd(b: Builder, s: Source) -> None:
         b.emit(s, "Identity", s.inputs[:1], s.outputs)
         return
     if depth > 1:
-        columns = [column(b, s, s.inputs[1], place) for place in range(depth)]
+        columns = [operand(b, s, 1).at(-1, place).name for place in range(depth)]
         parts = [offsets(b, s, name, chosen[place], prod(chosen[place + 1 :])) for place, name in enumerate(columns)]
         (places,) = b.emit(s, "Unsqueeze", [total(b, s, parts), b.constant(f"{s.outputs[0]}_axis", [len(wanted) - 1])])
     (data,) = b.emit(s, "Reshape", [s.inputs[0], b.constant(f"{s.outputs[0]}_rows", [prod(chosen), *rest])])
@@ -52,7 +53,7 @@ def scatter_nd(b: Builder, s: Source) -> None:
 @rule("TensorScatter")
 def tensor_scatter(b: Builder, s: Source) -> None:
     """A piece of a sequence is written from a place of its own in each sample of the batch on."""
-    extents, given = (static_extents(b, name) for name in s.inputs[:2])
+    extents, given = (operand(b, s, index).shape for index in range(2))
     axis = axis_of(s.attributes["axis"], len(extents))
     same = len(given) == len(extents) and all(g == e for d, (g, e) in enumerate(zip(given, extents, strict=True)) if d != axis)
     if axis == 0 or not same or given[axis] > extents[axis]:
@@ -60,8 +61,8 @@ def tensor_scatter(b: Builder, s: Source) -> None:
     batch, middle, length = extents[0], prod(extents[1:axis]), given[axis]
     places = numbered(b, s, length, 2, 3)
     if s.input(2):
-        if static_extents(b, s.inputs[2]) != (batch,):
-            raise ModelError(f"write_indices {list(static_extents(b, s.inputs[2]))} are not one for each of {batch} samples")
+        if operand(b, s, 2).shape != (batch,):
+            raise ModelError(f"write_indices {list(operand(b, s, 2).shape)} are not one for each of {batch} samples")
         (first,) = b.emit(s, "Reshape", [s.inputs[2], b.constant(f"{s.outputs[0]}_batch", [batch, 1, 1])])
         places = total(b, s, [first, places])
     if s.attributes["mode"] == "circular":
@@ -76,9 +77,9 @@ def tensor_scatter(b: Builder, s: Source) -> None:
 @rule("MaxUnpool")
 def max_unpool(b: Builder, s: Source) -> None:
     """Zeros with the pooled numbers where they came from: the indices count in the shape that the window implies, which may be padded."""
-    extents, found = static_extents(b, s.inputs[0]), window(b, s)
-    if static_extents(b, s.inputs[1]) != extents:
-        raise ModelError(f"indices {list(static_extents(b, s.inputs[1]))} do not fit data {list(extents)}")
+    extents, found = operand(b, s, 0).shape, window(b, s)
+    if operand(b, s, 1).shape != extents:
+        raise ModelError(f"indices {list(operand(b, s, 1).shape)} do not fit data {list(extents)}")
     rank = len(extents) - 2
     rows = zip(extents[2:], found["strides"], found["kernel_shape"], found["pads"][:rank], found["pads"][rank:], strict=True)
     implied = (*extents[:2], *((n - 1) * stride - before - after + k for n, stride, k, before, after in rows))
@@ -102,7 +103,7 @@ def scatter_rows(b: Builder, s: Source, places: str, rows: tuple[int, ...], coun
     if not count:
         b.emit(s, "Identity", s.inputs[:1], s.outputs)
         return
-    shapes = {"rows": rows, "places": (count, 1), "updates": (count, *rows[1:]), "whole": static_extents(b, s.inputs[0])}
+    shapes = {"rows": rows, "places": (count, 1), "updates": (count, *rows[1:]), "whole": operand(b, s, 0).shape}
     wanted = {what: b.constant(f"{s.outputs[0]}_{what}", list(shape)) for what, shape in shapes.items()}
     (data,) = b.emit(s, "Reshape", [s.inputs[0], wanted["rows"]])
     (places,) = b.emit(s, "Reshape", [places, wanted["places"]])

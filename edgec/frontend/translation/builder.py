@@ -151,6 +151,11 @@ class Builder:
         known = isinstance(array, (np.ndarray, np.generic))  # arithmetic on arrays without axes gives the latter
         return self.define(self.fresh(hint), np.asarray(array) if known else np.array(array, dtype))
 
+    def scalar(self, name: str) -> str:
+        """The value, without the axes of extent 1 that some exporters leave on constants of one number."""
+        array = self.value(name)
+        return name if array is None or array.ndim == 0 or array.size != 1 else self.constant(f"{name}_scalar", array.reshape(()))
+
     def single(self, name: str) -> str:
         """The value as a float32, where it is a float of another type: a constant's numbers rounded, a computed value behind a Cast."""
         if not name or self.type(name).dtype not in HELD_ONLY:

@@ -98,15 +98,16 @@ class Value:
 
     def cut(self, axis: int, start: int, end: int) -> Value:
         """What lies between two places of an axis."""
-        axis %= len(self.shape)
-        if (start, end) == (0, self.shape[axis]):
+        extents = self.b.shape(self.name)
+        axis %= len(extents)
+        if (start, end) == (0, extents[axis]):
             return self
         return self.of("Slice", *(self.constant([number]) for number in (start, end, axis, 1)))
 
     def at(self, axis: int, place: int) -> Value:
         """One place of an axis, which is no more."""
-        axis %= len(self.shape)
-        return self.cut(axis, place, place + 1).reshaped(*self.shape[:axis], *self.shape[axis + 1 :])
+        axis %= self.b.rank(self.name)
+        return self.cut(axis, place, place + 1).of("Squeeze", self.constant([axis]))
 
     def padded(self, axis: int, before: int, after: int, fill: float = 0) -> Value:
         if not before and not after:
@@ -138,3 +139,10 @@ class Value:
 
 def operand(b: Builder, s: Source, index: int) -> Value:
     return Value(b, s, s.inputs[index])
+
+
+def keys(distance: Any, a: float) -> tuple[Any, Any]:
+    """Keys' cubic convolution kernel, of arrays or of values of the graph: what it is up to a distance of 1, and from there to 2."""
+    near = (distance * (a + 2) - (a + 3)) * distance * distance + 1
+    far = ((distance * a - 5 * a) * distance + 8 * a) * distance - 4 * a
+    return near, far

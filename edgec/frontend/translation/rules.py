@@ -7,6 +7,7 @@ from collections.abc import Callable
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.source import Source
 
+MICROSOFT = "com.microsoft"  # the domain of ONNX Runtime's own operators
 Rule = Callable[[Builder, Source], None]
 RULES: dict[tuple[str, str], Rule] = {}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,8 @@ from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value, operand
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
+from edgec.frontend.windows.depth import Window
 from edgec.ops.matrix import window_extent
-
-Window = dict[str, Any]
 
 
 def unfolded(x: Value, found: Window) -> Value:

@@ -11,8 +11,8 @@ from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value, operand
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
-from edgec.frontend.windows.columns import Window, computed_convolution
-from edgec.frontend.windows.depth import convolve
+from edgec.frontend.windows.columns import computed_convolution
+from edgec.frontend.windows.depth import Window, convolve
 from edgec.frontend.windows.sampling import FAR, rows_of, sampled, taps
 from edgec.frontend.windows.window import window
 from edgec.ops.matrix import window_extent

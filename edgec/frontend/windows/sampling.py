@@ -14,7 +14,7 @@ import numpy as np
 from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.frontend.translation.builder import Builder
-from edgec.frontend.translation.formula import Value, operand
+from edgec.frontend.translation.formula import Value, keys, operand
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
 
@@ -52,9 +52,7 @@ def _weights(fraction: Value, mode: str) -> Value:
     distance = (fraction - fraction.numbers(np.array(STEPS[mode]))).of("Abs")
     if mode == "linear":
         return 1.0 - distance
-    near = (distance * (CUBIC + 2) - (CUBIC + 3)) * distance * distance + 1
-    far = ((distance * CUBIC - 5 * CUBIC) * distance + 8 * CUBIC) * distance - 4 * CUBIC
-    return distance.below(1, near, far)
+    return distance.below(1, *keys(distance, CUBIC))
 
 
 def _mirrored(place: Value, size: int, align: bool) -> Value:
