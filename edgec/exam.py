@@ -32,7 +32,6 @@ NOISE_FACTOR = 4  # a float answer may be off by this many times what ONNX Runti
 HALF_FACTOR = 6  # the same for what rounding to halves makes, of which the computed difference is one example,
 HALF_LEAST = 2.0**-8  # and eight roundings to a half: the example can be one whose errors cancel, as behind a sure softmax
 ANYTHING = 1e3  # the limit of an answer that says nothing
-STEPS = {DType.FLOAT16: 2.0**-10, DType.BFLOAT16: 2.0**-7}  # between neighbours, as a share of the number: a tie may go either way
 USELESS = 0.25  # a GPU's answers with halves that may be this far off say nothing
 
 Arrays = dict[str, np.ndarray]
@@ -101,7 +100,7 @@ def write_exam(
     answers = [_shown(dict(zip(original.answered, answer, strict=True)), faces) for answer in found]
     exact = {name: not original.dtype(name).is_float for name in original.answered}
     halves = _half_tolerances(graph, vectors, found) if gpu_halves else ()
-    tolerance = max(FLOAT_TOLERANCE, NOISE_FACTOR * asked.noise) + max((STEPS.get(kind, 0.0) for kind in graph.held.values()), default=0.0)
+    tolerance = max(FLOAT_TOLERANCE, NOISE_FACTOR * asked.noise)
     shown = [_shown(vector, faces) for vector in vectors]
     return ExamData(shown, answers, exact, tolerance, gpu_tolerances=halves, anew=_begins(original, asked.streams))
 

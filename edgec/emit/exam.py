@@ -22,12 +22,13 @@ from edgec.version import __version__
 
 _HEADERS = ("files.h", "machine.h", "process.h", "timing.h")  # of the exam program, in runtimes/exam
 _TYPES = {DType.FLOAT32: "EXAM_FLOAT", DType.FLOAT64: "EXAM_DOUBLE", DType.FLOAT16: "EXAM_HALF", DType.BFLOAT16: "EXAM_BFLOAT"}
+STEPS = {DType.FLOAT16: 2.0**-10, DType.BFLOAT16: 2.0**-7}  # between neighbours, as a share of the number: a tie may go either way
 
 
 @dataclass(frozen=True)
 class ExamData:
     """Questions and answers, by ONNX name: inputs[i] must give outputs[i]. An output is `exact` (equal bytes; integers
-    always are) or within `tolerance`, the largest difference divided by the largest magnitude expected.
+    always are) or within `tolerance`, the largest difference divided by the largest magnitude expected, and a step of its type in STEPS.
 
     tolerances: of each question, where it is more. gpu_tolerances: the same for a GPU's answers; where there are none, what any GPU's
     float32 may be off by. anew: places of questions before which a model's states are forgotten; elsewhere each follows the one before.
@@ -131,6 +132,7 @@ def _port(program: Program, port: Port, exact: bool) -> dict[str, object]:
         "element_bytes": port.dtype.bytes,
         "type": _TYPES.get(port.dtype, "EXAM_BYTES"),
         "exact": int(exact),
+        "step": float_literal(STEPS.get(port.dtype, 0.0), ""),
         "qualifier": "const " if port in program.inputs else "",
         "c_type": C_TYPES[port.dtype],
     }

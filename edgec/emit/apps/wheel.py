@@ -16,7 +16,7 @@ from edgec.emit.apps.app import App, Tensor
 from edgec.emit.apps.names import comment, legal, pascal, snake
 from edgec.emit.apps.picture import has_pictures, picture_files
 from edgec.emit.constants import ALIGNMENT
-from edgec.emit.exam import ExamData
+from edgec.emit.exam import STEPS, ExamData
 from edgec.emit.text import fill
 from edgec.errors import UsageError
 from edgec.ir.types import DType
@@ -86,16 +86,16 @@ def exam_of(app: App, exam: ExamData, weights: str) -> tuple[dict[str, Any], byt
         blob.extend(content + bytes(-len(content) % ALIGNMENT))
         return start
 
-    def answer(tensor: Tensor, array: np.ndarray) -> dict[str, Any]:
+    def answer(tensor: Tensor, array: np.ndarray, tolerance: float) -> dict[str, Any]:
         if exam.exact.get(tensor.name, False) or not tensor.dtype.is_float:
             return {"sha256": sha256(np.asarray(array, order="C").tobytes())}
-        return {"offset": put(array)}
+        return {"offset": put(array), "tolerance": tolerance + STEPS.get(tensor.dtype, 0.0)}
 
     for inputs, outputs, tolerance in zip(exam.inputs, exam.outputs, exam.on_cpu, strict=True):
         places = [put(inputs[tensor.name]) for tensor in app.inputs]
-        answers = [answer(tensor, outputs[tensor.name]) for tensor in app.outputs]
+        answers = [answer(tensor, outputs[tensor.name], tolerance) for tensor in app.outputs]
         anew = {"anew": len(vectors) in exam.anew} if app.stateful else {}
-        vectors.append({"inputs": places, "outputs": answers, "tolerance": tolerance, **anew})
+        vectors.append({"inputs": places, "outputs": answers, **anew})
         if len(blob) * (len(vectors) + 1) > EXAM_BYTES * len(vectors):
             break
     return {"weights_sha256": weights, "vectors": vectors}, bytes(blob)
