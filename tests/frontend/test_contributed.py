@@ -10,6 +10,7 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
+from edgec.errors import ModelError
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
 
@@ -89,3 +90,19 @@ def test_it_computes_what_onnxruntime_does(case: Any) -> None:
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4 if one.dtype.kind == "f" else 0)
+
+
+@pytest.mark.parametrize(
+    "mask", [np.array([5, 0]), np.ones((2, 5)), np.array([5, 0, 5, 0, 5])], ids=["ends and starts", "two samples", "both"]
+)
+def test_masks_of_another_batch_are_refused(mask: np.ndarray) -> None:
+    """Of two axes, or of one with more numbers than samples, as packed samples have them."""
+    call = helper.make_node("Attention", ["x", "w", "b", "m"], ["y"], domain="com.microsoft", name="call", num_heads=4)
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 5, 16])
+    known = {"w": normal(16, 48), "b": normal(48), "m": mask.astype(np.int32)}
+    graph = helper.make_graph(
+        [call], "g", [x], [onnx.ValueInfoProto(name="y")], [numpy_helper.from_array(array, name) for name, array in known.items()]
+    )
+    opsets = [helper.make_opsetid("", 16), helper.make_opsetid("com.microsoft", 1)]
+    with pytest.raises(ModelError, match=r"a mask \[.*\] is not supported"):
+        from_proto(helper.make_model(graph, opset_imports=opsets, ir_version=8))

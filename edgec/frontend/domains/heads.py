@@ -37,12 +37,13 @@ def attend(s: Source, q: Value, k: Value, v: Value, bias: list[Value]) -> Value:
     return found.turned(0, 2, 1, 3).reshaped(batch, places, count * width)
 
 
-def masked(s: Source, mask: Value, places: int) -> Value:
-    """What is added to scores where a mask is 0: [batch, places], [batch, rows, places], or [batch] lengths."""
-    shape = mask.shape
-    if len(shape) == 1 and shape[0] > 0:
-        mask, shape = mask.constant([list(range(places))], mask.dtype.value).of("Less", mask.spread(1)), (shape[0], places)
-    if len(shape) not in (2, 3) or shape[-1] != places:
+def masked(s: Source, mask: Value, k: Value) -> Value:
+    """What is added to the scores of keys [batch, head, place, channel] where a mask is 0: [batch, places], [batch, rows, places], or
+    [batch] lengths."""
+    (batch, _, places, _), shape = k.shape, mask.shape
+    if shape == (batch,):
+        mask, shape = mask.constant([list(range(places))], mask.dtype.value).of("Less", mask.spread(1)), (batch, places)
+    if len(shape) not in (2, 3) or (shape[0], shape[-1]) != (batch, places):
         raise ModelError(f"a mask {list(mask.shape)} is not supported", hint="give one number for each key")
     kept = mask.cast("bool").chosen(mask.constant(0.0, "float32"), mask.constant(s.get("mask_filter_value", -10000.0), "float32"))
     return kept.spread(1, 2) if len(shape) == 2 else kept.spread(1)
@@ -62,7 +63,7 @@ def attention(b: Builder, s: Source) -> None:
     if past is not None:
         k, v = (past.at(0, place).joined([now], 2) for place, now in enumerate((k, v)))
     mask, bias = optional(b, s, 3), optional(b, s, 5)
-    added = ([masked(s, mask, k.shape[2])] if mask is not None else []) + ([bias] if bias is not None else [])
+    added = ([masked(s, mask, k)] if mask is not None else []) + ([bias] if bias is not None else [])
     attend(s, q, k, v, added).end()
     if len(s.outputs) > 1 and s.outputs[1]:
         k.spread(0).joined([v.spread(0)], 0).end(1)
@@ -86,7 +87,7 @@ def multi_head_attention(b: Builder, s: Source) -> None:
         if past is not None:
             k, v = (past.joined([k], 2), v) if place == 1 else (k, past.joined([v], 2))
     mask, extra = optional(b, s, 4), optional(b, s, 5)
-    added = ([masked(s, mask, k.shape[2])] if mask is not None else []) + ([extra] if extra is not None else [])
+    added = ([masked(s, mask, k)] if mask is not None else []) + ([extra] if extra is not None else [])
     attend(s, q, k, v, added).end()
     for place, value in ((1, k), (2, v)):
         if len(s.outputs) > place and s.outputs[place]:

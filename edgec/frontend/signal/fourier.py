@@ -93,6 +93,7 @@ def _whole(half: Value, length: int) -> Value:
     """Both sides of a real signal's spectrum: the upper one mirrors the lower, with imaginary parts of the other sign."""
     if half.shape[0] == 1:
         half = half.joined([half.numbers(np.zeros(half.shape))], 0)
+    spend_constant(4 * length * 8, half.s.where)
     places = np.arange(length)
     mirrored = places > length // 2
     signs = np.stack([np.ones(length), np.where(mirrored, -1, 1)])[..., None]
