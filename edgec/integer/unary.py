@@ -9,13 +9,10 @@ import numpy as np
 from edgec.integer.operators import Function
 from edgec.integer.tails import sole_reader
 from edgec.ir.graph import Graph, Node
-from edgec.ops.registry import OPERATORS, Role
-from edgec.ops.total import is_total
+from edgec.ops import OPERATORS, Role
 
 WITH_SCALAR = frozenset({"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"})  # one operand and one scalar constant
 FAR = Fraction(2) ** 200  # beyond every value that 8 bits stand for
-_PARAMETERS = {"LeakyRelu": ("alpha",), "Elu": ("alpha",), "Selu": ("alpha", "gamma"), "HardSigmoid": ("alpha", "beta"),
-               "Swish": ("alpha",)}  # fmt: skip
 
 Found = tuple[str, Function]  # the operand, and what is computed of it
 
@@ -28,7 +25,7 @@ def function_of(graph: Graph, node: Node) -> Found | None:
     if known is not None and known.role is Role.TABLE:
         if node.op == "Gelu":
             return node.inputs[0], Function(f"Gelu {node.attributes.get('approximate', 'none')}")
-        return node.inputs[0], Function(node.op, tuple(_attribute(node, name) for name in _PARAMETERS.get(node.op, ())))
+        return node.inputs[0], Function(node.op, tuple(_attribute(node, name) for name in known.numbers))
     return _with_scalar(graph, node) if node.op in WITH_SCALAR else None
 
 
@@ -37,6 +34,12 @@ def following_of(graph: Graph, node: Node) -> tuple[Node, Function] | None:
     reader = sole_reader(graph, node.outputs[0])
     found = function_of(graph, reader) if reader is not None and is_total(graph, node) else None
     return (reader, found[1]) if reader is not None and found is not None and found[0] == node.outputs[0] else None
+
+
+def is_total(graph: Graph, node: Node) -> bool:
+    """Whether `node`, a unary function or an operator with one scalar constant, has a finite result for each finite number."""
+    divisor = graph.constant(node.inputs[1]) if node.op == "Div" else None
+    return (node.op in OPERATORS and OPERATORS[node.op].total) or (divisor is not None and bool((divisor != 0).all()))
 
 
 def _attribute(node: Node, name: str) -> Fraction:

@@ -13,8 +13,8 @@ from edgec.lower.coding import limits
 from edgec.lower.comment import quantization, tensor
 from edgec.lower.convolution import labelled
 from edgec.lower.quantized import codes_of, finish, params_of
-from edgec.lower.tables import FUNCTIONS
 from edgec.lower.values import Value, packed_strides, row_major
+from edgec.ops.exact import exp
 from edgec.program.expr import product
 
 UNIT = 2**16  # what the largest number of a row counts
@@ -39,7 +39,7 @@ def softmax_codes(lowering: Lowering, operator: Softmax) -> None:
 def powers(scale: np.float32) -> np.ndarray:
     """rint(UNIT * exp(-d * scale)) for d from 255 down to 0."""
     step = Fraction(float(scale))
-    return np.array([round(UNIT * FUNCTIONS["Exp"](-d * step)) for d in range(255, -1, -1)], np.int32)
+    return np.array([round(UNIT * exp(-d * step)) for d in range(255, -1, -1)], np.int32)
 
 
 def dense_result(lowering: Lowering, name: str, x: Value) -> Value:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from edgec.ir.types import DType, TensorType
+from edgec.ops import exact
 from edgec.ops.registry import Call, Role, operator
 from edgec.ops.rules import broadcast, refuse
 from edgec.program.expr import BOOL, FLOAT, Const, Expr, binary, cast, clip, const, logical, maximum, minimum, select, unary
@@ -110,13 +111,18 @@ def _is_signed(dtype: DType) -> bool:
     return not dtype.value.startswith("uint")
 
 
-operator("Add", _arithmetic, role=Role.ADD, scalar=lambda a, b: a + b)
-operator("Sub", _arithmetic, role=Role.ADD, scalar=lambda a, b: a - b)
-operator("Mul", _arithmetic, role=Role.MUL, scalar=lambda a, b: a * b)
-operator("Div", _arithmetic, scalar=lambda a, b: a / b)
-operator("Pow", _power, scalar=_pow)
-operator("Min", _arithmetic, scalar=minimum)
-operator("Max", _arithmetic, scalar=maximum)
+def _forms(function: exact.Exact) -> dict[str, exact.Exact]:
+    """Of the operand and a constant, or "of" a constant and the operand."""
+    return {"": function, "of": lambda x, c: function(c, x)}
+
+
+operator("Add", _arithmetic, role=Role.ADD, scalar=lambda a, b: a + b, exact=_forms(lambda a, b: a + b), total=True)
+operator("Sub", _arithmetic, role=Role.ADD, scalar=lambda a, b: a - b, exact=_forms(lambda a, b: a - b), total=True)
+operator("Mul", _arithmetic, role=Role.MUL, scalar=lambda a, b: a * b, exact=_forms(lambda a, b: a * b), total=True)
+operator("Div", _arithmetic, scalar=lambda a, b: a / b, exact=_forms(exact.divide))
+operator("Pow", _power, scalar=_pow, exact=_forms(exact.power))
+operator("Min", _arithmetic, scalar=minimum, exact=min, total=True)
+operator("Max", _arithmetic, scalar=maximum, exact=max, total=True)
 operator("Mod", _remainder, scalar=_mod)
 operator("BitShift", _arithmetic, scalar=_shift)
 operator("BitwiseAnd", _arithmetic, scalar=lambda a, b: binary("and", a, b))
@@ -124,7 +130,7 @@ operator("BitwiseOr", _arithmetic, scalar=lambda a, b: binary("or", a, b))
 operator("BitwiseXor", _arithmetic, scalar=lambda a, b: binary("xor", a, b))
 operator("BitwiseNot", _arithmetic, scalar=_complement)
 operator("PRelu", _prelu, scalar=lambda x, slope: select(binary("lt", x, const(0, x.dtype)), slope * x, x))
-operator("Clip", _clip, role=Role.TABLE, scalar=_clip_to)
+operator("Clip", _clip, role=Role.TABLE, scalar=_clip_to, exact=exact.clip, total=True)
 operator("Where", _where, scalar=select)
 
 operator("Equal", _predicate, scalar=lambda a, b: binary("eq", a, b))

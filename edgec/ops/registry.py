@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, Shape, TensorType
+from edgec.ops.exact import Exact
 from edgec.program.expr import Expr
 
 
@@ -64,19 +65,34 @@ class Operator:
 
     infer: types of the outputs, raising ModelError when the inputs do not fit. scalar: for elementwise operators, the
     result of one element from the (broadcast) elements of the inputs; the node's attributes arrive as keywords.
+    exact: of those that clause 9 of docs/int8.md makes tables of, the same of a fraction, and of the attributes that `numbers` names or
+    the one constant operand; by form, "" where there is but one. total: its result is finite wherever its operand is.
     """
 
     name: str
     infer: InferRule
     role: Role = Role.FLOAT
     scalar: ScalarRule | None = None
+    exact: Mapping[str, Exact] = field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
+    total: bool = False
 
 
 OPERATORS: dict[str, Operator] = {}
 
 
-def operator(name: str, infer: InferRule, *, role: Role = Role.FLOAT, scalar: ScalarRule | None = None) -> None:
-    """Add an operator; names are unique."""
+def operator(
+    name: str, infer: InferRule, *, role: Role = Role.FLOAT, scalar: ScalarRule | None = None,
+    exact: Exact | Mapping[str, Exact] | None = None, numbers: tuple[str, ...] = (), total: bool = False,
+) -> None:  # fmt: skip
+    """Add an operator; names are unique. An exact function by itself has the form ""."""
     if name in OPERATORS:
         raise ValueError(f"operator {name} is registered twice")
-    OPERATORS[name] = Operator(name, infer, role, scalar)
+    forms = exact if isinstance(exact, Mapping) else {"": exact} if exact is not None else {}
+    OPERATORS[name] = Operator(name, infer, role, scalar, forms, numbers, total)
+
+
+def exact_function(name: str) -> Exact:
+    """Of an operator, behind its name the form: "Gelu tanh", "Tanh"."""
+    op, _, form = name.partition(" ")
+    return OPERATORS[op].exact[form]

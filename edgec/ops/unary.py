@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from math import pi, sqrt
+from fractions import Fraction
+from math import ceil, floor, pi, sqrt
 
 from edgec.ir.types import DType, TensorType
+from edgec.ops import exact
 from edgec.ops.registry import Call, Role, operator
 from edgec.ops.rules import refuse, same
 from edgec.program.expr import Expr, binary, bits, cast, clip, const, logical, maximum, real, select, unary
@@ -84,37 +86,49 @@ def _selu(x: Expr, alpha: float, gamma: float) -> Expr:
     return real(gamma) * select(binary("lt", x, 0.0), real(alpha) * (unary("exp", x) - 1.0), x)
 
 
-_TABLE, _FLOAT = Role.TABLE, Role.FLOAT
+_TABLE = Role.TABLE
 
-# name, role of the quantizer, and for those that C's vocabulary has, the scalar operator itself
-for _name, _role, _primitive in (
-    ("Exp", _TABLE, "exp"), ("Log", _TABLE, "log"), ("Sqrt", _TABLE, "sqrt"), ("Tanh", _TABLE, "tanh"), ("Erf", _TABLE, "erf"),
-    ("Sigmoid", _TABLE, "sigmoid"), ("Floor", _TABLE, "floor"), ("Ceil", _TABLE, "ceil"), ("Round", _TABLE, "rint"),
-    ("Sin", _FLOAT, "sin"), ("Cos", _FLOAT, "cos"),
+# name, the scalar operator of C's vocabulary, and exactly
+for _name, _primitive, _exact in (
+    ("Tanh", "tanh", exact.tanh), ("Erf", "erf", exact.erf), ("Sigmoid", "sigmoid", exact.sigmoid),
+    ("Floor", "floor", lambda x: Fraction(floor(x))), ("Ceil", "ceil", lambda x: Fraction(ceil(x))),
+    ("Round", "rint", lambda x: Fraction(round(x))),
 ):  # fmt: skip
-    operator(_name, _float, role=_role, scalar=lambda x, op=_primitive: unary(op, x))
+    operator(_name, _float, role=_TABLE, scalar=lambda x, op=_primitive: unary(op, x), exact=_exact, total=True)
 
-operator("Neg", same, role=_TABLE, scalar=lambda x: -x)
-operator("Abs", same, role=_TABLE, scalar=lambda x: unary("abs", x))
+operator("Exp", _float, role=_TABLE, scalar=lambda x: unary("exp", x), exact=exact.exp)
+operator("Log", _float, role=_TABLE, scalar=lambda x: unary("log", x), exact=exact.log)
+operator("Sqrt", _float, role=_TABLE, scalar=lambda x: unary("sqrt", x), exact=exact.sqrt)
+operator("Sin", _float, scalar=lambda x: unary("sin", x))
+operator("Cos", _float, scalar=lambda x: unary("cos", x))
+operator("Reciprocal", _float, role=_TABLE, scalar=lambda x: 1.0 / x, exact=lambda x: exact.divide(Fraction(1), x))
+operator("Neg", same, role=_TABLE, scalar=lambda x: -x, exact=lambda x: -x, total=True)
+operator("Abs", same, role=_TABLE, scalar=lambda x: unary("abs", x), exact=abs, total=True)
 operator("Sign", same, scalar=_sign)
 operator("Not", _bool, scalar=lambda x: unary("not", x))
 operator("IsNaN", _bool, scalar=lambda x: unary("not", binary("eq", x, x)))
+operator("IsInf", _bool, scalar=lambda x, detect_negative, detect_positive: _infinite(x, detect_negative, detect_positive))
 operator("Cast", _cast_type, scalar=_cast)
 operator("BitCast", _bit_cast_type, scalar=lambda x, to: bits(x, DType(to)))
 operator("Identity", same, role=Role.MOVE, scalar=lambda x: x)
-operator("Reciprocal", _float, role=_TABLE, scalar=lambda x: 1.0 / x)
-operator("Relu", same, role=_TABLE, scalar=lambda x: maximum(const(0, x.dtype), x))
-operator("LeakyRelu", _float, role=_TABLE, scalar=lambda x, alpha: select(binary("lt", x, 0.0), real(alpha) * x, x))
-operator("Elu", _float, role=_TABLE, scalar=_elu)
-operator("Selu", _float, role=_TABLE, scalar=_selu)
-operator("HardSigmoid", _float, role=_TABLE, scalar=_hard_sigmoid)
-operator("HardSwish", _float, role=_TABLE, scalar=lambda x: x * _hard_sigmoid(x, 1 / 6, 0.5))
-operator("Swish", _float, role=_TABLE, scalar=lambda x, alpha: x * unary("sigmoid", x if alpha == 1 else real(alpha) * x))
-operator("Gelu", _float, role=_TABLE, scalar=_gelu)
-operator("Softplus", _float, role=_TABLE, scalar=_softplus)
-operator("Softsign", _float, role=_TABLE, scalar=lambda x: x / (1.0 + unary("abs", x)))
-operator("Mish", _float, role=_TABLE, scalar=lambda x: x * unary("tanh", _softplus(x)))
-operator("IsInf", _bool, scalar=lambda x, detect_negative, detect_positive: _infinite(x, detect_negative, detect_positive))
+
+operator("Relu", same, role=_TABLE, scalar=lambda x: maximum(const(0, x.dtype), x), exact=lambda x: max(x, Fraction(0)), total=True)
+operator(
+    "LeakyRelu", _float, role=_TABLE, scalar=lambda x, alpha: select(binary("lt", x, 0.0), real(alpha) * x, x),
+    exact=lambda x, alpha: x if x >= 0 else alpha * x, numbers=("alpha",), total=True,
+)  # fmt: skip
+operator("Elu", _float, role=_TABLE, scalar=_elu, exact=exact.elu, numbers=("alpha",), total=True)
+operator("Selu", _float, role=_TABLE, scalar=_selu, exact=exact.elu, numbers=("alpha", "gamma"), total=True)
+operator("HardSigmoid", _float, role=_TABLE, scalar=_hard_sigmoid, exact=exact.hard_sigmoid, numbers=("alpha", "beta"), total=True)
+operator("HardSwish", _float, role=_TABLE, scalar=lambda x: x * _hard_sigmoid(x, 1 / 6, 0.5), exact=exact.hard_swish, total=True)
+operator(
+    "Swish", _float, role=_TABLE, scalar=lambda x, alpha: x * unary("sigmoid", x if alpha == 1 else real(alpha) * x),
+    exact=exact.swish, numbers=("alpha",), total=True,
+)  # fmt: skip
+operator("Gelu", _float, role=_TABLE, scalar=_gelu, exact={"none": exact.gelu, "tanh": exact.gelu_tanh}, total=True)
+operator("Softplus", _float, role=_TABLE, scalar=_softplus, exact=exact.softplus, total=True)
+operator("Softsign", _float, role=_TABLE, scalar=lambda x: x / (1.0 + unary("abs", x)), exact=lambda x: x / (1 + abs(x)), total=True)
+operator("Mish", _float, role=_TABLE, scalar=lambda x: x * unary("tanh", _softplus(x)), exact=exact.mish, total=True)
 
 
 def _infinite(x: Expr, negative: int, positive: int) -> Expr:

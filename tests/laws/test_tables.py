@@ -21,7 +21,7 @@ from edgec.emit.text import _environment
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.kernels import VARIANTS
 from edgec.lower.operators import rule_of
-from edgec.ops.registry import OPERATORS
+from edgec.ops.registry import OPERATORS, Role
 from edgec.passes.pipeline import PIPELINE
 from edgec.resources import KINDS, resource
 from edgec.targets import all_targets
@@ -39,6 +39,12 @@ ROOMS = {"targets", "devices", "report"}
 
 def test_every_operator_is_lowered_or_listed() -> None:
     assert {name for name in OPERATORS if rule_of(name) is None} == set(NOT_LOWERED)
+
+
+def test_what_may_become_a_table_has_an_exact_function() -> None:
+    """And only of such are further numbers named, or anything said to be total."""
+    claims = {name for name, known in OPERATORS.items() if known.role is Role.TABLE or known.numbers or known.total}
+    assert {name for name in claims if not OPERATORS[name].exact} == set()
 
 
 def test_every_rewrite_is_in_the_pipeline_once() -> None:
