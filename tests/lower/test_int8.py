@@ -10,7 +10,6 @@ import pytest
 from edgec.errors import ModelError
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
-from edgec.integer.operators import Function
 from edgec.ir.graph import Graph
 from edgec.ir.types import DType
 from edgec.kernels import (
@@ -29,9 +28,6 @@ from edgec.kernels import (
 )
 from edgec.kernels.matrix_int8 import input_multiple
 from edgec.lower import LowerOptions, lower
-from edgec.lower.coding import Params
-from edgec.lower.tables import table
-from edgec.ops import OPERATORS, Role
 from edgec.oracle import Evaluator
 from edgec.passes import optimize
 from edgec.program.functions import FUNCTIONS
@@ -301,28 +297,6 @@ def test_raw_outputs_are_the_codes_of_the_last_layer(coded: bool) -> None:
     graph = quantized(small.done(small.conv("x", 4)), codes_out=coded)
     port = lower(graph, TARGETS[0], "net", LowerOptions(io="int8")).outputs[0]
     assert (port.dtype.value, port.scale is not None) == (("int8", True) if coded else ("float32", False))
-
-
-PLAIN = [  # by operator and form
-    f"{name} {form}".strip() for name, known in OPERATORS.items() if known.role is Role.TABLE and not known.numbers and name != "Clip"
-    for form in known.exact
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", sorted(PLAIN))
-def test_tables_agree_with_the_evaluator(name: str) -> None:
-    """Two programs that share no code compute the same 256 entries."""
-    op, _, form = name.partition(" ")
-    generator = np.random.default_rng(3)
-    for dtype, activation in ((np.uint8, DType.UINT8), (np.int8, DType.INT8)):
-        scale, step = (f32(2.0 ** generator.uniform(-8, 1)) for _ in range(2))
-        zero, result = (dtype(generator.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1)) for _ in range(2))
-        x = np.arange(np.iinfo(dtype).min, np.iinfo(dtype).max + 1).astype(dtype)
-        b = Builder(opset=22)
-        out = b.quantize(b.op(op, b.dequantize("x", scale, zero), **({"approximate": form} if form else {})), step, result)
-        wanted = Evaluator(b.model({"x": x}, {out: dtype})).run({"x": x})[out]
-        found = table((Function(name),), Params(scale, int(zero)), Params(step, int(result)), activation)
-        np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
