@@ -46,6 +46,7 @@ class Layer:
 class Inspection:
     """arena_bytes, weights_bytes and layers are those of the float build for a model, and the package's own for a package.
 
+    states: what runs leave for the next ones, each with the `output` that it comes from and the number that it starts with.
     unsupported: every blocker, as what, where and hint. kept_in_float: the nodes that int8 would leave in float, and why; of a model that
     comes quantized those that do stay, though they read quantized numbers or a QuantizeLinear reads them.
     """
@@ -54,6 +55,7 @@ class Inspection:
     kind: str  # model or package
     inputs: list[dict[str, Any]]
     outputs: list[dict[str, Any]]
+    states: list[dict[str, Any]] = field(default_factory=list)
     macs: int = 0
     arena_bytes: int = 0
     weights_bytes: int = 0
@@ -96,7 +98,8 @@ def inspect_package(package: Package) -> Inspection:
     """What the manifest says."""
     found = package.manifest
     return Inspection(
-        found.name, "package", _ports(found.inputs), _ports(found.outputs), macs=found.macs, arena_bytes=found.arena.bytes,
+        found.name, "package", _ports(found.inputs), _ports(found.outputs), encode(found.states or ()),
+        macs=found.macs, arena_bytes=found.arena.bytes,
         weights_bytes=found.weights.bytes, layers=_layers(found.calls, found.memory), notes=list(found.notes),
     )  # fmt: skip
 
@@ -106,14 +109,16 @@ def _ports(ports: Iterable[Port]) -> list[dict[str, Any]]:
 
 
 def _of_model(loaded: Model, program: Program, unsupported: list[dict[str, str]]) -> Inspection:
-    constants = loaded.graph.constants.values()
+    graph = loaded.graph
+    constants = graph.constants.values()
     layers = _layers(calls_of(program), memory_of(program))
     return Inspection(
-        loaded.name, "model", _values(loaded.graph, loaded.graph.inputs), _values(loaded.graph, loaded.graph.outputs),
+        loaded.name, "model",
+        _values(graph, graph.given), _values(graph, graph.answered), _states(graph),
         macs=sum(layer.macs for layer in layers), arena_bytes=program.arena_bytes + program.scratch_bytes,
         weights_bytes=sum(array.nbytes for array in constants), parameters=sum(array.size for array in constants),
-        operators=dict(sorted(Counter(node.op for node in loaded.graph.nodes).items())), layers=layers,
-        unsupported=unsupported, kept_in_float=_kept_in_float(loaded.graph), notes=list(loaded.notes),
+        operators=dict(sorted(Counter(node.op for node in graph.nodes).items())), layers=layers,
+        unsupported=unsupported, kept_in_float=_kept_in_float(graph), notes=list(loaded.notes),
     )  # fmt: skip
 
 
@@ -138,6 +143,10 @@ def _blockers(problems: Iterable[Problem]) -> list[dict[str, str]]:
 
 def _values(graph: Graph, names: list[str]) -> list[dict[str, Any]]:
     return [{"name": name, "dtype": graph.dtype(name).value, "shape": [_extent(dim) for dim in graph.shape(name)]} for name in names]
+
+
+def _states(graph: Graph) -> list[dict[str, Any]]:
+    return [{**facts, **asdict(graph.states[facts["name"]])} for facts in _values(graph, list(graph.states))]
 
 
 def _extent(dim: Dim) -> int | str:

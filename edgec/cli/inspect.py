@@ -36,6 +36,7 @@ def refuse(found: Inspection, model: Path) -> None:
 def tables(found: Inspection) -> list[rich.table.Table | str]:
     """The inspection as a person reads it."""
     ports = [(kind, item["name"], item["dtype"], str(item["shape"])) for kind in ("inputs", "outputs") for item in getattr(found, kind)]
+    ports += [("states", f"{item['name']} from {item['output']}", item["dtype"], str(item["shape"])) for item in found.states]
     shown: list[rich.table.Table | str] = [table(found.name, ["", "name", "type", "shape"], ports)]
     if found.operators:
         shown += ["", table("operators", ["operator", "count"], found.operators.items())]

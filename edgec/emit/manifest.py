@@ -5,11 +5,11 @@ from __future__ import annotations
 from edgec.emit.addresses import root_of
 from edgec.emit.calls import work_items
 from edgec.package.manifest import Origin, options_hash
-from edgec.package.parts import Call, Memory, Options, Size
+from edgec.package.parts import Call, Kept, Memory, Options, Size
 from edgec.package.parts import Port as PortFacts
 from edgec.program.expr import Const, Expr, bound
 from edgec.program.expr import Size as SizeExpr
-from edgec.program.program import AnyCall, Buffer, Kind, Port, Program, TemplateCall
+from edgec.program.program import AnyCall, Buffer, Kind, Port, Program, State, TemplateCall
 
 _NOTHING_CHOSEN = Options(None, (), "model", "model", "incbin", "auto", "float32", None, {}, False, {}, None, 0)
 # where a Program comes from that was made by hand
@@ -33,6 +33,16 @@ def sizes_of(program: Program) -> dict[str, Size]:
 
 def ports_of(ports: list[Port]) -> tuple[PortFacts, ...]:
     return tuple(_port(port) for port in ports)
+
+
+def states_of(program: Program) -> tuple[Kept, ...] | None:
+    """None where there are none."""
+    return tuple(map(_kept, program.states)) or None
+
+
+def _kept(state: State) -> Kept:
+    port, shape = state.input, tuple(bound(extent) for extent in state.input.shape)
+    return Kept(port.name, state.output.name, port.dtype.value, shape, state.start, tuple(dict.fromkeys(state.places)))
 
 
 def _port(port: Port) -> PortFacts:

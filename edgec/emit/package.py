@@ -18,7 +18,7 @@ from edgec.emit.gpu.metal import metal_files
 from edgec.emit.gpu.vulkan import vulkan_files, vulkan_variants
 from edgec.emit.kernels import chosen_of, render_kernel_header, render_kernels, slot_of
 from edgec.emit.loop_forms import forms_of
-from edgec.emit.manifest import BY_HAND, calls_of, memory_of, ports_of, sizes_of
+from edgec.emit.manifest import BY_HAND, calls_of, memory_of, ports_of, sizes_of, states_of
 from edgec.emit.render_c import Scope, render
 from edgec.emit.text import render_template, runtime
 from edgec.errors import Problem, UsageError, did_you_mean
@@ -161,6 +161,7 @@ def _manifest(program: Program, target: Target, weights: Weights, origin: Origin
         macs=sum(call.call.macs for call in program.calls),
         calls=calls_of(program),
         memory=memory_of(program),
+        states=states_of(program),
         **vars(origin),
     )
 

@@ -27,6 +27,7 @@ from edgec.package.parts import (
     CodedWeights,
     File,
     Gpu,
+    Kept,
     Labels,
     Memory,
     Options,
@@ -78,6 +79,7 @@ class Contents:
     calls: tuple[Call, ...]
     memory: tuple[Memory, ...]
     gpu: Gpu | None = None
+    states: tuple[Kept, ...] | None = None  # what runs leave for the next ones
     files: Mapping[Path, File] = field(default_factory=dict)  # all but the three that lists and signatures are in
 
 

@@ -48,6 +48,18 @@ class Port:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """An input that is the output of the run before, at first `start`. places: where in the arena, in bytes; two where they take turns."""
+
+    name: Text
+    output: Text
+    dtype: ElementType
+    shape: Shape
+    start: Number
+    places: tuple[Count, ...]
+
+
+@dataclass(frozen=True)
 class Size:
     """What a run may choose."""
 

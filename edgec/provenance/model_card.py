@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from edgec.package.card import FIELDS, OF_THE_FILE, printable
 from edgec.package.goal import AttemptFacts, GoalFacts, KeptLayer
 from edgec.package.manifest import Manifest
-from edgec.package.parts import Port
+from edgec.package.parts import Kept, Port
 from edgec.package.pruning import PruningFacts
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>()#!|~&$@])")
@@ -28,7 +28,8 @@ def model_card(manifest: Manifest) -> bytes:
     lines += [AROUND, ""]
     lines += ["## Tensors", ""]
     ports = [(kind, port) for kind, found in (("input", manifest.inputs), ("output", manifest.outputs)) for port in found]
-    lines += table(("", "name", "type", "shape", "codes"), [(kind, *_port(port)) for kind, port in ports])
+    rows = [(kind, *_port(port)) for kind, port in ports] + [("state", *_state(kept)) for kept in manifest.states or ()]
+    lines += table(("", "name", "type", "shape", "codes"), rows)
     lines += ["## The package", "", *table(("", ""), list(_package(manifest))), *_pruning(manifest.pruning)]
     lines += _accuracy(manifest)
     lines += ["## Where it comes from", "", *table(("", "sha256"), list(_origin(manifest)))]
@@ -51,6 +52,10 @@ def _port(port: Port) -> tuple[str, str, str, str]:
     shape = " x ".join(map(str, port.symbolic_shape or port.shape)) or "scalar"
     codes = f"(q - {port.zero_point}) * {port.scale!r}" if port.scale is not None else ""
     return plain(port.name), port.dtype, plain(shape), plain(codes)
+
+
+def _state(kept: Kept) -> tuple[str, str, str, str]:
+    return plain(f"{kept.name}, which is {kept.output} of the run before"), kept.dtype, " x ".join(map(str, kept.shape)) or "scalar", ""
 
 
 def _package(manifest: Manifest) -> Iterable[tuple[str, str]]:

@@ -72,6 +72,10 @@ def test_a_stream_is_the_models(name: str, packages: Callable[[str], Package]) -
     ends = {*states, *(output for output, _ in states.values())}
     assert not ends & {tensor.name for tensor in (*package.inputs, *package.outputs)}
     assert kept_options(package)["state"] == states
+    assert {kept.name: (kept.output, kept.start) for kept in package.manifest.states or ()} == states
+    model, built = edgec.inspect(f"{package.directory}.onnx", state=states), edgec.inspect(package.directory)
+    told = [{state["name"]: (state["output"], state["start"]) for state in found.states} for found in (model, built)]
+    assert told == [states, states] and [port["name"] for port in model.inputs] == [tensor.name for tensor in package.inputs]
     steps = steps_of(package)
     wanted = expected(name, steps)
     with package.load() as run:
