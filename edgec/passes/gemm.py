@@ -27,13 +27,13 @@ NORMAL = {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 1}
 
 @rewrites("Add")
 def matmul_add_to_gemm(graph: Graph, node: Node) -> bool:
-    """matmul(x, w) + b -> gemm(x, w^T, b) for constants w, a matrix, and b, by column; an x of more axes is reshaped to rows and back.
+    """matmul(x, w) + b -> gemm(x, w^T, b) for float constants w, a matrix, and b, by column; x of more axes is reshaped to rows and back.
 
     Where w is codes behind a DequantizeLinear: gemm(x, w, b).
     """
     operand = constant_operand(graph, node)
     product = sole_producer(graph, operand[0], "MatMul") if operand is not None else None
-    if operand is None or product is None:
+    if operand is None or product is None or not graph.dtype(node.outputs[0]).is_float:
         return False
     weight, shape = graph.constant(product.inputs[1]), fixed_shape(graph, product.inputs[0])
     is_matrix = is_dense_weight(graph, product.inputs[1]) if weight is None else weight.ndim == 2

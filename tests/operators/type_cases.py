@@ -38,9 +38,11 @@ def type_cases() -> Iterator[Case]:
     yield _case("long_whole_product", nodes, {"x": codes}, [exact.astype(np.int32)], w=weights, z=np.array(7, np.uint8))
     small = rng.integers(-3, 4, (256, 5)).astype(np.int32)
     small[100] = 100001  # times a code it is no float32
-    nodes = [helper.make_node("Cast", ["x"], ["i"], to=TensorProto.INT32), helper.make_node("MatMul", ["i", "w"], ["y"])]
-    few = np.maximum(codes[:, :256], 201)
-    yield _case("whole_product_of_a_large_number", nodes, {"x": few}, [few.astype(np.int32) @ small], w=small)
+    few, row = np.maximum(codes[:, :256], 201), np.arange(5, dtype=np.int32)
+    whole, cast = few.astype(np.int32) @ small, helper.make_node("Cast", ["x"], ["i"], to=TensorProto.INT32)
+    yield _case("whole_product_of_a_large_number", [cast, helper.make_node("MatMul", ["i", "w"], ["y"])], {"x": few}, [whole], w=small)
+    nodes = [cast, helper.make_node("MatMul", ["i", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["y"])]
+    yield _case("whole_product_and_a_row", nodes, {"x": few}, [whole + row], w=small, b=row)
     known = {"w": weights[:90], "z": np.array(7, np.uint8), "s": np.array(0.1, np.float32)}
     short = ((codes[:, :90].astype(np.int64) - 7) @ weights[:90].astype(np.int64)).astype(np.float32) * known["s"]
     nodes = [
