@@ -8,7 +8,7 @@ from typing import ClassVar
 from edgec.kernels.depthwise import FLOATS, depthwise_reach
 from edgec.kernels.variants import Variant
 from edgec.kernels.vectors import WIDTH
-from edgec.kernels.windows import row_items
+from edgec.kernels.windows import lines, row_items
 from edgec.program.arguments import Arguments, Window, pointer, real, size
 from edgec.program.expr import Number
 from edgec.program.program import Pointer
@@ -40,5 +40,37 @@ class PixelTile:
     pixels: int
 
 
+@dataclass(frozen=True)
+class PatchTile:
+    """One vector of channels of `patches`, (rows, columns) of output pixels, the largest first, under square windows."""
+
+    kernel: int
+    stride: int
+    patches: tuple[tuple[int, int], ...] = ((2, 4), (2, 1), (1, 4), (1, 1))
+
+    def under(self, pixels: int) -> int:
+        """Inputs under so many neighbouring output pixels, along one axis."""
+        return (pixels - 1) * self.stride + self.kernel
+
+
+def _patches(kernel: int, stride: int) -> Variant:
+    """For square windows of this size without dilation, where 32 registers hold a patch's sums beside the weights."""
+    tiles = {name: PatchTile(kernel, stride) for name in ("neon", "dotprod", "i8mm")}
+    shape = (kernel, kernel, stride, stride, 1, 1)
+
+    def admits(arguments: DepthwiseFloat) -> bool:
+        w = arguments.window
+        own = (w.kernel_height, w.kernel_width, w.stride_height, w.stride_width, w.dilation_height, w.dilation_width)
+        return own == shape and arguments.channels >= max(WIDTH[name] for name in tiles)
+
+    name = f"patches{kernel}" if stride == 1 else f"patches{kernel}_by_{stride}"
+    return Variant(name, row_items, _outside, tiles, FLOATS, admits, "depthwise_float_patches")
+
+
+def _outside(arguments: DepthwiseFloat) -> int:
+    """A pixel of padding."""
+    return lines(4 * arguments.channels)
+
+
 TILES = {name: PixelTile(8 if lanes == 16 else 4) for name, lanes in WIDTH.items()}
-VARIANTS = (Variant("rows", row_items, tiles=TILES, packing=FLOATS),)
+VARIANTS = (_patches(3, 1), _patches(3, 2), _patches(5, 1), _patches(5, 2), Variant("rows", row_items, tiles=TILES, packing=FLOATS))

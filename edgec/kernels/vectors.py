@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from edgec.program.arguments import PIXEL_BLOCK
 
@@ -21,6 +22,7 @@ class VectorTile:
     rows: tuple[int, ...]  # tile heights, the best first
     widths: tuple[int, ...]  # the widest first
     depth: int = 1  # input channels a step: those that one load brings
+    around: bool = False  # whether whole tiles go around the branches that storing a part of a vector takes
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -33,17 +35,17 @@ class VectorTile:
         return tuple(steps)
 
 
-_SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
-    "portable": ((4, 1), (4,), 1),
-    "sse41": ((6, 4, 1), (2,), 1),
-    "avx2": ((6, 4, 1), (2,), 1),
-    "avxvnni": ((6, 4, 1), (2,), 1),
-    "avx512vnni": ((7, 1), (2, 1), 1),
-    "neon": ((8, 4, 1), (2,), 4),
-    "dotprod": ((8, 4, 1), (2,), 4),
-    "i8mm": ((8, 4, 1), (2,), 4),
-    "neon32": ((4, 1), (2,), 4),
-    "wasm128": ((6, 4, 1), (2,), 1),
+_SHAPES: dict[str, tuple[Any, ...]] = {
+    "portable": ((4, 1), (4,)),
+    "sse41": ((6, 4, 1), (2,)),
+    "avx2": ((6, 4, 1), (2,)),
+    "avxvnni": ((6, 4, 1), (2,)),
+    "avx512vnni": ((7, 1), (2, 1)),
+    "neon": ((8, 4, 1), (2,), 4, True),
+    "dotprod": ((8, 4, 1), (2,), 4, True),
+    "i8mm": ((8, 4, 1), (2,), 4, True),
+    "neon32": ((4, 1), (2,), 4, True),
+    "wasm128": ((6, 4, 1), (2,)),
 }
 TILES = {name: VectorTile(WIDTH[name], *shape) for name, shape in _SHAPES.items()}
 TALL = {"avx512vnni": VectorTile(WIDTH["avx512vnni"], (14, 7, 1), (2, 1))}  # of twice the rows, where registers hold them

@@ -55,7 +55,7 @@ def random_depthwise(seed: int) -> Case:
     rng = np.random.default_rng(seed)
     channels = int(rng.integers(1, 71))
     in_stride, out_stride = stride_of(rng, channels), stride_of(rng, channels)
-    w = window(rng, in_stride, out_stride)
+    w = window(rng, in_stride, out_stride, square=seed % 2 == 1)
     padded = -(-channels // LANES) * LANES
     weights = np.zeros((w.kernel_height * w.kernel_width, padded), np.float32)
     bias = np.zeros(padded, np.float32)

@@ -7,9 +7,9 @@ import numpy as np
 from edgec.program.arguments import Window
 
 
-def window(rng: np.random.Generator, in_stride: int, out_stride: int, *, pointwise: bool = False, pool: bool = False) -> Window:
+def window(rng: np.random.Generator, in_stride: int, out_stride: int, *, pointwise: bool = False, pool: bool = False, square: bool = False) -> Window:
     """A window over images of `in_stride` elements a pixel. Some have strides, dilation, uneven padding, or hang over the edge as
-    pools with ceil_mode do."""
+    pools with ceil_mode do; a `square` one has no dilation."""
     batch, height, width = (int(n) for n in rng.integers((1, 1, 1), (3, 12, 14)))
     if pointwise:
         return Window(batch, height, width, in_stride, height, width, out_stride, 1, 1, 1, 1, 1, 1, 0, 0)
@@ -17,6 +17,8 @@ def window(rng: np.random.Generator, in_stride: int, out_stride: int, *, pointwi
     dilation = rng.choice((1, 1, 1, 2), 2)
     if rng.random() < 0.3:
         kernel, dilation = np.full(2, 3), np.ones(2, int)
+    if square:
+        kernel, stride, dilation = np.full(2, rng.choice((3, 5))), np.full(2, rng.choice((1, 2))), np.ones(2, int)
     before = rng.integers(0, kernel)
     out = []
     for size, k, s, d, pad in zip((height, width), kernel, stride, dilation, before, strict=True):
