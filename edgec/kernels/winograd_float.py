@@ -35,6 +35,7 @@ class WinogradTile:
     lanes: int
     rows: tuple[int, ...]  # heights, the best first and 1 last
     width: int
+    depth: int = 1  # input channels a step: those that one load brings
     block: int = BLOCK
     panels: int = PANELS
 
@@ -49,6 +50,8 @@ TILES = {
     "avx2": WinogradTile(WIDTH["avx2"], (6, 3, 1), 2),
     "avxvnni": WinogradTile(WIDTH["avxvnni"], (6, 3, 1), 2),
     "avx512vnni": WinogradTile(WIDTH["avx512vnni"], (14, 7, 2, 1), 2),
+    **{name: WinogradTile(WIDTH[name], (8, 4, 1), 2, 4) for name in ("neon", "dotprod", "i8mm")},
+    "neon32": WinogradTile(WIDTH["neon32"], (4, 1), 2, 4),
 }
 
 

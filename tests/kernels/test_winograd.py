@@ -18,7 +18,7 @@ from tests.kernels.test_float import expected, limits
 from tests.kernels.windows import in_count, out_count, pixels, splits, stride_of
 
 ERROR = 1e-5  # of the size of the terms: the transforms amplify rounding errors by some ten
-X86 = (
+COMPUTING = (
     *(build for build in BUILDS if build.vocabulary in TILES),
     Build("sse41", flags=SANITIZE),
     pytest.param(Build("avx512vnni", flags=SANITIZE), marks=pytest.mark.thorough),
@@ -52,7 +52,7 @@ def layers() -> list[tuple[Case, tuple[np.ndarray, np.ndarray]]]:
     return [(case, expected(Case(direct))) for case, direct in map(random_layer, range(8))]
 
 
-@pytest.mark.parametrize("build", X86, ids=str)
+@pytest.mark.parametrize("build", COMPUTING, ids=str)
 def test_random_layers(build: Build, shared: Path) -> None:
     answers = run(build, [case for case, _ in layers()], shared)
     for (case, (want, size)), got in zip(layers(), answers, strict=True):

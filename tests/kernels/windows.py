@@ -7,7 +7,9 @@ import numpy as np
 from edgec.program.arguments import Window
 
 
-def window(rng: np.random.Generator, in_stride: int, out_stride: int, *, pointwise: bool = False, pool: bool = False, square: bool = False) -> Window:
+def window(
+    rng: np.random.Generator, in_stride: int, out_stride: int, *, pointwise: bool = False, pool: bool = False, square: bool = False
+) -> Window:
     """A window over images of `in_stride` elements a pixel. Some have strides, dilation, uneven padding, or hang over the edge as
     pools with ceil_mode do; a `square` one has no dilation."""
     batch, height, width = (int(n) for n in rng.integers((1, 1, 1), (3, 12, 14)))
