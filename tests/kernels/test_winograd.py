@@ -18,8 +18,9 @@ from tests.kernels.test_float import expected, limits
 from tests.kernels.windows import in_count, out_count, pixels, splits, stride_of
 
 ERROR = 1e-5  # of the size of the terms: the transforms amplify rounding errors by some ten
+MARKS = dict.fromkeys(("dotprod", "i8mm"), pytest.mark.thorough)  # whose floats are neon's
 COMPUTING = (
-    *(build for build in BUILDS if build.vocabulary in TILES),
+    *(pytest.param(build, marks=MARKS.get(build.vocabulary, ())) for build in BUILDS if build.vocabulary in TILES),
     Build("sse41", flags=SANITIZE),
     pytest.param(Build("avx512vnni", flags=SANITIZE), marks=pytest.mark.thorough),
 )
