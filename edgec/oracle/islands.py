@@ -70,20 +70,23 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
 }  # fmt: skip
 
 
+# the numbers that a function takes of attributes, with ONNX's defaults, and the function
+PARAMETRIC: dict[str, tuple[dict[str, float], Callable[..., Array]]] = {
+    "LeakyRelu": ({"alpha": 0.01}, lambda x, alpha: np.where(x < 0, alpha * x, x)), "Elu": ({"alpha": 1.0}, elu),
+    "Selu": ({"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}, lambda x, alpha, gamma: gamma * elu(x, alpha)),
+    "HardSigmoid": ({"alpha": 0.2, "beta": 0.5}, hard_sigmoid),
+    "Swish": ({"alpha": 1.0}, lambda x, alpha: x * mathlib.sigmoid(x if alpha == 1 else alpha * x)),
+}  # fmt: skip
+
+
 def _parametric(node: Node) -> Callable[[Array], Array] | None:
-    if node.op == "LeakyRelu":
-        return lambda x: np.where(x < 0, _number(node, "alpha", 0.01) * x, x)
-    if node.op == "Elu":
-        return lambda x: elu(x, _number(node, "alpha", 1.0))
-    if node.op == "Selu":
-        alpha, gamma = _number(node, "alpha", 1.67326319217681884765625), _number(node, "gamma", 1.05070102214813232421875)
-        return lambda x: gamma * elu(x, alpha)
-    if node.op == "HardSigmoid":
-        return lambda x: hard_sigmoid(x, _number(node, "alpha", 0.2), _number(node, "beta", 0.5))
-    if node.op == "Swish":
-        alpha = _number(node, "alpha", 1.0)
-        return lambda x: x * mathlib.sigmoid(x if alpha == 1 else alpha * x)
-    return {"none": gelu, "tanh": gelu_tanh}[node.get("approximate", "none")] if node.op == "Gelu" else None
+    if node.op == "Gelu":
+        return {"none": gelu, "tanh": gelu_tanh}[node.get("approximate", "none")]
+    if node.op not in PARAMETRIC:
+        return None
+    defaults, function = PARAMETRIC[node.op]
+    numbers = [_number(node, name, default) for name, default in defaults.items()]
+    return lambda x: function(x, *numbers)
 
 
 def elementwise(context: Context, node: Node) -> Run | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -132,29 +133,22 @@ def _attribute(node: Node, name: str, default: float) -> np.float32:
     return np.float32(node.get(name, default))
 
 
-def _parametric(context: Context, node: Node) -> Found | None:
-    def number(name: str, default: float) -> Fraction:
-        return exact(_attribute(node, name, default))
+# the numbers that a function takes of attributes, with ONNX's defaults, and the function
+PARAMETRIC: dict[str, tuple[dict[str, float], Callable[..., Real]]] = {
+    "LeakyRelu": ({"alpha": 0.01}, lambda v, alpha: v if v >= 0 else alpha * v), "Elu": ({"alpha": 1.0}, elu),
+    "Selu": ({"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}, elu),
+    "HardSigmoid": ({"alpha": 0.2, "beta": 0.5}, hard_sigmoid), "Swish": ({"alpha": 1.0}, swish),
+}  # fmt: skip
 
-    x = node.inputs[0]
-    if node.op == "LeakyRelu":
-        alpha = number("alpha", 0.01)
-        return x, lambda v: v if v >= 0 else alpha * v
-    if node.op == "Elu":
-        alpha = number("alpha", 1.0)
-        return x, lambda v: elu(v, alpha)
-    if node.op == "Selu":
-        alpha, gamma = number("alpha", 1.67326319217681884765625), number("gamma", 1.05070102214813232421875)
-        return x, lambda v: elu(v, alpha, gamma)
-    if node.op == "HardSigmoid":
-        alpha, beta = number("alpha", 0.2), number("beta", 0.5)
-        return x, lambda v: hard_sigmoid(v, alpha, beta)
-    if node.op == "Swish":
-        alpha = number("alpha", 1.0)
-        return x, _swish(alpha)
+
+def _parametric(context: Context, node: Node) -> Found | None:
     if node.op == "Clip":
         return _clip(context, node)
-    return None
+    if node.op not in PARAMETRIC:
+        return None
+    defaults, function = PARAMETRIC[node.op]
+    numbers = [exact(_attribute(node, name, default)) for name, default in defaults.items()]
+    return node.inputs[0], lambda v: function(v, *numbers)
 
 
 def _clip(context: Context, node: Node) -> Found | None:
