@@ -28,17 +28,12 @@ from edgec.ops import OPERATORS
 
 # ONNX Runtime has no kernel for these types, or differs from ONNX in the align_corners of downsampling by a fraction
 EXCUSES = (
-    "test_bitshift_", "test_max_int16", "test_max_uint16", "test_min_int16", "test_min_uint16", "test_pow_types_float32_uint",
+    "test_bitshift_right_uint16", "test_bitshift_left_uint16", "test_bitshift_right_int", "test_bitshift_left_int",
+    "test_max_int16", "test_max_uint16", "test_min_int16", "test_min_uint16", "test_pow_types_float32_uint",
     "test_top_k_uint64", "test_resize_downsample_scales_linear_align_corners", "test_resize_downsample_scales_cubic_align_corners",
 )  # fmt: skip
 # why a case of a supported operator may be refused: every other reason is a fault of the import
-REASONS = re.compile(
-    r"element type \S+ is not supported|a tensor of \S+ is not supported|is in training mode|is not a tensor"
-    r"|edgec needs static shapes|an axis of extent 0 leaves nothing|holds nothing"
-    r"|Mod of float operands|tf_crop_and_resize|antialias is|blocked quantization"
-    r"|operator set \d+ is not supported|its shape is \[.*\?|does not split into \[0|does not reshape to \[3, 4, 0\]|mode CRD is not"
-    r"|Loop|indices as an output|computed while the model runs|reads .*, which nothing defines"
-)
+REASONS = re.compile("is in training mode|is computed while the model runs|holds nothing")
 EXPANDED = (
     "Celu",
     "CastLike",
@@ -127,4 +122,4 @@ def test_operator(op: str) -> None:
     mine = [case for case in cases()[op] if not case.name.startswith(EXCUSES) and not is_foreign(case)]
     refusals = {case.name: message for case in mine if (message := check(case))}
     assert {name: message for name, message in refusals.items() if not REASONS.search(message)} == {}
-    assert len(refusals) < len(mine) or not mine or op in ("ConstantOfShape", "Range", "Not")
+    assert len(refusals) < len(mine) or not mine

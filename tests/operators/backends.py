@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from edgec.targets import Target, load_target
-from tests.contract.examiner import available
+from tests.contract.examiner import WHOLE, available
 
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
 
@@ -27,18 +27,18 @@ class Backend:
         return [isa for isa in self.isas if not isa or (isa in target.vocabularies and (self.foreign or available(isa)))]
 
 
-def target_of(backend: Backend, whole: bool) -> Target:
+def target_of(backend: Backend) -> Target:
     """With the vocabularies that can run here; without EDGEC_TEST_ALL a package has at most two to choose from."""
     target = load_target(backend.target)
     able = tuple(name for name in target.vocabularies if backend.foreign or available(name))
-    return replace(target, vocabularies=able if whole else able[:2])
+    return replace(target, vocabularies=able if WHOLE else able[:2])
 
 
 NATIVE = (
     Backend("portable", "portable"),
-    Backend("x86-64", "x86-64", ("sse41", "avx2", "avxvnni", "avx512vnni"), "-O1"),
+    Backend("x86-64", "x86-64", ("sse41", "avx2", "avxvnni", "avx512vnni"), "-O1" if WHOLE else "-O0"),  # which compiles in half the time
 )
-SANITIZED = Backend("sanitized", "portable", optimize="-O1", flags=SANITIZE)
+SANITIZED = Backend("sanitized", "portable", flags=SANITIZE)  # portable packages under watch: who runs it needs no other portable one
 FOREIGN = (
     Backend("aarch64", "linux-arm64", ("neon", "dotprod", "i8mm"), "-O1", (), ("aarch64-linux-gnu-gcc", "qemu-aarch64"), True),
     Backend("armv7", "rpi-32bit", ("neon32",), "-O1", (), ("arm-linux-gnueabihf-gcc", "qemu-arm"), True),

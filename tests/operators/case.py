@@ -16,6 +16,7 @@ class Case:
     """expected: the outputs in the model's order. rtol, atol: of float outputs; all others must be equal.
 
     bounds: instead of those, how far each element of each output may be off; infinity where nothing is promised.
+    fixable: operands that exported models hold as constants are inputs here; they may become constants where the model is refused.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Case:
     rtol: float = 1e-3
     atol: float = 1e-5
     bounds: list[np.ndarray] | None = None
+    fixable: bool = False
 
 
 @dataclass(frozen=True)

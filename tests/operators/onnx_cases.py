@@ -35,7 +35,7 @@ def _case(name: str, model: onnx.ModelProto, inputs: list[object], outputs: list
     feeds, expected = _tensors(inputs), _tensors(outputs)
     rtol, atol = (getattr(item, key) for key in ("rtol", "atol"))
     operator = model.graph.node[0].op_type if len(model.graph.node) == 1 else _title(name)
-    return Case(name, operator, model, dict(zip(names, feeds, strict=False)), expected, rtol, max(atol, 1e-5))
+    return Case(name, operator, model, dict(zip(names, feeds, strict=False)), expected, rtol, max(atol, 1e-5), fixable=True)
 
 
 def _tensors(values: list[object]) -> list[np.ndarray]:

@@ -119,13 +119,15 @@ def to_program(model: onnx.ModelProto, target: Target) -> Program:
 
 
 def forms(case: Case) -> list[onnx.ModelProto]:
-    """The model as it is; then with integer operands known when it is compiled; then with all operands but the first.
-
-    ONNX's cases feed shapes, axes and limits at run time, which exported models hold as constants.
-    """
+    """The model as it is; of a fixable case, then with integer operands known when it is compiled; then with all but the first."""
+    if not case.fixable:
+        return [case.model]
     names = list(case.inputs)
-    integers = [name for name in names[1:] if np.asarray(case.inputs[name]).dtype in (np.int64, np.int32)]
-    choices = [[], integers, names[1:]] + ([names] if MAKERS & {node.op_type for node in case.model.graph.node} else [])
+    kinds = {name: np.asarray(array).dtype for name, array in case.inputs.items()}
+    integers = [name for name in names[1:] if kinds[name] in (np.int64, np.int32)]
+    iterations = [name for name in names if kinds[name] in (np.int64, np.bool_)]  # of a loop; what it carries stays an input
+    operators = {node.op_type for node in case.model.graph.node}
+    choices = [[], integers, *([iterations] if "Loop" in operators else []), names[1:], *([names] if MAKERS & operators else [])]
     different = list(dict.fromkeys(map(tuple, choices)))
     return [with_constants(case.model, {name: case.inputs[name] for name in choice}) for choice in different]
 

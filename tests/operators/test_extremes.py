@@ -30,7 +30,7 @@ UNDEFINED = Backend(
 @pytest.mark.parametrize("backend", (UNDEFINED, *NATIVE[1:], *(FOREIGN if WHOLE else ())), ids=lambda backend: backend.name)
 def test_operators_at_the_ends_of_their_operands(backend: Backend, tmp_path: Path) -> None:
     require(*backend.needs)
-    target = target_of(backend, WHOLE)
+    target = target_of(backend)
     cases = chosen(ENDS if backend is UNDEFINED else FLOATS)  # integers are C's on every processor
     outcomes = run_cases(cases, target, tmp_path, backend.isas_of(target), backend.optimize, backend.flags)
     assert {item.case: f"{item.message} of {item.operator}" for item in outcomes if item.verdict != OK} == {}

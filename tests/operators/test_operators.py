@@ -40,19 +40,13 @@ EXCUSES = {
         "its numbers are beyond float32, in which float64 is computed",
     ),
 }
-# Operators that no package can compute yet.
-MISSING = {
-    "Bernoulli", "ImageDecoder", "Multinomial",
-    "RandomUniformLike", "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
-}  # fmt: skip
-# What a package holds is numbers of the usual types, in static shapes without empty tensors; that much may be refused of any operator.
+# Operators of numbers that no package can compute yet.
+MISSING = {"ImageDecoder", "RandomUniformLike", "TfIdfVectorizer"}
+# A package holds tensors of numbers of the usual types that are not empty, sizes are known before it runs, and it does not train.
 REASONS = re.compile(
-    r"element type \S+ is not supported|a tensor of \S+ is not supported|the result is float(16|64)|is not a tensor"
-    r"|\((\w+\.)+\w+, opset \d+\): has no implementation|operator set \d+ is not supported"
-    r"|its shape is \[.*\?|an axis of extent 0 leaves nothing|holds nothing"
-    r"|does not split into \[0|does not reshape to \[3, 4, 0\]"
-    r"|is in training mode|as is decided while the model runs|is computed while the model runs|is no tensor"
-    r"|quantizes to \S+ which is not supported|blocked quantization|only constant per-tensor 8-bit parameters"
+    r"element type \S+ is not supported|quantizes to \S+ which is not supported|is not a tensor|is no tensor|holds nothing"
+    r"|does not split into \[0|as is decided while the model runs|is computed while the model runs"
+    r"|is in training mode|\((\w+\.)+\w+, opset \d+\): has no implementation"
 )
 NAMED = re.compile(r"(\w+), opset \d+\)[^(]*has no implementation|(\w+): there is no implementation")
 
@@ -76,6 +70,13 @@ def is_sound(message: str) -> bool:
     return all(REASONS.search(line) or {word for pair in NAMED.findall(line) for word in pair if word} & MISSING for line in lines)
 
 
+def unsound(outcomes: Sequence[Outcome], cases: Sequence[Case]) -> dict[str, str]:
+    """The refusals without a known lack; those of our own cases never have one."""
+    fixable = {case.name for case in cases if case.fixable}
+    refused = {item.case: item.message for item in outcomes if item.verdict == REFUSED}
+    return {name: message for name, message in refused.items() if name not in fixable or not is_sound(message)}
+
+
 def table(outcomes: Sequence[Outcome]) -> dict[str, list[int]]:
     """operator -> [right, refused]."""
     counts = Counter((outcome.operator, outcome.verdict) for outcome in outcomes)
@@ -83,7 +84,7 @@ def table(outcomes: Sequence[Outcome]) -> dict[str, list[int]]:
 
 
 def check(cases: Sequence[Case], backend: Backend, folder: Path, record: Callable[[str, object], None]) -> list[Outcome]:
-    target = target_of(backend, WHOLE)
+    target = target_of(backend)
     isas = backend.isas_of(target)
     assert isas, "this processor has none of the sets of instructions"
     outcomes = run_cases(cases, target, folder, isas, backend.optimize, backend.flags)
@@ -92,23 +93,23 @@ def check(cases: Sequence[Case], backend: Backend, folder: Path, record: Callabl
     wrong = {item.case: item.message for item in outcomes if item.verdict == WRONG}
     assert {name: message for name, message in wrong.items() if name not in EXCUSES} == {}
     assert {item.case for item in outcomes if item.case in EXCUSES} <= wrong.keys(), "an excuse is no longer needed"
-    assert {item.case: item.message for item in outcomes if item.verdict == REFUSED and not is_sound(item.message)} == {}
+    assert unsound(outcomes, cases) == {}
     assert {item.operator for item in outcomes if item.verdict == OK} & MISSING == set()
     return outcomes
 
 
-ALL = [(backend, shard) for backend in (*NATIVE, SANITIZED) for shard in range(SHARDS)] + [(backend, None) for backend in FOREIGN]
+ALL = [(backend, shard) for backend in (*NATIVE[1:], SANITIZED) for shard in range(SHARDS)] + [(backend, None) for backend in FOREIGN]
 USUAL = [(backend, None) for backend in NATIVE[1:]]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("backend", "shard"), ALL if WHOLE else USUAL, ids=lambda value: getattr(value, "name", str(value)))
 def test_cases(backend: Backend, shard: int | None, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """A sample of the cases (shard None) or a part of all, of which the first backend has as many right as is written."""
+    """A sample of the cases (shard None) or a part of all, of which portable packages have as many right as is written."""
     require(*backend.needs)
     cases = sample(all_cases()) if shard is None else all_cases()[shard::SHARDS]
     outcomes = check(cases, backend, tmp_path, record_property)
-    if shard is not None and backend is NATIVE[0]:
+    if shard is not None and backend is SANITIZED:
         known = {case.name for case in onnx_cases()}
         found = coverage([case for case in cases if case.name in known], outcomes)
         record_property(COVERAGE, astuple(found))
