@@ -29,7 +29,7 @@ from tests.operators.suite import OK, REFUSED, WRONG, run_cases
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the onnx package, while it makes its cases
 README = Path(__file__).parents[2] / "README.md"
 SHARDS = 6  # of all cases; a sample is one shard
-ONE_IN = 128  # the sample has a case of every operator, and one in so many of the others
+ONE_IN = 128  # the sample has a case of every operator, and one in so many of the others; Vulkan takes every other case of it
 
 # A case whose result differs, and why: it must differ still.
 EXCUSES = {

@@ -13,6 +13,7 @@ from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders_or_reasons
+from edgec.emit.gpu.variants import BASE, variants_of
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
 from edgec.errors import EdgecError
 from edgec.package.running import Session, exam_program
@@ -33,11 +34,17 @@ Variants = Callable[[int], Sequence[str]]  # number of the case -> those that it
 
 @dataclass(frozen=True)
 class Placed:
-    """calls: for each one its shader, or why it has none."""
+    """calls: for each one its shader, or why it has none. variants: those that are wanted."""
 
     item: Compiled
     calls: tuple[Shader | str, ...]
     variants: Sequence[str]
+
+    @property
+    def own(self) -> list[str]:
+        """Those in which a shader differs, or the base: in all others the same ones would run again."""
+        known = {variant.name for shader in self.shaders for variant in variants_of(shader)}
+        return [name for name in self.variants if name in known] or [BASE.name]
 
     @property
     def shaders(self) -> list[Shader]:
@@ -78,7 +85,7 @@ def _run(placed: Placed, target: Target, folder: Path) -> Outcome:
 
 def _by_itself(placed: Placed) -> Iterable[tuple[str, Answer]]:
     """The shaders, one after the other, on the device that all cases share."""
-    for variant in placed.variants:
+    for variant in placed.own:
         try:
             yield variant, Answer(0, run_shaders(placed.item.program, placed.shaders, placed.item.inputs(), variant))
         except AssertionError as error:  # a message of the validation layers, among others
@@ -96,7 +103,7 @@ def _as_package(placed: Placed, target: Target, folder: Path) -> Iterable[tuple[
         yield "build", Answer(None, [], str(error))
         return
     environment = [f"{name}={value}" for name, value in lavapipe("core").items()]
-    for variant in placed.variants:
+    for variant in placed.own:
         command = ["env", *environment, *exam_program(folder, target), "--run", "--gpu", "--gpu-variant", variant]
         session = Session(command, seconds=60)
         try:
