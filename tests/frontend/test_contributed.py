@@ -43,6 +43,7 @@ CASES: list[tuple[str, str, list[np.ndarray | None], dict[str, Any], int]] = [
      {"activation": "Clip", "activation_params": [-0.5, 0.75]}, 1),
     ("FusedGemm", "com.microsoft", [normal(3, 6), normal(5, 6), normal(5)], {"transB": 1, "activation": "Tanh"}, 1),
     ("FusedMatMul", "com.microsoft", [normal(2, 6, 3), normal(2, 5, 6)], {"transA": 1, "transB": 1, "alpha": 0.25}, 1),
+    ("TransposeMatMul", "com.microsoft", [normal(2, 6, 3), normal(2, 6, 5)], {"transA": 1, "alpha": 0.5}, 1),
     ("Gelu", "com.microsoft", [X], {}, 1), ("FastGelu", "com.microsoft", [X, BETA], {}, 1), ("QuickGelu", "com.microsoft", [X], {}, 1),
     ("FastGelu", "com.microsoft", [X], {}, 1), ("BiasGelu", "com.microsoft", [X, BETA], {}, 1),
     ("LayerNormalization", "", [X, GAMMA, BETA], {"axis": -1, "epsilon": 1e-4}, 1),
@@ -106,3 +107,15 @@ def test_masks_of_another_batch_are_refused(mask: np.ndarray) -> None:
     opsets = [helper.make_opsetid("", 16), helper.make_opsetid("com.microsoft", 1)]
     with pytest.raises(ModelError, match=r"a mask \[.*\] is not supported"):
         from_proto(helper.make_model(graph, opset_imports=opsets, ir_version=8))
+
+
+def test_bias_add_is_a_sum_of_three() -> None:
+    """ONNX Runtime has it for GPUs alone."""
+    operands = {"x": normal(2, 5, 16), "bias": normal(16), "skip": normal(2, 5, 16)}
+    node = helper.make_node("BiasAdd", list(operands), ["y"], domain="com.microsoft")
+    given = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, array.shape) for name, array in operands.items()]
+    graph = helper.make_graph([node], "g", given, [onnx.ValueInfoProto(name="y")])
+    opsets = [helper.make_opsetid("", 16), helper.make_opsetid("com.microsoft", 1)]
+    imported = from_proto(helper.make_model(graph, opset_imports=opsets, ir_version=8)).graph
+    (found,) = onnxruntime.InferenceSession(to_onnx(imported).SerializeToString()).run(None, operands)
+    np.testing.assert_allclose(found, sum(operands.values()), rtol=1e-6, atol=1e-6)

@@ -14,7 +14,7 @@ from onnx import defs, helper, numpy_helper
 from edgec.frontend.file.structure import reads
 
 MOST_ELEMENTS = 3000  # of a value: what is larger takes time and shows nothing new
-MICROSOFT = "com.microsoft"
+MICROSOFT, LEARNED = "com.microsoft", "ai.onnx.ml"
 FLOAT = np.dtype(np.float32)
 WHOLE = tuple(np.dtype(kind) for kind in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64))
 SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 1e4, -1e4, 1e-30)
@@ -277,7 +277,7 @@ def info(name: str, array: np.ndarray) -> onnx.ValueInfoProto:
 
 
 def wrapped(graph: onnx.GraphProto, opset: int) -> onnx.ModelProto:
-    opsets = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)]
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1), helper.make_opsetid(LEARNED, 3)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 

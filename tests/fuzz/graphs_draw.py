@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.fuzz.graphs_classical import CLASSICAL
 from tests.fuzz.graphs_composed import COMPOSED
 from tests.fuzz.graphs_contributed import CONTRIBUTED
 from tests.fuzz.graphs_control import CONTROL
@@ -15,7 +16,7 @@ from tests.fuzz.graphs_quantized import QUANTIZED
 from tests.fuzz.graphs_recurrent import RECURRENT
 from tests.fuzz.graphs_select import SELECTION
 
-FAMILIES = (POINTWISE, MOVEMENT, MATRIX, COMPOSED, RECURRENT, QUANTIZED, SELECTION, CONTROL, CONTRIBUTED)
+FAMILIES = (POINTWISE, MOVEMENT, MATRIX, COMPOSED, RECURRENT, QUANTIZED, SELECTION, CONTROL, CONTRIBUTED, CLASSICAL)
 DRAWERS: dict[str, Drawer] = {name: drawer for family in FAMILIES for name, drawer in family.items()}
 LIKELY = (  # what patterns start from
     "Conv", "MatMul", "Gemm", "Add", "Mul", "Relu", "Concat", "Reshape", "Transpose", "Slice", "Clip", "Sigmoid", "DequantizeLinear",

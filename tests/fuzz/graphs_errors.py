@@ -26,10 +26,12 @@ UNIT = 2.0**-24
 HALF = 2.0**13  # units of what rounding to float16 moves: ONNX Runtime leaves it out between operators that it has for float32 alone
 TINY = 1e-37  # about which products become zeros
 GELUS = ("Gelu", "FastGelu", "BiasGelu", "QuickGelu")
+SCORES = ("LinearClassifier", "TreeEnsembleClassifier", "TreeEnsembleRegressor")  # which may end in a Sigmoid or Softmax
 # units in the last place, and an absolute error, of functions that both sides approximate
 FUNCTIONS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("Tanh", "Sigmoid", "Erf", *GELUS, "Swish", "Softplus", "Elu", "Celu", "Selu", "Exp"), (32, 4e-7)),
     **dict.fromkeys(("RNN", "GRU", "LSTM"), (32, 1e-6)),
+    **dict.fromkeys(SCORES, (32, 4e-7)),
     "Mish": (32, 4e-6),  # ONNX Runtime's logarithm of a number near 1
     **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), (16, 1e-6)),
     **dict.fromkeys(("Log", "Pow", "Sin", "Cos", "Sqrt", "Reciprocal", "Div", "HardSigmoid", "HardSwish", "Softsign"), (16, 2e-7)),
@@ -43,8 +45,9 @@ EXACT = {
     "Range",
     "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Expand", "Tile", "Pad", "DepthToSpace", "SpaceToDepth", "Trilu", "CenterCropPad",
     "If", "Loop", "Scan",  # of what is drawn in them
+    "Binarizer", "ArrayFeatureExtractor", "OneHotEncoder",
 }  # fmt: skip
-ELEMENTWISE = {*FUNCTIONS} - {"LogSoftmax", "SoftmaxCrossEntropyLoss", "RNN", "GRU", "LSTM"}
+ELEMENTWISE = {*FUNCTIONS} - {*SCORES, "LogSoftmax", "SoftmaxCrossEntropyLoss", "RNN", "GRU", "LSTM"}
 COUPLED = {
     "Softmax", "LogSoftmax", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization", "BatchNormalization",
     "MeanVarianceNormalization", "LRN", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp",
