@@ -11,8 +11,10 @@ from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
+import onnx
 import pytest
 
+import edgec
 from edgec.budget import Budget, parse_budget
 from edgec.cli.verbs import VERBS
 from edgec.config import FLAGS
@@ -29,6 +31,11 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 STANDS_FOR = {"make demo": f"{sys.executable} examples/demo.py", "make test": "grep -q '^test:' Makefile"}
 STANDS_FOR["pip install digits-py/dist/*.whl"] = f"{sys.executable} -m pip install -q --no-index --no-deps -t site digits-py/dist/*.whl"
 # Language of a block -> the file that it is
+# 200 boxes, of which the first numbers of 200 rows say which are there
+DETECTOR = """<ir_version: 9, opset_import: ["" : 18]> detector (float[200,5] image) => (float[N,4] boxes) {
+  parts = Constant<value_ints = [1, 4]>()  score, all = Split<axis = 1>(image, parts)  half = Constant<value_float = 0.5>()
+  is = Greater(score, half)  flat = Constant<value_ints = [-1]>()  there = Reshape(is, flat)  boxes = Compress<axis = 0>(all, there)
+}"""
 FILES = {"c": "app.c", "cpp": "app.cpp", "js": "app.mjs"}
 
 
@@ -143,9 +150,13 @@ def test_packages_name_the_version_of_the_contract_s_page() -> None:
 
 
 def test_the_package_page_compiles(package: Path, tmp_path: Path) -> None:
-    """Its C blocks, one after the other, are one program."""
-    page = (ROOT / "docs" / "package.md").read_text(encoding="utf-8")
-    (tmp_path / "app.c").write_text("\n".join(blocks(page, "c")))
-    flags = f"-std=c99 -Wall -Wextra -Werror -D_POSIX_C_SOURCE=200809L -I{package}/include -pthread"
-    run(f"gcc {flags} app.c {package}/build/libdigits.a -o app", tmp_path)
+    """Its C blocks, one after the other, are one program, but for the one of a detector."""
+    found = blocks((ROOT / "docs" / "package.md").read_text(encoding="utf-8"), "c")
+    (tmp_path / "app.c").write_text("\n".join(block for block in found if "detector.h" not in block))
+    (tmp_path / "detect.c").write_text("\n".join(block for block in found if "detector.h" in block))
+    flags = "-std=c99 -Wall -Wextra -Werror -D_POSIX_C_SOURCE=200809L -pthread"
+    run(f"gcc {flags} -I{package}/include app.c {package}/build/libdigits.a -o app", tmp_path)
+    onnx.save(onnx.parser.parse_model(DETECTOR), tmp_path / "detector.onnx")
+    edgec.build(tmp_path / "detector.onnx", target="portable", precision="fp32", out=tmp_path / "detector", compile=False)
+    run(f"gcc {flags} -Idetector/include -c detect.c", tmp_path)
     assert "done" in run(f"./app {package}/src/digits_weights.bin", tmp_path)
