@@ -90,6 +90,9 @@ CASES: dict[str, tuple[onnx.ModelProto, str, str]] = {
     "convolution": (
         model([node("Conv", "x w", "y", "big")], {"x": [1, 8, 200, 200], "w": [64, 8, 3, 3]}, ["y"]), "operations", "big",
     ),
+    "products of a transposed convolution": (
+        model([node("ConvTranspose", "x w", "y", "big")], {"x": [1, 64, 32, 32], "w": [64, 64, 5, 5]}, ["y"]), "operations", "big",
+    ),
     "convolution, transposed": (
         model([node("ConvTranspose", "x w", "y", "big")], {"x": [1, 8, 200, 200], "w": [8, 64, 3, 3]}, ["y"]), "tensors", "big",
     ),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import onnx
 import pytest
@@ -83,6 +81,6 @@ def test_what_it_was(name: str) -> None:
         (node("Unheard", "x", "y"), "no operator that ONNX knows"),
     ],
 )
-def test_nonsense_is_refused(call: onnx.NodeProto, words: str) -> Any:
+def test_nonsense_is_refused(call: onnx.NodeProto, words: str) -> None:
     with pytest.raises(ModelError, match=words):
         answer(call, 1)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
@@ -16,6 +15,8 @@ from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
 from edgec.oracle import Evaluator
 from edgec.passes import optimize
+
+from .models import ops, run
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
@@ -33,10 +34,6 @@ def model(op: str, directions: int = 1, given: dict[int, Any] | None = None, **n
     constants = [numpy_helper.from_array(array, f"c{place}") for place, array in arrays.items()]
     graph = helper.make_graph([node], "cell", [x], [onnx.ValueInfoProto(name=name) for name in outputs], constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-
-
-def ops(graph: Graph) -> list[str]:
-    return [node.op for node in graph.nodes]
 
 
 def cells(graph: Graph) -> list[list[bool]]:
@@ -60,7 +57,7 @@ def test_names_that_export_makes_are_nobody_s() -> None:
         place.name = {"x": "identity/axes", "y": "identity_0/axes"}[place.name]
     named.graph.node[0].input[0], named.graph.node[0].output[0] = "identity/axes", "identity_0/axes"
     exported, x = to_onnx(from_proto(named).graph), np.ones((3, 2, 4), np.float32)
-    answers = [onnxruntime.InferenceSession(item.SerializeToString()).run(None, {"identity/axes": x})[0] for item in (named, exported)]
+    answers = [run(item, {"identity/axes": x})[0] for item in (named, exported)]
     np.testing.assert_allclose(*answers, rtol=1e-5)
 
 
@@ -125,7 +122,3 @@ def test_a_graph_of_cells_is_valid_onnx_that_says_the_same(op: str, flag: int) -
         for one, other in zip(expected, found, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
     assert ops(from_proto(exported).graph).count("MatMul") == 2, "the identity is no product"
-
-
-def run(proto: onnx.ModelProto, x: dict[str, np.ndarray]) -> list[Any]:
-    return list(onnxruntime.InferenceSession(proto.SerializeToString()).run(None, x))
