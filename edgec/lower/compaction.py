@@ -9,8 +9,8 @@ from edgec.ir.types import DType
 from edgec.lower import movement
 from edgec.lower.builder import Lowering
 from edgec.lower.counts import counted
-from edgec.lower.values import Extents, Index, Value, View, digits, fixed, row_major, view_of
-from edgec.program.expr import INT, Expr, binary, cast, clamp, const, select, unary, var
+from edgec.lower.values import Extents, Index, Value, View, chosen, digits, fixed, row_major, view_of
+from edgec.program.expr import INT, Expr, cast, clamp, const, select, var
 from edgec.program.program import Assign, Declare, For, Statement, Store
 
 
@@ -19,15 +19,11 @@ def non_zero(lowering: Lowering, node: Node) -> None:
     source, shape = lowering.value(node.inputs[0]), lowering.shape(node.outputs[0])
     sizes = [fixed(extent) for extent in source.shape]
     i = var("i")
-    wanted = selected(source.at(digits(i, sizes)), source.dtype)
+    wanted = cast(source.at(digits(i, sizes)), DType.BOOL)
     places = compacted(lowering, node, i, prod(sizes), wanted, shape[1], source)
 
     def at(index: Index) -> Expr:
-        axes = digits(places.at((index[1],)), sizes) or (const(0),)
-        found = axes[-1]
-        for axis, place in reversed(list(enumerate(axes[:-1]))):
-            found = select(binary("eq", index[0], axis), place, found)
-        return cast(found, DType.INT64)
+        return cast(chosen(index[0], digits(places.at((index[1],)), sizes) or (const(0),)), DType.INT64)
 
     lowering.define(node.outputs[0], Value(DType.INT64, shape, at, free=True, order=row_major(2)))
 
@@ -40,11 +36,6 @@ def compress(lowering: Lowering, node: Node) -> None:
     looked = min(fixed(condition.shape[0]), extent)
     places = compacted(lowering, node, i, looked, condition.at((i,)), shape[axis], condition)
     lowering.define(node.outputs[0], movement.lift(source, lambda value: movement.take(value, axis, places, shape)))
-
-
-def selected(item: Expr, dtype: DType) -> Expr:
-    """Whether it is not zero."""
-    return item if dtype is DType.BOOL else unary("not", binary("eq", item, const(0, dtype)))
 
 
 def compacted(lowering: Lowering, node: Node, i: Expr, extent: int, wanted: Expr, size: Expr, about: Value) -> Value:

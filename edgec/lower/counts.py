@@ -5,7 +5,7 @@ from __future__ import annotations
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.lower.builder import Lowering
-from edgec.lower.values import Index, Value, row_major
+from edgec.lower.values import Index, Value, chosen, row_major
 from edgec.program.expr import INT, Expr, Size, binary, cast, const, load, most, product, select, var
 from edgec.program.program import Port, Store
 
@@ -35,10 +35,7 @@ def shape(lowering: Lowering, node: Node) -> None:
     extents = lowering.value(node.inputs[0]).shape[node.attributes["start"] : node.attributes.get("end")]
 
     def at(index: Index) -> Expr:
-        found: Expr = extents[-1]
-        for place, extent in reversed(list(enumerate(extents[:-1]))):
-            found = select(binary("eq", index[0], place), extent, found)
-        return cast(found, DType.INT64)
+        return cast(chosen(index[0], extents), DType.INT64)
 
     result = Value(DType.INT64, (const(len(extents)),), at, free=True, order=row_major(1))
     lowering.define(node.outputs[0], result.by(result, node=node.name, op=node.op))

@@ -12,7 +12,7 @@ from edgec.lower.builder import Lowering
 from edgec.lower.compaction import placed, zeros
 from edgec.lower.counts import counted
 from edgec.lower.selection import Row, ordered, ordering
-from edgec.lower.values import Index, Value, View, fixed
+from edgec.lower.values import Index, Value, View, chosen, fixed
 from edgec.program.expr import (
     FLOAT,
     INT,
@@ -73,8 +73,7 @@ def non_max_suppression(lowering: Lowering, node: Node) -> None:
 
     def at(index: Index) -> Expr:
         place = group.at((index[0],))
-        last = select(binary("eq", index[1], 1), binary("mod", place, classes), kept.at((index[0],)))
-        return cast(select(binary("eq", index[1], 0), binary("floordiv", place, classes), last), WIDE)
+        return cast(chosen(index[1], (binary("floordiv", place, classes), binary("mod", place, classes), kept.at((index[0],)))), WIDE)
 
     lowering.define(name, Value(WIDE, shape, at, free=True, order=(0, 1)))
 

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from edgec.ir.types import DType, Shape
-from edgec.program.expr import Const, Expr, binary, bound, const, extent, load
+from edgec.program.expr import Const, Expr, binary, bound, const, extent, load, select
 from edgec.program.program import Pointer, Store
 
 Index = tuple[Expr, ...]
@@ -127,6 +127,14 @@ def store(target: Value, index: Index, value: Expr) -> Store:
 def digits(place: Expr, sizes: Sequence[int]) -> Index:
     """The place of an element in row-major order as one on each axis."""
     return tuple(binary("mod", binary("floordiv", place, prod(sizes[d + 1 :])), size) for d, size in enumerate(sizes))
+
+
+def chosen(place: Expr, items: Sequence[Expr]) -> Expr:
+    """The item at a place, which is in range."""
+    found = items[-1]
+    for number, item in reversed(list(enumerate(items[:-1]))):
+        found = select(binary("eq", place, number), item, found)
+    return found
 
 
 def row_major(rank: int) -> Order:
