@@ -10,6 +10,7 @@ from onnx import defs, helper
 from edgec.errors import CUT, ModelError, Problem, did_you_mean
 from edgec.frontend import control, former, quantized, selection, signal, windows  # noqa: F401  (a room fills RULES)
 from edgec.frontend.arithmetic import normalization
+from edgec.frontend.control.choice import hand_on
 from edgec.frontend.domains import contributed
 from edgec.frontend.file.structure import graphs_in
 from edgec.frontend.movement import late
@@ -105,13 +106,14 @@ def type_proto(b: Builder, name: str) -> bytes:
 
 
 def expand(b: Builder, source: Source, function: onnx.FunctionProto) -> None:
-    """Put the body of a function in place of its call."""
+    """Put the body of a function in place of its call. An output that is an input is handed on behind it."""
     if b.depth >= DEEPEST:
         raise ModelError("calls itself without end, or is nested too deeply")
     names = dict.fromkeys(function.input, "")
     names.update(zip(function.input, source.inputs, strict=False))
-    formal = dict(zip(function.output, source.outputs, strict=False))
-    names.update({name: actual for name, actual in formal.items() if actual})
+    wanted = {name: actual for name, actual in zip(function.output, source.outputs, strict=False) if actual}
+    passed = {name: wanted.pop(name) for name in function.input if name in wanted}
+    names.update(wanted)
     versions = b.versions | {item.domain: item.version for item in function.opset_import}
     defaults = {item.name: item for item in function.attribute_proto}
     given = {name: attribute_proto(name, value) for name, value in source.attributes.items()}
@@ -121,9 +123,8 @@ def expand(b: Builder, source: Source, function: onnx.FunctionProto) -> None:
         bind_attributes(proto := copy_of(proto), {**defaults, **given})
         b.add(read_node(b.fresh, proto, versions, names, f"{source.name}/"))
     b.depth -= 1
-    passed = {name: names[name] for name in function.output if name in function.input}
-    for name, origin in passed.items():
-        b.emit(source, "Identity", [origin], [formal[name]])
+    for name, actual in passed.items():
+        hand_on(b, source, names[name], actual)
     if b.depth == 0 and len(b.problems) > before:
         blame_caller(b, source, before)
 

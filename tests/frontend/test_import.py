@@ -62,6 +62,17 @@ def test_functions_of_the_model_are_expanded() -> None:
     assert len({item.name for item in graph.nodes}) == 8
 
 
+@pytest.mark.parametrize("outputs", ["p q", "p"])
+@pytest.mark.parametrize("formal", [["a", "b"], ["b", "a"]])
+def test_an_output_of_a_function_may_be_its_input(formal: list[str], outputs: str) -> None:
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("f", 1)]
+    function = helper.make_function("f", "also", ["a"], formal, [node("Exp", "a", "b")], opsets)
+    proto = model([node("also", "x", outputs, domain="f")], {"x": [2, 3]}, outputs.split(), functions=[function], domains={"f": 1})
+    x = weights(2, 3)
+    for name, found in zip(formal, run(to_onnx(from_proto(proto).graph), {"x": x}), strict=False):
+        np.testing.assert_allclose(found, {"a": x, "b": np.exp(x)}[name], rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["to", "then_branch", "scope", "axis", "value"])
 @pytest.mark.parametrize(("op", "attribute", "value"), [("LeakyRelu", "alpha", 0.3), ("Cast", "to", TensorProto.INT32)])
 def test_attributes_of_a_function_may_be_called_what_those_of_operators_are(name: str, op: str, attribute: str, value: float) -> None:
