@@ -55,7 +55,7 @@ def picture_of(inputs: Sequence[Port], config: BuildConfig) -> Picture | None:
 
 def check_pictures(graph: Graph, config: BuildConfig) -> None:
     """UsageError when [preprocess] speaks of other pictures than the imported model takes."""
-    shapes = [(name, graph.shape(name)) for name in graph.inputs]
+    shapes = [(name, graph.shape(name)) for name in graph.given]
     fixed = [(name, tuple(size for size in shape if isinstance(size, int))) for name, shape in shapes]
     if all(len(shape) == len(sizes) for (_, shape), (_, sizes) in zip(shapes, fixed, strict=True)):
         picture_input(fixed, replace(config, io_layout="model"))

@@ -53,14 +53,17 @@ def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatMod
     """
     run = reference or FloatModel(original)
 
-    def held(streams: Sequence[Sequence[Arrays]]) -> list[list[Arrays]]:
-        return [as_far(original, run, [_held(original, vector) for vector in stream]) for stream in streams]
+    def held(stream: Sequence[Arrays]) -> list[Arrays]:
+        return [_held(original, vector) for vector in stream]
 
+    def asked(samples: Samples | None, seed: int) -> list[list[Arrays]]:
+        return [as_far(original, run, held(stream)) for stream in exam_streams(original, samples, seed)]
+
+    answers = partial(streamed, original, run)
     streams = calm(
-        original, lambda stream: streamed(original, run, stream), held(exam_streams(original, samples, seed)),
-        lambda number: held(exam_streams(original, None, seed + number)), seed,
+        original, lambda stream: answers(held(stream)), asked(samples, seed), lambda number: asked(None, seed + number), seed
     )  # fmt: skip
-    found = [streamed(original, run, stream) for stream in streams]
+    found = [answers(stream) for stream in streams]
     plain = run.unoptimized()  # of the very model: beside another one a fault of the import would pass for noise
     others = [streamed(original, plain, stream) for stream in streams]
     noise = max(map(_distance, _flat(others), _flat(found)))

@@ -56,7 +56,7 @@ def find_task(graph: Graph, config: BuildConfig) -> tuple[Task | None, tuple[str
     refuse_dynamic(graph, config.task)
     found = list(_FINDERS[config.task](graph, config, labels))
     if len(found) != 1:
-        outputs = [f"{name!r} {graph.types[name]}" for name in graph.outputs]
+        outputs = [f"{name!r} {graph.types[name]}" for name in graph.answered]
         problems = [Problem(words, "recognized") for words in _RECOGNIZED[config.task]]
         problems += [Problem(words, "this model has") for words in outputs]
         why = "several outputs fit" if found else "no output fits"
@@ -69,7 +69,7 @@ def find_task(graph: Graph, config: BuildConfig) -> tuple[Task | None, tuple[str
 
 def refuse_dynamic(graph: Graph, task: str) -> None:
     """The functions of a task are made for tensors of one size."""
-    free = sorted({str(size) for name in (*graph.inputs, *graph.outputs) for size in graph.shape(name) if not isinstance(size, int)})
+    free = sorted({str(size) for name in (*graph.given, *graph.answered) for size in graph.shape(name) if not isinstance(size, int)})
     if free:
         problems = [Problem("is only known when it runs", f"size {size}", "pin the shape with --shape NAME=...") for size in free]
         raise UsageError(f"--task {task} needs sizes that are fixed", problems)
@@ -152,7 +152,7 @@ Finder = Callable[[Graph, BuildConfig, Sequence[str]], Iterator[Task]]
 
 def _find_classes(graph: Graph, config: BuildConfig, labels: Sequence[str]) -> Iterator[Task]:
     assert config.task is not None
-    for name in graph.outputs:
+    for name in graph.answered:
         shape = _fixed(graph, name)
         count = class_count(shape, 1) if shape else 0
         if count and graph.dtype(name).is_float:
@@ -161,7 +161,7 @@ def _find_classes(graph: Graph, config: BuildConfig, labels: Sequence[str]) -> I
 
 def _find_mask(graph: Graph, config: BuildConfig, labels: Sequence[str]) -> Iterator[Task]:
     picture = _input_size(graph)
-    for name in graph.outputs:
+    for name in graph.answered:
         shape, numbers = _fixed(graph, name), not graph.dtype(name).is_float
         if len(shape) not in (3, 4) or shape[0] != 1 or min(shape[-2:]) < 1:
             continue
@@ -189,7 +189,7 @@ def _layout(shape: Sequence[int], picture: tuple[int, int] | None, labels: int) 
 
 def _input_size(graph: Graph) -> tuple[int, int] | None:
     """Height and width of the first input that is a picture."""
-    for name in graph.inputs:
+    for name in graph.given:
         shape = _fixed(graph, name)
         if len(shape) == 4 and (shape[1] in (1, 3, 4) or shape[3] in (1, 3, 4)):
             return (shape[2], shape[3]) if shape[1] in (1, 3, 4) else (shape[1], shape[2])
@@ -198,7 +198,7 @@ def _input_size(graph: Graph) -> tuple[int, int] | None:
 
 def _find_boxes(graph: Graph, config: BuildConfig, labels: Sequence[str]) -> Iterator[Task]:
     size = _input_size(graph)
-    shapes = {name: _fixed(graph, name) for name in graph.outputs if graph.dtype(name).is_float}
+    shapes = {name: _fixed(graph, name) for name in graph.answered if graph.dtype(name).is_float}
     rows = {name: shape[-2:] for name, shape in shapes.items() if len(shape) in (2, 3) and prod(shape) == prod(shape[-2:])}
     if size is None:
         return

@@ -41,7 +41,7 @@ def report_of(graph: Graph, small: Graph, cells: Cells, samples: Samples) -> Pru
     names = list(graph.outputs)
     found = compare_answers(names, samples(), _in_order(graph, names), _in_order(small, names))
     scores = [score for score in found.outputs if not score.counts] or found.outputs
-    agreements = [score.agreement for score in found.outputs if score.chooses]
+    agreements = [score.agreement for score in found.outputs if score.chooses and score.output in graph.answered]
     return PruningReport(
         macs=1 - after / before,
         parameters=1 - sizes[1] / sizes[0],

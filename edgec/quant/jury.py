@@ -44,6 +44,6 @@ class Jury:
 
 
 def class_scores(graph: Graph) -> list[str]:
-    """The float outputs that are scores of classes."""
-    batch = next((shape[0] for name in graph.inputs if (shape := graph.types[name].static_shape)), 1)
-    return [name for name in graph.outputs if graph.dtype(name).is_float and class_count(graph.types[name].static_shape, batch) > 1]
+    """The float outputs that are scores of classes; a state is none."""
+    batch = next((shape[0] for name in graph.given if (shape := graph.types[name].static_shape)), 1)
+    return [name for name in graph.answered if graph.dtype(name).is_float and class_count(graph.types[name].static_shape, batch) > 1]

@@ -179,7 +179,7 @@ def fuse(graph: Graph, how: Preprocess) -> Graph:
     Colour order, arithmetic and layout become its first nodes.
     The arithmetic is a depthwise convolution of one tap, which quantizes without loss, where the model is in NCHW; else a Mul and an Add.
     """
-    pictures = [name for name in graph.inputs if len(graph.shape(name)) == 4 and graph.dtype(name) is DType.FLOAT32]
+    pictures = [name for name in graph.given if len(graph.shape(name)) == 4 and graph.dtype(name) is DType.FLOAT32]
     if len(pictures) != 1:
         raise ModelError(f"{len(pictures)} inputs could be pictures, one is needed", hint="leave --fuse-preprocess out")
     name = pictures[0]

@@ -12,6 +12,8 @@ from edgec.ir.graph import State
 from edgec.ir.states import first_states, next_states
 from edgec.ir.text import dumps, loads
 from edgec.part import Part
+from edgec.quant.jury import class_scores
+from edgec.tasks import find_task
 from tests.states import CACHE, CELL, model_of
 
 SEVERAL = """several (float[1,8] x, float[1,16] h, float[N,0] none, float[M,2] open, int64[1] count, float16[1,2] half) =>
@@ -27,6 +29,13 @@ def test_a_graph_tells_apart_what_its_caller_gives() -> None:
     assert graph.states == graph.copy().states == loads(dumps(graph)).states == {"keys": State("keys_next", -1.0), "place": State("next")}
     begin = first_states(graph)
     assert begin["keys"].tolist() == [[-1.0] * 4] * 6 and begin["place"].dtype == np.int64 and begin["place"].tolist() == [0]
+
+
+def test_a_state_is_no_choice_of_a_class() -> None:
+    plain, kept = (from_proto(model_of(CELL), part=Part(states=states)).graph for states in ({}, {"h": ("h_next", 0.0)}))
+    assert (class_scores(plain), class_scores(kept)) == (["y", "h_next"], ["y"])
+    task, _ = find_task(kept, configure(task="classify"))
+    assert task is not None and (task.outputs, task.classes) == (("y",), 4)
 
 
 def test_a_state_of_halves_is_rounded_between_runs() -> None:
