@@ -315,7 +315,7 @@ SETTINGS: dict[str, Setting] = {
     "observer": Setting(_one_of(*OBSERVERS), f"how ranges are chosen: {', '.join(OBSERVERS)} (mse)"),
     "weight_bits": Setting(_bits, "of an fp32 package's large dense layers: 8, or 4 with a scale for 32 inputs (floats)"),
     "effort": Setting(
-        _one_of(*EFFORTS), f"how much is tried for accurate int8: {', '.join(EFFORTS)}; high takes three to fifteen times as long (normal)"
+        _one_of(*EFFORTS), f"how much is tried for accurate int8: {', '.join(EFFORTS)}; high takes several times as long (normal)"
     ),
     "exclude": Setting(_names, "node that stays in float, * and ? are wildcards; may be repeated", many=True),
     "min_sqnr": Setting(_decibels, "dB that the int8 answers must keep; layers that keep them from it stay in float32 or get int16 (none)"),

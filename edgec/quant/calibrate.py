@@ -103,9 +103,9 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         found = fit.calibration(choice)
         return Fitted(without(graph, found, sorted(kept)) if options is wholly else found, fit.samples, fit.count)
 
-    last = fitted(fit(range(SHARES), options) if every else judged.first)
-    apiece = [(fitted(one), trial) for one, trial in judged.pairs] if options.effort == "high" else []
-    final, more_steps = with_levers(graph, apiece, last, options, anew=every)
+    turned = (folds([pair], options) for pair in TURNS if more and not apart)  # a quarter of few samples would take luck for a gain
+    apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if options.effort == "high" else []
+    final, more_steps = with_levers(graph, apiece, fitted(fit(range(SHARES), options) if every else judged.first), options, anew=every)
     notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
     held = held if apart else range(SHARES)
     return Searched(final, [*steps, *more_steps], notes, part(samples, held), sum(counts[share] for share in held), apart, kept)
