@@ -13,6 +13,7 @@ from edgec.quant.attention import ALLOWED
 from edgec.quant.calibrate import calibrate
 from edgec.quant.calibration_file import read_calibration
 from edgec.quant.carried import carried
+from edgec.quant.culprit import culprit
 from edgec.quant.diagnose import diagnose
 from edgec.quant.goal import Accuracy, Goal, GoalReport
 from edgec.quant.jury import Jury, class_scores
@@ -78,6 +79,7 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     quantized = apply(graph, calibration)
     report = measure(graph, quantized, calibration, samples, REPORT_SAMPLES, options.progress)
     notes = [*searched.notes, *watched.notes(), *doubt_preparation(graph, samples, calibration.samples)]
+    notes += culprit(graph, quantized, calibration, report.outputs, samples, options.progress) if goal is None else []
     report = replace(report, steps=[asdict(step) for step in searched.steps], notes=notes)
     why = f"attention or a normalization that would cost the outputs more than {ALLOWED:g} dB in 8 bits"
     report = replace(report, kept_in_float=report.kept_in_float | dict.fromkeys(sorted(searched.attention), why))

@@ -13,7 +13,7 @@ import pytest
 from edgec.diagnosis import BEST, Diagnosis
 from edgec.errors import UsageError
 from edgec.ir.graph import Graph
-from edgec.quant import QuantizeOptions, Samples, diagnose, quantize
+from edgec.quant import Goal, QuantizeOptions, Samples, diagnose, quantize
 from edgec.quant.advice import advise
 from tests.quant.small import Small, net, samples
 from tests.quant.test_exact_rewrites import split_net
@@ -197,3 +197,21 @@ def test_no_samples_are_refused() -> None:
     calibration = quantize(graph, samples(graph), PLAIN).calibration
     with pytest.raises(UsageError, match="no samples"):
         diagnose(graph, calibration, lambda: iter(()))
+
+
+@pytest.mark.parametrize(("huge", "told"), [(600.0, True), (1.0, False)])
+def test_poor_answers_are_told_with_where_they_begin_and_what_mends_them(huge: float, told: bool) -> None:
+    """One channel of a layer's weights reads nothing, and sets the steps of all others."""
+
+    def outlier(small: Small, place: int, weights: np.ndarray) -> np.ndarray:
+        if place == 0:
+            weights[0], small.graph.constants[small.graph.nodes[-1].inputs[2]][0] = 0, 0
+        if place == 1:
+            weights[:, 0] = huge
+        return weights
+
+    graph = chain(outlier)
+    notes = [note for note in quantize(graph, samples(graph, 16), PLAIN).report.notes if "--min-sqnr" in note]
+    assert len(notes) == told and all("begins in layer1, in its weights; --min-sqnr 20 mends it" in note for note in notes)
+    if told:
+        assert not quantize(graph, samples(graph, 16), replace(PLAIN, goal=Goal(min_sqnr=20.0))).report.notes
