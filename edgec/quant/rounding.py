@@ -20,25 +20,42 @@ LARGE = 1e12  # numbers whose squares may add up to more than float32 holds
 
 @dataclass
 class Moments:
-    """Sums over positions of a layer, per group: of the float rows x, of the quantized rows x', and of x' x'^T."""
+    """Sums over positions of a layer, per group: of the float rows x, of the quantized rows x', and of x' x'^T.
+
+    A layer that reads few rows of many terms, as each step of a recurrence does, keeps the rows, which take less room than their products.
+    """
 
     count: int = 0
     exact: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [groups, terms]
     fed: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    square: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [groups, terms, terms]
+    _products: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    _rows: list[np.ndarray] = field(default_factory=list)  # whose products are not in these yet
 
     def add(self, exact: np.ndarray, fed: np.ndarray) -> None:
-        """Add float32 rows [groups, positions, terms]."""
+        """Add float32 rows [groups, positions, terms], of which `fed` may be kept."""
+        groups, positions, terms = fed.shape
         if not self.count:
-            groups, _, terms = fed.shape
             self.exact, self.fed = np.zeros((groups, terms)), np.zeros((groups, terms))
-            self.square = np.zeros((groups, terms, terms))
-        self.count += fed.shape[1]
+        self.count += positions
         self.exact += np.einsum("gpk->gk", exact, dtype=np.float64)
         self.fed += np.einsum("gpk->gk", fed, dtype=np.float64)
-        if fed.size and np.abs(fed).max() > LARGE:
-            fed = fed.astype(np.float64)
-        self.square += fed.transpose(0, 2, 1) @ fed
+        self._rows.append(fed.astype(np.float64) if fed.size and np.abs(fed).max() > LARGE else fed)
+        if self.count >= terms:
+            self._multiply()
+
+    @property
+    def square(self) -> np.ndarray:
+        """[groups, terms, terms]."""
+        self._multiply()
+        return self._products
+
+    def _multiply(self) -> None:
+        if not self._products.size:
+            groups, terms = self.fed.shape
+            self._products = np.zeros((groups, terms, terms))
+        for rows in self._rows:
+            self._products += rows.transpose(0, 2, 1) @ rows
+        self._rows.clear()
 
     def covariance(self) -> np.ndarray:
         mean = self.fed / self.count

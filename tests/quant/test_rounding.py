@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -41,3 +43,14 @@ def test_squares_beyond_float32() -> None:
     rows, moments = np.full((1, 5, 2), 3e38, np.float32), Moments()
     moments.add(rows, rows)
     assert moments.square.tolist() == [[[5 * float(np.float32(3e38)) ** 2] * 2] * 2]
+
+
+def test_few_rows_of_many_terms_take_no_more_room_than_they_have() -> None:
+    rows, moments = np.random.default_rng(0).standard_normal((6, 1, 2, 2000)).astype(np.float32), Moments()
+    tracemalloc.start()
+    for one in rows:
+        moments.add(one, one)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1 << 20
+    np.testing.assert_allclose(moments.square, sum(one[0].T.astype(np.float64) @ one[0] for one in rows)[None], rtol=1e-4, atol=1e-4)
