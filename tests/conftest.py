@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -84,6 +84,14 @@ def bless(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture
 def needs() -> Callable[..., None]:
     return require
+
+
+@pytest.fixture(scope="module")
+def quick_compiler() -> Iterator[None]:
+    """Packages for this machine are compiled without optimization, for tests of what becomes of them then."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CC", "gcc -O0")
+        yield
 
 
 @pytest.fixture(scope="session")

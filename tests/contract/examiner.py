@@ -37,7 +37,7 @@ def write_package(folder: Path, net: Net, target: Target, data: ExamData, weight
 
 def build_variant(net: Net, data: ExamData, variant: Variant, shared: Path) -> tuple[Built, Target]:
     """The package, compiled with every warning an error: once for all tests of a run. No two nets may have the same name."""
-    target = load_target(variant.target)
+    target = able(load_target(variant.target))
     words = (target.name, variant.cc, variant.optimize, *variant.flags)
     record = "built.pickle"
 
@@ -63,6 +63,11 @@ def available(isa: str) -> bool:
         return True
     flags = next((line.split() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")), [])
     return set(words.features) <= set(flags)
+
+
+def able(target: Target) -> Target:
+    """The target, whose packages without EDGEC_TEST_ALL leave out what this processor cannot run."""
+    return target if WHOLE else replace(target, vocabularies=tuple(filter(available, target.vocabularies)))
 
 
 def examine(built: Built, target: Target, run: Run) -> dict[str, Any]:

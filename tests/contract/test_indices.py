@@ -223,7 +223,7 @@ def test_a_gpu_reads_places_that_the_processor_has_checked(tmp_path: Path, monke
         monkeypatch.setenv(name, value)
     case = CASES[0]
     onnx.save(case.model, tmp_path / "inner.onnx")
-    package = edgec.build(tmp_path / "inner.onnx", target="linux-vulkan", precision="fp32", out=tmp_path / "package")
+    package = edgec.build(tmp_path / "inner.onnx", target="linux-vulkan", precision="fp32", cc="gcc -O0", out=tmp_path / "package")
     places = [call.on for call in package.manifest.gpu.calls] if package.manifest.gpu else []
     assert places == ["cpu", "gpu"]
     refused = 0

@@ -44,7 +44,7 @@ class Lab:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def lab(tmp_path_factory: pytest.TempPathFactory, quick_compiler: None) -> Iterator[Lab]:
     require("sshd", "ssh-keygen", "qemu-aarch64", "qemu-arm", "aarch64-linux-gnu-gcc", "arm-linux-gnueabihf-gcc", "gcc")
     folder = tmp_path_factory.mktemp("lab")
     boards: list[Board] = []

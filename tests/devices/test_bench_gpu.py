@@ -46,7 +46,7 @@ class Lab:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def lab(tmp_path_factory: pytest.TempPathFactory, quick_compiler: None) -> Iterator[Lab]:
     require("gcc", "glslangValidator", "spirv-val")
     folder = tmp_path_factory.mktemp("lab")
     (folder / "devices.yaml").write_text(f"devices:\n  desk: {{target: linux-vulkan, connection: local, work: {folder / 'work'}}}\n")

@@ -118,7 +118,7 @@ def test_a_model_that_computes_nothing_has_a_call_all_the_same(tmp_path: Path) -
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 3]) for name in "xy")
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "same", [x], [y])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(tmp_path / "same.onnx"))
-    package = edgec.build(tmp_path / "same.onnx", out=tmp_path / "same", precision="fp32")
+    package = edgec.build(tmp_path / "same.onnx", out=tmp_path / "same", precision="fp32", cc="gcc -O0")
     profile = package.profile(0.01)
     assert [name for name, _, _ in profile] == [call.name for call in package.manifest.calls]
     assert len(profile) == 1
