@@ -15,13 +15,7 @@ from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
 
 MODERN = 7  # the first set whose operators broadcast as today's do
-DROPPED = (
-    "consumed_inputs",
-    "is_test",
-    "spatial",
-    "broadcast",
-    "output_sequence",
-)  # of no effect when a model runs, or said otherwise since
+DROPPED = ("consumed_inputs", "is_test", "spatial", "broadcast", "output_sequence")  # of no effect in a run, or said otherwise since
 EXPERIMENTAL = frozenset({"ImageScaler", "Crop", "Affine", "ParametricSoftplus", "ScaledTanh", "Scale"})  # that schemas no longer know
 BROADCASTS = ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less")
 

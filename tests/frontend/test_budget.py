@@ -111,7 +111,7 @@ def test_a_bomb_is_refused_with_its_node_and_the_flag_that_raises_the_limit(name
 
 
 TURNS = """<ir_version: 8, opset_import: ["": 18]> graph (float[8] x) => (float[8] y) {
-  often = Constant<value = int64 {1000}>()
+  often = Constant<value = int64 {200}>()
   y = Loop(often, , x) <body = b (int64 i, bool c, float[8] s) => (bool d, float[8] n) { d = Identity(c) BODY }>
 }"""
 
@@ -128,7 +128,7 @@ TURNS = """<ir_version: 8, opset_import: ["": 18]> graph (float[8] x) => (float[
 )  # fmt: skip
 def test_what_each_turn_makes_is_paid_for(body: str, key: str) -> None:
     proto = onnx.parser.parse_model(TURNS.replace("BODY", body).replace("WEIGHTS", ", ".join(["1"] * 800)))
-    budget = Budget(nodes=9000, constants=1 << 20)
+    budget = Budget(nodes=2000, constants=1 << 18)
     if not key:
         from_proto(proto, budget=budget)
         return
