@@ -23,7 +23,14 @@ INLINE floats floats_scale(floats y, floats n) {
     y = vmulq_f32(y, vreinterpretq_f32_s32(vshlq_n_s32(first, 23)));
     return vmulq_f32(y, vreinterpretq_f32_s32(vshlq_n_s32(second, 23)));
 }
-INLINE inputs inputs_load(const float *p) { return vld1q_f32(p); }
+/* Lanes that multiply lie in the lower half of the registers, where gcc would copy them anew for each product. */
+INLINE inputs inputs_load(const float *p) {
+    inputs x = vld1q_f32(p);
+#if defined(__GNUC__) && !defined(__clang__)
+    __asm__("" : "+t"(x));
+#endif
+    return x;
+}
 /* A macro, since the lane k must be a constant without optimization too. */
 #define floats_accumulate_input(s, w, x, k) vmlaq_lane_f32(s, w, (k) < 2 ? vget_low_f32(x) : vget_high_f32(x), (k) & 1)
 
