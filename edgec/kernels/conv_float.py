@@ -9,13 +9,14 @@ import numpy as np
 
 from edgec.kernels.convolution import by_output, conv_items, conv_reach, conv_scratch, dense_weights, pack_by_panels, padded_panels
 from edgec.kernels.variants import Packing, Variant
-from edgec.kernels.vectors import TALL, TILES
-from edgec.kernels.windows import residual_reach
+from edgec.kernels.vectors import MERGED, TALL, TILES
+from edgec.kernels.windows import lines, residual_reach, tap_pointers
 from edgec.kernels.winograd_float import WINOGRAD
-from edgec.program.arguments import Arguments, Size, Window, pointer, real, size
+from edgec.program.arguments import PIXEL_BLOCK, Arguments, Size, Window, pointer, real, size
 from edgec.program.expr import Const, Number, expr
 from edgec.program.program import Pointer
 
+FEW_CHANNELS = 4  # which no vector of inputs is made of
 SET_PERIOD = 4096  # bytes after which lines share a set of most first caches
 
 
@@ -63,8 +64,23 @@ def _admits_tall(arguments: ConvFloat) -> bool:
     return isinstance(stride, Const) and 4 * int(stride.value) % SET_PERIOD != 0
 
 
+def _admits_merged(arguments: ConvFloat) -> bool:
+    """Pixels of few channels that lie one after the other, as those under a row of the window do."""
+    w = arguments.window
+    stride = expr(w.in_pixel_stride)
+    dense = isinstance(stride, Const) and int(stride.value) == arguments.in_channels <= FEW_CHANNELS
+    return dense and arguments.groups == 1 and w.kernel_width > 1 and w.dilation_width == 1
+
+
+def _merged_scratch(arguments: ConvFloat) -> int:
+    """Pointers, a row of padding, and rows that leave the image."""
+    w = arguments.window
+    return tap_pointers(w) + lines(4 * w.kernel_width * arguments.in_channels * (1 + w.kernel_height * PIXEL_BLOCK))
+
+
 VARIANTS = (
     WINOGRAD,
+    Variant("merged", conv_items, _merged_scratch, MERGED, PACKING, _admits_merged),
     Variant("tall", conv_items, _scratch, TALL, PACKING, _admits_tall),
     Variant("panels", conv_items, _scratch, TILES, PACKING),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from edgec.program.arguments import PIXEL_BLOCK
@@ -23,6 +23,7 @@ class VectorTile:
     widths: tuple[int, ...]  # the widest first
     depth: int = 1  # input channels a step: those that one load brings
     around: bool = False  # whether whole tiles go around the branches that storing a part of a vector takes
+    merged: bool = False  # whether the inputs under a row of the window are read as one pixel's
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -49,3 +50,4 @@ _SHAPES: dict[str, tuple[Any, ...]] = {
 }
 TILES = {name: VectorTile(WIDTH[name], *shape) for name, shape in _SHAPES.items()}
 TALL = {"avx512vnni": VectorTile(WIDTH["avx512vnni"], (14, 7, 1), (2, 1))}  # of twice the rows, where registers hold them
+MERGED = {name: replace(tile, merged=True) for name, tile in TILES.items() if tile.depth > 1}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from edgec.kernels import ConvFloat, DepthwiseFloat
-from edgec.kernels.conv_float import SET_PERIOD
+from edgec.kernels.conv_float import FEW_CHANNELS, SET_PERIOD
 from edgec.kernels.vectors import TALL, TILES, VectorTile
 from edgec.kernels.winograd_float import WINOGRAD
 from edgec.program.arguments import LANES, PIXEL_BLOCK, Window
@@ -36,6 +36,9 @@ def random_conv(seed: int) -> Case:
     in_stride, out_stride, r_stride = (stride_of(rng, n * groups) for n in (inputs, outputs, outputs))
     if seed % 4 == 2:
         in_stride = SET_PERIOD // 4  # a variant of its own
+    if seed % 8 == 5:
+        groups, inputs = 1, int(rng.integers(1, FEW_CHANNELS + 1))
+        in_stride = inputs  # another one
     w = window(rng, in_stride, out_stride, pointwise=rng.random() < 0.3)
     if seed % 16 == 1:
         w = dataclasses.replace(w, batch=1, in_height=1, in_width=1, out_height=1, out_width=1)
