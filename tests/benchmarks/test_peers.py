@@ -46,6 +46,34 @@ def test_programs_take_turns_forwards_and_backwards() -> None:
     assert "".join(order) == "ab" + "ab" + "ba" and [len(turn) for turn in times["a"]] == [10, 10] and len(times["b"][0]) == 3
 
 
+@pytest.fixture
+def peers(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")  # as it is for who runs it
+    return script("peers")
+
+
+def test_the_table_has_a_row_for_each_model_and_a_column_for_each_peer(peers: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    rounds = script("rounds")
+    us = {"edgec": 10.0, "onnxruntime": 30.0, "mnn": 20.0}
+    ratio = rounds.ratio_of({name: [[time] * 3] * 4 for name, time in us.items()}, "edgec", ["onnxruntime"], next(iter(rounds.FIGURES)))
+    rows = [peers.Row(name, "int8", 2, "avx2", ("onnxruntime",), ratio) for name in ("one", "two")]
+    peers.show(rows)
+    lines = capsys.readouterr().out.strip().splitlines()
+    assert lines[1] == "| model | edgec | onnxruntime | (mnn) | best | ratio | 95 % |"
+    assert [line.split(" | ")[:5] for line in lines[3:5]] == [
+        [f"| {name}", "10.0", "30.0", "20.0", "onnxruntime"] for name in ("one", "two")
+    ]
+    assert peers.as_json(rows[0])["ratio"] == 3 and "3.00" in lines[-1]
+
+
+def test_an_engine_whose_answers_are_others_is_not_timed(peers: ModuleType) -> None:
+    objection = peers.objection
+    ours = {"sizes": [2.0, 3.0]}
+    assert objection({"sizes": [2.001, 3.0]}, ours, "fp32") == ""
+    assert "of size [2.5, 3.0]" in objection({"sizes": [2.5, 3.0]}, ours, "fp32") and objection({"sizes": [2.0]}, ours, "int8")
+    assert objection({"error": "no kernel"}, ours, "fp32") == "no kernel"
+
+
 @pytest.mark.thorough
 def test_edgec_and_a_peer_are_timed_on_the_same_model(tmp_path: Path) -> None:
     require("gcc", "make")
