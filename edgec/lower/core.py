@@ -190,10 +190,12 @@ def _known_params(graph: Graph, name: str) -> Params | None:
 
 
 def _output_buffers(lowering: Lowering) -> None:
-    """Kernels may write an output of the model's own type straight into the caller's memory, when nobody else reads it."""
+    """Kernels may write an output of the model's own type straight into the caller's memory, when nobody else reads it. The memory of a
+    state is the package's own, and floats are read from anywhere."""
+    kept = {state.output for state in lowering.graph.states.values() if lowering.graph.dtype(state.output).is_float}
     for name in lowering.graph.outputs:
         held = lowering.graph.held_dtype(name) is not lowering.graph.dtype(name)
-        alone = lowering.graph.reader_count(name) == 1 and lowering.graph.producer(name) is not None
+        alone = (lowering.graph.reader_count(name) == 1 or name in kept) and lowering.graph.producer(name) is not None
         if lowering.options.io == "model" and alone and not held:
             port, view = _port(lowering, name, Kind.OUTPUT, lowering.graph.dtype(name), _output_params(lowering, name))
             lowering.program.outputs.append(port)

@@ -124,6 +124,11 @@ int main(void) {
 """
 
 
+def test_what_is_kept_is_computed_where_it_stays(packages: Callable[[str], Package]) -> None:
+    """Rows go right into the cache of the next run, which the scores are read from, too."""
+    assert any("output_keys_next" in call.reads for call in packages("cache").manifest.calls)
+
+
 def test_instances_keep_states_of_their_own_and_failures_change_none(packages: Callable[[str], Package], tmp_path: Path) -> None:
     package = packages("cache")
     (tmp_path / "two.c").write_text(TWO)
