@@ -54,8 +54,9 @@ class PatchTile:
 
 
 def _patches(kernel: int, stride: int) -> Variant:
-    """For square windows of this size without dilation, where 32 registers hold a patch's sums beside the weights."""
-    tiles = {name: PatchTile(kernel, stride) for name in ("neon", "dotprod", "i8mm")}
+    """For square windows of this size without dilation, of which half as many registers hold smaller patches."""
+    small = {"patches": ((2, 2), (2, 1), (1, 2), (1, 1))}
+    tiles = {name: PatchTile(kernel, stride, **small if name == "neon32" else {}) for name in ("neon", "dotprod", "i8mm", "neon32")}
     shape = (kernel, kernel, stride, stride, 1, 1)
 
     def admits(arguments: DepthwiseFloat) -> bool:
