@@ -30,6 +30,7 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What a line of a README stands for here: `make` sets up an environment, which CI does itself, with the demo in it
 STANDS_FOR = {f"make {rule}": f"grep -q '^{rule}:' Makefile" for rule in ("demo", "test")}
 STANDS_FOR["pip install digits-py/dist/*.whl"] = f"{sys.executable} -m pip install -q --no-index --no-deps -t site digits-py/dist/*.whl"
+NDK = "ndk"  # a folder as Android's has it, for a clang that does not optimize
 # Language of a block -> the file that it is
 # 200 boxes, of which the first numbers of 200 rows say which are there
 DETECTOR = """<ir_version: 9, opset_import: ["" : 18]> detector (float[200,5] image) => (float[N,4] boxes) {
@@ -53,6 +54,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("clone")
     shutil.copytree(ROOT / "examples", place / "examples")
     shutil.copy(ROOT / "Makefile", place)
+    clang = place / NDK / "toolchains/llvm/prebuilt/here/bin/clang"
+    clang.parent.mkdir(parents=True)
+    clang.write_text('#!/bin/sh\nexec clang "$@" -O0\n')
+    clang.chmod(0o755)
     return place
 
 
@@ -62,6 +67,7 @@ def run(command: str, folder: Path) -> str:
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "PYTHONPATH": "site",
         "CC": "gcc -O0",
+        "ANDROID_NDK_HOME": str(folder / NDK),
     }
     if "--target wasm" in command:
         environment["CC"] = "clang --target=wasm32 -O0"
