@@ -31,7 +31,8 @@ class ConvTile(MatrixTile):
     split: of how many panels the next tile is, by how many of a work item are left, from 1 on; at most `narrow` where their weights
     would be more than `held` bytes, and leave the first-level cache before the next pixels need them.
     alone: of more panels than one for a single pixel alone.
-    together: so many registers of sums become one register of codes.
+    together: so many sums of a pixel by a panel become one register of codes; 0: each is stored by itself.
+    kept_scales: registers hold the scales of a panel while all pixels of a tile end.
     """
 
     template: ClassVar[str] = "conv_int8_panels.j2"
@@ -40,13 +41,14 @@ class ConvTile(MatrixTile):
     narrow: int = 2
     held: int = 32 * 1024
     alone: bool = False
-    together: int = 1
+    together: int = 0
+    kept_scales: bool = False
 
 
-def _tile(tile: MatrixTile) -> ConvTile:
+def _tile(tile: MatrixTile, **facts: Any) -> ConvTile:
     """One that is as high for any width."""
     split = tuple(min(left, tile.panels) for left in range(1, PANELS_PER_ITEM + 1))
-    return ConvTile(**vars(tile), heights=(tile.rows,) * tile.panels, split=split)
+    return ConvTile(**vars(tile), heights=(tile.rows,) * tile.panels, split=split, **facts)
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,9 @@ class WidenedTile:
         return round_up(PIXEL_BLOCK, self.rows[0])
 
 
+NEON = ("neon", "dotprod", "i8mm", "neon32")
 TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} | {
+    **{vocabulary: _tile(MATRIX_TILES[vocabulary], together=1, kept_scales=True) for vocabulary in NEON},
     # Two panels for a single pixel alone, which else has too few sums under way
     "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, alone=True, together=2),
     # 31 registers at most: sums, weights and the pixel that passes
@@ -73,7 +77,9 @@ TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} |
         (14, 7, 4, 1), 4, 1, heights=((14, 7, 1), (14, 7, 1), (7, 1), (4, 1)), split=(1, 2, 3, 4, 3, 3, 4, 4), together=4
     ),
 }
-HEADERS = {"avxvnni": ("int8_packed_avx2.h",), "avx512vnni": ("int8_packed_avx512.h",)}
+HEADERS = {
+    "avxvnni": ("int8_packed_avx2.h",), "avx512vnni": ("int8_packed_avx512.h",), **dict.fromkeys(NEON, ("int8_packed_neon.h",)),
+}  # fmt: skip
 WIDENED = {"avx2": WidenedTile((6, 2, 1), 2, 2)}
 WIDENED_HEADERS = {"avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h")}
 

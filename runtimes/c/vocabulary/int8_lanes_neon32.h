@@ -20,6 +20,9 @@ INLINE lanes_t settle(lanes_t sum, const float *scale, ending_t e) {
     return sum;
 }
 
+/* Bounded, because the addition rounds small numbers only. */
+INLINE lanes_t settle_unbound(lanes_t sum, const float *scale, ending_t e) { return settle(sum, scale, e); }
+
 INLINE int32x4_t add_residual_4(int32x4_t v, float v_scale, int32x4_t r, int32_t zero, float r_scale, float low, float high) {
     const float32x4_t a = vmulq_n_f32(vcvtq_f32_s32(v), v_scale);
     const float32x4_t b = vmulq_n_f32(vcvtq_f32_s32(vsubq_s32(r, vdupq_n_s32(zero))), r_scale);
@@ -43,6 +46,17 @@ INLINE lanes_t load_lanes(const activation *x) {
     v.c = vmovl_s16(vget_low_s16(high));
     v.d = vmovl_s16(vget_high_s16(high));
     return v;
+}
+
+/* The codes of a pixel in one register, at least `low` and at most `high`. */
+typedef int8x16_t packed_t;
+
+INLINE packed_t pack_one(lanes_t v, int32_t zero, int32_t low, int32_t high) {
+    const int16x8_t zeros = vdupq_n_s16((int16_t)zero);
+    const int16x8_t first = vqaddq_s16(vcombine_s16(vqmovn_s32(v.a), vqmovn_s32(v.b)), zeros);
+    const int16x8_t second = vqaddq_s16(vcombine_s16(vqmovn_s32(v.c), vqmovn_s32(v.d)), zeros);
+    const int8x16_t codes = vcombine_s8(vqmovn_s16(first), vqmovn_s16(second));
+    return vminq_s8(vmaxq_s8(codes, vdupq_n_s8((int8_t)low)), vdupq_n_s8((int8_t)high));
 }
 
 INLINE void store_lanes(activation *y, lanes_t v, int32_t zero) {

@@ -35,5 +35,5 @@ INLINE sums_t add_taps(sums_t sums, filters_t w, taps_t x) {
 INLINE scales_t load_scales_16(const float *scale) { return scale; }
 
 INLINE void store_sums_16(activation *y, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
-    store_lanes(y, settle(sums, scale, e), zero);
+    vst1q_s8(y, pack_one(settle_unbound(sums, scale, e), zero, (int32_t)e.low + zero, (int32_t)e.high + zero));
 }
