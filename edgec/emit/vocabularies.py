@@ -38,9 +38,9 @@ def _x86(name: str, target: str, int8_headers: tuple[str, ...], real: FloatWords
 
 
 def _arm64(
-    name: str, gcc: str, clang: str, int8_header: str, features: str, wide: str = "int8_wide.h"
+    name: str, gcc: str, clang: str, int8_header: str, features: str, taps: str = "int8_taps_dotprod.h", wide: str = "int8_wide.h"
 ) -> Vocabulary:  # fmt: skip
-    headers = ("int8_lanes_neon.h", int8_header, "int8_taps_neon.h")
+    headers = ("int8_lanes_neon.h", int8_header, taps, "int8_taps_ends_neon.h")
     words = tuple(features.split())
     archs, guard = ("aarch64", UNIVERSAL), "defined(__aarch64__)"
     return Vocabulary(name, archs, guard, gcc, clang, "arm_neon.h", headers, NEON, "look_up_neon.h", words, wide)
@@ -71,12 +71,12 @@ VOCABULARIES: dict[str, Vocabulary] = {
             "avx512vnni", _AVX512, ("int8_lanes_avx512.h", "int8_avx512vnni.h", "int8_rows_avx512.h", "int8_taps_avx512.h"),
             AVX512, "look_up_avx512.h", "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni",
         ),
-        _arm64("neon", "", "", "int8_neon.h", "asimd", "int8_wide_neon.h"),
+        _arm64("neon", "", "", "int8_neon.h", "asimd", "int8_taps_neon.h", "int8_wide_neon.h"),
         _arm64("dotprod", f"{_ARM82}+dotprod", "dotprod", "int8_dotprod.h", "asimddp"),
         _arm64("i8mm", f"{_ARM82}+dotprod+i8mm", "dotprod,i8mm", "int8_i8mm.h", "asimddp i8mm"),
         Vocabulary(
             "neon32", ("armv7", UNIVERSAL), "defined(__arm__)", "fpu=neon", "", "arm_neon.h",
-            ("int8_lanes_neon32.h", "int8_neon32.h", "int8_taps_neon.h"),
+            ("int8_lanes_neon32.h", "int8_neon32.h", "int8_taps_neon.h", "int8_taps_ends_neon.h"),
             float=NEON32, look_up="look_up_portable.h", features=("neon",),
             wide="int8_wide_neon32.h", baseline="defined(__arm__) && defined(__ARM_NEON)",
         ),
