@@ -31,7 +31,8 @@ class ConvTile(MatrixTile):
     split: of how many panels the next tile is, by how many of a work item are left, from 1 on; at most `narrow` where their weights
     would be more than `held` bytes, and leave the first-level cache before the next pixels need them.
     alone: of more panels than one for a single pixel alone.
-    together: so many sums of a pixel by a panel become one register of codes; 0: each is stored by itself.
+    together: so many registers of sums become one register of codes.
+    by_two: two units of weights pass at once, where pixels are held.
     kept_scales: registers hold the scales of a panel while all pixels of a tile end.
     """
 
@@ -41,8 +42,9 @@ class ConvTile(MatrixTile):
     narrow: int = 2
     held: int = 32 * 1024
     alone: bool = False
-    together: int = 0
+    together: int = 1
     kept_scales: bool = False
+    by_two: bool = False
 
 
 def _tile(tile: MatrixTile, **facts: Any) -> ConvTile:
@@ -69,7 +71,7 @@ class WidenedTile:
 
 NEON = ("neon", "dotprod", "i8mm", "neon32")
 TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} | {
-    **{vocabulary: _tile(MATRIX_TILES[vocabulary], together=1, kept_scales=True) for vocabulary in NEON},
+    **{vocabulary: _tile(MATRIX_TILES[vocabulary], together=2, kept_scales=True, by_two=True) for vocabulary in NEON},
     # Two panels for a single pixel alone, which else has too few sums under way
     "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, alone=True, together=2),
     # 31 registers at most: sums, weights and the pixel that passes

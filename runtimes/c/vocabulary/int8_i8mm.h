@@ -29,6 +29,12 @@ INLINE accumulator_t dot(accumulator_t sum, weights_t w, pixels_t x) {
     return sum;
 }
 
+/* Of two units. */
+INLINE void dot_two(accumulator_t *sum0, accumulator_t *sum1, weights_t w0, weights_t w1, pixels_t x) {
+    *sum0 = dot(*sum0, w0, x);
+    *sum1 = dot(*sum1, w1, x);
+}
+
 INLINE lanes_t collect_0(accumulator_t a, accumulator_t b, accumulator_t c, accumulator_t d) {
     lanes_t v;
     v.a = vcombine_s32(vget_low_s32(a.low), vget_low_s32(a.high));

@@ -48,10 +48,8 @@ INLINE lanes_t load_lanes(const activation *x) {
     return v;
 }
 
-/* The codes of a pixel in one register, at least `low` and at most `high`. */
-typedef int8x16_t packed_t;
-
-INLINE packed_t pack_one(lanes_t v, int32_t zero, int32_t low, int32_t high) {
+/* The codes of a pixel, at least `low` and at most `high`. */
+INLINE int8x16_t pack_codes(lanes_t v, int32_t zero, int32_t low, int32_t high) {
     const int16x8_t zeros = vdupq_n_s16((int16_t)zero);
     const int16x8_t first = vqaddq_s16(vcombine_s16(vqmovn_s32(v.a), vqmovn_s32(v.b)), zeros);
     const int16x8_t second = vqaddq_s16(vcombine_s16(vqmovn_s32(v.c), vqmovn_s32(v.d)), zeros);

@@ -14,7 +14,7 @@ INLINE sums_t load_sums_16(const int32_t *bias) {
 INLINE scales_t load_scales_16(const float *scale) { return scale; }
 
 INLINE void store_sums_16(activation *y, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
-    vst1q_s8(y, pack_one(settle_unbound(sums, scale, e), zero, (int32_t)e.low + zero, (int32_t)e.high + zero));
+    vst1q_s8(y, pack_codes(settle_unbound(sums, scale, e), zero, (int32_t)e.low + zero, (int32_t)e.high + zero));
 }
 
 INLINE taps_t load_taps_16(const activation *x0, const activation *x1, const activation *x2, const activation *x3) {
