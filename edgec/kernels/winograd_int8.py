@@ -60,17 +60,27 @@ class Cost:
     weight: float  # an input of a block by a panel
 
 
-TILES = {"sse41": WinogradTile((2, 1), 4, 54, 18, 54 * 256), "avx2": WinogradTile((6, 2, 1), 2, 54, 18, 54 * 256)}
+TILES = {
+    "sse41": WinogradTile((2, 1), 4, 54, 18, 54 * 256),
+    "avx2": WinogradTile((6, 2, 1), 2, 54, 18, 54 * 256),
+    "neon": WinogradTile((6, 2, 1), 4, 54, 18, 54 * 256),
+    "neon32": WinogradTile((2, 1), 4, 54, 18, 54 * 256),
+}
 LARGE_TILES = {
     "sse41": WinogradTile((2, 1), 4, 54, 18, 28 * 256, 4),
     "avx2": WinogradTile((6, 2, 1), 2, 54, 18, 28 * 256, 4),
     "avx512vnni": WinogradTile((14, 7, 4, 2, 1), 1, 56, 28, 28 * 256, 4),
+    "neon": WinogradTile((6, 2, 1), 4, 54, 18, 28 * 256, 4),
+    "neon32": WinogradTile((2, 1), 4, 54, 18, 28 * 256, 4),
 }
 NARROW_TILES = {name: tile for name, tile in LARGE_TILES.items() if name != "avx512vnni"}
 COST = Cost(2.7, 2, 32, 2.7, 130, 6, 80, 80)  # instructions of AVX2
 LARGE_COST = {"avx2": Cost(0.71, 0.5, 20, 0.72, 60, 8.5, 290, 45), "avx512vnni": Cost(0.25, 0, 6, 0.525, 60, 4.7, 250, 45)}  # cycles
 _HEADERS = {"sse41": ("int8_winograd_sse41.h",), "avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h", "int8_winograd_avx2.h")}
-HEADERS = _HEADERS | {"avx512vnni": ("int8_packed_avx512.h", "int8_winograd_avx512.h")}
+HEADERS = _HEADERS | {
+    "avx512vnni": ("int8_packed_avx512.h", "int8_winograd_avx512.h"),
+    **dict.fromkeys(("neon", "neon32"), ("int8_packed_neon.h", "int8_winograd_neon.h")),
+}
 
 
 def scratch(arguments: Any, tiles: Mapping[str, WinogradTile]) -> int:

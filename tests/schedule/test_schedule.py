@@ -147,7 +147,7 @@ def int8_layer(size: int, inputs: int, outputs: int, weight: int = 127) -> ConvI
 
 def test_codes_are_transformed_where_that_saves_time_and_weights_are_the_same() -> None:
     """Where an instruction set gains nothing it computes the layer as it does all others."""
-    target, panels = load_target("x86-64"), VARIANTS[ConvInt8][-1]
+    target, boards, panels = load_target("x86-64"), load_target("linux-arm64"), VARIANTS[ConvInt8][-1]
     some = {"sse41", "avx2"}
     for layer, variant, able in (
         (int8_layer(28, 32, 64), WINOGRAD_LARGE, some | {"avx512vnni"}),
@@ -160,7 +160,9 @@ def test_codes_are_transformed_where_that_saves_time_and_weights_are_the_same() 
         assert variant_of(layer, target) is variant and variant.packing == panels.packing
         chosen = {name: choose(ConvInt8, variant, name, target).variant for name in target.vocabularies}
         assert chosen == {name: variant.name if name in able else "panels" for name in target.vocabularies}
-        assert variant_of(layer, load_target("rpi4")) is panels
+        assert variant_of(layer, boards) is variant
+        chosen = {name: choose(ConvInt8, variant, name, boards).variant for name in boards.vocabularies}
+        assert chosen == {name: variant.name if name == "neon" else "panels" for name in boards.vocabularies}
     layer = int8_layer(28, 32, 64)
     strided = replace(layer, window=replace(layer.window, stride_width=2))
     for other in (strided, replace(layer, groups=2), int8_layer(28, 8, 8), int8_layer(3, 64, 64), int8_layer(28, 2000, 64)):

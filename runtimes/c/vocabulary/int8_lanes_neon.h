@@ -79,3 +79,6 @@ INLINE void scale_lanes(float *y, lanes_t sum, const float *scale) {
     vst1q_f32(y + 8, vmulq_f32(vcvtq_f32_s32(sum.c), vld1q_f32(scale + 8)));
     vst1q_f32(y + 12, vmulq_f32(vcvtq_f32_s32(sum.d), vld1q_f32(scale + 12)));
 }
+
+/* sum + the last four of w times the second of x. */
+INLINE int32x4_t add_high_products(int32x4_t sum, int16x8_t w, int16x4_t x) { return vmlal_high_lane_s16(sum, w, x, 1); }

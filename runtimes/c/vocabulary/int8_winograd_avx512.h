@@ -2,6 +2,8 @@
    order. */
 
 typedef __m512i wide_t;
+typedef accumulator_t wide_sum_t;
+typedef pixels_t wide_pair_t;
 enum { WIDE = 32, WIDE_REST = 32 };
 
 INLINE __mmask32 wide_mask(int32_t count) { return (__mmask32)(count < WIDE ? (1u << count) - 1u : 0xFFFFFFFFu); }
@@ -25,29 +27,29 @@ INLINE void wide_weights(const int8_t *w, wide_t *first, wide_t *second) {
 }
 
 /* Two inputs of a tile, for all channels. */
-INLINE pixels_t wide_pair(const int16_t *x) {
+INLINE wide_pair_t wide_pair(const int16_t *x) {
     int32_t two;
     memcpy(&two, x, 4);
-    return (pixels_t)_mm512_set1_epi32(two);
+    return (wide_pair_t)_mm512_set1_epi32(two);
 }
 
-INLINE accumulator_t wide_dot(accumulator_t sum, wide_t w, pixels_t x) {
-    return (accumulator_t)_mm512_dpwssd_epi32((__m512i)sum, w, (__m512i)x);
+INLINE wide_sum_t wide_dot(wide_sum_t sum, wide_t w, wide_pair_t x) {
+    return (wide_sum_t)_mm512_dpwssd_epi32((__m512i)sum, w, (__m512i)x);
 }
 
-INLINE accumulator_t sums_zero(void) { return (accumulator_t)_mm512_setzero_si512(); }
-INLINE accumulator_t sums_load(const int32_t *from) { return (accumulator_t)_mm512_loadu_si512((const void *)from); }
-INLINE void sums_store(int32_t *to, accumulator_t v) { _mm512_storeu_si512((void *)to, (__m512i)v); }
-INLINE accumulator_t sums_add(accumulator_t a, accumulator_t b) { return (accumulator_t)_mm512_add_epi32((__m512i)a, (__m512i)b); }
-INLINE accumulator_t sums_subtract(accumulator_t a, accumulator_t b) { return (accumulator_t)_mm512_sub_epi32((__m512i)a, (__m512i)b); }
-#define sums_left(v, bits) ((accumulator_t)_mm512_slli_epi32((__m512i)(v), bits))
+INLINE wide_sum_t sums_zero(void) { return (wide_sum_t)_mm512_setzero_si512(); }
+INLINE wide_sum_t sums_load(const int32_t *from) { return (wide_sum_t)_mm512_loadu_si512((const void *)from); }
+INLINE void sums_store(int32_t *to, wide_sum_t v) { _mm512_storeu_si512((void *)to, (__m512i)v); }
+INLINE wide_sum_t sums_add(wide_sum_t a, wide_sum_t b) { return (wide_sum_t)_mm512_add_epi32((__m512i)a, (__m512i)b); }
+INLINE wide_sum_t sums_subtract(wide_sum_t a, wide_sum_t b) { return (wide_sum_t)_mm512_sub_epi32((__m512i)a, (__m512i)b); }
+#define sums_left(v, bits) ((wide_sum_t)_mm512_slli_epi32((__m512i)(v), bits))
 
 /* Of a multiple of 576 modulo 2^32, the 576th part, which 26 bits hold. */
-INLINE accumulator_t sums_of_576(accumulator_t v) {
-    return (accumulator_t)_mm512_srai_epi32(_mm512_mullo_epi32((__m512i)v, _mm512_set1_epi32(954437177)), 6);
+INLINE wide_sum_t sums_of_576(wide_sum_t v) {
+    return (wide_sum_t)_mm512_srai_epi32(_mm512_mullo_epi32((__m512i)v, _mm512_set1_epi32(954437177)), 6);
 }
 
-INLINE lanes_t sums_of(accumulator_t v) { return v; }
+INLINE lanes_t sums_of(wide_sum_t v) { return v; }
 INLINE lanes_t load_ordered(const int32_t *from) { return sums_load(from); }
 INLINE void order_scales(float *to, const float *from) { memcpy(to, from, LANES * sizeof(float)); }
 INLINE lanes_t load_residual(const activation *x, int32_t count) { return load_codes(x, count); }

@@ -1,6 +1,8 @@
 /* Codes, weights and sums at the points of Winograd's forms of 3x3 windows: eight 16-bit numbers in a register, or four sums. Channels stay in order. */
 
 typedef __m128i wide_t;
+typedef accumulator_t wide_sum_t;
+typedef pixels_t wide_pair_t;
 enum { WIDE = 8, WIDE_REST = 4 };
 
 INLINE wide_t wide_whole(const activation *x) { return widen_to_16(_mm_loadl_epi64((const __m128i *)(const void *)x)); }
@@ -32,28 +34,28 @@ INLINE void wide_weights(const int8_t *w, wide_t *first, wide_t *second) {
 }
 
 /* Two inputs of a tile, for all channels. */
-INLINE pixels_t wide_pair(const int16_t *x) {
+INLINE wide_pair_t wide_pair(const int16_t *x) {
     int32_t two;
     memcpy(&two, x, 4);
     return _mm_set1_epi32(two);
 }
 
-INLINE accumulator_t wide_dot(accumulator_t sum, wide_t w, pixels_t x) { return dot(sum, w, x); }
+INLINE wide_sum_t wide_dot(wide_sum_t sum, wide_t w, wide_pair_t x) { return dot(sum, w, x); }
 
-INLINE accumulator_t sums_zero(void) { return _mm_setzero_si128(); }
-INLINE accumulator_t sums_load(const int32_t *from) { return _mm_loadu_si128((const __m128i *)(const void *)from); }
-INLINE void sums_store(int32_t *to, accumulator_t v) { _mm_storeu_si128((__m128i *)(void *)to, v); }
-INLINE accumulator_t sums_add(accumulator_t a, accumulator_t b) { return _mm_add_epi32(a, b); }
-INLINE accumulator_t sums_subtract(accumulator_t a, accumulator_t b) { return _mm_sub_epi32(a, b); }
+INLINE wide_sum_t sums_zero(void) { return _mm_setzero_si128(); }
+INLINE wide_sum_t sums_load(const int32_t *from) { return _mm_loadu_si128((const __m128i *)(const void *)from); }
+INLINE void sums_store(int32_t *to, wide_sum_t v) { _mm_storeu_si128((__m128i *)(void *)to, v); }
+INLINE wide_sum_t sums_add(wide_sum_t a, wide_sum_t b) { return _mm_add_epi32(a, b); }
+INLINE wide_sum_t sums_subtract(wide_sum_t a, wide_sum_t b) { return _mm_sub_epi32(a, b); }
 #define sums_left(v, bits) _mm_slli_epi32(v, bits)
 
 /* A quarter of a multiple of 4. */
-INLINE accumulator_t sums_quarter(accumulator_t v) { return _mm_srai_epi32(v, 2); }
+INLINE wide_sum_t sums_quarter(wide_sum_t v) { return _mm_srai_epi32(v, 2); }
 
 /* Of a multiple of 576 modulo 2^32, the 576th part, which 26 bits hold. */
-INLINE accumulator_t sums_of_576(accumulator_t v) { return _mm_srai_epi32(_mm_mullo_epi32(v, _mm_set1_epi32(954437177)), 6); }
+INLINE wide_sum_t sums_of_576(wide_sum_t v) { return _mm_srai_epi32(_mm_mullo_epi32(v, _mm_set1_epi32(954437177)), 6); }
 
-INLINE lanes_t sums_of(accumulator_t a, accumulator_t b, accumulator_t c, accumulator_t d) {
+INLINE lanes_t sums_of(wide_sum_t a, wide_sum_t b, wide_sum_t c, wide_sum_t d) {
     lanes_t v;
     v.a = a;
     v.b = b;
