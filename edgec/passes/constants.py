@@ -15,7 +15,6 @@ from edgec.passes.rewrite import become, rewrites, why_not
 
 ALWAYS_FOLDED_BYTES = 1 << 16
 GROWTH = 4  # int8 weights behind a DequantizeLinear grow by four
-RANDOM = frozenset({"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"})
 
 
 @rewrites("Shape", "Size")
@@ -36,8 +35,6 @@ def fold_constants(graph: Graph, node: Node) -> bool:
     """f(c, d...) -> constant, unless that takes much more room than the operands, or undoes the quantization of a weight."""
     if not all(name in graph.constants for name in node.inputs if name):
         return False
-    if node.op in RANDOM:
-        return why_not(node, "it is random")
     if node.op in CELLS:
         return why_not(node, "onnx's reference does not know all recurrent cells")
     if node.op == "Identity" and node.outputs[0] in graph.outputs:

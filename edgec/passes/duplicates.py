@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from edgec.ir.graph import Graph, Node
-from edgec.passes.constants import RANDOM
 from edgec.passes.rewrite import bypass, rewrites, why_not
 
 CANDIDATES = 64  # readers of one value that are compared
@@ -16,8 +15,6 @@ CANDIDATES = 64  # readers of one value that are compared
 @rewrites()
 def merge_duplicates(graph: Graph, node: Node) -> bool:
     """y = f(a...), z = f(a...) -> y = f(a...), z = y (common subexpressions); constants are equal when their bytes are."""
-    if node.op in RANDOM:
-        return False
     anchor = next((name for name in node.inputs if name and name not in graph.constants), "")
     others = graph.some_readers(anchor, CANDIDATES) if anchor else []
     twin = next((other for other in others if other is not node and _equal(graph, other, node)), None)

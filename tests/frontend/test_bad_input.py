@@ -233,3 +233,11 @@ def test_means_of_pixels_that_are_whole_numbers(mode: str) -> None:
     scales = {"s": np.array([1, 1, 2, 2], np.float32)}
     with pytest.raises(ModelError, match=f"mode {mode} of uint8 is not supported.*cast to float32"):
         from_proto(model([node("Resize", "x _ s", "y", mode=mode)], {"x": (TensorProto.UINT8, [1, 1, 4, 4])}, ["y"], scales))
+
+
+@pytest.mark.parametrize(("op", "inputs"), [("RandomNormal", ""), ("RandomUniformLike", "k"), ("Bernoulli", "k"), ("Multinomial", "k")])
+def test_what_is_drawn_anew_at_each_run_is_no_constant(op: str, inputs: str) -> None:
+    attributes = {"shape": [1, 3]} if op == "RandomNormal" else {}
+    drawn = [node(op, inputs, "d", **attributes), node("Cast", "d", "e", to=TensorProto.FLOAT), node("Add", "x e", "y")]
+    with pytest.raises(ModelError, match="no implementation"):
+        from_proto(model(drawn, {"x": [1, 3]}, ["y"], {"k": np.full((1, 3), 0.5, np.float32)}))

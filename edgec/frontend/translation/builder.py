@@ -24,6 +24,7 @@ from edgec.ops.work import operations
 
 # DequantizeLinear of a constant stays: its operand is a quantized weight, not arithmetic to be folded. Of recurrent cells onnx's reference
 # knows neither all functions nor directions.
+RANDOM = frozenset({"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"})
 NEVER_FOLDED = ("DequantizeLinear", "RNN", "GRU", "LSTM")
 # A Graph has no codes of less than 8 bits, and constants of no floats but float32 and float64: these hold every such number.
 WIDENED = {"int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8", "float16": "float32", "bfloat16": "float32"}
@@ -191,6 +192,8 @@ class Builder:
             operands.pop()
         if op not in OPERATORS and schema(op) is None:
             raise ModelError("is not an operator of edgec")
+        if op in RANDOM:  # known operands do not make it known
+            raise unsupported(op)
         try:
             complete = canonical_attributes(op, dict(attributes or {}))
         except ValueError as error:
