@@ -301,7 +301,7 @@ class Setting:
 
 SETTINGS: dict[str, Setting] = {
     "target": Setting(str, "processor family or board, see `edgec targets` (host)"),
-    "precision": Setting(_one_of("int8", "fp32"), "int8 or fp32 (int8)"),
+    "precision": Setting(_one_of("int8", "fp32", "fp16"), "int8, fp32, or fp16 where the processor computes with halves (int8)"),
     "calib": Setting(_source, "calibration data: .npz, .npy, a folder of images, or FILE.py:FUNCTION", path="read"),
     "out": Setting(_path, "package directory to write (NAME-TARGET-PRECISION)", path="write"),
     "name": Setting(_identifier, "C identifier of the package (from the model's file name)"),

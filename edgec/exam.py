@@ -32,7 +32,8 @@ NOISE_FACTOR = 4  # a float answer may be off by this many times what ONNX Runti
 HALF_FACTOR = 6  # the same for what rounding to halves makes, of which the computed difference is one example,
 HALF_LEAST = 2.0**-8  # and eight roundings to a half: the example can be one whose errors cancel, as behind a sure softmax
 ANYTHING = 1e3  # the limit of an answer that says nothing
-USELESS = 0.25  # a GPU's answers with halves that may be this far off say nothing
+GPU_HALVES, HALVES = "--gpu-precision", "--precision"  # what asks for them
+USELESS = 0.25  # answers with halves that may be this far off say nothing
 
 Arrays = dict[str, np.ndarray]
 
@@ -88,12 +89,13 @@ def is_coded(graph: Graph) -> bool:
 
 def write_exam(
     original: Graph, graph: Graph, program: Program, samples: Samples | None, seed: int, *,
-    channels_last: bool = False, asked: Asked | None = None, gpu_halves: bool = False,
+    channels_last: bool = False, asked: Asked | None = None, halves: str = "",
 ) -> ExamData:  # fmt: skip
     """Vectors for `program`, which was lowered from `graph`; `original` is the imported float model.
 
     channels_last: whether the package's interface is NHWC. asked: the answers of a float package, by default those of `original`.
-    gpu_halves: a GPU stores the tensors of a float package in 16 bits; UsageError when no answer would be worth anything then.
+    halves: the flag by which a float package's tensors are stored in 16 bits, --precision, or on the GPU alone, --gpu-precision;
+    UsageError when no answer would be worth anything then.
     """
     faces = {port.name: face(port, channels_last) for port in (*program.inputs, *program.outputs)}
     if is_coded(graph):
@@ -102,10 +104,11 @@ def write_exam(
     vectors, found = list(chain(*asked.streams)), list(chain(*asked.answers))
     answers = [_shown(dict(zip(original.answered, answer, strict=True)), faces) for answer in found]
     exact = {name: not original.dtype(name).is_float for name in original.answered}
-    halves = _half_tolerances(graph, vectors, found) if gpu_halves else ()
+    limits = _half_tolerances(graph, vectors, found, halves) if halves else ()
     tolerance = max(FLOAT_TOLERANCE, NOISE_FACTOR * asked.noise)
-    shown = [_shown(vector, faces) for vector in vectors]
-    return ExamData(shown, answers, exact, tolerance, gpu_tolerances=halves, anew=_begins(original, asked.streams))
+    shown, begins, on_gpu = [_shown(vector, faces) for vector in vectors], _begins(original, asked.streams), halves == GPU_HALVES
+    limited, on_gpus = ((), limits) if on_gpu else (limits, ())
+    return ExamData(shown, answers, exact, tolerance, tolerances=limited, gpu_tolerances=on_gpus, anew=begins)
 
 
 def _begins(graph: Graph, streams: Sequence[Sequence[object]]) -> list[int]:
@@ -120,12 +123,14 @@ def _held(graph: Graph, vector: Arrays) -> Arrays:
         return {name: array.astype(kinds[name]).astype(array.dtype) if name in graph.held else array for name, array in vector.items()}
 
 
-def _half_tolerances(graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]]) -> tuple[float, ...]:
+def _half_tolerances(
+    graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]], flag: str
+) -> tuple[float, ...]:  # fmt: skip
     """For each vector what its answer may be off by with halves."""
     tolerances = tuple(half_tolerance(graph, vector, answer) for vector, answer in zip(vectors, found, strict=True))
     if min(tolerances) > USELESS:
         what = f"float16 keeps too little of this network: its answers may be off by {min(tolerances):.0%} of the largest number"
-        raise UsageError(what, where="--gpu-precision", hint="give --calib with real samples to ask about, or build with float32")
+        raise UsageError(what, where=flag, hint="give --calib with real samples to ask about, or build with float32")
     return tuple(min(tolerance, ANYTHING) for tolerance in tolerances)
 
 

@@ -69,7 +69,7 @@ def read_model(model: Path, config: BuildConfig) -> Model:
     fused = asdict(Preprocess.parse(config.preprocess)) if config.fuse_preprocess else None
     with about(model):
         graphs = []
-        told = import_model(model, config.shape, fused, config.budget, codes=config.precision == "fp32", part=config.part)
+        told = import_model(model, config.shape, fused, config.budget, codes=config.precision != "int8", part=config.part)
         for stage, imported in zip(("1-imported", "2-optimized"), told, strict=True):
             _dump(config, stage, imported.graph)
             graphs.append(imported.graph)

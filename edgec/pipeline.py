@@ -23,8 +23,8 @@ from edgec.emit.apps.wheel import wheel_files
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
-from edgec.errors import GateError
-from edgec.exam import Asked, ask, doubts, invented_tolerance, is_coded, write_exam
+from edgec.errors import GateError, UsageError
+from edgec.exam import GPU_HALVES, HALVES, Asked, ask, doubts, invented_tolerance, is_coded, write_exam
 from edgec.examination import examine_everywhere, failed
 from edgec.fidelity import manifest_facts
 from edgec.integer import match
@@ -69,6 +69,7 @@ from edgec.quant.weight_only import CodedGraph
 from edgec.schedule import schedule
 from edgec.schedule.gpu.choice import Choice
 from edgec.schedule.gpu.offload import offload
+from edgec.schedule.halves import with_halves
 from edgec.targets import Target
 from edgec.tasks import find_task
 from edgec.toolchain import compile_package, compile_shaders
@@ -82,6 +83,7 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
     target, tell = planned.target, progress or (lambda stage, done, total: None)
     with _stage(tell, "reading the model"):
         loaded = read_model(model, config)
+        _check_halves(loaded, config)
         check_pictures(loaded.original, config)
         task, labels = find_task(loaded.original, config)
     if config.precision == "int8":
@@ -98,7 +100,7 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
         program = _program(graph, target, loaded, config)
         choice = _choice(model, graph, program, target, config)
     with _stage(tell, "writing the exam"):
-        exam = _exam(loaded, coded, graph, program, config, asked, choice.precision == "float16")
+        exam = _exam(loaded, coded, graph, program, config, asked, _halves(config, choice))
     with _stage(tell, "emitting"):
         origin = _origin(model, loaded, program, quantized, found, config)
         origin = replace(origin, notes=(*origin.notes, *doubts(exam)), coded_weights=_coded_facts(coded, config))
@@ -157,6 +159,8 @@ def json_bytes(value: object) -> bytes:
 
 def _program(graph: Graph, target: Target, loaded: Model, config: BuildConfig) -> Program:
     program = lower(graph, target, loaded.name, LowerOptions(io=config.io, io_layout=config.io_layout), config.budget)
+    if config.precision == "fp16":
+        program = with_halves(program)
     program = schedule(program, target)
     plan(program)
     check_limits(program, target)
@@ -179,6 +183,17 @@ def _choice(model: Path, graph: Graph, program: Program, target: Target, config:
     return replace(choice, precision="float16", tolerance=invented_tolerance(graph))
 
 
+def _check_halves(loaded: Model, config: BuildConfig) -> None:
+    if config.precision == "fp16" and is_coded(loaded.graph):
+        what = "the model has codes in it, which halves do not hold"
+        raise UsageError(what, where="--precision", hint="build with --precision fp32, or int8")
+
+
+def _halves(config: BuildConfig, choice: Choice) -> str:
+    """The flag that asks for halves; none does otherwise."""
+    return HALVES if config.precision == "fp16" else GPU_HALVES if choice.precision == "float16" else ""
+
+
 def _offload(program: Program, target: Target, choice: Choice) -> Offload | None:
     """None for a target without a GPU."""
     if not target.gpu:
@@ -194,20 +209,20 @@ def _sha256(path: Path) -> str:
 
 def _asked(loaded: Model, config: BuildConfig, tell: Progress) -> Asked | None:
     """The float model's answers, where they are what a package is examined with: while no program lies beside it in memory."""
-    if config.precision != "fp32" or config.weight_bits is not None or is_coded(loaded.graph):
+    if config.precision == "int8" or config.weight_bits is not None or is_coded(loaded.graph):
         return None
     with _stage(tell, "asking the model"), about(loaded.file):
         return ask(loaded.original, samples_of(loaded.graph, config), config.seed, reference_of(loaded, config))
 
 
 def _exam(
-    loaded: Model, coded: CodedGraph | None, graph: Graph, program: Program, config: BuildConfig, asked: Asked | None, gpu_halves: bool
+    loaded: Model, coded: CodedGraph | None, graph: Graph, program: Program, config: BuildConfig, asked: Asked | None, halves: str
 ) -> ExamData:  # fmt: skip
     samples = samples_of(loaded.graph, config)
     with about(loaded.file):
         return write_exam(
             coded.graph if coded else loaded.original, graph, program, samples, config.seed,
-            channels_last=config.io_layout == "nhwc", asked=asked, gpu_halves=gpu_halves,
+            channels_last=config.io_layout == "nhwc", asked=asked, halves=halves,
         )  # fmt: skip
 
 

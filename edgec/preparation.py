@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from edgec.provenance.keys import read_private_key
 from edgec.quant.options import QuantizeOptions
 from edgec.quant.preprocess import Preprocess
 from edgec.settings.facts import origin_of, settings_facts, shown_value
-from edgec.targets import Target, load_target
+from edgec.targets import Target, all_targets, load_target
 from edgec.tasks import read_labels
 from edgec.toolchain import Compiler, find_compiler
 from edgec.wheel import check_wheel
@@ -82,7 +82,7 @@ def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
     with _collecting(errors):
         check_file(model)
     with _collecting(errors):
-        target = load_target(config.target)
+        target = _with_halves(load_target(config.target)) if config.precision == "fp16" else load_target(config.target)
         out = out or Path(f"{name}-{target.name}-{config.precision}{f'-w{config.weight_bits}' if config.weight_bits else ''}")
     with _collecting(errors):
         check_data(config)
@@ -177,6 +177,15 @@ def check_profile(config: BuildConfig) -> None:
         raise UsageError("only what a goal keeps is chosen by it", where="--profile", hint=hint)
     if config.profile is not None and not config.profile.is_file():
         raise UsageError("no such file", where=str(config.profile), hint="give the results.jsonl of a bench with --profile")
+
+
+def _with_halves(target: Target) -> Target:
+    """The target of packages that compute with halves."""
+    if target.half_vocabularies and not target.gpu:
+        return replace(target, vocabularies=target.half_vocabularies)
+    known = ", ".join(other.name for other in all_targets() if other.half_vocabularies and not other.gpu)
+    what = "its shaders have --gpu-precision float16" if target.gpu else "its processors do not compute with halves"
+    raise UsageError(f"{target.name} has no fp16: {what}", where="--precision", hint=f"build with --precision fp32, or for {known}")
 
 
 def _check_weight_bits(config: BuildConfig, target: Target | None) -> None:

@@ -20,6 +20,7 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "neon": ("asimd",),
     "dotprod": ("asimddp",),
     "i8mm": ("asimddp", "i8mm"),
+    "fp16": ("asimdhp",),
     "neon32": ("neon",),
     "wasm128": ("simd128",),  # of engines, which take another module where they lack it
 }

@@ -25,7 +25,7 @@ class FloatWords:
         exact = [self.header, "pool_float_vectors.h"] if not self.pool_headers else list(self.pool_headers)
         needs = [
             ([self.header, self.codes], any("codes" in kernel for kernel in kernels)),
-            (["window.h"], bool(pools) or "depthwise_float" in kernels),
+            (["window.h"], bool(pools) or any(kernel in kernels for kernel in ("depthwise_float", "depthwise_half"))),
             ([self.header], any(kernel in FLOATS for kernel in kernels)),
             (exact, any("float" in kernel for kernel in pools)),
             ([*self.pool_int8_headers, "bytes_some.h"], any("int8" in kernel for kernel in pools)),

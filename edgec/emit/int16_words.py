@@ -13,6 +13,7 @@ INT16_HEADERS: dict[str, tuple[str, ...]] = {
     "neon": _NEON,
     "dotprod": _NEON,
     "i8mm": _NEON,
+    "fp16": _NEON,
     "neon32": ("int16_lanes_neon.h", "int16_neon32.h"),
     "wasm128": ("int16_wasm128.h",),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 from edgec.emit.endings import ending_of, render_endings, shape_of
@@ -17,6 +18,11 @@ from edgec.program.program import Chosen, Program, Slot, TemplateCall
 from edgec.resources import resource
 from edgec.targets import Target
 
+_HALVES = {
+    "float": "half", "floats": "halves", "FLOATS": "HALVES", "Float": "Half", "inputs": "half_inputs",
+    "reals": "half_reals", "REALS": "HALF_REALS",
+}  # fmt: skip
+
 
 def runtime_text(path: str) -> str:
     """A hand-written C source of runtimes/c."""
@@ -29,6 +35,7 @@ def render_kernel_header(name: str, used: Collection[Slot], target: Target) -> s
     context = {
         "name": name,
         "activation": "int8_t" if target.signed_activations else "uint8_t",
+        "halves": any(map(is_of_halves, kinds)),
         "structs": [
             (f"{name}_window", _members(name, Window, False)),
             *((f"{name}_{kind.kernel}{data}", _members(name, kind, bool(data))) for kind in kinds for data in ("", "_data")),
@@ -107,13 +114,15 @@ def _body(kind: type[Arguments], chosen: Chosen, context: Mapping[str, object]) 
         "tile": chosen.tile,
         "multiple": chosen.multiple,
     }
-    return fill("c", f"{chosen.template}.c.j2", {**context, **facts}).strip()
+    text = fill("c", f"{chosen.template}.c.j2", {**context, **facts}).strip()
+    return in_halves(text) if is_of_halves(kind) else text
 
 
 def _headers(words: Vocabulary, kinds: Sequence[type[Arguments]], variants: Sequence[Chosen]) -> list[str]:
     """The texts that the kernels need, in order: a kernel that works on codes of 8 or 16 bits says so in its name."""
     kernels = [kind.kernel for kind in kinds]
     functions = list(dict.fromkeys(filter(None, map(function_of, kinds))))
+    halves = [kind.kernel for kind in kinds if is_of_halves(kind)]
     whole, wide = (any(bits in kernel for kernel in kernels) for bits in ("int8", "int16"))
     before = ["common.h", words.look_up, *([words.float.header] if functions else [])]
     exact = ["int8_scalar.h", *words.int8_headers, "int8_common.h"] if whole else []
@@ -121,9 +130,21 @@ def _headers(words: Vocabulary, kinds: Sequence[type[Arguments]], variants: Sequ
     real = words.float.headers(kernels)
     real += [words.float.header, "int8_scalar.h", *INT16_HEADERS[words.name], "int16_ending.h"] if wide else []
     real += ["window.h"] if "depthwise_int16" in kernels else []
+    real += [words.half] if halves else []
     own = [header for chosen in variants for header in chosen.headers]
     after = [header for header in dict.fromkeys([*exact, *real, *own]) if header not in before]
-    return [*map(_header, before), *([render_endings(functions)] if whole else []), *map(_header, after)]
+    pools = [in_halves(_header("pool_float_vectors.h"))] if any(kernel.startswith("pool") for kernel in halves) else []
+    return [*map(_header, before), *([render_endings(functions)] if whole else []), *map(_header, after), *pools]
+
+
+def is_of_halves(kind: type[Arguments]) -> bool:
+    """Whether a kernel is written in the words of halves."""
+    return "half" in kind.kernel
+
+
+def in_halves(text: str) -> str:
+    """What is written in the words of floats, in those of halves, whose names are the same but for that."""
+    return re.sub("[A-Za-z]+", lambda word: _HALVES.get(word[0], word[0]), text)
 
 
 def _header(name: str) -> str:

@@ -25,6 +25,7 @@ class Vocabulary:
     look_up: str  # the header of the look-up in tables of 256 codes
     features: tuple[str, ...]  # what the processor must have, in /proc/cpuinfo's words
     wide: str = "int8_wide.h"  # the header of the dot product with weights down to -128
+    half: str = ""  # the header of words for halves, where packages have kernels of them
     baseline: str = ""  # the condition that holds where every such processor can begin with it, when that is not the guard
 
 
@@ -38,12 +39,13 @@ def _x86(name: str, target: str, int8_headers: tuple[str, ...], real: FloatWords
 
 
 def _arm64(
-    name: str, gcc: str, clang: str, int8_header: str, features: str, taps: str = "int8_taps_dotprod.h", wide: str = "int8_wide.h"
+    name: str, gcc: str, clang: str, int8_header: str, features: str, taps: str = "int8_taps_dotprod.h", wide: str = "int8_wide.h",
+    half: str = "",
 ) -> Vocabulary:  # fmt: skip
     headers = ("int8_lanes_neon.h", int8_header, taps, "int8_taps_ends_neon.h")
     words = tuple(features.split())
     archs, guard = ("aarch64", UNIVERSAL), "defined(__aarch64__)"
-    return Vocabulary(name, archs, guard, gcc, clang, "arm_neon.h", headers, NEON, "look_up_neon.h", words, wide)
+    return Vocabulary(name, archs, guard, gcc, clang, "arm_neon.h", headers, NEON, "look_up_neon.h", words, wide, half)
 
 
 _AVX2, _AVX512 = "avx2,fma", "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
@@ -71,9 +73,12 @@ VOCABULARIES: dict[str, Vocabulary] = {
             "avx512vnni", _AVX512, ("int8_lanes_avx512.h", "int8_avx512vnni.h", "int8_rows_avx512.h", "int8_taps_avx512.h"),
             AVX512, "look_up_avx512.h", "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni",
         ),
-        _arm64("neon", "", "", "int8_neon.h", "asimd", "int8_taps_neon.h", "int8_wide_neon.h"),
+        _arm64("neon", "", "", "int8_neon.h", "asimd", "int8_taps_neon.h", "int8_wide_neon.h", "half_neon.h"),
         _arm64("dotprod", f"{_ARM82}+dotprod", "dotprod", "int8_dotprod.h", "asimddp"),
         _arm64("i8mm", f"{_ARM82}+dotprod+i8mm", "dotprod,i8mm", "int8_i8mm.h", "asimddp i8mm"),
+        _arm64(
+            "fp16", f"{_ARM82}+fp16", "fullfp16", "int8_neon.h", "asimdhp", "int8_taps_neon.h", "int8_wide_neon.h", "half_fp16.h",
+        ),
         Vocabulary(
             "neon32", ("armv7", UNIVERSAL), "defined(__arm__)", "fpu=neon", "", "arm_neon.h",
             ("int8_lanes_neon32.h", "int8_neon32.h", "int8_taps_neon.h", "int8_taps_ends_neon.h"),

@@ -11,6 +11,7 @@ from edgec.kernels import (
     depthwise_float,
     depthwise_int8,
     depthwise_int16,
+    halves,
     layer_norm_int8,
     pool_average,
     pool_max,
@@ -27,6 +28,7 @@ from edgec.kernels.conv_int16 import ConvInt16
 from edgec.kernels.depthwise_float import DepthwiseFloat
 from edgec.kernels.depthwise_int8 import DEPTHWISE_INT8_FUNCTION, DepthwiseInt8, DepthwiseInt8Function
 from edgec.kernels.depthwise_int16 import DepthwiseInt16
+from edgec.kernels.halves import HALF_OF
 from edgec.kernels.layer_norm_int8 import LayerNormInt8
 from edgec.kernels.pool_average import PoolAverageFloat, PoolAverageInt8
 from edgec.kernels.pool_max import PoolMaxFloat, PoolMaxInt8
@@ -63,11 +65,13 @@ VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
     PoolMaxFloat: pool_max.VARIANTS,
     PoolAverageInt8: pool_average.VARIANTS,
     PoolAverageFloat: pool_average.VARIANTS,
+    **halves.VARIANTS,
 }
 
 __all__ = [
     "CONV_INT8_FUNCTION",
     "DEPTHWISE_INT8_FUNCTION",
+    "HALF_OF",
     "VARIANTS",
     "AttentionFloat",
     "ConvFloat",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from edgec.kernels.depthwise import FLOATS, depthwise_reach
-from edgec.kernels.variants import Variant
+from edgec.kernels.variants import Packing, Variant
 from edgec.kernels.vectors import WIDTH
 from edgec.kernels.windows import lines, row_items
 from edgec.program.arguments import Arguments, Window, pointer, real, size
@@ -53,19 +54,24 @@ class PatchTile:
         return (pixels - 1) * self.stride + self.kernel
 
 
-def _patches(kernel: int, stride: int) -> Variant:
-    """For square windows of this size without dilation, of which half as many registers hold smaller patches."""
+def patches(
+    kernel: int, stride: int, vocabularies: Sequence[str] = ("neon", "dotprod", "i8mm", "neon32"), lanes: int = 4, packing: Packing = FLOATS
+) -> Variant:
+    """For square windows of this size without dilation, of which half as many registers hold smaller patches.
+
+    lanes: of the widest vectors among these instruction sets.
+    """
     small = {"patches": ((2, 2), (2, 1), (1, 2), (1, 1))}
-    tiles = {name: PatchTile(kernel, stride, **small if name == "neon32" else {}) for name in ("neon", "dotprod", "i8mm", "neon32")}
+    tiles = {name: PatchTile(kernel, stride, **small if name == "neon32" else {}) for name in vocabularies}
     shape = (kernel, kernel, stride, stride, 1, 1)
 
     def admits(arguments: DepthwiseFloat) -> bool:
         w = arguments.window
         own = (w.kernel_height, w.kernel_width, w.stride_height, w.stride_width, w.dilation_height, w.dilation_width)
-        return own == shape and arguments.channels >= max(WIDTH[name] for name in tiles)
+        return own == shape and arguments.channels >= lanes
 
     name = f"patches{kernel}" if stride == 1 else f"patches{kernel}_by_{stride}"
-    return Variant(name, row_items, _outside, tiles, FLOATS, admits, "depthwise_float_patches")
+    return Variant(name, row_items, _outside, tiles, packing, admits, "depthwise_float_patches")
 
 
 def _outside(arguments: DepthwiseFloat) -> int:
@@ -74,4 +80,5 @@ def _outside(arguments: DepthwiseFloat) -> int:
 
 
 TILES = {name: PixelTile(8 if lanes == 16 else 4) for name, lanes in WIDTH.items()}
-VARIANTS = (_patches(3, 1), _patches(3, 2), _patches(5, 1), _patches(5, 2), Variant("rows", row_items, tiles=TILES, packing=FLOATS))
+WINDOWS = ((3, 1), (3, 2), (5, 1), (5, 2))  # taps along each axis, and stride
+VARIANTS = (*(patches(*window) for window in WINDOWS), Variant("rows", row_items, tiles=TILES, packing=FLOATS))

@@ -74,6 +74,7 @@ TILES: dict[str, StripTile] = {
     "dotprod": StripTile(taps=4),
     "i8mm": StripTile(taps=4),
     "neon32": StripTile(taps=4, strip=2),
+    "fp16": StripTile(taps=4),
     "wasm128": StripTile(strip=2),
 }
 

@@ -83,7 +83,8 @@ class RowTile:
 
 
 TILES = {
-    name: RowTile(lanes, 4 if name in ("avx2", "avxvnni", "avx512vnni", "neon", "dotprod", "i8mm") else 2) for name, lanes in WIDTH.items()
+    name: RowTile(lanes, 4 if name in ("avx2", "avxvnni", "avx512vnni", "neon", "dotprod", "i8mm", "fp16") else 2)
+    for name, lanes in WIDTH.items()
 }
 
 

@@ -10,7 +10,8 @@ from edgec.program.arguments import PIXEL_BLOCK
 TILE_COST = 1  # cost of starting a tile, in pixel rows
 # floats in a vector
 WIDTH = {
-    "portable": 1, "sse41": 4, "avx2": 8, "avxvnni": 8, "avx512vnni": 16, "neon": 4, "dotprod": 4, "i8mm": 4, "neon32": 4, "wasm128": 4,
+    "portable": 1, "sse41": 4, "avx2": 8, "avxvnni": 8, "avx512vnni": 16, "neon": 4, "dotprod": 4, "i8mm": 4, "fp16": 4, "neon32": 4,
+    "wasm128": 4,
 }  # fmt: skip
 
 
@@ -24,6 +25,7 @@ class VectorTile:
     depth: int = 1  # input channels a step: those that one load brings
     around: bool = False  # whether whole tiles go around the branches that storing a part of a vector takes
     merged: bool = False  # whether the inputs under a row of the window are read as one pixel's
+    stretch: int = 0  # products that are summed in vectors, before wider ones take the sums; 0: all
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -45,6 +47,7 @@ _SHAPES: dict[str, tuple[Any, ...]] = {
     "neon": ((8, 4, 1), (2,), 4, True),
     "dotprod": ((8, 4, 1), (2,), 4, True),
     "i8mm": ((8, 4, 1), (2,), 4, True),
+    "fp16": ((8, 4, 1), (2,), 4, True),
     "neon32": ((4, 1), (2,), 4, True),
     "wasm128": ((6, 4, 1), (2,)),
 }

@@ -13,6 +13,7 @@
 #define EDGEC_CPU_NEON 0u /* part of every aarch64 */
 #define EDGEC_CPU_DOTPROD 16u
 #define EDGEC_CPU_I8MM 32u
+#define EDGEC_CPU_FP16 64u
 #define EDGEC_CPU_NEON32 0u /* what the armv7 targets are built for */
 #define EDGEC_CPU_WASM128 0u /* engines without it take another module */
 
@@ -103,21 +104,27 @@ static inline uint32_t edgec_cpu(uint64_t features) {
     uint32_t found = (uint32_t)features;
 #if defined(__linux__)
     if (edgec_linux_tells()) {
-        uint64_t isar0, isar1;
+        uint64_t isar0, isar1, pfr0;
         __asm__("mrs %0, s3_0_c0_c6_0" : "=r"(isar0));
         __asm__("mrs %0, s3_0_c0_c6_1" : "=r"(isar1));
+        __asm__("mrs %0, s3_0_c0_c4_0" : "=r"(pfr0));
         if (isar0 >> 44 & 15u) found |= EDGEC_CPU_DOTPROD;
         if ((isar0 >> 44 & 15u) && (isar1 >> 52 & 15u)) found |= EDGEC_CPU_I8MM;
+        if ((pfr0 >> 20 & 15u) == 1u) found |= EDGEC_CPU_FP16; /* 15: no vectors at all */
     }
 #elif defined(__APPLE__)
     if (edgec_apple_has("hw.optional.arm.FEAT_DotProd")) found |= EDGEC_CPU_DOTPROD;
     if ((found & EDGEC_CPU_DOTPROD) && edgec_apple_has("hw.optional.arm.FEAT_I8MM")) found |= EDGEC_CPU_I8MM;
+    if (edgec_apple_has("hw.optional.arm.FEAT_FP16")) found |= EDGEC_CPU_FP16;
 #endif
 #if defined(__ARM_FEATURE_DOTPROD)
     found |= EDGEC_CPU_DOTPROD;
 #endif
 #if defined(__ARM_FEATURE_DOTPROD) && defined(__ARM_FEATURE_MATMUL_INT8)
     found |= EDGEC_CPU_I8MM;
+#endif
+#if defined(__ARM_FEATURE_FP16_VECTOR_ARITHMETIC)
+    found |= EDGEC_CPU_FP16;
 #endif
     return found;
 }
@@ -128,11 +135,11 @@ static inline uint32_t edgec_cpu(uint64_t features) { return (uint32_t)features;
 
 #endif
 
-/* The same from Linux's AT_HWCAP (bit 20: dot products) and AT_HWCAP2 (bit 13: matrix products) on 64-bit ARM. */
+/* The same from Linux's AT_HWCAP (bit 10: halves, bit 20: dot products) and AT_HWCAP2 (bit 13: matrix products) on 64-bit ARM. */
 static inline uint32_t edgec_cpu_from_hwcap(uint64_t hwcap, uint64_t hwcap2) {
 #if defined(__aarch64__) || defined(_M_ARM64)
-    const uint32_t dotprod = hwcap >> 20 & 1u ? EDGEC_CPU_DOTPROD : 0;
-    return dotprod && (hwcap2 >> 13 & 1u) ? dotprod | EDGEC_CPU_I8MM : dotprod;
+    const uint32_t dotprod = hwcap >> 20 & 1u ? EDGEC_CPU_DOTPROD : 0, fp16 = hwcap >> 10 & 1u ? EDGEC_CPU_FP16 : 0;
+    return fp16 | (dotprod && (hwcap2 >> 13 & 1u) ? dotprod | EDGEC_CPU_I8MM : dotprod);
 #else
     (void)hwcap;
     (void)hwcap2;

@@ -143,7 +143,23 @@ static inline int64_t edgec_pow_i64(int64_t a, int64_t b) {
 EDGEC_TO_INTEGER(float, f, f)
 EDGEC_TO_INTEGER(double, d, )
 
-/* binary16, held as its bits. To binary32 exactly; back with one rounding to nearest even. */
+/* binary16, held as its bits. To binary32 exactly; back with one rounding to nearest even, and NaN to one of two. */
+#if defined(__aarch64__) && defined(__GNUC__)
+static inline float edgec_half_to_float(uint16_t half) {
+    __fp16 value;
+    memcpy(&value, &half, sizeof value);
+    return value;
+}
+
+static inline uint16_t edgec_float_to_half(float value) {
+    const __fp16 half = value;
+    uint32_t sign;
+    uint16_t bits;
+    memcpy(&sign, &value, sizeof sign);
+    memcpy(&bits, &half, sizeof bits);
+    return value != value ? (uint16_t)((sign >> 16 & 0x8000u) | 0x7e00u) : bits;
+}
+#else
 static inline float edgec_half_to_float(uint16_t half) {
     const uint32_t sign = (uint32_t)(half & 0x8000u) << 16, exponent = (half >> 10) & 31u, fraction = half & 0x3ffu;
     uint32_t bits;
@@ -179,6 +195,7 @@ static inline uint16_t edgec_float_to_half(float value) {
     middle = 1u << (shift - 1u);
     return (uint16_t)(sign | (kept + (lost > middle || (lost == middle && (kept & 1u)))));
 }
+#endif
 
 /* bfloat16: the upper half of a binary32. */
 static inline float edgec_bfloat_to_float(uint16_t half) {

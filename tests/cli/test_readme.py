@@ -132,7 +132,7 @@ def test_lists_of_the_readme_are_complete() -> None:
         "avx512vnni": "AVX-512-VNNI",
         "neon": "NEON",
     }
-    spoken |= {"dotprod": "dotprod", "i8mm": "i8mm", "neon32": "32-bit NEON", "wasm128": "WebAssembly's SIMD128"}
+    spoken |= {"dotprod": "dotprod", "i8mm": "i8mm", "fp16": "half arithmetic", "neon32": "32-bit NEON", "wasm128": "WebAssembly's SIMD128"}
     assert set(spoken) == set(VOCABULARIES) and all(name in README.replace("\n  ", " ") for name in spoken.values())
 
 

@@ -40,4 +40,15 @@ MORE = (
     Build("portable", ARM32, ("-O3", "-static"), QEMU_ARM32, signed=True),
     Build("neon32", ARM32, ("-O3", "-static"), QEMU_ARM32, signed=True),
 )
+# Of the kernels of halves
+HALVES = (
+    Build("fp16", ARM64, ("-O1", "-static"), QEMU_ARM64, signed=True, halves=True),
+    *((
+        Build("fp16", ARM64, ("-O0", "-static"), QEMU_ARM64, signed=True, halves=True),
+        Build("fp16", ("clang", "--target=aarch64-linux-gnu"), ("-O2", "-static"), QEMU_ARM64, signed=True, halves=True),
+        Build("neon", ("clang", "--target=aarch64-linux-gnu"), ("-O2", "-static"), QEMU_ARM64, signed=True, halves=True),
+        Build("neon", ("aarch64-linux-gnu-g++", "-x", "c++"), ("-O1", "-static"), QEMU_ARM64, signed=True, halves=True),
+        Build("fp16", ("aarch64-linux-gnu-g++", "-x", "c++"), ("-O1", "-static"), QEMU_ARM64, signed=True, halves=True),
+    ) if WHOLE else ()),
+)  # fmt: skip
 BUILDS = (*ALWAYS, *MORE) if WHOLE else ALWAYS

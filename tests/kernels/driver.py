@@ -18,6 +18,7 @@ import numpy as np
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.kernels import (
+    HALF_OF,
     AttentionFloat,
     ConvFloat,
     ConvInt16,
@@ -32,14 +33,14 @@ from edgec.kernels import (
     RowsCodes4,
     RowsCodes8,
 )
-from edgec.program.arguments import Window, in_struct
+from edgec.program.arguments import Arguments, Window, in_struct
 from edgec.schedule import choose_all
 from edgec.targets import Target
 from tests.conftest import once
 from tests.kernels.int8_harness import cpu_has, need, simde_command
 from tests.kernels.work import PLACES, place_of, scratch_bytes, slot_in, work_items
 
-DRIVEN = frozenset({
+DRIVEN: frozenset[type[Arguments]] = frozenset({
     ConvInt16, DepthwiseInt16, ConvFloat, DepthwiseFloat, PoolMaxInt8, PoolMaxFloat, PoolAverageInt8, PoolAverageFloat,
     RowsCodes4, RowsCodes8, PackFloat, ProductFloat, AttentionFloat,
 })  # fmt: skip
@@ -56,6 +57,7 @@ class Build:
     flags: tuple[str, ...] = ("-O1",)
     emulator: tuple[str, ...] = ()
     signed: bool = False
+    halves: bool = False  # the kernels of halves in place of all others
     simde: bool = False  # intrinsics by SIMDe, as for a vocabulary that the processor lacks
 
     def __str__(self) -> str:
@@ -63,11 +65,17 @@ class Build:
             self.vocabulary,
             *(["simde"] if self.simde else []),
             *(["signed"] if self.signed else []),
+            *(["halves"] if self.halves else []),
             Path(self.compiler[0]).name,
             *self.compiler[1:],
             *self.flags,
         ]
         return "-".join(word.lstrip("-") for word in words)
+
+    @property
+    def kinds(self) -> frozenset[type[Arguments]]:
+        """The kernels that are driven."""
+        return frozenset(HALF_OF.values()) if self.halves else DRIVEN
 
     @property
     def target(self) -> Target:
@@ -100,7 +108,7 @@ def run(build: Build, cases: Sequence[Case], shared: Path) -> list[np.ndarray]:
 
 
 def compile_driver(build: Build, shared: Path) -> Path:
-    """The driver with all kernels of DRIVEN in it; compiled once in a test run."""
+    """The driver with all kernels of the build in it; compiled once in a test run."""
     for tool in (build.compiler[0], *build.emulator[:1]):
         need(tool)
     return once(shared / "kernels" / str(build).replace("/", "_"), functools.partial(_compile, build)) / "driver"
@@ -108,7 +116,7 @@ def compile_driver(build: Build, shared: Path) -> Path:
 
 def _compile(build: Build, folder: Path) -> None:
     suffix = "cpp" if "c++" in build.compiler else "c"
-    slots = choose_all(DRIVEN, build.vocabulary, build.target)
+    slots = choose_all(build.kinds, build.vocabulary, build.target)
     (folder / "t_kernels.h").write_text(render_kernel_header("t", slots, build.target), encoding="utf-8")
     (folder / f"kernels.{suffix}").write_text(render_kernels("t", build.vocabulary, slots, build.target), encoding="utf-8")
     (folder / f"driver.{suffix}").write_text(_driver(build), encoding="utf-8")
@@ -143,7 +151,7 @@ def _encode(case: Case) -> bytes:
 def _driver(build: Build) -> str:
     bodies, cases = [], []
     for place, (kind, variant) in enumerate(PLACES):
-        if kind not in DRIVEN:
+        if kind not in build.kinds:
             continue
         name = kind.kernel
         lines = [

@@ -30,7 +30,7 @@ def single_files(draft: Draft) -> dict[str, bytes]:
         "parts": [_without_includes(_text(files[path])) for path in headers if not path.endswith("_pool.h")],
         "pool": _without_includes(_text(files[f"include/{name}_pool.h"])),
         "prologue": _prologue(name),
-        "old_clang": {"dotprod", "i8mm"} & set(manifest.vocabularies),
+        "old_clang": {"dotprod", "i8mm", "fp16"} & set(manifest.vocabularies),
         "sections": _sections(name, files, manifest),
         "pool_source": _without_includes(_text(files[f"src/{name}_pool.c"])),
     }

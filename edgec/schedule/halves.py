@@ -1,0 +1,143 @@
+"""Which tensors of a float package lie in memory as halves, and which calls compute with them.
+
+A call computes with halves where there is such a kernel, its weights keep their digits as halves, and its result lies in the arena. Then
+its tensors are halves there; calls that know floats alone, and the caller's tensors, keep theirs, and a loop makes the one of the other
+between them. Loops compute with floats whatever they read. Finite numbers beyond the range of halves become its ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+
+import numpy as np
+
+from edgec.ir.types import DType
+from edgec.kernels.halves import HALF_OF, LARGEST, LONGEST, STRETCH
+from edgec.program.arguments import Arguments
+from edgec.program.expr import FLOAT, Expr, Load, binary, const, load, var
+from edgec.program.program import AnyCall, Buffer, Call, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall, read_by
+from edgec.program.walk import statements
+
+LEAST = 2.0**-13  # of the largest weight of a layer, whose smallest ones have few digits as halves
+CONSTANTS = ("weights", "bias")
+
+
+def with_halves(program: Program) -> Program:
+    """`program`, as lowering makes it, with halves where they are of use."""
+    roots = {name: _root(program, name) for name in program.buffers}
+    able = [isinstance(call, TemplateCall) and _is_able(program, call.arguments) for call in program.calls]
+    fixed = {roots[name] for name, buffer in program.buffers.items() if not _may_be_halves(buffer)}
+    for call, can in zip(program.calls, able, strict=True):
+        fixed |= {roots[name] for name in call.call.writes} if isinstance(call, TemplateCall) and not can else set()
+    computing = [can and roots[call.call.writes[0]] not in fixed for call, can in zip(program.calls, able, strict=True)]
+    touched = {roots[name] for call, can in zip(program.calls, computing, strict=True) if can for name in _tensors(call)}
+    halves = {name for name, root in roots.items() if root in touched - fixed}
+    buffers = {name: replace(buffer, dtype=DType.FLOAT16) if name in halves else buffer for name, buffer in program.buffers.items()}
+    done = replace(program, buffers=buffers, calls=[])
+    for call, can in zip(program.calls, computing, strict=True):
+        done.calls += _converted(done, call, can) if isinstance(call, TemplateCall) else [_limited(done, call)]
+    return done
+
+
+def _root(program: Program, name: str) -> str:
+    while (parent := program.buffers[name].parent) is not None:
+        name = parent
+    return name
+
+
+def _may_be_halves(buffer: Buffer) -> bool:
+    return buffer.kind is Kind.ARENA and buffer.dtype is DType.FLOAT32
+
+
+def _is_able(program: Program, arguments: Arguments) -> bool:
+    """Whether a kernel of halves computes such a layer as exactly as halves allow."""
+    kind = type(arguments)
+    if kind not in HALF_OF or (kind in LONGEST and LONGEST[kind](arguments) > STRETCH):
+        return False
+    return all(_are_halves(program, getattr(arguments, name), name) for name in CONSTANTS if hasattr(arguments, name))
+
+
+def _are_halves(program: Program, pointer: Pointer, name: str) -> bool:
+    data = program.buffers[pointer.buffer].data
+    if data is None or not data.size:
+        return False
+    largest = float(np.max(np.abs(data)))
+    return largest == 0 or (largest <= LARGEST and (name == "bias" or largest >= LEAST))
+
+
+def _tensors(call: AnyCall) -> Iterator[str]:
+    """The buffers of a template call but for its constants."""
+    assert isinstance(call, TemplateCall)
+    for field in fields(call.arguments):
+        value = getattr(call.arguments, field.name)
+        if isinstance(value, Pointer) and field.name not in CONSTANTS:
+            yield value.buffer
+
+
+def _converted(program: Program, call: TemplateCall, halves: bool) -> Iterator[AnyCall]:
+    """A call that reads and writes the type that it knows, behind loops that convert what is of the other one."""
+    known = DType.FLOAT16 if halves else DType.FLOAT32
+    others = {
+        name: Pointer(_twin(program, value.buffer, known), value.offset)
+        for name, value in vars(call.arguments).items()
+        if isinstance(value, Pointer) and name not in CONSTANTS and program.buffers[value.buffer].dtype in (DType.FLOAT16, DType.FLOAT32)
+        and program.buffers[value.buffer].dtype is not known
+    }  # fmt: skip
+    for name, pointer in others.items():
+        yield _conversion(program, getattr(call.arguments, name).buffer, pointer.buffer, call.call)
+    values = {**vars(call.arguments), **others}
+    if halves:
+        arguments = HALF_OF[type(call.arguments)](**{**values, **_range(values)})
+    else:
+        arguments = replace(call.arguments, **others)
+    yield replace(call, arguments=arguments, call=replace(call.call, reads=read_by(arguments)))
+
+
+def _range(values: dict[str, object]) -> dict[str, float]:
+    """The bounds of a layer's results, which halves hold."""
+    ends = {"low": max, "high": min}
+    limits = {"low": -LARGEST, "high": LARGEST}
+    return {name: ends[name](float(values[name]), limits[name]) for name in ends if name in values}  # type: ignore[arg-type]
+
+
+def _twin(program: Program, name: str, dtype: DType) -> str:
+    """A new buffer of the arena with as many elements."""
+    twin, serial = f"{name}_{dtype.value}", 1
+    while twin in program.buffers:
+        serial += 1
+        twin = f"{name}_{dtype.value}_{serial}"
+    program.buffers[twin] = Buffer(twin, dtype, program.buffers[name].size, Kind.ARENA)
+    return twin
+
+
+def _conversion(program: Program, source: str, result: str, reader: Call) -> AnyCall:
+    i = var("i")
+    body = For(i, program.buffers[source].size, (Store(result, i, load(source, i, FLOAT)),))
+    comment = (f"{source} as {program.buffers[result].dtype.value}",)
+    call = Call(f"{reader.name}_{source}"[-48:], reader.nodes, comment, (source,), (result,), 0)
+    return _limited(program, LoopCall(call, (body,), True))
+
+
+def _limited(program: Program, call: LoopCall) -> LoopCall:
+    """A loop whose results lie in the range of the halves that they become."""
+    if not any(isinstance(item, Store) and program.buffers[item.buffer].dtype is DType.FLOAT16 for item in statements(call.body)):
+        return call
+    return replace(call, body=tuple(_within(program, item) for item in call.body))
+
+
+def _within(program: Program, item: Statement) -> Statement:
+    if isinstance(item, For):
+        return replace(item, body=tuple(_within(program, inner) for inner in item.body))
+    if isinstance(item, Store) and program.buffers[item.buffer].dtype is DType.FLOAT16 and not _is_half(program, item.value):
+        return replace(item, value=_clipped(item.value))
+    return item
+
+
+def _is_half(program: Program, value: Expr) -> bool:
+    return isinstance(value, Load) and program.buffers[value.buffer].dtype is DType.FLOAT16
+
+
+def _clipped(value: Expr) -> Expr:
+    """In the range of halves; NaN stays."""
+    return binary("min", const(LARGEST), binary("max", const(-LARGEST), value))

@@ -1,0 +1,66 @@
+/* Words for binary16 in AArch64 NEON with arithmetic of halves: those of float_portable.h for halves, of the same names but for that.
+   Where a or b is NaN, so is their max or min. */
+#define HALVES 8
+typedef float16x8_t halves;
+typedef float16x8_t half_inputs;
+
+/* Sums of halves, as floats. */
+typedef struct {
+    float32x4_t low, high;
+} wide;
+
+INLINE halves halves_load(const half *p) { return vld1q_f16((const float16_t *)p); }
+INLINE halves halves_splat(float16_t x) { return vdupq_n_f16(x); }
+INLINE void halves_store(half *p, halves v) { vst1q_f16((float16_t *)p, v); }
+INLINE halves halves_add(halves a, halves b) { return vaddq_f16(a, b); }
+INLINE halves halves_divide(halves a, halves b) { return vdivq_f16(a, b); }
+INLINE halves halves_max(halves a, halves b) { return vmaxq_f16(a, b); }
+INLINE halves halves_min(halves a, halves b) { return vminq_f16(a, b); }
+INLINE halves halves_clamp(halves v, halves low, halves high) { return vminq_f16(vmaxq_f16(v, low), high); }
+INLINE halves halves_accumulate(halves s, halves a, halves b) { return vfmaq_f16(s, a, b); }
+INLINE half_inputs half_inputs_load(const half *p) { return vld1q_f16((const float16_t *)p); }
+#if defined(__GNUC__) && !defined(__clang__)
+/* gcc (12 to 15) copies the lane into a vector of its own first. */
+#define HALVES_BY_LANE(k) \
+    INLINE halves halves_accumulate_input_##k(halves s, halves w, half_inputs x) { \
+        __asm__("fmla %0.8h, %1.8h, %2.h[" #k "]" : "+w"(s) : "w"(w), "x"(x)); \
+        return s; \
+    }
+#else
+#define HALVES_BY_LANE(k) \
+    INLINE halves halves_accumulate_input_##k(halves s, halves w, half_inputs x) { return vfmaq_laneq_f16(s, w, x, k); }
+#endif
+HALVES_BY_LANE(0)
+HALVES_BY_LANE(1)
+HALVES_BY_LANE(2)
+HALVES_BY_LANE(3)
+HALVES_BY_LANE(4)
+HALVES_BY_LANE(5)
+HALVES_BY_LANE(6)
+HALVES_BY_LANE(7)
+#define halves_accumulate_input(s, w, x, k) halves_accumulate_input_##k(s, w, x)
+
+INLINE wide wide_add(wide sum, halves v) {
+    sum.low = vaddq_f32(sum.low, vcvt_f32_f16(vget_low_f16(v)));
+    sum.high = vaddq_f32(sum.high, vcvt_high_f32_f16(v));
+    return sum;
+}
+
+INLINE halves wide_rounded(wide sum) { return vcvt_high_f16_f32(vcvt_f16_f32(sum.low), sum.high); }
+
+INLINE halves halves_load_some(const half *p, int32_t n) {
+    float16_t lanes[HALVES] = {0};
+    if (n >= HALVES) return halves_load(p);
+    memcpy(lanes, p, (size_t)n * sizeof lanes[0]);
+    return vld1q_f16(lanes);
+}
+
+INLINE void halves_store_some(half *p, halves v, int32_t n) {
+    float16_t lanes[HALVES];
+    if (n >= HALVES) {
+        halves_store(p, v);
+    } else {
+        vst1q_f16(lanes, v);
+        memcpy(p, lanes, (size_t)n * sizeof lanes[0]);
+    }
+}
