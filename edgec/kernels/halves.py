@@ -59,7 +59,7 @@ def _scratch(arguments: Any) -> int:
 
 
 # neon computes with floats what lies in memory as halves
-CONV_TILES = {"neon": VectorTile(4, (8, 4, 1), (2,), 4, True), "fp16": VectorTile(8, (4, 1), (4, 3, 2, 1), 8, True, STRETCH)}
+CONV_TILES = {"neon": VectorTile(4, (8, 4, 1), (2,), 4, True), "fp16": VectorTile(8, (4, 1), (4, 3, 2, 1), 8, True, stretch=STRETCH)}
 DEPTHWISE_TILES = {"neon": PixelTile(4), "fp16": PixelTile(4)}
 BLOCKS = _packing(FLOATS)
 VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
