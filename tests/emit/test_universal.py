@@ -90,24 +90,25 @@ static int asked;
 #include <string.h>
 int sysctlbyname(const char *name, void *value, size_t *bytes, void *new_value, size_t new_bytes) {
     asked += *bytes == sizeof(int) && new_value == NULL && new_bytes == 0;
-    *(int *)value = strcmp(name, "hw.optional.arm.FEAT_DotProd") == 0 || strcmp(name, "hw.optional.arm.FEAT_I8MM") == 0;
+    *(int *)value = strcmp(name, "hw.optional.arm.FEAT_DotProd") == 0 || strcmp(name, "hw.optional.arm.FEAT_I8MM") == 0
+        || strcmp(name, "hw.optional.arm.FEAT_FP16") == 0;
     return 0;
 }
 #endif
 #include "dispatch.h"
 #include <stdio.h>
-int main(void) { return printf("%u %u %d", edgec_cpu(0), edgec_cpu_from_hwcap(1u << 20, 1u << 13), asked) < 0; }
+int main(void) { return printf("%u %u %d", edgec_cpu(0), edgec_cpu_from_hwcap(1u << 20 | 1u << 10, 1u << 13), asked) < 0; }
 """
 
 
 @pytest.mark.parametrize(
     ("release", "flags", "said"),
     [
-        ("4.10.0-old", (), "0 48 0"),
-        ("4.11.0", (), "48 48 0"),
-        ("3.18.124+", (), "0 48 0"),
-        ("6.1.0-rpi8-rpi-v8", (), "48 48 0"),
-        ("6.1.0", ("-D__APPLE__", "-U__linux__"), "48 48 2"),
+        ("4.10.0-old", (), "0 112 0"),
+        ("4.11.0", (), "112 112 0"),
+        ("3.18.124+", (), "0 112 0"),
+        ("6.1.0-rpi8-rpi-v8", (), "112 112 0"),
+        ("6.1.0", ("-D__APPLE__", "-U__linux__"), "112 112 3"),
     ],
 )
 def test_what_arm64_systems_tell_is_asked_without_a_library(release: str, flags: tuple[str, ...], said: str, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from edgec.emit.gpu.kernels_float import float_shader
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders_or_reasons
 from edgec.errors import UsageError
-from edgec.exam import HALF_LEAST, USELESS, half_tolerance, write_exam
+from edgec.exam import GPU_HALVES, HALF_LEAST, USELESS, half_tolerance, write_exam
 from edgec.export import to_onnx
 from edgec.export.halves import rounded
 from edgec.kernels import PoolAverageFloat
@@ -260,10 +260,10 @@ def test_a_network_that_loses_itself_in_halves_is_refused() -> None:
     net = random_float_net("resnet")
     inputs = samples_of(net.original)[0]
     program = program_of(net, TARGET)
-    sharp = write_exam(net.original, net.graph, program, None, 0, gpu_halves=True)
+    sharp = write_exam(net.original, net.graph, program, None, 0, halves=GPU_HALVES)
     assert all(HALF_LEAST <= tolerance < USELESS for tolerance in sharp.on_gpu)
     for name in [name for name, array in net.graph.constants.items() if array.dtype == np.float32 and array.ndim == 1]:
         net.graph.constants[name] = net.graph.constants[name] + np.float32(1e5)
     assert half_tolerance(net.graph, inputs) > USELESS
     with pytest.raises(UsageError, match="float16 keeps too little"):
-        write_exam(net.graph, net.graph, program, None, 0, gpu_halves=True)
+        write_exam(net.graph, net.graph, program, None, 0, halves=GPU_HALVES)

@@ -30,7 +30,7 @@ def check_states(file: onnx.GraphProto, states: States) -> None:
             problems.append(Problem(f"the model has no output {output!r}", where, hint))
         if ends.count(output) > 1:
             problems.append(Problem(f"{output!r} becomes two inputs", where, "let the model give it twice"))
-    if not set(outputs) - set(ends):
+    if states and not set(outputs) - set(ends):
         problems.append(Problem("no output is left for the caller", "--state", "a model that only remembers computes nothing"))
     if problems:
         raise UsageError(REFUSED, problems)
