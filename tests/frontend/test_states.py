@@ -54,6 +54,7 @@ def test_a_state_of_halves_is_rounded_between_runs() -> None:
         ({"half": ("same", 0)}, ["float16[1,2] cannot become float32[1,2]"]),
         ({"count": ("found", 0)}, ["only a run knows its shape"]),
         ({"count": ("more", 0.5), "none": ("y", 0)}, ["0.5 is no int64", "the input holds nothing"]),
+        ({"h": ("h_next", 1e39), "half": ("halved", 70000), "count": ("more", 1e30)}, ["1e+39 is no float32", "70000 is", "1e+30 is"]),
     ],
 )  # fmt: skip
 def test_all_that_does_not_fit_is_said_at_once(states: dict[str, tuple[str, float]], words: list[str]) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import onnx
 
 from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.ir.graph import Graph, State
+from edgec.ir.types import DType
 from edgec.part import States
 
 REFUSED = "the states do not fit the model"
@@ -58,6 +60,10 @@ def keep_states(graph: Graph, states: States, empty: Sequence[str] = ()) -> None
 
 
 def _holds(graph: Graph, name: str, start: float) -> bool:
-    """Whether the state's type has this number; floats round it."""
+    """Whether the state's type has this number; floats round it, to another finite one."""
     kind = graph.held_dtype(name)
-    return kind.is_float or (float(start).is_integer() and float(kind.numpy.type(start)) == start)
+    if kind.is_float:
+        with np.errstate(over="ignore"):
+            return bool(np.isfinite(np.float64(start).astype(kind.numpy)))
+    limits = (0, 1) if kind is DType.BOOL else (np.iinfo(kind.value).min, np.iinfo(kind.value).max)
+    return float(start).is_integer() and limits[0] <= int(start) <= limits[1]
