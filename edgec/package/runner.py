@@ -16,6 +16,8 @@ from edgec.interface import Face
 from edgec.package.parts import Options, Port
 from edgec.package.running import Session
 
+NOTHING = b"\n"  # what stands for a set of no inputs where an exam program reads sets
+
 
 @dataclass(frozen=True)
 class Tensor:
@@ -50,7 +52,7 @@ class Runner:
 
     def __call__(self, *arrays: np.ndarray | Mapping[str, np.ndarray], **named: np.ndarray) -> list[np.ndarray]:
         """One run. UsageError lists every array that is missing, unknown, or of another type or shape."""
-        data = b"".join(array.tobytes() for array in self._ordered(arrays, named))
+        data = b"".join(array.tobytes() for array in self._ordered(arrays, named)) or NOTHING
         answer = self._session.exchange(data, sum(output.bytes for output in self._outputs))
         results, start = {}, 0
         for output in self._outputs:

@@ -5,7 +5,8 @@
              [--gpu [--gpu-device N] [--gpu-variant NAME] [--gpu-cache FILE] [--gpu-verify] [--gpu-name]] [--isas]
 
    Without --bench, --profile or --run it gives the exam: status 1 when an answer or the weights are wrong. --run reads
-   the inputs from standard input, one after the other and as many sets as come, and writes the outputs to standard output.
+   the inputs from standard input, one after the other and as many sets as come, and writes the outputs to standard output; a set
+   without inputs is any byte.
    --gpu runs on the GPU what the package has for one, and fails where it cannot, or where validation layers have something to say.
    --files also checks the files around the program against the list that came with them: files.json on a board, else manifest.json
    and build.json. --isas names the vocabularies of the package that this processor can run, one a line. */
@@ -122,6 +123,7 @@ static void read_sizes(struct exam *exam) {
 static int run_sets(struct exam *exam) {
     read_sizes(exam);
     for (;;) {
+        if (INPUTS == 0 && getchar() == EOF) return 0;
         for (int i = 0; i < INPUTS; i++) {
             const size_t got = fread(exam->tensors[i], 1, exam->bytes[i], stdin);
             if (i == 0 && got == 0 && feof(stdin)) return 0;
@@ -132,7 +134,6 @@ static int run_sets(struct exam *exam) {
             if (fwrite(exam->tensors[i], 1, exam->bytes[i], stdout) != exam->bytes[i]) fail("cannot write", exam_ports[i].name);
         }
         fflush(stdout);
-        if (INPUTS == 0) return 0;
     }
 }
 

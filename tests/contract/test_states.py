@@ -64,7 +64,7 @@ def expected(name: str, steps: Sequence[Arrays]) -> list[Arrays]:
     return answers
 
 
-@pytest.mark.parametrize("name", ["average", "cache", pytest.param("cell", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("name", ["average", "cache", "count", pytest.param("cell", marks=pytest.mark.thorough)])
 def test_a_stream_is_the_models(name: str, packages: Callable[[str], Package]) -> None:
     """Also from the beginning again, and by `edgec run` over several samples, which starts anew each time."""
     package = packages(name)
