@@ -20,7 +20,7 @@ from edgec.ir.types import DType
 from edgec.oracle import Chance, Evaluator
 from edgec.program.program import Port, Program
 from edgec.quant import Samples
-from edgec.questions import calm, exam_streams
+from edgec.questions import STEPS, calm, exam_streams
 from edgec.reference import FloatModel, filled
 from edgec.streaming import as_far, streamed
 
@@ -112,8 +112,8 @@ def write_exam(
 
 
 def _begins(graph: Graph, streams: Sequence[Sequence[object]]) -> list[int]:
-    """The questions before which states are forgotten: a package that was just opened has none."""
-    return list(accumulate(map(len, streams[:-1]))) if graph.states else []
+    """The questions before which states are forgotten: the first of each stream, since a package may have run before it is asked."""
+    return list(accumulate(map(len, streams[:-1]), initial=0)) if graph.states else []
 
 
 def _held(graph: Graph, vector: Arrays) -> Arrays:
@@ -223,14 +223,15 @@ def _exact_exam(
         named = [dict(zip(graph.answered, answer, strict=True)) for answer in answers]
         return [_Question(one, _shown(other, faces), far) for one, other, far in zip(shown, named, reach, strict=True)]
 
-    known = list(islice(samples(), TRIED)) if samples is not None else []
+    known = list(islice(samples(), TRIED + (STEPS - 1 if graph.states else 0))) if samples is not None else []
     chosen = [questions(stream, math.inf) for stream in exam_streams(original, samples, seed)]
     for number in range(1, TRIED):
         restless = [place for place, stream in enumerate(chosen) if FLIP_FACTOR * _farthest(stream) > FLOAT_TOLERANCE]
-        others = partial(iter, known[number % len(known) :]) if known else None
+        first = number % max(len(known), 1)
+        others = partial(iter, [*known[first:], *known[:first]]) if known else None
         streams = exam_streams(original, others, seed + number) if restless else []
         for place in restless:
-            chosen[place] = min(chosen[place], questions(streams[place], _farthest(chosen[place])), key=_farthest)
+            chosen[place] = min(chosen[place], questions(streams[place], _farthest(chosen[place])), key=_preference)
     asked = list(chain(*chosen))
     tolerances = [FLIP_FACTOR * one.reach for one in asked]
     return ExamData(
@@ -240,6 +241,11 @@ def _exact_exam(
 
 def _farthest(stream: Sequence[_Question]) -> float:
     return max(one.reach for one in stream)
+
+
+def _preference(stream: Sequence[_Question]) -> tuple[int, float]:
+    """The longest stream comes first, since it shows most of what is kept, and of those of one length the calmest."""
+    return -len(stream), _farthest(stream)
 
 
 def _evaluated(graph: Graph, evaluator: Evaluator, chance: Chance | None, inputs: Arrays) -> list[np.ndarray]:

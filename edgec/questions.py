@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, cycle, islice
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from edgec.ir.types import DType
 from edgec.quant import Samples
 
 SAMPLE_VECTORS, RANDOM_VECTORS = 1, 2
-STEPS = 4  # of a stream: samples in their order, or random tensors
-MOST_BYTES = 64 << 20  # of inputs and expected outputs that a package carries; the first vector is always there,
-LARGEST = 256 << 20  # so one that is larger than this is refused
+STEPS, LEAST_STEPS = 4, 2  # of a stream: samples in their order, or random tensors; one step alone would not show what is kept
+MOST_BYTES = 64 << 20  # of inputs and expected outputs that a package carries; what must be there is there with more, too,
+LARGEST = 256 << 20  # so a vector that is larger than this is refused
 _SAME_NUMBERS = ("Cast", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Expand", "Tile")
 _SUMS = ("ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
 _INDEXED = ("Gather", "ScatterND")  # rows of the first operand by the second
@@ -33,15 +33,16 @@ Run = Callable[[list[Arrays]], Sequence[Sequence[np.ndarray]]]  # a stream's ans
 def exam_streams(graph: Graph, samples: Samples | None, seed: int) -> list[list[Arrays]]:
     """What is asked one behind the other, each list from the start: the questions one by one, and with states two streams.
 
-    One of samples, or of random tensors where there are none, shows what is kept; one of random tensors behind it that it was forgotten.
+    One of samples, or of random tensors where there are none, shows what is kept, and begins again with the first where they are few; one
+    of random tensors behind it shows that it was forgotten.
     """
     asked = exam_inputs(graph, samples, seed)
     if not graph.states:
         return [[vector] for vector in asked]
     known = list(islice(samples(), STEPS)) if samples is not None else []
     others = asked[-RANDOM_VECTORS:]
-    most = max(1, MOST_BYTES // _bytes(graph) // 2)
-    return [(known or others * STEPS)[: min(STEPS, most)], others[:most]]
+    most = MOST_BYTES // _bytes(graph) // 2
+    return [list(islice(cycle(known or others), max(LEAST_STEPS, min(STEPS, most)))), others[: max(1, most)]]
 
 
 def exam_inputs(graph: Graph, samples: Samples | None, seed: int) -> list[Arrays]:
