@@ -156,6 +156,37 @@ def test_what_is_wrong_in_a_branch_names_what_leaves_it_out() -> None:
     assert ops(read(wrong, part=Part(constants={"k": 2})).graph) == ["Exp"]
 
 
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("all = ReduceSum<keepdims = 0>(x)  is = Greater(all, limit)", r"as its input X$"),
+        ("all = ReduceSum<keepdims = 0>(x)  big = Greater(all, limit)  odd = Cast<to = 9>(k)  is = And(big, odd)", r"--constant k=VALUE$"),
+        ("is = Greater(one, limit)", r"--constant one=VALUE$"),
+    ],
+)  # fmt: skip
+def test_data_is_no_constant_to_give(condition: str, told: str) -> None:
+    """Nobody can say a picture's numbers; one number, or integers, may be a setting."""
+    text = f"""(float[3] x, int64 k, float one) => (float[3] y) {{
+      limit = Constant<value = float {{2.0}}>()  {condition}
+      y = If(is) <then_branch = t () => (float[3] a) {{ a = Exp(x) }}, else_branch = f () => (float[3] b) {{ b = Celu(k) }}>
+    }}"""
+    with pytest.raises(ModelError, match=told) as caught:
+        read(text)
+    assert "x=VALUE" not in str(caught.value)
+
+
+def test_branches_in_branches_are_left_out_by_the_innermost() -> None:
+    with pytest.raises(ModelError, match=r"--constant k=VALUE$") as caught:
+        read("""(float[3] x, int64 k, bool outer) => (float[3] y) {
+          two = Constant<value = int64 {2}>()
+          y = If(outer) <then_branch = t () => (float[3] a) { a = Exp(x) }, else_branch = f () => (float[3] b) {
+            is = Equal(k, two)
+            b = If(is) <then_branch = g () => (float[3] c) { c = Exp(x) }, else_branch = h () => (float[3] d) { d = Celu(k) }>
+          }>
+        }""")
+    assert str(caught.value).count("leave the branch out") == 1
+
+
 def test_a_part_of_a_sequence_that_holds_nothing() -> None:
     text = """(float[5] x) => (float[2] y, float[5] z) {
       parts = Constant<value = int64[3] {2, 0, 3}>()  first = Constant<value = int64 {0}>()  q = SplitToSequence(x, parts)

@@ -57,13 +57,16 @@ def _unlike(b: Builder, what: str, condition: str) -> ModelError:
 
 def decided_by(b: Builder, name: str) -> str:
     """A hint: how to decide a value before."""
-    inputs = b.inputs_behind(name)
-    return f"decide it before: {constants_of(inputs)}" if inputs else "export the model with it decided"
+    constants = constants_behind(b, name)
+    return f"decide it before: {constants}" if constants else "export the model with it decided"
 
 
-def constants_of(inputs: list[str]) -> str:
-    """The flags that decide the first few of these inputs."""
-    return " ".join(f"--constant {name}=VALUE" for name in inputs[:3])
+def constants_behind(b: Builder, name: str) -> str:
+    """The flags that decide a value by the first few inputs behind it, "" where there are none. Several floats are data, which nobody
+    could give so."""
+    kinds = {given: b.type(given) for given in b.inputs_behind(name)}
+    fixable = [given for given, kind in kinds.items() if kind.elements == 1 or not kind.dtype.is_float]
+    return " ".join(f"--constant {given}=VALUE" for given in fixable[:3])
 
 
 def hand_on(b: Builder, s: Source, origin: str, output: str) -> None:

@@ -12,12 +12,14 @@ import onnx
 from edgec.budget import check_turns, spend_constant, spend_node
 from edgec.errors import ModelError
 from edgec.frontend.control.body import Body
-from edgec.frontend.control.choice import as_condition, both, choose, constants_of, decided_by, hand_on, where
+from edgec.frontend.control.choice import as_condition, both, choose, constants_behind, decided_by, hand_on, where
 from edgec.frontend.translation.builder import Broken, Builder
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
 from edgec.ops.proto import coded_type
 from edgec.ops.rules import axis_of, fixed
+
+_LEAVE = "leave the branch out"
 
 
 @rule("If")
@@ -48,11 +50,14 @@ def branch(b: Builder, s: Source) -> None:
 
 
 def _blame_condition(b: Builder, condition: str, start: int) -> None:
-    """What is wrong in a branch may be so because it is not meant to run: where inputs decide that, say how to decide it."""
-    inputs = b.inputs_behind(condition)
-    told = f"or leave the branch out: {constants_of(inputs)}"
-    for place, item in enumerate(b.problems[start:] if inputs else (), start):
-        b.problems[place] = replace(item, hint=f"{item.hint}, {told}" if item.hint else told.removeprefix("or "))
+    """What is wrong in a branch may be so because it is not meant to run: where inputs decide that, say how to decide it.
+
+    Of branches in branches the innermost says it.
+    """
+    constants = constants_behind(b, condition)
+    for place, item in enumerate(b.problems[start:] if constants else (), start):
+        if _LEAVE not in item.hint:
+            b.problems[place] = replace(item, hint=f"{item.hint}, or {_LEAVE}: {constants}" if item.hint else f"{_LEAVE}: {constants}")
 
 
 @rule("Loop")
