@@ -63,7 +63,7 @@ def _lowered(graph: Graph, target: Target, name: str, options: LowerOptions) -> 
                 keep_condition(lowering, conditions, name)
             check_time(f"{node.name} ({node.op})")
         except Unsupported as problem:
-            hint = _cut_there(graph, node) if problem.hint == CUT else problem.hint
+            hint = problem.hint.replace(CUT, _cut_there(graph, node), 1)
             lowering.problems.append(Problem(f"{node.op}: {problem.what}", node.name or node.outputs[0], hint))
             _placeholder(lowering, node)
         except NotStatic:
@@ -96,7 +96,7 @@ def _cut_there(graph: Graph, node: Node) -> str:
 def _check(graph: Graph, node: Node) -> None:
     """Unsupported when no rule covers the node."""
     if rule_of(node.op) is None:
-        raise Unsupported("there is no implementation", f"{_cut_there(graph, node)}, or export another operator")
+        raise Unsupported("there is no implementation", f"{CUT}, or export another operator")
     for name in node.outputs:
         if name and graph.dtype(name) in HELD_ONLY and node.op not in CONVERSIONS:
             raise Unsupported(f"the result is {graph.dtype(name).value}", "convert the model to float32")
