@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -83,7 +84,7 @@ def _items(arguments: AttentionFloat) -> Expr:
     return expr(arguments.outer) * arguments.inner * ceil_div(arguments.rows, arguments.row_block)
 
 
-def _scratch(arguments: AttentionFloat) -> int:
+def _scratch(arguments: AttentionFloat, _: Collection[str]) -> int:
     """By row a number and a vector, and sums of values; scores of a block of rows."""
     by_row = 1 + LANES + round_up(bound(expr(arguments.value_channels)), LANES)
     return lines(4 * (arguments.row_block * by_row + min(PIXEL_BLOCK, arguments.row_block) * arguments.column_block))

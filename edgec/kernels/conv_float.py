@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 from edgec.kernels.convolution import by_output, conv_items, conv_reach, conv_scratch, dense_weights, pack_by_panels, padded_panels
 from edgec.kernels.variants import Packing, Variant
 from edgec.kernels.vectors import MERGED, TALL, TILES
-from edgec.kernels.windows import lines, residual_reach, tap_pointers
+from edgec.kernels.windows import POINTER_BYTES, lines, residual_reach
 from edgec.kernels.winograd_float import WINOGRAD
 from edgec.program.arguments import PIXEL_BLOCK, Arguments, Size, Window, pointer, real, size
 from edgec.program.expr import Const, Number, expr
@@ -54,10 +55,6 @@ def pack_float(weights: np.ndarray) -> np.ndarray:
 PACKING = Packing("panels of 16", {"weights": lambda arguments, plain, _: pack_float(by_output(arguments, plain)), "bias": pack_by_panels})
 
 
-def _scratch(arguments: ConvFloat) -> int:
-    return conv_scratch(arguments, 4)
-
-
 def _admits_tall(arguments: ConvFloat) -> bool:
     """Pixels whose inputs do not all compete for one set of a first cache, which has fewer lines than the tile has pixels."""
     stride = expr(arguments.window.in_pixel_stride)
@@ -72,15 +69,16 @@ def _admits_merged(arguments: ConvFloat) -> bool:
     return dense and arguments.groups == 1 and w.kernel_width > 1 and w.dilation_width == 1
 
 
-def _merged_scratch(arguments: ConvFloat) -> int:
-    """Pointers, a row of padding, and rows that leave the image."""
+def _merged_scratch(arguments: ConvFloat, _: Collection[str]) -> int:
+    """Pointers to the rows under a block of pixels, a row of padding, and rows that leave the image."""
     w = arguments.window
-    return tap_pointers(w) + lines(4 * w.kernel_width * arguments.in_channels * (1 + w.kernel_height * PIXEL_BLOCK))
+    pointers, rows = w.kernel_height * PIXEL_BLOCK, 1 + w.kernel_height * PIXEL_BLOCK
+    return lines(POINTER_BYTES * pointers) + lines(4 * w.kernel_width * arguments.in_channels * rows)
 
 
 VARIANTS = (
     WINOGRAD,
     Variant("merged", conv_items, _merged_scratch, MERGED, PACKING, _admits_merged),
-    Variant("tall", conv_items, _scratch, TALL, PACKING, _admits_tall),
-    Variant("panels", conv_items, _scratch, TILES, PACKING),
+    Variant("tall", conv_items, conv_scratch(4), TALL, PACKING, _admits_tall),
+    Variant("panels", conv_items, conv_scratch(4), TILES, PACKING),
 )

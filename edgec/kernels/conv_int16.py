@@ -58,4 +58,4 @@ PACKING = Packing(
     "panels of 16x2",
     {"weights": lambda arguments, plain, _: pack_pairs(by_output(arguments, plain)), "bias": pack_by_panels, "scale": pack_by_panels},
 )
-VARIANTS = (Variant("pairs", conv_items, lambda arguments: conv_scratch(arguments, 2), TILES, PACKING),)
+VARIANTS = (Variant("pairs", conv_items, conv_scratch(2), TILES, PACKING),)

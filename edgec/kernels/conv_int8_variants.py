@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,12 +15,11 @@ from edgec.kernels.matrix_int8 import MatrixTile, input_multiple
 from edgec.kernels.variants import Packing, Variant
 from edgec.kernels.windows import lines, taps
 from edgec.kernels.winograd_int8 import HEADERS as WINOGRAD_HEADERS
-from edgec.kernels.winograd_int8 import LARGE_TILES, NARROW_TILES, WinogradTile, admits, admits_large, admits_narrow, scratch
+from edgec.kernels.winograd_int8 import LARGE_TILES, NARROW_TILES, OUTDONE, WinogradTile, admits, admits_large, admits_narrow, scratch
 from edgec.kernels.winograd_int8 import TILES as WINOGRAD_TILES
 from edgec.program.arguments import LANES, PIXEL_BLOCK, Window
 from edgec.program.expr import expr
 
-MULTIPLE = input_multiple(MATRIX_TILES)  # what inputs are padded to a multiple of at most
 SLACK = 16  # codes between gathered windows, which copies of whole registers may touch
 
 
@@ -86,21 +85,23 @@ WIDENED = {"avx2": WidenedTile((6, 2, 1), 2, 2)}
 WIDENED_HEADERS = {"avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h")}
 
 
-def _wide(depth: int) -> int:
-    """Bytes of the sums of a block by a panel, and of widened codes, `depth` of a pixel."""
-    codes = max(max(min(tile.pixels * depth, tile.held), tile.rows[0] * depth) for tile in WIDENED.values())
-    return lines(4 * LANES * max(tile.pixels for tile in WIDENED.values())) + lines(2 * codes)
+def _wide(depth: int, vocabularies: Collection[str]) -> int:
+    """Bytes of the sums of a block by a panel, and of widened codes, `depth` of a pixel, where codes are widened."""
+    tiles = [WIDENED[vocabulary] for vocabulary in vocabularies if vocabulary in WIDENED]
+    codes = (max(min(tile.pixels * depth, tile.held), tile.rows[0] * depth) for tile in tiles)
+    return lines(4 * LANES * max((tile.pixels for tile in tiles), default=0)) + lines(2 * max(codes, default=0))
 
 
-def _widened_scratch(arguments: Any) -> int:
+def _widened_scratch(arguments: Any, vocabularies: Collection[str]) -> int:
     """A pixel of padding too."""
-    return lines(arguments.in_channels + LANES) + _wide(taps(arguments.window) * round_up(arguments.in_channels, MULTIPLE))
+    inputs = round_up(arguments.in_channels, input_multiple(vocabularies))
+    return lines(arguments.in_channels + LANES) + _wide(taps(arguments.window) * inputs, vocabularies)
 
 
-def _merged_scratch(arguments: Any) -> int:
+def _merged_scratch(arguments: Any, vocabularies: Collection[str]) -> int:
     """Pointers to the gathered windows of a block, these, and what widening takes."""
-    depth = round_up(taps(arguments.window) * arguments.in_channels, MULTIPLE)
-    return lines(8 * PIXEL_BLOCK) + lines(PIXEL_BLOCK * (depth + SLACK)) + _wide(depth)
+    depth = round_up(taps(arguments.window) * arguments.in_channels, input_multiple(vocabularies))
+    return lines(8 * PIXEL_BLOCK) + lines(PIXEL_BLOCK * (depth + SLACK)) + _wide(depth, vocabularies)
 
 
 def merges(arguments: Any) -> bool:
@@ -129,13 +130,17 @@ MERGED = Variant("merged", conv_items, _merged_scratch, {**TILES, **WIDENED}, ME
 
 def _winograd(name: str, tiles: Mapping[str, WinogradTile], admits: Callable[[Any], bool]) -> Variant:
     headers = {vocabulary: WINOGRAD_HEADERS[vocabulary] for vocabulary in tiles}
-    return Variant(name, conv_items, lambda arguments: scratch(arguments, tiles), tiles, PACKING, admits, "conv_int8_winograd", headers)
+
+    def bytes_of(arguments: Any, vocabularies: Collection[str]) -> int:
+        return scratch(arguments, tiles, vocabularies)
+
+    return Variant(name, conv_items, bytes_of, tiles, PACKING, admits, "conv_int8_winograd", headers, OUTDONE)
 
 
 WINOGRAD_LARGE = _winograd("winograd4", LARGE_TILES, admits_large)
 WINOGRAD_NARROW = _winograd("winograd4_narrow", NARROW_TILES, admits_narrow)
 WINOGRAD = _winograd("winograd", WINOGRAD_TILES, admits)
 _WIDENED = Variant("widened", conv_items, _widened_scratch, WIDENED, PACKING, template="conv_int8_widened", headers=WIDENED_HEADERS)
-_PANELS = Variant("panels", conv_items, lambda arguments: conv_scratch(arguments, 1), TILES, PACKING, headers=HEADERS)
+_PANELS = Variant("panels", conv_items, conv_scratch(1), TILES, PACKING, headers=HEADERS)
 VARIANTS = (MERGED, WINOGRAD_LARGE, WINOGRAD_NARROW, WINOGRAD, _WIDENED, _PANELS)
 FLOAT_VARIANTS = (_WIDENED, _PANELS)

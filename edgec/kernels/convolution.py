@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -48,9 +49,9 @@ def panel_items(window: Window, out_channels: int, groups: int = 1) -> Expr:
     return ceil_div(out_pixels(window), PIXEL_BLOCK) * (groups * -(-panel_count(out_channels) // PANELS_PER_ITEM))
 
 
-def conv_scratch(arguments: Any, element: int) -> int:
-    """Tap pointers, and a pixel of padding, of elements of this many bytes."""
-    return tap_pointers(arguments.window) + lines(arguments.in_channels * element + LANES)
+def conv_scratch(element: int) -> Callable[[Any, Collection[str]], int]:
+    """Bytes of tap pointers, and of a pixel of padding, of elements of this many bytes, with any instruction set."""
+    return lambda arguments, _: tap_pointers(arguments.window) + lines(arguments.in_channels * element + LANES)
 
 
 def padded_panels(weights: np.ndarray, inputs: int, dtype: type) -> np.ndarray:

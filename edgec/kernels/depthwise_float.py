@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -74,7 +74,7 @@ def patches(
     return Variant(name, row_items, _outside, tiles, packing, admits, "depthwise_float_patches")
 
 
-def _outside(arguments: DepthwiseFloat) -> int:
+def _outside(arguments: DepthwiseFloat, _: Collection[str]) -> int:
     """A pixel of padding."""
     return lines(4 * arguments.channels)
 

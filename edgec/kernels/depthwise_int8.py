@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -50,7 +51,7 @@ class DepthwiseInt8Function(DepthwiseInt8):
 DEPTHWISE_INT8_FUNCTION = with_functions(DepthwiseInt8Function)
 
 
-def _scratch(arguments: DepthwiseInt8) -> int:
+def _scratch(arguments: DepthwiseInt8, _: Collection[str]) -> int:
     row = arguments.channels + LANES
     return tap_pointers(arguments.window) + lines(row) + lines(row * 4)
 
@@ -143,10 +144,12 @@ def _rows(kernel: int, stride: int) -> Variant:
         own = (w.kernel_height, w.kernel_width, w.stride_height, w.stride_width, w.dilation_height, w.dilation_width)
         return own == shape and arguments.channels >= LANES
 
-    work = lines(max(tile.work_bytes for tile in tiles.values()))
+    def scratch(_: DepthwiseInt8, vocabularies: Collection[str]) -> int:
+        return lines(max((tiles[vocabulary].work_bytes for vocabulary in vocabularies if vocabulary in tiles), default=0))
+
     headers = {name: ("int8_kept_four.h" if tile.taps == 4 else "int8_kept_two.h",) for name, tile in tiles.items()}
     name = f"rows{kernel}" if stride == 1 else f"rows{kernel}_by_{stride}"
-    return Variant(name, row_items, lambda arguments: work, tiles, CODES, admits, "depthwise_int8_rows", headers)
+    return Variant(name, row_items, scratch, tiles, CODES, admits, "depthwise_int8_rows", headers)
 
 
 VARIANTS = (_rows(3, 1), _rows(3, 2), _rows(5, 1), Variant("strips", row_items, _scratch, TILES, CODES))

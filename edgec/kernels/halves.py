@@ -54,16 +54,12 @@ def _packing(floats: Packing) -> Packing:
     return Packing(f"{floats.name}, halves", {name: _rounded(pack) for name, pack in floats.pack.items()})
 
 
-def _scratch(arguments: Any) -> int:
-    return conv_scratch(arguments, BYTES)
-
-
 # neon computes with floats what lies in memory as halves
 CONV_TILES = {"neon": VectorTile(4, (8, 4, 1), (2,), 4, True), "fp16": VectorTile(8, (4, 1), (4, 3, 2, 1), 8, True, stretch=STRETCH)}
 DEPTHWISE_TILES = {"neon": PixelTile(4), "fp16": PixelTile(4)}
 BLOCKS = _packing(FLOATS)
 VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
-    HALF_OF[ConvFloat]: (Variant("panels", conv_items, _scratch, CONV_TILES, _packing(PACKING)),),
+    HALF_OF[ConvFloat]: (Variant("panels", conv_items, conv_scratch(BYTES), CONV_TILES, _packing(PACKING)),),
     HALF_OF[DepthwiseFloat]: (
         *(patches(*window, tuple(DEPTHWISE_TILES), LANES, BLOCKS) for window in WINDOWS),
         Variant("rows", row_items, tiles=DEPTHWISE_TILES, packing=BLOCKS),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,22 +32,26 @@ PLAIN = Packing("plain", {})
 
 @dataclass(frozen=True)
 class Variant:
-    """One of them. items: into how many units of work a call divides, which threads share; scratch: bytes that one thread needs.
+    """One of them. items: into how many units of work a call divides, which threads share.
+
+    scratch: bytes that one thread needs, whichever of a package's instruction sets it has.
 
     tiles: what the registers of each instruction set hold that can compute it so; None: all can, and it has no tile.
     admits: of which layers it can compute a call. The last variant of a kernel is for every layer and instruction set.
     template: what it is written in, templates/c/TEMPLATE.c.j2, where that is not the kernel's own.
     headers: by instruction set, those of runtimes/c/vocabulary with the words that it needs beyond the kernel's.
+    outdone: by instruction set, one that computes as fast without: in packages that have both, the variant is not worth its memory.
     """
 
     name: str
     items: Callable[[Any], Expr]
-    scratch: Callable[[Any], int] = lambda arguments: 0
+    scratch: Callable[[Any, Collection[str]], int] = lambda arguments, vocabularies: 0
     tiles: Mapping[str, object] | None = None
     packing: Packing = PLAIN
     admits: Callable[[Any], bool] = lambda arguments: True
     template: str = ""
     headers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    outdone: Mapping[str, str] = field(default_factory=dict)
 
     def can(self, vocabulary: str) -> bool:
         """Whether an instruction set can compute it."""

@@ -5,6 +5,7 @@ The transforms evaluate polynomials at 0, 1, -1, 2, -2 and infinity.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +65,7 @@ def items(arguments: Any) -> Expr:
     return ceil_div(image_tiles(arguments.window), BLOCK) * -(-panel_count(arguments.out_channels) // PANELS)
 
 
-def scratch(arguments: Any) -> int:
+def scratch(arguments: Any, _: Collection[str]) -> int:
     """The inputs and the products of a block at every point, and a pixel of padding."""
     inputs = round_up(arguments.in_channels, LANES) * BLOCK + LANES
     products = PANELS * LANES * BLOCK

@@ -7,19 +7,16 @@ all tiles of a block share, and packages stay as small.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 from edgec.kernels.convolution import panel_count, round_up
-from edgec.kernels.matrix_int8 import TILES as MATRIX_TILES
 from edgec.kernels.matrix_int8 import input_multiple
 from edgec.kernels.windows import CACHE_LINE, ceil_div, lines
 from edgec.program.arguments import LANES, Window
 from edgec.program.expr import Expr, bound, expr
 
-MULTIPLE = input_multiple(MATRIX_TILES)  # what inputs are padded to a multiple of at most
 LEAST_GAIN = {2: 1.3, 4: 1.15}  # by side
 
 
@@ -77,24 +74,20 @@ NARROW_TILES = {name: tile for name, tile in LARGE_TILES.items() if name != "avx
 COST = Cost(2.7, 2, 32, 2.7, 130, 6, 80, 80)  # instructions of AVX2
 LARGE_COST = {"avx2": Cost(0.71, 0.5, 20, 0.72, 60, 8.5, 290, 45), "avx512vnni": Cost(0.25, 0, 6, 0.525, 60, 4.7, 250, 45)}  # cycles
 _HEADERS = {"sse41": ("int8_winograd_sse41.h",), "avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h", "int8_winograd_avx2.h")}
+OUTDONE = {"neon": "dotprod"}  # a register of products an instruction: most processors of such packages gain nothing
 HEADERS = _HEADERS | {
     "avx512vnni": ("int8_packed_avx512.h", "int8_winograd_avx512.h"),
     **dict.fromkeys(("neon", "neon32"), ("int8_packed_neon.h", "int8_winograd_neon.h")),
 }
 
 
-def scratch(arguments: Any, tiles: Mapping[str, WinogradTile]) -> int:
+def scratch(arguments: Any, tiles: Mapping[str, WinogradTile], vocabularies: Collection[str]) -> int:
     """The inputs and the products of a block, and the weights of a panel, at every point; a pixel of padding."""
-    panels, most = panel_count(arguments.out_channels), 0
-    for tile, inputs in product(tiles.values(), _padded(arguments)):
+    inputs, panels, most = round_up(arguments.in_channels, input_multiple(vocabularies)), panel_count(arguments.out_channels), 0
+    for tile in (tiles[vocabulary] for vocabulary in vocabularies if vocabulary in tiles):
         block = min(tile.most(inputs, panels), round_up(bound(image_tiles(arguments.window, tile.side)), tile.rows[0]))
         most = max(most, tile.points * (2 * inputs * (block + LANES) + 4 * LANES * block + 3 * CACHE_LINE))
     return most + lines(arguments.in_channels + LANES)
-
-
-def _padded(arguments: Any) -> set[int]:
-    """Inputs as the instruction sets of a package may pad them."""
-    return {round_up(arguments.in_channels, multiple) for multiple in range(4, MULTIPLE + 1, 4)}
 
 
 def image_tiles(window: Window, side: int) -> Expr:

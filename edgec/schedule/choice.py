@@ -11,7 +11,7 @@ from edgec.targets import Target
 
 
 def variants(kind: type[Arguments], target: Target) -> list[Variant]:
-    """Those that a package for the target may have of a kernel: one of its instruction sets can compute them, and all the last.
+    """Those that a package for the target may have of a kernel: one of its instruction sets gains by them, and all can compute the last.
 
     Weights that only some variants read must be of use to all that share them: instruction sets, and shaders, which read the last's.
     """
@@ -20,8 +20,10 @@ def variants(kind: type[Arguments], target: Target) -> list[Variant]:
 
 
 def _of_use(variant: Variant, last: Variant, target: Target) -> bool:
-    able = map(variant.can, target.vocabularies)
-    return any(able) if variant.packing == last.packing else all(able) and not target.gpu
+    able = set(filter(variant.can, target.vocabularies))
+    if variant.packing != last.packing:
+        return able == set(target.vocabularies) and not target.gpu
+    return any(variant.outdone.get(vocabulary) not in target.vocabularies for vocabulary in able)
 
 
 def variant_of(arguments: Arguments, target: Target) -> Variant:

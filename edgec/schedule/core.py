@@ -30,7 +30,7 @@ def scheduled(call: TemplateCall, target: Target) -> TemplateCall:
     assert len(items) == len(packings) == 1, f"{call.call.name}: the variants of {kind.kernel} divide its work or its weights differently"
     chosen = tuple(choose(kind, variant, vocabulary, target) for vocabulary in target.vocabularies)
     packed_reach = tuple((argument, count(call.arguments)) for argument, count in variant.packing.reach.items())
-    scratch = max(variant.scratch(call.arguments) for variant in variants)
+    scratch = max(variant.scratch(call.arguments, target.vocabularies) for variant in variants)
     return replace(
         call,
         slot=slot(kind, variant).name,

@@ -95,7 +95,7 @@ def run(build: Build, cases: Sequence[Case], shared: Path) -> list[np.ndarray]:
     program = compile_driver(build, shared)
     with tempfile.TemporaryDirectory() as folder:
         source, result = Path(folder, "cases"), Path(folder, "results")
-        source.write_bytes(b"".join(map(_encode, cases)) + struct.pack("<i", -1))
+        source.write_bytes(b"".join(_encode(case, build.target) for case in cases) + struct.pack("<i", -1))
         subprocess.run([*build.emulator, str(program), str(source), str(result)], check=True, timeout=300)
         content = result.read_bytes()
     outputs, at = [], 0
@@ -130,7 +130,7 @@ def _compile(build: Build, folder: Path) -> None:
     assert done.returncode == 0, f"{' '.join(command)} in {folder}\n{done.stderr[:4000]}"
 
 
-def _encode(case: Case) -> bytes:
+def _encode(case: Case, target: Target) -> bytes:
     arguments = case.arguments
     items = work_items(arguments)
     borders = (0, *sorted(border % (items + 1) for border in case.splits), items)
@@ -144,7 +144,7 @@ def _encode(case: Case) -> bytes:
             parts += [struct.pack("<i", -1 if value is None else len(content)), content]
         else:
             parts.append(struct.pack("<f" if field.metadata["c"] == "float" else "<i", value))
-    parts.append(struct.pack(f"<ii{len(borders)}i", scratch_bytes(arguments), len(borders), *borders))
+    parts.append(struct.pack(f"<ii{len(borders)}i", scratch_bytes(arguments, target), len(borders), *borders))
     return b"".join(parts)
 
 

@@ -46,7 +46,8 @@ from tests.kernels.work import PLACES, place_of, scratch_bytes, slot_in, work_it
 X86 = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False)
 # The x86-64 part of packages for several processors
 X86_SIGNED = Target("universal", "", "x86_64", "linux", ("portable", "sse41", "neon"), True)
-ARM64 = Target("linux-arm64", "", "aarch64", "linux", ("portable", "neon", "dotprod", "i8mm"), True)
+NEON = Target("rpi4", "", "aarch64", "linux", ("portable", "neon"), True)
+ARM64 = Target("linux-arm64", "", "aarch64", "linux", ("dotprod", "i8mm"), True)
 ARMV7 = Target("rpi-32bit", "", "armv7", "linux", ("portable", "neon32"), True)
 
 # Each function in one kernel at least: what it computes is the same text in both.
@@ -147,7 +148,7 @@ int main(void) {{
     return source.replace("VOCABULARY", vocabulary).replace("SLACK", str(input_multiple(target.vocabularies) - 1))
 
 
-def encode(arguments: Any, pieces: Sequence[int], variant: Variant | None = None) -> bytes:
+def encode(arguments: Any, target: Target, pieces: Sequence[int], variant: Variant | None = None) -> bytes:
     """One case as the driver reads it."""
     parts = [struct.pack("<i", place_of(arguments, variant))]
     for field in in_struct(arguments):
@@ -158,7 +159,7 @@ def encode(arguments: Any, pieces: Sequence[int], variant: Variant | None = None
             parts.append(_buffer(value))
         else:
             parts.append(struct.pack("<f" if field.metadata["c"] == "float" else "<i", value))
-    parts.append(_buffer(np.zeros(scratch_bytes(arguments, variant) or 8, np.uint8)))
+    parts.append(_buffer(np.zeros(scratch_bytes(arguments, target, variant) or 8, np.uint8)))
     return b"".join((*parts, struct.pack(f"<{len(pieces) + 1}i", len(pieces), *pieces)))
 
 
@@ -171,6 +172,7 @@ class Program:
     """A driver that is ready to run."""
 
     command: tuple[str, ...]
+    target: Target
 
     def run(self, cases: Sequence[Any], parts: Sequence[float] = (1 / 3, 1 / 2, 1), variant: Variant | None = None) -> list[np.ndarray]:
         """y of every case, by a variant or the first that admits it; the items are done in pieces that end at these parts of them, as
@@ -178,7 +180,7 @@ class Program:
         data = [struct.pack("<i", len(cases))]
         for case in cases:
             items = work_items(case)
-            data.append(encode(case, [int(items * part) for part in parts], variant))
+            data.append(encode(case, self.target, [int(items * part) for part in parts], variant))
         done = subprocess.run(self.command, input=b"".join(data), capture_output=True, timeout=300, check=False)
         assert done.returncode == 0, f"{self.command} ended with {done.returncode}: {done.stderr.decode()}"
         results, offset = [], 0
@@ -228,7 +230,7 @@ def compile_driver(
         call([*words, str(folder / "kernels.o"), str(folder / "driver.o"), "-o", str(folder / "driver"), "-lm"])
 
     once(folder, make)
-    return Program(run)
+    return Program(run, target)
 
 
 def compiler_command(target: Target, compiler: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from edgec.kernels import ConvInt8, DepthwiseInt8, ProductInt8Float
 from edgec.schedule import choose_all
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE
-from tests.kernels.int8_harness import ARM64, ARMV7, USED, X86, call, compiler_command, need
+from tests.kernels.int8_harness import ARM64, ARMV7, NEON, USED, X86, call, compiler_command, need
 
 OBJDUMP = {"x86_64": "objdump", "aarch64": "aarch64-linux-gnu-objdump", "armv7": "arm-linux-gnueabihf-objdump"}
 HOT = [
@@ -22,12 +22,12 @@ HOT = [
     (X86, "avx2", r"vpmaddwd"),
     (X86, "avxvnni", r"\tc4 .*vpdpbusd"),
     (X86, "avx512vnni", r"\t62 .*vpdpbusd .*zmm"),
-    (ARM64, "neon", r"\tsmlal2?\s.*8h"),
+    (NEON, "neon", r"\tsmlal2?\s.*8h"),
     (ARM64, "dotprod", r"\tsdot\s"),
     (ARM64, "i8mm", r"\tsmmla\s"),
     (ARMV7, "neon32", r"\tvmlal\.s8\s"),
 ]
-ALL = [(target, vocabulary) for target in (X86, ARM64, ARMV7) for vocabulary in target.vocabularies]
+ALL = [(target, vocabulary) for target in (X86, NEON, ARM64, ARMV7) for vocabulary in target.vocabularies]
 HELD = USED if WHOLE else frozenset({ConvInt8, DepthwiseInt8, ProductInt8Float})  # each kind of inner loop and of ending
 FORBIDDEN = r"vpmaddubsw|pmaddubsw|vfn?m(add|sub)|\tfn?m(add|sub|la|ls)\b|\tvfma"
 

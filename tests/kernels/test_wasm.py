@@ -34,6 +34,6 @@ def test_int8_kernels(vocabulary: str, flags: tuple[str, ...], step: int, needs:
     (tmp_path / "driver.c").write_text(driver_source(vocabulary, target), encoding="utf-8")
     program, sources = str(tmp_path / "driver.wasm"), [str(tmp_path / "kernels.c"), str(tmp_path / "driver.c")]
     call([*CLANG, "-std=gnu99", *flags, f"-I{SHIM}", *sources, "-o", program, "-lm"])
-    driver = Program((*NODE, program))
+    driver = Program((*NODE, program), target)
     for cases in (conv_cases(X86), float_cases(X86), depthwise_cases(X86), any_cases(X86), attention_cases(X86), function_cases(X86)):
         agree(driver, cases[::step])

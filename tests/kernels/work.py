@@ -25,8 +25,8 @@ def work_items(arguments: Arguments) -> int:
     return bound(_admitted(arguments).items(arguments))
 
 
-def scratch_bytes(arguments: Arguments, variant: Variant | None = None) -> int:
-    return max(one.scratch(arguments) for one in (variant or _admitted(arguments), VARIANTS[type(arguments)][-1]))
+def scratch_bytes(arguments: Arguments, target: Target, variant: Variant | None = None) -> int:
+    return max(one.scratch(arguments, target.vocabularies) for one in (variant or _admitted(arguments), VARIANTS[type(arguments)][-1]))
 
 
 def _admitted(arguments: Arguments) -> Variant:

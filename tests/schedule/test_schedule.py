@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from edgec.kernels import VARIANTS, ConvFloat, ConvInt8, Variant
 from edgec.kernels.conv_int8_variants import MERGED, WINOGRAD_LARGE, WINOGRAD_NARROW
 from edgec.kernels.conv_int8_variants import WINOGRAD as INT8_WINOGRAD
 from edgec.kernels.convolution import panel_count, round_up
+from edgec.kernels.matrix_int8 import input_multiple
 from edgec.kernels.winograd_float import WINOGRAD
 from edgec.kernels.winograd_int8 import LARGE_TILES, WinogradTile, image_tiles
 from edgec.kernels.winograd_int8 import TILES as INT8_TILES
@@ -148,7 +148,7 @@ def int8_layer(size: int, inputs: int, outputs: int, weight: int = 127) -> ConvI
 
 def test_codes_are_transformed_where_that_saves_time_and_weights_are_the_same() -> None:
     """Where an instruction set gains nothing it computes the layer as it does all others."""
-    target, boards, panels = load_target("x86-64"), load_target("linux-arm64"), VARIANTS[ConvInt8][-1]
+    target, boards, panels = load_target("x86-64"), load_target("rpi4"), VARIANTS[ConvInt8][-1]
     some = {"sse41", "avx2"}
     for layer, variant, able in (
         (int8_layer(28, 32, 64), WINOGRAD_LARGE, some | {"avx512vnni"}),
@@ -162,8 +162,9 @@ def test_codes_are_transformed_where_that_saves_time_and_weights_are_the_same() 
         chosen = {name: choose(ConvInt8, variant, name, target).variant for name in target.vocabularies}
         assert chosen == {name: variant.name if name in able else "panels" for name in target.vocabularies}
         assert variant_of(layer, boards) is variant
-        chosen = {name: choose(ConvInt8, variant, name, boards).variant for name in boards.vocabularies}
-        assert chosen == {name: variant.name if name == "neon" else "panels" for name in boards.vocabularies}
+        assert choose(ConvInt8, variant, "neon", boards).variant == variant.name
+        assert all(variant_of(layer, load_target(name)) is panels for name in ("rpi5", "linux-arm64", "macos-arm64"))
+        assert variant_of(layer, load_target("universal")) is variant, "SSE4.1 and NEON without dot products share its memory"
     layer = int8_layer(28, 32, 64)
     strided = replace(layer, window=replace(layer.window, stride_width=2))
     for other in (strided, replace(layer, groups=2), int8_layer(28, 8, 8), int8_layer(3, 64, 64), int8_layer(28, 2000, 64)):
@@ -173,9 +174,9 @@ def test_codes_are_transformed_where_that_saves_time_and_weights_are_the_same() 
 @pytest.mark.parametrize("layer", [int8_layer(14, 64, 64), int8_layer(40, 9, 16), int8_layer(28, 1000, 16)], ids=["", "one panel", "deep"])
 @pytest.mark.parametrize(("variant", "tiles"), [(INT8_WINOGRAD, INT8_TILES), (WINOGRAD_LARGE, LARGE_TILES)], ids=["2x2", "4x4"])
 def test_scratch_memory_holds_blocks_of_tiles(layer: ConvInt8, variant: Variant, tiles: Mapping[str, WinogradTile]) -> None:
-    """As the kernel lays them out, whatever inputs are padded to."""
-    for tile, multiple in product(tiles.values(), (4, 8)):
-        inputs, panels = round_up(layer.in_channels, multiple), panel_count(layer.out_channels)
+    """As the kernel lays them out, of the instruction sets of a package."""
+    for name, tile in tiles.items():
+        inputs, panels = round_up(layer.in_channels, input_multiple((name,))), panel_count(layer.out_channels)
         block = min(tile.most(inputs, panels), round_up(bound(image_tiles(layer.window, tile.side)), tile.rows[0]))
         codes, weights, sums = block * inputs + 32, inputs * 16 + 32, block * 16 + 16
-        assert variant.scratch(layer) >= tile.points * (2 * codes + 2 * weights + 4 * sums) + layer.in_channels + 16
+        assert variant.scratch(layer, (name,)) >= tile.points * (2 * codes + 2 * weights + 4 * sums) + layer.in_channels + 16
