@@ -31,12 +31,12 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 STANDS_FOR = {f"make {rule}": f"grep -q '^{rule}:' Makefile" for rule in ("demo", "test")}
 STANDS_FOR["pip install digits-py/dist/*.whl"] = f"{sys.executable} -m pip install -q --no-index --no-deps -t site digits-py/dist/*.whl"
 NDK = "ndk"  # a folder as Android's has it, for a clang that does not optimize
-# Language of a block -> the file that it is
 # 200 boxes, of which the first numbers of 200 rows say which are there
 DETECTOR = """<ir_version: 9, opset_import: ["" : 18]> detector (float[200,5] image) => (float[N,4] boxes) {
   parts = Constant<value_ints = [1, 4]>()  score, all = Split<axis = 1>(image, parts)  half = Constant<value_float = 0.5>()
   is = Greater(score, half)  flat = Constant<value_ints = [-1]>()  there = Reshape(is, flat)  boxes = Compress<axis = 0>(all, there)
 }"""
+# Language of a block -> the file that it is
 FILES = {"c": "app.c", "cpp": "app.cpp", "js": "app.mjs"}
 
 

@@ -241,3 +241,10 @@ def test_what_is_drawn_anew_at_each_run_is_no_constant(op: str, inputs: str) -> 
     drawn = [node(op, inputs, "d", **attributes), node("Cast", "d", "e", to=TensorProto.FLOAT), node("Add", "x e", "y")]
     with pytest.raises(ModelError, match="no implementation"):
         from_proto(model(drawn, {"x": [1, 3]}, ["y"], {"k": np.full((1, 3), 0.5, np.float32)}))
+
+
+@pytest.mark.parametrize("depth", [0, -(1 << 40)])
+def test_no_vector_is_of_a_depth_below_one(depth: int) -> None:
+    known = {"d": np.array(depth), "v": np.array([0, 1], np.float32)}
+    with pytest.raises(ModelError, match="has a depth of"):
+        from_proto(model([node("Cast", "x", "i", to=TensorProto.INT64), node("OneHot", "i d v", "y")], {"x": [3]}, ["y"], known))

@@ -17,19 +17,19 @@ ALWAYS = (
     Build("sse41", ("clang",)),
     Build("sse41", signed=True),
     *([AVXVNNI] if available("avxvnni") else []),
-    Build("avx512vnni", ("clang",), ("-O2", "-march=haswell")),
     Build("portable", flags=SANITIZE),
     Build("neon", ARM64, ("-O1", "-static"), QEMU_ARM64, signed=True),
     Build("dotprod", ARM64, ("-O3" if WHOLE else "-O1", "-static"), QEMU_ARM64, signed=True),
-    Build("i8mm", ARM64, ("-O0", "-static"), QEMU_ARM64, signed=True),
     Build("neon32", ARM32, ("-O1", "-static"), QEMU_ARM32, signed=True),
-    Build("neon32", ("clang", "--target=arm-linux-gnueabihf", "-march=armv7-a", "-mfpu=neon"), ("-O2", "-static"), QEMU_ARM32, signed=True),
     Build("wasm128", (*CLANG, "-msimd128"), ("-O1",), NODE),
 )
 # With EDGEC_TEST_ALL these too
 MORE = (
     *([] if available("avxvnni") else [AVXVNNI]),  # computed by SIMDe
     Build("avx512vnni", flags=("-O3",)),
+    Build("avx512vnni", ("clang",), ("-O2", "-march=haswell")),
+    Build("i8mm", ARM64, ("-O0", "-static"), QEMU_ARM64, signed=True),
+    Build("neon32", ("clang", "--target=arm-linux-gnueabihf", "-march=armv7-a", "-mfpu=neon"), ("-O2", "-static"), QEMU_ARM32, signed=True),
     Build("avx2", ("g++", "-x", "c++")),
     *(Build(vocabulary, ("clang",), ("-O2", "-march=haswell")) for vocabulary in ("portable", "avx2")),
     Build("portable", flags=("-O3", "-march=haswell")),

@@ -204,4 +204,4 @@ def test_the_largest_of_a_whole_picture_is_a_code(tmp_path: Path) -> None:
     matched = match(quantized)
     assert {node.op for node in quantized.nodes if node not in matched.at} == {"DequantizeLinear"} and not matched.refused
     onnx.save(to_onnx(quantized), tmp_path / "largest.onnx")
-    assert edgec.build(tmp_path / "largest.onnx", target="x86-64", precision="int8", cc="gcc -O0", out=tmp_path / "out").examined
+    assert edgec.build(tmp_path / "largest.onnx", target="portable", precision="int8", cc="gcc -O0", out=tmp_path / "out").examined

@@ -21,6 +21,7 @@ from edgec.passes import optimize
 from edgec.quant.matrix_codes import code_matrix, searched
 from edgec.quant.options import Samples
 from edgec.quant.weight_only import code_weights
+from tests.contract.examiner import WHOLE
 from tests.passes.compare import run
 
 K, N = 150, 130
@@ -133,7 +134,7 @@ def test_samples_reach_the_layers() -> None:
 
 def test_a_package_with_coded_weights(tmp_path: Path) -> None:
     onnx.save(dense(), tmp_path / "net.onnx")
-    package = edgec.build(tmp_path / "net.onnx", precision="fp32", weight_bits=4, cc="gcc -O0", out=tmp_path / "out")
+    package = edgec.build(tmp_path / "net.onnx", precision="fp32", weight_bits=4, cc="gcc" if WHOLE else "gcc -O0", out=tmp_path / "out")
     assert package.examined
     facts = json.loads((tmp_path / "out/manifest.json").read_text())
     assert facts["coded_weights"] == {"bits": 4, "layers": 1, "float_bytes": 78000, "bytes": 12350}
@@ -159,7 +160,7 @@ def test_a_model_that_comes_with_codes_keeps_them(tmp_path: Path) -> None:
     """In float packages; where activations are quantized as well, quantization sees floats."""
     path = tmp_path / "coded.onnx"
     save(code_weights(graph_of(dense()), 4).graph, path)
-    package = edgec.build(path, precision="fp32", cc="gcc -O0", out=tmp_path / "out")
+    package = edgec.build(path, precision="fp32", cc="gcc" if WHOLE else "gcc -O0", out=tmp_path / "out")
     assert package.examined and "rows_codes4" in [call.kernel for call in package.manifest.calls]
     x = {"x": np.random.default_rng(1).standard_normal((1, K)).astype(np.float32)}
     with package.load() as runner:

@@ -34,7 +34,7 @@ from tests.toolchain.elf import (
 )  # fmt: skip
 from tests.toolchain.zig import need_zig
 
-COMPILERS = ("clang", "gcc", *(["zig"] if WHOLE else []))  # ziglang is 400 MB installed
+COMPILERS = ("clang", *(["gcc", "zig"] if WHOLE else []))  # the first is the toolchain's own; ziglang is 400 MB installed
 NET = random_net("mobilenet")
 PAGE, SMALL_PAGE = 16384, 4096  # memory comes in pages of either size
 SHARED_OBJECT = 3

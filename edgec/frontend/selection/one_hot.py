@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from edgec.errors import ModelError
 from edgec.frontend.selection.gathering import numbered
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.rules import rule
@@ -15,6 +16,8 @@ from edgec.ops.rules import axis_of
 def one_hot(b: Builder, s: Source) -> None:
     """Places count from the end where they are negative; those beyond both ends are nowhere."""
     (depth,) = b.known(s, 1, "the depth")
+    if depth < 1:
+        raise ModelError(f"has a depth of {depth:,}", hint="export the model again")
     rank = b.rank(s.inputs[0]) + 1
     axis = axis_of(s.attributes["axis"], rank)
     (index,) = b.emit(s, "Cast", s.inputs[:1], attributes={"to": "int64"})

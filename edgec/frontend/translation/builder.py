@@ -22,9 +22,9 @@ from edgec.ops.legal import CHECKED, check_attributes
 from edgec.ops.proto import canonical_attributes, schema
 from edgec.ops.work import operations
 
+RANDOM = frozenset({"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"})
 # DequantizeLinear of a constant stays: its operand is a quantized weight, not arithmetic to be folded. Of recurrent cells onnx's reference
 # knows neither all functions nor directions.
-RANDOM = frozenset({"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"})
 NEVER_FOLDED = ("DequantizeLinear", "RNN", "GRU", "LSTM")
 # A Graph has no codes of less than 8 bits, and constants of no floats but float32 and float64: these hold every such number.
 WIDENED = {"int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8", "float16": "float32", "bfloat16": "float32"}
