@@ -8,8 +8,8 @@ from edgec.budget import spend_constant
 from edgec.errors import ModelError
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
+from edgec.ops.corrected import BEYOND
 from edgec.ops.evaluate import evaluate, has_types
-from edgec.ops.recurrent import CELLS
 from edgec.passes.codes import feeds_quantized, is_dense_weight
 from edgec.passes.rewrite import become, rewrites, why_not
 
@@ -35,8 +35,8 @@ def fold_constants(graph: Graph, node: Node) -> bool:
     """f(c, d...) -> constant, unless that takes much more room than the operands, or undoes the quantization of a weight."""
     if not all(name in graph.constants for name in node.inputs if name):
         return False
-    if node.op in CELLS:
-        return why_not(node, "onnx's reference does not know all recurrent cells")
+    if node.op in BEYOND:
+        return why_not(node, "onnx's reference does not compute it rightly")
     if node.op == "Identity" and node.outputs[0] in graph.outputs:
         return False
     if any(graph.types[name].is_counted for name in node.outputs if name):

@@ -84,6 +84,10 @@ FINDS = (
     Find("numbers less themselves, and by themselves", "(float[8] x) => (y, z) { y = Sub(x, x) z = Div(x, x) }"),
     Find("a power of scalars", "(float x, float z, uint8[2,3] c) => (y, q) <float s = {0.03}, uint8 t = {128}> {"
          " y = Pow(x, z) d = DequantizeLinear(c, s, t) r = Relu(d) q = QuantizeLinear(r, s, t) }"),
+    Find(
+        "places of the largest of a constant",
+        "(int64[1,1,1,3] x) => (y) <float[1,1,2,3] c = {2, 0, -6, -1, 11, 0}> { v, p = MaxPool<kernel_shape = [2, 1]>(c) y = Add(p, x) }",
+    ),
     Find("a negation compared", "(float[2] x, bool[2] z) => (y) { n = IsNaN(x) y = Xor(n, z) }"),
     Find(
         "cubic resizing by a factor that leaves part of a pixel",

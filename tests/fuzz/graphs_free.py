@@ -110,7 +110,7 @@ BLENDS = {
 }  # fmt: skip
 FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Cast", "CastLike"}, _beyond_integers),
-    ({"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp", "TopK"}, _beside_nan),
+    ({"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp", "TopK", "Normalizer"}, _beside_nan),
     ({"ScatterND", "ScatterElements"}, _reduced_beside_nan),
     (SUMS, _summed_in_floats),
     ({"QLinearSoftmax"}, _alone),

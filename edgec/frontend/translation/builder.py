@@ -16,6 +16,7 @@ from edgec.frontend.translation.source import Source
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import HELD_ONLY, MOST_AXES, DType, TensorType
 from edgec.ops import OPERATORS
+from edgec.ops.corrected import BEYOND
 from edgec.ops.evaluate import evaluate, expected_bytes, has_types
 from edgec.ops.infer import infer_node
 from edgec.ops.legal import CHECKED, check_attributes
@@ -23,9 +24,8 @@ from edgec.ops.proto import canonical_attributes, schema
 from edgec.ops.work import operations
 
 RANDOM = frozenset({"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"})
-# DequantizeLinear of a constant stays: its operand is a quantized weight, not arithmetic to be folded. Of recurrent cells onnx's reference
-# knows neither all functions nor directions.
-NEVER_FOLDED = ("DequantizeLinear", "RNN", "GRU", "LSTM")
+# DequantizeLinear of a constant stays: its operand is a quantized weight, not arithmetic to be folded
+NEVER_FOLDED = BEYOND | {"DequantizeLinear"}
 # A Graph has no codes of less than 8 bits, and constants of no floats but float32 and float64: these hold every such number.
 WIDENED = {"int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8", "float16": "float32", "bfloat16": "float32"}
 WIDENED |= dict.fromkeys(("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"), "float32")
