@@ -17,7 +17,7 @@ from edgec.toolchain import compile_package
 from tests.conftest import require
 from tests.contract.examiner import STRICT, WHOLE, build_variant, examine, write_package
 from tests.contract.subjects import FAMILIES, Net, exam_of, quantized_net, random_float_net, random_net
-from tests.contract.variants import AARCH64, ARMV7, CLANG_ARM, CLANG_ARM32, UNUSUAL, USUAL, X86, Run, Variant, turn
+from tests.contract.variants import AARCH64, ARMV7, CLANG_ARM, CLANG_ARM32, OFTEN, USUAL, X86, Run, Variant, turn
 
 X86_64 = load_target("x86-64")
 KINDS = {"int8": random_net, "float": random_float_net}
@@ -41,11 +41,7 @@ BUILDS = [
     for level in LEVELS
 ]
 # Without EDGEC_TEST_ALL there are those builds that test_matrix.py makes too, each with the net that it has there.
-BUILT = {
-    (variant.target, variant.cc, variant.optimize): ("int8", turn(variant))
-    for variant in UNUSUAL
-    if not variant.flags and variant.optimize != "-O0"
-}
+BUILT = {(variant.target, variant.cc, variant.optimize): ("int8", turn(variant)) for variant in OFTEN if not variant.flags}
 BUILT |= {(variant.target, variant.cc, variant.optimize): ("int8", FAMILIES[n % len(FAMILIES)]) for n, variant in enumerate(USUAL)}
 SYMBOLS = [
     (build, *net)

@@ -8,13 +8,10 @@ import pytest
 
 from tests.contract.examiner import WHOLE, answers_of_all_runs, expected_hashes, quick
 from tests.contract.subjects import FAMILIES, SEED, exam_of, random_float_net, random_net
-from tests.contract.variants import UNUSUAL, Variant, name_of, turn, usual
+from tests.contract.variants import OFTEN, UNUSUAL, Variant, name_of, turn, usual
 
 SEEDS = (SEED, 2) if WHOLE else (SEED,)
-# Without EDGEC_TEST_ALL every compiler optimizes: the kernels alone (tests/kernels) are compiled without, too.
-STRANGE = [
-    (variant, family) for variant in UNUSUAL if WHOLE or variant.optimize != "-O0" for family in (FAMILIES if WHOLE else [turn(variant)])
-]
+STRANGE = [(variant, family) for variant in UNUSUAL if WHOLE or variant in OFTEN for family in (FAMILIES if WHOLE else [turn(variant)])]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -80,6 +80,12 @@ UNUSUAL = (
     Variant("armv7-clang", "rpi-32bit", CLANG_ARM32, "-O2", (), NEON32, ("clang", *ARMV7)),
     Variant("riscv64-gcc-O0", "linux-riscv64", "riscv64-linux-gnu-gcc", "-O0", (), RISCV, ("riscv64-linux-gnu-gcc", "qemu-riscv64")),
 )
+# Those of every `make test`: optimized, since tests/kernels compiles the kernels alone without, and one for each kind of difference
+OFTEN = tuple(
+    variant
+    for variant in UNUSUAL
+    if variant.optimize != "-O0" and variant.name not in ("x86-gcc-threads", "x86-clang-bare-fma", "portable-clang-fma")
+)
 
 
 TURNS = {"int8": (1, 1), "float": (1, 1)}  # of nets of a kind, as in_turns has it
