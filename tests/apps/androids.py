@@ -25,7 +25,7 @@ from tests.apps.android_stubs import write_stubs
 from tests.apps.drafts import empty_draft
 from tests.apps.kotlin_compiler import LIBRARIES, compile_kotlin, compiler_folder
 from tests.apps.test_web_pictures import WAYS, app, images
-from tests.apps.test_web_tasks import detector, model
+from tests.apps.test_web_tasks import WORDS, detector, model, words
 from tests.conftest import require
 from tests.contract.examiner import WHOLE
 
@@ -50,7 +50,7 @@ def write_packages(folder: Path) -> None:
     text.write_text("cat\ndog\n", encoding="utf-8")
     _write(detector(folder), folder / "finder", task="detect", labels=text, precision="fp32", **FUSED)
     _write(_areas(folder), folder / "areas", task="segment", precision="fp32")
-    _write(_words(folder), folder / "native", task="keyword", labels=text, precision="fp32", name="native")
+    _write(words(folder / "words.onnx", given="threshold"), folder / "native", labels=text, name="native", **WORDS)
     _write(element_types.model(folder), folder / "mixed", precision="fp32", state=element_types.STATE)
     _write(_odd(folder), folder / "Model_exception", precision="fp32", name="Model_exception")
     for item in (*(app(number, WAYS[number]) for number in TRIED), codes_app()):
@@ -75,12 +75,6 @@ def _areas(folder: Path) -> Path:
     weights = np.array([1, -1, 0.5], np.float32).reshape(3, 1, 1, 1)
     nodes = [helper.make_node("Conv", ["held", "w"], ["status"])]
     return model(folder / "areas.onnx", {"held": ("float32", [1, 1, 2, 3])}, {"status": ("float32", [1, 3, 2, 3])}, nodes, w=weights)
-
-
-def _words(folder: Path) -> Path:
-    nodes = [helper.make_node("MatMul", ["threshold", "w"], ["y"])]
-    weights = np.eye(2, dtype=np.float32) * 4
-    return model(folder / "words.onnx", {"threshold": ("float32", [1, 2])}, {"y": ("float32", [1, 2])}, nodes, w=weights)
 
 
 def _odd(folder: Path) -> Path:

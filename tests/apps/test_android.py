@@ -189,7 +189,8 @@ def test_tasks_give_what_can_be_shown(said: dict[str, str]) -> None:
     assert said["box.picture.0"].startswith("Box(left=32.0, top=0.0, right=96.0, bottom=16.0, index=1, label=dog")
     assert said["box.all"] == "2" and "box.2" not in said and said["mask"] == "3 2 [0, 1, 0, 0, 1, 0]"
     assert said["heard"].startswith("Label(index=0, label=cat, score=0.98") and said["heard.sure"] == "null"
-    assert said["heard.reset"].startswith("Label(index=1, label=dog, score=0.98")
+    assert said["heard.anew"] == said["heard"], "a reset forgets what was heard, too"
+    assert said["heard.reset"].startswith("Label(index=1, label=dog, score=0.95")
 
 
 def test_hostile_names_and_every_kind_of_array(said: dict[str, str]) -> None:

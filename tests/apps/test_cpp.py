@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import edgec
 from edgec.emit import emit_sources
 from edgec.emit.apps.app import App, Tensor, tensors
 from edgec.emit.apps.cpp import cpp_files
@@ -20,6 +21,7 @@ from edgec.ir.types import DType
 from edgec.targets import load_target
 from tests.apps.cpps import DIGITS, call, digits
 from tests.apps.task_packages import CASES, program_of
+from tests.apps.test_web_tasks import WORDS, words
 from tests.conftest import require
 from tests.contract.examiner import STRICT, WHOLE
 
@@ -224,6 +226,30 @@ def test_every_task_and_any_name_compile_cleanly(tmp_path: Path, needs) -> None:
     if WHOLE:
         call(tmp_path, "g++", "-std=c++20", "-fno-exceptions", *common)
         call(tmp_path, "clang++", "-std=c++17", *common)
+
+
+FORGETFUL = r"""
+#include "words.hpp"
+int main() {
+    words::Words model;
+    const float yes[2] = {1, 0}, no[2] = {0, 1};
+    const auto first = model.keyword(yes);
+    const auto second = model.keyword(no, 0.9f);
+    model.reset();
+    const auto again = model.keyword(yes);
+    return !(first && again && !second && first->score == again->score);
+}
+"""
+
+
+def test_a_reset_forgets_states_and_what_was_heard(tmp_path: Path, needs) -> None:
+    needs("gcc", "g++")
+    built = edgec.build(words(tmp_path / "words.onnx"), target="portable", out=tmp_path / "words", compile=False, single_file=True, **WORDS)
+    (tmp_path / "app.cpp").write_text(FORGETFUL)
+    folders = [f"-I{built.directory / folder}" for folder in ("include", "single")]
+    call(tmp_path, "gcc", "-std=c99", "-O0", "-c", *folders, "-DWORDS_WITH_POOL", built.directory / "single/words.c", "-o", "words.o")
+    call(tmp_path, "g++", "-std=c++17", "-O0", *STRICT, *folders, "app.cpp", "words.o", "-pthread", "-o", "app")
+    call(tmp_path, "./app")
 
 
 def test_a_package_that_is_called_like_a_function_has_another_namespace() -> None:

@@ -29,6 +29,20 @@ def model(path: Path, inputs: dict[str, Any], outputs: dict[str, Any], nodes: li
     return path
 
 
+WORDS = {"task": "keyword", "precision": "fp32", "state": {"last": "next"}}
+
+
+def words(path: Path, given: str = "x") -> Path:
+    """Two words, whose scores are 4 times the input without the one before. `given` is its input."""
+    nodes = [
+        helper.make_node("MatMul", [given, "w"], ["score"]),
+        helper.make_node("Add", ["score", "last"], ["y"]),
+        helper.make_node("Neg", [given], ["next"]),
+    ]
+    pair, weights = ("float32", [1, 2]), np.eye(2, dtype=np.float32) * 4
+    return model(path, {given: pair, "last": pair}, {"y": pair, "next": pair}, nodes, w=weights)
+
+
 def detector(folder: Path, given: str = "image") -> Path:
     """A detector whose answer is its constants: two things and one that shares too much with the first. `given` is its input."""
     answer = np.full((1, 21, 7), -20, np.float32)
@@ -112,19 +126,19 @@ def test_segment_and_keyword(tmp_path: Path) -> None:
     """
     assert node(package, code) == [[0, 1, 0, 0, 1, 0], 3, 2]
 
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
-    weights = np.eye(2, dtype=np.float32) * 4
-    path = model(tmp_path / "words.onnx", {"x": ("float32", [1, 2])}, {"y": ("float32", [1, 2])}, nodes, w=weights)
     (tmp_path / "labels.txt").write_text("yes\nno\n", encoding="utf-8")
-    package = built(path, tmp_path / "words", precision="fp32", task="keyword", labels=tmp_path / "labels.txt")
+    package = built(words(tmp_path / "words.onnx"), tmp_path / "words", labels=tmp_path / "labels.txt", **WORDS)
     code = """
     const model = await m.Words.load(), x = Float32Array.of(1, 0), heard = [];
     heard.push(model.keyword({ x }), model.keyword({ x: Float32Array.of(0, 1) }, { threshold: 0.9 }));
     model.resetKeyword();
-    show([...heard, model.keyword({ x: Float32Array.of(0, 1) })]);
+    heard.push(model.keyword({ x: Float32Array.of(0, 1) }));
+    model.reset();
+    show([...heard, model.keyword({ x })]);
     """
-    yes, nothing, no = node(package, code)
+    yes, nothing, no, again = node(package, code)
     assert (yes["label"], no["label"], nothing) == ("yes", "no", None) and abs(yes["score"] - 0.982) < 0.001
+    assert again == yes, "a reset forgets what was heard, too"
 
 
 def test_weights_beside_the_module_are_refused(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from edgec.emit.apps.wheel import wheel_files
 from edgec.emit.exam import ExamData
 from edgec.ir.types import DType
 from tests.apps.drafts import empty_draft
-from tests.apps.test_web_tasks import detector, model
+from tests.apps.test_web_tasks import WORDS, detector, model, words
 from tests.apps.wheels import built, imported, install, wheel_of
 
 HOSTILE = '"""*/ + __import__("os").abort() # {{ x }}\n\u2028\\'
@@ -24,7 +24,7 @@ HOSTILE = '"""*/ + __import__("os").abort() # {{ x }}\n\u2028\\'
 
 def module_of(path: Path, monkeypatch: pytest.MonkeyPatch, **settings: object) -> ModuleType:
     """The module of a float model, installed and imported."""
-    package = built(path, path.parent / path.stem, precision="fp32", **settings)
+    package = built(path, path.parent / path.stem, **{"precision": "fp32", **settings})
     (found,) = (package / "python").glob("*/__init__.py")
     install(wheel_of(package), path.parent / "site")
     return imported(found.parent.name, path.parent / "site", monkeypatch)
@@ -90,18 +90,18 @@ def test_segment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_keyword(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    weights = np.eye(2, dtype=np.float32) * 4
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
-    path = model(tmp_path / "words.onnx", {"x": ("float32", [1, 2])}, {"y": ("float32", [1, 2])}, nodes, w=weights)
     (tmp_path / "labels.txt").write_text("yes\nno\n", encoding="utf-8")
     yes, no = np.array([[1, 0]], np.float32), np.array([[0, 1]], np.float32)
-    with module_of(path, monkeypatch, task="keyword", labels=tmp_path / "labels.txt").Words() as net:
+    with module_of(words(tmp_path / "words.onnx"), monkeypatch, labels=tmp_path / "labels.txt", **WORDS).Words() as net:
         heard = [net.keyword(yes), net.keyword(no, threshold=0.9)]
         net.reset_keyword()
         heard.append(net.keyword(no))
+        net.reset()
+        again = net.keyword(yes)
     with pytest.raises(RuntimeError, match="closed"):
         net.reset_keyword()
     assert [item and item.label for item in heard] == ["yes", None, "no"] and abs(heard[0].score - 0.982) < 0.001
+    assert again == heard[0], "a reset forgets what was heard, too"
 
 
 def test_the_models_card_is_in_the_wheel_and_cannot_write_lines_of_its_own(tmp_path: Path) -> None:

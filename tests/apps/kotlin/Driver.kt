@@ -213,6 +213,8 @@ fun tasks() {
         say("heard.sure", model.keyword(second, threshold = 0.9f))
         model.resetKeyword()
         say("heard.reset", model.keyword(second))
+        model.reset()
+        say("heard.anew", model.keyword(first))
     }
 }
 
