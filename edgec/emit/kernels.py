@@ -20,8 +20,9 @@ from edgec.targets import Target
 
 _HALVES = {
     "float": "half", "floats": "halves", "FLOATS": "HALVES", "Float": "Half", "inputs": "half_inputs",
-    "reals": "half_reals", "REALS": "HALF_REALS",
+    "reals": "half_reals", "REALS": "HALF_REALS", "totals": "half_totals",
 }  # fmt: skip
+_NAME = "@"  # stands for the model's name, whose words are nobody's
 
 
 def runtime_text(path: str) -> str:
@@ -113,9 +114,12 @@ def _body(kind: type[Arguments], chosen: Chosen, context: Mapping[str, object]) 
         "variant": chosen.function,
         "tile": chosen.tile,
         "multiple": chosen.multiple,
+        "halves": is_of_halves(kind),
     }
-    text = fill("c", f"{chosen.template}.c.j2", {**context, **facts}).strip()
-    return in_halves(text) if is_of_halves(kind) else text
+    if not is_of_halves(kind):
+        return fill("c", f"{chosen.template}.c.j2", {**context, **facts}).strip()
+    text = fill("c", f"{chosen.template}.c.j2", {**context, **facts, "name": _NAME}).strip()
+    return in_halves(text).replace(_NAME, str(context["name"]))
 
 
 def _headers(words: Vocabulary, kinds: Sequence[type[Arguments]], variants: Sequence[Chosen]) -> list[str]:
@@ -131,10 +135,10 @@ def _headers(words: Vocabulary, kinds: Sequence[type[Arguments]], variants: Sequ
     real += [words.float.header, "int8_scalar.h", *INT16_HEADERS[words.name], "int16_ending.h"] if wide else []
     real += ["window.h"] if "depthwise_int16" in kernels else []
     real += [words.half] if halves else []
+    real += ["pool_half.h"] if any(kernel.startswith("pool") for kernel in halves) else []
     own = [header for chosen in variants for header in chosen.headers]
     after = [header for header in dict.fromkeys([*exact, *real, *own]) if header not in before]
-    pools = [in_halves(_header("pool_float_vectors.h"))] if any(kernel.startswith("pool") for kernel in halves) else []
-    return [*map(_header, before), *([render_endings(functions)] if whole else []), *map(_header, after), *pools]
+    return [*map(_header, before), *([render_endings(functions)] if whole else []), *map(_header, after)]
 
 
 def is_of_halves(kind: type[Arguments]) -> bool:

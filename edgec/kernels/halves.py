@@ -67,7 +67,5 @@ VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
     HALF_OF[PoolMaxFloat]: (Variant("rows", row_items),),
     HALF_OF[PoolAverageFloat]: (Variant("rows", row_items),),
 }
-LONGEST: dict[type[Arguments], Callable[[Any], int]] = {
-    DepthwiseFloat: lambda arguments: taps(arguments.window),
-    PoolAverageFloat: lambda arguments: taps(arguments.window),
-}  # of kernels that sum as halves alone: how many numbers
+# of kernels that sum as halves alone: how many numbers
+LONGEST: dict[type[Arguments], Callable[[Any], int]] = {DepthwiseFloat: lambda arguments: taps(arguments.window)}

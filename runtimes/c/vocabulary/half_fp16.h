@@ -13,7 +13,6 @@ INLINE halves halves_load(const half *p) { return vld1q_f16((const float16_t *)p
 INLINE halves halves_splat(float16_t x) { return vdupq_n_f16(x); }
 INLINE void halves_store(half *p, halves v) { vst1q_f16((float16_t *)p, v); }
 INLINE halves halves_add(halves a, halves b) { return vaddq_f16(a, b); }
-INLINE halves halves_divide(halves a, halves b) { return vdivq_f16(a, b); }
 INLINE halves halves_max(halves a, halves b) { return vmaxq_f16(a, b); }
 INLINE halves halves_min(halves a, halves b) { return vminq_f16(a, b); }
 INLINE halves halves_clamp(halves v, halves low, halves high) { return vminq_f16(vmaxq_f16(v, low), high); }
@@ -40,6 +39,17 @@ HALVES_BY_LANE(6)
 HALVES_BY_LANE(7)
 #define halves_accumulate_input(s, w, x, k) halves_accumulate_input_##k(s, w, x)
 
+INLINE wide wide_from(float x) {
+    const wide all = {vdupq_n_f32(x), vdupq_n_f32(x)};
+    return all;
+}
+
+INLINE wide wide_divide(wide sum, wide by) {
+    sum.low = vdivq_f32(sum.low, by.low);
+    sum.high = vdivq_f32(sum.high, by.high);
+    return sum;
+}
+
 INLINE wide wide_add(wide sum, halves v) {
     sum.low = vaddq_f32(sum.low, vcvt_f32_f16(vget_low_f16(v)));
     sum.high = vaddq_f32(sum.high, vcvt_high_f32_f16(v));
@@ -47,6 +57,10 @@ INLINE wide wide_add(wide sum, halves v) {
 }
 
 INLINE halves wide_rounded(wide sum) { return vcvt_high_f16_f32(vcvt_f16_f32(sum.low), sum.high); }
+
+/* 0 while every v was finite, then NaN in its lane; and whether a lane is. */
+INLINE halves halves_beyond(halves found, halves v) { return vfmaq_f16(found, v, vdupq_n_f16(0)); }
+INLINE int halves_any_beyond(halves found) { return !(vmaxvq_f16(found) == 0); }
 
 INLINE halves halves_load_some(const half *p, int32_t n) {
     float16_t lanes[HALVES] = {0};

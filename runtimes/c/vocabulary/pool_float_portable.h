@@ -6,6 +6,7 @@ SCALAR_BEGIN
 typedef struct {
     float a, b, c, d;
 } reals;
+typedef reals totals; /* of reals, as sums of them are kept */
 
 INLINE reals reals_splat(float x) {
     reals r;
@@ -30,7 +31,9 @@ INLINE void reals_store(float *p, reals v, int32_t n) {
     if (n > 3) p[3] = v.d;
 }
 
-INLINE reals reals_add(reals v, reals w) {
+INLINE totals totals_from(float x) { return reals_splat(x); }
+
+INLINE totals totals_add(totals v, reals w) {
     v.a += w.a;
     v.b += w.b;
     v.c += w.c;
@@ -38,7 +41,7 @@ INLINE reals reals_add(reals v, reals w) {
     return v;
 }
 
-INLINE reals reals_divide(reals v, reals w) {
+INLINE reals totals_divided(totals v, totals w) {
     v.a /= w.a;
     v.b /= w.b;
     v.c /= w.c;
