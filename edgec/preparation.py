@@ -85,6 +85,8 @@ def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
         target = _with_halves(load_target(config.target)) if config.precision == "fp16" else load_target(config.target)
         out = out or Path(f"{name}-{target.name}-{config.precision}{f'-w{config.weight_bits}' if config.weight_bits else ''}")
     with _collecting(errors):
+        _check_states(config)
+    with _collecting(errors):
         check_data(config)
     with _collecting(errors):
         _check_interface(config, name)
@@ -210,14 +212,20 @@ def _check_gpu(config: BuildConfig, target: Target) -> None:
         raise UsageError(f"{target.name} has no GPU", where="--gpu-precision", hint="choose a target with one, see `edgec targets`")
     if config.gpu_precision != "float32" and config.precision != "fp32":
         raise UsageError("float16 is for fp32 packages", where="--gpu-precision", hint="give --precision fp32 with it")
-    if config.gpu_precision != "float32" and config.state:
-        hint = "leave it out: a state adds up what halves round away, run by run"
-        raise UsageError("float16 is for models without states", where="--gpu-precision", hint=hint)
     if config.single_file and target.gpu:
         hint = "leave it out, or choose a target without a GPU"
         raise UsageError(f"{target.name} has a GPU, whose host is more than one file", where="--single-file", hint=hint)
     if isinstance(config.gpu, Path) and not config.gpu.is_file():
         raise UsageError("no such file", where=str(config.gpu), hint="give the results.jsonl of a bench with --profile")
+
+
+def _check_states(config: BuildConfig) -> None:
+    halves = {"--precision": config.precision, "--gpu-precision": config.gpu_precision}
+    asked = [(where, what) for where, what in halves.items() if what in ("fp16", "float16")]
+    if config.state and asked:
+        ((where, what), *_) = asked
+        hint = "leave it out: a state adds up what halves round away, run by run"
+        raise UsageError(f"{what} is for models without states", where=where, hint=hint)
 
 
 def _check_wheel(config: BuildConfig, target: Target, start: bool) -> None:

@@ -2,13 +2,15 @@
 
 A call computes with halves where there is such a kernel, its weights keep their digits as halves, and its result lies in the arena. Then
 its tensors are halves there; calls that know floats alone, and the caller's tensors, keep theirs, and a loop makes the one of the other
-between them. Loops compute with floats whatever they read. Finite numbers beyond the range of halves become its ends.
+between them. Loops compute with floats whatever they read; where one reads back what it writes, a total that grows or a state, no step may
+round, and that stays floats. Finite numbers beyond the range of halves become its ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,34 +18,50 @@ from edgec.ir.types import DType
 from edgec.kernels.halves import HALF_OF, LARGEST, LONGEST, STRETCH
 from edgec.program.arguments import Arguments
 from edgec.program.expr import FLOAT, Expr, Load, binary, const, load, var
-from edgec.program.program import AnyCall, Buffer, Call, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall, read_by
-from edgec.program.walk import statements
+from edgec.program.program import (
+    AnyCall,
+    Buffer,
+    Call,
+    For,
+    Kind,
+    LoopCall,
+    Pointer,
+    Program,
+    Statement,
+    Store,
+    TemplateCall,
+    When,
+    read_by,
+)
+from edgec.program.walk import loads, statements, stores
 
-LEAST = 2.0**-13  # of the largest weight of a layer, whose smallest ones have few digits as halves
+LEAST = 2.0**-13  # of the largest weight of a channel, whose smallest ones have few digits as halves
+NOTHING = 2.0**-25 / LARGEST  # a channel whose weights add up to less gives 0, whatever halves it reads
 CONSTANTS = ("weights", "bias")
+
+Twins = dict[tuple[str, DType, When | None], str]  # of a buffer, in another type, made when: the buffer that holds the same numbers
 
 
 def with_halves(program: Program) -> Program:
     """`program`, as lowering makes it, with halves where they are of use."""
-    roots = {name: _root(program, name) for name in program.buffers}
+    roots = {name: program.root(name) for name in program.buffers}
     able = [isinstance(call, TemplateCall) and _is_able(program, call.arguments) for call in program.calls]
     fixed = {roots[name] for name, buffer in program.buffers.items() if not _may_be_halves(buffer)}
     for call, can in zip(program.calls, able, strict=True):
-        fixed |= {roots[name] for name in call.call.writes} if isinstance(call, TemplateCall) and not can else set()
+        if isinstance(call, LoopCall):
+            fixed |= {roots[name] for name in loads(call.body)} & {roots[name] for name in stores(call.body)}
+        elif not can:
+            fixed |= {roots[name] for name in call.call.writes}
     computing = [can and roots[call.call.writes[0]] not in fixed for call, can in zip(program.calls, able, strict=True)]
     touched = {roots[name] for call, can in zip(program.calls, computing, strict=True) if can for name in _tensors(call)}
     halves = {name for name, root in roots.items() if root in touched - fixed}
     buffers = {name: replace(buffer, dtype=DType.FLOAT16) if name in halves else buffer for name, buffer in program.buffers.items()}
-    done = replace(program, buffers=buffers, calls=[])
+    done, twins = replace(program, buffers=buffers, calls=[]), Twins()
     for call, can in zip(program.calls, computing, strict=True):
-        done.calls += _converted(done, call, can) if isinstance(call, TemplateCall) else [_limited(done, call)]
+        done.calls += _converted(done, call, can, twins) if isinstance(call, TemplateCall) else [_limited(done, call)]
+        written = {roots[name] for name in call.call.writes}
+        twins = {key: twin for key, twin in twins.items() if roots[key[0]] not in written}
     return done
-
-
-def _root(program: Program, name: str) -> str:
-    while (parent := program.buffers[name].parent) is not None:
-        name = parent
-    return name
 
 
 def _may_be_halves(buffer: Buffer) -> bool:
@@ -55,15 +73,17 @@ def _is_able(program: Program, arguments: Arguments) -> bool:
     kind = type(arguments)
     if kind not in HALF_OF or (kind in LONGEST and LONGEST[kind](arguments) > STRETCH):
         return False
-    return all(_are_halves(program, getattr(arguments, name), name) for name in CONSTANTS if hasattr(arguments, name))
+    return all(_are_halves(program, arguments, name) for name in CONSTANTS if hasattr(arguments, name))
 
 
-def _are_halves(program: Program, pointer: Pointer, name: str) -> bool:
-    data = program.buffers[pointer.buffer].data
+def _are_halves(program: Program, arguments: Any, name: str) -> bool:
+    data = program.buffers[getattr(arguments, name).buffer].data
     if data is None or not data.size:
         return False
-    largest = float(np.max(np.abs(data)))
-    return largest == 0 or (largest <= LARGEST and (name == "bias" or largest >= LEAST))
+    channels = getattr(arguments, "channels", 0) or arguments.groups * arguments.out_channels
+    sizes = np.abs(data.reshape(channels, -1))
+    largest = sizes.max(axis=1)
+    return bool((largest <= LARGEST).all() and (name == "bias" or ((largest >= LEAST) | (sizes.sum(axis=1) < NOTHING)).all()))
 
 
 def _tensors(call: AnyCall) -> Iterator[str]:
@@ -75,17 +95,22 @@ def _tensors(call: AnyCall) -> Iterator[str]:
             yield value.buffer
 
 
-def _converted(program: Program, call: TemplateCall, halves: bool) -> Iterator[AnyCall]:
-    """A call that reads and writes the type that it knows, behind loops that convert what is of the other one."""
+def _converted(program: Program, call: TemplateCall, halves: bool, twins: Twins) -> Iterator[AnyCall]:
+    """A call that reads and writes the type that it knows, behind loops that convert what is of the other one and has no twin."""
     known = DType.FLOAT16 if halves else DType.FLOAT32
     others = {
-        name: Pointer(_twin(program, value.buffer, known), value.offset)
+        name: value
         for name, value in vars(call.arguments).items()
         if isinstance(value, Pointer) and name not in CONSTANTS and program.buffers[value.buffer].dtype in (DType.FLOAT16, DType.FLOAT32)
         and program.buffers[value.buffer].dtype is not known
     }  # fmt: skip
-    for name, pointer in others.items():
-        yield _conversion(program, getattr(call.arguments, name).buffer, pointer.buffer, call.call)
+    for name, value in others.items():
+        key = value.buffer, known, call.call.when
+        twin = twins.get((*key[:2], None)) or twins.get(key)
+        if twin is None:
+            twin = twins[key] = _twin(program, value.buffer, known)
+            yield _conversion(program, value.buffer, twin, call.call)
+        others[name] = Pointer(twin, value.offset)
     values = {**vars(call.arguments), **others}
     if halves:
         arguments = HALF_OF[type(call.arguments)](**{**values, **_range(values)})
@@ -115,7 +140,7 @@ def _conversion(program: Program, source: str, result: str, reader: Call) -> Any
     i = var("i")
     body = For(i, program.buffers[source].size, (Store(result, i, load(source, i, FLOAT)),))
     comment = (f"{source} as {program.buffers[result].dtype.value}",)
-    call = Call(f"{reader.name}_{source}"[-48:], reader.nodes, comment, (source,), (result,), 0)
+    call = Call(f"{reader.name}_{source}"[-48:], reader.nodes, comment, (source,), (result,), 0, reader.when)
     return _limited(program, LoopCall(call, (body,), True))
 
 

@@ -50,6 +50,11 @@ def test_codes_are_not_halves(program: Program, package: Path) -> None:
     done.failed(2, "the model has codes in it, which halves do not hold", "--precision fp32")
 
 
+def test_states_are_not_halves(program: Program) -> None:
+    done = program("build", "digits.onnx", "--precision", "fp16", "--target", "rpi5", "--state", "h:h_next", "--dry-run")
+    done.failed(2, "--precision: fp16 is for models without states", "a state adds up what halves round away")
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("page", PAGES)
 def test_the_documents_packages_pass_their_exam(program: Program, needs, work: Path, page: str) -> None:
