@@ -31,6 +31,8 @@ def _non_max_suppression(call: Call) -> list[TensorType]:
     boxes, scores = call.shape(0), call.shape(1)
     fits = len(boxes) == len(scores) == 3 and boxes[2] == 4 and boxes[0] == scores[0] and boxes[1] == scores[2]
     need(fits, f"boxes {text(boxes)} and scores {text(scores)} do not fit together")
+    for place, what in enumerate(("number of boxes", "threshold of overlap", "threshold of scores"), 2):
+        need(not call.has(place) or count(call.shape(place)) == 1, f"the {what} is not one number")
     known = call.constant(2) if call.has(2) else None
     most = fixed(boxes[1], "the number of boxes")
     most = most if known is None else max(0, min(most, int(known.reshape(-1)[0])))
