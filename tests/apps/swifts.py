@@ -61,22 +61,9 @@ def with_task(name: str) -> dict[str, bytes]:
     """A package of tests.apps.task_packages."""
     case = CASES[name]
     program = program_of_task(name, case)
-    return _files(
-        program,
-        App(
-            name,
-            "int8",
-            tensors(program.inputs),
-            tensors(program.outputs),
-            0,
-            0,
-            0,
-            None,
-            case.task,
-            case.labels,
-            stateful=case.task.kind == "keyword",
-        ),
-    )
+    ports = (tensors(program.inputs), tensors(program.outputs))
+    keeps = case.task.kind == "keyword"  # what it heard, and states
+    return _files(program, App(name, "int8", *ports, 0, 0, 0, None, case.task, case.labels, stateful=keeps))
 
 
 def with_names(name: str) -> dict[str, bytes]:

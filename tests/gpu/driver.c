@@ -2,11 +2,15 @@
 
    instance=N          the words after it are about instance N of two (0)
    variant= cache= device= timeout= verify= cpu= messages=   options of the next starts
-   start, stop, device, run (prints whether every answer of the exam came out right), weights (other memory, same contents), weights=N (the first N bytes differ), cycle=N */
+   fail=N  the Nth segment from now on fails, once, though the GPU does not
+   start, stop, device, run (prints whether every answer of the exam came out right), reset, weights (other memory, same contents), weights=N (the first N bytes differ), cycle=N */
 #define _POSIX_C_SOURCE 200809L
 
 #include "NAME_exam.h"
 #include "NAME_gpu.h"
+#define SCALAR_BEGIN
+#define SCALAR_END
+#include "NAME_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +18,8 @@
 
 static NAME_t instances[2];
 static void *memories[2];
-static int messages;
+static int messages, until;
+static const struct NAME_offload *whole;
 
 static void note(void *user, const char *text) {
     (void)user;
@@ -29,6 +34,19 @@ static void *allocate(size_t bytes) {
     return memory;
 }
 
+static int run_or_fail(void *user, int32_t first, int32_t end) {
+    return --until == 0 ? MACRO_GPU_LOST : whole->run(user, first, end);
+}
+
+static void fail_later(NAME_t *instance, int segments) {
+    static struct NAME_offload failing;
+    if (instance->offload != &failing) whole = instance->offload;
+    failing = *whole;
+    failing.run = run_or_fail;
+    instance->offload = &failing;
+    until = segments;
+}
+
 static void run(NAME_t *instance) {
     int status = MACRO_OK, good = 1;
     for (int i = 0; i < VECTORS && status == MACRO_OK; i++) {
@@ -38,6 +56,7 @@ static void run(NAME_t *instance) {
             tensors[j] = (unsigned char *)allocate(vector->tensors[j].bytes);
             if (j < INPUTS) memcpy(tensors[j], exam_data() + vector->tensors[j].offset, vector->tensors[j].bytes);
         }
+        if (vector->anew) NAME_reset(instance);
         status = exam_run(instance, vector->sizes, tensors);
         for (int j = 0; j < INPUTS + OUTPUTS; j++) {
             if (j >= INPUTS && memcmp(tensors[j], exam_data() + vector->tensors[j].offset, vector->tensors[j].bytes) != 0) good = 0;
@@ -66,6 +85,8 @@ static void do_word(const char *word, int *index, struct NAME_gpu_options *optio
     else if (IS("stop")) NAME_gpu_stop(instance);
     else if (IS("name")) printf("name %s\n", NAME_gpu_device(instance));
     else if (IS("run")) run(instance);
+    else if (IS("reset")) NAME_reset(instance);
+    else if (IS("fail")) fail_later(instance, atoi(value));
     else if (IS("weights")) {
         void *const weights = allocate(MACRO_WEIGHTS_BYTES);
         memcpy(weights, NAME_weights_in_use(instance), MACRO_WEIGHTS_BYTES);

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from edgec.emit import ExamData
 from edgec.emit.gpu.vulkan import SpirvJob, spirv_file, spirv_jobs
 from edgec.package.draft import Draft
 from edgec.package.manifest import read_manifest
@@ -30,10 +31,12 @@ VALIDATION = {
 }
 
 
-def write_vulkan_package(folder: Path, net: Net, target: Target, shared: Path | None, weights: str = "incbin") -> Path:
-    """The package of `net` with its exam and its SPIR-V; shared: see compiled()."""
+def write_vulkan_package(
+    folder: Path, net: Net, target: Target, shared: Path | None, weights: str = "incbin", data: ExamData | None = None
+) -> Path:  # fmt: skip
+    """The package of `net` with its exam, or this one, and its SPIR-V; shared: see compiled()."""
     require("glslangValidator", "spirv-val")
-    write_package(folder, net, target, exam_of(net), weights)
+    write_package(folder, net, target, data or exam_of(net), weights)
     shaders = {str(path.relative_to(folder)): path.read_bytes() for path in (folder / "vulkan").glob("*.comp")}
     draft = Draft(shaders, read_manifest(folder)[0])
     for name, content in spirv_file(draft, compiled(spirv_jobs(draft), shared)).items():
