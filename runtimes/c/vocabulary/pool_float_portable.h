@@ -6,7 +6,7 @@ SCALAR_BEGIN
 typedef struct {
     float a, b, c, d;
 } reals;
-typedef reals totals; /* of reals, as sums of them are kept */
+typedef reals pooled; /* of reals, as sums of them are kept */
 
 INLINE reals reals_splat(float x) {
     reals r;
@@ -31,9 +31,9 @@ INLINE void reals_store(float *p, reals v, int32_t n) {
     if (n > 3) p[3] = v.d;
 }
 
-INLINE totals totals_from(float x) { return reals_splat(x); }
+INLINE pooled pooled_from(float x) { return reals_splat(x); }
 
-INLINE totals totals_add(totals v, reals w) {
+INLINE pooled pooled_add(pooled v, reals w) {
     v.a += w.a;
     v.b += w.b;
     v.c += w.c;
@@ -41,7 +41,7 @@ INLINE totals totals_add(totals v, reals w) {
     return v;
 }
 
-INLINE reals totals_divided(totals v, totals w) {
+INLINE reals pooled_divided(pooled v, pooled w) {
     v.a /= w.a;
     v.b /= w.b;
     v.c /= w.c;
