@@ -4,28 +4,32 @@
 
 MODELS holds silero_vad_16k_op15.onnx and vad_a/, 16 kHz recordings with labelled stretches. Every second recording calibrates int8. AUC is
 by frames of 32 ms, each with the label of its middle. The largest difference is that of any probability from ONNX Runtime's. Times are of
-one thread, in turns: of edgec as its exam program measures a run, of ONNX Runtime from call to return.
+one thread, in turns, of every frame of a recording: of both in Python, from call to return, edgec by the module of its wheel.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import importlib
 import sys
 import time
 import wave
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import onnxruntime
 
 import edgec
-from edgec.package import Package
 
 FRAME, CONTEXT, RATE = 512, 64, 16_000
 STRETCH = 60  # frames of each recording that calibrate
 SETTINGS = {"shape": {"input": (1, CONTEXT + FRAME), "state": (2, 1, 128)}, "constant": {"sr": RATE}, "state": {"state": "stateN"}}
+Step = Callable[[np.ndarray], Any]  # a frame -> its probability
+Open = Callable[[], Step]  # a stream from its start
 PRECISIONS: Mapping[str, Mapping[str, object]] = {"fp32": {}, "int8": {"min_sqnr": 25}}  # squares of a spectrum need more than 8 bits
 
 
@@ -38,56 +42,72 @@ def main() -> int:
     parser.add_argument("--time-only", action="store_true")
     options = parser.parse_args()
     model, recordings = options.models / "silero_vad_16k_op15.onnx", sorted((options.models / "vad_a").glob("*.wav"))
-    reference, packages = Reference(model), {name: built(model, recordings[::2], name, options.work) for name in options.precision}
+    opened = {"onnxruntime": reference(model), **{name: package(model, recordings[::2], name, options.work) for name in options.precision}}
     if not options.time_only:
-        judge(reference, packages, recordings)
-    for name, package in packages.items() if options.rounds else ():
-        times(name, package, reference, recordings[1], options.rounds)
+        judge(opened, recordings)
+    if options.rounds:
+        times(opened, recordings[1], options.rounds)
     return 0
 
 
-def built(model: Path, known: Sequence[Path], precision: str, work: Path) -> Package:
-    out = work / f"vad-{precision}"
+def package(model: Path, known: Sequence[Path], precision: str, work: Path) -> Open:
+    """The package, as an application in Python has it; it is built where it is not there."""
+    out, name = work / precision, f"vad_{precision}"
     if not out.exists():
         calib = {"calib": lambda: stretches(known)} if precision == "int8" else {}
-        edgec.build(model, precision=precision, out=out, name="vad", **SETTINGS, **PRECISIONS[precision], **calib)  # type: ignore[arg-type]
-    return Package(out)
+        edgec.build(model, precision=precision, out=out, name=name, wheel=True, **SETTINGS, **PRECISIONS[precision], **calib)  # type: ignore[arg-type]
+    (wheel,) = (out / "dist").glob("*.whl")
+    ZipFile(wheel).extractall(work / "site")
+    sys.path.insert(0, str(work / "site"))
+    (model_class,) = (item for key, item in vars(importlib.import_module(name)).items() if key.lower() == name.replace("_", ""))
+
+    def opened() -> Step:
+        instance = model_class(threads=1)
+        return lambda frame: instance.run(frame).output
+
+    return opened
 
 
-def judge(reference: Reference, packages: Mapping[str, Package], recordings: Sequence[Path]) -> None:
+def reference(model: Path) -> Open:
+    """The model in ONNX Runtime."""
+    choices = onnxruntime.SessionOptions()
+    choices.intra_op_num_threads = choices.inter_op_num_threads = 1
+    session, rate = onnxruntime.InferenceSession(str(model), choices, providers=["CPUExecutionProvider"]), np.array(RATE, np.int64)
+
+    def opened() -> Step:
+        state = np.zeros((2, 1, 128), np.float32)
+
+        def step(frame: np.ndarray) -> np.ndarray:
+            nonlocal state
+            answer, state = session.run(None, {"input": frame, "state": state, "sr": rate})
+            return answer
+
+        return step
+
+    return opened
+
+
+def stream(opened: Open, path: Path, microseconds: list[float] | None = None) -> np.ndarray:
+    """The probability of each frame. microseconds: gets how long each took."""
+    step, found = opened(), list[float]()
+    for frame in frames(path):
+        start = time.perf_counter()
+        answer = step(frame)
+        if microseconds is not None:
+            microseconds.append(1e6 * (time.perf_counter() - start))
+        found.append(float(answer[0, 0]))
+    return np.array(found)
+
+
+def judge(opened: Mapping[str, Open], recordings: Sequence[Path]) -> None:
     """AUC over all recordings, and over those that calibrate nothing."""
-    said, expected = [labels(path) for path in recordings], [reference.stream(path) for path in recordings]
-    streams = {"onnxruntime": expected, **{name: [heard(package, path) for path in recordings] for name, package in packages.items()}}
+    said = [labels(path) for path in recordings]
+    streams = {name: [stream(start, path) for path in recordings] for name, start in opened.items()}
     for name, found in streams.items():
         whole, others = (auc(np.concatenate(said[first::step]), np.concatenate(found[first::step])) for first, step in ((0, 1), (1, 2)))
-        apart = max(float(np.abs(one - other).max()) for one, other in zip(found, expected, strict=True))
-        frames = sum(map(len, said))
-        print(f"{name:12} AUC {whole:.4f} over {frames} frames, {others:.4f} where nothing calibrates, largest difference {apart:.2g}")
-
-
-class Reference:
-    """The model in ONNX Runtime on one thread."""
-
-    def __init__(self, model: Path) -> None:
-        choices = onnxruntime.SessionOptions()
-        choices.intra_op_num_threads = choices.inter_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(str(model), choices, providers=["CPUExecutionProvider"])
-
-    def stream(self, path: Path, seconds: list[float] | None = None) -> np.ndarray:
-        """The probability of each frame. seconds: gets how long each took."""
-        state, rate, found = np.zeros((2, 1, 128), np.float32), np.array(RATE, np.int64), []
-        for frame in frames(path):
-            start = time.perf_counter()
-            answer, state = self._session.run(None, {"input": frame, "state": state, "sr": rate})
-            if seconds is not None:
-                seconds.append(time.perf_counter() - start)
-            found.append(float(answer[0, 0]))
-        return np.array(found)
-
-
-def heard(package: Package, path: Path) -> np.ndarray:
-    with package.load() as run:
-        return np.array([float(run(frame)[0][0, 0]) for frame in frames(path)])
+        apart = max(float(np.abs(one - other).max()) for one, other in zip(found, streams["onnxruntime"], strict=True))
+        count = sum(map(len, said))
+        print(f"{name:12} AUC {whole:.4f} over {count} frames, {others:.4f} where nothing calibrates, largest difference {apart:.2g}")
 
 
 def frames(path: Path) -> Iterator[np.ndarray]:
@@ -123,18 +143,15 @@ def auc(truth: np.ndarray, scores: np.ndarray) -> float:
     return float((ranks[truth == 1].sum() - yes * (yes + 1) / 2) / (yes * (len(truth) - yes)))
 
 
-def times(precision: str, package: Package, reference: Reference, path: Path, rounds: int) -> None:
-    """Microseconds of a frame, both in turns."""
-    ours, theirs = list[float](), list[float]()
-    for _ in range(rounds):
-        ours += package.benchmark(0.2, samples=400)["samples_us"]
-        reference.stream(path, seconds := list[float]())
-        theirs += [1e6 * one for one in seconds]
-    for name, found in ((precision, ours), ("onnxruntime", theirs)):
-        least, median, late, worst = np.percentile(found, [0, 50, 99, 100])
-        print(
-            f"  {name:12} {least:8.1f} us at best, {median:8.1f} median, {late:8.1f} in 99 of 100, {worst:8.1f} worst, {len(found)} frames"
-        )
+def times(opened: Mapping[str, Open], path: Path, rounds: int) -> None:
+    """Microseconds of a frame, all in turns; the first round warms up."""
+    found: dict[str, list[float]] = {name: [] for name in opened}
+    for number in range(rounds + 1):
+        for name, start in opened.items():
+            stream(start, path, found[name] if number else None)
+    for name, microseconds in found.items():
+        least, median, late = np.percentile(microseconds, [0, 50, 99])
+        print(f"  {name:12} {least:8.1f} us at best, {median:8.1f} median, {late:8.1f} in 99 of 100, {len(microseconds)} frames")
 
 
 if __name__ == "__main__":
