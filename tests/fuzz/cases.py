@@ -159,7 +159,7 @@ CASES = (
     Case(
         "a threshold of two numbers",
         MATRIX.replace("2,4", "1,4,4")
-        + """ <int64 k = {2}, float t = {0.5}, float[2] many = {0.1, 0.2}> { [n] p = NonMaxSuppression(x, x, k, t, many) y = Cast<to = 1>(p) }""",
+        + """ <int64 k = {2}, float t = {0.5}, float[2] m = {0, 1}> { [n] p = NonMaxSuppression(x, x, k, t, m) y = Cast<to = 1>(p) }""",
         ("n (NonMaxSuppression", "the threshold of scores is not one number"),
     ),
     Case("a flag of 2", f"{MATRIX} {{ [n] y = ReduceSum<keepdims = 0, noop_with_empty_axes = 2>(x) }}", ("n (ReduceSum", "is 2", "0 or 1")),
