@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,7 +12,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
-from edgec.kernels import ConvInt8, DepthwiseInt8, ProductInt8Float
+from edgec.kernels import ConvFloat, ConvInt8, DepthwiseInt8, ProductFloat, ProductInt8Float
+from edgec.program.arguments import Arguments
 from edgec.schedule import choose_all
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE
@@ -28,20 +31,48 @@ HOT = [
     (ARMV7, "neon32", r"\tvmlal\.s8\s"),
 ]
 ALL = [(target, vocabulary) for target in (X86, NEON, ARM64, ARMV7) for vocabulary in target.vocabularies]
-HELD = USED if WHOLE else frozenset({ConvInt8, DepthwiseInt8, ProductInt8Float})  # each kind of inner loop and of ending
+CODES: frozenset[type[Arguments]] = frozenset({ConvInt8, ProductInt8Float})
+FLOATS: frozenset[type[Arguments]] = frozenset({ConvFloat, ProductFloat})
+HELD: frozenset[type[Arguments]] = (
+    USED if WHOLE else frozenset({ConvInt8, DepthwiseInt8, ProductInt8Float})
+)  # each kind of inner loop and of ending
+# Vectors on the stack, and in another register
+SPILLED = r"\t(?:st[rp]\s+[qv]|vst\S*\s+[{dq]|vpush).*\[?sp"
+MOVED = r"\tmov\s+v\d+\.16b|\tvmov\s+[qd]\d+, [qd]|\tvorr\s+[qd]"
 FORBIDDEN = r"vpmaddubsw|pmaddubsw|vfn?m(add|sub)|\tfn?m(add|sub|la|ls)\b|\tvfma"
 
 
+@dataclass(frozen=True)
+class Loop:
+    """Where products are made, how one looks, and of how many of them one may come with an instruction that only keeps a register free."""
+
+    target: Target
+    vocabulary: str
+    product: str
+    kinds: frozenset[type[Arguments]] = CODES
+    spare: int = 16
+
+
+LOOPS = [
+    Loop(NEON, "neon", r"\tsmlal2?\s|\tsmull2?\s"),
+    Loop(ARM64, "dotprod", r"\tsdot\s"),
+    Loop(ARM64, "i8mm", r"\tsmmla\s"),
+    Loop(ARMV7, "neon32", r"\tvmlal\.s|\tvmull\.s", spare=8),
+    Loop(NEON, "neon", r"\tfmla\s", FLOATS),
+    Loop(ARMV7, "neon32", r"\tvmla\.f|\tvmul\.f|\tvfma\.f", FLOATS, spare=8),
+]
+
+
 @cache
-def listing(target: Target, vocabulary: str, compiler: str) -> str:
+def listing(target: Target, vocabulary: str, compiler: str, kinds: frozenset[type[Arguments]] = HELD) -> str:
     """Disassembly of the kernels, built as an app would that enables everything its processor has."""
     with TemporaryDirectory() as folder:
-        return disassembled(Path(folder), target, vocabulary, compiler)
+        return disassembled(Path(folder), target, vocabulary, compiler, kinds)
 
 
-def disassembled(folder: Path, target: Target, vocabulary: str, compiler: str) -> str:
+def disassembled(folder: Path, target: Target, vocabulary: str, compiler: str, kinds: frozenset[type[Arguments]]) -> str:
     source = folder / f"t_kernels_{vocabulary}.c"
-    slots = choose_all(HELD, vocabulary, target)
+    slots = choose_all(kinds, vocabulary, target)
     (folder / "t_kernels.h").write_text(render_kernel_header("t", slots, target))
     source.write_text(render_kernels("t", vocabulary, slots, target))
     fma = ("-mfma",) if target.arch == "x86_64" and vocabulary != "sse41" else ()
@@ -69,6 +100,33 @@ def test_no_spill_in_the_inner_loop(vocabulary: str, compiler: str) -> None:
     inner = max(runs, key=lambda run: run.count("vpdpbusd") if "broadcastd" in run else 0)
     assert inner.count("vpdpbusd") >= 8
     assert not re.findall(r"mov\w+\s+%[yz]mm\d+,\S*\(%[er][sb]p", inner), inner
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: f"{loop.vocabulary}{' floats' if loop.kinds == FLOATS else ''}")
+def test_sums_stay_in_their_registers(loop: Loop, compiler: str) -> None:
+    """Of every loop that convolutions and products spend their time in: nothing is stored on the stack, and gcc, whose order of
+    instructions is the source's, hardly ever copies a register."""
+    found = [
+        (function, len(re.findall(loop.product, body)), body)
+        for function, body in innermost(listing(loop.target, loop.vocabulary, compiler, loop.kinds))
+    ]
+    hot = [row for row in found if row[1] >= 8]
+    assert len(hot) >= 3, [(function, count) for function, count, _ in found]
+    for function, count, body in hot:
+        spilled, moved = len(re.findall(SPILLED, body)), len(re.findall(MOVED, body)) if compiler == "gcc" else 0
+        assert spilled + moved <= count // loop.spare, f"{function} {spilled=} {moved=}\n{body}"
+
+
+def innermost(text: str) -> Iterator[tuple[str, str]]:
+    """Loops of an ARM listing that have no branch within, and the functions they are of."""
+    for function in re.split(r"\n(?=[0-9a-f]+ <)", text):
+        begin = 0
+        for branch in re.finditer(r"\n *[0-9a-f]+:\t[0-9a-f ]+\t(?:b|cb|tb|ret)[a-z.]*\b(?:.*?\b([0-9a-f]+) <)?.*", function):
+            run, begin = function[begin : branch.start()], branch.end()
+            if branch[1] and (head := re.search(rf"\n *{branch[1]}:", run)):
+                yield function.partition("<")[2].partition(">")[0], run[head.start() :]
 
 
 def test_fast_math_is_refused(tmp_path: Path) -> None:
