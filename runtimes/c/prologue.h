@@ -21,14 +21,9 @@
 #define SCALAR_BEGIN
 #define SCALAR_END
 #endif
-/* Between UNSCHEDULED_BEGIN and UNSCHEDULED_END gcc for ARM leaves instructions in the source's order until they have their registers: it
-   would begin loads so early that sums that fill all registers are moved about. So it would in functions that grow: APART ones stay alone. */
+/* gcc for ARM would move sums that fill all registers about where functions grow together: APART ones stay alone. */
 #if defined(__GNUC__) && !defined(__clang__) && (defined(__aarch64__) || defined(__arm__))
-#define UNSCHEDULED_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize(\"no-schedule-insns\")")
-#define UNSCHEDULED_END _Pragma("GCC pop_options")
 #define APART __attribute__((noinline))
 #else
-#define UNSCHEDULED_BEGIN
-#define UNSCHEDULED_END
 #define APART
 #endif
