@@ -1,7 +1,7 @@
 """Runs template kernels outside of any package: cases go to a small C program in one file, the bytes of `y` come back in another.
 
-The same program serves every vocabulary, compiler and emulator. Each pointer argument is an allocation of exactly its own size, so that
-AddressSanitizer sees one element too many.
+The same program serves every vocabulary, compiler and emulator. Each pointer argument ends right before a page that may not be touched, or
+is an allocation of exactly its own size where AddressSanitizer sees one element too many; WebAssembly has neither.
 """
 
 from __future__ import annotations
@@ -153,26 +153,25 @@ def _driver(build: Build) -> str:
     for place, (kind, variant) in enumerate(PLACES):
         if kind not in build.kinds:
             continue
-        name = kind.kernel
+        name, pointers = kind.kernel, [f.name for f in in_struct(kind) if f.name != "window" and f.metadata["c"].endswith("*")]
         lines = [
             f"static void run_{place}(FILE *in, FILE *out) {{",
             f"    struct t_{name} a;",
             f"    struct t_{name}_data data;",
-            "    int32_t size = 0, y_size = 0;",
+            *(f"    int32_t {name}_size = 0;" for name in pointers),
         ]
         for field in in_struct(kind):
             if field.name == "window":
                 lines.append("    get(in, &a.window, sizeof a.window);")
             elif field.metadata["c"].endswith("*"):
-                lines.append(f"    data.{field.name} = ({field.metadata['c']})get_array(in, &size);")
-                lines += ["    y_size = size;"] if field.name == "y" else []
+                lines.append(f"    data.{field.name} = ({field.metadata['c']})get_array(in, &{field.name}_size);")
             else:
                 lines.append(f"    get(in, &a.{field.name}, 4);")
         lines += [
             f"    RUN_ITEMS({slot_in(kind, variant, build.target)})",
             "    if (fwrite(data.y, 1, (size_t)y_size, out) != (size_t)y_size) exit(3);",
         ]
-        lines += [f"    free((void *)data.{f.name});" for f in in_struct(kind) if f.name != "window" and f.metadata["c"].endswith("*")]
+        lines += [f"    leave((void *)data.{name}, (size_t){name}_size);" for name in pointers]
         bodies.append("\n".join([*lines, "}"]))
         cases.append(f"        case {place}: run_{place}(in, out); break;")
     text = _DRIVER.replace("@VOCABULARY@", build.vocabulary)
@@ -180,10 +179,32 @@ def _driver(build: Build) -> str:
 
 
 _DRIVER = """
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "t_kernels.h"
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void *room(size_t size) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (size + page - 1) / page * page;
+    char *const memory = (char *)mmap(0, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory + whole, page, PROT_NONE)) exit(5);
+    return memory + whole - size;
+}
+
+static void leave(void *p, size_t size) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (size + page - 1) / page * page;
+    if (p) munmap((char *)p + size - whole, whole + page);
+}
+#else
+static void *room(size_t size) { return malloc(size); }
+static void leave(void *p, size_t size) { (void)size, free(p); }
+#endif
 
 static void get(FILE *in, void *to, size_t size) {
     if (fread(to, 1, size, in) != size) exit(2);
@@ -193,7 +214,7 @@ static void *get_array(FILE *in, int32_t *size) {
     void *p;
     get(in, size, 4);
     if (*size < 0) return 0;
-    p = malloc((size_t)*size);
+    p = room((size_t)*size);
     get(in, p, (size_t)*size);
     return p;
 }
@@ -201,7 +222,6 @@ static void *get_array(FILE *in, int32_t *size) {
 #define RUN_ITEMS(slot) \\
     int32_t bytes, count, from, to, i; \\
     char *memory, *scratch; \\
-    (void)size; \\
     get(in, &bytes, 4); \\
     get(in, &count, 4); \\
     get(in, &from, 4); \\
