@@ -35,6 +35,11 @@ class WinogradTile:
     side: int = 2
 
     @property
+    def wide(self) -> int:
+        """Inputs that become what they are at the points together: a register of 16-bit numbers, of which sums take two."""
+        return 2 * LANES // self.units
+
+    @property
     def points(self) -> int:
         return (self.side + 2) ** 2
 
