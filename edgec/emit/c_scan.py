@@ -8,7 +8,8 @@ from collections.abc import Iterator
 _COMMENT_OR_STRING = r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
 # Comments and strings match as a whole, so that words in them are none
 WORDS_IN_CODE = re.compile(rf"{_COMMENT_OR_STRING}|\b[A-Za-z_]\w*\b", re.DOTALL)
-_NO_CODE = re.compile(rf"{_COMMENT_OR_STRING}|^[ \t]*#(?:[^\n\\]|\\.)*", re.DOTALL | re.MULTILINE)
+# directives, and lines that a macro makes functions of, have no semicolon
+_NO_CODE = re.compile(rf"{_COMMENT_OR_STRING}|^[ \t]*#(?:[^\n\\]|\\.)*|^[A-Z_]+\([^()\n]*\)$", re.DOTALL | re.MULTILINE)
 _BRACES = re.compile(r"[{};]")
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)")
 _NAME = r"([A-Za-z_]\w*)"

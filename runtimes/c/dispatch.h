@@ -117,6 +117,7 @@ static inline uint32_t edgec_cpu(uint64_t features) {
     if ((found & EDGEC_CPU_DOTPROD) && edgec_apple_has("hw.optional.arm.FEAT_I8MM")) found |= EDGEC_CPU_I8MM;
     if (edgec_apple_has("hw.optional.arm.FEAT_FP16")) found |= EDGEC_CPU_FP16;
 #endif
+#if !defined(EDGEC_FEATURES_ARE_FORCED) /* what it is compiled for, it has */
 #if defined(__ARM_FEATURE_DOTPROD)
     found |= EDGEC_CPU_DOTPROD;
 #endif
@@ -125,6 +126,7 @@ static inline uint32_t edgec_cpu(uint64_t features) {
 #endif
 #if defined(__ARM_FEATURE_FP16_VECTOR_ARITHMETIC)
     found |= EDGEC_CPU_FP16;
+#endif
 #endif
     return found;
 }

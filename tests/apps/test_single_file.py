@@ -13,6 +13,7 @@ from edgec.emit.c_scan import declared
 from edgec.errors import EdgecError
 from edgec.package.draft import Draft
 from edgec.package.manifest import read_manifest
+from edgec.pipeline import build
 from edgec.preparation import prepare
 from edgec.targets import Target, load_target
 from tests.apps.cpps import DIGITS, call, digits
@@ -115,6 +116,18 @@ def test_an_application_takes_one_command(tmp_path: Path, needs) -> None:
     assert call(tmp_path, "./app").startswith("digit ")
 
 
+def test_a_processor_without_halves_is_not_told_that_it_has_them(tmp_path: Path) -> None:
+    """clang before 16 takes the source for one of a processor that has all instructions."""
+    require("clang", "aarch64-linux-gnu-gcc", "qemu-aarch64")
+    out = tmp_path / "out"
+    build(DIGITS / "digits.onnx", BuildConfig(target="rpi5", precision="fp16", single_file=True, compile=False, out=out))
+    sources = ["exam/digits_exam.c", "exam/digits_vectors.c", "single/digits.c"]
+    clang = ("clang", "--target=aarch64-linux-gnu", "-O0", "-static", "-pthread", "-DDIGITS_WITH_POOL", "-Iinclude", "-Iexam")
+    call(out, *clang, *sources, "-o", "exam.run")
+    for processor, isa in (("cortex-a72", "neon"), ("cortex-a76", "fp16")):
+        assert f"isa {isa}," in call(out, *ARM.split(), processor, "./exam.run")
+
+
 def test_a_gpu_has_no_single_file() -> None:
     config = BuildConfig(target="linux-vulkan", calib=str(DIGITS / "calibration.npz"), single_file=True, compile=False)
     with pytest.raises(EdgecError, match="has a GPU, whose host is more than one file"):
@@ -130,6 +143,7 @@ def test_a_gpu_has_no_single_file() -> None:
         ("enum { LANES = 4, BLOCK };\nstruct tag { int member; };\nenum kind { ONE };", {"LANES", "BLOCK", "tag", "kind", "ONE"}),
         ('/* int no; } */\n#define NOT int \\\n  neither;\nconst char *text = "{ int x; }";', {"text"}),
         ("typedef int wide_t __attribute__((vector_size(32)));\n__attribute__((unused)) static void f(void) {}", {"wide_t", "f"}),
+        ("#define MAKE(k) int f##k(void);\nMAKE(0)\nMAKE(1)\n\nstatic int g(int a) { return a; }", {"g"}),
         ("static void (*hook)(int); extern int outer(void);", {"hook", "outer"}),
     ],
 )

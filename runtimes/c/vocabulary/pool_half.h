@@ -1,4 +1,4 @@
-/* Words for pooling of halves, whose pooled are floats; pool_float_portable.h says what they mean. */
+/* Words for pooling of halves, which are added up as floats; pool_float_portable.h says what they mean. */
 #define HALF_REALS HALVES
 typedef halves half_reals;
 typedef wide half_pooled;
