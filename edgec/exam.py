@@ -20,7 +20,7 @@ from edgec.ir.types import DType
 from edgec.oracle import Chance, Evaluator
 from edgec.program.program import Port, Program
 from edgec.quant import Samples
-from edgec.questions import STEPS, calm, exam_streams
+from edgec.questions import STEPS, calm, exam_streams, shaken
 from edgec.reference import FloatModel, filled
 from edgec.streaming import as_far, streamed
 
@@ -31,6 +31,7 @@ TRIED = 4  # vectors of each kind among which the calmest is asked
 NOISE_FACTOR = 4  # a float answer may be off by this many times what ONNX Runtime differs by with and without its optimizations
 HALF_FACTOR = 6  # the same for what rounding to halves makes, of which the computed difference is one example,
 HALF_LEAST = 2.0**-8  # and eight roundings to a half: the example can be one whose errors cancel, as behind a sure softmax
+HALF_STEP = 2.0**-11  # of a number: what rounding it to a half moves it by at most
 ANYTHING = 1e3  # the limit of an answer that says nothing
 GPU_HALVES, HALVES = "--gpu-precision", "--precision"  # what asks for them
 USELESS = 0.25  # answers with halves that may be this far off say nothing
@@ -102,6 +103,9 @@ def write_exam(
         return _exact_exam(original, graph, program, samples, seed, faces)
     asked = asked or ask(original, samples, seed)
     vectors, found = list(chain(*asked.streams)), list(chain(*asked.answers))
+    if halves:
+        kept = _unmoved(graph, vectors, found, halves)
+        vectors, found = [vectors[place] for place in kept], [found[place] for place in kept]
     answers = [_shown(dict(zip(original.answered, answer, strict=True)), faces) for answer in found]
     exact = {name: not original.dtype(name).is_float for name in original.answered}
     limits = _half_tolerances(graph, vectors, found, halves) if halves else ()
@@ -121,6 +125,28 @@ def _held(graph: Graph, vector: Arrays) -> Arrays:
     kinds = {name: graph.held_dtype(name).numpy for name in vector}
     with np.errstate(over="ignore"):
         return {name: array.astype(kinds[name]).astype(array.dtype) if name in graph.held else array for name, array in vector.items()}
+
+
+def _unmoved(graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]], flag: str) -> list[int]:
+    """The questions whose answers in integers, which must be equal, halves leave as they are, near the numbers asked about too.
+
+    UsageError where that is none.
+    """
+    whole = [place for place, name in enumerate(graph.outputs) if not graph.dtype(name).is_float]
+    if not whole:
+        return list(range(len(vectors)))
+    model, generator = FloatModel(graph, halves=True), np.random.default_rng(0)
+
+    def stays(vector: Arrays, answer: Sequence[np.ndarray]) -> bool:
+        near = [vector, *({name: shaken(array, generator, HALF_STEP) for name, array in vector.items()} for _ in range(TRIED))]
+        return all(np.array_equal(other[place], answer[place]) for other in map(model, near) for place in whole)
+
+    kept = [place for place, pair in enumerate(zip(vectors, found, strict=True)) if stays(*pair)]
+    if not kept:
+        names = ", ".join(graph.outputs[place] for place in whole)
+        what = f"float16 moves integers that this network answers with ({names}), whatever the exam asks"
+        raise UsageError(what, where=flag, hint="give --calib with real samples to ask about, or build with float32")
+    return kept
 
 
 def _half_tolerances(

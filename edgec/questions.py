@@ -163,17 +163,18 @@ def calm(
 def _is_calm(run: Run, stream: list[Arrays], generator: np.random.Generator) -> bool:
     usual = run(stream)
     for _ in range(TRIALS):
-        shaken = [{name: _shaken(array, generator) for name, array in vector.items()} for vector in stream]
-        pairs = zip(chain(*usual), chain(*run(shaken)), strict=True)
+        moved = [{name: shaken(array, generator, SHAKEN) for name, array in vector.items()} for vector in stream]
+        pairs = zip(chain(*usual), chain(*run(moved)), strict=True)
         if not all(_alike(one, other) for one, other in pairs):
             return False
     return True
 
 
-def _shaken(array: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+def shaken(array: np.ndarray, generator: np.random.Generator, most: float) -> np.ndarray:
+    """Each float moved by up to this share of itself."""
     if array.dtype.kind != "f":
         return array
-    return np.asarray(array * (1 + SHAKEN * generator.uniform(-1, 1, array.shape)), array.dtype)
+    return np.asarray(array * (1 + most * generator.uniform(-1, 1, array.shape)), array.dtype)
 
 
 def _alike(one: np.ndarray, other: np.ndarray) -> bool:

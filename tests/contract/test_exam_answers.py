@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import onnx
 import pytest
 from onnx import parser
 
-from edgec.exam import FLOAT_TOLERANCE, ask, write_exam
+from edgec.errors import UsageError
+from edgec.exam import FLOAT_TOLERANCE, GPU_HALVES, HALVES, Asked, ask, write_exam
 from edgec.frontend import from_proto
 from edgec.lower import lower
 from edgec.passes import optimize
@@ -61,6 +63,25 @@ def test_numbers_beside_nan_may_be_off_as_far_as_rounding_moves_them() -> None:
     exam = write_exam(original, graph, schedule(lower(graph, target, "roots"), target), None, 0)
     assert all(np.isnan(answer["y"]).any() and np.isfinite(answer["y"]).any() for answer in exam.outputs)
     assert min(exam.on_cpu) > FLOAT_TOLERANCE
+
+
+@pytest.mark.parametrize("flag", [HALVES, GPU_HALVES])
+def test_integers_are_asked_for_only_where_halves_leave_them(flag: str) -> None:
+    """Which of two numbers is the larger, in 64 places: of one question surely, of another by a hair."""
+    text = """<ir_version: 9, opset_import: ["": 21]> largest (float[64,2] x) => (int64[64] y)
+    <float[2,2] w = {1, 0.01, 0.01, 1}> { a = MatMul(x, w) y = ArgMax<axis = 1, keepdims = 0>(a) }"""
+    model, target = parser.parse_model(text), load_target("x86-64")
+    original, graph = from_proto(model).graph, from_proto(model).graph
+    optimize(graph)
+    program = schedule(lower(graph, target, "largest"), target)
+    sample = {"x": np.tile(np.float32([0.25, 0.75]), (64, 1))}
+    near = {"x": np.tile(np.float32([0.5, 0.50001]), (64, 1))}
+    asked = Asked([[near], [sample]], [[FloatModel(original)(near)], [FloatModel(original)(sample)]], 0.0)
+    (left,) = write_exam(original, graph, program, None, 0, asked=asked, halves=flag).inputs
+    assert np.array_equal(left["x"], sample["x"])
+    with pytest.raises(UsageError, match="moves integers that this network answers with \\(y\\)") as raised:
+        write_exam(original, graph, program, None, 0, asked=replace(asked, streams=[[near]], answers=asked.answers[:1]), halves=flag)
+    assert raised.value.where == flag
 
 
 def test_a_fault_of_the_import_is_no_noise(tmp_path: Path) -> None:
