@@ -31,7 +31,7 @@ from edgec.targets import Target, load_target
 from edgec.toolchain.find import find_compiler
 
 PLUGIN = Path(__file__).with_name("arm_counts.c")
-CORES = {"rpi4": "a72", "rpi5": "a76"}
+CORES = {"rpi4": {"int8": "a72", "fp32": "a72"}, "rpi5": {"int8": "a76", "fp32": "a72", "fp16": "a76"}}  # what PEERS has of each
 
 # Instructions for each multiplication of one inference, of the best of LiteRT (XNNPACK), ONNX Runtime, ncnn, MNN and OpenVINO of October
 # 2026, counted by the same means under qemu 7.2; fp32 is of an A72
@@ -76,11 +76,12 @@ KINDS = {
     "adalp": r"[su]adalp|[su]addlp|[su]addw|[su]addl|vpad[ad]l|vaddw|vaddl",
     "fma": r"fmla|fmls|fmadd|vfma|vmla\.f|vmls\.f",
     "real": r"f[a-z]+|[su]cvtf|v[a-z]+(\.[a-z0-9]+)?\.f",
+    "narrow": r"[su]?q?xtn|sqxtun|[su]shll|sshr|sxtl|uxtl|vq?movu?n|vmovl|vshll",
     "shuffle": r"dup|zip|uzp|trn|tbl|tbx|ext\b|ins\b|movi|mvni|umov|smov|vdup|vzip|vuzp|vtrn|vtbl|vext|vmov",
-    "narrow": r"[su]q?xtn|sqxtun|[su]shll|sshr|sxtl|uxtl|vq?movn|vmovl|vshll",
     "load": r"ld|vld|pop",
     "store": r"st|vst|push",
-    "branch": r"b\b|b\.|b[a-z]{2}(\.n|\.w)?$|bl|br|ret|cb|tb[nz]|bx",
+    "branch": r"(b|bl|bx|blx|br|blr|ret|cbn?z|tbn?z|tb[bh])(\.[nw])?$|b\."
+    r"|bl?(eq|ne|cs|cc|hs|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)(\.[nw])?$",
 }
 
 DRIVER = r"""
@@ -223,13 +224,23 @@ def counts(text: str, addresses: np.ndarray) -> Iterator[tuple[int, np.ndarray]]
 
 def show(model: str, precision: str, target: str, package: Package, counted: Counted, options: argparse.Namespace) -> None:
     macs, total = package.manifest.macs, int(counted.whole.sum())
-    peer = PEERS.get((model, precision, "a72" if precision == "fp32" else CORES.get(target, "")))
-    theirs = f"{peer[0]:.3f} {peer[1]} | {total / macs / peer[0]:.2f}" if peer else "| "
-    print(f"| {model} | {precision} | {target} | {counted.isa} | {total / 1e6:.3f} | {total / macs:.3f} | {theirs} |", flush=True)
+    print(
+        f"| {model} | {precision} | {target} | {counted.isa} | {total / 1e6:.3f} | {compared(model, precision, target, total, macs)} |",
+        flush=True,
+    )
     print("  " + ", ".join(f"{kind} {times / total:.1%}" for kind, times in counted.by(counted.whole, "kind")))
     layers(package, counted, precision, options.layers)
     for function, times in counted.by(counted.whole, "function")[: options.functions]:
         print(f"  {times / 1e6:10.3f} M {times / total:6.1%}  {function}")
+
+
+def compared(model: str, precision: str, target: str, total: int, macs: int) -> str:
+    """Instructions for each multiplication, and beside the best peer's; empty without multiplications, or peers on such a processor."""
+    if not macs:
+        return "- | | "
+    core = CORES.get(target, {}).get(precision, "")
+    peer = PEERS.get((model, precision, core))
+    return f"{total / macs:.3f} | {peer[0]:.3f} {peer[1]} | {total / macs / peer[0]:.2f}" if peer else f"{total / macs:.3f} | | "
 
 
 def layers(package: Package, counted: Counted, precision: str, most: int) -> None:
