@@ -17,7 +17,7 @@ from edgec.program.arguments import PIXEL_BLOCK, Arguments, Size, Window, pointe
 from edgec.program.expr import Const, Number, expr
 from edgec.program.program import Pointer
 
-FEW_CHANNELS = 4  # which no vector of inputs is made of
+VECTOR = 4  # inputs that one load brings where rows of the window are merged
 SET_PERIOD = 4096  # bytes after which lines share a set of most first caches
 
 
@@ -62,10 +62,10 @@ def _admits_tall(arguments: ConvFloat) -> bool:
 
 
 def _admits_merged(arguments: ConvFloat) -> bool:
-    """Pixels of few channels that lie one after the other, as those under a row of the window do."""
+    """Pixels of a vector's channels at most, one after the other, of which a row of the window has a vector at least."""
     w = arguments.window
     stride = expr(w.in_pixel_stride)
-    dense = isinstance(stride, Const) and int(stride.value) == arguments.in_channels <= FEW_CHANNELS
+    dense = isinstance(stride, Const) and int(stride.value) == arguments.in_channels <= VECTOR <= w.kernel_width * arguments.in_channels
     return dense and arguments.groups == 1 and w.kernel_width > 1 and w.dilation_width == 1
 
 

@@ -30,7 +30,7 @@ class ConvTile(MatrixTile):
     split: of how many panels the next tile is, by how many of a work item are left, from 1 on; at most `narrow` where their weights
     would be more than `held` bytes, and leave the first-level cache before the next pixels need them.
     alone: of more panels than one for a single pixel alone.
-    together: so many registers of sums become one register of codes.
+    together: so many panels' sums of a pixel become one packed_t of codes, which is as many registers as it takes.
     by_two: two units of weights pass at once, where pixels are held.
     kept_scales: registers hold the scales of a panel while all pixels of a tile end.
     """

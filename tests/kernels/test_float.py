@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from edgec.kernels import ConvFloat, DepthwiseFloat
-from edgec.kernels.conv_float import FEW_CHANNELS, SET_PERIOD
+from edgec.kernels.conv_float import SET_PERIOD, VECTOR
 from edgec.kernels.vectors import TALL, TILES, VectorTile
 from edgec.kernels.winograd_float import WINOGRAD
 from edgec.program.arguments import LANES, PIXEL_BLOCK, Window
@@ -37,7 +37,7 @@ def random_conv(seed: int) -> Case:
     if seed % 4 == 2:
         in_stride = SET_PERIOD // 4  # a variant of its own
     if seed % 8 == 5:
-        groups, inputs = 1, int(rng.integers(1, FEW_CHANNELS + 1))
+        groups, inputs = 1, int(rng.integers(1, VECTOR + 1))
         in_stride = inputs  # another one
     w = window(rng, in_stride, out_stride, pointwise=rng.random() < 0.3)
     if seed % 16 == 1:
