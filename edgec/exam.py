@@ -104,7 +104,7 @@ def write_exam(
     asked = asked or ask(original, samples, seed)
     vectors, found = list(chain(*asked.streams)), list(chain(*asked.answers))
     if halves:
-        kept = _unmoved(graph, vectors, found, halves)
+        kept = _unmoved(graph, vectors, found, halves, other="give --calib with real samples to ask about, or ")
         vectors, found = [vectors[place] for place in kept], [found[place] for place in kept]
     answers = [_shown(dict(zip(original.answered, answer, strict=True)), faces) for answer in found]
     exact = {name: not original.dtype(name).is_float for name in original.answered}
@@ -127,10 +127,12 @@ def _held(graph: Graph, vector: Arrays) -> Arrays:
         return {name: array.astype(kinds[name]).astype(array.dtype) if name in graph.held else array for name, array in vector.items()}
 
 
-def _unmoved(graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]], flag: str) -> list[int]:
+def _unmoved(
+    graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]], flag: str, other: str = ""
+) -> list[int]:  # fmt: skip
     """The questions whose answers in integers, which must be equal, halves leave as they are, near the numbers asked about too.
 
-    UsageError where that is none.
+    UsageError where that is none, whose hint is to do something `other`, or to build with float32.
     """
     whole = [place for place, name in enumerate(graph.outputs) if not graph.dtype(name).is_float]
     if not whole:
@@ -144,8 +146,8 @@ def _unmoved(graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[n
     kept = [place for place, pair in enumerate(zip(vectors, found, strict=True)) if stays(*pair)]
     if not kept:
         names = ", ".join(graph.outputs[place] for place in whole)
-        what = f"float16 moves integers that this network answers with ({names}), whatever the exam asks"
-        raise UsageError(what, where=flag, hint="give --calib with real samples to ask about, or build with float32")
+        what = f"float16 moves integers that this network answers with ({names}), whatever it is asked"
+        raise UsageError(what, where=flag, hint=f"{other}build with float32")
     return kept
 
 
@@ -180,9 +182,14 @@ def half_tolerance(graph: Graph, vector: Arrays, answer: Sequence[np.ndarray] | 
 
 
 def invented_tolerance(graph: Graph) -> float:
-    """half_tolerance of what a host invents when it compares the GPU with the processor (runtimes/gpu/verify.h)."""
+    """half_tolerance of what a host invents when it compares the GPU with the processor (runtimes/gpu/verify.h).
+
+    UsageError where halves move integers of the answer: the GPU would never be taken.
+    """
     invented = {name: _invented(graph.types[name].static_shape, graph.dtype(name)) for name in graph.inputs}
-    return min(half_tolerance(graph, invented), ANYTHING)
+    answer = FloatModel(graph)(invented)
+    _unmoved(graph, [invented], [answer], GPU_HALVES)
+    return min(half_tolerance(graph, invented, answer), ANYTHING)
 
 
 def _invented(shape: tuple[int, ...], kind: DType) -> np.ndarray:

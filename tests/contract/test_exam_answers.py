@@ -11,7 +11,7 @@ import pytest
 from onnx import parser
 
 from edgec.errors import UsageError
-from edgec.exam import FLOAT_TOLERANCE, GPU_HALVES, HALVES, Asked, ask, write_exam
+from edgec.exam import FLOAT_TOLERANCE, GPU_HALVES, HALVES, Asked, ask, invented_tolerance, write_exam
 from edgec.frontend import from_proto
 from edgec.lower import lower
 from edgec.passes import optimize
@@ -82,6 +82,15 @@ def test_integers_are_asked_for_only_where_halves_leave_them(flag: str) -> None:
     with pytest.raises(UsageError, match="moves integers that this network answers with \\(y\\)") as raised:
         write_exam(original, graph, program, None, 0, asked=replace(asked, streams=[[near]], answers=asked.answers[:1]), halves=flag)
     assert raised.value.where == flag
+
+
+def test_a_gpu_that_would_never_be_taken_is_refused() -> None:
+    """A host asks what it invents, and integers must be equal: the larger of any number and one that is larger by a hair."""
+    text = """<ir_version: 9, opset_import: ["": 21]> largest (float[64,1] x) => (int64[64] y)
+    <float[1,2] w = {1, 1.0001}> { a = MatMul(x, w) y = ArgMax<axis = 1, keepdims = 0>(a) }"""
+    with pytest.raises(UsageError, match="float16 moves integers") as raised:
+        invented_tolerance(from_proto(parser.parse_model(text)).graph)
+    assert (raised.value.where, raised.value.hint) == (GPU_HALVES, "build with float32")
 
 
 def test_a_fault_of_the_import_is_no_noise(tmp_path: Path) -> None:
