@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from edgec.kernels.matrix_int8 import MatrixTile, input_multiple
 from edgec.kernels.variants import Packing, Variant
 from edgec.kernels.windows import lines, taps
 from edgec.kernels.winograd_int8 import HEADERS as WINOGRAD_HEADERS
-from edgec.kernels.winograd_int8 import LARGE_TILES, NARROW_TILES, OUTDONE, WinogradTile, admits, admits_large, admits_narrow, scratch
+from edgec.kernels.winograd_int8 import LARGE_TILES, NARROW_TILES, OUTDONE, WinogradTile, admits, admits_large, admits_narrow, pays, scratch
 from edgec.kernels.winograd_int8 import TILES as WINOGRAD_TILES
 from edgec.program.arguments import LANES, PIXEL_BLOCK, Window
 from edgec.program.expr import expr
@@ -139,7 +139,7 @@ def _winograd(name: str, tiles: Mapping[str, WinogradTile], admits: Callable[[An
 
 WINOGRAD_LARGE = _winograd("winograd4", LARGE_TILES, admits_large)
 WINOGRAD_NARROW = _winograd("winograd4_narrow", NARROW_TILES, admits_narrow)
-WINOGRAD = _winograd("winograd", WINOGRAD_TILES, admits)
+WINOGRAD = replace(_winograd("winograd", WINOGRAD_TILES, admits), pays=pays)
 _WIDENED = Variant("widened", conv_items, _widened_scratch, WIDENED, PACKING, template="conv_int8_widened", headers=WIDENED_HEADERS)
 _PANELS = Variant("panels", conv_items, conv_scratch(1), TILES, PACKING, headers=HEADERS)
 VARIANTS = (MERGED, WINOGRAD_LARGE, WINOGRAD_NARROW, WINOGRAD, _WIDENED, _PANELS)

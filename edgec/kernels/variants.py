@@ -40,6 +40,7 @@ class Variant:
     admits: of which layers it can compute a call. The last variant of a kernel is for every layer and instruction set.
     template: what it is written in, templates/c/TEMPLATE.c.j2, where that is not the kernel's own.
     headers: by instruction set, those of runtimes/c/vocabulary with the words that it needs beyond the kernel's.
+    pays: of which of these layers packages with some instruction sets gain by it.
     outdone: by instruction set, one that computes as fast without: in packages that have both, the variant is not worth its memory.
     """
 
@@ -52,6 +53,7 @@ class Variant:
     template: str = ""
     headers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     outdone: Mapping[str, str] = field(default_factory=dict)
+    pays: Callable[[Any, Collection[str]], bool] = lambda arguments, vocabularies: True
 
     def can(self, vocabulary: str) -> bool:
         """Whether an instruction set can compute it."""

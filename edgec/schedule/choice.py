@@ -27,8 +27,9 @@ def _of_use(variant: Variant, last: Variant, target: Target) -> bool:
 
 
 def variant_of(arguments: Arguments, target: Target) -> Variant:
-    """The first that admits the layer."""
-    return next(variant for variant in variants(type(arguments), target) if variant.admits(arguments))
+    """The first that admits the layer and pays."""
+    found = filter(lambda variant: variant.admits(arguments), variants(type(arguments), target))
+    return next(variant for variant in found if variant.pays(arguments, target.vocabularies))
 
 
 def slot(kind: type[Arguments], variant: Variant) -> Slot:

@@ -165,6 +165,8 @@ def test_codes_are_transformed_where_that_saves_time_and_weights_are_the_same() 
         assert choose(ConvInt8, variant, "neon", boards).variant == variant.name
         assert all(variant_of(layer, load_target(name)) is panels for name in ("rpi5", "linux-arm64", "macos-arm64"))
         assert variant_of(layer, load_target("universal")) is variant, "SSE4.1 and NEON without dot products share its memory"
+    assert variant_of(int8_layer(4, 64, 64), target) is INT8_WINOGRAD
+    assert all(variant_of(int8_layer(4, 64, 64), load_target(name)) is panels for name in ("rpi4", "rpi-32bit")), "NEON takes longer so"
     layer = int8_layer(28, 32, 64)
     strided = replace(layer, window=replace(layer.window, stride_width=2))
     for other in (strided, replace(layer, groups=2), int8_layer(28, 8, 8), int8_layer(3, 64, 64), int8_layer(28, 2000, 64)):
