@@ -77,14 +77,12 @@ def test_totals_that_a_loop_keeps_in_memory_stay_floats() -> None:
 
 
 def test_what_is_scattered_onto_stays_floats() -> None:
-    nodes = [
-        conv("x", "a", "w"),
-        helper.make_node("ScatterND", ["a", "where", "x"], ["sum"], "sum", reduction="add"),
-        conv("sum", "y", "w"),
-    ]
-    found = model(nodes, [1, 8, 4, 4], {"w": pointwise(8, 8)}, "y")
-    found.graph.initializer.append(numpy_helper.from_array(np.zeros((1, 1), np.int64), "where"))
-    assert set(totals(with_halves(lowered(found))).values()) == {"float32"}
+    nodes = [helper.make_node("MatMul", [x, "w"], [y], y) for x, y in (("x", "a"), ("sum", "b"), ("c", "y"))]
+    nodes.insert(2, helper.make_node("Relu", ["b"], ["c"], "c"))
+    nodes.insert(1, helper.make_node("ScatterND", ["a", "where", "x"], ["sum"], "sum", reduction="add"))
+    found = model(nodes, [4, 8], {"w": np.eye(8)}, "y")
+    found.graph.initializer.append(numpy_helper.from_array(np.zeros((4, 1), np.int64), "where"))
+    assert totals(with_halves(lowered(found))) == {"sum_ScatterND": "float32"}
 
 
 def conversions(program: Program) -> list[tuple[str, When | None]]:
