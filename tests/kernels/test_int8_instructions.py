@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
-from edgec.kernels import ConvFloat, ConvInt8, DepthwiseInt8, ProductFloat, ProductInt8Float
+from edgec.kernels import ConvFloat, ConvInt8, ProductFloat, ProductInt8Float
 from edgec.program.arguments import Arguments
 from edgec.schedule import choose_all
 from edgec.targets import Target
@@ -33,9 +33,9 @@ HOT = [
 ALL = [(target, vocabulary) for target in (X86, NEON, ARM64, ARMV7) for vocabulary in target.vocabularies]
 CODES: frozenset[type[Arguments]] = frozenset({ConvInt8, ProductInt8Float})
 FLOATS: frozenset[type[Arguments]] = frozenset({ConvFloat, ProductFloat})
-HELD: frozenset[type[Arguments]] = (
-    USED if WHOLE else frozenset({ConvInt8, DepthwiseInt8, ProductInt8Float})
-)  # each kind of inner loop and of ending
+HELD: frozenset[type[Arguments]] = USED if WHOLE else CODES
+# Those that others stand for in `make test`
+ALIKE = dict.fromkeys(("sse41", "avxvnni", "i8mm", "neon32"), pytest.mark.thorough)
 # Vectors on the stack, and in another register
 SPILLED = r"\t(?:st[rp]\s+[qv]|vst\S*\s+[{dq]|vpush).*\[?sp"
 MOVED = r"\tmov\s+v\d+\.16b|\tvmov\s+[qd]\d+, [qd]|\tvorr\s+[qd]"
@@ -51,6 +51,10 @@ class Loop:
     product: str
     kinds: frozenset[type[Arguments]] = CODES
     spare: int = 16
+
+    @property
+    def name(self) -> str:
+        return f"{self.vocabulary}{' floats' if self.kinds == FLOATS else ''}"
 
 
 LOOPS = [
@@ -83,7 +87,7 @@ def disassembled(folder: Path, target: Target, vocabulary: str, compiler: str, k
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=pytest.mark.thorough)])
-@pytest.mark.parametrize(("target", "vocabulary", "pattern"), HOT, ids=[vocabulary for _, vocabulary, _ in HOT])
+@pytest.mark.parametrize(("target", "vocabulary", "pattern"), [pytest.param(*hot, marks=ALIKE.get(hot[1], ()), id=hot[1]) for hot in HOT])
 def test_hot_instruction(target: Target, vocabulary: str, pattern: str, compiler: str) -> None:
     text = listing(target, vocabulary, compiler)
     assert len(re.findall(pattern, text)) >= 8, f"{vocabulary} has too few {pattern}"
@@ -92,7 +96,7 @@ def test_hot_instruction(target: Target, vocabulary: str, pattern: str, compiler
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=pytest.mark.thorough)])
-@pytest.mark.parametrize("vocabulary", ["avxvnni", "avx512vnni"])
+@pytest.mark.parametrize("vocabulary", [pytest.param("avxvnni", marks=ALIKE["avxvnni"]), "avx512vnni"])
 def test_no_spill_in_the_inner_loop(vocabulary: str, compiler: str) -> None:
     """The straight run of instructions with the most vpdpbusd stores nothing on the stack."""
     text = listing(X86, vocabulary, compiler)
@@ -104,7 +108,7 @@ def test_no_spill_in_the_inner_loop(vocabulary: str, compiler: str) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=pytest.mark.thorough)])
-@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: f"{loop.vocabulary}{' floats' if loop.kinds == FLOATS else ''}")
+@pytest.mark.parametrize("loop", [pytest.param(loop, marks=ALIKE.get(loop.vocabulary, ()), id=loop.name) for loop in LOOPS])
 def test_sums_stay_in_their_registers(loop: Loop, compiler: str) -> None:
     """Of every loop that convolutions and products spend their time in: nothing is stored on the stack, and gcc, whose order of
     instructions is the source's, hardly ever copies a register."""
