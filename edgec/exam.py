@@ -141,7 +141,7 @@ def _unmoved(
 
     def stays(vector: Arrays, answer: Sequence[np.ndarray]) -> bool:
         near = [vector, *({name: shaken(array, generator, HALF_STEP) for name, array in vector.items()} for _ in range(TRIED))]
-        return all(np.array_equal(other[place], answer[place]) for other in map(model, near) for place in whole)
+        return all(np.array_equal(moved[place], answer[place]) for moved in map(model, near) for place in whole)
 
     kept = [place for place, pair in enumerate(zip(vectors, found, strict=True)) if stays(*pair)]
     if not kept:

@@ -134,7 +134,7 @@ def _headers(words: Vocabulary, kinds: Sequence[type[Arguments]], variants: Sequ
     real = words.float.headers(kernels)
     real += [words.float.header, "int8_scalar.h", *INT16_HEADERS[words.name], "int16_ending.h"] if wide else []
     real += ["window.h"] if "depthwise_int16" in kernels else []
-    real += [words.half] if halves else []
+    real += [words.half, "half_some.h"] if halves else []
     real += ["pool_half.h"] if any(kernel.startswith("pool") for kernel in halves) else []
     own = [header for chosen in variants for header in chosen.headers]
     after = [header for header in dict.fromkeys([*exact, *real, *own]) if header not in before]

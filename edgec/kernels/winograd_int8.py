@@ -81,11 +81,14 @@ NARROW_TILES = {name: tile for name, tile in LARGE_TILES.items() if name != "avx
 LEAST_TILES = {"neon": 6, "neon32": 6}
 COST = Cost(2.7, 2, 32, 2.7, 130, 6, 80, 80)  # instructions of AVX2
 LARGE_COST = {"avx2": Cost(0.71, 0.5, 20, 0.72, 60, 8.5, 290, 45), "avx512vnni": Cost(0.25, 0, 6, 0.525, 60, 4.7, 250, 45)}  # cycles
-_HEADERS = {"sse41": ("int8_winograd_sse41.h",), "avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h", "int8_winograd_avx2.h")}
+_HEADERS = {
+    "sse41": ("int8_winograd_sse41.h", "int8_winograd_fours.h"),
+    "avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h", "int8_winograd_avx2.h"),
+}
 OUTDONE = {"neon": "dotprod"}  # a register of products an instruction: most processors of such packages gain nothing
 HEADERS = _HEADERS | {
     "avx512vnni": ("int8_packed_avx512.h", "int8_winograd_avx512.h"),
-    **dict.fromkeys(("neon", "neon32"), ("int8_packed_neon.h", "int8_winograd_neon.h")),
+    **dict.fromkeys(("neon", "neon32"), ("int8_packed_neon.h", "int8_winograd_neon.h", "int8_winograd_fours.h")),
 }
 
 

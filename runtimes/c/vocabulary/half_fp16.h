@@ -61,20 +61,3 @@ INLINE halves wide_rounded(wide sum) { return vcvt_high_f16_f32(vcvt_f16_f32(sum
 /* 0 while every v was finite, then NaN in its lane; and whether a lane is. */
 INLINE halves halves_beyond(halves found, halves v) { return vfmaq_f16(found, v, vdupq_n_f16(0)); }
 INLINE int halves_any_beyond(halves found) { return !(vmaxvq_f16(found) == 0); }
-
-INLINE halves halves_load_some(const half *p, int32_t n) {
-    float16_t lanes[HALVES] = {0};
-    if (n >= HALVES) return halves_load(p);
-    memcpy(lanes, p, (size_t)n * sizeof lanes[0]);
-    return vld1q_f16(lanes);
-}
-
-INLINE void halves_store_some(half *p, halves v, int32_t n) {
-    float16_t lanes[HALVES];
-    if (n >= HALVES) {
-        halves_store(p, v);
-    } else {
-        vst1q_f16(lanes, v);
-        memcpy(p, lanes, (size_t)n * sizeof lanes[0]);
-    }
-}

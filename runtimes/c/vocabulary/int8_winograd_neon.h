@@ -54,21 +54,4 @@ INLINE wide_sum_t sums_quarter(wide_sum_t v) { return vshrq_n_s32(v, 2); }
 /* Of a multiple of 576 modulo 2^32, the 576th part, which 26 bits hold. */
 INLINE wide_sum_t sums_of_576(wide_sum_t v) { return vshrq_n_s32(vmulq_s32(v, vdupq_n_s32(954437177)), 6); }
 
-INLINE lanes_t sums_of(wide_sum_t a, wide_sum_t b, wide_sum_t c, wide_sum_t d) {
-    lanes_t v;
-    v.a = a;
-    v.b = b;
-    v.c = c;
-    v.d = d;
-    return v;
-}
-
-INLINE lanes_t load_ordered(const int32_t *from) {
-    return sums_of(sums_load(from), sums_load(from + 4), sums_load(from + 8), sums_load(from + 12));
-}
-
-INLINE void order_scales(float *to, const float *from) { memcpy(to, from, LANES * sizeof(float)); }
-
-INLINE lanes_t load_residual(const activation *x, int32_t count) { return load_some(x, count); }
-
 INLINE packed_t pack_ordered(lanes_t a, lanes_t b, int32_t zero, int32_t low, int32_t high) { return pack_two(a, b, zero, low, high); }
