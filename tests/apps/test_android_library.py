@@ -15,7 +15,7 @@ from edgec.errors import ToolchainError
 from edgec.resources import resource
 from edgec.toolchain.android import compile_classes, make_android, zipped
 from edgec.toolchain.archive import EPOCH
-from tests.apps.androids import SMALL, drive, include_folder, make_all
+from tests.apps.androids import EXAMINED, SMALL, drive, include_folder, make_all
 from tests.apps.kotlin_compiler import compile_command
 from tests.conftest import once, require
 from tests.contract.examiner import WHOLE
@@ -143,9 +143,14 @@ if WHOLE:
         """With this machine's compiler and Java's headers in place of the NDK's."""
         require("cmake", "make")
         include = include_folder()
-        flags = [f"-DCMAKE_C_FLAGS=-I{include} -I{include / 'linux'}", "-DDIGITS_EXAM=ON", "-DCMAKE_BUILD_TYPE=Debug"]
-        for command in (["cmake", "-S", str(folder / "digits/android"), "-B", str(tmp_path), *flags], ["cmake", "--build", str(tmp_path)]):
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+        flags = [f"-DCMAKE_C_FLAGS=-I{include} -I{include / 'linux'}", "-DCMAKE_BUILD_TYPE=Debug"]
+        for name in EXAMINED:
+            made = tmp_path / name
+            configure = ["cmake", "-S", str(folder / name / "android"), "-B", str(made), *flags, f"-D{name.upper()}_EXAM=ON"]
+            for command in (configure, ["cmake", "--build", str(made)]):
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
+                assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+            for library in made.glob("*.so"):
+                shutil.copy(library, tmp_path)
         answered = drive(folder, tmp_path, "-Xcheck:jni", "DriverKt", str(folder), "exam")
-        assert answered.stdout == "exam\t[]\n" and answered.stderr == ""
+        assert answered.stdout == "exam\t[]\nmixed.exam\t[]\n" and answered.stderr == ""

@@ -12,6 +12,17 @@
 /* What SIMDe 0.7.4 lacks. */
 #define EDGEC_SIMDE static inline __attribute__((unused))
 
+/* SIMDe's reads all of the memory before it masks, beyond the end too. */
+#undef _mm256_maskload_ps
+EDGEC_SIMDE simde__m256 _mm256_maskload_ps(const float *p, simde__m256i mask) {
+    int32_t picked[8];
+    float v[8];
+    int i;
+    simde_mm256_storeu_si256((simde__m256i *)picked, mask);
+    for (i = 0; i < 8; i++) v[i] = picked[i] < 0 ? p[i] : 0.0f;
+    return simde_mm256_loadu_ps(v);
+}
+
 #ifndef _mm512_cvtepi32_ps
 EDGEC_SIMDE simde__m512 _mm512_cvtepi32_ps(simde__m512i v) {
     int32_t from[16];
