@@ -24,7 +24,7 @@ from pathlib import Path
 
 from distributed import Client, Nanny, Scheduler, SpecCluster
 
-from edgec.devices.worker import running
+from edgec.devices.farm.cluster_worker import running
 from edgec.results import Job, read_results
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples/digits"

@@ -33,8 +33,8 @@ from textwrap import indent
 import edgec
 from edgec.benching import Bench, bench
 from edgec.deployment import deploy
+from edgec.devices.board.entry import entry_text
 from edgec.devices.device import Device, Limits
-from edgec.devices.entry import entry_text
 
 HERE = Path(__file__).parent
 DIGITS = HERE.parent / "examples/digits"

@@ -13,14 +13,14 @@ from typing import Any
 
 from edgec import pipeline
 from edgec.config import BuildConfig, configure
+from edgec.devices.board.inventory import choose, load_inventory
+from edgec.devices.board.measure import Options
+from edgec.devices.deploy.parcel import Parcel, open_parcel
 from edgec.devices.device import Device
-from edgec.devices.farm import run_farm
-from edgec.devices.gates import Gates, make_gates
-from edgec.devices.inventory import choose, load_inventory
-from edgec.devices.job import Judge, Task, run_task
-from edgec.devices.measure import Options
-from edgec.devices.parcel import Parcel, open_parcel
-from edgec.devices.scheduler import run_on_cluster
+from edgec.devices.farm.farm import run_farm
+from edgec.devices.farm.gates import Gates, make_gates
+from edgec.devices.farm.job import Judge, Task, run_task
+from edgec.devices.farm.scheduler import run_on_cluster
 from edgec.errors import EdgecError, Problem, UsageError, did_you_mean
 from edgec.evaluation import Data, Labels, kept_options, open_evaluation
 from edgec.judging import BoardJudge, paper_of, write_sheet

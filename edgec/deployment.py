@@ -14,20 +14,20 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
-from edgec.devices import versions
-from edgec.devices.connect import connect
-from edgec.devices.connection import Connection
-from edgec.devices.counter import Downgrade, check_number
-from edgec.devices.deploy import Deployment, outlook
-from edgec.devices.deploy import deploy as deploy_to
+from edgec.devices.board.exam_program import examine, verdict
+from edgec.devices.board.gpu import examine_gpu, wrong_on_gpu
+from edgec.devices.board.inventory import Inventory, choose, load_inventory
+from edgec.devices.board.look import gather, unfit
+from edgec.devices.connect.connection import Connection
+from edgec.devices.connect.connectors import connect
+from edgec.devices.connect.trouble import BoardLost
+from edgec.devices.deploy import versions
+from edgec.devices.deploy.counter import Downgrade, check_number
+from edgec.devices.deploy.delivery import Deployment, outlook
+from edgec.devices.deploy.delivery import deploy as deploy_to
+from edgec.devices.deploy.lock import BoardBusy, hold
+from edgec.devices.deploy.parcel import Parcel, open_parcel
 from edgec.devices.device import Device
-from edgec.devices.errors import BoardLost
-from edgec.devices.exam import examine, verdict
-from edgec.devices.facts import gather, unfit
-from edgec.devices.gpu import examine_gpu, wrong_on_gpu
-from edgec.devices.inventory import Inventory, choose, load_inventory
-from edgec.devices.lock import BoardBusy, hold
-from edgec.devices.parcel import Parcel, open_parcel
 from edgec.errors import DeviceError, EdgecError, GateError, Problem
 from edgec.models import Progress
 from edgec.package import Package

@@ -16,7 +16,7 @@ from weakref import finalize
 import numpy as np
 
 from edgec.comparison import Comparison, compare_answers
-from edgec.devices.connection import Exchange
+from edgec.devices.connect.connection import Exchange
 from edgec.errors import UsageError
 from edgec.evaluation import Evaluation
 from edgec.package import Package, Tensor, fitting

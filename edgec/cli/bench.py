@@ -13,8 +13,8 @@ import edgec
 from edgec.cli.console import Console, table
 from edgec.cli.devices import declare_choice
 from edgec.cli.settings import declare_key, declare_settings, resolve_key, resolve_settings, settings_table
-from edgec.devices.gates import PERCENTILES, us_text
-from edgec.devices.measure import GPU
+from edgec.devices.board.measure import GPU
+from edgec.devices.farm.gates import PERCENTILES, us_text
 from edgec.errors import DeviceError, EdgecError, GateError, Problem
 from edgec.results import Job, PackageFacts, Versus
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgec.devices.parcel import open_parcel
+from edgec.devices.deploy.parcel import open_parcel
 from edgec.errors import DeviceError, ToolchainError
 from edgec.package import Package
 from edgec.targets import load_target

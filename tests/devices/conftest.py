@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import edgec
-from edgec.devices.connect import connect
-from edgec.devices.connection import Connection
+from edgec.devices.connect.connection import Connection
+from edgec.devices.connect.connectors import connect
 from edgec.devices.device import Device
 from edgec.targets import load_target
 from edgec.toolchain import compile_package

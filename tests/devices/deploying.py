@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edgec.devices import deploy as deploying
-from edgec.devices import versions
-from edgec.devices.connection import Connection
-from edgec.devices.deploy import Deployment
-from edgec.devices.lock import hold
-from edgec.devices.mark import Mark, parse_mark
-from edgec.devices.parcel import Parcel
+from edgec.devices.connect.connection import Connection
+from edgec.devices.deploy import delivery as deploying
+from edgec.devices.deploy import versions
+from edgec.devices.deploy.delivery import Deployment
+from edgec.devices.deploy.lock import hold
+from edgec.devices.deploy.parcel import Parcel
+from edgec.devices.deploy.sign_of_life import Mark, parse_mark
 
 
 def deploy(line: Connection, parcel: Parcel, **options: Any) -> Deployment:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edgec.devices.connection import Connection
-from edgec.devices.errors import BoardLost
+from edgec.devices.connect.connection import Connection
+from edgec.devices.connect.trouble import BoardLost
 
 CALLS = ("execute", "write", "read", "make_folder", "move", "remove", "sizes", "sync")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from edgec.devices.board.entry import entry_text
 from edgec.devices.device import Device
-from edgec.devices.entry import entry_text
 
 
 def keep(*entries: Device) -> Path:

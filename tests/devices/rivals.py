@@ -21,15 +21,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from edgec.devices.connect import connect
-from edgec.devices.connection import Connection
-from edgec.devices.deploy import deploy
+from edgec.devices.board.exam_program import examine
+from edgec.devices.connect.connection import Connection
+from edgec.devices.connect.connectors import connect
+from edgec.devices.connect.trouble import BoardLost, BoardTimeout
+from edgec.devices.deploy.delivery import deploy
+from edgec.devices.deploy.lock import BoardBusy, LockLost, hold
+from edgec.devices.deploy.parcel import Parcel, open_parcel
+from edgec.devices.deploy.versions import NoPrevious, pointers, roll_back
 from edgec.devices.device import Device, Limits
-from edgec.devices.errors import BoardLost, BoardTimeout
-from edgec.devices.exam import examine
-from edgec.devices.lock import BoardBusy, LockLost, hold
-from edgec.devices.parcel import Parcel, open_parcel
-from edgec.devices.versions import NoPrevious, pointers, roll_back
 from edgec.errors import DeviceError
 
 ROOT = Path(__file__).parents[2]

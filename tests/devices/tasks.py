@@ -6,13 +6,13 @@ import os
 import time
 from pathlib import Path
 
+from edgec.devices.board.measure import Options
+from edgec.devices.connect.trouble import BoardLost
+from edgec.devices.deploy.lock import hold
+from edgec.devices.deploy.parcel import Parcel
 from edgec.devices.device import Device
-from edgec.devices.errors import BoardLost
-from edgec.devices.gates import Gates
-from edgec.devices.job import Task, Tell
-from edgec.devices.lock import hold
-from edgec.devices.measure import Options
-from edgec.devices.parcel import Parcel
+from edgec.devices.farm.gates import Gates
+from edgec.devices.farm.job import Task, Tell
 from edgec.results import Job, PackageFacts, Record
 
 PACKAGE = PackageFacts("a" * 64, "net", "host", "int8", "b" * 64, 1000, 64, 32)
@@ -39,7 +39,7 @@ def passes(task: Task, tell: Tell) -> list[Record]:
 
 def works(task: Task, tell: Tell) -> list[Record]:
     """Hold the board, really, for half a second in small steps; the work folder's file `runs` has a line for every start."""
-    from edgec.devices.connect import connect
+    from edgec.devices.connect.connectors import connect
 
     connection = connect(task.device)
     with hold(connection, task.owner):
@@ -54,7 +54,7 @@ def works(task: Task, tell: Tell) -> list[Record]:
 
 def hangs_once(task: Task, tell: Tell) -> list[Record]:
     """Hold the board until this process is killed or told to stop; the next process that comes does its work."""
-    from edgec.devices.connect import connect
+    from edgec.devices.connect.connectors import connect
 
     mark = Path(task.device.work) / "first"
     if mark.exists():

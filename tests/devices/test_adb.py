@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from edgec.devices.adb import ANDROID_WORK
-from edgec.devices.adb_shell import ending, group_of, wrapped
-from edgec.devices.connect import connect
+from edgec.devices.connect.adb import ANDROID_WORK
+from edgec.devices.connect.adb_shell import ending, group_of, wrapped
+from edgec.devices.connect.connectors import connect
+from edgec.devices.connect.trouble import BoardLost
 from edgec.devices.device import Device, Limits
-from edgec.devices.errors import BoardLost
 from edgec.errors import DeviceError
 from tests.conftest import require
 from tests.devices.phones import adb_server, phone

@@ -12,7 +12,7 @@ import pytest
 
 import edgec
 from edgec.cli.main import main
-from edgec.devices.inventory import load_inventory
+from edgec.devices.board.inventory import load_inventory
 from edgec.errors import DeviceError
 from edgec.results import ExamResult, Job, read_results
 from edgec.targets import load_target

@@ -11,12 +11,12 @@ import pytest
 
 import edgec
 from edgec.cli.main import main
+from edgec.devices.board.measure import Options
+from edgec.devices.board.validity import spoiled
+from edgec.devices.deploy.parcel import open_parcel
 from edgec.devices.device import Device
-from edgec.devices.gates import Gates, make_gates
-from edgec.devices.job import Task, run_task
-from edgec.devices.measure import Options
-from edgec.devices.parcel import open_parcel
-from edgec.devices.validity import spoiled
+from edgec.devices.farm.gates import Gates, make_gates
+from edgec.devices.farm.job import Task, run_task
 from edgec.errors import UsageError
 from edgec.package import Package
 from edgec.results import GpuUse, Job, Latency, State, Versus, from_line, read_results, to_line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgec.devices.connect import connect
+from edgec.devices.connect.connectors import connect
 from tests.devices.boards import Board
 from tests.devices.test_connections import alive, eventually
 

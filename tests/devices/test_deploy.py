@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from edgec.devices import lock as locks
-from edgec.devices.connect import connect
-from edgec.devices.connection import Connection
-from edgec.devices.deploy import deployed, outlook
+from edgec.devices.board.exam_program import ProgramFailed, examine
+from edgec.devices.connect.connection import Connection
+from edgec.devices.connect.connectors import connect
+from edgec.devices.deploy import lock as locks
+from edgec.devices.deploy.delivery import deployed, outlook
+from edgec.devices.deploy.lock import BoardBusy, hold
+from edgec.devices.deploy.parcel import Parcel, open_parcel
+from edgec.devices.deploy.proof import NotWhole
+from edgec.devices.deploy.versions import Pointers, pointers
 from edgec.devices.device import Device
-from edgec.devices.exam import ProgramFailed, examine
-from edgec.devices.lock import BoardBusy, hold
-from edgec.devices.parcel import Parcel, open_parcel
-from edgec.devices.proof import NotWhole
-from edgec.devices.versions import Pointers, pointers
 from edgec.errors import DeviceError, GateError
 from tests.devices.boards import Board
 from tests.devices.deploying import deploy, roll_back, tenure

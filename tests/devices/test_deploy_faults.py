@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from edgec.devices.checksum import checksums
-from edgec.devices.connect import connect
-from edgec.devices.connection import Connection
-from edgec.devices.deploy import deployed
+from edgec.devices.board.exam_program import examine
+from edgec.devices.connect.connection import Connection
+from edgec.devices.connect.connectors import connect
+from edgec.devices.connect.trouble import BoardLost
+from edgec.devices.deploy.checksum import checksums
+from edgec.devices.deploy.delivery import deployed
+from edgec.devices.deploy.lock import hold
+from edgec.devices.deploy.parcel import Parcel, open_parcel
 from edgec.devices.device import Device
-from edgec.devices.errors import BoardLost
-from edgec.devices.exam import examine
-from edgec.devices.lock import hold
-from edgec.devices.parcel import Parcel, open_parcel
 from edgec.errors import DeviceError
 from tests.devices.boards import Board
 from tests.devices.deploying import deploy

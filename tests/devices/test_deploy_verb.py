@@ -14,13 +14,13 @@ import pytest
 import edgec
 from edgec.cli.main import main
 from edgec.deployment import Deployed
-from edgec.devices.connect import connect
-from edgec.devices.deploy import deployed
+from edgec.devices.board.entry import entry_text
+from edgec.devices.board.inventory import Inventory
+from edgec.devices.connect.connectors import connect
+from edgec.devices.deploy.delivery import deployed
+from edgec.devices.deploy.lock import hold
+from edgec.devices.deploy.parcel import open_parcel
 from edgec.devices.device import Device
-from edgec.devices.entry import entry_text
-from edgec.devices.inventory import Inventory
-from edgec.devices.lock import hold
-from edgec.devices.parcel import open_parcel
 from edgec.errors import DeviceError, GateError, UsageError
 from tests.devices.boards import Board
 from tests.devices.deploying import mark

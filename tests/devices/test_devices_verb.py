@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from edgec.cli.main import main
-from edgec.devices.checks import check_devices, propose_device
+from edgec.devices.board.checks import check_devices, propose_device
+from edgec.devices.board.entry import entry_text
+from edgec.devices.board.inventory import load_inventory
 from edgec.devices.device import Device, Limits
-from edgec.devices.entry import entry_text
-from edgec.devices.inventory import load_inventory
 from edgec.errors import UsageError
 from edgec.targets import host_name
 from tests.cli.conftest import Ended, Program

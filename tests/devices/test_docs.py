@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from edgec.cli.verbs import parse
-from edgec.devices.measure import Options
+from edgec.devices.board.measure import Options
 from edgec.results import STATUSES
 
 ROOT = Path(__file__).parents[2]

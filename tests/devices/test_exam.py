@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from edgec.devices.connect import connect
-from edgec.devices.connection import Connection
+from edgec.devices.board.exam_program import ProgramFailed, examine, start, verdict
+from edgec.devices.connect.connection import Connection
+from edgec.devices.connect.connectors import connect
+from edgec.devices.connect.trouble import BoardTimeout
+from edgec.devices.deploy.parcel import open_parcel
 from edgec.devices.device import Device, Limits
-from edgec.devices.errors import BoardTimeout
-from edgec.devices.exam import ProgramFailed, examine, start, verdict
-from edgec.devices.parcel import open_parcel
 from edgec.errors import DeviceError
 from tests.devices.boards import Board
 from tests.devices.deploying import deploy

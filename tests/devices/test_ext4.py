@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from edgec.devices.connect import connect
-from edgec.devices.parcel import Parcel, open_parcel
+from edgec.devices.connect.connectors import connect
+from edgec.devices.deploy.parcel import Parcel, open_parcel
 from tests.conftest import require
 from tests.devices.boards import Board
 from tests.devices.deploying import deploy, roll_back

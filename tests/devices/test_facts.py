@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgec.devices import parsers, probes
-from edgec.devices.board import Facts, archs_of, facts_of, facts_of_python
-from edgec.devices.connect import connect
+from edgec.devices.board import parsers, probes
+from edgec.devices.board.board import Facts, archs_of, facts_of, facts_of_python
+from edgec.devices.board.fitness import FEATURES, instructions, misfits, propose_target, remarks, unfit
+from edgec.devices.board.look import describe, gather, read_state, state_of, with_clock
+from edgec.devices.connect.connectors import connect
 from edgec.devices.device import Device
-from edgec.devices.facts import describe, gather, read_state, state_of, with_clock
-from edgec.devices.fitness import FEATURES, instructions, misfits, propose_target, remarks, unfit
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.errors import DeviceError
 from edgec.results import Job, from_line, to_line

@@ -12,9 +12,9 @@ from threading import Barrier, Event
 
 import pytest
 
-from edgec.devices import farm
-from edgec.devices.farm import run_farm
-from edgec.devices.job import Task, Tell
+from edgec.devices.farm import farm
+from edgec.devices.farm.farm import run_farm
+from edgec.devices.farm.job import Task, Tell
 from edgec.errors import UsageError
 from edgec.results import Job, Record, read_results
 from tests.devices.deploying import mark
@@ -198,7 +198,7 @@ def test_results_that_cannot_be_written_stop_the_boards(tmp_path: Path) -> None:
 INTERRUPTED = """
 import signal, sys, time
 from pathlib import Path
-from edgec.devices.farm import run_farm
+from edgec.devices.farm.farm import run_farm
 from tests.devices.tasks import hangs_once, passes, task
 signal.signal(signal.SIGINT, signal.default_int_handler)
 folder = Path(sys.argv[1])

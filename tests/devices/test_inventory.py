@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgec.devices.checks import name_of
+from edgec.devices.board.checks import name_of
+from edgec.devices.board.inventory import BUILT_IN, Inventory, choose, entry_text, load_inventory, read_inventory, with_entry
 from edgec.devices.device import Device, Limits
-from edgec.devices.inventory import BUILT_IN, Inventory, choose, entry_text, load_inventory, read_inventory, with_entry
 from edgec.errors import UsageError
 
 ROOT = Path(__file__).parents[2]

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from edgec.devices.connect import connect
-from edgec.devices.deploy import deployed
+from edgec.devices.board.measure import Options
+from edgec.devices.connect.connectors import connect
+from edgec.devices.deploy.delivery import deployed
+from edgec.devices.deploy.lock import hold
+from edgec.devices.deploy.parcel import Parcel, open_parcel
 from edgec.devices.device import Device, Limits
-from edgec.devices.gates import Gates
-from edgec.devices.job import Task, run_task
-from edgec.devices.lock import hold
-from edgec.devices.measure import Options
-from edgec.devices.parcel import Parcel, open_parcel
+from edgec.devices.farm.gates import Gates
+from edgec.devices.farm.job import Task, run_task
 from edgec.results import Job, PackageFacts, Record, Versus, from_line, to_line
 from tests.devices.boards import Board
 from tests.devices.deploying import scripted

@@ -10,7 +10,7 @@ from threading import Thread
 
 import pytest
 
-from edgec.devices.journal import Journal, done, latest
+from edgec.devices.farm.journal import Journal, done, latest
 from edgec.errors import UsageError
 from edgec.results import Versus, read_results, to_line
 from tests.devices.tasks import PACKAGE, job
@@ -30,7 +30,7 @@ def test_a_killed_writer_leaves_all_that_it_added(tmp_path: Path) -> None:
     program = f"""
 import os, signal
 from pathlib import Path
-from edgec.devices.journal import Journal
+from edgec.devices.farm.journal import Journal
 from tests.devices.tasks import PACKAGE, job
 journal = Journal(Path({str(path)!r}))
 journal.add([PACKAGE, job("pi4")])
@@ -123,7 +123,7 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
     program = f"""
 import resource, signal
 from pathlib import Path
-from edgec.devices.journal import Journal
+from edgec.devices.farm.journal import Journal
 from edgec.errors import UsageError
 from tests.devices.tasks import PACKAGE, job
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from edgec.devices.connect import connect
-from edgec.devices.connection import Connection
-from edgec.devices.deploy import deployed
+from edgec.devices.connect.connection import Connection
+from edgec.devices.connect.connectors import connect
+from edgec.devices.connect.trouble import BoardLost
+from edgec.devices.deploy.delivery import deployed
+from edgec.devices.deploy.lock import forfeit
+from edgec.devices.deploy.parcel import Parcel, open_parcel
+from edgec.devices.deploy.versions import Pointers, pointers
 from edgec.devices.device import Device
-from edgec.devices.errors import BoardLost
-from edgec.devices.lock import forfeit
-from edgec.devices.parcel import Parcel, open_parcel
-from edgec.devices.versions import Pointers, pointers
 from tests.devices.boards import Board
 from tests.devices.deploying import deploy, roll_back, tenure
 from tests.devices.interposed import Interposed

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from edgec.devices.connect import connect, program_words
+from edgec.devices.connect.connectors import connect, program_words
+from edgec.devices.connect.local import LocalConnection
+from edgec.devices.connect.trouble import BoardTimeout
 from edgec.devices.device import Device, Limits
-from edgec.devices.errors import BoardTimeout
-from edgec.devices.local import LocalConnection
 from edgec.errors import DeviceError
 from edgec.package.running import Session, run
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from edgec.devices import lock as locks
-from edgec.devices.connect import connect
-from edgec.devices.connection import Answer, Connection
+from edgec.devices.connect.connection import Answer, Connection
+from edgec.devices.connect.connectors import connect
+from edgec.devices.connect.trouble import BoardLost
+from edgec.devices.deploy import lock as locks
+from edgec.devices.deploy.lock import BoardBusy, LockLost, hold
+from edgec.devices.deploy.sign_of_life import Moment, moment
 from edgec.devices.device import Device
-from edgec.devices.errors import BoardLost
-from edgec.devices.lock import BoardBusy, LockLost, hold
-from edgec.devices.mark import Moment, moment
 from edgec.errors import DeviceError
 from tests.devices.boards import Board
 from tests.devices.deploying import mark, tenure

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from edgec.devices.connect import connect
-from edgec.devices.connection import Connection
+from edgec.devices.board.exam_program import ProgramFailed, ProgramHung
+from edgec.devices.board.measure import Options, measure, profile, sweep
+from edgec.devices.board.validity import spoiled
+from edgec.devices.connect.connection import Connection
+from edgec.devices.connect.connectors import connect
 from edgec.devices.device import Device, Limits
-from edgec.devices.exam import ProgramFailed, ProgramHung
-from edgec.devices.measure import Options, measure, profile, sweep
-from edgec.devices.validity import spoiled
 from edgec.errors import UsageError
 from edgec.results import Latency, State
 

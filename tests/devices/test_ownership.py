@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from edgec.devices.connect import connect
+from edgec.devices.connect.connectors import connect
+from edgec.devices.deploy.lock import forfeit, hold
 from edgec.devices.device import Device
-from edgec.devices.farm import run_farm
-from edgec.devices.lock import forfeit, hold
-from edgec.devices.ownership import is_gone, own, run_here
+from edgec.devices.farm.farm import run_farm
+from edgec.devices.farm.ownership import is_gone, own, run_here
 from edgec.results import Job
 from tests.devices.deploying import mark
 from tests.devices.tasks import task, works
@@ -22,9 +22,9 @@ from tests.devices.tasks import task, works
 LEAVES_ITS_LOCK = """
 import os, sys
 from pathlib import Path
-from edgec.devices.connect import connect
-from edgec.devices.lock import hold
-from edgec.devices.ownership import own, run_here
+from edgec.devices.connect.connectors import connect
+from edgec.devices.deploy.lock import hold
+from edgec.devices.farm.ownership import own, run_here
 from tests.devices.tasks import task
 left = run_here(own(task("pi4", Path(sys.argv[1]))))
 lock = hold(connect(left.device), left.owner)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from edgec.devices.binary import made_for
-from edgec.devices.parcel import open_parcel
+from edgec.devices.deploy.executable import made_for
+from edgec.devices.deploy.parcel import open_parcel
 from edgec.errors import DeviceError, UsageError
 
 Packages = Callable[..., Path]

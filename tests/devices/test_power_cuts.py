@@ -15,12 +15,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from edgec.devices.connect import connect
-from edgec.devices.connection import Connection
+from edgec.devices.connect.connection import Connection
+from edgec.devices.connect.connectors import connect
+from edgec.devices.deploy.lock import hold
+from edgec.devices.deploy.parcel import Parcel, open_parcel
+from edgec.devices.deploy.versions import Pointers, pointers
 from edgec.devices.device import Device
-from edgec.devices.lock import hold
-from edgec.devices.parcel import Parcel, open_parcel
-from edgec.devices.versions import Pointers, pointers
 from tests.conftest import require
 from tests.devices.boards import Board
 from tests.devices.cuts import State, count_steps, states_after_cuts

@@ -11,15 +11,15 @@ from threading import Timer
 
 import pytest
 
-from edgec.devices import farm
-from edgec.devices.connect import connect
+from edgec.devices.board.measure import Options
+from edgec.devices.connect.connectors import connect
+from edgec.devices.deploy.lock import BoardBusy, hold
+from edgec.devices.deploy.parcel import Parcel, open_parcel
 from edgec.devices.device import Device
-from edgec.devices.farm import run_farm
-from edgec.devices.gates import Gates
-from edgec.devices.job import Task, Tell, run_task
-from edgec.devices.lock import BoardBusy, hold
-from edgec.devices.measure import Options
-from edgec.devices.parcel import Parcel, open_parcel
+from edgec.devices.farm import farm
+from edgec.devices.farm.farm import run_farm
+from edgec.devices.farm.gates import Gates
+from edgec.devices.farm.job import Task, Tell, run_task
 from edgec.results import Job, Record, read_results
 from tests.conftest import require
 from tests.devices.boards import LIMITS, Board, start_board

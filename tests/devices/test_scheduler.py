@@ -14,9 +14,9 @@ from threading import Thread
 
 import pytest
 
-from edgec.devices import scheduler
-from edgec.devices.job import Task, Tell
-from edgec.devices.scheduler import run_on_cluster
+from edgec.devices.farm import scheduler
+from edgec.devices.farm.job import Task, Tell
+from edgec.devices.farm.scheduler import run_on_cluster
 from edgec.errors import DeviceError, UsageError
 from edgec.results import Job, Record, read_results
 from tests.devices.boards import free_port, loopback

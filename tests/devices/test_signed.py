@@ -13,14 +13,14 @@ import pytest
 
 import edgec
 from edgec.cli.main import main
-from edgec.devices.connect import connect
-from edgec.devices.counter import highest_of
-from edgec.devices.deploy import deployed
+from edgec.devices.board.exam_program import examine
+from edgec.devices.board.inventory import Inventory
+from edgec.devices.connect.connectors import connect
+from edgec.devices.deploy.counter import highest_of
+from edgec.devices.deploy.delivery import deployed
+from edgec.devices.deploy.parcel import open_parcel
+from edgec.devices.deploy.versions import pointers, version_folder
 from edgec.devices.device import Device
-from edgec.devices.exam import examine
-from edgec.devices.inventory import Inventory
-from edgec.devices.parcel import open_parcel
-from edgec.devices.versions import pointers, version_folder
 from edgec.errors import DeviceError, GateError, UsageError
 from edgec.provenance.keys import read_private_key
 from edgec.provenance.signature import sign

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from edgec.devices.connect import connect
-from edgec.devices.connection import Connection
+from edgec.devices.connect.connection import Connection
+from edgec.devices.connect.connectors import connect
+from edgec.devices.connect.ssh import SshConnection
+from edgec.devices.connect.ssh_session import Session
+from edgec.devices.connect.trouble import BoardLost, BoardTimeout
 from edgec.devices.device import Device
-from edgec.devices.errors import BoardLost, BoardTimeout
-from edgec.devices.ssh import SshConnection
-from edgec.devices.ssh_session import Session
 from edgec.errors import DeviceError
 from tests.devices.boards import LIMITS, Board, loopback, make_key
 

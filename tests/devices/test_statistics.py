@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from edgec.devices.statistics import (
+from edgec.devices.board.intervals import (
     mean_interval,
     paired_ratio,
     pooled_moments,

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from edgec.devices.connect import connect
-from edgec.devices.connection import Connection
+from edgec.devices.connect.connection import Connection
+from edgec.devices.connect.connectors import connect
+from edgec.devices.deploy.lock import BoardBusy, forfeit
+from edgec.devices.deploy.parcel import open_parcel
+from edgec.devices.deploy.versions import pointers
 from edgec.devices.device import Device
-from edgec.devices.lock import BoardBusy, forfeit
-from edgec.devices.parcel import open_parcel
-from edgec.devices.versions import pointers
 from tests.devices.boards import Board
 from tests.devices.deploying import deploy, roll_back, tenure
 from tests.devices.interposed import Interposed

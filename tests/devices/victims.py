@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from edgec.devices.connect import connect
+from edgec.devices.board.exam_program import examine
+from edgec.devices.connect.connectors import connect
+from edgec.devices.deploy.lock import hold
+from edgec.devices.deploy.parcel import Parcel, open_parcel
 from edgec.devices.device import Device, Limits
-from edgec.devices.exam import examine
-from edgec.devices.lock import hold
-from edgec.devices.parcel import Parcel, open_parcel
 from tests.devices import deploying
 from tests.devices.interposed import Interposed
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import edgec
-from edgec.devices.parcel import open_parcel
+from edgec.devices.deploy.parcel import open_parcel
 from edgec.emit import emit_sources
 from edgec.errors import EdgecError, UsageError
 from edgec.evaluation import kept_options
