@@ -17,11 +17,12 @@ from edgec.deployment import Deployed, deploy
 from edgec.diagnosing import diagnose_package
 from edgec.diagnosis import Diagnosis
 from edgec.evaluation import Arrays, Data, Labels, open_evaluation, read_arrays
+from edgec.frontend.file.formats import refuse_foreign
 from edgec.inspection import Inspection, inspect_model, inspect_package
 from edgec.models import Progress, int8_model, prune_model, quantize_model, read_model
 from edgec.output import check_outputs, write_file
 from edgec.package import Package
-from edgec.preparation import Plan, check_data, check_file, check_profile, dumped, inputs_of, prepare
+from edgec.preparation import Plan, check_data, check_file, check_profile, dumped, inputs_of, model_path, prepare
 from edgec.provenance.copy import verified_copy
 from edgec.provenance.verify import Verified, verify_package
 from edgec.quant import Quantized
@@ -55,7 +56,7 @@ def build(
     settings: any further field of BuildConfig. config: everything at once instead. Raises EdgecError.
     """
     config = config or configure(target=target, precision=precision, calib=calib, out=out, **settings)
-    return pipeline.build(Path(model), config, progress)
+    return pipeline.build(model_path(model), config, progress)
 
 
 def plan(model: str | Path, *, config: BuildConfig | None = None, **settings: Any) -> Plan:
@@ -63,7 +64,7 @@ def plan(model: str | Path, *, config: BuildConfig | None = None, **settings: An
 
     Raises every reason to refuse them that needs no long work.
     """
-    return prepare(Path(model), config or configure(**settings), start=False)
+    return prepare(model_path(model), config or configure(**settings), start=False)
 
 
 def quantize(
@@ -75,14 +76,14 @@ def quantize(
     The report is a page where its name ends in .html, else JSON. Where channels are removed, the float network that is left is written
     beside `out`, as NAME.pruned.onnx.
     """
-    config = config or configure(calib=calib, **settings)
-    check_file(Path(model))
+    config, model = config or configure(calib=calib, **settings), model_path(model)
+    check_file(model)
     check_data(config)
     check_profile(config)
     pruned = _pruned_beside(Path(out)) if out is not None and config.prune is not None else None
     outputs = [Path(path) for path in (out, report, pruned) if path is not None]
-    check_outputs([*outputs, *dumped(config)], inputs_of(Path(model), config), force=config.force)
-    loaded = prune_model(read_model(Path(model), config), config, progress)
+    check_outputs([*outputs, *dumped(config)], inputs_of(model, config), force=config.force)
+    loaded = prune_model(read_model(model, config), config, progress)
     quantized = quantize_model(loaded, config, progress)
     if out is not None:
         write_file(Path(out), int8_model(quantized), ".onnx", force=config.force)
@@ -90,7 +91,7 @@ def quantize(
         write_file(pruned, loaded.pruning.content, ".onnx", force=config.force)
     if report is not None:
         facts, form = quantized.report.to_json(), ".html" if Path(report).suffix.lower() == ".html" else ".json"
-        content = render_quantization(facts, Path(model).name).encode() if form == ".html" else pipeline.json_bytes(facts)
+        content = render_quantization(facts, model.name).encode() if form == ".html" else pipeline.json_bytes(facts)
         write_file(Path(report), content, form, force=config.force)
     return quantized
 
@@ -143,7 +144,7 @@ def compare(
     labels: class indices, an .npy file of them, or the name of their array in the .npz `data`. samples: at most that many.
     """
     package = _package(package)
-    opened = open_evaluation(Path(model), package, data, labels, samples)
+    opened = open_evaluation(model_path(model), package, data, labels, samples)
     inputs, outputs = package.inputs, package.outputs  # asking a package reads its manifest
     with package.load(isa=isa, whole=True) as runner:
 
@@ -168,8 +169,8 @@ def diagnose(
     if report is not None:
         check_diagnosis_form(Path(report))
         named = [Path(data)] if isinstance(data, (str, Path)) else []
-        check_outputs([Path(report)], [path for path in (Path(model), *named) if path.is_file()], force=force)
-    found = diagnose_package(Path(model), package, data, samples, progress)
+        check_outputs([Path(report)], [path for path in (model_path(model), *named) if path.is_file()], force=force)
+    found = diagnose_package(model_path(model), package, data, samples, progress)
     if report is not None:
         write_diagnosis(found, f"{package.manifest.name}: layers", Path(report), force=force)
     return found
@@ -177,7 +178,8 @@ def diagnose(
 
 def inspect(model: str | Path, *, config: BuildConfig | None = None, **settings: Any) -> Inspection:
     """What an ONNX file or a package directory holds."""
-    path = Path(model)
+    path = model_path(model)
+    refuse_foreign(path)
     if path.is_dir():
         return inspect_package(Package(path))
     check_file(path)

@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from edgec.config import SETTINGS, BuildConfig, names_function
 from edgec.emit.c_text import identifier as c_identifier
 from edgec.errors import EdgecError, Problem, UsageError
+from edgec.frontend.file.formats import refuse_foreign
 from edgec.output import check_destination, check_failed, check_outputs
 from edgec.program.names import PACKAGES
 from edgec.provenance.keys import read_private_key
@@ -68,6 +70,14 @@ class Plan:
         return facts | {key: value for key, value in chosen.items() if value != shown_value(key, BuildConfig())}
 
 
+# objects of other libraries, by where their classes come from: what makes a file of them
+_OBJECTS = {
+    ("torch", "Module"): 'torch.onnx.export(model.eval(), example_inputs, "model.onnx", dynamo=True), then build "model.onnx"',
+    ("torch", "ExportedProgram"): 'torch.onnx.export(model, f="model.onnx", dynamo=True), then build "model.onnx"',
+    ("keras", "Model"): 'model.export("model.onnx", format="onnx"), then build "model.onnx"',
+    ("sklearn", "BaseEstimator"): 'onnx.save(skl2onnx.to_onnx(model, samples[:1]), "model.onnx"), then build "model.onnx"',
+    ("onnx", "ModelProto"): 'onnx.save(model, "model.onnx"), then build "model.onnx"',
+}
 SETTING_OF = {"compiler": "cc", "package": "out", "calibration": "calib"}  # facts that are called otherwise than their setting
 
 
@@ -137,9 +147,20 @@ def dumped(config: BuildConfig) -> list[Path]:
 
 
 def check_file(model: Path) -> None:
+    """What can be said of a model's file by its first bytes."""
+    refuse_foreign(model)
     if not model.is_file():
         what = "is a folder, not a model" if model.is_dir() else "no such file"
         raise UsageError(what, where=str(model), hint="give an ONNX file")
+
+
+def model_path(model: object) -> Path:
+    """The path that was given as a model. UsageError for what is none, such as the network itself in another library's memory."""
+    if isinstance(model, (str, PathLike)) and isinstance(path := fspath(model), str):
+        return Path(path)
+    known = [_OBJECTS[base] for kind in type(model).__mro__ if (base := (kind.__module__.partition(".")[0], kind.__name__)) in _OBJECTS]
+    hint = known[0] if known else "give the path of an ONNX file"
+    raise UsageError(f"a model is given as a file, not as {type(model).__module__}.{type(model).__qualname__}", where="model", hint=hint)
 
 
 def check_data(config: BuildConfig) -> None:

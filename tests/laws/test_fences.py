@@ -84,6 +84,7 @@ MAY_IMPORT = {
         "config",
         "emit",
         "errors",
+        "frontend",
         "output",
         "program",
         "provenance",
