@@ -16,7 +16,7 @@ from pathlib import Path
 from models import SUBJECTS, Subject, feed, find, photographs
 
 import edgec
-from edgec.errors import EdgecError
+from edgec.base.errors import EdgecError
 
 # target -> vocabularies to force, or None for the one that init chooses there
 RUNS: dict[str, tuple[str | None, ...]] = {

@@ -34,8 +34,8 @@ import onnxruntime
 from models import SUBJECTS, Feed, Subject, feed, find, photographs
 
 import edgec
-from edgec.codec import encode
-from edgec.errors import EdgecError
+from edgec.base.codec import encode
+from edgec.base.errors import EdgecError
 from edgec.package.running import exam_program
 
 LIMIT = 1e-3

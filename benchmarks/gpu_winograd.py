@@ -24,7 +24,7 @@ from unittest.mock import patch
 from models import SUBJECTS, Subject, feed, find, photographs
 
 import edgec
-from edgec.codec import encode
+from edgec.base.codec import encode
 from edgec.kernels.gpu.squares import SquarePlan
 from edgec.package.running import exam_program
 from edgec.schedule.gpu import shading

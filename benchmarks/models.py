@@ -25,7 +25,7 @@ import onnxruntime
 from PIL import Image
 
 import edgec
-from edgec.errors import EdgecError
+from edgec.base.errors import EdgecError
 
 FP32_LIMIT = 1e-4
 CALIBRATION_SAMPLES = 32

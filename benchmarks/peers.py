@@ -30,7 +30,7 @@ from contestants import prepare
 from environments import environment
 from rounds import FIGURES, Ratio, Turns, geometric_mean, interleaved, ratio_of
 
-from edgec.errors import EdgecError
+from edgec.base.errors import EdgecError
 from edgec.package import Package
 from edgec.toolchain.cache import cache_folder
 

@@ -33,7 +33,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
-from edgec.errors import EdgecError
+from edgec.base.errors import EdgecError
 from edgec.export import to_onnx
 from edgec.frontend import load_model
 from edgec.ir.graph import Graph

@@ -11,10 +11,10 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
     from edgec.api import Bench, Deployed, Verified, bench, build, compare, deploy, diagnose, inspect, plan, quantize, run, verify
+    from edgec.base.errors import EdgecError
+    from edgec.base.version import __version__
     from edgec.config import BuildConfig, configure
-    from edgec.errors import EdgecError
     from edgec.package import Package
-    from edgec.version import __version__
 
 __all__ = [
     "Bench",
@@ -37,7 +37,7 @@ __all__ = [
     "verify",
 ]
 
-_HOMES = {"BuildConfig": "config", "configure": "config", "EdgecError": "errors", "Package": "package", "__version__": "version"}
+_HOMES = {"BuildConfig": "config", "configure": "config", "EdgecError": "base.errors", "Package": "package", "__version__": "base.version"}
 
 
 def __getattr__(name: str) -> Any:

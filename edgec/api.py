@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from edgec import pipeline
+from edgec.base.output import check_outputs, write_file
 from edgec.benching import Bench, bench
 from edgec.comparison import Comparison, compare_answers
 from edgec.config import BuildConfig, configure
@@ -20,7 +21,6 @@ from edgec.evaluation import Arrays, Data, Labels, open_evaluation, read_arrays
 from edgec.frontend.file.formats import refuse_foreign
 from edgec.inspection import Inspection, inspect_model, inspect_package
 from edgec.models import Progress, int8_model, prune_model, quantize_model, read_model
-from edgec.output import check_outputs, write_file
 from edgec.package import Package
 from edgec.preparation import Plan, check_data, check_file, check_profile, dumped, inputs_of, model_path, prepare
 from edgec.provenance.copy import verified_copy

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from edgec import pipeline
+from edgec.base.errors import EdgecError, Problem, UsageError, did_you_mean
+from edgec.base.output import check_outputs
 from edgec.config import BuildConfig, configure
 from edgec.devices.board.inventory import choose, load_inventory
 from edgec.devices.board.measure import Options
@@ -21,11 +23,9 @@ from edgec.devices.farm.farm import run_farm
 from edgec.devices.farm.gates import Gates, make_gates
 from edgec.devices.farm.job import Judge, Task, run_task
 from edgec.devices.farm.scheduler import run_on_cluster
-from edgec.errors import EdgecError, Problem, UsageError, did_you_mean
 from edgec.evaluation import Data, Labels, kept_options, open_evaluation
 from edgec.judging import BoardJudge, paper_of, write_sheet
 from edgec.models import Progress, read_model
-from edgec.output import check_outputs
 from edgec.package import Package
 from edgec.preparation import check_data, check_file, prepare
 from edgec.provenance.verify import verify_files

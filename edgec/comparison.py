@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from edgec.classes import class_count, rows, samples_in
-from edgec.errors import UsageError
+from edgec.base.classes import class_count, rows, samples_in
+from edgec.base.errors import UsageError
 
 Arrays = dict[str, np.ndarray]
 Answers = Callable[[Arrays], list[np.ndarray]]

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from edgec.budget import Budget, parse_budget
-from edgec.errors import Problem, UsageError, did_you_mean
+from edgec.base.budget import Budget, parse_budget
+from edgec.base.errors import Problem, UsageError, did_you_mean
+from edgec.base.part import LONGEST, Constant, Part, States
 from edgec.package.card import parse_card
 from edgec.package.words import MOST
-from edgec.part import LONGEST, Constant, Part, States
 from edgec.quant.goal import Goal
 from edgec.quant.options import EFFORTS, OBSERVERS
 

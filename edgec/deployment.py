@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
+from edgec.base.errors import DeviceError, EdgecError, GateError, Problem
 from edgec.devices.board.exam_program import examine, verdict
 from edgec.devices.board.gpu import examine_gpu, wrong_on_gpu
 from edgec.devices.board.inventory import Inventory, choose, load_inventory
@@ -28,7 +29,6 @@ from edgec.devices.deploy.delivery import deploy as deploy_to
 from edgec.devices.deploy.lock import BoardBusy, hold
 from edgec.devices.deploy.parcel import Parcel, open_parcel
 from edgec.devices.device import Device
-from edgec.errors import DeviceError, EdgecError, GateError, Problem
 from edgec.models import Progress
 from edgec.package import Package
 from edgec.provenance.verify import verify_files

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from edgec.base.errors import EdgecError, UsageError
 from edgec.diagnosis import Diagnosis
-from edgec.errors import EdgecError, UsageError
 from edgec.evaluation import Data, open_model
 from edgec.models import PRUNED, read_pruned, samples_of
 from edgec.package import Package

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from edgec.base.errors import Problem, UsageError, did_you_mean
 from edgec.comparison import Answers
 from edgec.config import BuildConfig, Calibration, configure
-from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.models import Model, read_model, reference_of, samples_of
 from edgec.package import Package
 from edgec.preparation import check_data, check_file

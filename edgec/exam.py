@@ -11,8 +11,8 @@ from itertools import accumulate, chain, islice
 
 import numpy as np
 
+from edgec.base.errors import UsageError
 from edgec.emit import ExamData
-from edgec.errors import UsageError
 from edgec.export import to_onnx
 from edgec.interface import Face
 from edgec.ir.graph import Graph

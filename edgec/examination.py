@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from edgec.errors import GateError, Problem
-from edgec.output import FAILED, keep_aside
+from edgec.base.errors import GateError, Problem
+from edgec.base.output import FAILED, keep_aside
 from edgec.package import GPU, Package
 
 

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from edgec.budget import BudgetError
-from edgec.codec import encode
+from edgec.base.budget import BudgetError
+from edgec.base.codec import encode
+from edgec.base.errors import ModelError, Problem
 from edgec.config import BuildConfig
 from edgec.emit.manifest import calls_of, memory_of
-from edgec.errors import ModelError, Problem
 from edgec.integer import match
 from edgec.ir.graph import Graph
 from edgec.ir.types import Dim

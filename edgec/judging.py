@@ -15,9 +15,9 @@ from weakref import finalize
 
 import numpy as np
 
+from edgec.base.errors import UsageError
 from edgec.comparison import Comparison, compare_answers
 from edgec.devices.connect.connection import Exchange
-from edgec.errors import UsageError
 from edgec.evaluation import Evaluation
 from edgec.package import Package, Tensor, fitting
 from edgec.results import Accuracy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgec.errors import UsageError
+from edgec.base.errors import UsageError
 from edgec.results import Job, PackageFacts, packages_of, read_results
 from edgec.schedule.gpu.choice import Measured
 

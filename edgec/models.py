@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from edgec.budget import spending
+from edgec.base.budget import spending
+from edgec.base.errors import EdgecError, UsageError
+from edgec.base.output import write_file
+from edgec.base.part import Part
 from edgec.comparison import Comparison
 from edgec.config import BuildConfig
-from edgec.errors import EdgecError, UsageError
 from edgec.export import to_onnx
 from edgec.fidelity import compare_coded, compare_with_model
 from edgec.ir.graph import Graph
 from edgec.ir.text import dumps
 from edgec.isolation.tasks import import_model
 from edgec.measurement import read_times
-from edgec.output import write_file
-from edgec.part import Part
 from edgec.preparation import identifier
 from edgec.prune import prune
 from edgec.quant import Quantized, QuantizeOptions, Samples, quantize

@@ -11,6 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from edgec.applications import check_pictures, describe_app
+from edgec.base.errors import GateError, UsageError
+from edgec.base.output import complete_directory, write_file
+from edgec.base.version import __version__
 from edgec.comparison import Comparison
 from edgec.config import BuildConfig
 from edgec.emit import ExamData, emit_exam, emit_sources
@@ -23,7 +26,6 @@ from edgec.emit.apps.wheel import wheel_files
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
-from edgec.errors import GateError, UsageError
 from edgec.exam import GPU_HALVES, HALVES, Asked, ask, doubts, invented_tolerance, is_coded, write_exam
 from edgec.examination import examine_everywhere, failed
 from edgec.fidelity import manifest_facts
@@ -48,7 +50,6 @@ from edgec.models import (
     reference_of,
     samples_of,
 )
-from edgec.output import complete_directory, write_file
 from edgec.package import Package
 from edgec.package.card import card_of
 from edgec.package.draft import Draft
@@ -73,7 +74,6 @@ from edgec.schedule.halves import with_halves
 from edgec.targets import Target
 from edgec.tasks import find_task
 from edgec.toolchain import compile_package, compile_shaders
-from edgec.version import __version__
 from edgec.wheel import make_wheels, wheel_paths
 
 

@@ -10,11 +10,11 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from edgec.base.errors import EdgecError, Problem, UsageError
+from edgec.base.output import check_destination, check_failed, check_outputs
 from edgec.config import SETTINGS, BuildConfig, names_function
 from edgec.emit.c_text import identifier as c_identifier
-from edgec.errors import EdgecError, Problem, UsageError
 from edgec.frontend.file.formats import refuse_foreign
-from edgec.output import check_destination, check_failed, check_outputs
 from edgec.program.names import PACKAGES
 from edgec.provenance.keys import read_private_key
 from edgec.quant.options import QuantizeOptions

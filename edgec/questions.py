@@ -7,7 +7,7 @@ from itertools import chain, cycle, islice
 
 import numpy as np
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.ir.graph import Graph
 from edgec.ir.types import DType
 from edgec.quant import Samples

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.export import to_onnx
 from edgec.export.guards import guarded, needs_guard
 from edgec.export.halves import rounded

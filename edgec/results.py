@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from edgec.errors import Problem, UsageError
+from edgec.base.errors import Problem, UsageError
 
 SCHEMA_VERSION = 1
 # failed: a wrong answer or a gate; invalid: throttled or slowed down each time; refused: wrong target; busy: locked; lost: not reached

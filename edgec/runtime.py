@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 import onnxruntime
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 
 _LEVELS = onnxruntime.GraphOptimizationLevel
 _LOSSY = ("WeightBiasQuantization",)  # stores float weights in 8 bits where what is read and written is: the model says otherwise

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from edgec.errors import Problem, UsageError, did_you_mean
-from edgec.resources import resource
+from edgec.base.errors import Problem, UsageError, did_you_mean
+from edgec.base.resources import resource
 
 
 @dataclass(frozen=True)

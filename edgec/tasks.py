@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from pathlib import Path
 
-from edgec.classes import class_count
+from edgec.base.classes import class_count
+from edgec.base.errors import ModelError, Problem, UsageError
 from edgec.config import BuildConfig
 from edgec.emit.apps.app import Task
 from edgec.emit.apps.tasks import grids
-from edgec.errors import ModelError, Problem, UsageError
 from edgec.ir.graph import Graph
 
 MOST_LABELS = 65536

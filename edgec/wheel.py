@@ -7,13 +7,13 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from edgec.errors import ToolchainError, UsageError
+from edgec.base.errors import ToolchainError, UsageError
+from edgec.base.version import __version__
 from edgec.package.manifest import Content, read_manifest
 from edgec.targets import EVERYWHERE, Target
 from edgec.toolchain.archive import archived
 from edgec.toolchain.elf import Demands, demands
 from edgec.toolchain.freestanding import find_freestanding, link_freestanding
-from edgec.version import __version__
 
 # Target.arch -> the ABIs of Linux that it is compiled for
 _ABIS = {"x86_64": ("x86_64",), "aarch64": ("arm64-v8a",), "armv7": ("armhf",)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgec.classes import class_count, rows, samples_in
+from edgec.base.classes import class_count, rows, samples_in
 
 COUNTS = {
     ((1, 10), 1): 10,

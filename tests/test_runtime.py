@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import parser
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.ir.text import loads
 from edgec.reference import FloatModel
 from edgec.runtime import Effort, Session

@@ -10,12 +10,12 @@ from pathlib import Path
 import rich.table
 
 import edgec
+from edgec.base.errors import DeviceError, EdgecError, GateError, Problem
 from edgec.cli.console import Console, table
 from edgec.cli.devices import declare_choice
 from edgec.cli.settings import declare_key, declare_settings, resolve_key, resolve_settings, settings_table
 from edgec.devices.board.measure import GPU
 from edgec.devices.farm.gates import PERCENTILES, us_text
-from edgec.errors import DeviceError, EdgecError, GateError, Problem
 from edgec.results import Job, PackageFacts, Versus
 
 _BUILD = (

@@ -9,10 +9,10 @@ from typing import Any
 import rich.table
 
 import edgec
+from edgec.base.errors import GateError, Problem, UsageError
 from edgec.cli.console import Console, table
 from edgec.cli.layers import layer_tables
 from edgec.comparison import Comparison
-from edgec.errors import GateError, Problem, UsageError
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

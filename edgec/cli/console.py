@@ -15,8 +15,8 @@ import rich.table
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from edgec.errors import EdgecError
-from edgec.text import without_controls
+from edgec.base.errors import EdgecError
+from edgec.base.text import without_controls
 
 SCHEMA_VERSION = 1
 WIDE = 1000  # columns of an output that is no terminal: nothing is folded

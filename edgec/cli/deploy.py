@@ -9,10 +9,10 @@ from typing import Any
 import rich.table
 
 import edgec
+from edgec.base.errors import DeviceError, EdgecError, GateError
 from edgec.cli.console import Console, table
 from edgec.cli.devices import declare_choice
 from edgec.cli.settings import declare_key, resolve_key
-from edgec.errors import DeviceError, EdgecError, GateError
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

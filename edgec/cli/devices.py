@@ -8,14 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from edgec.base.errors import DeviceError, UsageError, did_you_mean
+from edgec.base.output import replace_file
 from edgec.cli.console import Console, table
 from edgec.devices.board.checks import Check, check_device, check_devices, propose_device
 from edgec.devices.board.entry import entry_text
 from edgec.devices.board.inventory import FILE, Inventory, choose, inventory_path, load_inventory, with_entry
 from edgec.devices.board.look import Facts, describe
 from edgec.devices.device import KINDS, Device
-from edgec.errors import DeviceError, UsageError, did_you_mean
-from edgec.output import replace_file
 
 _ONLY_ADD = ("name", "user", "port", "key", "connection", "write")
 

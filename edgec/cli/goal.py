@@ -7,8 +7,8 @@ from typing import Any
 
 import rich.table
 
+from edgec.base.text import kept_words
 from edgec.cli.console import bytes_text, table
-from edgec.text import kept_words
 
 ALL_IN_INT8 = "reached with all layers in int8"
 

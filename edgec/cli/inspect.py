@@ -8,9 +8,9 @@ from pathlib import Path
 import rich.table
 
 import edgec
+from edgec.base.errors import ModelError, Problem, gathered, some
 from edgec.cli.console import Console, bytes_text, table
 from edgec.cli.settings import declare_settings, resolve_settings
-from edgec.errors import ModelError, Problem, gathered, some
 from edgec.inspection import Inspection
 
 

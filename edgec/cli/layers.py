@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import rich.table
 
+from edgec.base.text import ending
 from edgec.cli.console import table
 from edgec.diagnosis import BEST, Diagnosis, LayerFacts
-from edgec.text import ending
 
 WORST = 15
 LONGEST = 60  # letters of a name

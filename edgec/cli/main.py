@@ -14,9 +14,9 @@ import threading
 import traceback
 from collections.abc import Sequence
 
-from edgec.errors import EdgecError
+from edgec.base.errors import EdgecError
+from edgec.base.version import __version__
 from edgec.isolation.process import start
-from edgec.version import __version__
 
 INTERRUPTED = 130
 

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import rich.table
 
 import edgec
+from edgec.base.errors import UsageError
 from edgec.cli.console import Console, table
 from edgec.cli.settings import declare_key, resolve_key
-from edgec.errors import UsageError
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import NoReturn
 
+from edgec.base.errors import EdgecError, UsageError, did_you_mean
+from edgec.base.version import __version__
 from edgec.cli.console import Console
-from edgec.errors import EdgecError, UsageError, did_you_mean
-from edgec.version import __version__
 
 # what each does; its module, whose docstring this is, is loaded when it is asked for: some load the whole compiler
 VERBS = {

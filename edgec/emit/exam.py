@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgec.base.errors import Problem, UsageError
+from edgec.base.version import __version__
 from edgec.emit.c_text import C_TYPES, float_literal, identifier, text_literal
 from edgec.emit.constants import ALIGNMENT, c_source, layout_constants
 from edgec.emit.render_c import Scope, render
 from edgec.emit.text import render_template, runtime
-from edgec.errors import Problem, UsageError
 from edgec.ir.types import DType
 from edgec.package.manifest import sha256
 from edgec.program.expr import Const, Size, bound, most, product
 from edgec.program.offload import GPU_TOLERANCE
 from edgec.program.program import Port, Program
 from edgec.targets import Target
-from edgec.version import __version__
 
 _HEADERS = ("files.h", "machine.h", "process.h", "timing.h")  # of the exam program, in runtimes/exam
 _TYPES = {DType.FLOAT32: "EXAM_FLOAT", DType.FLOAT64: "EXAM_DOUBLE", DType.FLOAT16: "EXAM_HALF", DType.BFLOAT16: "EXAM_BFLOAT"}

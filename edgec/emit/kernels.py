@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
+from edgec.base.resources import resource
 from edgec.emit.endings import ending_of, render_endings, shape_of
 from edgec.emit.float_words import PAIRS
 from edgec.emit.int16_words import INT16_HEADERS
@@ -15,7 +16,6 @@ from edgec.kernels import VARIANTS
 from edgec.kernels.convolution import PANELS_PER_ITEM
 from edgec.program.arguments import CHANNEL_BLOCK, LANES, PIXEL_BLOCK, Arguments, Window, in_struct, is_pointer
 from edgec.program.program import Chosen, Program, Slot, TemplateCall
-from edgec.resources import resource
 from edgec.targets import Target
 
 _HALVES = {

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from edgec.base.errors import Problem, UsageError, did_you_mean
+from edgec.base.version import __version__
 from edgec.emit.addresses import port_field
 from edgec.emit.apps.names import comment
 from edgec.emit.c_text import C_TYPES, float_literal, identifier
@@ -21,7 +23,6 @@ from edgec.emit.loop_forms import forms_of
 from edgec.emit.manifest import BY_HAND, calls_of, memory_of, ports_of, sizes_of, states_of
 from edgec.emit.render_c import Scope, render
 from edgec.emit.text import render_template, runtime
-from edgec.errors import Problem, UsageError, did_you_mean
 from edgec.package.draft import Draft
 from edgec.package.manifest import Content, Manifest, Origin, sha256
 from edgec.package.parts import Arena, Gpu, Weights
@@ -29,7 +30,6 @@ from edgec.program.expr import bound, product
 from edgec.program.offload import Offload
 from edgec.program.program import LoopCall, Port, Program, State, TemplateCall
 from edgec.targets import Target
-from edgec.version import __version__
 
 ABI_VERSION = 3
 INT8_CONTRACT = 8

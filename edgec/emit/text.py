@@ -8,7 +8,7 @@ from functools import cache
 
 import jinja2
 
-from edgec.resources import resource
+from edgec.base.resources import resource
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 import onnx
 from onnx import defs, helper
 
-from edgec.errors import CUT, ModelError, Problem, did_you_mean
+from edgec.base.errors import CUT, ModelError, Problem, did_you_mean
 from edgec.frontend import control, former, quantized, selection, signal, windows  # noqa: F401  (a room fills RULES)
 from edgec.frontend.arithmetic import normalization
 from edgec.frontend.control.choice import hand_on

@@ -8,7 +8,7 @@ from typing import Any
 
 import onnx
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import operand
 from edgec.frontend.translation.rules import rule

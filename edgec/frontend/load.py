@@ -11,8 +11,9 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import defs, numpy_helper
 
-from edgec.budget import Budget, BudgetError, check_tensors, spending
-from edgec.errors import ModelError, Problem, UsageError
+from edgec.base.budget import Budget, BudgetError, check_tensors, spending
+from edgec.base.errors import ModelError, Problem, UsageError
+from edgec.base.part import WHOLE, Part
 from edgec.frontend.dispatch import dispatch
 from edgec.frontend.file.cutting import cut, fix
 from edgec.frontend.file.declarations import declared
@@ -28,7 +29,6 @@ from edgec.ir.graph import Graph
 from edgec.ir.types import HELD_ONLY, DType
 from edgec.ir.verify import verify
 from edgec.ops.weights import check_weights
-from edgec.part import WHOLE, Part
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from edgec.budget import check_time
+from edgec.base.budget import check_time
 from edgec.integer.grid import Grid, any_grid_of
 from edgec.integer.operators import IntegerOperator, Join, Move
 from edgec.integer.rules import Context, rules_of

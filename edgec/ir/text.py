@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.errors import UsageError
+from edgec.base.errors import UsageError
 from edgec.ir.graph import Graph, Node, State
 from edgec.ir.types import Dim, DType, Symbol, TensorType
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from edgec.errors import ModelError, Problem
+from edgec.base.errors import ModelError, Problem
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from io import BufferedReader
 from typing import Any
 
-from edgec.environment import child_environment
+from edgec.base.environment import child_environment
 
 # no isolated start may look for modules in the current folder; the worker finds what this program finds
 PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from edgec.isolation.worker import main; main()"

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from edgec.budget import Budget, BudgetError, exceeded
-from edgec.errors import EdgecError, ModelError, Problem, UsageError
+from edgec.base.budget import Budget, BudgetError, exceeded
+from edgec.base.errors import EdgecError, ModelError, Problem, UsageError
+from edgec.base.part import WHOLE, Part
 from edgec.frontend.file.outline import Outline
 from edgec.frontend.load import Imported
 from edgec.ir.graph import Graph
 from edgec.ir.types import Symbol
 from edgec.isolation.process import Died, messages
 from edgec.isolation.worker import KILLED
-from edgec.part import WHOLE, Part
 
 FAMILIES: dict[str, type[EdgecError]] = {family.__name__: family for family in (ModelError, UsageError, BudgetError)}
 Shapes = Mapping[str, Sequence[int | Symbol]]

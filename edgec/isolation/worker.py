@@ -12,14 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from edgec.budget import Budget, check_tensors, exceeded, spending
-from edgec.errors import EdgecError
+from edgec.base.budget import Budget, check_tensors, exceeded, spending
+from edgec.base.errors import EdgecError
+from edgec.base.part import Part
 from edgec.frontend import load_model
 from edgec.frontend.file.outline import outline
 from edgec.ir.archive import Sender
 from edgec.ir.liveness import live_bytes
 from edgec.ir.types import Symbol
-from edgec.part import Part
 from edgec.passes import optimize
 from edgec.passes.codes import decode_weights
 

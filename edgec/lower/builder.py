@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edgec.errors import CUT, Problem
+from edgec.base.errors import CUT, Problem
 from edgec.integer import Matched
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import edgec.ops  # noqa: F401  (fills OPERATORS)
-from edgec.budget import Budget, check_time, spending
-from edgec.errors import CUT, ModelError, Problem, cut_hint
+from edgec.base.budget import Budget, check_time, spending
+from edgec.base.errors import CUT, ModelError, Problem, cut_hint
 from edgec.integer import match
 from edgec.integer.grid import Grid, any_grid_of, grid_of
 from edgec.ir.graph import Graph, Node

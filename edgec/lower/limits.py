@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgec.errors import ModelError, Problem
+from edgec.base.errors import ModelError, Problem
 from edgec.program.expr import bound
 from edgec.program.program import Kind, Program
 from edgec.targets import Target

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edgec.errors import CUT
+from edgec.base.errors import CUT
 from edgec.integer.operators import Mean
 from edgec.ir.graph import Node
 from edgec.ir.types import DType

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.ops.registry import OPERATORS

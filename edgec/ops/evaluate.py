@@ -10,7 +10,7 @@ import onnx
 from onnx import helper, numpy_helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.ir.graph import Node
 from edgec.ir.types import Symbol, TensorType
 from edgec.ops.corrected import CORRECTED, RESTATED

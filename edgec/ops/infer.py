@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgec.errors import ModelError, Problem, did_you_mean
+from edgec.base.errors import ModelError, Problem, did_you_mean
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import MOST_AXES, TensorType
 from edgec.ir.verify import infer_rules

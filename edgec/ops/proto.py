@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import defs, helper, numpy_helper
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.ir.types import Dim, DType, Shape, Symbol, TensorType
 from edgec.ops.registry import Call
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgec.errors import ModelError, Problem
+from edgec.base.errors import ModelError, Problem
 from edgec.ir.graph import Graph
 from edgec.ops import OPERATORS
 from edgec.ops.registry import Role

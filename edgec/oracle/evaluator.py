@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from edgec.errors import ModelError, UsageError
+from edgec.base.errors import ModelError, UsageError
 from edgec.oracle.attention import pair_product, softmax
 from edgec.oracle.context import Context, Run, Step, Weights
 from edgec.oracle.disturbance import Chance, disturbed

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from edgec.errors import Problem, UsageError, did_you_mean
+from edgec.base.errors import Problem, UsageError, did_you_mean
 
 # key of [card] -> its title in MODEL_CARD.md
 FIELDS = {

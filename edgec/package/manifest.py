@@ -16,8 +16,8 @@ from math import prod
 from pathlib import Path as Folder
 from typing import Annotated, Any
 
-from edgec.codec import Rule, decode, encode
-from edgec.errors import Problem, UsageError
+from edgec.base.codec import Rule, decode, encode
+from edgec.base.errors import Problem, UsageError
 from edgec.package.card import FIELDS, MOST, OF_THE_FILE, printable
 from edgec.package.goal import GoalFacts
 from edgec.package.parts import (

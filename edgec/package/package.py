@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from edgec.errors import DeviceError, GateError, Problem, UsageError, did_you_mean
+from edgec.base.errors import DeviceError, GateError, Problem, UsageError, did_you_mean
 from edgec.package.manifest import Manifest, read_manifest
 from edgec.package.runner import Runner, Tensor, tensors_of
 from edgec.package.running import Session, exam_program, run

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from threading import Condition, Thread
 from typing import IO
 
-from edgec.environment import child_environment
+from edgec.base.environment import child_environment
 
 CHUNK = 1 << 16
 _BUSY_TRIES = 20

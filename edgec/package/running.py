@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from edgec.errors import DeviceError, Problem
+from edgec.base.errors import DeviceError, Problem
+from edgec.base.text import last_lines, printable
 from edgec.package.process import Child
 from edgec.targets import Target
-from edgec.text import last_lines, printable
 
 _UNLIMITED = 1 << 62
 _LAST_WORDS = 1 << 16

@@ -6,8 +6,8 @@ import math
 import re
 from typing import Annotated, Any
 
-from edgec.codec import Rule
-from edgec.part import LONGEST
+from edgec.base.codec import Rule
+from edgec.base.part import LONGEST
 
 MANIFEST, BUILD, SIGNATURE = "manifest.json", "build.json", "manifest.sig"  # the three files that no list has
 MOST = 2**48  # bytes, MACs or elements

@@ -6,8 +6,8 @@ from itertools import count
 
 import numpy as np
 
-from edgec.budget import Budget, check_time, spending
-from edgec.errors import ModelError
+from edgec.base.budget import Budget, check_time, spending
+from edgec.base.errors import ModelError
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.ops.weights import check_weights

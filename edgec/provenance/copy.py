@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from edgec.errors import GateError, Problem
+from edgec.base.errors import GateError, Problem
 from edgec.package.parts import File
 from edgec.provenance.verify import verify_package
 

@@ -14,8 +14,8 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from edgec.environment import OURS as PASSPHRASE
-from edgec.errors import UsageError
+from edgec.base.environment import OURS as PASSPHRASE
+from edgec.base.errors import UsageError
 
 LARGEST = 65536  # bytes of a key file
 MAKE_ONE = "make one with `ssh-keygen -t ed25519`"

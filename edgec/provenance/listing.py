@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgec.codec import encode
-from edgec.errors import Problem
+from edgec.base.codec import encode
+from edgec.base.errors import Problem
 from edgec.package.manifest import SCHEMA_VERSION, Version
 from edgec.package.parts import File
 from edgec.package.words import BUILD, MANIFEST

@@ -24,7 +24,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
-from edgec.errors import Problem
+from edgec.base.errors import Problem
 from edgec.provenance.keys import fingerprint, public_line
 
 FILE = "manifest.sig"

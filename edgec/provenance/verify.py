@@ -9,8 +9,8 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from edgec.codec import decode
-from edgec.errors import GateError, Problem, UsageError
+from edgec.base.codec import decode
+from edgec.base.errors import GateError, Problem, UsageError
 from edgec.package.manifest import LARGEST, NO_PACKAGE, Manifest, load_json, scan
 from edgec.package.parts import File
 from edgec.package.words import BUILD, MANIFEST, SIGNATURE

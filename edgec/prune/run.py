@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edgec.errors import ModelError, UsageError
+from edgec.base.errors import ModelError, UsageError
 from edgec.ir.graph import Graph, Node
 from edgec.prune.channels import Cells
 from edgec.prune.choice import Costs, choose, scaled, tried_levels

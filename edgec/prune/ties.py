@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
 from edgec.ops.evaluate import evaluate

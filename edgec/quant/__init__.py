@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from edgec.errors import ModelError, UsageError, did_you_mean
+from edgec.base.errors import ModelError, UsageError, did_you_mean
 from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
 from edgec.quant.attention import ALLOWED

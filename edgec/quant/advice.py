@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import log10
 
+from edgec.base.text import ending
 from edgec.diagnosis import Advice, Diagnosis, LayerFacts
-from edgec.text import ending
 
 INPUT = "input"  # operator of a graph's own input
 OUTSIDE = 0.01  # share of numbers beyond the codes: no observer cuts that many

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from edgec.codec import Rule, decode
-from edgec.errors import Problem, UsageError
+from edgec.base.codec import Rule, decode
+from edgec.base.errors import Problem, UsageError
 from edgec.integer.roles import bias_groups, output_channels
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import VERSION, Calibration, LayerWeights, fingerprint

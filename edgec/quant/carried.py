@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgec.errors import ModelError, UsageError
+from edgec.base.errors import ModelError, UsageError
 from edgec.ir.graph import Graph
 from edgec.ir.states import first_states, next_states
 from edgec.quant.options import Sample, Samples

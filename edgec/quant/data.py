@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.errors import EdgecError, Problem, UsageError, did_you_mean
+from edgec.base.errors import EdgecError, Problem, UsageError, did_you_mean
 from edgec.ir.graph import Graph
 from edgec.ir.types import DType
 from edgec.quant.files import FORMATS, read_array_file, read_picture

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from edgec.base.errors import UsageError
 from edgec.diagnosis import Diagnosis, HistogramFacts, LayerFacts
-from edgec.errors import UsageError
 from edgec.ir.graph import Graph
 from edgec.quant.advice import advise
 from edgec.quant.apply import apply

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from edgec.budget import check_time
+from edgec.base.budget import check_time
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration
 from edgec.quant.listen import SCANNED, Few, Listener, few_of

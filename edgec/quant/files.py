@@ -8,7 +8,7 @@ from zipfile import ZipFile, is_zipfile
 import numpy as np
 from PIL import Image
 
-from edgec.errors import UsageError
+from edgec.base.errors import UsageError
 
 MOST_BYTES = 1 << 33  # of a file's arrays, unpacked; a few kilobytes of zeros can claim as much
 # suffix -> Pillow's name of the format. No others are asked: Pillow starts Ghostscript for a picture that is PostScript, whatever its name

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from edgec.budget import check_time
+from edgec.base.budget import check_time
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration, LayerWeights, fingerprint
 from edgec.quant.equalize import Equalization, choose_factors, store_equalized

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgec.classes import class_count, rows, samples_in
+from edgec.base.classes import class_count, rows, samples_in
 from edgec.diagnosis import BEST
 from edgec.ir.graph import Graph
 from edgec.quant.calibrate import some

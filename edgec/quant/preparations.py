@@ -11,7 +11,7 @@ from itertools import islice
 
 import numpy as np
 
-from edgec.classes import class_count
+from edgec.base.classes import class_count
 from edgec.ir.graph import Graph
 from edgec.quant.options import Sample, Samples
 from edgec.quant.run import Probe

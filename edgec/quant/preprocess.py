@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from edgec.errors import ModelError, Problem, UsageError, did_you_mean
+from edgec.base.errors import ModelError, Problem, UsageError, did_you_mean
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
 from edgec.ops.proto import canonical_attributes

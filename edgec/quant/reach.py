@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import log10
 
+from edgec.base.errors import GateError, Problem
 from edgec.diagnosis import Diagnosis
-from edgec.errors import GateError, Problem
 from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
 from edgec.quant.calibrate import some

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
-from edgec.budget import check_tensors, check_time
+from edgec.base.budget import check_tensors, check_time
 from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.ir.liveness import live_bytes

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from edgec.errors import Problem, UsageError, did_you_mean
+from edgec.base.errors import Problem, UsageError, did_you_mean
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import static
 from edgec.ops.registry import Role

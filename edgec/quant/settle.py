@@ -14,7 +14,7 @@ from itertools import islice
 
 import numpy as np
 
-from edgec.budget import check_time
+from edgec.base.budget import check_time
 from edgec.integer.tails import activation_bounds
 from edgec.ir.graph import Graph
 from edgec.ir.liveness import live_bytes

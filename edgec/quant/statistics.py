@@ -8,7 +8,7 @@ from functools import reduce
 
 import numpy as np
 
-from edgec.errors import Problem, UsageError
+from edgec.base.errors import Problem, UsageError
 from edgec.ir.graph import Graph
 from edgec.quant.observers import Histogram
 from edgec.quant.options import Progress, Samples

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import Symbol
 from edgec.ops.infer import infer_node

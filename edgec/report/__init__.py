@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgec.errors import UsageError
-from edgec.output import check_outputs, write_file
+from edgec.base.errors import UsageError
+from edgec.base.output import check_outputs, write_file
 from edgec.report.diagnosis import check_diagnosis_form, render_diagnosis, write_diagnosis
 from edgec.report.html import render_html
 from edgec.report.junit import render_junit

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from edgec.base.text import ending
 from edgec.diagnosis import HistogramFacts, LayerFacts
 from edgec.report.svg import Picture, Scale, Shape, dot, line, path, rectangle, scale, words
 from edgec.report.words import digits, plural
-from edgec.text import ending
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 280, 44, 708, 22, 244
 SMALL = (340, 160, 8, 332, 22, 136)  # the same of a histogram

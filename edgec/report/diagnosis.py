@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from edgec.base.errors import UsageError
+from edgec.base.output import write_file
+from edgec.base.text import ending
 from edgec.diagnosis import Diagnosis, LayerFacts
-from edgec.errors import UsageError
-from edgec.output import write_file
 from edgec.report.decibels import depth_picture, histogram_picture
 from edgec.report.grades import decibels, graded
 from edgec.report.html import render_page
 from edgec.report.page import Cell, Details, Figure, Gallery, Item, Page, Section, Table, Tile, cells, columns
 from edgec.report.pictures import share_bar
 from edgec.report.words import digits, harmless, percent, plural
-from edgec.text import ending
 
 WORST, MOST_ROWS = 20, 3000
 LONGEST = 60  # letters of a name

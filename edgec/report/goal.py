@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from edgec.base.text import ending, kept_words
 from edgec.report.grades import decibels
 from edgec.report.page import Cell, Details, Figure, Gallery, Item, Section, Table, cells, columns
 from edgec.report.svg import Picture, Shape, dot, line, scale, words
 from edgec.report.words import clean, percent, plural, size_text
-from edgec.text import ending, kept_words
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 280, 44, 708, 22, 244
 LONGEST = 60  # letters of a name

@@ -7,11 +7,11 @@ from functools import cache
 
 import jinja2
 
+from edgec.base.resources import resource
 from edgec.report import boards, layers, memory, outcome, timing
 from edgec.report.page import Page, Section, Tile
 from edgec.report.runs import Run, fastest, gather, verdict
 from edgec.report.words import moment, plural, size_text, time_text
-from edgec.resources import resource
 from edgec.results import Record
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from edgec.base.text import ending
 from edgec.report.grades import decibels
 from edgec.report.page import Cell, Details, Item, Section, Table, cells, columns
 from edgec.report.words import clean, percent, plural
-from edgec.text import ending
 
 LONGEST = 60  # letters of a name
 LAYERS = columns("layer", "operator", "#channels", "#left")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from edgec.base.text import ending
 from edgec.report.goal import goal_section
 from edgec.report.grades import decibels, graded
 from edgec.report.html import render_page
 from edgec.report.page import Cell, Details, Item, Page, Section, Table, Tile, cells, columns
 from edgec.report.pruning import pruning_section
 from edgec.report.words import clean, digits, plural
-from edgec.text import ending
 
 WORST, MOST_ROWS = 20, 3000
 LONGEST = 60  # letters of a name

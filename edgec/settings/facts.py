@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from edgec.budget import Budget
+from edgec.base.budget import Budget
 from edgec.config import SETTINGS, BuildConfig
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgec.errors import Problem, UsageError, did_you_mean
+from edgec.base.errors import Problem, UsageError, did_you_mean
 
 FILE = "edgec.toml"
 TABLES = ("build", "preprocess", "card")

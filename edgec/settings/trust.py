@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from edgec.base.errors import Problem
 from edgec.config import SETTINGS, names_function
-from edgec.errors import Problem
 
 
 def distrusted(values: Mapping[str, Any], path: Path) -> Iterator[Problem]:

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgec.errors import ToolchainError
+from edgec.base.errors import ToolchainError
+from edgec.base.resources import resource
 from edgec.package.manifest import read_manifest
 from edgec.package.parts import AndroidNames
-from edgec.resources import resource
 from edgec.toolchain.archive import archived
 from edgec.toolchain.call import call
 from edgec.toolchain.find import Compiler, words_of

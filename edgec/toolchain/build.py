@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from edgec.environment import child_environment
-from edgec.errors import ToolchainError, UsageError
+from edgec.base.environment import child_environment
+from edgec.base.errors import ToolchainError, UsageError
 from edgec.package.manifest import read_manifest
 from edgec.targets import Target, runs_here
 from edgec.toolchain.android import make_android

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from edgec.errors import ToolchainError
+from edgec.base.errors import ToolchainError
 
 _ELSEWHERE = "set XDG_CACHE_HOME to a folder of your own"
 

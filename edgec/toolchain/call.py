@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgec.environment import child_environment
-from edgec.errors import Problem, ToolchainError
+from edgec.base.environment import child_environment
+from edgec.base.errors import Problem, ToolchainError
 from edgec.toolchain.cache import cache_folder
 from edgec.toolchain.find import Compiler
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from edgec.environment import child_environment
-from edgec.errors import Problem, ToolchainError
+from edgec.base.environment import child_environment
+from edgec.base.errors import Problem, ToolchainError
 from edgec.targets import EVERYWHERE, HOST, Target, load_target
 
 # What `cc -dumpmachine` begins with

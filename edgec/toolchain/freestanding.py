@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from edgec.errors import Problem, ToolchainError, UsageError, did_you_mean
+from edgec.base.errors import Problem, ToolchainError, UsageError, did_you_mean
+from edgec.base.resources import resource
 from edgec.package.manifest import Manifest, read_manifest
-from edgec.resources import resource
 from edgec.toolchain.call import call, optimization
 from edgec.toolchain.find import PREFIXES, Compiler, machine_of, words_of
 from edgec.toolchain.together import each

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from edgec.environment import child_environment
-from edgec.errors import Problem, ToolchainError
+from edgec.base.environment import child_environment
+from edgec.base.errors import Problem, ToolchainError
 from edgec.toolchain.together import each
 
 SHOWN_LINES = 12  # of a compiler's words

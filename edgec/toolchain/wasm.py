@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from edgec.errors import ToolchainError
+from edgec.base.errors import ToolchainError
 from edgec.package.manifest import read_manifest
 from edgec.targets import Target
 from edgec.toolchain.call import Built, call, optimization

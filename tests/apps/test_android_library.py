@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from edgec.errors import ToolchainError
-from edgec.resources import resource
+from edgec.base.errors import ToolchainError
+from edgec.base.resources import resource
 from edgec.toolchain.android import compile_classes, make_android, zipped
 from edgec.toolchain.archive import EPOCH
 from tests.apps.androids import EXAMINED, SMALL, drive, include_folder, make_all

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from edgec.base.errors import ModelError, UsageError
 from edgec.config import BuildConfig
 from edgec.emit import c_text
 from edgec.emit.apps import names
 from edgec.emit.apps.app import Task
-from edgec.errors import ModelError, UsageError
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, Shape, Symbol, TensorType
 from edgec.preparation import prepare

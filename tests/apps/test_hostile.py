@@ -14,8 +14,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import edgec
+from edgec.base.errors import UsageError
 from edgec.cli.main import main
-from edgec.errors import UsageError
 from edgec.preparation import LONGEST_NAME, identifier
 
 WORDS = (

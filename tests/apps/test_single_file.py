@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from edgec.base.errors import EdgecError
 from edgec.config import BuildConfig
 from edgec.emit.apps.single_file import single_files
 from edgec.emit.c_scan import declared
-from edgec.errors import EdgecError
 from edgec.package.draft import Draft
 from edgec.package.manifest import read_manifest
 from edgec.pipeline import build

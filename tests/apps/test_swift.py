@@ -14,7 +14,7 @@ import pytest
 from tree_sitter import Node
 
 import edgec
-from edgec.errors import UsageError
+from edgec.base.errors import UsageError
 from tests.apps.swifts import CASES, DIGITS, PACKAGES, digits, lists, mistakes, parse, snippets, sources, walk, with_names, with_task
 from tests.contract.examiner import WHOLE
 from tests.gpu.fake_metal import link, parse_host

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import edgec
-from edgec.errors import ModelError, UsageError
+from edgec.base.errors import ModelError, UsageError
 from tests.apps.task_packages import Class
 
 ROOT = Path(__file__).parents[2]

@@ -14,10 +14,10 @@ import onnx
 import pytest
 
 import edgec
+from edgec.base.codec import encode
+from edgec.base.errors import GateError, UsageError
+from edgec.base.output import complete_directory
 from edgec.cli.verbs import parse
-from edgec.codec import encode
-from edgec.errors import GateError, UsageError
-from edgec.output import complete_directory
 from edgec.provenance.keys import read_private_key
 from edgec.provenance.signature import sign
 from tests.apps.signers import keys_in

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from edgec.errors import UsageError
+from edgec.base.errors import UsageError
 from edgec.package import Package
 from tests.apps.webs import built, node
 

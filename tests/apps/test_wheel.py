@@ -20,7 +20,7 @@ import pytest
 from PIL import Image
 
 import edgec
-from edgec.errors import ToolchainError, UsageError
+from edgec.base.errors import ToolchainError, UsageError
 from edgec.package import Package
 from edgec.quant.preprocess import Preprocess
 from edgec.targets import load_target

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from edgec.base.errors import UsageError
 from edgec.config import BuildConfig
-from edgec.errors import UsageError
 from edgec.settings import FILE, ConfigFile, resolve
 
 

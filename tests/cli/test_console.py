@@ -8,8 +8,8 @@ import json
 import pytest
 import rich.console
 
+from edgec.base.errors import ModelError, Problem, did_you_mean
 from edgec.cli.console import Console, ProgressDisplay, bytes_text, table
-from edgec.errors import ModelError, Problem, did_you_mean
 
 
 def test_numbers_that_json_lacks_become_null(capsys: pytest.CaptureFixture[str]) -> None:

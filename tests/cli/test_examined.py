@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import edgec
-from edgec.errors import GateError, UsageError
+from edgec.base.errors import GateError, UsageError
 from tests.cli.conftest import QUICK, Program, names_in
 from tests.contract.examiner import available
 

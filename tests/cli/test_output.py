@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from edgec.errors import ToolchainError, UsageError
-from edgec.output import MARKER, complete_directory, write_file
+from edgec.base.errors import ToolchainError, UsageError
+from edgec.base.output import MARKER, complete_directory, write_file
 
 SIGNED = b'{"edgec_version": "1", "files": {"src/a.c": {}}}'
 FILES = {MARKER: SIGNED, "src/a.c": b"int a;\n"}

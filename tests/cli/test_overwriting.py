@@ -14,9 +14,9 @@ import numpy as np
 import onnx
 import pytest
 
-from edgec.errors import UsageError
-from edgec.output import check_outputs, write_file
-from edgec.output.mark import FORMS, is_ours, sealed
+from edgec.base.errors import UsageError
+from edgec.base.output import check_outputs, write_file
+from edgec.base.output.mark import FORMS, is_ours, sealed
 from edgec.results import to_line
 from tests.cli.conftest import QUICK, ROOT, Program
 from tests.report.samples import job
@@ -229,7 +229,7 @@ def test_an_edgec_toml_cannot_force(program: Program, work: Path) -> None:
 
 # file -> why it writes by itself
 WRITERS = {
-    "edgec/output": "the door",
+    "edgec/base/output": "the door",
     "edgec/toolchain": "in the package that is being made, in folders of tempfile's, in the user's cache",
     "edgec/wheel.py": "in the package that is being made",
     "edgec/provenance/seal.py": "in the package that is being made",
@@ -264,4 +264,4 @@ def test_every_file_is_written_through_one_door() -> None:
         if "_data" in path.parts or any(home == known or home.startswith(f"{known}/") for known in WRITERS):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            assert not (isinstance(node, ast.Call) and _writes(node)), f"{home}:{node.lineno} writes: use edgec.output"
+            assert not (isinstance(node, ast.Call) and _writes(node)), f"{home}:{node.lineno} writes: use edgec.base.output"

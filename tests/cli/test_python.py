@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 
 import edgec
-from edgec.errors import DeviceError, UsageError
+from edgec.base.errors import DeviceError, UsageError
 from edgec.package import Package
 from edgec.package.manifest import read_manifest
 

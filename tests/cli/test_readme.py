@@ -15,12 +15,12 @@ import onnx
 import pytest
 
 import edgec
-from edgec.budget import Budget, parse_budget
+from edgec.base.budget import Budget, parse_budget
+from edgec.base.errors import DeviceError, EdgecError, GateError, ModelError, ToolchainError, UsageError
 from edgec.cli.verbs import VERBS
 from edgec.config import FLAGS
 from edgec.emit import INT8_CONTRACT
 from edgec.emit.vocabularies import VOCABULARIES
-from edgec.errors import DeviceError, EdgecError, GateError, ModelError, ToolchainError, UsageError
 from edgec.quant.preprocess import Preprocess
 from edgec.settings import FILE, ConfigFile, resolve
 from tests.cli.conftest import ROOT

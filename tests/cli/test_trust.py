@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from edgec.base.errors import UsageError
 from edgec.config import SETTINGS
-from edgec.errors import UsageError
 from edgec.settings import FILE, ConfigFile, find_file, resolve
 from tests.cli.conftest import QUICK, Program, names_in
 

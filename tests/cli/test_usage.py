@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 from onnxruntime.quantization import quantize_dynamic
 
 import edgec
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend import from_proto
 from edgec.frontend.translation.builder import RANDOM
 from edgec.frontend.translation.rules import RULES

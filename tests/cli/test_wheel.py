@@ -66,7 +66,7 @@ def test_an_installed_wheel_builds_packages(wheel: Path, tmp_path: Path) -> None
     site = Path(call(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", folder=tmp_path).strip())
     (site / "dependencies.pth").write_text("\n".join({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}))
     where = call(
-        python, "-c", "import edgec.resources as r; print(r.__file__, r.resource('templates'), r.resource('targets'))", folder=tmp_path
+        python, "-c", "import edgec.base.resources as r; print(r.__file__, r.resource('templates'), r.resource('targets'))", folder=tmp_path
     )
     assert all(Path(path).is_relative_to(tmp_path / "fresh") for path in where.split())
     program = tmp_path / "fresh" / "bin" / "edgec"

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import edgec
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend import from_proto
 from edgec.lower import lower
 from edgec.targets import load_target

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import parser
 
-from edgec.errors import UsageError
+from edgec.base.errors import UsageError
 from edgec.exam import FLOAT_TOLERANCE, GPU_HALVES, HALVES, Asked, ask, invented_tolerance, write_exam
 from edgec.frontend import from_proto
 from edgec.lower import lower

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from edgec import exam, questions
+from edgec.base.part import Part
 from edgec.emit import ExamData
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
 from edgec.lower import lower
-from edgec.part import Part
 from edgec.passes import optimize
 from edgec.quant import Samples
 from edgec.schedule import schedule

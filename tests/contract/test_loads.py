@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 from onnx import defs
 
-from edgec.errors import EdgecError
+from edgec.base.errors import EdgecError
 from edgec.export import to_onnx
 from edgec.export.onnx_file import LOADED_OPSET
 from edgec.frontend import from_proto

@@ -14,7 +14,7 @@ import onnxruntime
 import pytest
 
 import edgec
-from edgec.errors import DeviceError
+from edgec.base.errors import DeviceError
 from edgec.evaluation import kept_options
 from edgec.package import Package
 from tests.conftest import require

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import edgec
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend import from_proto
 from edgec.ir.text import loads
 from edgec.questions import exam_inputs

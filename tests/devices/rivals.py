@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from edgec.base.errors import DeviceError
 from edgec.devices.board.exam_program import examine
 from edgec.devices.connect.connection import Connection
 from edgec.devices.connect.connectors import connect
@@ -30,7 +31,6 @@ from edgec.devices.deploy.lock import BoardBusy, LockLost, hold
 from edgec.devices.deploy.parcel import Parcel, open_parcel
 from edgec.devices.deploy.versions import NoPrevious, pointers, roll_back
 from edgec.devices.device import Device, Limits
-from edgec.errors import DeviceError
 
 ROOT = Path(__file__).parents[2]
 SILENCE = 1.5  # seconds that end a lock

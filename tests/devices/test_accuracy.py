@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import edgec
+from edgec.base.errors import UsageError
 from edgec.devices.board.measure import Options
 from edgec.devices.connect.connectors import connect, program_words
 from edgec.devices.deploy.parcel import open_parcel
 from edgec.devices.device import Device
 from edgec.devices.farm.gates import Gates
 from edgec.devices.farm.job import Task, run_task
-from edgec.errors import UsageError
 from edgec.evaluation import Evaluation, open_evaluation
 from edgec.judging import AnswerSheet, BoardJudge, paper_of, write_sheet
 from edgec.package import Package

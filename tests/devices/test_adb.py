@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from edgec.base.errors import DeviceError
 from edgec.devices.connect.adb import ANDROID_WORK
 from edgec.devices.connect.adb_shell import ending, group_of, wrapped
 from edgec.devices.connect.connectors import connect
 from edgec.devices.connect.trouble import BoardLost
 from edgec.devices.device import Device, Limits
-from edgec.errors import DeviceError
 from tests.conftest import require
 from tests.devices.phones import adb_server, phone
 

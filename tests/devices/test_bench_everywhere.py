@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import edgec
+from edgec.base.errors import DeviceError
 from edgec.cli.main import main
 from edgec.devices.board.inventory import load_inventory
-from edgec.errors import DeviceError
 from edgec.results import ExamResult, Job, read_results
 from edgec.targets import load_target
 from tests.conftest import require

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import edgec
+from edgec.base.errors import UsageError
 from edgec.cli.main import main
 from edgec.devices.board.measure import Options
 from edgec.devices.board.validity import spoiled
@@ -17,7 +18,6 @@ from edgec.devices.deploy.parcel import open_parcel
 from edgec.devices.device import Device
 from edgec.devices.farm.gates import Gates, make_gates
 from edgec.devices.farm.job import Task, run_task
-from edgec.errors import UsageError
 from edgec.package import Package
 from edgec.results import GpuUse, Job, Latency, State, Versus, from_line, read_results, to_line
 from tests.conftest import require

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from edgec.base.errors import DeviceError
 from edgec.devices.connect.connection import Connection
 from edgec.devices.connect.connectors import connect
 from edgec.devices.connect.trouble import BoardTimeout
 from edgec.devices.device import Device, Limits
-from edgec.errors import DeviceError
 from tests.conftest import require
 from tests.devices.phones import adb_server, phone
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from edgec.base.errors import DeviceError, GateError
 from edgec.devices.board.exam_program import ProgramFailed, examine
 from edgec.devices.connect.connection import Connection
 from edgec.devices.connect.connectors import connect
@@ -21,7 +22,6 @@ from edgec.devices.deploy.parcel import Parcel, open_parcel
 from edgec.devices.deploy.proof import NotWhole
 from edgec.devices.deploy.versions import Pointers, pointers
 from edgec.devices.device import Device
-from edgec.errors import DeviceError, GateError
 from tests.devices.boards import Board
 from tests.devices.deploying import deploy, roll_back, tenure
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from edgec.base.errors import DeviceError
 from edgec.devices.board.exam_program import examine
 from edgec.devices.connect.connection import Connection
 from edgec.devices.connect.connectors import connect
@@ -20,7 +21,6 @@ from edgec.devices.deploy.delivery import deployed
 from edgec.devices.deploy.lock import hold
 from edgec.devices.deploy.parcel import Parcel, open_parcel
 from edgec.devices.device import Device
-from edgec.errors import DeviceError
 from tests.devices.boards import Board
 from tests.devices.deploying import deploy
 from tests.devices.interposed import Interposed, dying_at

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import edgec
+from edgec.base.errors import DeviceError, GateError, UsageError
 from edgec.cli.main import main
 from edgec.deployment import Deployed
 from edgec.devices.board.entry import entry_text
@@ -21,7 +22,6 @@ from edgec.devices.deploy.delivery import deployed
 from edgec.devices.deploy.lock import hold
 from edgec.devices.deploy.parcel import open_parcel
 from edgec.devices.device import Device
-from edgec.errors import DeviceError, GateError, UsageError
 from tests.devices.boards import Board
 from tests.devices.deploying import mark
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from edgec.base.errors import UsageError
 from edgec.cli.main import main
 from edgec.devices.board.checks import check_devices, propose_device
 from edgec.devices.board.entry import entry_text
 from edgec.devices.board.inventory import load_inventory
 from edgec.devices.device import Device, Limits
-from edgec.errors import UsageError
 from edgec.targets import host_name
 from tests.cli.conftest import Ended, Program
 from tests.devices.boards import Board

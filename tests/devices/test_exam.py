@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from edgec.base.errors import DeviceError
 from edgec.devices.board.exam_program import ProgramFailed, examine, start, verdict
 from edgec.devices.connect.connection import Connection
 from edgec.devices.connect.connectors import connect
 from edgec.devices.connect.trouble import BoardTimeout
 from edgec.devices.deploy.parcel import open_parcel
 from edgec.devices.device import Device, Limits
-from edgec.errors import DeviceError
 from tests.devices.boards import Board
 from tests.devices.deploying import deploy
 

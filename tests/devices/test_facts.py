@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgec.base.errors import DeviceError
 from edgec.devices.board import parsers, probes
 from edgec.devices.board.board import Facts, archs_of, facts_of, facts_of_python
 from edgec.devices.board.fitness import FEATURES, instructions, misfits, propose_target, remarks, unfit
@@ -22,7 +23,6 @@ from edgec.devices.board.look import describe, gather, read_state, state_of, wit
 from edgec.devices.connect.connectors import connect
 from edgec.devices.device import Device
 from edgec.emit.vocabularies import VOCABULARIES
-from edgec.errors import DeviceError
 from edgec.results import Job, from_line, to_line
 from edgec.targets import load_target, target_names
 from tests.devices.boards import Board

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from edgec.base.errors import UsageError
 from edgec.devices.farm.gates import Gates, duration_us, make_gates, read_baselines, share, size, us_text
-from edgec.errors import UsageError
 from edgec.results import Accuracy, Job, Latency, PackageFacts, to_line
 
 LATENCY = Latency(

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgec.base.errors import UsageError
 from edgec.devices.board.checks import name_of
 from edgec.devices.board.inventory import BUILT_IN, Inventory, choose, entry_text, load_inventory, read_inventory, with_entry
 from edgec.devices.device import Device, Limits
-from edgec.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
 GOOD = "{target: rpi4, connection: ssh, address: pi}"

@@ -10,8 +10,8 @@ from threading import Thread
 
 import pytest
 
+from edgec.base.errors import UsageError
 from edgec.devices.farm.journal import Journal, done, latest
-from edgec.errors import UsageError
 from edgec.results import Versus, read_results, to_line
 from tests.devices.tasks import PACKAGE, job
 
@@ -124,7 +124,7 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
 import resource, signal
 from pathlib import Path
 from edgec.devices.farm.journal import Journal
-from edgec.errors import UsageError
+from edgec.base.errors import UsageError
 from tests.devices.tasks import PACKAGE, job
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from edgec.base.errors import DeviceError
 from edgec.devices.connect.connectors import connect, program_words
 from edgec.devices.connect.local import LocalConnection
 from edgec.devices.connect.trouble import BoardTimeout
 from edgec.devices.device import Device, Limits
-from edgec.errors import DeviceError
 from edgec.package.running import Session, run
 
 LIMITS = Limits(command=10, run=10)

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from edgec.base.errors import DeviceError
 from edgec.devices.connect.connection import Answer, Connection
 from edgec.devices.connect.connectors import connect
 from edgec.devices.connect.trouble import BoardLost
@@ -23,7 +24,6 @@ from edgec.devices.deploy import lock as locks
 from edgec.devices.deploy.lock import BoardBusy, LockLost, hold
 from edgec.devices.deploy.sign_of_life import Moment, moment
 from edgec.devices.device import Device
-from edgec.errors import DeviceError
 from tests.devices.boards import Board
 from tests.devices.deploying import mark, tenure
 from tests.devices.interposed import Interposed, dying_at

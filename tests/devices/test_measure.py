@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from edgec.base.errors import UsageError
 from edgec.devices.board.exam_program import ProgramFailed, ProgramHung
 from edgec.devices.board.measure import Options, measure, profile, sweep
 from edgec.devices.board.validity import spoiled
 from edgec.devices.connect.connection import Connection
 from edgec.devices.connect.connectors import connect
 from edgec.devices.device import Device, Limits
-from edgec.errors import UsageError
 from edgec.results import Latency, State
 
 SAID: dict[str, Any] = {

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from edgec.base.errors import DeviceError, UsageError
 from edgec.devices.deploy.executable import made_for
 from edgec.devices.deploy.parcel import open_parcel
-from edgec.errors import DeviceError, UsageError
 
 Packages = Callable[..., Path]
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import edgec
+from edgec.base.errors import DeviceError, GateError, UsageError
 from edgec.cli.main import main
 from edgec.devices.board.exam_program import examine
 from edgec.devices.board.inventory import Inventory
@@ -21,7 +22,6 @@ from edgec.devices.deploy.delivery import deployed
 from edgec.devices.deploy.parcel import open_parcel
 from edgec.devices.deploy.versions import pointers, version_folder
 from edgec.devices.device import Device
-from edgec.errors import DeviceError, GateError, UsageError
 from edgec.provenance.keys import read_private_key
 from edgec.provenance.signature import sign
 from tests.apps.signers import keys_in

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from edgec.base.errors import DeviceError
 from edgec.devices.connect.connectors import connect, program_words
 from edgec.devices.device import Device
-from edgec.errors import DeviceError
 from tests.devices.boards import Board, make_key
 
 RELAY = """

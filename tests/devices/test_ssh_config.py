@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from edgec.base.errors import DeviceError
 from edgec.devices.connect.ssh_config import Route, resolve
 from edgec.devices.connect.ssh_hosts import check_host, fingerprint, host_name, known_keys, preferred
 from edgec.devices.device import Device, Limits
-from edgec.errors import DeviceError
 
 KEY, OTHER = b"a key", b"another key"
 

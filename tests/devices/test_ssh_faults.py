@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from edgec.base.errors import DeviceError
 from edgec.devices.connect.connection import Connection
 from edgec.devices.connect.connectors import connect
 from edgec.devices.connect.ssh import SshConnection
 from edgec.devices.connect.ssh_session import Session
 from edgec.devices.connect.trouble import BoardLost, BoardTimeout
 from edgec.devices.device import Device
-from edgec.errors import DeviceError
 from tests.devices.boards import LIMITS, Board, loopback, make_key
 
 BRIEF = replace(LIMITS, connect=1.5, command=3, transfer=2, run=3)

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edgec.base.errors import GateError, UsageError
 from edgec.emit import ExamData
-from edgec.errors import GateError, UsageError
 from edgec.ir.types import DType
 from edgec.lower.plan import plan
 from edgec.package import Package

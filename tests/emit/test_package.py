@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edgec.base.errors import UsageError
 from edgec.emit import ExamData, emit_sources
-from edgec.errors import UsageError
 from edgec.toolchain import compile_package, run_exam
 from tests.emit.packages import EVERY, HOST, write_package
 from tests.emit.programs import exam_of, in_place_program, pool_answer, pool_program, random_inputs, small_program, symbolic_program

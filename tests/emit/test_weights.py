@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edgec.base.resources import resource
 from edgec.emit import emit_sources, layout_constants
-from edgec.resources import resource
 from edgec.targets import load_target
 from edgec.toolchain import compile_package
 from tests.contract.examiner import write_package

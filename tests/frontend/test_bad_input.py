@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from edgec.errors import EdgecError, ModelError, UsageError
+from edgec.base.errors import EdgecError, ModelError, UsageError
 from edgec.frontend import from_proto, load_model
 from edgec.ir.types import Symbol
 

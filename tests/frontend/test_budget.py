@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from edgec.budget import Budget, BudgetError, parse_budget, spending
+from edgec.base.budget import Budget, BudgetError, parse_budget, spending
 from edgec.frontend import from_proto, load_model
 from edgec.ir.liveness import live_bytes
 from edgec.ir.text import loads

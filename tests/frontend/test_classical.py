@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend import from_proto
 from edgec.reference import FloatModel
 

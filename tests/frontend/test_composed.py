@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
 

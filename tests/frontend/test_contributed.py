@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from onnx import parser
 
-from edgec.budget import Budget, BudgetError
-from edgec.errors import ModelError
+from edgec.base.budget import Budget, BudgetError
+from edgec.base.errors import ModelError
+from edgec.base.part import Part
 from edgec.frontend import from_proto
 from edgec.frontend.load import Imported
 from edgec.ops.legal import CHECKED
-from edgec.part import Part
 
 from .models import ops
 

@@ -7,12 +7,12 @@ import onnx
 import pytest
 from onnx import parser
 
-from edgec.errors import ModelError, UsageError
+from edgec.base.errors import ModelError, UsageError
+from edgec.base.part import Part
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
 from edgec.frontend.load import Imported
 from edgec.ir.types import TensorType
-from edgec.part import Part
 
 from .models import ops, run
 

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend import from_proto, load_model
 
 from .models import model, node, weights

@@ -13,7 +13,7 @@ import onnx
 import pytest
 
 import edgec
-from edgec.errors import ModelError, UsageError
+from edgec.base.errors import ModelError, UsageError
 from edgec.frontend.file.formats import refuse_foreign
 from tests.cli.conftest import DIGITS
 

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
 

@@ -17,7 +17,7 @@ import pytest
 from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
-from edgec.errors import EdgecError
+from edgec.base.errors import EdgecError
 from edgec.export import to_onnx
 from edgec.frontend import Imported, from_proto
 from edgec.frontend.arithmetic.reduction import COMPOSITE

@@ -6,7 +6,7 @@ import onnxruntime
 import pytest
 from onnx import parser
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend import from_proto
 
 TEXT = '<ir_version: 9, opset_import: ["": 21]> g () => (float[N] y) <int64 n = {%d}> { [w] y = %sWindow<periodic = %d>(n) }'

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from edgec.errors import EdgecError
+from edgec.base.errors import EdgecError
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph

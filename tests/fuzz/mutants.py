@@ -20,9 +20,9 @@ import onnx
 from onnx import helper
 
 import edgec
-from edgec.budget import Budget
+from edgec.base.budget import Budget
+from edgec.base.errors import EdgecError, ModelError, UsageError
 from edgec.cli.main import main
-from edgec.errors import EdgecError, ModelError, UsageError
 from tests.fuzz.frame import Outcome, Trial, Wrong, key_of
 from tests.fuzz.mutate import damage, damage_bytes
 from tests.fuzz.seeds import all_seeds, few_seeds

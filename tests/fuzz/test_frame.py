@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend import from_proto
 from tests.fuzz.frame import Tally, fuzz, key_of
 

@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import defs
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend import from_proto
 from edgec.frontend.arithmetic.trigonometry import FUNCTIONS
 from edgec.frontend.translation.rules import RULES

@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 import edgec
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from tests.fuzz.cases import CASES, Case
 from tests.fuzz.frame import FUZZED, fuzz
 

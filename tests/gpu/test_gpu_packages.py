@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import edgec
-from edgec.codec import encode
+from edgec.base.codec import encode
+from edgec.base.errors import GateError, ToolchainError, UsageError
 from edgec.emit import emit_exam
 from edgec.emit.gpu.host import GPU_STATUSES
 from edgec.emit.gpu.variants import VARIANTS
 from edgec.emit.gpu.vulkan import SpirvJob, spirv_file, spirv_jobs
-from edgec.errors import GateError, ToolchainError, UsageError
 from edgec.package import Package
 from edgec.targets import load_target, target_names
 from edgec.toolchain import compile_package, compile_shaders, run_exam

@@ -11,13 +11,13 @@ import onnxruntime
 import pytest
 from onnx import helper
 
+from edgec.base.errors import UsageError
 from edgec.config import configure
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Dialect, Glsl, Metal
 from edgec.emit.gpu.kernels_float import float_shader
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders_or_reasons
-from edgec.errors import UsageError
 from edgec.exam import GPU_HALVES, HALF_LEAST, USELESS, half_tolerance, write_exam
 from edgec.export import to_onnx
 from edgec.export.halves import rounded

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edgec.base.part import Part
 from edgec.emit import ExamData
 from edgec.frontend import from_proto
-from edgec.part import Part
 from edgec.passes import optimize
 from edgec.reference import FloatModel
 from edgec.streaming import streamed

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from edgec.errors import UsageError
+from edgec.base.errors import UsageError
 from edgec.ir.graph import Graph, Node
 from edgec.ir.text import dumps, loads
 from edgec.ir.types import DType, Symbol, TensorType

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import edgec.ops  # noqa: F401  (the shape rules)
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.ir.graph import Graph
 from edgec.ir.text import loads
 from edgec.ir.types import DType, TensorType

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import edgec
-from edgec.budget import Budget, BudgetError
-from edgec.environment import child_environment
-from edgec.errors import ModelError
+from edgec.base.budget import Budget, BudgetError
+from edgec.base.environment import child_environment
+from edgec.base.errors import ModelError
 from edgec.frontend import load_model
 from edgec.ir.archive import Sender, received
 from edgec.ir.text import dumps, loads

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from edgec.environment import child_environment, users_command_environment
+from edgec.base.environment import child_environment, users_command_environment
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(path for path in (ROOT / "edgec").rglob("*.py") if "_data" not in path.parts)

@@ -14,6 +14,7 @@ import pytest
 import edgec
 import edgec.ops
 from edgec import api
+from edgec.base.resources import KINDS, resource
 from edgec.cli.verbs import VERBS
 from edgec.config import SETTINGS, BuildConfig, configure
 from edgec.emit.package import WEIGHTS
@@ -23,7 +24,6 @@ from edgec.kernels import VARIANTS
 from edgec.lower.operators import rule_of
 from edgec.ops.registry import OPERATORS, Role
 from edgec.passes.pipeline import PIPELINE
-from edgec.resources import KINDS, resource
 from edgec.targets import all_targets
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from edgec.errors import EdgecError
+from edgec.base.errors import EdgecError
 from edgec.frontend import from_proto
 from edgec.lower import lower
 from edgec.lower.plan import plan

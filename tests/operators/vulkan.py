@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from edgec.base.errors import EdgecError
 from edgec.emit import ExamData, emit_exam
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl
@@ -15,7 +16,6 @@ from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders_or_reasons
 from edgec.emit.gpu.variants import BASE, variants_of
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
-from edgec.errors import EdgecError
 from edgec.package.running import Session, exam_program
 from edgec.program.expr import bound
 from edgec.program.program import Program

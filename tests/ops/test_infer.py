@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.ir.text import loads
 from edgec.ir.types import Symbol
 from edgec.ops.infer import infer_graph, infer_node

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgec.errors import UsageError
+from edgec.base.errors import UsageError
 from edgec.oracle import Evaluator, run
 from tests.oracle.models import Builder, random_q, run_onnxruntime
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import edgec
+from edgec.base.errors import EdgecError, UsageError
 from edgec.devices.deploy.parcel import open_parcel
 from edgec.emit import emit_sources
-from edgec.errors import EdgecError, UsageError
 from edgec.evaluation import kept_options
 from edgec.package import Package
 from edgec.package.manifest import LARGEST, Manifest, parse_manifest, read_manifest

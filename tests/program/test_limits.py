@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from onnx import TensorProto, helper
 
-from edgec.budget import Budget, spending
+from edgec.base.budget import Budget, spending
+from edgec.base.errors import ModelError
 from edgec.emit import emit_sources
-from edgec.errors import ModelError
 from edgec.frontend import from_proto
 from edgec.ir.types import Symbol
 from edgec.lower import lower

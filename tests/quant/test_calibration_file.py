@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgec.errors import EdgecError, UsageError
+from edgec.base.errors import EdgecError, UsageError
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
 from edgec.quant.calibration import fingerprint, packed
 from tests.quant.small import Small, content, net, samples

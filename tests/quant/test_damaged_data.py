@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from edgec.errors import EdgecError, UsageError
+from edgec.base.errors import EdgecError, UsageError
 from edgec.ir.graph import Graph
 from edgec.ir.types import DType, TensorType
 from edgec.quant.data import open_samples

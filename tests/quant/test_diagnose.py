@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edgec.base.errors import UsageError
 from edgec.diagnosis import BEST, Diagnosis
-from edgec.errors import UsageError
 from edgec.ir.graph import Graph
 from edgec.quant import Goal, QuantizeOptions, Samples, diagnose, quantize
 from edgec.quant.advice import advise

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgec.errors import UsageError
+from edgec.base.errors import UsageError
 from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, apply_calibration, quantize

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from edgec.base.errors import GateError, UsageError
 from edgec.diagnosis import Diagnosis
-from edgec.errors import GateError, UsageError
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from edgec.errors import UsageError
+from edgec.base.errors import UsageError
 from edgec.ir.graph import Graph
 from edgec.ir.types import DType, TensorType
 from edgec.ir.verify import verify

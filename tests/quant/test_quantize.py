@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from edgec.budget import Budget, BudgetError, spending
-from edgec.errors import UsageError
+from edgec.base.budget import Budget, BudgetError, spending
+from edgec.base.errors import UsageError
 from edgec.ir.verify import verify
 from edgec.quant import QuantizeOptions, apply_calibration, quantize, run
 from edgec.quant.noise import Noise

@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import edgec
-from edgec.errors import ModelError, UsageError
+from edgec.base.errors import ModelError, UsageError
 from edgec.export import to_onnx
 from edgec.integer import match
 from edgec.ir.graph import Graph

@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import edgec
+from edgec.base.errors import ModelError, UsageError
 from edgec.config import configure
-from edgec.errors import ModelError, UsageError
 from edgec.export.onnx_file import save
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from edgec.base.errors import UsageError
 from edgec.cli.main import main
-from edgec.errors import UsageError
 from edgec.report import render_html, render_junit, render_markdown, render_trace, report_results, write_report
 from edgec.report.memory import occupied
 from edgec.results import Block, ExamResult, Record, Versus, to_line

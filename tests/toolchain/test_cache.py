@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edgec.errors import ToolchainError
+from edgec.base.errors import ToolchainError
 from edgec.toolchain.cache import cache_folder, user_cache
 from edgec.toolchain.call import call
 from edgec.toolchain.find import Compiler

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edgec.errors import ToolchainError
+from edgec.base.errors import ToolchainError
 from edgec.targets import load_target, runs_here
 from edgec.toolchain import compile_package, find_compiler, run_exam
 from edgec.toolchain import find as finding

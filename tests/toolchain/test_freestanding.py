@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgec.errors import ToolchainError, UsageError
+from edgec.base.errors import ToolchainError, UsageError
 from edgec.targets import load_target
 from edgec.toolchain import freestanding
 from edgec.toolchain.freestanding import link_freestanding

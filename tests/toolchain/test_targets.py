@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import edgec.targets as targets
-from edgec.errors import UsageError
+from edgec.base.errors import UsageError
 from edgec.kernels.matrix_int8 import input_multiple
 from edgec.targets import all_targets, load_target, target_names
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edgec.base.errors import EdgecError, Problem, UsageError
 from edgec.devices.board.entry import read_entry
 from edgec.devices.board.fitness import misfits
 from edgec.devices.board.look import Facts, gather, propose_target, read_state, remarks
 from edgec.devices.connect.connectors import connect
 from edgec.devices.device import Device
-from edgec.errors import EdgecError, Problem, UsageError
 from edgec.results import State
 
 AT_ONCE = 64  # boards

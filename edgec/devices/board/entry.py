@@ -10,10 +10,10 @@ from typing import Any
 
 import yaml
 
+from edgec.base.errors import Problem, did_you_mean
+from edgec.base.text import printable
 from edgec.devices.device import KINDS, Device, Limits
-from edgec.errors import Problem, did_you_mean
 from edgec.targets import target_names
-from edgec.text import printable
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # it becomes a file's name and is printed
 _WORD = re.compile(r"(?!-)[^\s\x00-\x1f\x7f-\x9f]{1,255}")

@@ -9,12 +9,12 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from edgec.base.errors import DeviceError, GateError, Problem
+from edgec.base.text import last_lines, printable
 from edgec.devices.connect.connection import Answer, Connection
 from edgec.devices.connect.connectors import program_words
 from edgec.devices.connect.trouble import BoardTimeout
-from edgec.errors import DeviceError, GateError, Problem
 from edgec.results import ExamResult
-from edgec.text import last_lines, printable
 
 SCHEMA_VERSION = 1
 _WORD = re.compile(r"[a-z0-9_]{1,40}")

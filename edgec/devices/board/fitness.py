@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from edgec.base.errors import Problem
 from edgec.devices.board.board import Facts
 from edgec.devices.device import Device
-from edgec.errors import Problem
 from edgec.targets import EVERYWHERE, load_target
 
 # vocabulary -> what the processor must have for it, in the kernel's words

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from edgec.base.errors import GateError
+from edgec.base.text import last_lines, printable
 from edgec.devices.board.answers import number
 from edgec.devices.board.exam_program import examine, verdict
 from edgec.devices.board.measure import Options, profile_facts
 from edgec.devices.connect.connection import Connection
 from edgec.devices.connect.connectors import program_words
 from edgec.devices.connect.trouble import BoardTimeout
-from edgec.errors import GateError
 from edgec.results import GpuUse, LayerTime
-from edgec.text import last_lines, printable
 
 
 def find_gpu(connection: Connection, program: str) -> tuple[str, str]:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import yaml
 
+from edgec.base.errors import Problem, UsageError, did_you_mean
 from edgec.devices.board.entry import entry_text, read_entry, shown
 from edgec.devices.board.strict_yaml import Unreadable, parse
 from edgec.devices.device import Device
-from edgec.errors import Problem, UsageError, did_you_mean
 
 __all__ = ["BUILT_IN", "FILE", "Inventory", "choose", "entry_text", "inventory_path", "load_inventory", "read_inventory", "with_entry"]
 

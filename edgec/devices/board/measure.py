@@ -8,14 +8,14 @@ from math import ceil, isfinite
 from statistics import median
 from typing import Any
 
+from edgec.base.errors import UsageError, did_you_mean
+from edgec.base.text import printable
 from edgec.devices.board.answers import number, numbers
 from edgec.devices.board.exam_program import ProgramHung, garbage, start
 from edgec.devices.board.intervals import mean_interval, pooled_moments, weighted_percentiles
 from edgec.devices.connect.connection import Connection
 from edgec.devices.device import Device
-from edgec.errors import UsageError, did_you_mean
 from edgec.results import Latency
-from edgec.text import printable
 
 _TIMES = ("min_us", "mean_us", "p50_us", "std_us", "cold_us")
 _MOST_RUNS = 10**9

@@ -9,9 +9,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 
+from edgec.base.errors import DeviceError, Problem
+from edgec.base.text import last_lines
 from edgec.devices.connect.connection import Connection
-from edgec.errors import DeviceError, Problem
-from edgec.text import last_lines
 
 _PROPERTIES = (
     "ro.product.manufacturer",

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from edgec.errors import Problem
+from edgec.base.errors import Problem
 
 MOST_BYTES = 256 * 1024
 MOST_DEPTH = 12

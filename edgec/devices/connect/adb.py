@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 
+from edgec.base.errors import DeviceError, Problem
+from edgec.base.text import last_lines, printable
 from edgec.devices.connect.adb_shell import HOME, ending, greeting_bytes, group_of, wrapped
 from edgec.devices.connect.connection import Answer, Sent
 from edgec.devices.connect.sync import sync_by_command
 from edgec.devices.connect.trouble import BoardLost, BoardTimeout
 from edgec.devices.device import Device
-from edgec.errors import DeviceError, Problem
 from edgec.package.process import Child
 from edgec.package.running import Session, finish, run_to_end
-from edgec.text import last_lines, printable
 
 ANDROID_WORK = f"{HOME}/edgec"
 _BLOCK = 1 << 20  # bytes of a file that go at once; each block has limits.transfer seconds

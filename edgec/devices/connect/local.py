@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from edgec.base.errors import DeviceError
 from edgec.devices.connect import local_files
 from edgec.devices.connect.connection import Answer, Sent
 from edgec.devices.connect.connectors import program_words
 from edgec.devices.device import Device
-from edgec.errors import DeviceError
 from edgec.package.running import Session, run_to_end
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # a shell's words for a command that cannot start

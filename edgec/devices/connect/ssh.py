@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from math import ceil
 
+from edgec.base.errors import DeviceError, Problem
+from edgec.base.text import last_lines, printable
 from edgec.devices.connect.connection import Answer, Exchange, Sent
 from edgec.devices.connect.ssh_files import Files
 from edgec.devices.connect.ssh_line import Line
@@ -13,8 +15,6 @@ from edgec.devices.connect.ssh_session import Conversation, Session
 from edgec.devices.connect.sync import sync_by_command
 from edgec.devices.connect.trouble import BoardTimeout
 from edgec.devices.device import Device
-from edgec.errors import DeviceError, Problem
-from edgec.text import last_lines, printable
 
 _INSIDE = 'cd -- "$1" && mkdir -p -- "$2"'
 LONGEST = 86400  # seconds after which a conversation ends on the board, should nobody come to end it

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import paramiko
 
+from edgec.base.errors import DeviceError
 from edgec.devices.device import Device
-from edgec.errors import DeviceError
 
 SYSTEM = Path("/etc/ssh")
 MOST_INCLUDES = 16

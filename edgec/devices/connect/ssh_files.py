@@ -13,11 +13,11 @@ from pathlib import PurePosixPath
 
 import paramiko
 
+from edgec.base.errors import DeviceError
+from edgec.base.text import last_lines, printable
 from edgec.devices.connect.connection import Answer, Sent
 from edgec.devices.connect.ssh_line import TROUBLE, Line
 from edgec.devices.connect.watchdog import Watchdog
-from edgec.errors import DeviceError
-from edgec.text import last_lines, printable
 
 BLOCK = 2**17  # bytes in one request; each is acknowledged before the next, so a failure is known at once
 MOST_FILES = 100_000

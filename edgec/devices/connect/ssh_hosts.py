@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from edgec.base.errors import DeviceError
 from edgec.devices.connect.ssh_config import Route
-from edgec.errors import DeviceError
 
 # kind of key in known_hosts -> the algorithms that it can prove itself with
 _ALGORITHMS = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import paramiko
 
+from edgec.base.errors import DeviceError
 from edgec.devices.connect.ssh_config import Route
 from edgec.devices.connect.watchdog import within
-from edgec.errors import DeviceError
 
 DEFAULTS = ("id_ed25519", "id_ecdsa", "id_rsa")
 

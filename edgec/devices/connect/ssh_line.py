@@ -13,15 +13,15 @@ from typing import IO, Any
 
 import paramiko
 
+from edgec.base.environment import users_command_environment
+from edgec.base.errors import DeviceError
+from edgec.base.text import last_lines, printable
 from edgec.devices.connect.ssh_config import Route, resolve
 from edgec.devices.connect.ssh_hosts import check_host, known_keys, preferred
 from edgec.devices.connect.ssh_keys import log_in
 from edgec.devices.connect.trouble import BoardLost, BoardTimeout
 from edgec.devices.connect.watchdog import Watchdog, within
 from edgec.devices.device import Device
-from edgec.environment import users_command_environment
-from edgec.errors import DeviceError
-from edgec.text import last_lines, printable
 
 _LOG = "edgec.devices.paramiko"  # its tracebacks are not for users: what went wrong is raised
 logging.getLogger(_LOG).propagate = False

@@ -13,11 +13,11 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 
+from edgec.base.errors import DeviceError, Problem
+from edgec.base.text import last_lines, printable
 from edgec.devices.connect.connection import Answer
 from edgec.devices.connect.ssh_line import TROUBLE, Line
 from edgec.devices.connect.trouble import BoardTimeout
-from edgec.errors import DeviceError, Problem
-from edgec.text import last_lines, printable
 
 # $1: the random word. What follows is the command. The inner shell becomes the command, so its process number is the command's.
 _SHELL = (

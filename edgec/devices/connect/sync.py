@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from edgec.base.errors import DeviceError, Problem
+from edgec.base.text import last_lines
 from edgec.devices.connect.connection import Answer
-from edgec.errors import DeviceError, Problem
-from edgec.text import last_lines
 
 Execute = Callable[[list[str]], Answer]
 # Tried in this order. Those that take no paths synchronize everything, whatever they are given: old ones of coreutils, BusyBox and toybox.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgec.errors import DeviceError
+from edgec.base.errors import DeviceError
 from edgec.package.running import BoardTimeout
 
 __all__ = ["BoardLost", "BoardTimeout"]

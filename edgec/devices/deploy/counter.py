@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from edgec.base.errors import DeviceError
 from edgec.devices.connect.connection import Connection
 from edgec.devices.deploy.lock import Lock
 from edgec.devices.deploy.parcel import Parcel
 from edgec.devices.deploy.versions import folder_of, put
-from edgec.errors import DeviceError
 
 HIGHEST = "highest"
 _MOST = 2**48

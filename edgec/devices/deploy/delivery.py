@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from posixpath import dirname
 
+from edgec.base.errors import DeviceError, Problem
+from edgec.base.text import last_lines
 from edgec.devices.connect.connection import Connection
 from edgec.devices.deploy.checksum import checksums
 from edgec.devices.deploy.counter import accept_number, check_number
@@ -29,8 +31,6 @@ from edgec.devices.deploy.versions import (
     version_folder,
     withdraw,
 )
-from edgec.errors import DeviceError, Problem
-from edgec.text import last_lines
 
 __all__ = ["Deployment", "deploy", "deployed", "outlook", "roll_back"]
 

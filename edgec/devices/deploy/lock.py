@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from posixpath import dirname
 
+from edgec.base.errors import DeviceError, Problem
+from edgec.base.text import printable
 from edgec.devices.connect.connection import Connection
 from edgec.devices.connect.trouble import BoardLost
 from edgec.devices.deploy.sign_of_life import MOST_OWNER, Mark, Moment, moment, parse_mark
-from edgec.errors import DeviceError, Problem
-from edgec.text import printable
 
 Tell = Callable[[str], None]
 

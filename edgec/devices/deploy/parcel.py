@@ -11,8 +11,8 @@ from functools import cached_property
 from math import prod
 from pathlib import Path
 
+from edgec.base.errors import DeviceError, Problem, UsageError
 from edgec.devices.deploy.executable import made_for
-from edgec.errors import DeviceError, Problem, UsageError
 from edgec.package.manifest import Manifest, read_manifest, read_small
 from edgec.package.summary import summarize
 from edgec.package.words import BUILD, BYTES, MANIFEST, SIGNATURE

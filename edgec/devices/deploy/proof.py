@@ -7,13 +7,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from edgec.base.errors import DeviceError, GateError, Problem
 from edgec.devices.board.exam_program import ProgramFailed, examine, verdict
 from edgec.devices.connect.connection import Connection
 from edgec.devices.connect.trouble import BoardTimeout
 from edgec.devices.deploy.checksum import checksums
 from edgec.devices.deploy.lock import Lock
 from edgec.devices.deploy.parcel import LISTING
-from edgec.errors import DeviceError, GateError, Problem
 from edgec.results import ExamResult
 
 NOT_GOOD = (BoardTimeout, GateError, ProgramFailed)  # what an exam raises that a version does not pass

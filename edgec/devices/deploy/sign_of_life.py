@@ -14,9 +14,9 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 
+from edgec.base.errors import DeviceError
+from edgec.base.text import printable
 from edgec.devices.connect.connection import Connection
-from edgec.errors import DeviceError
-from edgec.text import printable
 
 MOST_OWNER = 100  # characters
 _UPTIME = ("cat", "/proc/uptime", "/proc/sys/kernel/random/boot_id")

@@ -12,10 +12,10 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from edgec.base.errors import DeviceError
 from edgec.devices.connect.connection import Connection
 from edgec.devices.deploy.lock import INCOMING, LEFT, Lock
 from edgec.devices.deploy.proof import NOT_GOOD, NotWhole, listed, prove
-from edgec.errors import DeviceError
 from edgec.results import ExamResult
 
 CURRENT, PREVIOUS, SWITCHING = "current", "previous", "switching"

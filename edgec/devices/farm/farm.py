@@ -11,12 +11,12 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 
+from edgec.base.errors import DeviceError
 from edgec.devices.connect.connectors import connect
 from edgec.devices.deploy.lock import BoardBusy, forfeit
 from edgec.devices.farm.job import Task, Tell
 from edgec.devices.farm.journal import Journal, done, identity, latest
 from edgec.devices.farm.ownership import is_gone, own, run_here
-from edgec.errors import DeviceError
 from edgec.results import Attempt, Job, Record
 
 Run = Callable[[Task, Tell], list[Record]]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from edgec.base.errors import UsageError, did_you_mean
 from edgec.devices.board.intervals import separate_ratio
-from edgec.errors import UsageError, did_you_mean
 from edgec.results import Accuracy, Gate, Job, Latency, packages_of, read_results
 
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0, "µs": 1.0, "ns": 1e-3}

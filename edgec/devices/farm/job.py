@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol
 
+from edgec.base.errors import EdgecError, GateError
+from edgec.base.text import printable
 from edgec.devices.board.exam_program import ProgramFailed, examine, verdict
 from edgec.devices.board.gpu import examine_gpu, profile_gpu, wrong_on_gpu
 from edgec.devices.board.intervals import paired_ratio
@@ -27,9 +29,7 @@ from edgec.devices.deploy.lock import BoardBusy, Lock, hold
 from edgec.devices.deploy.parcel import Parcel
 from edgec.devices.device import Device
 from edgec.devices.farm.gates import Gates
-from edgec.errors import EdgecError, GateError
 from edgec.results import Accuracy, Attempt, ExamResult, GpuUse, Job, Latency, LayerTime, Record, State, Versus
-from edgec.text import printable
 
 Tell = Callable[[str], None]  # told, in words, what is being done; "" for no news; it may raise to end the job
 

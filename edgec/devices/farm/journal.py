@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from types import TracebackType
 
-from edgec.errors import UsageError
+from edgec.base.errors import UsageError
 from edgec.results import Job, PackageFacts, Record, Versus, from_line, read_results, to_line
 
 VERDICTS = ("passed", "failed")  # what need not be run again; a board that was lost, busy, refused or slowed down may do better

@@ -17,12 +17,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from edgec.base.errors import DeviceError, Problem, UsageError
 from edgec.devices.farm.cluster_worker import Answer, running, start_command, work
 from edgec.devices.farm.farm import GRACE, Outcome, Run, lost, open_tasks
 from edgec.devices.farm.job import Task, Tell
 from edgec.devices.farm.journal import Journal, latest
 from edgec.devices.farm.ownership import own
-from edgec.errors import DeviceError, Problem, UsageError
 from edgec.results import Record
 
 CONNECT = 10.0  # seconds until a scheduler must have answered

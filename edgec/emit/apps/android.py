@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
+from edgec.base.errors import UsageError
+from edgec.base.version import __version__
 from edgec.emit.apps.app import MOST_BOXES, MOST_THREADS, App, Tensor
 from edgec.emit.apps.names import camel, comment, legal, pascal, quoted
 from edgec.emit.apps.picture import has_pictures
 from edgec.emit.c_text import C_TYPES, text_literal
 from edgec.emit.text import fill
-from edgec.errors import UsageError
 from edgec.ir.types import DType
 from edgec.package.draft import Draft
 from edgec.package.parts import AndroidNames
-from edgec.version import __version__
 
 # What Java holds such elements in: a primitive type. Unsigned numbers and halves keep their bits in the signed type of their width.
 PRIMITIVES = {

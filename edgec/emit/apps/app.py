@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from edgec.errors import Problem, UsageError
+from edgec.base.errors import Problem, UsageError
 from edgec.ir.types import DType
 from edgec.program.expr import bound
 from edgec.program.program import Port, Program

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from edgec.base.version import __version__
 from edgec.emit.apps.app import App, Tensor
 from edgec.emit.apps.names import comment, legal, pascal, snake
 from edgec.emit.c_text import C_TYPES, float_literal
 from edgec.emit.text import fill
-from edgec.version import __version__
 
 # What the header says itself where a tensor's name would hide it, and macros in small letters
 _LOCALS = """

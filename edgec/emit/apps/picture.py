@@ -5,12 +5,12 @@ Nothing in them needs a C library, so that every form of package that runs the C
 
 from __future__ import annotations
 
+from edgec.base.version import __version__
 from edgec.emit.apps.app import App
 from edgec.emit.apps.names import comment
 from edgec.emit.c_text import C_TYPES, float_literal
 from edgec.emit.text import fill, runtime
 from edgec.ir.types import DType
-from edgec.version import __version__
 
 CODES = {DType.INT8: (-128, 127), DType.UINT8: (0, 255)}  # type of an element -> its least and its greatest
 SUPPORTS = {"nearest": "0.5", "area": "0.5", "bilinear": "1.0", "bicubic": "2.0"}  # how far a filter reaches, in old pixels

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from edgec.base.version import __version__
 from edgec.emit.c_scan import WORDS_IN_CODE, declared
 from edgec.emit.text import fill, runtime
 from edgec.package.draft import Draft
 from edgec.package.manifest import Content, Manifest
-from edgec.version import __version__
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from pathlib import PurePosixPath
 
+from edgec.base.errors import UsageError
+from edgec.base.version import __version__
 from edgec.emit.apps.app import MOST_BOXES, MOST_THREADS, App, Tensor
 from edgec.emit.apps.names import camel, comment, legal, pascal, quoted_swift
 from edgec.emit.apps.picture import has_pictures, picture_files
 from edgec.emit.c_text import C_TYPES
 from edgec.emit.constants import ALIGNMENT
 from edgec.emit.text import fill
-from edgec.errors import UsageError
 from edgec.ir.types import DType
 from edgec.package.draft import Draft
 from edgec.package.parts import SwiftNames
-from edgec.version import __version__
 
 # How Swift calls such elements, and which property of an NSNumber gives one; a half or bfloat is its bits, which no NSNumber has
 ELEMENTS = {

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from edgec.base.version import __version__
 from edgec.emit.apps.app import Task, Tensor, tensors
 from edgec.emit.apps.names import comment
 from edgec.emit.c_text import C_TYPES, float_literal, text_literal
@@ -16,7 +17,6 @@ from edgec.package.draft import Draft
 from edgec.package.manifest import sha256
 from edgec.package.parts import Labels, TaskFacts
 from edgec.program.program import Program
-from edgec.version import __version__
 
 KEYWORD_ANSWERS = 4
 MASK_BLOCK = 256  # pixels whose best classes are looked for together

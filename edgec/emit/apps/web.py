@@ -7,15 +7,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 
+from edgec.base.errors import UsageError
+from edgec.base.version import __version__
 from edgec.emit.apps.app import MOST_BOXES, App, Tensor
 from edgec.emit.apps.names import camel, comment, legal, pascal, quoted
 from edgec.emit.c_text import C_TYPES
 from edgec.emit.text import fill, runtime
-from edgec.errors import UsageError
 from edgec.ir.types import DType
 from edgec.package.draft import Draft
 from edgec.package.manifest import Manifest
-from edgec.version import __version__
 
 # What JavaScript holds such elements in; it has no halves and no bools of one byte
 ARRAYS = {

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from edgec.codec import encode
+from edgec.base.codec import encode
+from edgec.base.errors import UsageError
+from edgec.base.version import __version__
 from edgec.emit.apps.app import App, Tensor
 from edgec.emit.apps.names import comment, legal, pascal, snake
 from edgec.emit.apps.picture import has_pictures, picture_files
 from edgec.emit.constants import ALIGNMENT
 from edgec.emit.exam import STEPS, ExamData
 from edgec.emit.text import fill
-from edgec.errors import UsageError
 from edgec.ir.types import DType
 from edgec.package.draft import Draft
 from edgec.package.manifest import Origin, sha256
-from edgec.version import __version__
 
 # template of templates/apps/python -> where it goes in the module
 TEMPLATES = {"init.py.j2": "__init__.py", "main.py.j2": "__main__.py", "library.py.j2": "_library.py"}

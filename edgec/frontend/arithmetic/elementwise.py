@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from edgec.budget import spend_constant
-from edgec.errors import ModelError
+from edgec.base.budget import spend_constant
+from edgec.base.errors import ModelError
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 import onnx
 from onnx import numpy_helper
 
-from edgec.budget import spend_constant
-from edgec.errors import ModelError
+from edgec.base.budget import spend_constant
+from edgec.base.errors import ModelError
 from edgec.frontend.file.structure import live_nodes, reads
 from edgec.frontend.translation.builder import Broken, Builder
 from edgec.frontend.translation.source import Source, read_node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.source import Source
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import onnx
 
-from edgec.budget import check_turns, spend_constant, spend_node
-from edgec.errors import ModelError
+from edgec.base.budget import check_turns, spend_constant, spend_node
+from edgec.base.errors import ModelError
 from edgec.frontend.control.body import Body
 from edgec.frontend.control.choice import as_condition, both, choose, constants_behind, decided_by, hand_on, where
 from edgec.frontend.translation.builder import Broken, Builder

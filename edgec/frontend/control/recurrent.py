@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value
 from edgec.frontend.translation.rules import rule

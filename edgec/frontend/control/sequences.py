@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edgec.budget import check_turns, spend_node
-from edgec.errors import ModelError
+from edgec.base.budget import check_turns, spend_node
+from edgec.base.errors import ModelError
 from edgec.frontend.control.body import Body
 from edgec.frontend.control.choice import hand_on
 from edgec.frontend.movement.movement import split_into

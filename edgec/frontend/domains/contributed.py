@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend.quantized.dynamic import dynamic_quantize_linear, matmul_integer
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value, operand

@@ -8,7 +8,7 @@ from math import sqrt
 
 import numpy as np
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend.domains.contributed import optional, plus
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value, operand

@@ -10,11 +10,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper, shape_inference
 
-from edgec.budget import spend_constant
-from edgec.errors import Problem, UsageError, did_you_mean
+from edgec.base.budget import spend_constant
+from edgec.base.errors import Problem, UsageError, did_you_mean
+from edgec.base.part import Constant, Part
 from edgec.frontend.file.pinning import dims_of, dtype_of
 from edgec.frontend.file.structure import reads
-from edgec.part import Constant, Part
 
 FEW = 20  # names that a hint may list
 VIEWER = "a viewer of ONNX files, such as netron.app, shows its tensors"

@@ -11,8 +11,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from edgec.budget import BudgetError, spend_constant
-from edgec.errors import ModelError, Problem
+from edgec.base.budget import BudgetError, spend_constant
+from edgec.base.errors import ModelError, Problem
 
 DAMAGED = "the file is damaged: copy or export it again"
 _NARROW = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}  # bits of what shares a byte, by numpy's name

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from edgec.errors import ModelError, Problem
+from edgec.base.errors import ModelError, Problem
 
 HEAD, TAIL = 1 << 16, 1 << 20  # bytes at a file's ends that are looked at: an archive lists its members in the last ones
 MOST_FIELDS = 4096  # of a protobuf message, that are looked at

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 
-from edgec.errors import ModelError, Problem, UsageError, did_you_mean
+from edgec.base.errors import ModelError, Problem, UsageError, did_you_mean
 from edgec.ir.types import Dim, DType, Symbol, TensorType
 from edgec.ops.proto import coded_type
 

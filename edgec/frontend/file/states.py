@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
-from edgec.errors import Problem, UsageError, did_you_mean
+from edgec.base.errors import Problem, UsageError, did_you_mean
+from edgec.base.part import States
 from edgec.ir.graph import Graph, State
 from edgec.ir.types import DType
-from edgec.part import States
 
 REFUSED = "the states do not fit the model"
 

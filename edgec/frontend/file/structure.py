@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import onnx
 from onnx import defs
 
-from edgec.errors import ModelError, Problem
+from edgec.base.errors import ModelError, Problem
 
 
 def graphs_in(item: onnx.AttributeProto) -> list[onnx.GraphProto]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.budget import spend_constant
+from edgec.base.budget import spend_constant
 from edgec.frontend.movement.blend import CROP
 from edgec.frontend.movement.late_resize import resized_late
 from edgec.frontend.translation.builder import Builder

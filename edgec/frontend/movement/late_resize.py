@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.budget import spend_constant
+from edgec.base.budget import spend_constant
 from edgec.frontend.movement.blend import CROP, REACH
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value, keys, operand

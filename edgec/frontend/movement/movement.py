@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend.movement.blend import blended, is_blended
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import operand

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgec.budget import spend_constant
-from edgec.errors import ModelError
+from edgec.base.budget import spend_constant
+from edgec.base.errors import ModelError
 from edgec.frontend.quantized.linear import number, to_codes, whole
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.rules import rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import helper
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend.translation.builder import WIDENED, Builder
 from edgec.frontend.translation.rules import MICROSOFT, rule
 from edgec.frontend.translation.source import Source

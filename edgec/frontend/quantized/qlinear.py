@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from edgec.budget import spend_constant
-from edgec.errors import ModelError
+from edgec.base.budget import spend_constant
+from edgec.base.errors import ModelError
 from edgec.frontend.arithmetic.normalization import softmax
 from edgec.frontend.quantized.linear import along, of_codes, to_codes
 from edgec.frontend.translation.builder import Builder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend.selection.gathering import numbered
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.rules import rule

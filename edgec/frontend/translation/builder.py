@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import onnx
 
-from edgec.budget import BudgetError, check_tensors, exceeded, spend_constant, spend_node, spend_operations
-from edgec.errors import CUT, ModelError, Problem, cut_hint
+from edgec.base.budget import BudgetError, check_tensors, exceeded, spend_constant, spend_node, spend_operations
+from edgec.base.errors import CUT, ModelError, Problem, cut_hint
 from edgec.frontend.translation.source import Source
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import HELD_ONLY, MOST_AXES, DType, TensorType

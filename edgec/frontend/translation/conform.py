@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import defs, helper
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.source import Source
 from edgec.ops.legal import check_flags

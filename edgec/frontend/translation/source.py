@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 from onnx import defs, helper
 
-from edgec.errors import ModelError
+from edgec.base.errors import ModelError
 from edgec.ops.proto import plain
 
 Names = MutableMapping[str, str]  # values of the graph by their names in one place of the file

@@ -7,8 +7,8 @@ from math import prod
 
 import numpy as np
 
-from edgec.budget import spend_constant
-from edgec.errors import ModelError
+from edgec.base.budget import spend_constant
+from edgec.base.errors import ModelError
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value, operand
 from edgec.frontend.translation.rules import rule

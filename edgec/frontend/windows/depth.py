@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.budget import spend_constant
+from edgec.base.budget import spend_constant
 from edgec.frontend.translation.formula import Value
 from edgec.ops.matrix import window_extent
 

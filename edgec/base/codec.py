@@ -9,7 +9,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any
 
-from edgec.errors import Problem
+from edgec.base.errors import Problem
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Writing results: nothing is ever half there, and nothing is lost that edgec did not write."""
 
-from edgec.output.directory import check_destination, complete_directory
-from edgec.output.failed import FAILED, check_failed, failed_beside, keep_aside
-from edgec.output.files import check_outputs, replace_file, write_file
-from edgec.output.foreign import MARKER
+from edgec.base.output.directory import check_destination, complete_directory
+from edgec.base.output.failed import FAILED, check_failed, failed_beside, keep_aside
+from edgec.base.output.files import check_outputs, replace_file, write_file
+from edgec.base.output.foreign import MARKER
 
 __all__ = [
     "FAILED",

@@ -6,9 +6,9 @@ import os
 import shutil
 from pathlib import Path
 
-from edgec.errors import UsageError
-from edgec.output.files import cannot_write, umask
-from edgec.output.foreign import MARKER
+from edgec.base.errors import UsageError
+from edgec.base.output.files import cannot_write, umask
+from edgec.base.output.foreign import MARKER
 
 FAILED = "FAILED.txt"  # in such a package: what was wrong
 

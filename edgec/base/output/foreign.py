@@ -10,7 +10,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from edgec.errors import Problem
+from edgec.base.errors import Problem
 
 MARKER = "manifest.json"
 BUILT = "build.json"  # the list of what was compiled

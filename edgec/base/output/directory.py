@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from edgec.errors import EdgecError, Problem, UsageError
-from edgec.output.files import cannot_write, umask
-from edgec.output.foreign import in_the_way, is_package, keep_foreign, lost
+from edgec.base.errors import EdgecError, Problem, UsageError
+from edgec.base.output.files import cannot_write, umask
+from edgec.base.output.foreign import in_the_way, is_package, keep_foreign, lost
 
 FULL = 1024 * 1024  # a disk with fewer free bytes is the reason why a compiler failed
 

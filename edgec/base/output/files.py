@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from edgec.errors import Problem, UsageError
-from edgec.output.mark import is_ours, sealed
+from edgec.base.errors import Problem, UsageError
+from edgec.base.output.mark import is_ours, sealed
 
 
 def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path] = (), *, force: bool = False) -> None:
