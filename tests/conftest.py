@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -59,6 +60,11 @@ def require(*programs: str) -> None:
     if missing:
         packages = sorted({PROGRAMS.get(name, name) for name in missing})
         pytest.skip(f"needs {', '.join(missing)}: apt-get install {' '.join(packages)}")
+
+
+def pytest_configure() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and so would all that tests start and interrupt."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

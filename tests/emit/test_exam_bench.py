@@ -128,9 +128,10 @@ def test_statistics_agree_with_numpy(built: Built, tmp_path: Path, count: int) -
 
 
 def test_both_limits_are_reached(built: Built) -> None:
+    """The time at least, on whatever machine: in so little of it nobody makes the million runs that are the most."""
     start = time.monotonic()
-    assert facts(built, "--bench", "0.3", "--runs", "2")["runs"] > 2
-    assert time.monotonic() - start >= 0.3
+    assert facts(built, "--bench", "0.02", "--runs", "2")["runs"] > 2
+    assert time.monotonic() - start >= 0.02
     assert facts(built, "--bench", "0.000001", "--runs", "5000")["runs"] == 5000
 
 
