@@ -27,8 +27,8 @@ class Console:
 
     def __init__(self, *, json: bool = False, quiet: bool = False, verbose: bool = False) -> None:
         self.as_json, self.quiet, self.verbose = json, quiet, verbose
-        self._results = rich.console.Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
-        self._notes = rich.console.Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else WIDE)
+        self._results = rich.console.Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else WIDE)
+        self._notes = rich.console.Console(stderr=True, highlight=False, emoji=False, width=None if sys.stderr.isatty() else WIDE)
 
     def note(self, text: str) -> None:
         """A remark on standard error, unless --quiet."""

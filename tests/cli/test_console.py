@@ -19,10 +19,10 @@ def test_numbers_that_json_lacks_become_null(capsys: pytest.CaptureFixture[str])
 
 
 def test_tables_fold_nothing_where_no_terminal_is(capsys: pytest.CaptureFixture[str]) -> None:
-    Console().result({}, [table("title", ["name", "count"], [("x" * 300, 12), ("[red]y[/]", 3)]), "a line [bold]"])
+    Console().result({}, [table("title", ["name", "count"], [("x" * 300, 12), ("[red]y[/]", 3)]), "a line [bold] :a:"])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].rstrip() == "title" and lines[2] == "x" * 300 + "     12" and lines[3].startswith("[red]y[/]")
-    assert lines[4] == "a line [bold]"
+    assert lines[4] == "a line [bold] :a:"
 
 
 @pytest.mark.parametrize(("count", "text"), [(12, "12 bytes"), (2048, "2.0 KiB (2,048 bytes)"), (3 * 2**20, "3.0 MiB (3,145,728 bytes)")])
