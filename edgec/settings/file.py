@@ -12,7 +12,7 @@ from edgec.base.errors import Problem, UsageError, did_you_mean
 
 FILE = "edgec.toml"
 TABLES = ("build", "preprocess", "card")
-LARGEST = 1 << 20  # bytes
+LARGEST = 1 << 16  # bytes
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ def read_file(path: Path, problems: list[Problem]) -> dict[str, Mapping[str, Any
         if len(data) > LARGEST:
             raise ValueError(f"is larger than {LARGEST} bytes")
         content = tomllib.loads(data.decode("utf-8"))
+        _check_numbers(content)
     except (OSError, ValueError, RecursionError) as error:
         problems.append(Problem(str(error), str(path), "see https://toml.io"))
         return tables
@@ -55,3 +56,16 @@ def read_file(path: Path, problems: list[Problem]) -> dict[str, Mapping[str, Any
         else:
             tables[key] = table
     return tables
+
+
+def _check_numbers(content: Mapping[str, Any]) -> None:
+    """ValueError for a whole number of more than TOML's 64 bits, which Python takes and may be unable to print."""
+    left: list[Any] = [content]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+        elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            raise ValueError("a whole number has more than 64 bits")

@@ -65,6 +65,8 @@ def test_switches_read_words(text: str, value: bool) -> None:
     [
         ("build = " + "[" * 10000, "edgec.toml"),
         (f"[build]\nseed = {'9' * 5000}\n", "edgec.toml"),
+        (f"[build]\nseed = 0x{'f' * 5000}\n", "64 bits"),
+        (f"[preprocess]\nmean = [0.5, 0x{'f' * 17}]\n", "64 bits"),
         ("[build]\ncalib = { image = [1] }\n", "calib"),
         ('[build]\nout = "a\\u0000b"\n', "out"),
         ("[build]\nshape = { image = [inf] }\n", "shape"),
