@@ -17,7 +17,7 @@ import onnx
 
 from edgec.frontend.file.structure import reads
 from tests.fuzz.graphs_draft import Arrays, Drawn, Misfit, Step
-from tests.fuzz.graphs_free import anything, is_free
+from tests.fuzz.graphs_free import anything, depends, is_free
 
 EXECUTIONS = 32  # a step that a number may lie on either side of stays unseen with a probability of about 2 ** -EXECUTIONS
 STRONGER = 4.0  # than a node's own error at most
@@ -112,16 +112,17 @@ def execution(drawn: Drawn, vector: int, noise: Noise) -> Arrays:
     made = {name for step in drawn.steps for name in step.node.output} - given.keys()
     values = {name: array for name, array in base.items() if name not in made}
     plain = set(values)  # what no arithmetic made
+    loose: Arrays = {}  # where whole numbers may be anything: none among them says so and goes on through what reads it, as NaN does
     for step in drawn.steps:
-        results = dict(zip(step.node.output, _executed(step, values, base, plain, noise), strict=True))
+        results = dict(zip(step.node.output, _executed(step, values, base, plain, loose, noise), strict=True))
         values.update({name: array for name, array in results.items() if name in made})
         if step.node.op_type in EXACT and plain.issuperset(reads(step.node)):
             plain.update(results)
     return {name: values[name] for name in made}
 
 
-def _executed(step: Step, values: Arrays, base: Arrays, plain: set[str], noise: Noise) -> list[np.ndarray]:
-    """The results of a node on its operands in this execution."""
+def _executed(step: Step, values: Arrays, base: Arrays, plain: set[str], loose: Arrays, noise: Noise) -> list[np.ndarray]:
+    """The results of a node on its operands in this execution; `loose` is told which whole numbers of them may be anything."""
     node, usual = step.node, [base[name] for name in step.node.output]
     operands = {name: values[name] for name in reads(node)}
     if rounds(step, usual):
@@ -129,15 +130,28 @@ def _executed(step: Step, values: Arrays, base: Arrays, plain: set[str], noise: 
     try:
         results = step.run(operands)
     except Misfit:
-        return [noise.anything(array) for array in usual]
+        results = []
     if [array.shape for array in results] != [array.shape for array in usual]:
+        loose.update({name: np.ones(base[name].shape, bool) for name in node.output if base[name].dtype.kind != "f"})
         return [noise.anything(array) for array in usual]
     results = [_result(step, array, operands, noise) for array in results]
     if node.op_type in POLES and usual[0].dtype.kind == "f":
         name = node.input[POLES[node.op_type]]
         unsure = 4 * np.abs(operands[name].astype(np.float64) - base[name]) > np.abs(base[name].astype(np.float64))
         results = [noise.freed(array, np.broadcast_to(unsure, array.shape)) for array in results]
-    return [noise.freed(array, is_free(node, operands, array)) for array in results]
+    if node.op_type == "Equal":
+        results = [noise.freed(results[0], _meet(*([values[name], base[name]] for name in node.input)))]
+    moved = [array != same for array, same in zip(results, usual, strict=True)]
+    free = [is_free(node, operands, array) | depends(node, loose, change) for array, change in zip(results, moved, strict=True)]
+    loose.update({name: places for name, places in zip(node.output, free, strict=True) if base[name].dtype.kind != "f"})
+    return [noise.freed(array, places) for array, places in zip(results, free, strict=True)]
+
+
+def _meet(one: list[np.ndarray], other: list[np.ndarray]) -> np.ndarray:
+    """Where numbers, each with its usual one, lie no farther from each other than they moved: elsewhere some execution makes them equal."""
+    (a, a_before), (b, b_before) = ([array.astype(np.float64) for array in pair] for pair in (one, other))
+    reach = np.abs(a - a_before) + np.abs(b - b_before)
+    return (reach > 0) & (np.abs(a - b) <= reach)
 
 
 def rounds(step: Step, results: list[np.ndarray]) -> bool:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 import onnx
 
+from edgec.frontend.file.structure import reads
 from tests.fuzz.graphs_draft import Arrays
+from tests.fuzz.graphs_move import MOVEMENT
+from tests.fuzz.graphs_pointwise import POINTWISE
+
+MOVING = MOVEMENT.keys() - {"Resize", "Upsample"} | {"Identity", "Shape", "Size", "ReverseSequence"}
+ELEMENTWISE = POINTWISE.keys() - {"Shape", "Size", "ConstantOfShape", "Range"}
 
 
 def anything(array: np.ndarray, g: np.random.Generator, poison: bool = False) -> np.ndarray:
@@ -30,6 +37,21 @@ def is_free(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.nd
     for rule in rules:
         found = found | rule(node, operands, result)
     return found
+
+
+def depends(node: onnx.NodeProto, loose: Arrays, moved: np.ndarray) -> np.ndarray:
+    """Which elements of a result may be anything because whole numbers that the node reads may be, `loose` by name.
+
+    What moves numbers shows by itself where they went, as the results that `moved`; of others all results count, but of elementwise ones.
+    """
+    found = {name: loose[name] for name in reads(node) if name in loose and loose[name].any()}
+    if not found:
+        return np.zeros(moved.shape, bool)
+    if node.op_type in MOVING and (node.op_type == "Concat" or not found.keys() & node.input[1:]):
+        return moved
+    if node.op_type in ELEMENTWISE:
+        return np.broadcast_to(reduce(np.logical_or, found.values()), moved.shape)
+    return np.ones(moved.shape, bool)
 
 
 def _beyond_integers(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray | bool:

@@ -114,6 +114,33 @@ def test_what_wraps_of_whole_numbers_that_may_be_anything_may_be_anything() -> N
     assert not bounds(replayed(parser.parse_model(HEAD + text), [{"x": small}]), 0)["y"].any()
 
 
+WHOLE = np.array([[2**60 + 3], [7]])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "free"),
+    [
+        ("y = Equal(m, c)", [True, False]),
+        ("b = Equal(m, c) d = And(b, t) y = Not(d)", [True, False]),
+        ("i = Identity(m) r = Transpose(i) e = Equal(r, c) y = Transpose(e)", [True, False]),
+        ("d = Mod(m, f) y = Cast<to = 1>(d)", [True, False]),
+        ("y = ai.onnx.ml.OneHotEncoder<cats_int64s = [2, 3]>(m)", [True] * 4),  # not by element
+    ],
+)
+def test_what_reads_a_whole_number_that_may_be_anything_may_be_anything(nodes: str, free: list[bool]) -> None:
+    """ONNX Runtime divides as doubles; no extreme of a type is equal to the remainder that another engine computes."""
+    text = f"(int64[2,1] x) => (y) <int64 c = {{-14}}, int64 f = {{5}}, bool t = {{1}}> {{ m = Mod<fmod = 1>(x, f) {nodes} }}"
+    drawn = replayed(parser.parse_model(HEAD.replace('"": 21', '"": 21, "ai.onnx.ml": 3') + text), [{"x": WHOLE}])
+    assert (bounds(drawn, 0)["y"] > 0).ravel().tolist() == free
+
+
+def test_numbers_that_may_be_equal_may_be_unequal() -> None:
+    """Roundings make a number equal to another seldom, by chance; those further away stay unequal."""
+    text = "(float[3] x) => (y) <float c = {3}, float[3] k = {2, 2.0000002, 2.1}> { a = Exp(x) b = Log(a) y = Equal(b, k) }"
+    drawn = replayed(parser.parse_model(HEAD + text), [{"x": np.full(3, 2, np.float32)}])
+    assert (bounds(drawn, 0)["y"] > 0).tolist() == [True, True, False]
+
+
 def test_a_bound_that_nobody_gave_clips_no_infinity_behind_what_makes_a_number_of_nan() -> None:
     text = '(float[64] x) => (y) <float c = {1e38}, float h = {20}> { a = Mul(x, c) b = Mul(a, c) s = Shrink(b) y = Clip(s, "", h) }'
     drawn = replayed(parser.parse_model(HEAD + text), [{"x": -np.arange(64, dtype=np.float32)}])
