@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from edgec.emit.kernels import render_kernel_header, render_kernels
 from edgec.kernels import VARIANTS, ConvFloat, ConvInt8, DepthwiseFloat, DepthwiseInt8, Variant
 from edgec.kernels.convolution import round_up
-from edgec.program.arguments import Arguments, Window, is_pointer
+from edgec.program.arguments import Arguments, Window, in_struct, is_pointer
 from edgec.program.expr import bound, expr
 from edgec.schedule import choose_all
 from edgec.schedule.choice import slot
@@ -60,8 +60,8 @@ def conv_float(layer: Layer) -> Arguments:
 
 
 def conv_int8(layer: Layer) -> Arguments:
-    add = (0.0, 0.0, 0, 0, 0, 0)
-    return ConvInt8(window(layer), *6 * (None,), 0, 1, layer[1], layer[2], 3, 4, 0, 255, *add)  # type: ignore[arg-type]
+    add, largest = (0.0, 0.0, 0, 0, 0, 0), layer[1] * layer[3] ** 2 * 255 * 127
+    return ConvInt8(window(layer), *6 * (None,), 0, 1, layer[1], layer[2], 3, 4, 0, 255, *add, largest_sum=largest)  # type: ignore[arg-type]
 
 
 # By kernel: the layers, and a layer's arguments
@@ -123,14 +123,14 @@ def block(arguments: Arguments, vocabulary: str, macs: int) -> str:
     packed = [{key: count(arguments) for key, count in variant.packing.reach.items()} for variant in able.values()]
     reach = {key: max(bound(expr(count)), *(one.get(key, 0) for one in packed)) for key, count in _whole(arguments).reach().items()}
     alike = len({variant.packing.name for variant in able.values()}) == 1  # else they read the same bytes as other weights
-    values = [getattr(arguments, field.name) for field in fields(arguments) if not is_pointer(field)]
+    values = [getattr(arguments, field.name) for field in in_struct(arguments) if not is_pointer(field)]
     layer = ", ".join("{%s}" % ", ".join(str(getattr(v, f.name)) for f in fields(v)) if isinstance(v, Window) else str(v) for v in values)  # noqa: UP031
     lines = [f"    {{ const struct b_{name} a = {{{layer}}};", f"    struct b_{name}_data d;"]
     for field in filter(is_pointer, fields(arguments)):
         element, count = field.metadata["c"].removeprefix("const ").removesuffix(" *"), reach[field.name]
         data = "0" if field.name == "residual" else f"reals({count})" if element == "float" else f"filled({count * BYTES[element]})"
         lines.append(f"    d.{field.name} = ({element} *){data};")
-    scratch = max(variant.scratch(arguments) for variant in able.values())
+    scratch = max(variant.scratch(arguments, TARGET.vocabularies) for variant in able.values())
     size = reach["y"] * BYTES[next(f for f in fields(kind) if f.name == "y").metadata["c"].removesuffix(" *")]
     lines.append(f"    void *const scratch = filled({scratch}), *const first = filled({size});")
     lines.append(f"    double best[{len(able)}]; int round, i; const int repeat = (int)(3e6 / {macs}) + 1;")
