@@ -20,7 +20,6 @@ from pathlib import Path
 
 import numpy as np
 
-from edgec.config import BuildConfig
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl, Metal
 from edgec.emit.gpu.kernels_float import float_shader
@@ -38,6 +37,7 @@ from edgec.program.program import Program, TemplateCall
 from edgec.quant import QuantizeOptions, quantize
 from edgec.schedule import schedule
 from edgec.schedule.gpu.halves import plan_halves
+from edgec.settings.config import BuildConfig
 from edgec.targets import Target, load_target
 
 HEAD = f"{'call':<40}{'outputs':>9}{'M MAC':>9}{'groups':>12}{'tile / slices':>16}{'promised':>10}{'loads per MAC':>17}"

@@ -19,7 +19,6 @@ from models import SUBJECTS, Subject, feed, find, photographs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from edgec.config import BuildConfig
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Metal
 from edgec.emit.gpu.shaders import shaders
@@ -32,6 +31,7 @@ from edgec.program.program import Program
 from edgec.quant import QuantizeOptions, quantize
 from edgec.reference import FloatModel
 from edgec.schedule import schedule
+from edgec.settings.config import BuildConfig
 from edgec.targets import load_target
 from tests.gpu.msl.run import Wrong
 from tests.gpu.test_msl import run_program

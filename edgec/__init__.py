@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from edgec.api import Bench, Deployed, Verified, bench, build, compare, deploy, diagnose, inspect, plan, quantize, run, verify
     from edgec.base.errors import EdgecError
     from edgec.base.version import __version__
-    from edgec.config import BuildConfig, configure
     from edgec.package import Package
+    from edgec.settings.config import BuildConfig, configure
 
 __all__ = [
     "Bench",
@@ -37,7 +37,13 @@ __all__ = [
     "verify",
 ]
 
-_HOMES = {"BuildConfig": "config", "configure": "config", "EdgecError": "base.errors", "Package": "package", "__version__": "base.version"}
+_HOMES = {
+    "BuildConfig": "settings.config",
+    "configure": "settings.config",
+    "EdgecError": "base.errors",
+    "Package": "package",
+    "__version__": "base.version",
+}
 
 
 def __getattr__(name: str) -> Any:

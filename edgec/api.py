@@ -13,7 +13,6 @@ from edgec import pipeline
 from edgec.base.output import check_outputs, write_file
 from edgec.benching import Bench, bench
 from edgec.comparison import Comparison, compare_answers
-from edgec.config import BuildConfig, configure
 from edgec.deployment import Deployed, deploy
 from edgec.diagnosing import diagnose_package
 from edgec.diagnosis import Diagnosis
@@ -27,6 +26,7 @@ from edgec.provenance.copy import verified_copy
 from edgec.provenance.verify import Verified, verify_package
 from edgec.quant import Quantized
 from edgec.report import check_diagnosis_form, render_quantization, write_diagnosis
+from edgec.settings.config import BuildConfig, configure
 
 __all__ = [
     "Bench",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from edgec.config import BuildConfig
 from edgec.emit.apps.app import App, Picture, Task, refuse_sizes, tensors
 from edgec.ir.graph import Graph
 from edgec.package.manifest import Manifest
 from edgec.program.program import Port, Program
 from edgec.quant.preprocess import Preprocess
+from edgec.settings.config import BuildConfig
 from edgec.targets import Target
 
 

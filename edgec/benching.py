@@ -14,7 +14,6 @@ from typing import Any
 from edgec import pipeline
 from edgec.base.errors import EdgecError, Problem, UsageError, did_you_mean
 from edgec.base.output import check_outputs
-from edgec.config import BuildConfig, configure
 from edgec.devices.board.inventory import choose, load_inventory
 from edgec.devices.board.measure import Options
 from edgec.devices.deploy.parcel import Parcel, open_parcel
@@ -31,6 +30,7 @@ from edgec.preparation import check_data, check_file, prepare
 from edgec.provenance.verify import verify_files
 from edgec.report import write_report
 from edgec.results import Job, PackageFacts, Record, Versus, packages_of
+from edgec.settings.config import BuildConfig, configure
 from edgec.targets import load_target
 
 RESULTS, REPORT = "results.jsonl", "report.html"

@@ -11,12 +11,12 @@ import numpy as np
 
 from edgec.base.errors import Problem, UsageError, did_you_mean
 from edgec.comparison import Answers
-from edgec.config import BuildConfig, Calibration, configure
 from edgec.models import Model, read_model, reference_of, samples_of
 from edgec.package import Package
 from edgec.preparation import check_data, check_file
 from edgec.quant import Samples
 from edgec.quant.files import read_array_file
+from edgec.settings.config import BuildConfig, Calibration, configure
 from edgec.streaming import Stream
 
 Arrays = dict[str, np.ndarray]

@@ -11,7 +11,6 @@ from typing import Any
 from edgec.base.budget import BudgetError
 from edgec.base.codec import encode
 from edgec.base.errors import ModelError, Problem
-from edgec.config import BuildConfig
 from edgec.emit.manifest import calls_of, memory_of
 from edgec.integer import match
 from edgec.ir.graph import Graph
@@ -28,6 +27,7 @@ from edgec.program.program import Kind, Program
 from edgec.quant import is_quantized
 from edgec.quant.selection import select
 from edgec.schedule import schedule
+from edgec.settings.config import BuildConfig
 from edgec.targets import load_target
 
 

@@ -18,7 +18,6 @@ from edgec.base.errors import EdgecError, UsageError
 from edgec.base.output import write_file
 from edgec.base.part import Part
 from edgec.comparison import Comparison
-from edgec.config import BuildConfig
 from edgec.export import to_onnx
 from edgec.fidelity import compare_coded, compare_with_model
 from edgec.ir.graph import Graph
@@ -34,6 +33,7 @@ from edgec.quant.preprocess import Preprocess
 from edgec.quant.repeats import Watched
 from edgec.quant.weight_only import CodedGraph, code_weights
 from edgec.reference import FloatModel
+from edgec.settings.config import BuildConfig
 from edgec.targets import load_target
 
 PRUNED = "model.pruned.onnx"

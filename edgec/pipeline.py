@@ -15,7 +15,6 @@ from edgec.base.errors import GateError, UsageError
 from edgec.base.output import complete_directory, write_file
 from edgec.base.version import __version__
 from edgec.comparison import Comparison
-from edgec.config import BuildConfig
 from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.emit.apps.app import App
 from edgec.emit.apps.cpp import cpp_files
@@ -71,6 +70,7 @@ from edgec.schedule import schedule
 from edgec.schedule.gpu.choice import Choice
 from edgec.schedule.gpu.offload import offload
 from edgec.schedule.halves import with_halves
+from edgec.settings.config import BuildConfig
 from edgec.targets import Target
 from edgec.tasks import find_task
 from edgec.toolchain import compile_package, compile_shaders

@@ -12,13 +12,13 @@ from typing import Any
 
 from edgec.base.errors import EdgecError, Problem, UsageError
 from edgec.base.output import check_destination, check_failed, check_outputs
-from edgec.config import SETTINGS, BuildConfig, names_function
 from edgec.emit.c_text import identifier as c_identifier
 from edgec.frontend.file.formats import refuse_foreign
 from edgec.program.names import PACKAGES
 from edgec.provenance.keys import read_private_key
 from edgec.quant.options import QuantizeOptions
 from edgec.quant.preprocess import Preprocess
+from edgec.settings.config import SETTINGS, BuildConfig, names_function
 from edgec.settings.facts import origin_of, settings_facts, shown_value
 from edgec.targets import Target, all_targets, load_target
 from edgec.tasks import read_labels

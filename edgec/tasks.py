@@ -8,10 +8,10 @@ from pathlib import Path
 
 from edgec.base.classes import class_count
 from edgec.base.errors import ModelError, Problem, UsageError
-from edgec.config import BuildConfig
 from edgec.emit.apps.app import Task
 from edgec.emit.apps.tasks import grids
 from edgec.ir.graph import Graph
+from edgec.settings.config import BuildConfig
 
 MOST_LABELS = 65536
 MOST_LABEL_BYTES = 1 << 20  # of the whole file

@@ -10,8 +10,8 @@ from pathlib import Path
 import rich.table
 
 from edgec.cli.console import table
-from edgec.config import FLAGS, BuildConfig
 from edgec.settings import FILE, find_file, resolve
+from edgec.settings.config import FLAGS, BuildConfig
 from edgec.settings.facts import settings_facts
 
 OF_A_BUILD = tuple(flag for flag in FLAGS if flag != "key")

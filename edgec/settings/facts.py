@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgec.base.budget import Budget
-from edgec.config import SETTINGS, BuildConfig
+from edgec.settings.config import SETTINGS, BuildConfig
 
 
 def origin_of(config: BuildConfig, key: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgec.base.errors import Problem, UsageError
-from edgec.config import FLAGS, SETTINGS, BuildConfig, parse_settings
+from edgec.settings.config import FLAGS, SETTINGS, BuildConfig, parse_settings
 from edgec.settings.file import ConfigFile, read_file
 from edgec.settings.trust import distrusted
 

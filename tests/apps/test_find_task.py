@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from edgec.base.errors import ModelError, UsageError
-from edgec.config import BuildConfig
 from edgec.emit import c_text
 from edgec.emit.apps import names
 from edgec.emit.apps.app import Task
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, Shape, Symbol, TensorType
 from edgec.preparation import prepare
+from edgec.settings.config import BuildConfig
 from edgec.tasks import find_task, fit_labels, read_labels
 
 CELLS = 8 * 12 + 4 * 6 + 2 * 3  # of a picture of 64 x 96

@@ -12,7 +12,6 @@ import pytest
 
 from edgec.base.environment import OURS as VARIABLE
 from edgec.base.errors import UsageError
-from edgec.config import configure
 from edgec.emit.apps.app import App
 from edgec.emit.apps.web import _npm
 from edgec.frontend.file.origin import origin_of
@@ -20,6 +19,7 @@ from edgec.package.card import card_of
 from edgec.provenance.keys import fingerprint, read_private_key, read_public_key
 from edgec.provenance.signature import read_signature, sign
 from edgec.settings import FILE, ConfigFile, resolve
+from edgec.settings.config import configure
 from tests.apps.signers import PASSPHRASE, keys_in
 from tests.cli.conftest import QUICK, Program, program, work  # noqa: F401
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from edgec.base.errors import EdgecError
-from edgec.config import BuildConfig
 from edgec.emit.apps.single_file import single_files
 from edgec.emit.c_scan import declared
 from edgec.package.draft import Draft
 from edgec.package.manifest import read_manifest
 from edgec.pipeline import build
 from edgec.preparation import prepare
+from edgec.settings.config import BuildConfig
 from edgec.targets import Target, load_target
 from tests.apps.cpps import DIGITS, call, digits
 from tests.conftest import require

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from edgec.base.errors import UsageError
-from edgec.config import BuildConfig
 from edgec.settings import FILE, ConfigFile, resolve
+from edgec.settings.config import BuildConfig
 
 
 def test_flags_win_over_the_environment_which_wins_over_the_file(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ import onnxruntime
 import pytest
 
 import edgec
-from edgec.config import configure
 from edgec.export import to_onnx
 from edgec.oracle import Evaluator
 from edgec.package import Package
+from edgec.settings.config import configure
 from tests.cli.conftest import QUICK, Program, names_in
 from tests.quant.small import Small, samples
 from tests.report.test_hostile import Page

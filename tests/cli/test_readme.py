@@ -18,11 +18,11 @@ import edgec
 from edgec.base.budget import Budget, parse_budget
 from edgec.base.errors import DeviceError, EdgecError, GateError, ModelError, ToolchainError, UsageError
 from edgec.cli.verbs import VERBS
-from edgec.config import FLAGS
 from edgec.emit import INT8_CONTRACT
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.quant.preprocess import Preprocess
 from edgec.settings import FILE, ConfigFile, resolve
+from edgec.settings.config import FLAGS
 from tests.cli.conftest import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from edgec.base.errors import UsageError
-from edgec.config import SETTINGS
 from edgec.settings import FILE, ConfigFile, find_file, resolve
+from edgec.settings.config import SETTINGS
 from tests.cli.conftest import QUICK, Program, names_in
 
 TRACE = "it ran"

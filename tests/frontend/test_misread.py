@@ -10,8 +10,8 @@ import pytest
 from onnx import parser
 
 import edgec
-from edgec.config import BuildConfig
 from edgec.models import read_model, reference_of
+from edgec.settings.config import BuildConfig
 
 HEADER = '<ir_version: 9, opset_import: ["": 21]> g '
 NORM = f'{HEADER} (float[2,4] x) => (float[2,4] y) <float[4] s = {{1,2,3,4}}> {{ [n] y = LayerNormalization(x, s, "") }}'

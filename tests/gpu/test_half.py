@@ -12,7 +12,6 @@ import pytest
 from onnx import helper
 
 from edgec.base.errors import UsageError
-from edgec.config import configure
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Dialect, Glsl, Metal
 from edgec.emit.gpu.kernels_float import float_shader
@@ -28,6 +27,7 @@ from edgec.program.halves import LARGEST, STRETCH, Halves
 from edgec.program.program import LoopCall, Program
 from edgec.program.regions import io_offsets
 from edgec.schedule.gpu.halves import plan_halves
+from edgec.settings.config import configure
 from tests.contract.examiner import WHOLE
 from tests.contract.subjects import FAMILIES, Net, program_of, random_float_net, samples_of
 from tests.gpu.cases import lay_out, target_with_gpu

@@ -16,7 +16,6 @@ import edgec.ops
 from edgec import api
 from edgec.base.resources import KINDS, resource
 from edgec.cli.verbs import VERBS
-from edgec.config import SETTINGS, BuildConfig, configure
 from edgec.emit.package import WEIGHTS
 from edgec.emit.text import _environment
 from edgec.emit.vocabularies import VOCABULARIES
@@ -24,6 +23,7 @@ from edgec.kernels import VARIANTS
 from edgec.lower.operators import rule_of
 from edgec.ops.registry import OPERATORS, Role
 from edgec.passes.pipeline import PIPELINE
+from edgec.settings.config import SETTINGS, BuildConfig, configure
 from edgec.targets import all_targets
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 import edgec
 from edgec.base.errors import ModelError, UsageError
-from edgec.config import configure
 from edgec.export.onnx_file import save
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
@@ -21,6 +20,7 @@ from edgec.passes import optimize
 from edgec.quant.matrix_codes import code_matrix, searched
 from edgec.quant.options import Samples
 from edgec.quant.weight_only import code_weights
+from edgec.settings.config import configure
 from tests.contract.examiner import WHOLE
 from tests.passes.compare import run
 
