@@ -20,6 +20,8 @@ def merge_duplicates(graph: Graph, node: Node) -> bool:
     twin = next((other for other in others if other is not node and _equal(graph, other, node)), None)
     if twin is None or graph.stands_before(node, twin):
         return False
+    if any(graph.types[mine] != graph.types[other] for mine, other in zip(node.outputs, twin.outputs, strict=True) if mine and other):
+        return why_not(node, "each counts for itself how many elements there are")
     if len(node.outputs) == 1:
         return bypass(graph, node, twin.outputs[0])
     if any(name in graph.outputs for name in (*node.outputs, *twin.outputs)):
