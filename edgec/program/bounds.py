@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,10 @@ Facts = tuple[Polynomial, ...]  # none of them is negative
 
 @dataclass(frozen=True)
 class Range:
-    """Bounds of one name: polynomials over earlier names, and numbers. quotient: what it is the floor of, and by which divisor."""
+    """Bounds of one name: polynomials over earlier names, and numbers. quotient: what it is the floor of, and by which divisor.
+
+    truncated: the same where what is divided may be negative, and is then rounded to 0. exact: the name as a polynomial over others.
+    """
 
     lows: tuple[Polynomial, ...]
     highs: tuple[Polynomial, ...]
@@ -33,6 +37,8 @@ class Range:
     most: Coefficient
     serial: int
     quotient: tuple[Polynomial, int] | None = None
+    truncated: tuple[Polynomial, int] | None = None
+    exact: Polynomial | None = None
 
 
 @dataclass
@@ -132,22 +138,28 @@ class Scope:
         if set(b.terms) - {()} or divisor < 1:
             size = max(-low, high)
             return self.new(0 if low >= 0 and self.interval(b)[0] > 0 else -size, size)
-        if low < 0:
-            return self.new(-(-low // divisor), max(high, 0) // divisor)
-        key = (frozenset(a.terms.items()), divisor)
-        if key not in self.quotients:
-            found = self.quotients[key] = self.new(low // divisor, high // divisor, (), (a.scaled(Fraction(1, divisor)),))
-            (name,) = found.names
-            self.ranges[name] = replace(self.ranges[name], quotient=(a, int(divisor)))
+        key, whole = (frozenset(a.terms.items()), divisor), (a, int(divisor))
+        if key not in self.quotients and low < 0:
+            self.quotients[key] = self._known(self.new(-(-low // divisor), max(high, 0) // divisor), truncated=whole)
+        elif key not in self.quotients:
+            found = self.new(low // divisor, high // divisor, (), (a.scaled(Fraction(1, divisor)),))
+            self.quotients[key] = self._known(found, quotient=whole)
         return self.quotients[key]
+
+    def _known(self, found: Polynomial, **more: Any) -> Polynomial:
+        """A new name, of which more is known."""
+        (name,) = found.names
+        self.ranges[name] = replace(self.ranges[name], **more)
+        return found
 
     def remainder(self, a: Polynomial, b: Polynomial) -> Polynomial:
         (low, high), (least, most) = self.interval(a), self.interval(b)
         if least < 1:
             return self.new(-max(-least, most), max(-least, most))
+        exact = None if b.names else a - self.quotient(a, b).scaled(b.constant)
         if low < 0:
-            return self.new(1 - most, most - 1)
-        return self.new(0, min(high, most - 1), (), (b - number(1), a))
+            return self._known(self.new(1 - most, most - 1), exact=exact)
+        return self._known(self.new(0, min(high, most - 1), (), (b - number(1), a)), exact=exact)
 
     def extreme(self, item: Polynomial, upper: bool, facts: Facts = ()) -> Polynomial | None:
         """An upper (or lower) bound over sizes alone; None where the sign of a factor is not plain."""
@@ -167,13 +179,24 @@ class Scope:
         """Lower (upward) or upper bounds of a name, and the facts that are left when one is taken."""
         yield from _from_facts(name, upward, facts)
         known = self.ranges[name]
-        if known.quotient is not None:
-            whole = self.extreme(known.quotient[0], not upward, facts)
-            floor = whole.floor_of(known.quotient[1]) if whole is not None else None
-            if floor is not None:
-                yield floor, facts
+        for bound in self._floors(known.quotient, upward, facts):
+            yield bound, facts
         for bound in known.lows if upward else known.highs:
             yield bound, facts
+        if known.truncated is not None and self.never_negative(known.truncated[0], facts):
+            whole, divisor = known.truncated
+            for bound in self._floors(known.truncated, upward, facts):
+                yield bound, facts
+            yield (whole - number(divisor - 1) if upward else whole).scaled(Fraction(1, divisor)), facts
+        if known.exact is not None:
+            yield known.exact, facts
+
+    def _floors(self, quotient: tuple[Polynomial, int] | None, upward: bool, facts: Facts) -> Iterator[Polynomial]:
+        """The floor of a bound of what is divided, where there is one over sizes alone."""
+        whole = self.extreme(quotient[0], not upward, facts) if quotient is not None else None
+        floor = whole.floor_of(quotient[1]) if quotient is not None and whole is not None else None
+        if floor is not None:
+            yield floor
 
     # Proofs
 

@@ -128,4 +128,9 @@ FINDS = (
         "(float[1,3,4,4] x) => (y) <float[1] e = {1}, int64[4] n = {0,3,1,1}> { w = Expand(e, n) y = Conv(x, w) }",
         r"output y: float32\[1,0,4,4\] holds nothing",
     ),
+    Find(
+        "a padded product with what a transposed convolution has written in blocks",
+        "(float[1,1,2,2] x, float[1,1,1,1] k) => (y) <float[1,1,3,2] w = {1,2,3,4,5,6}>"
+        "{ t = ConvTranspose<strides = [2, 2]>(x, w) y = Conv<pads = [1, 1, 1, 0]>(t, k) }",
+    ),
 )  # fmt: skip

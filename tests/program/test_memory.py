@@ -42,6 +42,10 @@ def copy(index: Number, at: Number = i) -> Store:
     return Store("y", expr(at), load("x", index, FLOAT))
 
 
+def within(place: Expr, extent: int) -> Expr:
+    return logical("and", binary("le", 0, place), binary("lt", place, extent))
+
+
 def proven(item: Program) -> bool:
     try:
         prove_memory(item)
@@ -98,6 +102,17 @@ PAIRS = {
     "guarded by a quotient from above": (
         program(loop(20, Store("y", i // 2, select(binary("lt", i // 5, 3), load("x", i, FLOAT), 0.0))), x=15),
         program(loop(20, Store("y", i // 2, select(binary("lt", i // 5, 3), load("x", i, FLOAT), 0.0))), x=14),
+    ),
+    "divided where it is not negative": (
+        program(loop(10, Declare(j, i - 1), Store("y", i, select(within(j, 8), load("x", j // 2 * 4 + j % 2 * 2, FLOAT), 0.0))), x=15),
+        program(loop(10, Declare(j, i - 1), Store("y", i, select(within(j, 8), load("x", j // 2 * 4 + j % 2 * 2, FLOAT), 0.0))), x=14),
+    ),
+    "divided where it may be negative": (
+        program(loop(10, Declare(j, i - 1), Store("y", i, select(within(j, 9), load("x", j % 2, FLOAT), 0.0))), x=2),
+        program(loop(10, Declare(j, i - 1), Store("y", i, select(binary("lt", j, 9), load("x", j % 2, FLOAT), 0.0))), x=2),
+    ),
+    "a quotient and what is left": (
+        program(loop(9, copy(i // 2 * 8 + i % 2 * 2)), x=33), program(loop(9, copy(i // 2 * 8 + i % 2 * 2)), x=32),
     ),
     "table": (program(loop(3, copy(load("table", i, INT))), x=5), program(loop(3, copy(load("table", i, INT))), x=4)),
     "code": (
