@@ -22,7 +22,7 @@ PACKAGES = ("nncf==3.4.0", "onnx", "onnxruntime")
 
 def quantize_by_nncf(model: bytes, feeds: Iterable[dict[str, np.ndarray]], folder: Path | None = None) -> bytes:
     """The float model as NNCF quantizes it. RuntimeError with its last words when it does not."""
-    from edgec.toolchain.cache import cache_folder  # not there where this file runs by itself
+    from edgec.cache.folder import cache_folder  # not there where this file runs by itself
 
     python, samples = environment(folder or cache_folder("nncf"), PACKAGES), list(feeds)
     with tempfile.TemporaryDirectory() as work:

@@ -31,8 +31,8 @@ from environments import environment
 from rounds import FIGURES, Ratio, Turns, geometric_mean, interleaved, ratio_of
 
 from edgec.base.errors import EdgecError
+from edgec.cache.folder import cache_folder
 from edgec.package import Package
-from edgec.toolchain.cache import cache_folder
 
 ENGINES = Path(__file__).with_name("peer_engines.py")
 PACKAGES = (("numpy", "onnxruntime"), ("openvino",), ("MNN",), ("ncnn",), ("--no-deps", "pnnx"))

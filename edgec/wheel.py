@@ -9,6 +9,7 @@ from pathlib import Path
 
 from edgec.base.errors import ToolchainError, UsageError
 from edgec.base.version import __version__
+from edgec.cache import NOTHING, Store
 from edgec.package.manifest import Content, read_manifest
 from edgec.targets import EVERYWHERE, Target
 from edgec.toolchain.archive import archived
@@ -61,7 +62,9 @@ def platform_tag(abi: str) -> str:
     return ".".join(f"{system}_{machine}" for system in _SYSTEMS)
 
 
-def make_wheels(directory: Path, target: Target, files: Mapping[str, Content], cc: str | None = None, optimize: str = "-O3") -> list[Path]:
+def make_wheels(
+    directory: Path, target: Target, files: Mapping[str, Content], cc: str | None = None, optimize: str = "-O3", store: Store = NOTHING
+) -> list[Path]:
     """The wheels of the package in `directory`, which holds `files`, emit.apps.wheel's among them. Equal libraries give equal bytes.
 
     ToolchainError where a processor has no compiler, or in the compiler's own words.
@@ -74,7 +77,8 @@ def make_wheels(directory: Path, target: Target, files: Mapping[str, Content], c
     (directory / "dist").mkdir(exist_ok=True)
     for abi, path in zip(wheel_abis(target), wheel_paths(target, files), strict=True):
         result = f"build/wheel-{abi}/lib{name}.so"
-        library = link_freestanding(directory, abi, _compiler(target, cc), sources, result=result, optimize=optimize).read_bytes()
+        made = link_freestanding(directory, abi, _compiler(target, cc), sources, result=result, optimize=optimize, store=store)
+        library = made.read_bytes()
         prove(abi, demands(library))
         wheel = pack(parts | {f"{module}/lib{name}.so": library}, _distribution(files), platform_tag(abi))
         (directory / path).write_bytes(wheel)

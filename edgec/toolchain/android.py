@@ -12,6 +12,7 @@ from pathlib import Path
 
 from edgec.base.errors import ToolchainError
 from edgec.base.resources import resource
+from edgec.cache import NOTHING, Store
 from edgec.package.manifest import read_manifest
 from edgec.package.parts import AndroidNames
 from edgec.toolchain.archive import archived
@@ -32,7 +33,7 @@ class Made:
     notes: tuple[str, ...]
 
 
-def make_android(directory: Path, optimize: str = "-O3") -> Made:
+def make_android(directory: Path, optimize: str = "-O3", store: Store = NOTHING) -> Made:
     """The libraries for every ABI that a compiler here makes code for, and the AAR, in the package in `directory`.
 
     build/android/README.txt says what is there and what is missing, and why. ToolchainError where a compiler refuses the sources.
@@ -45,7 +46,7 @@ def make_android(directory: Path, optimize: str = "-O3") -> Made:
         except ToolchainError as error:
             notes.append(f"jni/{abi} is missing: {error.summary}; {error.hint}")
             continue
-        libraries[abi] = link_library(directory, abi, optimize)
+        libraries[abi] = link_library(directory, abi, optimize, store)
     archive = directory / "build" / f"{manifest.name}.aar"
     archive.unlink(missing_ok=True)
     compiler = kotlin_compiler()
@@ -63,12 +64,12 @@ def make_android(directory: Path, optimize: str = "-O3") -> Made:
     return made
 
 
-def link_library(directory: Path, abi: str, optimize: str = "-O3") -> Path:
+def link_library(directory: Path, abi: str, optimize: str = "-O3", store: Store = NOTHING) -> Path:
     """The package and what Kotlin calls, as build/android/jni/ABI/libNAME.so, which needs no other library."""
     name = read_manifest(directory)[0].name
     source, headers = f"android/src/main/cpp/{name}_jni.c", resource("runtimes", "android")
     result = f"build/android/jni/{abi}/lib{name}.so"
-    library = link_freestanding(directory, abi, sources=[source], flags=[f"-I{headers}"], result=result, optimize=optimize)
+    library = link_freestanding(directory, abi, sources=[source], flags=[f"-I{headers}"], result=result, optimize=optimize, store=store)
     shutil.rmtree(directory / "build" / abi)  # the objects, which hold the weights once more
     return library
 

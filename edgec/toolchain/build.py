@@ -9,11 +9,13 @@ from pathlib import Path
 
 from edgec.base.environment import child_environment
 from edgec.base.errors import ToolchainError, UsageError
+from edgec.cache import NOTHING, Store
 from edgec.package.manifest import read_manifest
 from edgec.targets import Target, runs_here
 from edgec.toolchain.android import make_android
 from edgec.toolchain.call import Built, call, optimization
 from edgec.toolchain.find import Compiler, find_compiler
+from edgec.toolchain.objects import compile_object
 from edgec.toolchain.together import each
 from edgec.toolchain.wasm import compile_web
 
@@ -27,11 +29,11 @@ _HERE = {"darwin": "macos", "win32": "windows"}  # sys.platform -> system; all o
 
 
 def compile_package(
-    directory: Path, target: Target, cc: str | None = None, optimize: str = "-O3", extra_flags: Sequence[str] = ()
+    directory: Path, target: Target, cc: str | None = None, optimize: str = "-O3", extra_flags: Sequence[str] = (), store: Store = NOTHING
 ) -> Built:
-    """Compile the package in `directory`. ToolchainError with the compiler's own words when it refuses."""
+    """Compile the package in `directory`, with objects of the store where it has them. ToolchainError as the compiler words it."""
     if target.form == "web":
-        return compile_web(directory, target, cc, optimize, extra_flags)
+        return compile_web(directory, target, cc, optimize, extra_flags, store)
     compiler = find_compiler(target, cc)
     manifest, _ = read_manifest(directory)
     name, form, gpu = manifest.name, manifest.weights.form, manifest.gpu.api if manifest.gpu else None
@@ -63,7 +65,7 @@ def compile_package(
         else []
     )
     sources = [*core, *pool, *exam]
-    objects = each(lambda source: _compile(compiler, directory, source, flags), sources)
+    objects = each(lambda source: _compile(compiler, directory, source, flags, store), sources)
     inner, linked = objects[: len(core)], objects[: len(core) + len(pool)]
     library = _archive(compiler, directory, linked, out / f"lib{name}.a")
     shared = SHARED.get(_system(target))
@@ -76,7 +78,7 @@ def compile_package(
             compiler, directory, objects, out / f"{name}_exam", [*linking, *_static(target, compiler, gpu), *extra_flags], libraries
         )
     if manifest.android:
-        make_android(directory, optimize)
+        make_android(directory, optimize, store)
     return Built(program, library, tuple(inner), compiler)
 
 
@@ -118,10 +120,10 @@ def _static(target: Target, compiler: Compiler, gpu: str | None) -> list[str]:
     return ["-static"] if foreign and not (gpu and target.os == "linux") else []
 
 
-def _compile(compiler: Compiler, directory: Path, source: str, flags: Sequence[str]) -> Path:
+def _compile(compiler: Compiler, directory: Path, source: str, flags: Sequence[str], store: Store) -> Path:
     result = directory / "build" / f"{Path(source).stem}.o"
     arc = ["-fobjc-arc"] if source.endswith(".m") else []
-    call([*compiler.command, *flags, *arc, "-c", source, "-o", f"build/{result.name}"], compiler, directory, source)
+    compile_object(compiler, directory, source, [*flags, *arc], f"build/{result.name}", store)
     return result
 
 

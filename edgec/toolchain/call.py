@@ -9,7 +9,7 @@ from pathlib import Path
 
 from edgec.base.environment import child_environment
 from edgec.base.errors import Problem, ToolchainError
-from edgec.toolchain.cache import cache_folder
+from edgec.cache.folder import cache_folder
 from edgec.toolchain.find import Compiler
 
 SHOWN_LINES = 12  # of a compiler's words

@@ -12,9 +12,11 @@ from pathlib import Path
 
 from edgec.base.errors import Problem, ToolchainError, UsageError, did_you_mean
 from edgec.base.resources import resource
+from edgec.cache import NOTHING, Store
 from edgec.package.manifest import Manifest, read_manifest
 from edgec.toolchain.call import call, optimization
 from edgec.toolchain.find import PREFIXES, Compiler, machine_of, words_of
+from edgec.toolchain.objects import compile_object
 from edgec.toolchain.together import each
 
 
@@ -75,6 +77,7 @@ def link_freestanding(
     flags: Sequence[str] = (),
     result: str | None = None,
     optimize: str = "-O3",
+    store: Store = NOTHING,
 ) -> Path:
     """The shared library of the package in `directory` for one of ABIS: its core, its task and its pool.
 
@@ -99,7 +102,7 @@ def link_freestanding(
     def compile_one(numbered: tuple[int, str]) -> str:
         index, source = numbered
         made = f"{out}/{index}_{Path(source).stem}.o"  # packages may be called as our own files are
-        call([*compiler.command, *words, "-c", source, "-o", made], compiler, directory, source)
+        compile_object(compiler, directory, source, words, made, store)
         return made
 
     objects = each(compile_one, enumerate(whole))

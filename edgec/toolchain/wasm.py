@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from edgec.base.errors import ToolchainError
+from edgec.cache import NOTHING, Store
 from edgec.package.manifest import read_manifest
 from edgec.targets import Target
 from edgec.toolchain.call import Built, call, optimization
 from edgec.toolchain.find import Compiler, find_compiler
+from edgec.toolchain.objects import compile_object
 from edgec.toolchain.together import each
 
 STACK_BYTES = 65536  # four times what a run takes; below the data, so that a stack too deep is a trap
@@ -21,7 +23,9 @@ LINKING = ("-nostdlib", "-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all"
 STACK_FIRST = "-Wl,--stack-first"  # zig does so by itself, and does not know the words
 
 
-def compile_web(directory: Path, target: Target, cc: str | None = None, optimize: str = "-O3", extra_flags: Sequence[str] = ()) -> Built:
+def compile_web(
+    directory: Path, target: Target, cc: str | None = None, optimize: str = "-O3", extra_flags: Sequence[str] = (), store: Store = NOTHING
+) -> Built:
     """What build.compile_package does, for packages of the form `web`. The exam is a program of Node's."""
     compiler = find_compiler(target, cc)
     _check_linker(compiler, directory)
@@ -32,14 +36,14 @@ def compile_web(directory: Path, target: Target, cc: str | None = None, optimize
     core += [f"src/{name}_kernels_{isa}" for isa in manifest.vocabularies]
     core += [f"src/{name}_task"] if (directory / f"src/{name}_task.c").exists() else []
     flags = [*FREESTANDING, *optimization(compiler, optimize), *extra_flags]
-    (weights,) = _compile(compiler, directory, [f"src/{name}_weights"], flags)
+    (weights,) = _compile(compiler, directory, [f"src/{name}_weights"], flags, store=store)
     made: list[str] = []
     for end, features in MODULES.items():
-        made = _compile(compiler, directory, core, [*flags, *features], end)
+        made = _compile(compiler, directory, core, [*flags, *features], end, store)
         _link(compiler, directory, [*made, weights], f"web/{name}{end}.wasm")
     if not (directory / f"exam/{name}_questions.c").exists():
         return Built(None, None, tuple(directory / path for path in made), compiler)
-    questions = _compile(compiler, directory, [f"exam/{name}_questions", f"exam/{name}_vectors"], flags)
+    questions = _compile(compiler, directory, [f"exam/{name}_questions", f"exam/{name}_vectors"], flags, store=store)
     _link(compiler, directory, questions, f"build/{name}_questions.wasm")
     program = out / f"{name}_exam.mjs"
     program.write_text(f'import "../exam/{name}_exam.mjs";\n', encoding="utf-8")
@@ -56,12 +60,14 @@ def _check_linker(compiler: Compiler, directory: Path) -> None:
         raise ToolchainError("clang's linker for WebAssembly, wasm-ld, is missing", where=" ".join(compiler.command), hint=hint)
 
 
-def _compile(compiler: Compiler, directory: Path, sources: Sequence[str], flags: Sequence[str], end: str = "") -> list[str]:
+def _compile(
+    compiler: Compiler, directory: Path, sources: Sequence[str], flags: Sequence[str], end: str = "", store: Store = NOTHING
+) -> list[str]:
     """The objects of C sources (without .c), in their order; `end` tells those of one module from another's."""
 
     def one(source: str) -> str:
         result = f"build/{Path(source).name}{end}.o"
-        call([*compiler.command, *flags, "-c", f"{source}.c", "-o", result], compiler, directory, f"{source}.c")
+        compile_object(compiler, directory, f"{source}.c", flags, result, store)
         return result
 
     return each(one, sources)

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2] / "edgec"
 # room -> the rooms below it; a room may import itself, its floor and these
 MAY_IMPORT = {
     "base": set(),
+    "cache": {"base"},
     "diagnosis": set(),
     "ir": {"base"},
     "program": {"base", "ir"},
@@ -30,7 +31,7 @@ MAY_IMPORT = {
     "lower": {"base", "integer", "ir", "kernels", "ops", "program", "targets"},
     "schedule": {"ir", "kernels", "program", "targets"},
     "emit": {"base", "ir", "kernels", "package", "program", "targets"},
-    "toolchain": {"base", "package", "targets"},
+    "toolchain": {"base", "cache", "package", "targets"},
     "results": {"base"},
     "devices": {"base", "package", "results", "targets"},
     "report": {"base", "diagnosis", "results"},
@@ -68,7 +69,7 @@ MAY_IMPORT = {
     },
     "judging": {"base", "comparison", "devices", "evaluation", "package", "results"},
     "preparation": {"base", "emit", "frontend", "program", "provenance", "quant", "settings", "targets", "tasks", "toolchain", "wheel"},
-    "wheel": {"base", "package", "targets", "toolchain"},
+    "wheel": {"base", "cache", "package", "targets", "toolchain"},
     "cli": {
         "base",
         "comparison",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from edgec.base.errors import ToolchainError
-from edgec.toolchain.cache import cache_folder, user_cache
+from edgec.cache.folder import cache_folder, user_cache
 from edgec.toolchain.call import call
 from edgec.toolchain.find import Compiler
 
