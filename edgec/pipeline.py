@@ -14,6 +14,7 @@ from edgec.applications import check_pictures, describe_app
 from edgec.base.errors import GateError, UsageError
 from edgec.base.output import complete_directory, write_file
 from edgec.base.version import __version__
+from edgec.cache import opened
 from edgec.comparison import Comparison
 from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.emit.apps.app import App
@@ -79,7 +80,7 @@ from edgec.wheel import make_wheels, wheel_paths
 
 def build(model: Path, config: BuildConfig, progress: Progress | None = None) -> Package:
     """Turn an ONNX file into a compiled package; the directory appears complete or not at all."""
-    planned = prepare(model, config)
+    planned, store = prepare(model, config), opened(config.cache)
     target, tell = planned.target, progress or (lambda stage, done, total: None)
     with _stage(tell, "reading the model"):
         loaded = read_model(model, config)
@@ -125,12 +126,13 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
     with complete_directory(planned.out, files, force=config.force) as directory:
         if config.compile:
             with _stage(tell, "compiling"):
-                compile_package(directory, target, cc=config.cc)
+                compile_package(directory, target, cc=config.cc, store=store)
         if config.wheel:
             with _stage(tell, "making wheels"):
-                make_wheels(directory, target, files, config.cc)
+                make_wheels(directory, target, files, config.cc, store=store)
         examined = _examined(directory, planned.out, config, tell)
         seal(directory, files, compiled=config.compile or config.wheel, key=config.sign)
+    store.trim()
     return Package(planned.out, examined)
 
 

@@ -63,7 +63,8 @@ def require(*programs: str) -> None:
 
 
 def pytest_configure() -> None:
-    """What a shell starts in the background ignores Ctrl-C, and so would all that tests start and interrupt."""
+    """What a shell starts in the background ignores Ctrl-C, and so would all that tests start and interrupt. Every build is a whole one."""
+    os.environ["EDGEC_CACHE"] = "no"
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

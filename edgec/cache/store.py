@@ -16,8 +16,8 @@ from pathlib import Path
 from edgec.base.errors import EdgecError
 from edgec.cache.folder import cache_folder
 
-MOST_BYTES = 2 << 30  # of all entries
-LARGEST_SHARE = 8  # an entry may have one part in so many of them
+MOST_BYTES = 4 << 30  # of all entries
+LARGEST_SHARE = 4  # an entry may have one part in so many of them
 MARK = b"edgec cache 1\n"
 UNFINISHED, ABANDONED = ".unfinished", 3600  # seconds after which nobody writes it any more
 VARIABLE = "EDGEC_CACHE"
@@ -73,6 +73,12 @@ class Store:
             with contextlib.suppress(OSError):
                 found.append((path, path.lstat()))
         return sorted(found, key=lambda entry: (entry[1].st_mtime_ns, entry[0]))
+
+    def clean(self) -> None:
+        """Remove all of them."""
+        for path, _ in self.entries():
+            with contextlib.suppress(OSError):
+                path.unlink()
 
     def trim(self) -> None:
         """Drop the entries that were not used for longest until the others have room, and what an ended build left unfinished."""

@@ -22,8 +22,8 @@ def declare_settings(parser: argparse.ArgumentParser, names: Iterable[str] = OF_
     for name in names:
         setting, flag = FLAGS[name], f"--{name.replace('_', '-')}"
         words = setting.help.replace("%", "%%")  # which argparse would fill in
-        if name == "compile":
-            parser.add_argument("--no-compile", dest="compile", action="store_const", const=False, default=None, help=words)
+        if setting.switch and getattr(BuildConfig, name):  # it is done unless the flag says no
+            parser.add_argument(f"--no-{name}", dest=name, action="store_const", const=False, default=None, help=words)
         elif setting.switch:
             parser.add_argument(flag, dest=name, action="store_const", const=True, default=None, help=words)
         else:

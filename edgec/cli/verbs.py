@@ -26,6 +26,7 @@ VERBS = {
     "deploy": "bring a package to boards, prove it there by its exam, and make it the version in use; or roll back",
     "bench": "measure packages or models on boards, check promises about them, and write a report",
     "report": "write what edgec bench found as a page, Markdown, JUnit or a Chrome trace",
+    "cache": "show how much earlier builds left for later ones, or remove it",
     "targets": "list the targets that edgec builds for",
 }
 EXIT_CODES = (

@@ -70,6 +70,7 @@ class BuildConfig:
     key: Path | None = None
     keep_failed: bool = False
     force: bool = False
+    cache: bool = True
     budget: Budget = Budget()  # noqa: RUF009
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)  # of the settings that were given: where
 
@@ -352,6 +353,7 @@ SETTINGS: dict[str, Setting] = {
         danger="decides what the model may cost",
     ),
     "force": Setting(_flag, "replace inputs, and files that edgec did not write or that were changed since", switch=True, file=False),
+    "cache": Setting(_flag, "neither use nor keep what builds have in common, see `edgec cache`", switch=True),
     "dump": Setting(_path, "write every stage into this folder, numbered", path="write"),
     "preprocess": Setting(_table, "from pictures to inputs, see [preprocess] of edgec.toml", flag=False),
     "card": Setting(parse_card, "who made the model and what one may do with it, see [card] of edgec.toml", flag=False),

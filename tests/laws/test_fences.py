@@ -72,6 +72,7 @@ MAY_IMPORT = {
     "wheel": {"base", "cache", "package", "targets", "toolchain"},
     "cli": {
         "base",
+        "cache",
         "comparison",
         "devices",
         "diagnosis",

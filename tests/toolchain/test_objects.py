@@ -12,7 +12,7 @@ from edgec.toolchain.find import Compiler
 from edgec.toolchain.objects import compile_object
 from tests.conftest import require
 
-SOURCE = '#include <part.h>\nint answer(void) { return PART; }\n'
+SOURCE = "#include <part.h>\nint answer(void) { return PART; }\n"
 WORDS = ("-std=c99", "-O1", "-fPIC", "-Iinclude", "-Isrc")
 
 
