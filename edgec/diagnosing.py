@@ -12,7 +12,8 @@ from edgec.evaluation import Data, open_model
 from edgec.models import PRUNED, read_pruned, samples_of
 from edgec.package import Package
 from edgec.package.manifest import load_json, read_listed
-from edgec.quant import Progress, diagnose
+from edgec.quant import Progress
+from edgec.quant.diagnose import diagnose
 
 CALIBRATION = "calibration.json"
 

@@ -15,8 +15,9 @@ from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.passes import optimize
-from edgec.quant import Goal, QuantizeOptions, apply_calibration, diagnose, quantize
+from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
 from edgec.quant.calibration import Calibration
+from edgec.quant.diagnose import diagnose
 from edgec.quant.forecast import Forecast
 from edgec.quant.reach import first
 from edgec.quant.selection import select

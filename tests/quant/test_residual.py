@@ -8,8 +8,9 @@ import pytest
 from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.oracle import Evaluator
-from edgec.quant import QuantizeOptions, apply_calibration, diagnose, quantize
+from edgec.quant import QuantizeOptions, apply_calibration, quantize
 from edgec.quant.attention import normalizations
+from edgec.quant.diagnose import diagnose
 from edgec.quant.residual import residual_values
 from edgec.quant.selection import select
 from tests import nets

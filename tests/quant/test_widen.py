@@ -11,7 +11,8 @@ from edgec.integer import match
 from edgec.integer.operators import WideDotProduct
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
-from edgec.quant import QuantizeOptions, apply_calibration, diagnose, quantize
+from edgec.quant import QuantizeOptions, apply_calibration, quantize
+from edgec.quant.diagnose import diagnose
 from edgec.quant.goal import Goal
 from edgec.quant.widen import most
 from tests.lower.test_int8 import TARGETS, check

@@ -1,0 +1,105 @@
+"""The whole of post-training quantization: from a float graph and samples to a graph with Q/DQ, its calibration and its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from edgec.base.errors import ModelError, UsageError, did_you_mean
+from edgec.ir.graph import Graph
+from edgec.quant.apply import apply
+from edgec.quant.attention import ALLOWED
+from edgec.quant.calibrate import calibrate
+from edgec.quant.calibration_file import read_calibration
+from edgec.quant.carried import carried
+from edgec.quant.culprit import culprit
+from edgec.quant.goal import Accuracy, Goal, GoalReport
+from edgec.quant.jury import Jury, class_scores
+from edgec.quant.options import EFFORTS, OBSERVERS, Progress, QuantizeOptions, Samples
+from edgec.quant.preparations import doubt_preparation
+from edgec.quant.reach import reach
+from edgec.quant.repeats import Watched
+from edgec.quant.report import QuantizationReport, measure, untouched
+from edgec.quant.selection import select
+
+REPORT_SAMPLES = 16
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """The graph with Q/DQ, the decisions that led to it (JSON-able; `apply_calibration` repeats them) and the report."""
+
+    graph: Graph
+    calibration: dict[str, Any]
+    report: QuantizationReport
+
+
+def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = None, *, progress: Progress | None = None) -> Quantized:
+    """Quantize an optimized float graph with the statistics of `samples`, which is called once per pass and has what a caller gives.
+
+    A graph that has parameters already is left as it is. Raises UsageError when the options or the data cannot be used, ModelError
+    when nothing in the model can be quantized, GateError when the goal of the options cannot be reached.
+    """
+    options = options or QuantizeOptions()
+    options = replace(options, progress=progress) if progress else options
+    if options.observer not in OBSERVERS:
+        raise UsageError(f"unknown observer {options.observer!r}", hint=did_you_mean(options.observer, OBSERVERS))
+    if options.effort not in EFFORTS:
+        raise UsageError(f"unknown effort {options.effort!r}", hint=did_you_mean(options.effort, EFFORTS))
+    if options.goal is not None:
+        check_goal(graph, options.goal)
+    if is_quantized(graph):
+        return Quantized(graph.copy(), {}, untouched(["the model came with its own parameters; nothing was calibrated"]))
+    selection = select(graph, options.exclude, codes_out=options.codes_out)
+    if not selection.layers:
+        raise ModelError("nothing in this model can be quantized", hint="use precision fp32")
+    watched = Watched(samples)
+    samples = carried(graph, watched)
+    searched = calibrate(graph, selection, samples, options)
+    calibration, goal = searched.calibration, None
+    if options.goal is not None:
+        jury = Jury(graph, searched.held, searched.judges, searched.apart, options.progress)
+        calibration, goal = reach(graph, calibration, options.goal, jury, options.costs, options.progress)
+    quantized = apply(graph, calibration)
+    report = measure(graph, quantized, calibration, samples, REPORT_SAMPLES, options.progress)
+    notes = [*searched.notes, *watched.notes(), *doubt_preparation(graph, samples, calibration.samples)]
+    notes += culprit(graph, quantized, calibration, report.outputs, samples, options.progress) if goal is None else []
+    report = replace(report, steps=[asdict(step) for step in searched.steps], notes=notes)
+    why = f"attention or a normalization that would cost the outputs more than {ALLOWED:g} dB in 8 bits"
+    report = replace(report, kept_in_float=report.kept_in_float | dict.fromkeys(sorted(searched.attention), why))
+    content = calibration.to_json() | {"samples_sha256": watched.sha256}
+    return Quantized(quantized, content, report if goal is None else with_goal(report, goal, selection.refused))
+
+
+def check_goal(graph: Graph, goal: Goal) -> None:
+    """UsageError where nothing could be done for it."""
+    if is_quantized(graph):
+        hint = "give the float model with --calib, or leave --min-sqnr and --max-drop out"
+        raise UsageError("the model came quantized: no layer of it can be kept in float32", hint=hint)
+    if goal.max_drop is not None and not class_scores(graph):
+        found = ", ".join(f"{name} {graph.types[name]}" for name in graph.outputs)
+        raise UsageError(f"the model has no scores of classes whose best one could change: {found}", hint="ask for --min-sqnr instead")
+
+
+def with_goal(report: QuantizationReport, goal: GoalReport, refused: Mapping[str, str]) -> QuantizationReport:
+    """The report that says why layers stay in float. refused: those that do without a goal. What has 16 bits is no float."""
+    why = dict.fromkeys(report.kept_in_float, "an activation of a layer that is kept for the goal")
+    why |= {
+        kept.node: f"kept for the goal: {Accuracy(kept.sqnr, kept.drop)} with it in int8" for kept in goal.kept if kept.type == "float32"
+    }
+    return replace(report, kept_in_float=why | dict(refused), goal=asdict(goal))
+
+
+def apply_calibration(graph: Graph, content: Mapping[str, Any]) -> Graph:
+    """The quantized graph that follows from a float graph and a calibration; the same bytes on every machine."""
+    if not content:
+        return graph.copy()
+    return apply(graph, read_calibration(content, graph))
+
+
+def is_quantized(graph: Graph) -> bool:
+    """Whether any activation has parameters already."""
+    return any(
+        node.op == "QuantizeLinear" or (node.op == "DequantizeLinear" and node.inputs[0] not in graph.constants) for node in graph.nodes
+    )
