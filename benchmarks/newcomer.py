@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edgec.emit.apps.names import camel, legal
+from edgec.apps.names import camel, legal
 
 NAME = "newcomer"
 KOTLIN_MAIN = "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler"

@@ -10,19 +10,21 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from edgec.applications import check_pictures, describe_app
+from edgec.apps.app import App
+from edgec.apps.cpp import cpp_files
+from edgec.apps.describe import check_pictures, describe_app
+from edgec.apps.find_task import find_task
+from edgec.apps.forms import add_form
+from edgec.apps.single_file import single_files
+from edgec.apps.tasks import add_task
+from edgec.apps.wheel import wheel_files
+from edgec.apps.wheel_archive import make_wheels, wheel_paths
 from edgec.base.errors import GateError, UsageError
 from edgec.base.output import complete_directory, write_file
 from edgec.base.version import __version__
 from edgec.cache import opened
 from edgec.comparison import Comparison
 from edgec.emit import ExamData, emit_exam, emit_sources
-from edgec.emit.apps.app import App
-from edgec.emit.apps.cpp import cpp_files
-from edgec.emit.apps.forms import add_form
-from edgec.emit.apps.single_file import single_files
-from edgec.emit.apps.tasks import add_task
-from edgec.emit.apps.wheel import wheel_files
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
@@ -73,9 +75,7 @@ from edgec.schedule.gpu.offload import offload
 from edgec.schedule.halves import with_halves
 from edgec.settings.config import BuildConfig
 from edgec.targets import Target
-from edgec.tasks import find_task
 from edgec.toolchain import compile_package, compile_shaders
-from edgec.wheel import make_wheels, wheel_paths
 
 
 def build(model: Path, config: BuildConfig, progress: Progress | None = None) -> Package:

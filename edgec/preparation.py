@@ -10,6 +10,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from edgec.apps.find_task import read_labels
+from edgec.apps.wheel_archive import check_wheel
 from edgec.base.errors import EdgecError, Problem, UsageError
 from edgec.base.output import check_destination, check_failed, check_outputs
 from edgec.emit.c_text import identifier as c_identifier
@@ -21,9 +23,7 @@ from edgec.quant.preprocess import Preprocess
 from edgec.settings.config import SETTINGS, BuildConfig, names_function
 from edgec.settings.facts import origin_of, settings_facts, shown_value
 from edgec.targets import Target, all_targets, load_target
-from edgec.tasks import read_labels
 from edgec.toolchain import Compiler, find_compiler
-from edgec.wheel import check_wheel
 
 _STAGES = ("1-imported", "2-optimized", "2-pruned", "3-quantized")
 DUMPED = (*(f"{stage}{form}" for stage in _STAGES for form in (".eir", ".onnx")), "4-matched.eir", "5-program.eir")

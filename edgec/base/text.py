@@ -43,3 +43,9 @@ def kept_words(types: Iterable[str]) -> str:
     """How many layers there are of each type: `2 layers in float32, 1 layer in int16`."""
     counts = Counter(types)
     return ", ".join(f"{counts[kind]} layer{'s' if counts[kind] > 1 else ''} in {kind}" for kind in sorted(counts))
+
+
+def in_a_comment(text: str) -> str:
+    """Text that ends no comment early and begins none, in one line and without trigraphs: control characters become spaces."""
+    line = "".join(letter if letter.isprintable() else " " for letter in text)
+    return re.sub(r"\?(?=\?)", "? ", line.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *"))

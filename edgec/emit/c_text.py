@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from edgec.emit.apps.names import comment as harmless
+from edgec.base.text import in_a_comment
 from edgec.ir.types import DType
 from edgec.program.names import KEYWORDS
 
@@ -89,4 +89,4 @@ def identifier(text: str, taken: Container[str] = ()) -> str:
 
 def comment(lines: tuple[str, ...]) -> str:
     """One comment block of these lines."""
-    return "/* " + "\n   ".join(map(harmless, lines)) + " */" if lines else ""
+    return "/* " + "\n   ".join(map(in_a_comment, lines)) + " */" if lines else ""

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from edgec.base.errors import Problem, UsageError, did_you_mean
+from edgec.base.text import in_a_comment
 from edgec.base.version import __version__
 from edgec.emit.addresses import port_field
-from edgec.emit.apps.names import comment
 from edgec.emit.c_text import C_TYPES, float_literal, identifier
 from edgec.emit.calls import Function, functions
 from edgec.emit.constants import ALIGNMENT, assembly, c_source, layout_constants
@@ -261,7 +261,7 @@ def _state(program: Program, state: State) -> dict[str, object]:
         "element_bytes": dtype.bytes,
         "word": f"uint{8 * dtype.bytes}_t",
         "pattern": f"{pattern:#x}u{'ll' if dtype.bytes == 8 else ''}" if pattern else "",
-        "comment": comment(f"State {state.input.name}: {state.output.name} of the run before, {dtype.value}"),
+        "comment": in_a_comment(f"State {state.input.name}: {state.output.name} of the run before, {dtype.value}"),
     }
 
 
@@ -272,7 +272,7 @@ def _port(program: Program, port: Port, role: str) -> dict[str, object]:
         "name": port.name,
         "identifier": port.identifier,
         "macro": f"{program.name}_{role}_{port.identifier}".upper(),
-        "comment": comment(f"{role.capitalize()} {port.name}: {port.dtype.value}[{shape}]"),
+        "comment": in_a_comment(f"{role.capitalize()} {port.name}: {port.dtype.value}[{shape}]"),
         "field": port_field(program, port.buffer),
         "qualifier": "const " if role == "INPUT" else "",
         "c_type": C_TYPES[port.dtype],

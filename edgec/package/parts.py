@@ -234,7 +234,7 @@ class QuantizationStep:
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """What the answer means, as emit.apps.app.Task has it."""
+    """What the answer means, as apps.app.Task has it."""
 
     kind: Word
     head: Word

@@ -16,8 +16,8 @@ import numpy as np
 from onnx import helper
 
 import edgec
-from edgec.emit.apps.android import android_files
-from edgec.emit.apps.app import App
+from edgec.apps.android import android_files
+from edgec.apps.app import App
 from edgec.ir.types import DType
 from edgec.toolchain.android import link_library, make_android
 from tests.apps import element_types

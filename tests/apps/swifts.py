@@ -15,10 +15,10 @@ from tempfile import mkdtemp
 import tree_sitter_swift
 from tree_sitter import Language, Node, Parser
 
+from edgec.apps.app import App, Picture, tensors
+from edgec.apps.swift import swift_files
+from edgec.apps.tasks import add_task
 from edgec.emit import emit_sources
-from edgec.emit.apps.app import App, Picture, tensors
-from edgec.emit.apps.swift import swift_files
-from edgec.emit.apps.tasks import add_task
 from edgec.ir.types import DType
 from edgec.lower.plan import plan
 from edgec.program.expr import FLOAT, const, load, var

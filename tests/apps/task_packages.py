@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from edgec.apps.app import Task
+from edgec.apps.tasks import task_files
 from edgec.emit import emit_sources
-from edgec.emit.apps.app import Task
-from edgec.emit.apps.tasks import task_files
 from edgec.ir.types import DType
 from edgec.lower.plan import plan
 from edgec.program.expr import FLOAT, const, load, var

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgec.emit.apps.app import Task
+from edgec.apps.app import Task
 
 f32 = np.float32
 

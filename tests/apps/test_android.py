@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edgec.apps.android import android_files, class_name, mangled, package_name
+from edgec.apps.app import App, Tensor
 from edgec.base.errors import UsageError
-from edgec.emit.apps.android import android_files, class_name, mangled, package_name
-from edgec.emit.apps.app import App, Tensor
 from edgec.ir.types import DType
 from tests.apps import element_types
 from tests.apps.androids import CODES, HOSTILE, LABELS, TRIED, drive, make_all

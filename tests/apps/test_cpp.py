@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import edgec
+from edgec.apps.app import App, Tensor, tensors
+from edgec.apps.cpp import cpp_files
+from edgec.apps.names import pascal
+from edgec.apps.tasks import task_files
 from edgec.emit import emit_sources
-from edgec.emit.apps.app import App, Tensor, tensors
-from edgec.emit.apps.cpp import cpp_files
-from edgec.emit.apps.names import pascal
-from edgec.emit.apps.tasks import task_files
 from edgec.ir.types import DType
 from edgec.targets import load_target
 from tests.apps.cpps import DIGITS, call, digits

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from edgec.apps.app import Task
+from edgec.apps.find_task import find_task, fit_labels, read_labels
 from edgec.base.errors import ModelError, UsageError
+from edgec.base.text import in_a_comment
 from edgec.emit import c_text
-from edgec.emit.apps import names
-from edgec.emit.apps.app import Task
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, Shape, Symbol, TensorType
 from edgec.preparation import prepare
 from edgec.settings.config import BuildConfig
-from edgec.tasks import find_task, fit_labels, read_labels
 
 CELLS = 8 * 12 + 4 * 6 + 2 * 3  # of a picture of 64 x 96
 
@@ -191,5 +191,5 @@ def test_labels_without_a_task_are_an_error_before_the_work(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("text", ["*\\", "*/", "/*/", "**//*", "???/", "??/??/", "*\n/", "*\r\\/", "\\*\\"])
 def test_no_name_ends_a_comment(text: str) -> None:
-    for made in (names.comment(text), c_text.comment((text,))[2:-2]):
+    for made in (in_a_comment(text), c_text.comment((text,))[2:-2]):
         assert not any(pair in made for pair in ("*/", "/*", "??", "\\"))

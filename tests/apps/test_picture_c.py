@@ -12,9 +12,9 @@ from tempfile import mkdtemp
 import numpy as np
 import pytest
 
+from edgec.apps.app import App, tensors
+from edgec.apps.picture import has_pictures, picture_files
 from edgec.emit import emit_sources
-from edgec.emit.apps.app import App, tensors
-from edgec.emit.apps.picture import has_pictures, picture_files
 from edgec.ir.types import DType
 from edgec.lower.plan import plan
 from edgec.program.expr import FLOAT, const, load, var

@@ -10,10 +10,10 @@ from pathlib import Path
 import onnx
 import pytest
 
+from edgec.apps.app import App
+from edgec.apps.web import _npm
 from edgec.base.environment import OURS as VARIABLE
 from edgec.base.errors import UsageError
-from edgec.emit.apps.app import App
-from edgec.emit.apps.web import _npm
 from edgec.frontend.file.origin import origin_of
 from edgec.package.card import card_of
 from edgec.provenance.keys import fingerprint, read_private_key, read_public_key

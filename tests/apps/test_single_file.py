@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from edgec.apps.single_file import single_files
 from edgec.base.errors import EdgecError
-from edgec.emit.apps.single_file import single_files
 from edgec.emit.c_scan import declared
 from edgec.package.draft import Draft
 from edgec.package.manifest import read_manifest

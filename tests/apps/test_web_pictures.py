@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgec.emit.apps.app import App, Picture, Tensor
-from edgec.emit.apps.web import web_files
+from edgec.apps.app import App, Picture, Tensor
+from edgec.apps.web import web_files
 from edgec.ir.types import DType
 from edgec.quant.preprocess import Preprocess
 from tests.apps.drafts import empty_draft

@@ -20,13 +20,13 @@ import pytest
 from PIL import Image
 
 import edgec
+from edgec.apps.wheel_archive import make_wheels, prove
 from edgec.base.errors import ToolchainError, UsageError
 from edgec.package import Package
 from edgec.quant.preprocess import Preprocess
 from edgec.targets import load_target
 from edgec.toolchain import freestanding
 from edgec.toolchain.elf import demands
-from edgec.wheel import make_wheels, prove
 from tests.apps.wheels import DIGITS, LABELS, PREPROCESS, digits, examined, imported, install, wheel_of
 from tests.conftest import once, require
 from tests.toolchain.elf import NEEDED, Elf

@@ -9,9 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from edgec.apps.wheel_archive import platform_tag, wheel_abis
 from edgec.cli.verbs import parse
 from edgec.targets import load_target, target_names
-from edgec.wheel import platform_tag, wheel_abis
 from tests.apps.wheels import digits, install, wheel_of
 from tests.conftest import once, require
 from tests.contract.examiner import WHOLE

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from edgec.emit.apps.app import App, Tensor
-from edgec.emit.apps.wheel import wheel_files
+from edgec.apps.app import App, Tensor
+from edgec.apps.wheel import wheel_files
 from edgec.emit.exam import ExamData
 from edgec.ir.types import DType
 from tests.apps.drafts import empty_draft

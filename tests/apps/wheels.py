@@ -18,7 +18,7 @@ from unittest import mock
 import pytest
 
 import edgec
-from edgec.wheel import make_wheels
+from edgec.apps.wheel_archive import make_wheels
 from tests.conftest import require
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -40,7 +40,7 @@ def digits(folder: Path) -> None:
 def built(model: Path, out: Path, **settings: Any) -> Path:
     """A package of which only the wheel for this machine is compiled."""
     require("gcc")
-    with quickly(), mock.patch("edgec.pipeline.compile_package"), mock.patch("edgec.wheel._EVERY_ABI", ("x86_64",)):
+    with quickly(), mock.patch("edgec.pipeline.compile_package"), mock.patch("edgec.apps.wheel_archive._EVERY_ABI", ("x86_64",)):
         edgec.build(model, target="portable", out=out, cc="gcc", wheel=True, **settings)
     return out
 

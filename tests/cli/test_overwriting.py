@@ -231,7 +231,7 @@ def test_an_edgec_toml_cannot_force(program: Program, work: Path) -> None:
 WRITERS = {
     "edgec/base/output": "the door",
     "edgec/toolchain": "in the package that is being made, in folders of tempfile's, in the user's cache",
-    "edgec/wheel.py": "in the package that is being made",
+    "edgec/apps/wheel_archive.py": "in the package that is being made",
     "edgec/provenance/seal.py": "in the package that is being made",
     "edgec/devices/connect/local_files.py": "below a board's work folder",
     "edgec/devices/connect/ssh_files.py": "on a board, over SSH",

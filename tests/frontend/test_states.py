@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from edgec.apps.find_task import find_task
 from edgec.base.errors import UsageError
 from edgec.base.part import Part
 from edgec.frontend import from_proto
@@ -13,7 +14,6 @@ from edgec.ir.states import first_states, next_states
 from edgec.ir.text import dumps, loads
 from edgec.quant.jury import class_scores
 from edgec.settings.config import configure
-from edgec.tasks import find_task
 from tests.states import CACHE, CELL, model_of
 
 SEVERAL = """several (float[1,8] x, float[1,16] h, float[N,0] none, float[M,2] open, int64[1] count, float16[1,2] half) =>

@@ -47,8 +47,7 @@ MAY_IMPORT = {
     "examination": {"base", "package"},
     "streaming": {"base", "ir"},
     "fidelity": {"comparison", "export", "ir", "oracle", "quant", "questions", "reference", "streaming"},
-    "tasks": {"base", "emit", "ir", "settings"},
-    "applications": {"base", "emit", "ir", "package", "program", "quant", "settings", "targets"},
+    "apps": {"base", "cache", "emit", "ir", "package", "program", "quant", "settings", "targets", "toolchain"},
     "diagnosing": {"base", "diagnosis", "evaluation", "models", "package", "quant"},
     "evaluation": {"base", "comparison", "models", "package", "preparation", "quant", "settings", "streaming"},
     "models": {
@@ -68,8 +67,7 @@ MAY_IMPORT = {
         "targets",
     },
     "judging": {"base", "comparison", "devices", "evaluation", "package", "results"},
-    "preparation": {"base", "emit", "frontend", "program", "provenance", "quant", "settings", "targets", "tasks", "toolchain", "wheel"},
-    "wheel": {"base", "cache", "package", "targets", "toolchain"},
+    "preparation": {"apps", "base", "emit", "frontend", "program", "provenance", "quant", "settings", "targets", "toolchain"},
     "cli": {
         "base",
         "cache",

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from edgec.apps.app import App, Tensor
+from edgec.apps.names import legal, pascal, snake
+from edgec.apps.picture import has_pictures, picture_files
 from edgec.base.codec import encode
 from edgec.base.errors import UsageError
+from edgec.base.text import in_a_comment
 from edgec.base.version import __version__
-from edgec.emit.apps.app import App, Tensor
-from edgec.emit.apps.names import comment, legal, pascal, snake
-from edgec.emit.apps.picture import has_pictures, picture_files
 from edgec.emit.constants import ALIGNMENT
 from edgec.emit.exam import STEPS, ExamData
 from edgec.emit.text import fill
@@ -180,5 +181,5 @@ def _tensor(tensor: Tensor, key: str) -> Context:
         "shape": f"{shape}," if len(tensor.shape) == 1 else shape,
         "type": f"{tensor.dtype.value}[{shape}]",
         "scaled": "" if tensor.scale is None else f", {float(tensor.scale)!r}, {tensor.zero_point}",
-        "comment": comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
+        "comment": in_a_comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
     }

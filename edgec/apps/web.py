@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 
+from edgec.apps.app import MOST_BOXES, App, Tensor
+from edgec.apps.names import camel, legal, pascal, quoted
 from edgec.base.errors import UsageError
+from edgec.base.text import in_a_comment
 from edgec.base.version import __version__
-from edgec.emit.apps.app import MOST_BOXES, App, Tensor
-from edgec.emit.apps.names import camel, comment, legal, pascal, quoted
 from edgec.emit.c_text import C_TYPES
 from edgec.emit.text import fill, runtime
 from edgec.ir.types import DType
@@ -167,7 +168,7 @@ def _tensor(tensor: Tensor, key: str) -> dict[str, object]:
         "key": key,
         "literal": quoted(tensor.name),
         "codes": "" if tensor.scale is None else f": code q is (q - {tensor.zero_point}) * {float(tensor.scale)!r}",
-        "comment": comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
+        "comment": in_a_comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
         "dtype": tensor.dtype.value,
         "array": ARRAYS[tensor.dtype],
         "c_type": C_TYPES[tensor.dtype],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from edgec.emit.apps.app import App, Picture, Task, refuse_sizes, tensors
+from edgec.apps.app import App, Picture, Task, refuse_sizes, tensors
 from edgec.ir.graph import Graph
 from edgec.package.manifest import Manifest
 from edgec.program.program import Port, Program

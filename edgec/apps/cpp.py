@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from edgec.apps.app import App, Tensor
+from edgec.apps.names import legal, pascal, snake
+from edgec.base.text import in_a_comment
 from edgec.base.version import __version__
-from edgec.emit.apps.app import App, Tensor
-from edgec.emit.apps.names import comment, legal, pascal, snake
 from edgec.emit.c_text import C_TYPES, float_literal
 from edgec.emit.text import fill
 
@@ -108,7 +109,7 @@ def _tensor(tensor: Tensor, fields: Sequence[tuple[str, str, str, str]], place: 
         "shape_field": shape,
         "scale_field": scale,
         "zero_point_field": zero_point,
-        "comment": comment(f"{tensor.name}: {tensor.dtype.value}[{','.join(map(str, tensor.shape))}]"),
+        "comment": in_a_comment(f"{tensor.name}: {tensor.dtype.value}[{','.join(map(str, tensor.shape))}]"),
         "c_type": c_type if c_type in ("float", "double") else f"std::{c_type}",
         "elements": tensor.elements,
         "rank": len(tensor.shape),

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from edgec.apps.app import Task, Tensor, tensors
+from edgec.base.text import in_a_comment
 from edgec.base.version import __version__
-from edgec.emit.apps.app import Task, Tensor, tensors
-from edgec.emit.apps.names import comment
 from edgec.emit.c_text import C_TYPES, float_literal, text_literal
 from edgec.emit.render_c import HALVES
 from edgec.emit.text import fill, runtime
@@ -89,7 +89,7 @@ def _output(tensor: Tensor, identifier: str) -> Context:
         "c_type": C_TYPES[tensor.dtype],
         "read": f"task_read_{identifier}",
         "value": _value(tensor, f"{identifier}[i]"),
-        "comment": comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
+        "comment": in_a_comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
     }
 
 

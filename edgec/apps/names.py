@@ -116,9 +116,3 @@ def _units(text: str) -> Iterable[int]:
 def _escaped(code: int, escape: Callable[[int], str]) -> str:
     plain = 32 <= code < 127 and chr(code) not in '"\\$'
     return chr(code) if plain else escape(code)
-
-
-def comment(text: str) -> str:
-    """Text that ends no comment early and begins none, in one line and without trigraphs: control characters become spaces."""
-    line = "".join(letter if letter.isprintable() else " " for letter in text)
-    return re.sub(r"\?(?=\?)", "? ", line.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *"))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
+from edgec.apps.app import MOST_BOXES, MOST_THREADS, App, Tensor
+from edgec.apps.names import camel, legal, pascal, quoted
+from edgec.apps.picture import has_pictures
 from edgec.base.errors import UsageError
+from edgec.base.text import in_a_comment
 from edgec.base.version import __version__
-from edgec.emit.apps.app import MOST_BOXES, MOST_THREADS, App, Tensor
-from edgec.emit.apps.names import camel, comment, legal, pascal, quoted
-from edgec.emit.apps.picture import has_pictures
 from edgec.emit.c_text import C_TYPES, text_literal
 from edgec.emit.text import fill
 from edgec.ir.types import DType
@@ -181,7 +182,7 @@ def _tensor(tensor: Tensor, key: str, c_name: str) -> dict[str, object]:
         "key": key,
         "c_name": c_name,
         "literal": quoted(tensor.name),
-        "comment": comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
+        "comment": in_a_comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
         "codes": "" if tensor.scale is None else f", code q is (q - {tensor.zero_point}) * {float(tensor.scale)!r}",
         "dtype": tensor.dtype.value,
         "primitive": primitive,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from pathlib import Path
 
+from edgec.apps.app import Task
+from edgec.apps.tasks import grids
 from edgec.base.classes import class_count
 from edgec.base.errors import ModelError, Problem, UsageError
-from edgec.emit.apps.app import Task
-from edgec.emit.apps.tasks import grids
 from edgec.ir.graph import Graph
 from edgec.settings.config import BuildConfig
 

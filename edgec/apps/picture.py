@@ -5,9 +5,9 @@ Nothing in them needs a C library, so that every form of package that runs the C
 
 from __future__ import annotations
 
+from edgec.apps.app import App
+from edgec.base.text import in_a_comment
 from edgec.base.version import __version__
-from edgec.emit.apps.app import App
-from edgec.emit.apps.names import comment
 from edgec.emit.c_text import C_TYPES, float_literal
 from edgec.emit.text import fill, runtime
 from edgec.ir.types import DType
@@ -35,7 +35,7 @@ def picture_files(app: App) -> dict[str, bytes]:
         "NAME": app.name.upper(),
         "version": __version__,
         "prologue": runtime("c/prologue.h", app.name).decode().strip(),
-        "comment": comment(tensor.name),
+        "comment": in_a_comment(tensor.name),
         "picture": picture,
         "centered": picture.resize == "crop" or picture.anchor == "center",
         "c_type": C_TYPES[tensor.dtype],

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from pathlib import PurePosixPath
 
+from edgec.apps.app import MOST_BOXES, MOST_THREADS, App, Tensor
+from edgec.apps.names import camel, legal, pascal, quoted_swift
+from edgec.apps.picture import has_pictures, picture_files
 from edgec.base.errors import UsageError
+from edgec.base.text import in_a_comment
 from edgec.base.version import __version__
-from edgec.emit.apps.app import MOST_BOXES, MOST_THREADS, App, Tensor
-from edgec.emit.apps.names import camel, comment, legal, pascal, quoted_swift
-from edgec.emit.apps.picture import has_pictures, picture_files
 from edgec.emit.c_text import C_TYPES
 from edgec.emit.constants import ALIGNMENT
 from edgec.emit.text import fill
@@ -123,7 +124,7 @@ def _context(app: App) -> dict[str, object]:
         "alignment": ALIGNMENT,
         "picture": _picture(app, tensors),
         "gpu": app.gpu == "metal",
-        "card": [comment(f"{key}: {app.card[key]}") for key in ("title", "version", "author", "license", "url") if key in app.card],
+        "card": [in_a_comment(f"{key}: {app.card[key]}") for key in ("title", "version", "author", "license", "url") if key in app.card],
     }
 
 
@@ -149,7 +150,7 @@ def _tensor(tensor: Tensor, key: str, is_input: bool) -> dict[str, object]:
         "key": key,
         "is_input": is_input,
         "literal": quoted_swift(tensor.name),
-        "comment": comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
+        "comment": in_a_comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
         "codes": "" if tensor.scale is None else f": code q is (q - {tensor.zero_point}) * {float(tensor.scale)!r}",
         "dtype": tensor.dtype.value,
         "element": element,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from edgec.emit.apps.android import android_files
-from edgec.emit.apps.app import App
-from edgec.emit.apps.swift import swift_files
-from edgec.emit.apps.web import web_files
+from edgec.apps.android import android_files
+from edgec.apps.app import App
+from edgec.apps.swift import swift_files
+from edgec.apps.web import web_files
 from edgec.package.draft import Draft
 
 # Target.form -> the package with what the form adds, or puts in place of files

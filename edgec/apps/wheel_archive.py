@@ -65,7 +65,7 @@ def platform_tag(abi: str) -> str:
 def make_wheels(
     directory: Path, target: Target, files: Mapping[str, Content], cc: str | None = None, optimize: str = "-O3", store: Store = NOTHING
 ) -> list[Path]:
-    """The wheels of the package in `directory`, which holds `files`, emit.apps.wheel's among them. Equal libraries give equal bytes.
+    """The wheels of the package in `directory`, which holds `files`, apps.wheel's among them. Equal libraries give equal bytes.
 
     ToolchainError where a processor has no compiler, or in the compiler's own words.
     """
