@@ -24,9 +24,9 @@ from detection import letterbox, mean_average_precision
 from PIL import Image
 
 import edgec
-from edgec.comparison import compare_answers
+from edgec.exam.comparison import compare_answers
+from edgec.exam.reference import FloatModel
 from edgec.frontend import load_model
-from edgec.reference import FloatModel
 
 Feed = dict[str, np.ndarray]
 IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}

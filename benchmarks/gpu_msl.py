@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Metal
 from edgec.emit.gpu.shaders import shaders
+from edgec.exam.reference import FloatModel
 from edgec.export import to_onnx
 from edgec.lower import lower
 from edgec.lower.plan import plan
@@ -29,7 +30,6 @@ from edgec.models import read_model
 from edgec.oracle import Evaluator
 from edgec.program.program import Program
 from edgec.quant import QuantizeOptions, quantize
-from edgec.reference import FloatModel
 from edgec.schedule import schedule
 from edgec.settings.config import BuildConfig
 from edgec.targets import load_target

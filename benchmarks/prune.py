@@ -20,9 +20,9 @@ import numpy as np
 from accuracy import HELD_BACK, TASKS, Feed, Task, feed
 
 import edgec
-from edgec.comparison import compare_answers
+from edgec.exam.comparison import compare_answers
+from edgec.exam.reference import FloatModel
 from edgec.frontend import load_model
-from edgec.reference import FloatModel
 
 HEAD = f"{'':12}{'asked':>7}{'MACs':>8}{'weights':>9}{'top-1':>8}{'agree':>8}{'SQNR':>7}{'pruned float':>18}  time"
 

@@ -12,11 +12,11 @@ import numpy as np
 from edgec import pipeline
 from edgec.base.output import check_outputs, write_file
 from edgec.benching import Bench, bench
-from edgec.comparison import Comparison, compare_answers
 from edgec.deployment import Deployed, deploy
 from edgec.diagnosing import diagnose_package
 from edgec.diagnosis import Diagnosis
 from edgec.evaluation import Arrays, Data, Labels, open_evaluation, read_arrays
+from edgec.exam.comparison import Comparison, compare_answers
 from edgec.frontend.file.formats import refuse_foreign
 from edgec.inspection import Inspection, inspect_model, inspect_package
 from edgec.models import Progress, int8_model, prune_model, quantize_model, read_model

@@ -23,7 +23,7 @@ from edgec.devices.farm.gates import Gates, make_gates
 from edgec.devices.farm.job import Judge, Task, run_task
 from edgec.devices.farm.scheduler import run_on_cluster
 from edgec.evaluation import Data, Labels, kept_options, open_evaluation
-from edgec.judging import BoardJudge, paper_of, write_sheet
+from edgec.exam.judging import BoardJudge, paper_of, write_sheet
 from edgec.models import Progress, read_model
 from edgec.package import Package
 from edgec.preparation import check_data, check_file, prepare

@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from edgec.base.errors import Problem, UsageError, did_you_mean
-from edgec.comparison import Answers
+from edgec.exam.judging import Evaluation
+from edgec.exam.streaming import Stream
 from edgec.models import Model, read_model, reference_of, samples_of
 from edgec.package import Package
 from edgec.preparation import check_data, check_file
-from edgec.quant import Samples
 from edgec.quant.files import read_array_file
 from edgec.settings.config import BuildConfig, Calibration, configure
-from edgec.streaming import Stream
 
 Arrays = dict[str, np.ndarray]
 Data = Calibration | Path
 Labels = str | Path | Sequence[int] | np.ndarray
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """samples: opened anew at each call. outputs: the model's, with their element types; reference answers in their order.
-
-    With states the samples are one stream, and the reference is to be asked in their order, once.
-    """
-
-    inputs: tuple[str, ...]
-    outputs: Mapping[str, np.dtype[Any]]
-    samples: Samples
-    reference: Answers
-    labels: np.ndarray | None
 
 
 def open_evaluation(

@@ -17,13 +17,14 @@ from edgec.base.budget import spending
 from edgec.base.errors import EdgecError, UsageError
 from edgec.base.output import write_file
 from edgec.base.part import Part
-from edgec.comparison import Comparison
+from edgec.exam.comparison import Comparison
+from edgec.exam.fidelity import compare_coded, compare_with_model
+from edgec.exam.measurement import read_times
+from edgec.exam.reference import FloatModel
 from edgec.export import to_onnx
-from edgec.fidelity import compare_coded, compare_with_model
 from edgec.ir.graph import Graph
 from edgec.ir.text import dumps
 from edgec.isolation.tasks import import_model
-from edgec.measurement import read_times
 from edgec.preparation import identifier
 from edgec.prune import prune
 from edgec.quant import Quantized, QuantizeOptions, Samples, quantize
@@ -32,7 +33,6 @@ from edgec.quant.data import open_samples
 from edgec.quant.preprocess import Preprocess
 from edgec.quant.repeats import Watched
 from edgec.quant.weight_only import CodedGraph, code_weights
-from edgec.reference import FloatModel
 from edgec.settings.config import BuildConfig
 from edgec.targets import load_target
 

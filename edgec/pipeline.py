@@ -23,21 +23,21 @@ from edgec.base.errors import GateError, UsageError
 from edgec.base.output import complete_directory, write_file
 from edgec.base.version import __version__
 from edgec.cache import opened
-from edgec.comparison import Comparison
 from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
-from edgec.exam import GPU_HALVES, HALVES, Asked, ask, doubts, invented_tolerance, is_coded, write_exam
-from edgec.examination import examine_everywhere, failed
-from edgec.fidelity import manifest_facts
+from edgec.exam.answers import GPU_HALVES, HALVES, Asked, ask, doubts, invented_tolerance, is_coded, write_exam
+from edgec.exam.comparison import Comparison
+from edgec.exam.examine import examine_everywhere, failed
+from edgec.exam.fidelity import manifest_facts
+from edgec.exam.measurement import read_measurement
 from edgec.integer import match
 from edgec.integer.text import dumps as dump_matched
 from edgec.ir.graph import Graph
 from edgec.lower import LowerOptions, lower
 from edgec.lower.limits import check_limits
 from edgec.lower.plan import plan
-from edgec.measurement import read_measurement
 from edgec.models import (
     PRUNED,
     Model,

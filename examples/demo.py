@@ -10,7 +10,7 @@ from pathlib import Path
 
 import edgec
 from edgec.cli.console import Console, table
-from edgec.comparison import Comparison
+from edgec.exam.comparison import Comparison
 
 HERE = Path(__file__).parent / "digits"
 MODEL, CALIBRATION, EVALUATION = HERE / "digits.onnx", HERE / "calibration.npz", HERE / "evaluation.npz"

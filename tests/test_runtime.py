@@ -9,8 +9,8 @@ import pytest
 from onnx import parser
 
 from edgec.base.errors import ModelError
+from edgec.exam.reference import FloatModel
 from edgec.ir.text import loads
-from edgec.reference import FloatModel
 from edgec.runtime import Effort, Session
 
 X = np.ones((2, 3), np.float32)

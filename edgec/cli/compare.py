@@ -12,7 +12,7 @@ import edgec
 from edgec.base.errors import GateError, Problem, UsageError
 from edgec.cli.console import Console, table
 from edgec.cli.layers import layer_tables
-from edgec.comparison import Comparison
+from edgec.exam.comparison import Comparison
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from edgec.base.errors import Problem
-from edgec.comparison import compare_answers
+from edgec.exam.comparison import compare_answers
 from edgec.ir.graph import Graph
 from edgec.prune.channels import Cells
 from edgec.prune.choice import products_of

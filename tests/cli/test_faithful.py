@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from edgec.comparison import LOW_AGREEMENT, LOW_SQNR
-from edgec.fidelity import COMPARED
+from edgec.exam.comparison import LOW_AGREEMENT, LOW_SQNR
+from edgec.exam.fidelity import COMPARED
 from edgec.package import Package
 from tests.cli.conftest import QUICK, ROOT, Program
 

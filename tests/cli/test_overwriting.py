@@ -236,7 +236,7 @@ WRITERS = {
     "edgec/devices/connect/local_files.py": "below a board's work folder",
     "edgec/devices/connect/ssh_files.py": "on a board, over SSH",
     "edgec/devices/farm/journal.py": "results, which it only adds to",
-    "edgec/judging.py": "a file of tempfile's",
+    "edgec/exam/judging.py": "a file of tempfile's",
     "edgec/provenance/copy.py": "into a folder of tempfile's",
     "edgec/cli/main.py": "a file of tempfile's",
     "edgec/export/onnx_file.py": "save(), for tests and for whoever uses the library",

@@ -11,11 +11,11 @@ import pytest
 from onnx import parser
 
 from edgec.base.errors import UsageError
-from edgec.exam import FLOAT_TOLERANCE, GPU_HALVES, HALVES, Asked, ask, invented_tolerance, write_exam
+from edgec.exam.answers import FLOAT_TOLERANCE, GPU_HALVES, HALVES, Asked, ask, invented_tolerance, write_exam
+from edgec.exam.reference import FloatModel
 from edgec.frontend import from_proto
 from edgec.lower import lower
 from edgec.passes import optimize
-from edgec.reference import FloatModel
 from edgec.schedule import schedule
 from edgec.targets import load_target
 

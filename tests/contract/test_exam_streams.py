@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from edgec import exam, questions
 from edgec.base.part import Part
 from edgec.emit import ExamData
+from edgec.exam.answers import answers as exam
+from edgec.exam.answers import questions
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
 from edgec.lower import lower

@@ -16,9 +16,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import edgec
+from edgec.exam.questions import exam_inputs
 from edgec.frontend import from_proto
 from edgec.ir.types import Symbol
-from edgec.questions import exam_inputs
 from edgec.targets import load_target
 from tests.conftest import require
 from tests.contract.asking import STATUS, Arrays, ask

@@ -10,10 +10,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 import edgec
 from edgec.base.errors import ModelError
+from edgec.exam.questions import exam_inputs
+from edgec.exam.reference import FloatModel
 from edgec.frontend import from_proto
 from edgec.ir.text import loads
-from edgec.questions import exam_inputs
-from edgec.reference import FloatModel
 from tests.operators.extreme_cases import BINARY, extremes, graph_of, quotient, wrapped
 
 

@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from edgec.base.errors import ModelError
+from edgec.exam.reference import FloatModel
 from edgec.frontend import from_proto
-from edgec.reference import FloatModel
 
 ROWS, COLUMNS = 40, 5
 X = np.random.default_rng(3).standard_normal((ROWS, COLUMNS)).astype(np.float32)

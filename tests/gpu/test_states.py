@@ -9,10 +9,10 @@ import pytest
 
 from edgec.base.part import Part
 from edgec.emit import ExamData
+from edgec.exam.reference import FloatModel
+from edgec.exam.streaming import streamed
 from edgec.frontend import from_proto
 from edgec.passes import optimize
-from edgec.reference import FloatModel
-from edgec.streaming import streamed
 from edgec.toolchain import compile_package
 from tests.conftest import once, require
 from tests.contract.examiner import STRICT

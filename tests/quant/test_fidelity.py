@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgec.fidelity import COMPARED, compare_with_model, manifest_facts
+from edgec.exam.fidelity import COMPARED, compare_with_model, manifest_facts
+from edgec.exam.reference import FloatModel
 from edgec.quant import Quantized, quantize
-from edgec.reference import FloatModel
 from tests.quant.small import net, samples
 
 TOLD: list[tuple[int, int]] = []

@@ -13,6 +13,9 @@ import numpy as np
 
 from edgec.base.errors import UsageError
 from edgec.emit import ExamData
+from edgec.exam.questions import STEPS, calm, exam_streams, shaken
+from edgec.exam.reference import FloatModel, filled
+from edgec.exam.streaming import as_far, streamed
 from edgec.export import to_onnx
 from edgec.interface import Face
 from edgec.ir.graph import Graph
@@ -20,9 +23,6 @@ from edgec.ir.types import DType
 from edgec.oracle import Chance, Evaluator
 from edgec.program.program import Port, Program
 from edgec.quant import Samples
-from edgec.questions import STEPS, calm, exam_streams, shaken
-from edgec.reference import FloatModel, filled
-from edgec.streaming import as_far, streamed
 
 FLOAT_TOLERANCE = 1e-4  # of the largest magnitude of an output
 FLIP_FACTOR = 2  # an int8 answer behind float products: this many times what codes change that are near enough to a tie to flip

@@ -7,14 +7,14 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from edgec.comparison import Arrays, Comparison, compare_answers
+from edgec.exam.comparison import Arrays, Comparison, compare_answers
+from edgec.exam.questions import RANDOM_VECTORS, exam_inputs
+from edgec.exam.reference import FloatModel, filled
+from edgec.exam.streaming import Stream
 from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.oracle import Evaluator
 from edgec.quant import Quantized, Samples
-from edgec.questions import RANDOM_VECTORS, exam_inputs
-from edgec.reference import FloatModel, filled
-from edgec.streaming import Stream
 
 COMPARED = 10  # samples: a handful tells a wrong scale from a right one
 FOLLOWED = 50  # samples of a stream, from its start: what is wrong with a state grows

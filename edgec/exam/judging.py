@@ -16,14 +16,28 @@ from weakref import finalize
 import numpy as np
 
 from edgec.base.errors import UsageError
-from edgec.comparison import Comparison, compare_answers
 from edgec.devices.connect.connection import Exchange
-from edgec.evaluation import Evaluation
+from edgec.exam.comparison import Answers, Comparison, compare_answers
 from edgec.package import Package, Tensor, fitting
+from edgec.quant import Samples
 from edgec.results import Accuracy
 
 Arrays = dict[str, np.ndarray]
 _Port = tuple[str, np.dtype[Any], tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """samples: opened anew at each call. outputs: the model's, with their element types; reference answers in their order.
+
+    With states the samples are one stream, and the reference is to be asked in their order, once.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: Mapping[str, np.dtype[Any]]
+    samples: Samples
+    reference: Answers
+    labels: np.ndarray | None
 
 
 class AnswerSheet:
