@@ -25,7 +25,7 @@ from pathlib import Path
 from distributed import Client, Nanny, Scheduler, SpecCluster
 
 from edgec.devices.farm.cluster_worker import running
-from edgec.results import Job, read_results
+from edgec.records.results import Job, read_results
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples/digits"
 TARGETS = ("rpi4", "rpi5", "rpi-32bit", "host")

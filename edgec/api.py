@@ -14,7 +14,6 @@ from edgec.base.output import check_outputs, write_file
 from edgec.benching import Bench, bench
 from edgec.deployment import Deployed, deploy
 from edgec.diagnosing import diagnose_package
-from edgec.diagnosis import Diagnosis
 from edgec.evaluation import Arrays, Data, Labels, open_evaluation, read_arrays
 from edgec.exam.comparison import Comparison, compare_answers
 from edgec.frontend.file.formats import refuse_foreign
@@ -25,6 +24,7 @@ from edgec.preparation import Plan, check_data, check_file, check_profile, dumpe
 from edgec.provenance.copy import verified_copy
 from edgec.provenance.verify import Verified, verify_package
 from edgec.quant import Quantized
+from edgec.records.diagnosis import Diagnosis
 from edgec.report import check_diagnosis_form, render_quantization, write_diagnosis
 from edgec.settings.config import BuildConfig, configure
 

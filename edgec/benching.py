@@ -28,8 +28,8 @@ from edgec.models import Progress, read_model
 from edgec.package import Package
 from edgec.preparation import check_data, check_file, prepare
 from edgec.provenance.verify import verify_files
+from edgec.records.results import Job, PackageFacts, Record, Versus, packages_of
 from edgec.report import write_report
-from edgec.results import Job, PackageFacts, Record, Versus, packages_of
 from edgec.settings.config import BuildConfig, configure
 from edgec.targets import load_target
 

@@ -32,7 +32,7 @@ from edgec.devices.device import Device
 from edgec.models import Progress
 from edgec.package import Package
 from edgec.provenance.verify import verify_files
-from edgec.results import ExamResult, GpuUse
+from edgec.records.results import ExamResult, GpuUse
 
 _STEPS = 4  # connected, examined what it is, sent, passed the exam
 _MOST_BOARDS = 64  # at once

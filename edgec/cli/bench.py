@@ -16,7 +16,7 @@ from edgec.cli.devices import declare_choice
 from edgec.cli.settings import declare_key, declare_settings, resolve_key, resolve_settings, settings_table
 from edgec.devices.board.measure import GPU
 from edgec.devices.farm.gates import PERCENTILES, us_text
-from edgec.results import Job, PackageFacts, Versus
+from edgec.records.results import Job, PackageFacts, Versus
 
 _BUILD = (
     *("precision", "calib", "shape", "input", "output", "constant", "state", "observer", "effort", "exclude", "io", "io_layout"),

@@ -6,7 +6,7 @@ import rich.table
 
 from edgec.base.text import ending
 from edgec.cli.console import table
-from edgec.diagnosis import BEST, Diagnosis, LayerFacts
+from edgec.records.diagnosis import BEST, Diagnosis, LayerFacts
 
 WORST = 15
 LONGEST = 60  # letters of a name

@@ -17,10 +17,10 @@ from edgec.exam.questions import STEPS, calm, exam_streams, shaken
 from edgec.exam.reference import FloatModel, filled
 from edgec.exam.streaming import as_far, streamed
 from edgec.export import to_onnx
-from edgec.interface import Face
 from edgec.ir.graph import Graph
 from edgec.ir.types import DType
 from edgec.oracle import Chance, Evaluator
+from edgec.package.interface import Face
 from edgec.program.program import Port, Program
 from edgec.quant import Samples
 

@@ -20,7 +20,7 @@ from edgec.devices.connect.connection import Exchange
 from edgec.exam.comparison import Answers, Comparison, compare_answers
 from edgec.package import Package, Tensor, fitting
 from edgec.quant import Samples
-from edgec.results import Accuracy
+from edgec.records.results import Accuracy
 
 Arrays = dict[str, np.ndarray]
 _Port = tuple[str, np.dtype[Any], tuple[int, ...]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgec.base.errors import UsageError
-from edgec.results import Job, PackageFacts, packages_of, read_results
+from edgec.records.results import Job, PackageFacts, packages_of, read_results
 from edgec.schedule.gpu.choice import Measured
 
 Times = tuple[tuple[tuple[str, ...], float], ...]  # of each call: the nodes that it computes, microseconds

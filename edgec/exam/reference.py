@@ -11,9 +11,9 @@ from edgec.base.errors import ModelError
 from edgec.export import to_onnx
 from edgec.export.guards import guarded, needs_guard
 from edgec.export.halves import rounded
+from edgec.export.runtime import Effort, Session
 from edgec.ir.graph import Graph
 from edgec.ir.types import TensorType
-from edgec.runtime import Effort, Session
 
 
 class FloatModel:

@@ -12,7 +12,7 @@ from weakref import finalize
 import numpy as np
 
 from edgec.base.errors import Problem, UsageError, did_you_mean
-from edgec.interface import Face
+from edgec.package.interface import Face
 from edgec.package.parts import Options, Port
 from edgec.package.running import Session
 

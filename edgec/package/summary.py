@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from edgec.package.manifest import Manifest, sha256
-from edgec.results import Block, Layer, PackageFacts
+from edgec.records.results import Block, Layer, PackageFacts
 
 
 def summarize(manifest: Manifest, text: bytes) -> PackageFacts:

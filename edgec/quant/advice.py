@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import log10
 
 from edgec.base.text import ending
-from edgec.diagnosis import Advice, Diagnosis, LayerFacts
+from edgec.records.diagnosis import Advice, Diagnosis, LayerFacts
 
 INPUT = "input"  # operator of a graph's own input
 OUTSIDE = 0.01  # share of numbers beyond the codes: no observer cuts that many

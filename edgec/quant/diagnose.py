@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from edgec.base.errors import UsageError
-from edgec.diagnosis import Diagnosis, HistogramFacts, LayerFacts
 from edgec.ir.graph import Graph
 from edgec.quant.advice import advise
 from edgec.quant.apply import apply
@@ -26,6 +25,7 @@ from edgec.quant.statistics import Extent, measure_histograms
 from edgec.quant.teacher import Lesson, teach
 from edgec.quant.trial import judged
 from edgec.quant.twins import Twins, twins_of
+from edgec.records.diagnosis import Diagnosis, HistogramFacts, LayerFacts
 
 BLAMED = 4  # samples: each of them runs the float graph once for each layer
 HISTOGRAMS = 3  # of the worst layers

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from edgec.diagnosis import Diagnosis, LayerFacts
 from edgec.ops.registry import Role
 from edgec.quant.candidates import candidates_of
 from edgec.quant.cost import Costs, conversion_cost, multiplications
 from edgec.quant.selection import Layer, choose, excluded_nodes, values_of
 from edgec.quant.twins import Twins
+from edgec.records.diagnosis import Diagnosis, LayerFacts
 
 
 class Forecast:

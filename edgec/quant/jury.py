@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from edgec.base.classes import class_count, rows, samples_in
-from edgec.diagnosis import BEST
 from edgec.ir.graph import Graph
 from edgec.quant.calibrate import some
 from edgec.quant.goal import Accuracy
@@ -11,6 +10,7 @@ from edgec.quant.noise import Noise
 from edgec.quant.options import Progress, Samples
 from edgec.quant.run import Probe
 from edgec.quant.trial import Answers, judged
+from edgec.records.diagnosis import BEST
 
 JURORS = 256  # samples at most
 

@@ -6,7 +6,7 @@ from math import log10
 
 import numpy as np
 
-from edgec.diagnosis import BEST
+from edgec.records.diagnosis import BEST
 
 BLOCK = 1 << 20  # numbers that are widened at once
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 from math import log10
 
 from edgec.base.errors import GateError, Problem
-from edgec.diagnosis import Diagnosis
 from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
 from edgec.quant.calibrate import some
@@ -28,6 +27,7 @@ from edgec.quant.ranking import PRICES, Names, lightest_first, ranked
 from edgec.quant.tries import Key, Tries, without
 from edgec.quant.twins import twins_of
 from edgec.quant.widen import widened
+from edgec.records.diagnosis import Diagnosis
 
 TOLD = 3  # layers that an error names
 

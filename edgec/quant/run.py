@@ -12,10 +12,10 @@ import numpy as np
 
 from edgec.base.budget import check_tensors, check_time
 from edgec.export import to_onnx
+from edgec.export.runtime import Effort, Session
 from edgec.ir.graph import Graph
 from edgec.ir.liveness import live_bytes
 from edgec.quant.options import Progress, Sample, Samples
-from edgec.runtime import Effort, Session
 
 AT_ONCE = 256 << 20  # bytes of values that are looked at together; of more the graph is run again for the others
 AHEAD = 128 << 20  # bytes of values of samples that are computed while the one before them is looked at; none ahead where two have more

@@ -8,8 +8,8 @@ from math import inf, log, log10
 
 import numpy as np
 
-from edgec.diagnosis import BEST
 from edgec.quant.trial import Tried
+from edgec.records.diagnosis import BEST
 
 WORSE = 2.0  # times the standard error: measurably
 ROOT = 0.25  # the ratio adds these powers of the samples' error energies, so that none of them decides alone

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from edgec.export import to_onnx
+from edgec.export.runtime import Effort, Session
 from edgec.ir.graph import Graph, Node
 from edgec.quant.options import Sample
-from edgec.runtime import Effort, Session
 
 
 class Walk:

@@ -9,6 +9,7 @@ from typing import Any
 
 from edgec.base.errors import UsageError
 from edgec.base.output import check_outputs, write_file
+from edgec.records.results import Job, Record, read_results
 from edgec.report.diagnosis import check_diagnosis_form, render_diagnosis, write_diagnosis
 from edgec.report.html import render_html
 from edgec.report.junit import render_junit
@@ -16,7 +17,6 @@ from edgec.report.markdown import render_markdown
 from edgec.report.quantization import render_quantization
 from edgec.report.runs import Run, Verdict, exam_text, fastest, gather, verdict
 from edgec.report.trace import render_trace
-from edgec.results import Job, Record, read_results
 
 __all__ = [
     "FORMS",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from edgec.records.results import Job, State
 from edgec.report.outcome import left_out
 from edgec.report.page import Cell, Column, Commands, Item, Section, Table, cells, columns
 from edgec.report.runs import Run
 from edgec.report.words import count_text, digits, size_text
-from edgec.results import Job, State
 
 MOST_BOARDS, MOST_FACTS, MOST_PACKAGES = 500, 16, 200
 TYPABLE = re.compile(r"[A-Za-z0-9._@:-]{1,80}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgec.base.text import ending
-from edgec.diagnosis import HistogramFacts, LayerFacts
+from edgec.records.diagnosis import HistogramFacts, LayerFacts
 from edgec.report.svg import Picture, Scale, Shape, dot, line, path, rectangle, scale, words
 from edgec.report.words import digits, plural
 

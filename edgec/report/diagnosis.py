@@ -10,7 +10,7 @@ from pathlib import Path
 from edgec.base.errors import UsageError
 from edgec.base.output import write_file
 from edgec.base.text import ending
-from edgec.diagnosis import Diagnosis, LayerFacts
+from edgec.records.diagnosis import Diagnosis, LayerFacts
 from edgec.report.decibels import depth_picture, histogram_picture
 from edgec.report.grades import decibels, graded
 from edgec.report.html import render_page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from edgec.diagnosis import BEST
+from edgec.records.diagnosis import BEST
 
 # dB from which on -> class of the style sheet, sentence
 GRADES = ((30.0, "good", "the outputs follow the float model"), (20.0, "fair", "the outputs follow the float model roughly"))

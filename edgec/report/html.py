@@ -8,11 +8,11 @@ from functools import cache
 import jinja2
 
 from edgec.base.resources import resource
+from edgec.records.results import Record
 from edgec.report import boards, layers, memory, outcome, timing
 from edgec.report.page import Page, Section, Tile
 from edgec.report.runs import Run, fastest, gather, verdict
 from edgec.report.words import moment, plural, size_text, time_text
-from edgec.results import Record
 
 
 @cache

@@ -5,10 +5,10 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 
+from edgec.records.results import Job, Record
 from edgec.report.outcome import accuracy_words
 from edgec.report.runs import Run, exam_text, fastest, gather, way
 from edgec.report.words import interval_text, time_text
-from edgec.results import Job, Record
 
 BROKEN = ("failure", "error")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from edgec.records.results import Job, Layer
 from edgec.report.outcome import left_out
 from edgec.report.page import Cell, Details, Item, Section, Table, cells, columns, filled
 from edgec.report.pictures import share_bar
 from edgec.report.runs import Run
 from edgec.report.words import count_text, digits, percent, plural, time_text
-from edgec.results import Job, Layer
 
 MOST_BARS = 20  # layers that are shown without unfolding
 MOST_JOBS, MOST_ROWS = 12, 3000  # of a page

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from edgec.records.results import Record
 from edgec.report.html import page
 from edgec.report.page import Cell, Commands, Details, Item, Section, Table, filled
 from edgec.report.runs import gather
-from edgec.results import Record
 
 MOST_ROWS = 40  # of a table
 MOST_CHARACTERS = 60_000  # GitHub refuses comments of more than 65,536

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from edgec.records.results import Block, PackageFacts
 from edgec.report.page import Cell, Details, Figure, Gallery, Item, Section, Table, cells, columns
 from edgec.report.runs import Run
 from edgec.report.svg import Picture, Scale, Shape, line, path, rectangle, scale, words
 from edgec.report.words import fitting, percent, plural, size_text
-from edgec.results import Block, PackageFacts
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 280, 64, 708, 18, 244
 MOST_BLOCKS, MOST_POINTS = 600, 400  # of one picture

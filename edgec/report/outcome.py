@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from edgec.records.results import Accuracy, Job
 from edgec.report.page import Cell, Details, Item, Section, Table, cells, columns, filled, status_cell
 from edgec.report.runs import Run, exam_text, fastest, gpu_text, hashes_text
 from edgec.report.words import digits, interval_text, percent, plural, time_text
-from edgec.results import Accuracy, Job
 
 MOST_JOBS, MOST_GATES, MOST_ATTEMPTS = 1000, 500, 300  # rows
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from edgec.records.results import Latency
 from edgec.report.svg import Picture, Scale, Shape, dot, line, path, rectangle, scale, upright_whisker, whisker, words
 from edgec.report.words import digits, interval_text, plural, time_text
-from edgec.results import Latency
 
 WIDTH, HEIGHT = 340, 160  # of a small picture, which a phone shows at its own size
 LEFT, RIGHT, TOP, BOTTOM = 44, 332, 22, 136

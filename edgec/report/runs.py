@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from edgec.records.results import STATUSES, ExamResult, Job, Latency, PackageFacts, Record, Versus, packages_of
 from edgec.report.words import harmless, plural, short
-from edgec.results import STATUSES, ExamResult, Job, Latency, PackageFacts, Record, Versus, packages_of
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from edgec.records.results import Job, Latency, Versus
 from edgec.report.outcome import left_out
 from edgec.report.page import Cell, Details, Figure, Gallery, Item, Section, Table, cells, columns
 from edgec.report.pictures import POINTS, histogram, history_picture, logarithm, median_bar, ratio_picture, reach, threads_picture
 from edgec.report.runs import Run, fastest, way
 from edgec.report.words import digits, interval_text, percent, size_text, time_text
-from edgec.results import Job, Latency, Versus
 
 MOST_ROWS, MOST_FIGURES = 1000, 48
 

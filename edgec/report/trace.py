@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from edgec.records.results import Job, Record
 from edgec.report.layers import timed_layers
 from edgec.report.memory import occupied
 from edgec.report.runs import Run, fastest, gather
-from edgec.results import Job, Record
 
 
 def render_trace(records: Iterable[Record], *, history: Sequence[Iterable[Record]] = ()) -> str:

@@ -17,7 +17,7 @@ import pytest
 from edgec.base.errors import UsageError
 from edgec.base.output import check_outputs, write_file
 from edgec.base.output.mark import FORMS, is_ours, sealed
-from edgec.results import to_line
+from edgec.records.results import to_line
 from tests.cli.conftest import QUICK, ROOT, Program
 from tests.report.samples import job
 from tests.report.samples import package as measured

@@ -13,7 +13,7 @@ from edgec.devices.deploy.parcel import Parcel
 from edgec.devices.device import Device
 from edgec.devices.farm.gates import Gates
 from edgec.devices.farm.job import Task, Tell
-from edgec.results import Job, PackageFacts, Record
+from edgec.records.results import Job, PackageFacts, Record
 
 PACKAGE = PackageFacts("a" * 64, "net", "host", "int8", "b" * 64, 1000, 64, 32)
 

@@ -21,7 +21,7 @@ from edgec.devices.farm.job import Task, run_task
 from edgec.evaluation import open_evaluation
 from edgec.exam.judging import AnswerSheet, BoardJudge, Evaluation, paper_of, write_sheet
 from edgec.package import Package
-from edgec.results import Accuracy, Job
+from edgec.records.results import Accuracy, Job
 from tests.devices.boards import Board
 from tests.devices.deploying import deploy, scripted
 

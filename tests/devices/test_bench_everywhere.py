@@ -14,7 +14,7 @@ import edgec
 from edgec.base.errors import DeviceError
 from edgec.cli.main import main
 from edgec.devices.board.inventory import load_inventory
-from edgec.results import ExamResult, Job, read_results
+from edgec.records.results import ExamResult, Job, read_results
 from edgec.targets import load_target
 from tests.conftest import require
 from tests.devices.boards import Board, start_board

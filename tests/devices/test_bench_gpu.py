@@ -19,7 +19,7 @@ from edgec.devices.device import Device
 from edgec.devices.farm.gates import Gates, make_gates
 from edgec.devices.farm.job import Task, run_task
 from edgec.package import Package
-from edgec.results import GpuUse, Job, Latency, State, Versus, from_line, read_results, to_line
+from edgec.records.results import GpuUse, Job, Latency, State, Versus, from_line, read_results, to_line
 from tests.conftest import require
 from tests.devices.conftest import DIGITS
 from tests.devices.deploying import scripted

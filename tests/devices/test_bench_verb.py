@@ -14,7 +14,7 @@ import pytest
 import edgec
 from edgec.cli.main import main
 from edgec.devices.device import Device, Limits
-from edgec.results import Job, read_results
+from edgec.records.results import Job, read_results
 from tests.cli.conftest import Ended, Program
 from tests.devices.boards import Board
 from tests.devices.inventories import keep

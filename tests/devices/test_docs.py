@@ -11,7 +11,7 @@ from pathlib import Path
 
 from edgec.cli.verbs import parse
 from edgec.devices.board.measure import Options
-from edgec.results import STATUSES
+from edgec.records.results import STATUSES
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/devices.md").read_text(encoding="utf-8")

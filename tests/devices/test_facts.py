@@ -23,7 +23,7 @@ from edgec.devices.board.look import describe, gather, read_state, state_of, wit
 from edgec.devices.connect.connectors import connect
 from edgec.devices.device import Device
 from edgec.emit.vocabularies import VOCABULARIES
-from edgec.results import Job, from_line, to_line
+from edgec.records.results import Job, from_line, to_line
 from edgec.targets import load_target, target_names
 from tests.devices.boards import Board
 

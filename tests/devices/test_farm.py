@@ -16,7 +16,7 @@ from edgec.base.errors import UsageError
 from edgec.devices.farm import farm
 from edgec.devices.farm.farm import run_farm
 from edgec.devices.farm.job import Task, Tell
-from edgec.results import Job, Record, read_results
+from edgec.records.results import Job, Record, read_results
 from tests.devices.deploying import mark
 from tests.devices.tasks import PACKAGE, has_a_bug, is_lost, job, passes, task
 

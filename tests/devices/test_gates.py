@@ -9,7 +9,7 @@ import pytest
 
 from edgec.base.errors import UsageError
 from edgec.devices.farm.gates import Gates, duration_us, make_gates, read_baselines, share, size, us_text
-from edgec.results import Accuracy, Job, Latency, PackageFacts, to_line
+from edgec.records.results import Accuracy, Job, Latency, PackageFacts, to_line
 
 LATENCY = Latency(
     1, (), "avx2", 3, 300, 2.0, 90.0, 101.0, 100.0, 110.0, 120.0, 150.0, 5.0, 98.0, 102.0, 900.0, 3 * 2**20, (99.0, 100.0, 101.0), (100.0,)

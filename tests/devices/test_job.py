@@ -17,7 +17,7 @@ from edgec.devices.deploy.parcel import Parcel, open_parcel
 from edgec.devices.device import Device, Limits
 from edgec.devices.farm.gates import Gates
 from edgec.devices.farm.job import Task, run_task
-from edgec.results import Job, PackageFacts, Record, Versus, from_line, to_line
+from edgec.records.results import Job, PackageFacts, Record, Versus, from_line, to_line
 from tests.devices.boards import Board
 from tests.devices.deploying import scripted
 

@@ -12,7 +12,7 @@ import pytest
 
 from edgec.base.errors import UsageError
 from edgec.devices.farm.journal import Journal, done, latest
-from edgec.results import Versus, read_results, to_line
+from edgec.records.results import Versus, read_results, to_line
 from tests.devices.tasks import PACKAGE, job
 
 

@@ -17,7 +17,7 @@ from edgec.devices.board.validity import spoiled
 from edgec.devices.connect.connection import Connection
 from edgec.devices.connect.connectors import connect
 from edgec.devices.device import Device, Limits
-from edgec.results import Latency, State
+from edgec.records.results import Latency, State
 
 SAID: dict[str, Any] = {
     "schema_version": 1, "name": "net", "isa": "avx2", "threads": 1, "runs": 4, "seconds": 0.01, "min_us": 1.0, "mean_us": 2.5,

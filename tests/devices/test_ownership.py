@@ -15,7 +15,7 @@ from edgec.devices.deploy.lock import forfeit, hold
 from edgec.devices.device import Device
 from edgec.devices.farm.farm import run_farm
 from edgec.devices.farm.ownership import is_gone, own, run_here
-from edgec.results import Job
+from edgec.records.results import Job
 from tests.devices.deploying import mark
 from tests.devices.tasks import task, works
 

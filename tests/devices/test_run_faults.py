@@ -20,7 +20,7 @@ from edgec.devices.farm import farm
 from edgec.devices.farm.farm import run_farm
 from edgec.devices.farm.gates import Gates
 from edgec.devices.farm.job import Task, Tell, run_task
-from edgec.results import Job, Record, read_results
+from edgec.records.results import Job, Record, read_results
 from tests.conftest import require
 from tests.devices.boards import LIMITS, Board, start_board
 from tests.devices.deploying import mark

@@ -18,7 +18,7 @@ from edgec.base.errors import DeviceError, UsageError
 from edgec.devices.farm import scheduler
 from edgec.devices.farm.job import Task, Tell
 from edgec.devices.farm.scheduler import run_on_cluster
-from edgec.results import Job, Record, read_results
+from edgec.records.results import Job, Record, read_results
 from tests.devices.boards import free_port, loopback
 from tests.devices.clusters import Cluster
 from tests.devices.deploying import mark

@@ -11,10 +11,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from edgec.base.errors import ModelError
 from edgec.export import to_onnx
+from edgec.export.runtime import Effort, Session
 from edgec.frontend import from_proto
 from edgec.frontend.load import load_model
 from edgec.passes import optimize
-from edgec.runtime import Effort, Session
 
 from .models import node
 

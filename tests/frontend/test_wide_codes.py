@@ -8,10 +8,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from edgec.export import to_onnx
+from edgec.export.runtime import Effort, Session
 from edgec.frontend import from_proto
 from edgec.integer import match
 from edgec.integer.operators import WideDotProduct
-from edgec.runtime import Effort, Session
 
 
 def contributed(kind: type[np.integer]) -> onnx.ModelProto:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from edgec.diagnosis import Diagnosis
 from edgec.ir.graph import Graph
 from edgec.quant import quantize
 from edgec.quant.calibration import Calibration
@@ -15,6 +14,7 @@ from edgec.quant.cost import RATES, USUAL, Costs, Times, timed
 from edgec.quant.forecast import Forecast
 from edgec.quant.selection import select
 from edgec.quant.twins import Twins
+from edgec.records.diagnosis import Diagnosis
 from edgec.targets import load_target
 from tests.quant.small import samples
 from tests.quant.test_goal import PLAIN, chain

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from edgec.base.errors import UsageError
-from edgec.diagnosis import BEST, Diagnosis
 from edgec.ir.graph import Graph
 from edgec.quant import Goal, QuantizeOptions, Samples, quantize
 from edgec.quant.advice import advise
 from edgec.quant.diagnose import diagnose
+from edgec.records.diagnosis import BEST, Diagnosis
 from tests.quant.small import Small, net, samples
 from tests.quant.test_exact_rewrites import split_net
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from edgec.base.errors import GateError, UsageError
-from edgec.diagnosis import Diagnosis
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
@@ -22,6 +21,7 @@ from edgec.quant.forecast import Forecast
 from edgec.quant.reach import first
 from edgec.quant.selection import select
 from edgec.quant.twins import Twins
+from edgec.records.diagnosis import Diagnosis
 from tests.attention import vit
 from tests.nets import MODELS
 from tests.quant.small import Small, content, samples, sqnr

@@ -5,7 +5,21 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from edgec.results import Accuracy, Attempt, Block, ExamResult, Gate, Job, Latency, Layer, LayerTime, PackageFacts, Record, State, Versus
+from edgec.records.results import (
+    Accuracy,
+    Attempt,
+    Block,
+    ExamResult,
+    Gate,
+    Job,
+    Latency,
+    Layer,
+    LayerTime,
+    PackageFacts,
+    Record,
+    State,
+    Versus,
+)
 
 NAMES = ("conv1", "depthwise1", "pointwise1", "depthwise2", "pointwise2", "pool", "flatten", "dense", "softmax")
 

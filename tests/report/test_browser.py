@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from edgec.records.results import Record
 from edgec.report import render_html
-from edgec.results import Record
 from tests.report.samples import farm, job, package
 
 LIGHT, DARK = 1, 0  # of Chromium's preferredColorScheme

@@ -13,9 +13,9 @@ import pytest
 
 from edgec.base.errors import UsageError
 from edgec.cli.main import main
+from edgec.records.results import Block, ExamResult, Record, Versus, to_line
 from edgec.report import render_html, render_junit, render_markdown, render_trace, report_results, write_report
 from edgec.report.memory import occupied
-from edgec.results import Block, ExamResult, Record, Versus, to_line
 from tests.report.samples import farm, job, latency, package
 
 

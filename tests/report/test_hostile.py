@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from edgec.diagnosis import Advice, Diagnosis, HistogramFacts, LayerFacts
+from edgec.records.diagnosis import Advice, Diagnosis, HistogramFacts, LayerFacts
+from edgec.records.results import STATUSES, Job, PackageFacts, Versus
 from edgec.report import render_diagnosis, render_html, render_junit, render_markdown, render_trace
-from edgec.results import STATUSES, Job, PackageFacts, Versus
 from tests.report.samples import farm, job, latency, package
 
 NASTY = (

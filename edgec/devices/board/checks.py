@@ -15,7 +15,7 @@ from edgec.devices.board.fitness import misfits
 from edgec.devices.board.look import Facts, gather, propose_target, read_state, remarks
 from edgec.devices.connect.connectors import connect
 from edgec.devices.device import Device
-from edgec.results import State
+from edgec.records.results import State
 
 AT_ONCE = 64  # boards
 LITTLE_DISK = 64 * 2**20  # bytes; a package with its exam may need more than that

@@ -14,7 +14,7 @@ from edgec.base.text import last_lines, printable
 from edgec.devices.connect.connection import Answer, Connection
 from edgec.devices.connect.connectors import program_words
 from edgec.devices.connect.trouble import BoardTimeout
-from edgec.results import ExamResult
+from edgec.records.results import ExamResult
 
 SCHEMA_VERSION = 1
 _WORD = re.compile(r"[a-z0-9_]{1,40}")

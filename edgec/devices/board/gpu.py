@@ -12,7 +12,7 @@ from edgec.devices.board.measure import Options, profile_facts
 from edgec.devices.connect.connection import Connection
 from edgec.devices.connect.connectors import program_words
 from edgec.devices.connect.trouble import BoardTimeout
-from edgec.results import GpuUse, LayerTime
+from edgec.records.results import GpuUse, LayerTime
 
 
 def find_gpu(connection: Connection, program: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from edgec.devices.board import parsers, probes
 from edgec.devices.board.board import Facts, facts_of, facts_of_python
 from edgec.devices.board.fitness import instructions, propose_target, remarks, unfit
 from edgec.devices.connect.connection import Connection
-from edgec.results import State
+from edgec.records.results import State
 
 T = TypeVar("T")
 __all__ = ["Facts", "describe", "gather", "propose_target", "read_state", "remarks", "unfit"]

@@ -15,7 +15,7 @@ from edgec.devices.board.exam_program import ProgramHung, garbage, start
 from edgec.devices.board.intervals import mean_interval, pooled_moments, weighted_percentiles
 from edgec.devices.connect.connection import Connection
 from edgec.devices.device import Device
-from edgec.results import Latency
+from edgec.records.results import Latency
 
 _TIMES = ("min_us", "mean_us", "p50_us", "std_us", "cold_us")
 _MOST_RUNS = 10**9

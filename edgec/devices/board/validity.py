@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from edgec.results import Latency, State
+from edgec.records.results import Latency, State
 
 MOST_DROP = 0.05  # of the frequency under load
 

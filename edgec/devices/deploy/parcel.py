@@ -16,7 +16,7 @@ from edgec.devices.deploy.executable import made_for
 from edgec.package.manifest import Manifest, read_manifest, read_small
 from edgec.package.summary import summarize
 from edgec.package.words import BUILD, BYTES, MANIFEST, SIGNATURE
-from edgec.results import PackageFacts
+from edgec.records.results import PackageFacts
 from edgec.targets import EVERYWHERE, load_target
 
 LISTING = "files.json"  # in every version on a board: what it consists of

@@ -14,7 +14,7 @@ from edgec.devices.connect.trouble import BoardTimeout
 from edgec.devices.deploy.checksum import checksums
 from edgec.devices.deploy.lock import Lock
 from edgec.devices.deploy.parcel import LISTING
-from edgec.results import ExamResult
+from edgec.records.results import ExamResult
 
 NOT_GOOD = (BoardTimeout, GateError, ProgramFailed)  # what an exam raises that a version does not pass
 

@@ -16,7 +16,7 @@ from edgec.base.errors import DeviceError
 from edgec.devices.connect.connection import Connection
 from edgec.devices.deploy.lock import INCOMING, LEFT, Lock
 from edgec.devices.deploy.proof import NOT_GOOD, NotWhole, listed, prove
-from edgec.results import ExamResult
+from edgec.records.results import ExamResult
 
 CURRENT, PREVIOUS, SWITCHING = "current", "previous", "switching"
 _VERSION = re.compile(r"[0-9a-f]{64}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from edgec.devices.farm.farm import Run, attend, bug_reason, lost
 from edgec.devices.farm.job import Task
-from edgec.results import Record
+from edgec.records.results import Record
 
 _ENDING = ("closing", "closing_gracefully", "closed", "failed")
 

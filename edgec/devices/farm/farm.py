@@ -17,7 +17,7 @@ from edgec.devices.deploy.lock import BoardBusy, forfeit
 from edgec.devices.farm.job import Task, Tell
 from edgec.devices.farm.journal import Journal, done, identity, latest
 from edgec.devices.farm.ownership import is_gone, own, run_here
-from edgec.results import Attempt, Job, Record
+from edgec.records.results import Attempt, Job, Record
 
 Run = Callable[[Task, Tell], list[Record]]
 PAUSE = 2.0  # seconds before a lost board is tried again; twice that before the next time

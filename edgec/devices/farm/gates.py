@@ -10,7 +10,7 @@ from pathlib import Path
 
 from edgec.base.errors import UsageError, did_you_mean
 from edgec.devices.board.intervals import separate_ratio
-from edgec.results import Accuracy, Gate, Job, Latency, packages_of, read_results
+from edgec.records.results import Accuracy, Gate, Job, Latency, packages_of, read_results
 
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0, "µs": 1.0, "ns": 1e-3}
 _SIZES = {

@@ -29,7 +29,7 @@ from edgec.devices.deploy.lock import BoardBusy, Lock, hold
 from edgec.devices.deploy.parcel import Parcel
 from edgec.devices.device import Device
 from edgec.devices.farm.gates import Gates
-from edgec.results import Accuracy, Attempt, ExamResult, GpuUse, Job, Latency, LayerTime, Record, State, Versus
+from edgec.records.results import Accuracy, Attempt, ExamResult, GpuUse, Job, Latency, LayerTime, Record, State, Versus
 
 Tell = Callable[[str], None]  # told, in words, what is being done; "" for no news; it may raise to end the job
 

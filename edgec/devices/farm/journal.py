@@ -10,7 +10,7 @@ from threading import Lock
 from types import TracebackType
 
 from edgec.base.errors import UsageError
-from edgec.results import Job, PackageFacts, Record, Versus, from_line, read_results, to_line
+from edgec.records.results import Job, PackageFacts, Record, Versus, from_line, read_results, to_line
 
 VERDICTS = ("passed", "failed")  # what need not be run again; a board that was lost, busy, refused or slowed down may do better
 

@@ -23,7 +23,7 @@ from edgec.devices.farm.farm import GRACE, Outcome, Run, lost, open_tasks
 from edgec.devices.farm.job import Task, Tell
 from edgec.devices.farm.journal import Journal, latest
 from edgec.devices.farm.ownership import own
-from edgec.results import Record
+from edgec.records.results import Record
 
 CONNECT = 10.0  # seconds until a scheduler must have answered
 PATIENCE = 60.0  # seconds that a board may be without a worker before its jobs are given up

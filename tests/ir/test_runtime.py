@@ -10,8 +10,8 @@ from onnx import parser
 
 from edgec.base.errors import ModelError
 from edgec.exam.reference import FloatModel
+from edgec.export.runtime import Effort, Session
 from edgec.ir.text import loads
-from edgec.runtime import Effort, Session
 
 X = np.ones((2, 3), np.float32)
 

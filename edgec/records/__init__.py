@@ -1,0 +1,1 @@
+"""What rooms that know nothing of each other tell: frozen facts, and the files they are kept in."""
