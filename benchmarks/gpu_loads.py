@@ -31,7 +31,7 @@ from edgec.kernels.gpu.squares import SIDE, TAPS, SquarePlan
 from edgec.kernels.gpu.tiles import LANES_EACH, Tile
 from edgec.lower import lower
 from edgec.lower.plan import plan
-from edgec.models import read_model
+from edgec.pipeline.models import read_model
 from edgec.program.halves import NO_HALVES, Halves
 from edgec.program.program import Program, TemplateCall
 from edgec.quant import QuantizeOptions, quantize

@@ -26,8 +26,8 @@ from edgec.exam.reference import FloatModel
 from edgec.export import to_onnx
 from edgec.lower import lower
 from edgec.lower.plan import plan
-from edgec.models import read_model
 from edgec.oracle import Evaluator
+from edgec.pipeline.models import read_model
 from edgec.program.program import Program
 from edgec.quant import QuantizeOptions, quantize
 from edgec.schedule import schedule

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from edgec import pipeline
 from edgec.base.output import check_outputs, write_file
 from edgec.benching import Bench, bench
 from edgec.deployment import Deployed, deploy
 from edgec.diagnosing import diagnose_package
-from edgec.evaluation import Arrays, Data, Labels, open_evaluation, read_arrays
 from edgec.exam.comparison import Comparison, compare_answers
 from edgec.frontend.file.formats import refuse_foreign
 from edgec.inspection import Inspection, inspect_model, inspect_package
-from edgec.models import Progress, int8_model, prune_model, quantize_model, read_model
 from edgec.package import Package
-from edgec.preparation import Plan, check_data, check_file, check_profile, dumped, inputs_of, model_path, prepare
+from edgec.pipeline import compiler
+from edgec.pipeline.evaluation import Arrays, Data, Labels, open_evaluation, read_arrays
+from edgec.pipeline.models import Progress, int8_model, prune_model, quantize_model, read_model
+from edgec.pipeline.prepare import Plan, check_data, check_file, check_profile, dumped, inputs_of, model_path, prepare
 from edgec.provenance.copy import verified_copy
 from edgec.provenance.verify import Verified, verify_package
 from edgec.quant import Quantized
@@ -56,7 +56,7 @@ def build(
     settings: any further field of BuildConfig. config: everything at once instead. Raises EdgecError.
     """
     config = config or configure(target=target, precision=precision, calib=calib, out=out, **settings)
-    return pipeline.build(model_path(model), config, progress)
+    return compiler.build(model_path(model), config, progress)
 
 
 def plan(model: str | Path, *, config: BuildConfig | None = None, **settings: Any) -> Plan:
@@ -91,7 +91,7 @@ def quantize(
         write_file(pruned, loaded.pruning.content, ".onnx", force=config.force)
     if report is not None:
         facts, form = quantized.report.to_json(), ".html" if Path(report).suffix.lower() == ".html" else ".json"
-        content = render_quantization(facts, model.name).encode() if form == ".html" else pipeline.json_bytes(facts)
+        content = render_quantization(facts, model.name).encode() if form == ".html" else compiler.json_bytes(facts)
         write_file(Path(report), content, form, force=config.force)
     return quantized
 

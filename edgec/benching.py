@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from edgec import pipeline
 from edgec.base.errors import EdgecError, Problem, UsageError, did_you_mean
 from edgec.base.output import check_outputs
 from edgec.devices.board.inventory import choose, load_inventory
@@ -22,11 +21,12 @@ from edgec.devices.farm.farm import run_farm
 from edgec.devices.farm.gates import Gates, make_gates
 from edgec.devices.farm.job import Judge, Task, run_task
 from edgec.devices.farm.scheduler import run_on_cluster
-from edgec.evaluation import Data, Labels, kept_options, open_evaluation
 from edgec.exam.judging import BoardJudge, paper_of, write_sheet
-from edgec.models import Progress, read_model
 from edgec.package import Package
-from edgec.preparation import check_data, check_file, prepare
+from edgec.pipeline.compiler import build
+from edgec.pipeline.evaluation import Data, Labels, kept_options, open_evaluation
+from edgec.pipeline.models import Progress, read_model
+from edgec.pipeline.prepare import check_data, check_file, prepare
 from edgec.provenance.verify import verify_files
 from edgec.records.results import Job, PackageFacts, Record, Versus, packages_of
 from edgec.report import write_report
@@ -191,7 +191,7 @@ def _packages(
                 )
             plans[path, target] = path, replace(fitting, target=target, compile=True, out=place, **_placed(target, gpu))
     _prepare(plans)
-    built = {key: pipeline.build(model, config, progress) for key, (model, config) in plans.items()}
+    built = {key: build(model, config, progress) for key, (model, config) in plans.items()}
     packages = {device.name: [built.get((path, device.target)) or Package(path) for path in paths] for device in devices}
     return packages, notes
 

@@ -29,8 +29,8 @@ from edgec.devices.deploy.delivery import deploy as deploy_to
 from edgec.devices.deploy.lock import BoardBusy, hold
 from edgec.devices.deploy.parcel import Parcel, open_parcel
 from edgec.devices.device import Device
-from edgec.models import Progress
 from edgec.package import Package
+from edgec.pipeline.models import Progress
 from edgec.provenance.verify import verify_files
 from edgec.records.results import ExamResult, GpuUse
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from edgec.base.errors import EdgecError, UsageError
-from edgec.evaluation import Data, open_model
-from edgec.models import PRUNED, read_pruned, samples_of
 from edgec.package import Package
 from edgec.package.manifest import load_json, read_listed
 from edgec.quant import Progress
 from edgec.quant.diagnose import diagnose
+from edgec.pipeline.evaluation import Data, open_model
+from edgec.pipeline.models import PRUNED, read_pruned, samples_of
 from edgec.records.diagnosis import Diagnosis
 
 CALIBRATION = "calibration.json"

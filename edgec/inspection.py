@@ -19,10 +19,10 @@ from edgec.isolation.tasks import outline_model
 from edgec.lower import lower
 from edgec.lower.limits import check_limits
 from edgec.lower.plan import plan
-from edgec.models import Model, read_model
 from edgec.package import Package
 from edgec.package.parts import Call, Memory, Port
-from edgec.preparation import identifier
+from edgec.pipeline.models import Model, read_model
+from edgec.pipeline.prepare import identifier
 from edgec.program.program import Kind, Program
 from edgec.quant import is_quantized
 from edgec.quant.selection import select

@@ -17,7 +17,7 @@ from edgec.cli.settings import declare_settings, resolve_settings
 from edgec.inspection import Inspection
 from edgec.package import GPU, Package
 from edgec.package.manifest import Manifest
-from edgec.preparation import Plan
+from edgec.pipeline.prepare import Plan
 from edgec.settings.facts import settings_facts
 
 _TOLD_APART = ("notes", "goal", "pruning", "sqnr_db", "agreement", "compared_samples", "warnings", "coded_weights")

@@ -13,7 +13,7 @@ from edgec.base.text import in_a_comment
 from edgec.emit import c_text
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, Shape, Symbol, TensorType
-from edgec.preparation import prepare
+from edgec.pipeline.prepare import prepare
 from edgec.settings.config import BuildConfig
 
 CELLS = 8 * 12 + 4 * 6 + 2 * 3  # of a picture of 64 x 96

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 import edgec
 from edgec.base.errors import UsageError
 from edgec.cli.main import main
-from edgec.preparation import LONGEST_NAME, identifier
+from edgec.pipeline.prepare import LONGEST_NAME, identifier
 
 WORDS = (
     "*/ x; /*", '"""', "`${alert(1)}`", "\\", "</script>", "a\nb", "a\u2028b", "\u202egnp", "$x ${y}", '"); x("', "??/", "\x1b[2J", "日本",

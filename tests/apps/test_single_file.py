@@ -12,8 +12,8 @@ from edgec.base.errors import EdgecError
 from edgec.emit.c_scan import declared
 from edgec.package.draft import Draft
 from edgec.package.manifest import read_manifest
-from edgec.pipeline import build
-from edgec.preparation import prepare
+from edgec.pipeline.compiler import build
+from edgec.pipeline.prepare import prepare
 from edgec.settings.config import BuildConfig
 from edgec.targets import Target, load_target
 from tests.apps.cpps import DIGITS, call, digits

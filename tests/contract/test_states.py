@@ -15,8 +15,8 @@ import pytest
 
 import edgec
 from edgec.base.errors import DeviceError
-from edgec.evaluation import kept_options
 from edgec.package import Package
+from edgec.pipeline.evaluation import kept_options
 from tests.conftest import require
 from tests.states import STATES, model_of
 

@@ -18,9 +18,9 @@ from edgec.devices.deploy.parcel import open_parcel
 from edgec.devices.device import Device
 from edgec.devices.farm.gates import Gates
 from edgec.devices.farm.job import Task, run_task
-from edgec.evaluation import open_evaluation
 from edgec.exam.judging import AnswerSheet, BoardJudge, Evaluation, paper_of, write_sheet
 from edgec.package import Package
+from edgec.pipeline.evaluation import open_evaluation
 from edgec.records.results import Accuracy, Job
 from tests.devices.boards import Board
 from tests.devices.deploying import deploy, scripted

@@ -10,7 +10,7 @@ import pytest
 from onnx import parser
 
 import edgec
-from edgec.models import read_model, reference_of
+from edgec.pipeline.models import read_model, reference_of
 from edgec.settings.config import BuildConfig
 
 HEADER = '<ir_version: 9, opset_import: ["": 21]> g '

@@ -22,7 +22,7 @@ from edgec.export import to_onnx
 from edgec.export.halves import rounded
 from edgec.kernels import PoolAverageFloat
 from edgec.oracle import Evaluator
-from edgec.preparation import prepare
+from edgec.pipeline.prepare import prepare
 from edgec.program.halves import LARGEST, STRETCH, Halves
 from edgec.program.program import LoopCall, Program
 from edgec.program.regions import io_offsets

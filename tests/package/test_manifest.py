@@ -15,9 +15,9 @@ import edgec
 from edgec.base.errors import EdgecError, UsageError
 from edgec.devices.deploy.parcel import open_parcel
 from edgec.emit import emit_sources
-from edgec.evaluation import kept_options
 from edgec.package import Package
 from edgec.package.manifest import LARGEST, Manifest, parse_manifest, read_manifest
+from edgec.pipeline.evaluation import kept_options
 from edgec.targets import load_target
 from tests.cli.conftest import DIGITS
 from tests.contract.examiner import WHOLE

@@ -15,8 +15,8 @@ from edgec.base.errors import ModelError, UsageError
 from edgec.export.onnx_file import save
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
-from edgec.models import read_model
 from edgec.passes import optimize
+from edgec.pipeline.models import read_model
 from edgec.quant.matrix_codes import code_matrix, searched
 from edgec.quant.options import Samples
 from edgec.quant.weight_only import code_weights

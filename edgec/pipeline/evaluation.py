@@ -10,9 +10,9 @@ import numpy as np
 from edgec.base.errors import Problem, UsageError, did_you_mean
 from edgec.exam.judging import Evaluation
 from edgec.exam.streaming import Stream
-from edgec.models import Model, read_model, reference_of, samples_of
 from edgec.package import Package
-from edgec.preparation import check_data, check_file
+from edgec.pipeline.models import Model, read_model, reference_of, samples_of
+from edgec.pipeline.prepare import check_data, check_file
 from edgec.quant.files import read_array_file
 from edgec.settings.config import BuildConfig, Calibration, configure
 

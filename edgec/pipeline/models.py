@@ -25,7 +25,7 @@ from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.ir.text import dumps
 from edgec.isolation.tasks import import_model
-from edgec.preparation import identifier
+from edgec.pipeline.prepare import identifier
 from edgec.prune import prune
 from edgec.quant import Quantized, QuantizeOptions, Samples, quantize
 from edgec.quant.cost import Costs

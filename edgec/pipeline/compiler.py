@@ -38,7 +38,15 @@ from edgec.ir.graph import Graph
 from edgec.lower import LowerOptions, lower
 from edgec.lower.limits import check_limits
 from edgec.lower.plan import plan
-from edgec.models import (
+from edgec.package import Package
+from edgec.package.card import card_of
+from edgec.package.draft import Draft
+from edgec.package.goal import goal_facts
+from edgec.package.manifest import Origin, options_hash
+from edgec.package.parts import CodedWeights, Options, QuantizationStep, QuantizedValue
+from edgec.package.parts import State as StateOption
+from edgec.package.pruning import pruning_facts
+from edgec.pipeline.models import (
     PRUNED,
     Model,
     Progress,
@@ -52,15 +60,7 @@ from edgec.models import (
     reference_of,
     samples_of,
 )
-from edgec.package import Package
-from edgec.package.card import card_of
-from edgec.package.draft import Draft
-from edgec.package.goal import goal_facts
-from edgec.package.manifest import Origin, options_hash
-from edgec.package.parts import CodedWeights, Options, QuantizationStep, QuantizedValue
-from edgec.package.parts import State as StateOption
-from edgec.package.pruning import pruning_facts
-from edgec.preparation import prepare
+from edgec.pipeline.prepare import prepare
 from edgec.program.offload import Offload
 from edgec.program.program import Program
 from edgec.program.text import dumps as dump_program
