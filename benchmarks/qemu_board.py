@@ -31,10 +31,10 @@ from pathlib import Path
 from textwrap import indent
 
 import edgec
-from edgec.benching import Bench, bench
-from edgec.deployment import deploy
 from edgec.devices.board.entry import entry_text
 from edgec.devices.device import Device, Limits
+from edgec.verbs.bench import Bench, bench
+from edgec.verbs.deploy import deploy
 
 HERE = Path(__file__).parent
 DIGITS = HERE.parent / "examples/digits"

@@ -10,11 +10,20 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
-    from edgec.api import Bench, Deployed, Verified, bench, build, compare, deploy, diagnose, inspect, plan, quantize, run, verify
     from edgec.base.errors import EdgecError
     from edgec.base.version import __version__
     from edgec.package import Package
+    from edgec.provenance.verify import Verified
     from edgec.settings.config import BuildConfig, configure
+    from edgec.verbs.bench import Bench, bench
+    from edgec.verbs.build import build, plan
+    from edgec.verbs.compare import compare
+    from edgec.verbs.deploy import Deployed, deploy
+    from edgec.verbs.diagnose import diagnose
+    from edgec.verbs.inspect import inspect
+    from edgec.verbs.quantize import quantize
+    from edgec.verbs.run import run
+    from edgec.verbs.verify import verify
 
 __all__ = [
     "Bench",
@@ -37,12 +46,17 @@ __all__ = [
     "verify",
 ]
 
+# name -> the module that has it, where that is not the verb's of this name
 _HOMES = {
+    "Bench": "verbs.bench",
     "BuildConfig": "settings.config",
-    "configure": "settings.config",
+    "Deployed": "verbs.deploy",
     "EdgecError": "base.errors",
     "Package": "package",
+    "Verified": "provenance.verify",
     "__version__": "base.version",
+    "configure": "settings.config",
+    "plan": "verbs.build",
 }
 
 
@@ -50,4 +64,4 @@ def __getattr__(name: str) -> Any:
     """Import on first use, so that one room can be imported without all the others."""
     if name not in __all__:
         raise AttributeError(f"module 'edgec' has no attribute {name!r}")
-    return getattr(import_module(f"edgec.{_HOMES.get(name, 'api')}"), name)
+    return getattr(import_module(f"edgec.{_HOMES.get(name, f'verbs.{name}')}"), name)

@@ -14,11 +14,11 @@ from edgec.cli.goal import ALL_IN_INT8, goal_tables
 from edgec.cli.inspect import refuse, tables
 from edgec.cli.pruning import pruning_tables
 from edgec.cli.settings import declare_settings, resolve_settings
-from edgec.inspection import Inspection
 from edgec.package import GPU, Package
 from edgec.package.manifest import Manifest
 from edgec.pipeline.prepare import Plan
 from edgec.settings.facts import settings_facts
+from edgec.verbs.inspect import Inspection
 
 _TOLD_APART = ("notes", "goal", "pruning", "sqnr_db", "agreement", "compared_samples", "warnings", "coded_weights")
 MOST_OUTPUTS = 5

@@ -11,7 +11,7 @@ import edgec
 from edgec.base.errors import ModelError, Problem, gathered, some
 from edgec.cli.console import Console, bytes_text, table
 from edgec.cli.settings import declare_settings, resolve_settings
-from edgec.inspection import Inspection
+from edgec.verbs.inspect import Inspection
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

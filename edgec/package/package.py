@@ -169,6 +169,11 @@ class Package:
         return ["--threads", str(threads), *(["--isa", isa] if isa else []), *(["--gpu"] if gpu else [])]
 
 
+def as_package(package: Package | str | Path) -> Package:
+    """A package, or the one in a folder."""
+    return package if isinstance(package, Package) else Package(Path(package))
+
+
 def _gpu_hint(manifest: Manifest) -> str:
     return "manifest.json says why, call by call" if manifest.gpu else "build it for a target with a GPU, see `edgec targets`"
 

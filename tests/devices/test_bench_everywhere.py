@@ -37,7 +37,7 @@ class Lab:
     """Boards, their inventory, and one bench of the example model on all of them."""
 
     inventory: Path
-    bench: edgec.api.Bench
+    bench: edgec.Bench
 
     def package(self, target: str) -> Path:
         return self.bench.results.parent / f"packages/digits-{target}-int8"
@@ -124,7 +124,7 @@ def test_deploy_finds_its_package_there_and_proves_it_again(lab: Lab) -> None:
 
 
 def test_deploy_refuses_boards_that_the_package_is_not_for_and_serves_the_others(lab: Lab) -> None:
-    ended: list[edgec.api.Deployed] = []
+    ended: list[edgec.Deployed] = []
     with pytest.raises(DeviceError, match="here: refused: the package is for aarch64"):
         edgec.deploy(lab.package("rpi4"), devices=["here", "pi4"], inventory=lab.inventory, finished=ended.append)
     assert {done.device: done.status for done in ended} == {"pi4": "deployed", "here": "refused"}

@@ -34,7 +34,7 @@ class Lab:
     """One bench, on this machine, of the example model for the GPU and for the processor alone."""
 
     folder: Path
-    bench: edgec.api.Bench
+    bench: edgec.Bench
 
     @property
     def job(self) -> Job:

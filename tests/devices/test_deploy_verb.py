@@ -14,7 +14,6 @@ import pytest
 import edgec
 from edgec.base.errors import DeviceError, GateError, UsageError
 from edgec.cli.main import main
-from edgec.deployment import Deployed
 from edgec.devices.board.entry import entry_text
 from edgec.devices.board.inventory import Inventory
 from edgec.devices.connect.connectors import connect
@@ -22,6 +21,7 @@ from edgec.devices.deploy.delivery import deployed
 from edgec.devices.deploy.lock import hold
 from edgec.devices.deploy.parcel import open_parcel
 from edgec.devices.device import Device
+from edgec.verbs.deploy import Deployed
 from tests.devices.boards import Board
 from tests.devices.deploying import mark
 

@@ -117,7 +117,7 @@ def test_what_travels_is_what_was_verified_whatever_becomes_of_the_folder(
         (copy / "build/digits_exam").write_text("#!/bin/sh\ntouch owned\n")
         return connect(device)
 
-    monkeypatch.setattr("edgec.deployment.connect", spoil)  # the last moment before anything is sent
+    monkeypatch.setattr("edgec.verbs.deploy.connect", spoil)  # the last moment before anything is sent
     (done,) = edgec.deploy(copy, inventory=shelf(empty_board), key=made / "key.pub")
     assert done.status == "deployed" and done.version == open_parcel(made / "v3").version
 

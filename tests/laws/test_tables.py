@@ -13,7 +13,6 @@ import pytest
 
 import edgec
 import edgec.ops
-from edgec import api
 from edgec.base.resources import KINDS, resource
 from edgec.cli.verbs import VERBS
 from edgec.emit.package import WEIGHTS
@@ -101,7 +100,11 @@ def test_settings_are_the_fields_of_a_build() -> None:
 def test_every_verb_is_a_typed_function_of_the_same_name() -> None:
     for verb in set(VERBS) - ROOMS:
         function = getattr(edgec, verb)
-        assert function is getattr(api, verb) and inspect.getdoc(function) and inspect.signature(function).return_annotation
+        assert (
+            function is getattr(import_module(f"edgec.verbs.{verb}"), verb)
+            and inspect.getdoc(function)
+            and inspect.signature(function).return_annotation
+        )
     assert set(edgec.__all__) >= set(VERBS) - ROOMS
     with pytest.raises(AttributeError, match="no attribute 'bild'"):
         edgec.bild  # noqa: B018

@@ -7,15 +7,36 @@ from pathlib import Path
 from typing import Any
 
 from edgec.base.errors import EdgecError, UsageError
-from edgec.package import Package
+from edgec.base.output import check_outputs
+from edgec.package import Package, as_package
 from edgec.package.manifest import load_json, read_listed
-from edgec.quant import Progress
-from edgec.quant.diagnose import diagnose
 from edgec.pipeline.evaluation import Data, open_model
-from edgec.pipeline.models import PRUNED, read_pruned, samples_of
+from edgec.pipeline.models import PRUNED, Progress, read_pruned, samples_of
+from edgec.pipeline.prepare import model_path
+from edgec.quant.diagnose import diagnose as diagnose_layers
 from edgec.records.diagnosis import Diagnosis
+from edgec.report import check_diagnosis_form, write_diagnosis
 
 CALIBRATION = "calibration.json"
+
+
+def diagnose(
+    model: str | Path, package: Package | str | Path, data: Data, *, samples: int | None = None, report: str | Path | None = None,
+    force: bool = False, progress: Progress | None = None,
+) -> Diagnosis:  # fmt: skip
+    """What each layer of an INT8 package loses over a data set, by itself and with all before it, and what to try next.
+
+    report: a file to write, .html (a page with plots) or .json. The package is not run. UsageError for one that edgec did not quantize.
+    """
+    package = as_package(package)
+    if report is not None:
+        check_diagnosis_form(Path(report))
+        named = [Path(data)] if isinstance(data, (str, Path)) else []
+        check_outputs([Path(report)], [path for path in (model_path(model), *named) if path.is_file()], force=force)
+    found = diagnose_package(model_path(model), package, data, samples, progress)
+    if report is not None:
+        write_diagnosis(found, f"{package.manifest.name}: layers", Path(report), force=force)
+    return found
 
 
 def diagnose_package(
@@ -32,7 +53,7 @@ def diagnose_package(
     source = samples_of(loaded.graph, config)
     assert source is not None
     try:
-        return diagnose(loaded.graph, content, source, progress)
+        return diagnose_layers(loaded.graph, content, source, progress)
     except EdgecError as error:
         raise type(error)(error.summary, error.problems, where=error.where or str(package.directory), hint=error.hint) from error
 

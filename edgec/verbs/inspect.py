@@ -12,6 +12,7 @@ from edgec.base.budget import BudgetError
 from edgec.base.codec import encode
 from edgec.base.errors import ModelError, Problem
 from edgec.emit.manifest import calls_of, memory_of
+from edgec.frontend.file.formats import refuse_foreign
 from edgec.integer import match
 from edgec.ir.graph import Graph
 from edgec.ir.types import Dim
@@ -22,12 +23,12 @@ from edgec.lower.plan import plan
 from edgec.package import Package
 from edgec.package.parts import Call, Memory, Port
 from edgec.pipeline.models import Model, read_model
-from edgec.pipeline.prepare import identifier
+from edgec.pipeline.prepare import check_file, identifier, model_path
 from edgec.program.program import Kind, Program
 from edgec.quant import is_quantized
 from edgec.quant.selection import select
 from edgec.schedule import schedule
-from edgec.settings.config import BuildConfig
+from edgec.settings.config import BuildConfig, configure
 from edgec.targets import load_target
 
 
@@ -69,6 +70,16 @@ class Inspection:
     @property
     def facts(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def inspect(model: str | Path, *, config: BuildConfig | None = None, **settings: Any) -> Inspection:
+    """What an ONNX file or a package directory holds."""
+    path = model_path(model)
+    refuse_foreign(path)
+    if path.is_dir():
+        return inspect_package(Package(path))
+    check_file(path)
+    return inspect_model(path, config or configure(**settings))
 
 
 def inspect_model(path: Path, config: BuildConfig) -> Inspection:
