@@ -116,8 +116,9 @@ def contents(buffer: str) -> str:
 
 def of_call(program: Program, call: LoopCall) -> dict[str, Range]:
     """The ranges of a nest's loop variables, over all loops of one name, and of buffers whose elements have a limit."""
-    limits = {name: buffer.below for name, buffer in program.buffers.items() if name in call.call.reads and buffer.below is not None}
-    return {contents(name): (0, range_of(below)[1] - 1) for name, below in limits.items()} | _of_loops(call.body)
+    limits = {name: program.buffers[name].below for name in call.call.reads}
+    found = {contents(name): (0, range_of(below)[1] - 1) for name, below in limits.items() if below is not None}
+    return found | _of_loops(call.body)
 
 
 def _of_loops(body: Iterable[Statement]) -> dict[str, Range]:

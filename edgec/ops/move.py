@@ -94,7 +94,7 @@ def _concat(call: Call) -> list[TensorType]:
     axis = axis_of(attribute(call, "axis"), len(shapes[0]))
     for shape in shapes:
         fits = len(shape) == len(shapes[0]) and all(d == axis or a == b for d, (a, b) in enumerate(zip(shape, shapes[0], strict=True)))
-        need(fits, f"{' and '.join(map(text, shapes))} do not concatenate along axis {axis}")
+        need(fits, f"{text(shapes[0])} and {text(shape)} do not concatenate along axis {axis}")
     total = shapes[0][axis] if len(shapes) == 1 else sum(fixed(shape[axis], "the axis of Concat") for shape in shapes)
     return typed(call.dtype(), [*shapes[0][:axis], total, *shapes[0][axis + 1 :]])
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -204,13 +206,22 @@ def test_lowering_is_timed_too() -> None:
 
 @pytest.mark.parametrize("listed", [False, True], ids=["constants", "inputs with defaults"])
 def test_very_many_initializers(listed: bool) -> None:
-    """Twice as many take twice as many steps."""
-
-    def steps(count: int) -> int:
+    def made(count: int) -> onnx.ModelProto:
         proto = model([node("Add", "x c0", "y")], {"x": [1]}, ["y"], {f"c{i}": np.array([i], np.float32) for i in range(count)})
         if listed:
             proto.graph.input.extend(helper.make_tensor_value_info(f"c{i}", TensorProto.FLOAT, [1]) for i in range(count))
-        return calls(lambda: from_proto(proto))
+        return proto
 
-    few, more, most = steps(500), steps(1000), steps(2000)
+    check_steps(made)
+
+
+@pytest.mark.parametrize("op", ["Concat", "Sum"])
+def test_very_many_operands(op: str) -> None:
+    attributes = {"axis": 0} if op == "Concat" else {}
+    check_steps(lambda count: model([node(op, " ".join(["x"] * count), "y", **attributes)], {"x": [4]}, ["y"]))
+
+
+def check_steps(made: Callable[[int], onnx.ModelProto]) -> None:
+    """Twice as many take twice as many steps."""
+    few, more, most = (calls(partial(from_proto, made(count))) for count in (500, 1000, 2000))
     assert (most - more) / (more - few) < 2.2
