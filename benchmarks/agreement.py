@@ -19,14 +19,14 @@ from pathlib import Path
 from statistics import median
 
 import edgec
-from edgec.devices.board.intervals import paired_ratio
-from edgec.devices.board.measure import Options, measure
-from edgec.devices.connect.connectors import connect
-from edgec.devices.deploy.delivery import deploy
-from edgec.devices.deploy.lock import hold
-from edgec.devices.deploy.parcel import open_parcel
-from edgec.devices.device import Device
-from edgec.devices.farm.gates import us_text
+from edgec.boards.board.intervals import paired_ratio
+from edgec.boards.board.measure import Options, measure
+from edgec.boards.connect.connectors import connect
+from edgec.boards.deploy.delivery import deploy
+from edgec.boards.deploy.lock import hold
+from edgec.boards.deploy.parcel import open_parcel
+from edgec.boards.device import Device
+from edgec.boards.farm.gates import us_text
 
 DIGITS = Path(__file__).parents[1] / "examples/digits/digits.onnx"
 HEAD = f"{'model':<20}{'bench p50':>12}{'95 % interval':>28}{'direct p50':>12}  {'within':<8}{'ratio':>7}  95 % interval"

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from distributed import Client, Nanny, Scheduler, SpecCluster
 
-from edgec.devices.farm.cluster_worker import running
+from edgec.boards.farm.cluster_worker import running
 from edgec.records.results import Job, read_results
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples/digits"

@@ -31,8 +31,8 @@ from pathlib import Path
 from textwrap import indent
 
 import edgec
-from edgec.devices.board.entry import entry_text
-from edgec.devices.device import Device, Limits
+from edgec.boards.board.entry import entry_text
+from edgec.boards.device import Device, Limits
 from edgec.verbs.bench import Bench, bench
 from edgec.verbs.deploy import deploy
 

@@ -21,8 +21,8 @@ sys.path.insert(0, str(ROOT))
 import edgec  # noqa: E402
 from edgec.targets import load_target  # noqa: E402
 from edgec.toolchain import compile_package  # noqa: E402
-from tests.devices.boards import start_board  # noqa: E402
-from tests.devices.rivals import Host, Referee  # noqa: E402
+from tests.boards.boards import start_board  # noqa: E402
+from tests.boards.rivals import Host, Referee  # noqa: E402
 
 
 def main() -> int:

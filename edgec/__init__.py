@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from edgec.verbs.build import build, plan
     from edgec.verbs.compare import compare
     from edgec.verbs.deploy import Deployed, deploy
+    from edgec.verbs.devices import devices
     from edgec.verbs.diagnose import diagnose
     from edgec.verbs.inspect import inspect
     from edgec.verbs.quantize import quantize
+    from edgec.verbs.report import report
     from edgec.verbs.run import run
     from edgec.verbs.verify import verify
 
@@ -38,10 +40,12 @@ __all__ = [
     "compare",
     "configure",
     "deploy",
+    "devices",
     "diagnose",
     "inspect",
     "plan",
     "quantize",
+    "report",
     "run",
     "verify",
 ]

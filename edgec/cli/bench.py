@@ -11,11 +11,11 @@ import rich.table
 
 import edgec
 from edgec.base.errors import DeviceError, EdgecError, GateError, Problem
+from edgec.boards.board.measure import GPU
+from edgec.boards.farm.gates import PERCENTILES, us_text
 from edgec.cli.console import Console, table
 from edgec.cli.devices import declare_choice
 from edgec.cli.settings import declare_key, declare_settings, resolve_key, resolve_settings, settings_table
-from edgec.devices.board.measure import GPU
-from edgec.devices.farm.gates import PERCENTILES, us_text
 from edgec.records.results import Job, PackageFacts, Versus
 
 _BUILD = (

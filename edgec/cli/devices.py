@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import edgec
 from edgec.base.errors import DeviceError, UsageError, did_you_mean
 from edgec.base.output import replace_file
+from edgec.boards.board.checks import Check, check_device, propose_device
+from edgec.boards.board.entry import entry_text
+from edgec.boards.board.inventory import FILE, choose, inventory_path, load_inventory, with_entry
+from edgec.boards.board.look import Facts, describe
+from edgec.boards.device import KINDS, Device
 from edgec.cli.console import Console, table
-from edgec.devices.board.checks import Check, check_device, check_devices, propose_device
-from edgec.devices.board.entry import entry_text
-from edgec.devices.board.inventory import FILE, Inventory, choose, inventory_path, load_inventory, with_entry
-from edgec.devices.board.look import Facts, describe
-from edgec.devices.device import KINDS, Device
+from edgec.verbs.devices import Devices
 
 _ONLY_ADD = ("name", "user", "port", "key", "connection", "write")
 
@@ -59,18 +61,16 @@ def act(options: argparse.Namespace, console: Console) -> int:
     return _ACTIONS[options.action](options, console)
 
 
-def _chosen(options: argparse.Namespace) -> tuple[Inventory, tuple[Device, ...]]:
+def _chosen(options: argparse.Namespace, *, check: bool = False) -> Devices:
     """All boards, unless some are asked for."""
-    inventory = load_inventory(options.devices)
-    everything = options.all or not (options.device or options.tag)
-    return inventory, choose(inventory, options.device, options.tag, everything)
+    return edgec.devices(options.device, tags=options.tag, everything=options.all, inventory=options.devices, check=check)
 
 
 def _list(options: argparse.Namespace, console: Console) -> int:
-    inventory, devices = _chosen(options)
-    rows = [(item.name, item.target, item.connection, _place(item), item.tags, item.cores) for item in devices]
+    found = _chosen(options)
+    rows = [(item.name, item.target, item.connection, _place(item), item.tags, item.cores) for item in found.devices]
     shown = table("", ["device", "target", "connection", "address", "tags", "cores"], rows)
-    console.result({"inventory": str(inventory.path or ""), "devices": [device_facts(item) for item in devices]}, [shown])
+    console.result({"inventory": str(found.path or ""), "devices": [device_facts(item) for item in found.devices]}, [shown])
     return 0
 
 
@@ -81,9 +81,9 @@ def _place(device: Device) -> str:
 
 def _check(options: argparse.Namespace, console: Console) -> int:
     """Exit code 5 when a board cannot be reached or used."""
-    _, devices = _chosen(options)
-    console.note(f"asking {len(devices)} board{'s' * (len(devices) != 1)}")
-    checks = check_devices(devices)
+    count = len(_chosen(options).devices)
+    console.note(f"asking {count} board{'s' * (count != 1)}")
+    checks = _chosen(options, check=True).checks
     columns = ["device", "", "target", "processor", "disk free", "governor", "temperature", "throttled", "clock"]
     shown = table("", columns, [_row(item) for item in checks])
     console.result({"devices": [_check_facts(item) for item in checks]}, [shown, *_said("problem", checks), *_said("remark", checks)])
@@ -107,7 +107,7 @@ def _row(check: Check) -> list[object]:
     ]
 
 
-def _said(kind: str, checks: list[Check]) -> list[str]:
+def _said(kind: str, checks: Sequence[Check]) -> list[str]:
     """The problems, or the remarks, of all boards, each with its board's name."""
     found = [(item.device.name, problem) for item in checks for problem in (item.problems if kind == "problem" else item.remarks)]
     return [f"{kind}: {problem if name in problem.where else f'{name}: {problem}'}" for name, problem in found]

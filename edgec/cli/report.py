@@ -7,8 +7,9 @@ from pathlib import Path
 
 import rich.table
 
+import edgec
 from edgec.cli.console import Console, table
-from edgec.report import DEFAULT, FORMS, report_results
+from edgec.reports import DEFAULT, FORMS
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +28,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def act(options: argparse.Namespace, console: Console) -> None:
-    found = report_results(options.results, options.out or [DEFAULT], force=options.force)
+    found = edgec.report(options.results, options.out or [DEFAULT], force=options.force)
     facts = found.facts
     rows = [(job["status"], job["device"], job["name"], job["exam"], job["reason"]) for job in facts["jobs"]]
     shown: list[rich.table.Table | str] = [table("", ["status", "board", "package", "exam", "reason"], rows), ""] if rows else []

@@ -16,7 +16,7 @@ from weakref import finalize
 import numpy as np
 
 from edgec.base.errors import UsageError
-from edgec.devices.connect.connection import Exchange
+from edgec.boards.connect.connection import Exchange
 from edgec.exam.comparison import Answers, Comparison, compare_answers
 from edgec.package import Package, Tensor, fitting
 from edgec.quant import Samples

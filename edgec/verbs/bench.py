@@ -13,14 +13,14 @@ from typing import Any
 
 from edgec.base.errors import EdgecError, Problem, UsageError, did_you_mean
 from edgec.base.output import check_outputs
-from edgec.devices.board.inventory import choose, load_inventory
-from edgec.devices.board.measure import Options
-from edgec.devices.deploy.parcel import Parcel, open_parcel
-from edgec.devices.device import Device
-from edgec.devices.farm.farm import run_farm
-from edgec.devices.farm.gates import Gates, make_gates
-from edgec.devices.farm.job import Judge, Task, run_task
-from edgec.devices.farm.scheduler import run_on_cluster
+from edgec.boards.board.inventory import choose, load_inventory
+from edgec.boards.board.measure import Options
+from edgec.boards.deploy.parcel import Parcel, open_parcel
+from edgec.boards.device import Device
+from edgec.boards.farm.farm import run_farm
+from edgec.boards.farm.gates import Gates, make_gates
+from edgec.boards.farm.job import Judge, Task, run_task
+from edgec.boards.farm.scheduler import run_on_cluster
 from edgec.exam.judging import BoardJudge, paper_of, write_sheet
 from edgec.package import Package
 from edgec.pipeline.compiler import build
@@ -29,7 +29,7 @@ from edgec.pipeline.models import Progress, read_model
 from edgec.pipeline.prepare import check_data, check_file, prepare
 from edgec.provenance.verify import verify_files
 from edgec.records.results import Job, PackageFacts, Record, Versus, packages_of
-from edgec.report import write_report
+from edgec.reports import write_report
 from edgec.settings.config import BuildConfig, configure
 from edgec.targets import load_target
 

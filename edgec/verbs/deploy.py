@@ -15,20 +15,20 @@ from threading import Event, Lock
 from typing import Any
 
 from edgec.base.errors import DeviceError, EdgecError, GateError, Problem
-from edgec.devices.board.exam_program import examine, verdict
-from edgec.devices.board.gpu import examine_gpu, wrong_on_gpu
-from edgec.devices.board.inventory import Inventory, choose, load_inventory
-from edgec.devices.board.look import gather, unfit
-from edgec.devices.connect.connection import Connection
-from edgec.devices.connect.connectors import connect
-from edgec.devices.connect.trouble import BoardLost
-from edgec.devices.deploy import versions
-from edgec.devices.deploy.counter import Downgrade, check_number
-from edgec.devices.deploy.delivery import Deployment, outlook
-from edgec.devices.deploy.delivery import deploy as deploy_to
-from edgec.devices.deploy.lock import BoardBusy, hold
-from edgec.devices.deploy.parcel import Parcel, open_parcel
-from edgec.devices.device import Device
+from edgec.boards.board.exam_program import examine, verdict
+from edgec.boards.board.gpu import examine_gpu, wrong_on_gpu
+from edgec.boards.board.inventory import Inventory, choose, load_inventory
+from edgec.boards.board.look import gather, unfit
+from edgec.boards.connect.connection import Connection
+from edgec.boards.connect.connectors import connect
+from edgec.boards.connect.trouble import BoardLost
+from edgec.boards.deploy import versions
+from edgec.boards.deploy.counter import Downgrade, check_number
+from edgec.boards.deploy.delivery import Deployment, outlook
+from edgec.boards.deploy.delivery import deploy as deploy_to
+from edgec.boards.deploy.lock import BoardBusy, hold
+from edgec.boards.deploy.parcel import Parcel, open_parcel
+from edgec.boards.device import Device
 from edgec.package import Package
 from edgec.pipeline.models import Progress
 from edgec.provenance.verify import verify_files

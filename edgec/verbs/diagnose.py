@@ -15,7 +15,7 @@ from edgec.pipeline.models import PRUNED, Progress, read_pruned, samples_of
 from edgec.pipeline.prepare import model_path
 from edgec.quant.diagnose import diagnose as diagnose_layers
 from edgec.records.diagnosis import Diagnosis
-from edgec.report import check_diagnosis_form, write_diagnosis
+from edgec.reports import check_diagnosis_form, write_diagnosis
 
 CALIBRATION = "calibration.json"
 

@@ -11,7 +11,7 @@ from edgec.pipeline.evaluation import Data
 from edgec.pipeline.models import Progress, int8_model, prune_model, quantize_model, read_model
 from edgec.pipeline.prepare import check_data, check_file, check_profile, dumped, inputs_of, model_path
 from edgec.quant import Quantized
-from edgec.report import render_quantization
+from edgec.reports import render_quantization
 from edgec.settings.config import BuildConfig, configure
 
 

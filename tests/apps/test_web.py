@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from edgec.base.errors import DeviceError, ToolchainError
-from edgec.devices.deploy.parcel import open_parcel
+from edgec.boards.deploy.parcel import open_parcel
 from edgec.package import Package
 from edgec.targets import load_target
 from edgec.toolchain import compile_package

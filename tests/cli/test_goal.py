@@ -17,7 +17,7 @@ from edgec.package import Package
 from tests.cli.conftest import QUICK, Program, names_in
 from tests.quant.small import samples
 from tests.quant.test_exact_rewrites import bounded_net
-from tests.report.test_hostile import Page
+from tests.reports.test_hostile import Page
 
 DATA = ("--calib", "calibration.npz", "--samples", "24")
 HIGH = "44"  # dB: more than the example has in int8

@@ -16,7 +16,7 @@ from onnx import numpy_helper
 import edgec
 from edgec.package import Package
 from tests.cli.conftest import QUICK, Program
-from tests.report.test_hostile import Page
+from tests.reports.test_hostile import Page
 
 LAYERS = ("--data", "evaluation.npz", "--samples", "8", "--layers")
 FIELDS = {

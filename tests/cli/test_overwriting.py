@@ -19,8 +19,8 @@ from edgec.base.output import check_outputs, write_file
 from edgec.base.output.mark import FORMS, is_ours, sealed
 from edgec.records.results import to_line
 from tests.cli.conftest import QUICK, ROOT, Program
-from tests.report.samples import job
-from tests.report.samples import package as measured
+from tests.reports.samples import job
+from tests.reports.samples import package as measured
 
 QUANTIZE = ("quantize", "-q", "digits.onnx", "--calib", "calibration.npz")
 BUILD = ("build", "-q", "digits.onnx", "--calib", "calibration.npz", "--no-compile", *QUICK)
@@ -233,9 +233,9 @@ WRITERS = {
     "edgec/toolchain": "in the package that is being made, in folders of tempfile's, in the user's cache",
     "edgec/apps/wheel_archive.py": "in the package that is being made",
     "edgec/provenance/seal.py": "in the package that is being made",
-    "edgec/devices/connect/local_files.py": "below a board's work folder",
-    "edgec/devices/connect/ssh_files.py": "on a board, over SSH",
-    "edgec/devices/farm/journal.py": "results, which it only adds to",
+    "edgec/boards/connect/local_files.py": "below a board's work folder",
+    "edgec/boards/connect/ssh_files.py": "on a board, over SSH",
+    "edgec/boards/farm/journal.py": "results, which it only adds to",
     "edgec/exam/judging.py": "a file of tempfile's",
     "edgec/provenance/copy.py": "into a folder of tempfile's",
     "edgec/cli/main.py": "a file of tempfile's",

@@ -18,7 +18,7 @@ from edgec.package import Package
 from edgec.settings.config import configure
 from tests.cli.conftest import QUICK, Program, names_in
 from tests.quant.small import Small, samples
-from tests.report.test_hostile import Page
+from tests.reports.test_hostile import Page
 
 DATA = ("--calib", "calibration.npz", "--samples", "32")
 

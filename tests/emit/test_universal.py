@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from edgec.devices.board.board import Facts
-from edgec.devices.board.fitness import unfit
-from edgec.devices.deploy.parcel import open_parcel
-from edgec.devices.device import Device
+from edgec.boards.board.board import Facts
+from edgec.boards.board.fitness import unfit
+from edgec.boards.deploy.parcel import open_parcel
+from edgec.boards.device import Device
 from edgec.emit.kernels import runtime_text
 from edgec.targets import load_target
 from edgec.toolchain import compile_package

@@ -30,7 +30,7 @@ OTHERS = {
 }
 ENVIRONMENTS = {"child_environment", "users_command_environment"}
 # the one place where a command is the user's own, and gets what the user gave it
-USERS_OWN = {"edgec/devices/connect/ssh_line.py"}
+USERS_OWN = {"edgec/boards/connect/ssh_line.py"}
 # the one place that forks: a worker that was started without secrets, for one request
 FORKS = {("edgec/isolation/worker.py", "fork")}
 

@@ -31,16 +31,16 @@ MAY_IMPORT = {
     "schedule": {"ir", "kernels", "program", "targets"},
     "emit": {"base", "ir", "kernels", "package", "program", "targets"},
     "toolchain": {"base", "cache", "package", "targets"},
-    "devices": {"base", "package", "records", "targets"},
-    "report": {"base", "records"},
-    "exam": {"base", "devices", "emit", "export", "ir", "oracle", "package", "program", "quant", "records", "schedule"},
+    "boards": {"base", "package", "records", "targets"},
+    "reports": {"base", "records"},
+    "exam": {"base", "boards", "emit", "export", "ir", "oracle", "package", "program", "quant", "records", "schedule"},
     "package": {"base", "records", "targets"},
     "settings": {"base", "package", "quant"},
     "provenance": {"base", "package"},
     "apps": {"base", "cache", "emit", "ir", "package", "program", "quant", "settings", "targets", "toolchain"},
     "verbs": {
         "base",
-        "devices",
+        "boards",
         "emit",
         "exam",
         "frontend",
@@ -54,7 +54,7 @@ MAY_IMPORT = {
         "provenance",
         "quant",
         "records",
-        "report",
+        "reports",
         "schedule",
         "settings",
         "targets",
@@ -81,7 +81,7 @@ MAY_IMPORT = {
         "targets",
         "toolchain",
     },
-    "cli": {"base", "cache", "devices", "exam", "isolation", "package", "pipeline", "records", "report", "settings", "targets", "verbs"},
+    "cli": {"base", "boards", "cache", "exam", "isolation", "package", "pipeline", "records", "reports", "settings", "targets", "verbs"},
 }
 # rooms inside of a room -> those beside it that each may import; the files beside them see all, and none of the rooms sees those
 MAY_IMPORT_INSIDE = {
@@ -98,7 +98,7 @@ MAY_IMPORT_INSIDE = {
         "quantized": {"arithmetic", "translation", "windows"},
         "domains": {"quantized", "translation", "windows"},
     },
-    "devices": {
+    "boards": {
         "connect": {"device"},
         "board": {"connect", "device"},
         "deploy": {"board", "connect", "device"},
@@ -109,11 +109,11 @@ MAY_IMPORT_INSIDE = {
 LIBRARIES = {
     "onnx": {"frontend", "export", "oracle", "ops"},
     "onnxruntime": {"export/runtime.py"},
-    "jinja2": {"emit", "report"},
-    "paramiko": {"devices/connect"},
+    "jinja2": {"emit", "reports"},
+    "paramiko": {"boards/connect"},
     "cryptography": {"provenance"},
-    "distributed": {"devices/farm"},
-    "subprocess": {"isolation", "toolchain", "devices/connect", "package"},
+    "distributed": {"boards/farm"},
+    "subprocess": {"isolation", "toolchain", "boards/connect", "package"},
     "pickle": set(),
 }
 

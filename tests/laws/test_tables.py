@@ -32,8 +32,8 @@ NOT_LOWERED = {
     "ConstantOfShape": "folded: its operand is a shape",
     "Range": "folded where its operands are constants; else its extent is not known",
 }
-# Verbs that are no function of edgec's: rooms of these names exist, and `edgec.report` must stay the room
-ROOMS = {"cache", "targets", "devices", "report"}
+# Verbs that are no function of edgec's: rooms of these names exist
+ROOMS = {"cache", "targets"}
 
 
 def test_every_operator_is_lowered_or_listed() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import edgec
 from edgec.base.errors import EdgecError, UsageError
-from edgec.devices.deploy.parcel import open_parcel
+from edgec.boards.deploy.parcel import open_parcel
 from edgec.emit import emit_sources
 from edgec.package import Package
 from edgec.package.manifest import LARGEST, Manifest, parse_manifest, read_manifest

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edgec.devices.deploy.executable import made_for
+from edgec.boards.deploy.executable import made_for
 from edgec.targets import load_target
 from edgec.toolchain import compile_package
 from edgec.toolchain.call import call

@@ -1,0 +1,326 @@
+"""One job: packages on one board, from the first connection to the verdict."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Protocol
+
+from edgec.base.errors import EdgecError, GateError
+from edgec.base.text import printable
+from edgec.boards.board.exam_program import ProgramFailed, examine, verdict
+from edgec.boards.board.gpu import examine_gpu, profile_gpu, wrong_on_gpu
+from edgec.boards.board.intervals import paired_ratio
+from edgec.boards.board.look import describe, gather, read_state, unfit
+from edgec.boards.board.measure import Options, measure, pinned, profile, sweep
+from edgec.boards.board.validity import spoiled
+from edgec.boards.connect.connection import Connection, Exchange
+from edgec.boards.connect.connectors import connect, program_words
+from edgec.boards.connect.trouble import BoardLost, BoardTimeout
+from edgec.boards.deploy.counter import Downgrade
+from edgec.boards.deploy.delivery import deploy
+from edgec.boards.deploy.lock import BoardBusy, Lock, hold
+from edgec.boards.deploy.parcel import Parcel
+from edgec.boards.device import Device
+from edgec.boards.farm.gates import Gates
+from edgec.records.results import Accuracy, Attempt, ExamResult, GpuUse, Job, Latency, LayerTime, Record, State, Versus
+
+Tell = Callable[[str], None]  # told, in words, what is being done; "" for no news; it may raise to end the job
+
+# the first that fits counts: a program that hangs has failed, on a board that is there
+_STATUS: tuple[tuple[type[EdgecError], str], ...] = (
+    (ProgramFailed, "failed"),
+    (BoardBusy, "busy"),
+    (Downgrade, "refused"),
+    (BoardLost, "lost"),
+    (BoardTimeout, "lost"),
+)
+
+
+class Judge(Protocol):
+    """Streams samples to a package that runs in `--run` mode on a board, and compares its answers with those of the float model."""
+
+    def __call__(self, package: str, exchange: Exchange) -> Accuracy:
+        """package: PackageFacts.sha256."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Everything a job needs, so that it can be sent to another host (by pickling, where dask does it).
+
+    parcels: the first is the base that the others are compared with. owner: who holds the board's lock meanwhile, in words.
+    """
+
+    device: Device
+    parcels: tuple[Parcel, ...]
+    options: Options
+    gates: Gates
+    judge: Judge | None
+    owner: str
+    allow_downgrade: bool = False
+
+
+@dataclass
+class _Draft:
+    """What is known so far of one package on the board. status: "" while nothing stands in the way."""
+
+    parcel: Parcel
+    status: str = ""
+    reason: str = ""
+    program: str = ""
+    exam: ExamResult | None = None
+    latencies: tuple[Latency, ...] = ()
+    profile: tuple[LayerTime, ...] = ()
+    accuracy: Accuracy | None = None
+    gpu: GpuUse | None = None
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.gpu is not None and bool(self.gpu.device)
+
+    def stop(self, status: str, reason: str) -> None:
+        """The first thing that went wrong is the one that counts."""
+        if not self.status:
+            self.status, self.reason = status, printable(reason)
+
+
+@dataclass
+class _Visit:
+    """What all packages share: the board, and when it was ours (Unix time)."""
+
+    device: Device
+    board: dict[str, str] | None = None
+    before: State | None = None
+    after: State | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+    locked_from: float = 0.0
+    locked_to: float = 0.0
+
+
+def run_task(task: Task, tell: Tell | None = None) -> list[Record]:
+    """PackageFacts and a Job for each package, and a Versus for each after the first. Trouble with the board, a package or its answers
+    becomes the status and reason of a Job, with all that was measured until then; nothing but a bug is raised."""
+    started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
+    visit, drafts = _Visit(task.device), [_Draft(parcel) for parcel in task.parcels]
+    with _failing(visit, drafts):
+        _visit(task, visit, drafts, tell or (lambda words: None))
+    seconds = time.monotonic() - clock
+    jobs = [_verdict(task, visit, draft, started, seconds) for draft in drafts]
+    return [*(draft.parcel.facts for draft in drafts), *jobs, *_versus(task.device, drafts)]
+
+
+def _visit(task: Task, visit: _Visit, drafts: Sequence[_Draft], tell: Tell) -> None:
+    tell("connecting")
+    with closing(connect(task.device)) as connection:
+        facts = gather(connection)
+        visit.board = dict(describe(facts))
+        options = (
+            task.options
+            if task.options.threads
+            else replace(task.options, threads=sweep(len(pinned(task.device, task.options)) or facts.cores or 1))
+        )
+        for draft in drafts:
+            parcel = draft.parcel
+            if problems := unfit(facts, task.device, parcel.arch, parcel.os, parcel.vocabularies):
+                draft.stop("refused", f"{task.device.name}: {'; '.join(map(str, problems))}")
+        if not _open(drafts):
+            return
+        with hold(connection, task.owner, tell) as lock:
+            visit.locked_from = time.time()
+            try:
+                _work(connection, lock, task, options, visit, drafts, tell)
+            finally:
+                visit.locked_to = time.time()
+
+
+def _work(
+    connection: Connection, lock: Lock, task: Task, options: Options, visit: _Visit, drafts: Sequence[_Draft], tell: Tell
+) -> None:  # fmt: skip
+    """While the board is ours. The first package is deployed last: of several with one name it is then the one in use."""
+    allow = task.allow_downgrade
+    ours = [parcel.version for parcel in task.parcels]  # they stay on the board together, even when all have one name
+    for draft in reversed(_open(drafts)):
+        with _failing(visit, [draft]):
+            tell(f"deploying {draft.parcel.facts.name}")
+            judge = partial(_examine, connection, options, draft, tell)
+            draft.program = deploy(lock, draft.parcel, tell, judge=judge, keep=ours, allow_downgrade=allow, counts=False).program
+            lock.renew()
+    if not _open(drafts):
+        return
+    _measure(connection, lock, options, visit, _open(drafts), tell)
+    for draft in [draft for draft in drafts if draft.latencies and draft.status in ("", "invalid")]:
+        with _failing(visit, [draft]):
+            if task.judge is not None:
+                tell(f"judging the answers of {draft.parcel.facts.name}")
+                draft.accuracy = _judge(connection, lock, options, task.judge, draft)
+            if options.profile:
+                tell(f"profiling {draft.parcel.facts.name}")
+                with lock.kept():
+                    _profile(connection, options, draft)
+            lock.renew()
+
+
+def _profile(connection: Connection, options: Options, draft: _Draft) -> None:
+    """Every call on the processor, and those that can be on the GPU there."""
+    calls = len(draft.parcel.facts.layers)
+    draft.profile = tuple(LayerTime(*pair) for pair in enumerate(profile(connection, draft.program, calls, options)))
+    if draft.gpu is not None and draft.gpu.device:
+        wait, times = profile_gpu(connection, draft.program, calls, draft.parcel.gpu_calls, options)
+        draft.gpu = replace(draft.gpu, wait_us=wait, profile=times)
+
+
+def _examine(connection: Connection, options: Options, draft: _Draft, tell: Tell, program: str) -> None:
+    """On one thread, on as many as will be measured, and on the GPU. GateError when an answer is wrong."""
+    tell(f"examining {draft.parcel.facts.name}")
+    board = connection.device.name
+    for threads in sorted({1, max(options.threads)}):
+        listing = draft.parcel.checked_listing if threads == 1 else ""
+        draft.exam = examine(connection, program, isa=options.isa, threads=threads, listing=listing)
+        if not draft.exam.passed:
+            hint = "build the package again; if it stays so, try another vocabulary with --isa"
+            raise GateError(f"{verdict(draft.exam)}, on {threads} threads", where=board, hint=hint)
+    if not draft.parcel.gpu_calls or options.gpu == "off":
+        return
+    tell(f"examining {draft.parcel.facts.name} on the GPU")
+    draft.gpu = examine_gpu(connection, program, isa=options.isa, threads=max(options.threads))
+    if error := wrong_on_gpu(draft.gpu, board):
+        raise error
+    if options.gpu == "on" and not draft.gpu.device:
+        raise ProgramFailed(f"the GPU cannot be used: {draft.gpu.reason}", where=board, hint="install its driver there, or give --gpu auto")
+
+
+def _measure(connection: Connection, lock: Lock, options: Options, visit: _Visit, drafts: Sequence[_Draft], tell: Tell) -> None:
+    """Latencies of all packages, interleaved; measured again while the board spoils them, as often as the options allow."""
+
+    def renew() -> None:
+        tell("")
+        lock.renew()
+
+    for attempt in range(options.repeats + 1):
+        clock = time.monotonic()
+        tell("measuring" if attempt == 0 else f"measuring again, since {visit.attempts[-1].reason}")
+        visit.before = read_state(connection)
+        with lock.kept():
+            found = measure(connection, [draft.program for draft in drafts], options, gpus=[draft.on_gpu for draft in drafts], renew=renew)
+        visit.after = read_state(connection)
+        for draft, latencies in zip(drafts, found, strict=True):
+            draft.latencies = latencies
+        reason = spoiled(visit.before, visit.after, [latency for latencies in found for latency in latencies])
+        if not reason:
+            return
+        visit.attempts.append(Attempt(printable(reason), time.monotonic() - clock))
+        if attempt < options.repeats:
+            _pause(options.pause, tell)
+            lock.renew()
+    advice = "cool it, mend its power supply, or fix its clock (governor performance)"
+    for draft in drafts:
+        draft.stop("invalid", f"{connection.device.name}: {reason}, {options.repeats + 1} times; {advice}")
+
+
+def _pause(seconds: float, tell: Tell) -> None:
+    """Let the board cool down; a `tell` that raises ends the wait."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, 0.2))
+        tell("")
+
+
+def _judge(connection: Connection, lock: Lock, options: Options, judge: Judge, draft: _Draft) -> Accuracy:
+    """In the fastest way."""
+    best = min(draft.latencies, key=lambda latency: latency.p50_us)
+    words = ["--run", "--threads", str(best.threads), *(["--isa", options.isa] if options.isa else []), *(["--gpu"] if best.gpu else [])]
+    with closing(connection.converse(program_words(connection.device, draft.program, *words))) as exchange:
+        return judge(draft.parcel.facts.sha256, _Renewing(exchange, lock, connection.device.limits.lock / 10))
+
+
+class _Renewing:
+    """An exchange during which the lock stays fresh."""
+
+    def __init__(self, exchange: Exchange, lock: Lock, seconds: float) -> None:
+        self._exchange, self._lock, self._seconds = exchange, lock, seconds
+        self._due = time.monotonic() + seconds
+
+    def exchange(self, data: bytes, answer_bytes: int) -> bytes:
+        if time.monotonic() >= self._due:
+            self._lock.renew()
+            self._due = time.monotonic() + self._seconds
+        return self._exchange.exchange(data, answer_bytes)
+
+    def close(self) -> None:
+        self._exchange.close()
+
+
+@contextmanager
+def _failing(visit: _Visit, drafts: Sequence[_Draft]) -> Iterator[None]:
+    """Trouble stops these packages. A line that broke, or a board that is not ours any more, goes on to the caller: it stops all."""
+    try:
+        yield
+    except EdgecError as error:
+        status = next((status for kind, status in _STATUS if isinstance(error, kind)), "failed")
+        words = error.render() if visit.device.name in error.render() else f"{visit.device.name}: {error.render()}"
+        for draft in drafts:
+            draft.stop(status, words)
+        if isinstance(error, (BoardLost, BoardBusy)) and visit.locked_from and not visit.locked_to:
+            raise
+
+
+def _verdict(task: Task, visit: _Visit, draft: _Draft, started: str, seconds: float) -> Job:
+    """A promise about speed is not judged by a measurement that is not valid, and none at all where the answers were wrong."""
+    latencies = () if draft.status else draft.latencies
+    examined = draft.exam is not None and draft.exam.passed and draft.status in ("", "invalid")
+    gates = task.gates.judge(task.device.name, draft.parcel.facts.name, latencies, draft.accuracy) if examined else ()
+    broken = [gate for gate in gates if not gate.passed]
+    if broken:
+        words = "; ".join(f"{gate.name} is {gate.value}, promised {gate.limit}" for gate in broken)
+        draft.status, draft.reason = "failed", printable(f"{task.device.name}: {words}" + (f"; {draft.reason}" if draft.reason else ""))
+    return Job(
+        device=task.device.name,
+        target=task.device.target,
+        package=draft.parcel.facts.sha256,
+        status=draft.status or "passed",
+        reason=draft.reason,
+        started=started,
+        seconds=seconds,
+        worker=f"{socket.gethostname()}:{os.getpid()}",
+        board=visit.board,
+        before=visit.before,
+        after=visit.after,
+        exam=draft.exam,
+        latencies=draft.latencies,
+        profile=draft.profile,
+        accuracy=draft.accuracy,
+        gates=gates,
+        attempts=tuple(visit.attempts),
+        locked_from=visit.locked_from,
+        locked_to=visit.locked_to,
+        gpu=draft.gpu,
+    )
+
+
+def _versus(device: Device, drafts: Sequence[_Draft]) -> list[Versus]:
+    """Each package against the first, in the way that suits the first best of those that both were measured in."""
+    sound = {index: draft for index, draft in enumerate(drafts) if draft.latencies and draft.status != "invalid"}
+    if 0 not in sound:
+        return []
+    base, found = sound.pop(0), []
+    for draft in sound.values():
+        ways = {_way(latency): latency for latency in draft.latencies}
+        one = min((latency for latency in base.latencies if _way(latency) in ways), key=lambda latency: latency.p50_us)
+        other = ways[_way(one)]
+        ratio, low, high = paired_ratio(one.medians_us, other.medians_us)
+        found.append(Versus(device.name, base.parcel.facts.sha256, draft.parcel.facts.sha256, ratio, low, high, one.rounds))
+    return found
+
+
+def _way(latency: Latency) -> tuple[int, bool]:
+    return latency.threads, bool(latency.gpu)
+
+
+def _open(drafts: Sequence[_Draft]) -> list[_Draft]:
+    return [draft for draft in drafts if not draft.status]
