@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from edgec.base.errors import DeviceError, GateError, Problem, UsageError, did_you_mean
-from edgec.package.manifest import Manifest, read_manifest
+from edgec.package.manifest import SCHEMA_VERSION, Manifest, read_manifest
 from edgec.package.runner import Runner, Tensor, tensors_of
-from edgec.package.running import Session, exam_program, run
+from edgec.package.running import DAMAGED, Session, ending, exam_program, run
 from edgec.targets import Target, load_target
 
 GPU = "gpu"  # stands among vocabularies for what ran on a GPU
@@ -93,9 +93,12 @@ class Package:
         done = run([*exam_program(self.directory, self.target), "--isas"])
         if done.status != 0:
             problems = [Problem(line) for line in done.errors.splitlines()[-8:]]
-            raise GateError(f"the exam program does not start: status {done.status}", problems, where=str(self.directory))
+            raise GateError(f"the exam program ended {ending(done.status)}", problems, where=str(self.directory), hint=DAMAGED)
         known = self.manifest.vocabularies
-        return [word for word in done.output.decode("ascii", errors="replace").split() if word in known]
+        found = [word for word in done.output.decode("ascii", errors="replace").split() if word in known]
+        if not found:
+            raise DeviceError("the exam program names no vocabulary of the manifest", where=str(self.directory), hint=DAMAGED)
+        return found
 
     def examine(self, *, isa: str | None = None, threads: int = 1, gpu: bool = False) -> dict[str, Any]:
         """Run the exam and return its findings; GateError when an answer is not the expected one. gpu: what can runs there."""
@@ -131,8 +134,8 @@ class Package:
         gpu: calls that go to the GPU together are timed together, as the first of them.
         """
         times, calls = self._ask("profile", ["--profile", _seconds(seconds)], isa, threads, gpu).get("calls_us"), self.manifest.calls
-        if not isinstance(times, list) or len(times) != len(calls):
-            raise DeviceError("the exam program is not that of the manifest", where=str(self.directory), hint="build the package again")
+        if not isinstance(times, list) or len(times) != len(calls) or not all(isinstance(us, int | float) for us in times):
+            raise DeviceError("the exam program is not that of the manifest", where=str(self.directory), hint=DAMAGED)
         return [(call.name, call.nodes, us) for call, us in zip(calls, times, strict=True)]
 
     def load(self, *, isa: str | None = None, threads: int = 1, gpu: bool = False, whole: bool = False) -> Runner:
@@ -150,12 +153,15 @@ class Package:
             done = run([*program, *choices])
         if done.status != 0:
             problems = [Problem(line) for line in (done.errors or done.output.decode(errors="replace")).splitlines()[-8:]]
-            raise GateError(f"the {what} failed with status {done.status}", problems, where=str(self.directory))
+            hint = "" if done.status == WRONG else DAMAGED
+            raise GateError(f"the {what} failed {ending(done.status)}", problems, where=str(self.directory), hint=hint)
         try:
-            return dict(json.loads(done.output))
-        except (ValueError, TypeError, RecursionError) as error:
-            what = f"the {what} answered something else than JSON"
-            raise DeviceError(what, where=str(self.directory), hint="build the package again") from error
+            facts = json.loads(done.output)
+        except (ValueError, RecursionError):
+            facts = None
+        if not isinstance(facts, dict) or facts.get("schema_version") != SCHEMA_VERSION:
+            raise DeviceError(f"the {what} did not answer in JSON of version {SCHEMA_VERSION}", where=str(self.directory), hint=DAMAGED)
+        return facts
 
     def _choices(self, isa: str | None, threads: int, gpu: bool) -> list[str]:
         """Arguments of the exam program; UsageError for what this package cannot do on any machine."""

@@ -13,6 +13,8 @@ from edgec.base.text import last_lines, printable
 from edgec.package.process import Child
 from edgec.targets import Target
 
+DAMAGED = "`edgec verify` says whether the package was changed since it was built; else build it again, on this machine"
+SIGNALS = 128  # statuses beyond it name the signal that ended a program
 _UNLIMITED = 1 << 62
 _LAST_WORDS = 1 << 16
 
@@ -57,8 +59,19 @@ def run(command: Sequence[str], data: bytes = b"", seconds: float | None = None)
     try:
         answer = run_to_end(command, where=command[0], seconds=seconds, data=data)
     except OSError as error:
-        raise DeviceError(str(error), where=command[0], hint="is the emulator installed (Debian: qemu-user)?") from error
+        raise _no_start(command, error, command[0]) from error
     return Finished(answer.status, answer.output, answer.errors.decode(errors="replace"))
+
+
+def _no_start(command: Sequence[str], error: OSError, where: str) -> DeviceError:
+    """Why a command could not be started: a missing program is the emulator, unless its path says that it was built."""
+    missing = isinstance(error, FileNotFoundError) and not Path(command[0]).is_absolute()
+    return DeviceError(str(error), where=where, hint="is the emulator installed (Debian: qemu-user)?" if missing else DAMAGED)
+
+
+def ending(status: int | None) -> str:
+    """How a program ended, in words: `with status 3`, `by signal 11`."""
+    return f"by signal {status - SIGNALS}" if status is not None and SIGNALS < status < SIGNALS + 65 else f"with status {status}"
 
 
 def run_to_end(
@@ -111,7 +124,7 @@ class Session:
         try:
             self._child = Child(program, folder=folder, most=_LAST_WORDS, last=True)
         except OSError as error:
-            raise DeviceError(str(error), where=where or program[0], hint="is the emulator installed (Debian: qemu-user)?") from error
+            raise _no_start(program, error, where or program[0]) from error
 
     def exchange(self, data: bytes, answer_bytes: int) -> bytes:
         """Send `data` and read the answer; DeviceError with the program's own words when it ends or falls silent instead."""
@@ -135,7 +148,7 @@ class Session:
         if not ended:
             what = f"{came} of {wanted} bytes came within {self._seconds:g} s" if self._seconds else f"{came} of {wanted} bytes came"
             raise BoardTimeout(what, words, where=self._where, hint="the program hangs, or needs a longer limit")
-        raise DeviceError(f"the package ended with status {status}", words, where=self._where)
+        raise DeviceError(f"the package ended {ending(status)}", words, where=self._where, hint=DAMAGED)
 
     def _ending(self) -> tuple[int | None, bytes]:
         """The status of the program that ended and what it said on its error stream."""

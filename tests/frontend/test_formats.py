@@ -54,6 +54,14 @@ def test_a_file_is_known_by_its_content(what: str, tmp_path: Path) -> None:
     assert f"a model.bin: is {what}, not an ONNX file    hint: " in text and words in text
 
 
+def test_a_file_that_only_calls_itself_onnx_is_not_overwritten_by_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "net.ONNX"
+    path.write_bytes(b"\x1c\0\0\0TFL3" + bytes(64))
+    with pytest.raises(ModelError) as caught:
+        refuse_foreign(path)
+    assert str(caught.value).endswith("--output net-exported.onnx")
+
+
 @pytest.mark.parametrize("what", ARCHIVES)
 def test_an_archive_is_known_by_its_members(what: str, tmp_path: Path) -> None:
     members, words = ARCHIVES[what]

@@ -32,7 +32,8 @@ class Foreign:
     def error(self, path: Path) -> ModelError:
         """What the file at `path` is, and the next step."""
         quoted = repr if self.script else shlex.quote
-        command = self.command.replace("FILE", quoted(str(path))).replace("ONNX", quoted(f"{path.stem}.onnx"))
+        stem = f"{path.stem}-exported" if path.suffix.lower() == ".onnx" else path.stem  # never over the file itself
+        command = self.command.replace("FILE", quoted(str(path))).replace("ONNX", quoted(f"{stem}.onnx"))
         shown = f"python -c {shlex.quote(command)}" if self.script else command
         return ModelError(f"is {self.what}, not an ONNX file", [Problem(shown)] if command else (), where=str(path), hint=self.remark)
 
