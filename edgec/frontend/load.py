@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +101,8 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
     initializers = {tensor.name for tensor in file.initializer}
     types, notes = pin_inputs([value for value in file.input if value.name not in initializers], shapes or {})
     for name, kind in types.items():
-        check_tensors(kind.bytes, f"input {name}")
+        spread = prod(max(1, extent) for extent in kind.static_shape)  # NumPy counts so in arrays that hold nothing
+        check_tensors(spread * kind.dtype.bytes, f"input {name}")
     empty = {name: types.pop(name) for name in list(types) if 0 in types[name].shape}
     notes += [f"input {name}: {kind} holds nothing, so it is no input of the package" for name, kind in empty.items()]
     nodes = ordered(file, set(types) | set(empty) | initializers | {tensor.values.name for tensor in file.sparse_initializer})

@@ -6,7 +6,7 @@ import numpy as np
 
 from edgec.ir.types import DType, TensorType
 from edgec.ops.registry import Call, operator
-from edgec.ops.rules import attribute, axis_of, count, fixed, need, text, typed
+from edgec.ops.rules import attribute, axis_of, fixed, need, text, typed
 from edgec.ops.select import counted
 
 
@@ -27,7 +27,7 @@ def _top_k(call: Call) -> list[TensorType]:
     shape, known = list(call.shape(0)), call.constant(1)
     axis = axis_of(attribute(call, "axis"), len(shape))
     most = fixed(shape[axis], "the axis of TopK")
-    need(count(call.shape(1)) == 1, f"k is {text(call.shape(1))}, needs one number")
+    need(call.shape(1) == (1,), f"k has the shape {text(call.shape(1))}, needs [1]")
     if known is None:
         shape[axis] = counted(call, most)
     else:

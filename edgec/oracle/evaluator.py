@@ -88,7 +88,7 @@ class Evaluator:
     def _call(self, step: Step, values: dict[str, Array], chance: Chance | None = None) -> list[Array]:
         inputs = [None if not name else values[name] if step.raw else self._as_float(name, values) for name in step.inputs]
         with np.errstate(all="ignore"):
-            results = list(step.run(*inputs))
+            results = list(step.run(*inputs))[: len(step.outputs)]  # the last ones may have no names
             return results if chance is None or step.exact else disturbed(step, inputs, results, chance)
 
     def _plan(self) -> list[Step]:

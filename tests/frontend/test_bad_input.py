@@ -248,3 +248,14 @@ def test_no_vector_is_of_a_depth_below_one(depth: int) -> None:
     known = {"d": np.array(depth), "v": np.array([0, 1], np.float32)}
     with pytest.raises(ModelError, match="has a depth of"):
         from_proto(model([node("Cast", "x", "i", to=TensorProto.INT64), node("OneHot", "i d v", "y")], {"x": [3]}, ["y"], known))
+
+
+def test_an_input_that_holds_nothing_along_a_huge_axis() -> None:
+    with pytest.raises(ModelError, match="input e: needs 18,446,744,073,709,551,616 bytes"):
+        from_proto(model([node("Relu", "x", "y")], {"x": [2], "e": [0, 2**62]}, ["y"]))
+
+
+def test_a_number_of_places_is_a_list_of_one() -> None:
+    """As a scalar nothing else reads it."""
+    with pytest.raises(ModelError, match=r"k has the shape \[\], needs \[1\]"):
+        from_proto(model([node("TopK", "x k", "y i")], {"x": [5]}, ["y"], {"k": np.array(2)}))

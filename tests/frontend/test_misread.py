@@ -72,3 +72,27 @@ def test_no_axes_to_squeeze(tmp_path: Path, where: str) -> None:
     x = np.array([7, 1, 2], np.float32).reshape(1, 3, 1)
     assert (answer(write(tmp_path / "model.onnx", text), x) == x).all()
     assert edgec.build(tmp_path / "model.onnx", target="portable", precision="fp32", out=tmp_path / "out", cc="gcc -O0").examined
+
+
+def test_an_axis_of_a_transform_that_an_empty_name_leaves_out(tmp_path: Path) -> None:
+    """In a process of its own it would end that."""
+    x = np.random.default_rng(2).standard_normal((1, 4, 2)).astype(np.float32)
+    path = write(tmp_path / "model.onnx", f'{HEADER} (float[1,4,2] x) => (y) {{ [n] y = DFT(x, "", "") }}')
+    expected = np.fft.fft(x[..., 0] + 1j * x[..., 1])
+    assert answer(path, x) == pytest.approx(np.stack([expected.real, expected.imag], -1), abs=1e-5)
+
+
+def test_steps_over_more_than_a_window(tmp_path: Path) -> None:
+    """Automatic padding makes as many times the extent of them; ONNX Runtime ends with the last window."""
+    nodes = '[n] y = ConvTranspose<auto_pad = "SAME_UPPER", strides = [4]>(x, w)'
+    path = write(tmp_path / "model.onnx", f"{HEADER} (float[1,1,2] x) => (y) <float[1,1,3] w = {{1,2,3}}> {{ {nodes} }}")
+    assert answer(path, np.array([[[1, 10]]], np.float32)).tolist() == [[[1, 2, 3, 0, 10, 20, 30, 0]]]
+
+
+@pytest.mark.parametrize(("op", "of_nothing"), [("ReduceSum", 0), ("ReduceMax", -np.inf), ("ReduceProd", 1)])
+def test_an_empty_axis_counted_from_the_end(tmp_path: Path, op: str, of_nothing: float) -> None:
+    """ONNX Runtime leaves it as it is."""
+    nodes = f"[n] r = {op}(e, a) y = Max(r, x)"
+    text = f"{HEADER} (float[2,1,1] x) => (y) <float[2,0,1] e = {{}}, int64[1] a = {{-2}}> {{ {nodes} }}"
+    x = np.array([-7, 3], np.float32).reshape(2, 1, 1)
+    assert (answer(write(tmp_path / "model.onnx", text), x) == np.maximum(x, of_nothing)).all()

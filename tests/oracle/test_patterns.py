@@ -11,6 +11,7 @@ import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx import parser
 
 from edgec.base.errors import UsageError
 from edgec.oracle import Evaluator, run
@@ -281,3 +282,11 @@ def test_what_clause_4_ends_in_float() -> None:
         evaluator = Evaluator(model)
         assert (out in evaluator.exact_outputs) == exact, b.nodes[-1]
         np.testing.assert_allclose(evaluator.run({"x": x})[out], run_onnxruntime(model, {"x": x})[0], rtol=1e-4, atol=0.02)
+
+
+def test_outputs_that_the_model_does_not_name() -> None:
+    """Unique says up to four things."""
+    text = '<ir_version: 9, opset_import: ["": 21]> g (int64[5] x) => ({}) {{ {} = Unique(x) }}'
+    x = {"x": np.array([3, 1, 3, 1, 2])}
+    for outputs, found in (("y", [1, 2, 3]), ('"", y', [1, 4, 0]), ('"", "", y', [2, 0, 2, 0, 1])):
+        assert run(parser.parse_model(text.format("y", outputs)), x)["y"].tolist() == found

@@ -17,6 +17,8 @@ def reduction_axes(b: Builder, s: Source) -> list[int] | None:
     """Sorted axes of a reduction, from the attribute (older versions) or the operand; None when nothing is to be reduced."""
     rank = b.rank(s.inputs[0])
     axes = s.get("axes") if "axes" in s.attributes else b.known(s, 1, "the list of axes") if s.input(1) else []
+    if 0 in b.shape(s.inputs[0]) and min(axes, default=0) < 0:
+        b.misread.append(s.where)  # it looks for the axis from the front alone
     if not axes and s.get("noop_with_empty_axes", 0):
         return None
     return sorted({axis_of(axis, rank) for axis in axes}) or list(range(rank))

@@ -8,11 +8,13 @@ import onnx
 
 from edgec.frontend.file.structure import graphs_in, label
 
+NEEDED = {"LayerNormalization": 2, "DFT": 2}  # the operand that it looks into wherever the node has as many names
+
 
 def misread(model: onnx.ModelProto) -> tuple[str, ...]:
     """The nodes, with those of branches and functions.
 
-    LayerNormalization whose bias is left out by an empty name ends its process; AveragePool's automatic padding forgets the dilations;
+    A last operand that is left out by an empty name ends its process, see NEEDED; AveragePool's automatic padding forgets the dilations;
     MatMulNBits may be told to round what it multiplies to 8 bits; MeanVarianceNormalization of equal numbers, which no file tells, is NaN.
     A Squeeze of no axes is noted where it is translated, since these may be computed.
     """
@@ -29,8 +31,9 @@ def _nodes(body: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
 
 def _is_misread(node: onnx.NodeProto) -> bool:
-    if node.op_type == "LayerNormalization":
-        return len(node.input) > 2 and not node.input[2]
+    needed = NEEDED.get(node.op_type)
+    if needed is not None and len(node.input) > needed and not node.input[needed]:
+        return True
     given = {item.name: item for item in node.attribute}
     if node.op_type == "MatMulNBits":
         return "accuracy_level" in given and given["accuracy_level"].i == 4

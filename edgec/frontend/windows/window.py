@@ -79,6 +79,8 @@ def conv_transpose(b: Builder, s: Source) -> None:
     if wanted or mode.startswith("SAME"):
         wanted = list(wanted)[-len(image) :] or [n * stride for n, stride, *_ in rows]
         total = [have - want for have, want in zip(full, wanted, strict=True)]
+        if min(total) < 0 and not s.get("output_shape"):
+            b.misread.append(s.where)  # it makes the full result
         # a result larger than the full one is reached by padding the output's end
         extra = [e + max(0, -t) for e, t in zip(extra, total, strict=True)]
         small, large = [max(0, t) // 2 for t in total], [max(0, t) - max(0, t) // 2 for t in total]
