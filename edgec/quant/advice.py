@@ -165,8 +165,8 @@ def _share(one: float, other: float) -> float:
 
 def _cut(layer: LayerFacts, most: float) -> bool:
     """Whether many numbers lie outside its codes, and some by more than so many parts of their range."""
-    beyond = max(layer.low - layer.seen_low, layer.seen_high - layer.high) / (layer.high - layer.low)
-    return layer.saturated > OUTSIDE and beyond > most
+    beyond = max(layer.low - layer.seen_low, layer.seen_high - layer.high)
+    return layer.saturated > OUTSIDE and beyond > most * (layer.high - layer.low)
 
 
 def _elsewhere(layer: LayerFacts) -> str:

@@ -105,7 +105,8 @@ class _Tally:
 
     def error(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         """The layer's own, without what is not finite."""
-        found = arrays[self._lesson.stored] - arrays[self._lesson.wanted]
+        with np.errstate(invalid="ignore"):
+            found = arrays[self._lesson.stored] - arrays[self._lesson.wanted]
         return np.asarray(np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0))
 
     def facts(self, twins: Twins) -> LayerFacts:

@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import parser
 
 from edgec.base.errors import UsageError
+from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
+from edgec.passes import optimize
 from edgec.quant import Goal, QuantizeOptions, Samples, quantize
 from edgec.quant.advice import advise
 from edgec.quant.diagnose import diagnose
@@ -216,3 +219,14 @@ def test_poor_answers_are_told_with_where_they_begin_and_what_mends_them(huge: f
     assert len(notes) == told and all("begins in layer1, in its weights; --min-sqnr 20 mends it" in note for note in notes)
     if told:
         assert not quantize(graph, samples(graph, 16), replace(PLAIN, goal=Goal(min_sqnr=20.0))).report.notes
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_numbers_that_are_not_finite_on_the_way() -> None:
+    """Infinite minus infinite is nobody's error, and what stays in float has no range that cuts anything."""
+    weights = ", ".join(["3.4028235e38"] + ["0.5"] * 8)
+    nodes = "a = ConvTranspose(x, w) c = Sigmoid(a) d = Mul(a, c) f = Erf(d) y = Tanh(f)"
+    text = f'<ir_version: 8, opset_import: ["": 17]> g (float[1,1,4,4] x) => (y) <float[1,1,3,3] w = {{{weights}}}> {{ {nodes} }}'
+    graph = from_proto(parser.parse_model(text)).graph
+    optimize(graph)
+    assert "ConvTranspose_0, in its weights" in quantize(graph, samples(graph)).report.notes[-1]
