@@ -188,7 +188,7 @@ def _result(step: Step, array: np.ndarray, operands: Arrays, noise: Noise) -> np
     if array.dtype.kind != "f":
         return array
     if op == "Cast" and array.dtype == np.float16:
-        return noise.on(array, HALF)
+        return noise.on(array, HALF, 2.0**-24)
     if op in EXACT:
         return np.asarray(np.where(array == 0, np.copysign(0, noise.of(array.shape)), array), array.dtype) if op in SIGNLESS else array
     units, least = FUNCTIONS.get(op, (4, 0.0))

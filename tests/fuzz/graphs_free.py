@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import onnx
@@ -61,6 +62,36 @@ def _beyond_integers(node: onnx.NodeProto, operands: Arrays, result: np.ndarray)
         return False
     info = np.iinfo(result.dtype)
     return ~((x > float(info.min) - 1) & (x < float(info.max)))
+
+
+def _beyond_halves(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray | bool:
+    """A float that float16 does not hold: ONNX Runtime keeps it where its operators are for float32 alone."""
+    return np.isfinite(operands[node.input[0]]) & np.isinf(result) if result.dtype == np.float16 else False
+
+
+def _no_code(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
+    """Nobody says NaN's code, and 0 / 0 is NaN."""
+    x, scale = (operands[name] for name in node.input[:2])
+    return not np.isfinite(x).all() or not np.isfinite(scale).all() or not scale.all()
+
+
+def _between_pixels(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray | bool:
+    """Which of two pixels is the nearest to a place on the border of both, of which ONNX Runtime computes an other one in float32."""
+    given: dict[str, Any] = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
+    if given.get("mode", b"nearest") != b"nearest":
+        return False
+    first = node.op_type == "Upsample" or len(node.input) == 2
+    way = "asymmetric" if first else given.get("coordinate_transformation_mode", b"half_pixel").decode()
+    rule = "floor" if first else given.get("nearest_mode", b"round_prefer_floor").decode()
+    told = (operands[name] for name in node.input[1:3] if name and operands[name].dtype.kind == "f" and operands[name].size)
+    scales, found = next(told, given.get("scales")), np.zeros(result.shape, bool)
+    for axis, (size, out) in enumerate(zip(operands[node.input[0]].shape, result.shape, strict=True)):
+        scale = out / size if scales is None else float(np.float32(scales[axis]))
+        exact, rounded = (PLACES[way](np.arange(out, dtype=kind), kind(scale), kind(size), kind(out)) for kind in (np.float64, np.float32))
+        border = np.floor(exact) + 0.5 if rule.startswith("round") else np.round(exact)
+        unsure = (np.abs(exact - border) < 2.0**-20 * (size + out)) & (exact != rounded)
+        found = found | unsure.reshape([-1 if place == axis else 1 for place in range(found.ndim)])
+    return found
 
 
 def _beside_nan(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
@@ -124,6 +155,13 @@ def _infinite_scores(node: onnx.NodeProto, operands: Arrays, result: np.ndarray)
     return np.broadcast_to(~np.isfinite(scores).all(axis=-1, keepdims=True), result.shape)
 
 
+# ONNX Runtime's formulas of a place: of i, scale, size and out
+PLACES: dict[str, Callable[..., np.ndarray]] = {
+    "half_pixel": lambda i, scale, size, out: (i + i.dtype.type(0.5)) / scale - i.dtype.type(0.5),
+    "pytorch_half_pixel": lambda i, scale, size, out: (i + i.dtype.type(0.5)) / scale - i.dtype.type(0.5) if out > 1 else 0 * i,
+    "asymmetric": lambda i, scale, size, out: i / scale,
+    "align_corners": lambda i, scale, size, out: i * (size - 1) / (out - 1) if out > 1 else 0 * i,
+}
 Rule = Callable[[onnx.NodeProto, Arrays, np.ndarray], np.ndarray | bool]
 SUMS = {"ReduceSum", "ReduceProd", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"}
 BLENDS = {
@@ -132,7 +170,10 @@ BLENDS = {
 }  # fmt: skip
 FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Cast", "CastLike"}, _beyond_integers),
-    ({"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp", "TopK", "Normalizer"}, _beside_nan),
+    ({"Cast"}, _beyond_halves),
+    ({"QuantizeLinear"}, _no_code),
+    ({"Resize", "Upsample"}, _between_pixels),
+    ({"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp", "TopK"}, _beside_nan),
     ({"ScatterND", "ScatterElements"}, _reduced_beside_nan),
     (SUMS, _summed_in_floats),
     ({"QLinearSoftmax"}, _alone),
@@ -140,6 +181,6 @@ FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Clip", "MaxPool", "GlobalMaxPool"}, _at_the_largest),
     ({"Pow"}, _rootless),
     ({"Attention"}, _infinite_scores),
-    ({"RNN", "GRU", "LSTM", "DynamicQuantizeLinear", "DynamicQuantizeMatMul"}, _any_infinity),
+    ({"RNN", "GRU", "LSTM", "DynamicQuantizeLinear", "DynamicQuantizeMatMul", "Normalizer"}, _any_infinity),
     (BLENDS, _beside_infinity),
 )

@@ -186,3 +186,31 @@ def test_what_may_be_anything_is_so_at_the_end_of_a_chain() -> None:
     x = np.tile(np.array([np.inf, np.nan, 1], np.float32), (64, 1, 1))
     drawn = replayed(parser.parse_model(HEAD + text), [{"x": x}])
     assert np.isposinf(bounds(drawn, 0)["y"]).all()
+
+
+NEAREST = 'y = Resize<mode = "nearest", coordinate_transformation_mode = "{}">(x, "", {})'
+
+
+@pytest.mark.parametrize(
+    ("nodes", "free"),
+    [
+        (NEAREST.format("pytorch_half_pixel", "s"), [False, False, False, True]),
+        (NEAREST.format("asymmetric", "t"), [False] * 3),
+        ("h = Cast<to = 10>(x) a = Abs(h) y = Cast<to = 1>(a)", [False, True, False, False, False, False]),
+        ('y = ai.onnx.ml.Normalizer<norm = "MAX">(m)', [True] * 6),
+        ("y = QuantizeLinear<axis = 0>(x, z, o)", [True] * 6),
+    ],
+)
+def test_what_nobody_promises(nodes: str, free: list[bool]) -> None:
+    """4.5 of 0.7 as a float32 is a little more, float16 does not hold 1e30, -inf / -inf is anything, 0 / 0 has no code."""
+    constants = "float[1] s = {0.7}, float[1] t = {0.5}, float[6] z = {0, 1, 1, 1, 1, 1}, int8[6] o = {0, 0, 0, 0, 0, 0}"
+    text = f"(float[6] x, float[1,6] m) => (y) <{constants}> {{ {nodes} }}"
+    vector = {"x": np.array([0, 1e30, 3, 4, 5, 6], np.float32), "m": np.full((1, 6), -np.inf, np.float32)}
+    drawn = replayed(parser.parse_model(HEAD.replace('"": 21', '"": 21, "ai.onnx.ml": 3') + text), [vector])
+    assert (bounds(drawn, 0)["y"] > 0.5).ravel().tolist() == free
+
+
+def test_what_is_too_small_for_float16_may_be_zero() -> None:
+    text = "(float[1] x) => (y) { h = Cast<to = 10>(x) a = Abs(h) y = Cast<to = 1>(a) }"
+    drawn = replayed(parser.parse_model(HEAD + text), [{"x": np.array([1e-30], np.float32)}])
+    assert 1e-30 < bounds(drawn, 0)["y"][0] < 1e-5
