@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from edgec.base.errors import EdgecError
-from edgec.pipeline.compiler import build
+from edgec.pipeline.finish import build
 from edgec.settings.config import BuildConfig
 from edgec.targets import Target, load_target, target_names
 from edgec.toolchain import Built, compile_package, run_exam

@@ -46,13 +46,13 @@ def of_file(path: Path) -> str:
 
 @cache
 def own() -> str:
-    """The hash of edgec's own sources, with the versions of Python and of the libraries that decide bytes, and the processor."""
+    """The hash of edgec's own sources, with the versions of Python and of the libraries that decide bytes, the processor and its cores."""
     digest = hashlib.sha256()
     for name, path in _sources():
         content = path.read_bytes()
         digest.update(f"{name} {len(content)}\n".encode())
         digest.update(content)
-    digest.update(json.dumps([sys.version, sys.platform, sorted(_versions()), _processor()]).encode())
+    digest.update(json.dumps([sys.version, sys.platform, sorted(_versions()), _processor(), os.cpu_count()]).encode())
     return digest.hexdigest()
 
 

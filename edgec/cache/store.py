@@ -47,15 +47,16 @@ class Store:
                 path.unlink()
         return content
 
-    def put(self, key: str, content: bytes) -> None:
-        """Keep `content`, unless it is large or cannot be written."""
-        if self.folder is None or len(content) > self.most // LARGEST_SHARE:
+    def put(self, key: str, *content: bytes | memoryview) -> None:
+        """Keep `content`, one part behind the other, unless it is large or cannot be written."""
+        if self.folder is None or sum(memoryview(part).nbytes for part in content) > self.most // LARGEST_SHARE:
             return
         try:
             with tempfile.NamedTemporaryFile(dir=self.folder, suffix=UNFINISHED, delete=False) as stream:
                 try:
-                    stream.write(_digest(key, content))
-                    stream.write(content)
+                    stream.write(_digest(key, *content))
+                    for part in content:
+                        stream.write(part)
                     stream.close()
                     os.replace(stream.name, self.folder / key)
                 except BaseException:
@@ -132,8 +133,9 @@ def _plain(path: Path) -> Iterator[tuple[int, int]]:
         os.close(number)
 
 
-def _digest(key: str, content: bytes) -> bytes:
+def _digest(key: str, *content: bytes | memoryview) -> bytes:
     """Of the key, too: an entry under another's name is damaged."""
     digest = hashlib.sha256(MARK + key.encode() + b"\n")
-    digest.update(content)
+    for part in content:
+        digest.update(part)
     return digest.digest()

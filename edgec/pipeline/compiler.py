@@ -1,11 +1,9 @@
-"""build() as a paragraph of calls: the map of the compiler, and the only module that sees every room."""
+"""draft() as a paragraph of calls: the map of the compiler, and the only module that sees every room."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -18,18 +16,18 @@ from edgec.apps.forms import add_form
 from edgec.apps.single_file import single_files
 from edgec.apps.tasks import add_task
 from edgec.apps.wheel import wheel_files
-from edgec.apps.wheel_archive import make_wheels, wheel_paths
-from edgec.base.errors import GateError, UsageError
-from edgec.base.output import complete_directory, write_file
+from edgec.apps.wheel_archive import wheel_paths
+from edgec.base.errors import UsageError
+from edgec.base.output import write_file
+from edgec.base.stage import stage
 from edgec.base.version import __version__
-from edgec.cache import opened
+from edgec.cache import Store
 from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
 from edgec.exam.answers import GPU_HALVES, HALVES, Asked, ask, doubts, invented_tolerance, is_coded, write_exam
 from edgec.exam.comparison import Comparison
-from edgec.exam.examine import examine_everywhere, failed
 from edgec.exam.fidelity import manifest_facts
 from edgec.exam.measurement import read_measurement
 from edgec.integer import match
@@ -38,11 +36,10 @@ from edgec.ir.graph import Graph
 from edgec.lower import LowerOptions, lower
 from edgec.lower.limits import check_limits
 from edgec.lower.plan import plan
-from edgec.package import Package
 from edgec.package.card import card_of
 from edgec.package.draft import Draft
 from edgec.package.goal import goal_facts
-from edgec.package.manifest import Origin, options_hash
+from edgec.package.manifest import Content, Origin, options_hash
 from edgec.package.parts import CodedWeights, Options, QuantizationStep, QuantizedValue
 from edgec.package.parts import State as StateOption
 from edgec.package.pruning import pruning_facts
@@ -60,12 +57,11 @@ from edgec.pipeline.models import (
     reference_of,
     samples_of,
 )
-from edgec.pipeline.prepare import prepare
+from edgec.pipeline.prepare import Plan
 from edgec.program.offload import Offload
 from edgec.program.program import Program
 from edgec.program.text import dumps as dump_program
 from edgec.provenance.model_card import model_card
-from edgec.provenance.seal import seal
 from edgec.quant import Quantized
 from edgec.quant.calibration import fingerprint
 from edgec.quant.weight_only import CodedGraph
@@ -75,14 +71,13 @@ from edgec.schedule.gpu.offload import offload
 from edgec.schedule.halves import with_halves
 from edgec.settings.config import BuildConfig
 from edgec.targets import Target
-from edgec.toolchain import compile_package, compile_shaders
+from edgec.toolchain import compile_shaders
 
 
-def build(model: Path, config: BuildConfig, progress: Progress | None = None) -> Package:
-    """Turn an ONNX file into a compiled package; the directory appears complete or not at all."""
-    planned, store = prepare(model, config), opened(config.cache)
-    target, tell = planned.target, progress or (lambda stage, done, total: None)
-    with _stage(tell, "reading the model"):
+def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
+    """Every file of the package of an ONNX file, but what a C compiler makes of them."""
+    model, config, target = planned.model, planned.config, planned.target
+    with stage(tell, "reading the model"):
         loaded = read_model(model, config)
         _check_halves(loaded, config)
         check_pictures(loaded.original, config)
@@ -97,53 +92,32 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
     graph = (quantized or coded or loaded).graph
     found = compare_model(loaded, quantized or coded, config, tell)
     asked = _asked(loaded, config, tell)
-    with _stage(tell, "lowering"):
+    with stage(tell, "lowering"):
         program = _program(graph, target, loaded, config)
         choice = _choice(model, graph, program, target, config)
-    with _stage(tell, "writing the exam"):
+    with stage(tell, "writing the exam"):
         exam = _exam(loaded, coded, graph, program, config, asked, _halves(config, choice))
-    with _stage(tell, "emitting"):
+    with stage(tell, "emitting"):
         origin = _origin(model, loaded, program, quantized, found, config)
         origin = replace(origin, notes=(*origin.notes, *doubts(exam)), coded_weights=_coded_facts(coded, config))
-        draft = emit_sources(
+        made = emit_sources(
             program, target, config.weights, origin, _offload(program, target, choice), ["task"] if task else [], config.single_file
         )
-        draft = draft.plus(emit_exam(program, target, exam))
+        made = made.plus(emit_exam(program, target, exam))
         if target.gpu == "vulkan":
-            draft = draft.plus(spirv_file(draft, compile_shaders(spirv_jobs(draft))))
+            made = made.plus(spirv_file(made, compile_shaders(spirv_jobs(made))))
         if quantized is not None:
-            draft = draft.plus({"model.int8.onnx": int8_model(quantized), "calibration.json": json_bytes(quantized.calibration)})
+            made = made.plus({"model.int8.onnx": int8_model(quantized), "calibration.json": json_bytes(quantized.calibration)})
         if loaded.pruning is not None:
-            draft = draft.plus({PRUNED: loaded.pruning.content})
+            made = made.plus({PRUNED: loaded.pruning.content})
         if task is not None:
-            draft = add_task(draft, program, task, labels)
-        draft = draft.plus({"MODEL_CARD.md": model_card(draft.manifest)})
+            made = add_task(made, program, task, labels)
+        made = made.plus({"MODEL_CARD.md": model_card(made.manifest)})
         if config.single_file:
-            draft = draft.plus(single_files(draft))
+            made = made.plus(single_files(made))
         if not program.sizes or target.form or config.wheel:
-            draft = _add_interfaces(draft, describe_app(program, target, config, draft.manifest, task, labels), target, exam, config)
-        files = draft.complete()
-    with complete_directory(planned.out, files, force=config.force) as directory:
-        if config.compile:
-            with _stage(tell, "compiling"):
-                compile_package(directory, target, cc=config.cc, store=store)
-        if config.wheel:
-            with _stage(tell, "making wheels"):
-                make_wheels(directory, target, files, config.cc, store=store)
-        examined = _examined(directory, planned.out, config, tell)
-        seal(directory, files, compiled=config.compile or config.wheel, key=config.sign)
-    store.trim()
-    return Package(planned.out, examined)
-
-
-def _examined(directory: Path, out: Path, config: BuildConfig, tell: Progress) -> tuple[str, ...]:
-    """Where the package in `directory`, which will be `out`, passed its exam. GateError when it failed: then there is no `out`."""
-    if not config.compile:
-        return ()
-    try:
-        return examine_everywhere(Package(directory), tell)
-    except GateError as error:
-        raise failed(error, directory, out, keep=config.keep_failed) from error
+            made = _add_interfaces(made, describe_app(program, target, config, made.manifest, task, labels), target, exam, config)
+        return made.complete()
 
 
 def _add_interfaces(draft: Draft, app: App, target: Target, exam: ExamData, config: BuildConfig) -> Draft:
@@ -213,7 +187,7 @@ def _asked(loaded: Model, config: BuildConfig, tell: Progress) -> Asked | None:
     """The float model's answers, where they are what a package is examined with: while no program lies beside it in memory."""
     if config.precision == "int8" or config.weight_bits is not None or is_coded(loaded.graph):
         return None
-    with _stage(tell, "asking the model"), about(loaded.file):
+    with stage(tell, "asking the model"), about(loaded.file):
         return ask(loaded.original, samples_of(loaded.graph, config), config.seed, reference_of(loaded, config))
 
 
@@ -284,11 +258,3 @@ def _options(config: BuildConfig) -> Options:
         constant=dict(config.constant) or None,
         state={name: StateOption(*state) for name, state in config.state.items()} or None,
     )
-
-
-@contextmanager
-def _stage(tell: Progress, name: str) -> Iterator[None]:
-    """A step without steps of its own."""
-    tell(name, 0, 1)
-    yield
-    tell(name, 1, 1)

@@ -23,8 +23,8 @@ from edgec.boards.farm.job import Judge, Task, run_task
 from edgec.boards.farm.scheduler import run_on_cluster
 from edgec.exam.judging import BoardJudge, paper_of, write_sheet
 from edgec.package import Package
-from edgec.pipeline.compiler import build
 from edgec.pipeline.evaluation import Data, Labels, kept_options, open_evaluation
+from edgec.pipeline.finish import build
 from edgec.pipeline.models import Progress, read_model
 from edgec.pipeline.prepare import check_data, check_file, prepare
 from edgec.provenance.verify import verify_files

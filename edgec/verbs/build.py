@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from edgec.package import Package
-from edgec.pipeline import compiler
+from edgec.pipeline import finish
 from edgec.pipeline.evaluation import Data
 from edgec.pipeline.models import Progress
 from edgec.pipeline.prepare import Plan, model_path, prepare
@@ -24,7 +24,7 @@ def build(
     settings: any further field of BuildConfig. config: everything at once instead. Raises EdgecError.
     """
     config = config or configure(target=target, precision=precision, calib=calib, out=out, **settings)
-    return compiler.build(model_path(model), config, progress)
+    return finish.build(model_path(model), config, progress)
 
 
 def plan(model: str | Path, *, config: BuildConfig | None = None, **settings: Any) -> Plan:

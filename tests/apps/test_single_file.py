@@ -12,7 +12,7 @@ from edgec.base.errors import EdgecError
 from edgec.emit.c_scan import declared
 from edgec.package.draft import Draft
 from edgec.package.manifest import read_manifest
-from edgec.pipeline.compiler import build
+from edgec.pipeline.finish import build
 from edgec.pipeline.prepare import prepare
 from edgec.settings.config import BuildConfig
 from edgec.targets import Target, load_target

@@ -15,7 +15,7 @@ from edgec import BuildConfig
 from edgec.frontend import from_proto
 from edgec.lower import lower
 from edgec.passes import optimize
-from edgec.pipeline.compiler import build
+from edgec.pipeline.finish import build
 from edgec.program.program import LoopCall, Program, TemplateCall, When
 from edgec.program.walk import loads, stores
 from edgec.schedule.halves import LEAST, NOTHING, with_halves

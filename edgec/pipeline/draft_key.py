@@ -1,0 +1,58 @@
+"""What the files of a package depend on before anything is compiled: the key that an identical build finds them by."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgec.cache.keys import key_of, of_file, own
+from edgec.pipeline.prepare import Plan
+from edgec.settings.config import BuildConfig, Calibration, names_function
+
+# Settings that decide where a package goes, what becomes of it there and who signs it, and none of its files
+ELSEWHERE = ("out", "cc", "compile", "sign", "key", "keep_failed", "force", "cache", "dump", "origins")
+BESIDE = b"location"  # stands in every model that keeps weights in files beside it
+
+
+def draft_key(planned: Plan) -> str | None:
+    """None where the files depend on more than can be told: on a function's samples, on files beside the model, on a compiler of shaders;
+    and where every stage is to be written."""
+    config = planned.config
+    if config.dump is not None or planned.target.gpu == "vulkan" or _is_code(config.calib) or _has_more(planned.model):
+        return None
+    settings = {item.name: _told(getattr(config, item.name)) for item in fields(BuildConfig) if item.name not in (*ELSEWHERE, "calib")}
+    return key_of("draft", own(), of_file(planned.model), planned.name, planned.target.name, settings, _data(config.calib))
+
+
+def _is_code(calib: Calibration | None) -> bool:
+    return callable(calib) or names_function(calib)
+
+
+def _has_more(model: Path) -> bool:
+    try:
+        with model.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(BESIDE) >= 0
+    except (OSError, ValueError):  # ValueError: it is empty
+        return True
+
+
+def _data(calib: Calibration | None) -> Any:
+    if isinstance(calib, np.ndarray):
+        return [calib.dtype.str, calib.shape, calib.tobytes()]
+    if isinstance(calib, Mapping):
+        return [[name, _data(array)] for name, array in calib.items()]
+    return None if calib is None else of_file(Path(str(calib)))
+
+
+def _told(value: Any) -> Any:
+    """Tables in their order, which can decide: of two outputs one is the first."""
+    if isinstance(value, Path):
+        return of_file(value)
+    if isinstance(value, Mapping):
+        return [[name, _told(item)] for name, item in value.items()]
+    return value
