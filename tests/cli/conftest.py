@@ -51,7 +51,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the example model and its data, which is the current one; no settings leak in."""
     for name in ("digits.onnx", "calibration.npz", "evaluation.npz"):
         shutil.copy(DIGITS / name, tmp_path / name)
-    for name in [name for name in os.environ if name.startswith("EDGEC_") and name != "EDGEC_NO_SKIP"]:
+    for name in [name for name in os.environ if name.startswith("EDGEC_") and name not in ("EDGEC_NO_SKIP", "EDGEC_CACHE")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     return tmp_path
