@@ -5,20 +5,22 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich.table
 
 import edgec
 from edgec.cli.console import Console, bytes_text, table
 from edgec.cli.goal import ALL_IN_INT8, goal_tables
-from edgec.cli.inspect import refuse, tables
 from edgec.cli.pruning import pruning_tables
 from edgec.cli.settings import declare_settings, resolve_settings
 from edgec.package import GPU, Package
 from edgec.package.manifest import Manifest
 from edgec.pipeline.prepare import Plan
 from edgec.settings.facts import settings_facts
-from edgec.verbs.inspect import Inspection
+
+if TYPE_CHECKING:
+    from edgec.verbs.inspect import Inspection
 
 _TOLD_APART = ("notes", "goal", "pruning", "sqnr_db", "agreement", "compared_samples", "warnings", "coded_weights")
 MOST_OUTPUTS = 5
@@ -58,6 +60,8 @@ def _plan(plan: Plan) -> rich.table.Table:
 
 def _dry_run(plan: Plan, found: Inspection, console: Console) -> None:
     """The plan and the inspection; the error that the build would end with, where that is known already."""
+    from edgec.cli.inspect import refuse, tables  # loads most of edgec, which an identical build does without
+
     facts = {"plan": plan.facts, "settings": settings_facts(plan.config), **found.facts}
     console.result(facts, [_plan(plan), *tables(found)])
     refuse(found, plan.model)

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _print_anything()
         # numpy's products are small beside what ONNX Runtime computes, whose threads its own would hold up
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        if {"build", "inspect", "quantize"} & set((sys.argv[1:] if arguments is None else arguments)[:1]):
+        if {"inspect", "quantize"} & set((sys.argv[1:] if arguments is None else arguments)[:1]):
             start()
         from edgec.cli.verbs import act  # it may be interrupted while it loads, too
 

@@ -10,14 +10,13 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from edgec.apps.find_task import read_labels
+from edgec.apps.labels import read_labels
 from edgec.apps.wheel_archive import check_wheel
 from edgec.base.errors import EdgecError, Problem, UsageError
 from edgec.base.output import check_destination, check_failed, check_outputs
 from edgec.emit.c_text import identifier as c_identifier
 from edgec.frontend.file.formats import refuse_foreign
 from edgec.program.names import PACKAGES
-from edgec.provenance.keys import read_private_key
 from edgec.quant.options import QuantizeOptions
 from edgec.quant.preprocess import Preprocess
 from edgec.settings.config import SETTINGS, BuildConfig, names_function
@@ -107,6 +106,8 @@ def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
     with _collecting(errors):
         _check_labels(config)
     if config.sign is not None:
+        from edgec.provenance.keys import read_private_key  # loads cryptography
+
         with _collecting(errors):
             read_private_key(config.sign)
     if target is not None:

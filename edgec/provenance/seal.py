@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from edgec.package.words import BUILD, MANIFEST
-from edgec.provenance.keys import read_private_key
 from edgec.provenance.listing import list_build
-from edgec.provenance.signature import FILE, sign
 
 
 def seal(folder: Path, emitted: Iterable[str], *, compiled: bool, key: Path | None) -> None:
@@ -18,4 +16,7 @@ def seal(folder: Path, emitted: Iterable[str], *, compiled: bool, key: Path | No
         contents[BUILD] = list_build(folder, emitted)
         (folder / BUILD).write_bytes(contents[BUILD])
     if key is not None:
+        from edgec.provenance.keys import read_private_key  # these load cryptography
+        from edgec.provenance.signature import FILE, sign
+
         (folder / FILE).write_bytes(sign(contents, read_private_key(key)))

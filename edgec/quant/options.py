@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgec.quant.cost import Costs
 from edgec.quant.goal import Goal
+
+if TYPE_CHECKING:
+    from edgec.quant.cost import Costs
 
 Sample = dict[str, np.ndarray]
 Samples = Callable[[], Iterable[Sample]]  # called once per pass over the data; yields the same samples each time

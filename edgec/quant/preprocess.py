@@ -12,7 +12,6 @@ from PIL import Image
 from edgec.base.errors import ModelError, Problem, UsageError, did_you_mean
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
-from edgec.ops.proto import canonical_attributes
 
 RESIZE = ("crop", "stretch", "letterbox", "none")
 INTERPOLATION = {
@@ -179,6 +178,8 @@ def fuse(graph: Graph, how: Preprocess) -> Graph:
     Colour order, arithmetic and layout become its first nodes.
     The arithmetic is a depthwise convolution of one tap, which quantizes without loss, where the model is in NCHW; else a Mul and an Add.
     """
+    from edgec.ops.proto import canonical_attributes  # loads onnx
+
     pictures = [name for name in graph.given if len(graph.shape(name)) == 4 and graph.dtype(name) is DType.FLOAT32]
     if len(pictures) != 1:
         raise ModelError(f"{len(pictures)} inputs could be pictures, one is needed", hint="leave --fuse-preprocess out")

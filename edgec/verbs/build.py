@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edgec.package import Package
 from edgec.pipeline import finish
-from edgec.pipeline.evaluation import Data
-from edgec.pipeline.models import Progress
 from edgec.pipeline.prepare import Plan, model_path, prepare
 from edgec.settings.config import BuildConfig, configure
+
+if TYPE_CHECKING:  # they load most of edgec, which an identical build does without
+    from edgec.pipeline.evaluation import Data
+    from edgec.pipeline.models import Progress
 
 
 def build(

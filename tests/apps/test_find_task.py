@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from edgec.apps.app import Task
-from edgec.apps.find_task import find_task, fit_labels, read_labels
+from edgec.apps.find_task import find_task, fit_labels
+from edgec.apps.labels import read_labels
 from edgec.base.errors import ModelError, UsageError
 from edgec.base.text import in_a_comment
 from edgec.emit import c_text

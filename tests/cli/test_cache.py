@@ -2,34 +2,106 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
-from edgec.cli.main import main
+from edgec.pipeline.draft_key import draft_key
+from edgec.pipeline.prepare import prepare
+from edgec.settings.config import configure
+from tests.cli.conftest import QUICK, Program
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("EDGEC_CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "edgec" / "build"
-
-
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
-    assert main([*words, "--json"]) == 0
-    return dict(json.loads(capsys.readouterr().out))
+FOUND = "found in the cache"
+FLOAT = ("build", "digits.onnx", "--precision", "fp32", *QUICK)
 
 
-def test_it_is_shown_and_cleaned(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = said(capsys, "cache")
+@pytest.fixture
+def cache(work: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.delenv("EDGEC_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    return home / "edgec" / "build"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_it_is_shown_and_cleaned(cache: Path, program: Program) -> None:
+    found = program("cache", "--json").json
     assert (found["folder"], found["entries"], found["bytes"], found["removed"]) == (str(cache), 0, 0, False)
     (cache / "entry").write_bytes(bytes(10))
-    assert said(capsys, "cache")["bytes"] == 10
-    assert said(capsys, "cache", "clean")["removed"] is True and not list(cache.iterdir())
+    assert program("cache", "--json").json["bytes"] == 10
+    assert program("cache", "clean", "--json").json["removed"] is True and not list(cache.iterdir())
 
 
-def test_none_is_shown_where_it_is_off(cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_none_is_shown_where_it_is_off(cache: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDGEC_CACHE", "no")
-    assert main(["cache"]) == 0 and "the cache is off" in capsys.readouterr().out and not cache.exists()
+    assert "the cache is off" in program("cache").out and not cache.exists()
+
+
+def test_a_package_is_the_same_with_and_without_it(cache: Path, work: Path, program: Program) -> None:
+    assert FOUND not in program(*FLOAT, "--no-cache", "-o", "plain").err and not cache.exists()
+    assert FOUND not in program(*FLOAT, "-o", "first").err
+    done = program(*FLOAT, "-o", "second")
+    assert FOUND in done.err and "examining" in done.err
+    assert contents(work / "plain") == contents(work / "first") == contents(work / "second")
+    for entry in cache.iterdir():
+        entry.write_bytes(entry.read_bytes()[:-1])
+    done = program(*FLOAT, "-o", "third")
+    assert FOUND not in done.err and "was damaged" in done.err and contents(work / "third") == contents(work / "plain")
+
+
+def test_what_is_found_is_signed_and_examined_anew(cache: Path, work: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, secret = Ed25519PrivateKey.generate(), b"correct horse"
+    content = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(secret))
+    (work / "key").write_bytes(content)
+    (work / "key").chmod(0o600)
+    monkeypatch.setenv("EDGEC_SIGN_PASSPHRASE", secret.decode())
+    assert program(*FLOAT, "-o", "first", "--sign", "key").code == 0
+    assert FOUND in program(*FLOAT, "-o", "second", "--sign", "key").err
+    assert (work / "first/manifest.sig").read_bytes() == (work / "second/manifest.sig").read_bytes()
+    entries = b"".join(contents(cache).values())
+    assert entries and not [part for part in (secret, content, content[40:80], key.private_bytes_raw()) if part in entries]
+
+
+def test_the_key_tells_all_apart_that_files_depend_on(cache: Path, work: Path) -> None:
+    base = {"calib": "calibration.npz", "out": "out", "target": "portable"}
+    model = work / "digits.onnx"
+
+    def key(file: Path = model, **settings: object) -> str | None:
+        return draft_key(prepare(file, configure(**{**base, **settings})))
+
+    samples = np.load(work / "calibration.npz")["image"][:4]
+    np.save(work / "few.npy", samples)
+    (work / "labels").write_text("\n".join("0123456789"))
+    shutil.copy(model, work / "other.onnx")
+    changed: list[dict[str, object]] = [
+        {"target": "rpi4"}, {"precision": "fp32"}, {"calib": "few.npy"}, {"calib": samples}, {"calib": {"image": samples}}, {"samples": 3},
+        {"seed": 1}, {"io": "int8"}, {"weights": "c"}, {"name": "other"}, {"observer": "minmax"}, {"exclude": ["a"]}, {"prune": 0.5},
+        {"budget": "nodes=77"}, {"task": "classify"}, {"task": "classify", "labels": "labels"}, {"card": {"author": "a"}},
+        {"output": ["a", "b"]}, {"output": ["b", "a"]}, {"file": work / "other.onnx"},
+    ]  # fmt: skip
+    keys = [key(), *(key(**settings) for settings in changed)]  # type: ignore[arg-type]
+    assert None not in keys and len(set(keys)) == len(keys)
+    assert key() == key(out="elsewhere") == key(compile=False) == key(cc="gcc -O1") == key(force=True) == keys[0]
+    np.save(work / "few.npy", samples[:3])
+    assert key(calib="few.npy") not in keys
+    (work / "labels").write_text("\n".join("9876543210"))
+    assert key(task="classify", labels="labels") not in keys
+
+
+def test_what_depends_on_more_is_not_kept(cache: Path, work: Path) -> None:
+    (work / "data.py").write_text("def samples(): ...")
+    (work / "beside.onnx").write_bytes((work / "digits.onnx").read_bytes() + b"location")
+    for file, settings in (
+        ("digits.onnx", {"calib": "data.py:samples"}),
+        ("digits.onnx", {"calib": list}),
+        ("beside.onnx", {"precision": "fp32"}),
+    ):
+        assert draft_key(prepare(work / file, configure(target="portable", **settings))) is None
+    assert draft_key(prepare(work / "digits.onnx", configure(precision="fp32", dump="stages"))) is None
