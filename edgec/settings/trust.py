@@ -25,7 +25,8 @@ def distrusted(values: Mapping[str, Any], path: Path) -> Iterator[Problem]:
 
 
 def _way_out(place: Path, home: Path, *, itself: bool) -> str:
-    """How a path leads out of a folder, links followed, as those are that lie in a folder of data; nothing where it stays inside."""
+    """How a path leads out of a folder, links followed, as those are that lie in a folder of data, or to a pipe or a device; nothing where
+    it stays inside."""
     try:
         found = [place, *place.iterdir()] if place.is_dir() else [place]
         ends = [each.resolve() for each in found]
@@ -34,4 +35,6 @@ def _way_out(place: Path, home: Path, *, itself: bool) -> str:
     for each, end in zip(found, ends, strict=True):
         if not end.is_relative_to(home) or (end == home and not itself):
             return f"leads out of its folder, to {end}" + ("" if each == place else f" by {each.name}")
+        if end.exists() and not (end.is_file() or end.is_dir()):
+            return f"holds {each.name}, which is no file and no folder and would be waited for"
     return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -104,6 +105,16 @@ def test_paths_may_not_leave_the_folder_by_any_way(work: Path, download: Path, p
             resolve({}, {}, file)
     else:
         assert resolve({}, {}, file).calib == str(download / place)
+
+
+@pytest.mark.parametrize("place", ["pipe", "pictures"])
+def test_nobody_waits_for_a_pipe(download: Path, place: str) -> None:
+    (download / "pictures").mkdir()
+    for pipe in ("pipe", "pictures/a.png"):
+        os.mkfifo(download / pipe)
+    settle(download, f'calib = "{place}"')
+    with pytest.raises(UsageError, match="no file and no folder"):
+        resolve({}, {}, ConfigFile(download / FILE, False))
 
 
 def test_the_package_lies_below_the_folder_not_in_its_place(download: Path) -> None:
