@@ -15,7 +15,7 @@ from edgec.emit.addresses import port_field
 from edgec.emit.c_text import C_TYPES, float_literal, identifier
 from edgec.emit.calls import Function, functions
 from edgec.emit.constants import ALIGNMENT, assembly, c_source, layout_constants
-from edgec.emit.gpu.host import GPU_STATUSES, GpuPlan, describe_gpu, gpu_context, port_context, render_shaders
+from edgec.emit.gpu.host import GPU_STATUSES, GpuPlan, describe_gpu, gpu_context, port_contexts, render_shaders
 from edgec.emit.gpu.metal import metal_files
 from edgec.emit.gpu.vulkan import vulkan_files, vulkan_variants
 from edgec.emit.kernels import chosen_of, render_kernel_header, render_kernels, slot_of
@@ -30,6 +30,8 @@ from edgec.program.expr import bound, product
 from edgec.program.offload import Offload
 from edgec.program.program import LoopCall, Port, Program, State, TemplateCall
 from edgec.targets import Target
+
+Hosts = Mapping[str, Mapping[str, object]]  # what the hosts know of tensors, by buffer
 
 ABI_VERSION = 3
 INT8_CONTRACT = 8
@@ -178,9 +180,10 @@ def _scratch_bytes(program: Program) -> int:
 def _context(program: Program, target: Target, weights: str, blob: Content, plan: GpuPlan | None) -> dict[str, object]:
     """All that the templates of templates/package read."""
     run = Scope({}, {size.name: size.name for size in program.sizes})
-    inputs = [_port(program, port, "INPUT") for port in program.inputs]
-    outputs = [_port(program, port, "OUTPUT") for port in program.outputs]
-    states = [_state(program, state) for state in program.states]
+    hosts = port_contexts(program)
+    inputs = [_port(program, port, "INPUT", hosts) for port in program.inputs]
+    outputs = [_port(program, port, "OUTPUT", hosts) for port in program.outputs]
+    states = [_state(program, state, hosts) for state in program.states]
     sizes = [{"name": size.name, "macro": identifier(size.name).upper(), "bound": size.bound} for size in program.sizes]
     parameters = [f"int32_t {size['name']}" for size in sizes]
     parameters += [f"{port['qualifier']}{port['c_type']} *{port['identifier']}" for port in (*inputs, *outputs)]
@@ -245,15 +248,15 @@ def _plural(count: int, word: str) -> str:
     return f"{count} {word}{'s' if count != 1 else ''}"
 
 
-def _state(program: Program, state: State) -> dict[str, object]:
+def _state(program: Program, state: State, hosts: Hosts) -> dict[str, object]:
     """pattern: the bits of an element at the start as a number of C, nothing where there are none; word: its type."""
-    read, dtype = _port(program, state.input, "INPUT"), state.input.dtype
+    read, dtype = _port(program, state.input, "INPUT", hosts), state.input.dtype
     start = np.asarray(state.start, dtype.numpy).tobytes()
     pattern = int.from_bytes(start, sys.byteorder)
     here, there = state.places
     return {
         "read": read,
-        "written": _port(program, state.output, "OUTPUT"),
+        "written": _port(program, state.output, "OUTPUT", hosts),
         "here": here,
         "there": there,
         "bytes": read["bytes"],
@@ -265,7 +268,7 @@ def _state(program: Program, state: State) -> dict[str, object]:
     }
 
 
-def _port(program: Program, port: Port, role: str) -> dict[str, object]:
+def _port(program: Program, port: Port, role: str, hosts: Hosts) -> dict[str, object]:
     elements = bound(product(port.shape))
     shape = ",".join(render(extent, Scope({})) for extent in port.shape)
     return {
@@ -280,5 +283,6 @@ def _port(program: Program, port: Port, role: str) -> dict[str, object]:
         "bytes": elements * port.dtype.bytes,
         "scale": None if port.scale is None else float_literal(port.scale),
         "zero_point": port.zero_point,
-        **port_context(program, port.buffer, port.dtype, role == "INPUT"),
+        "is_input": int(role == "INPUT"),
+        **hosts[port.buffer],
     }

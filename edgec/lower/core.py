@@ -131,7 +131,7 @@ def _interface(lowering: Lowering, name: str) -> tuple[Extents, View, tuple[int,
     return tuple(shape[d] for d in order), view, order
 
 
-def _port(lowering: Lowering, name: str, kind: Kind, dtype: DType, params: Params | None) -> tuple[Port, View]:
+def _port(lowering: Lowering, name: str, kind: Kind, dtype: DType, params: Params | None, told: str = "") -> tuple[Port, View]:
     seen, view, _ = _interface(lowering, name)
     identifier = lowering.identifier(name)
     buffer = lowering.buffer(f"{kind.value}_{name}", dtype, product(tuple(map(most, seen))), kind)
@@ -139,7 +139,7 @@ def _port(lowering: Lowering, name: str, kind: Kind, dtype: DType, params: Param
         if isinstance(size, Size) and not size.counted and size not in lowering.program.sizes:
             lowering.program.sizes.append(size)
     scale = float(params.scale) if params else None
-    zero, told = params.zero if params else 0, lowering.graph.told_shapes().get(name, "")
+    zero = params.zero if params else 0
     return Port(name, identifier, buffer, dtype, seen, scale, zero, told), replace(view, buffer=buffer, dtype=dtype)
 
 
@@ -192,12 +192,13 @@ def _known_params(graph: Graph, name: str) -> Params | None:
 def _output_buffers(lowering: Lowering) -> None:
     """Kernels may write an output of the model's own type straight into the caller's memory, when nobody else reads it. The memory of a
     state is the package's own, and floats are read from anywhere."""
+    told = lowering.graph.told_shapes()
     kept = {state.output for state in lowering.graph.states.values() if lowering.graph.dtype(state.output).is_float}
     for name in lowering.graph.outputs:
         held = lowering.graph.held_dtype(name) is not lowering.graph.dtype(name)
         alone = (lowering.graph.reader_count(name) == 1 or name in kept) and lowering.graph.producer(name) is not None
         if lowering.options.io == "model" and alone and not held:
-            port, view = _port(lowering, name, Kind.OUTPUT, lowering.graph.dtype(name), _output_params(lowering, name))
+            port, view = _port(lowering, name, Kind.OUTPUT, lowering.graph.dtype(name), _output_params(lowering, name), told.get(name, ""))
             lowering.program.outputs.append(port)
             lowering.destinations[name] = view
 
@@ -212,6 +213,7 @@ def _output_params(lowering: Lowering, name: str) -> Params | None:
 def _outputs(lowering: Lowering) -> None:
     """Write what is not yet in the caller's memory; ports in the model's order."""
     ports, answered = {port.name: port for port in lowering.program.outputs}, lowering.graph.answered
+    told = lowering.graph.told_shapes()
     for name in lowering.graph.outputs:
         value = lowering.value(name)
         if name not in ports:
@@ -219,7 +221,7 @@ def _outputs(lowering: Lowering) -> None:
             raw = known if known is not None and known.bits == 8 else None
             dtype = _IO[lowering.options.io] if raw else lowering.graph.held_dtype(name)
             shown = _shown(raw, dtype) if raw else _output_params(lowering, name)
-            ports[name], view = _port(lowering, name, Kind.OUTPUT, dtype, shown)
+            ports[name], view = _port(lowering, name, Kind.OUTPUT, dtype, shown, told.get(name, ""))
             if raw and value.coded is not None:
                 value = decoded(Coded(value.coded.value, shift_to(lowering.activation, dtype), None), dtype)
             elif not raw:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,12 +13,15 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from edgec.base.budget import Budget, BudgetError, parse_budget, spending
+from edgec.emit import emit_sources
 from edgec.frontend import from_proto, load_model
 from edgec.ir.liveness import live_bytes
 from edgec.ir.text import loads
 from edgec.lower import lower
+from edgec.lower.plan import plan
 from edgec.passes import optimize
 from edgec.quant.run import Probe
+from edgec.schedule import schedule
 from edgec.targets import load_target
 from tests.counting import calls
 
@@ -221,7 +224,27 @@ def test_very_many_operands(op: str) -> None:
     check_steps(lambda count: model([node(op, " ".join(["x"] * count), "y", **attributes)], {"x": [4]}, ["y"]))
 
 
-def check_steps(made: Callable[[int], onnx.ModelProto]) -> None:
+def test_very_many_outputs() -> None:
+    """Up to the sources of their package."""
+
+    def package(proto: onnx.ModelProto) -> None:
+        target = load_target("portable")
+        program = schedule(lower(from_proto(proto).graph, target, "many"), target)
+        plan(program)
+        emit_sources(program, target, "c")
+
+    def made(count: int) -> onnx.ModelProto:
+        names = [f"y{place}" for place in range(count)]
+        return model([node("Neg", "x", name) for name in names], {"x": [4]}, names)
+
+    check_steps(made, package, (40, 80, 160))
+
+
+def check_steps(
+    made: Callable[[int], onnx.ModelProto],
+    work: Callable[[onnx.ModelProto], object] = from_proto,
+    counts: Sequence[int] = (500, 1000, 2000),
+) -> None:
     """Twice as many take twice as many steps."""
-    few, more, most = (calls(partial(from_proto, made(count))) for count in (500, 1000, 2000))
+    few, more, most = (calls(partial(work, made(count))) for count in counts)
     assert (most - more) / (more - few) < 2.2

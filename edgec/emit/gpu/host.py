@@ -115,14 +115,17 @@ def _half_weights(halves: Halves) -> list[dict[str, object]]:
     ]
 
 
-def port_context(program: Program, buffer: str, dtype: DType, is_input: bool) -> dict[str, object]:
-    """What the hosts know of one of the caller's tensors."""
+def port_contexts(program: Program) -> dict[str, dict[str, object]]:
+    """What the hosts know of each of the caller's tensors, by its buffer."""
+    offsets, exact = io_offsets(program), floats_are_exact(program)
     return {
-        "io_offset": io_offsets(program)[buffer],
-        "element_bytes": dtype.bytes,
-        "kind": _KINDS.get(dtype, "PORT_OTHER"),
-        "is_input": int(is_input),
-        "exact": int(floats_are_exact(program) or not dtype.is_float),
+        port.buffer: {
+            "io_offset": offsets[port.buffer],
+            "element_bytes": port.dtype.bytes,
+            "kind": _KINDS.get(port.dtype, "PORT_OTHER"),
+            "exact": int(exact or not port.dtype.is_float),
+        }
+        for port in program.ports
     }
 
 
