@@ -14,8 +14,8 @@ from typing import Any
 from edgec.base.errors import Problem, UsageError
 
 SCHEMA_VERSION = 1
-# failed: a wrong answer or a gate; invalid: throttled or slowed down each time; refused: wrong target; busy: locked; lost: not reached
-STATUSES = ("passed", "failed", "invalid", "refused", "busy", "lost")
+# failed: a wrong answer or a gate; unsteady: its speed is not known; of the board: refused (target, host key, disk), busy, unreachable
+STATUSES = ("passed", "failed", "unsteady", "refused", "busy", "unreachable")
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def _job(suite: ET.Element, job: Job, classname: str) -> None:
     cases = [_exam(suite, job, classname)]
     if latency := fastest(job):
         cases.append(_case(suite, classname, "latency", latency.seconds))
-        if job.status == "invalid":
+        if job.status == "unsteady":
             _complain(cases[-1], "failure", job)
         _say(cases[-1], f"p50 {time_text(latency.p50_us, 4)}, {interval_text(latency.low_us, latency.high_us)}, {way(latency)}")
     if job.accuracy is not None:
@@ -62,7 +62,7 @@ def _job(suite: ET.Element, job: Job, classname: str) -> None:
             ET.SubElement(cases[-1], "failure", message=f"{gate.name}: {found}", type="gate")
         _say(cases[-1], found)
     if job.status != "passed" and not any(case.find(tag) is not None for case in cases for tag in BROKEN):
-        _complain(_case(suite, classname, "job", job.seconds), "failure" if job.status in ("failed", "invalid") else "error", job)
+        _complain(_case(suite, classname, "job", job.seconds), "failure" if job.status in ("failed", "unsteady") else "error", job)
 
 
 def _exam(suite: ET.Element, job: Job, classname: str) -> ET.Element:

@@ -14,7 +14,7 @@ from edgec.reports.runs import gather
 MOST_ROWS = 40  # of a table
 MOST_CHARACTERS = 60_000  # GitHub refuses comments of more than 65,536
 OPEN = ("verdicts", "against")  # sections that are not folded away
-MARKS = {"passed": "✅", "failed": "❌", "empty": "⚪", "invalid": "⚠️", "refused": "⛔", "busy": "⏳", "lost": "🔌"}
+MARKS = {"passed": "✅", "failed": "❌", "empty": "⚪", "unsteady": "⚠️", "refused": "⛔", "busy": "⏳", "unreachable": "🔌"}
 _SAFE_CODE = re.compile(r"[\w.+:@/(),=°%× -]+")
 _MARKUP = re.compile(r"[^\w\s.,;:@#/%=+()'\"°→±×·_-]|(?<![^\W_])_|_(?![^\W_])", re.ASCII)
 _LINKS = re.compile(r"(?<=[@#])|(?<=www)(?=\.)|(?<=:)(?=//)")

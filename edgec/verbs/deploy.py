@@ -21,13 +21,13 @@ from edgec.boards.board.inventory import Inventory, choose, load_inventory
 from edgec.boards.board.look import gather, unfit
 from edgec.boards.connect.connection import Connection
 from edgec.boards.connect.connectors import connect
-from edgec.boards.connect.trouble import BoardLost
 from edgec.boards.deploy import versions
-from edgec.boards.deploy.counter import Downgrade, check_number
+from edgec.boards.deploy.counter import check_number
 from edgec.boards.deploy.delivery import Deployment, outlook
 from edgec.boards.deploy.delivery import deploy as deploy_to
-from edgec.boards.deploy.lock import BoardBusy, hold
+from edgec.boards.deploy.lock import hold
 from edgec.boards.deploy.parcel import Parcel, open_parcel
+from edgec.boards.deploy.states import state_of
 from edgec.boards.device import Device
 from edgec.package import Package
 from edgec.pipeline.models import Progress
@@ -40,7 +40,7 @@ _MOST_BOARDS = 64  # at once
 
 @dataclass(frozen=True)
 class Deployed:
-    """What became of one board. status: deployed, rolled back or planned; refused, busy, lost or failed, with the reason.
+    """What became of one board. status: deployed, rolled back or planned; refused, busy, unreachable or failed, with the reason.
 
     version: the one that is in use there, or would be. sent_bytes and sent_files travelled, kept_files were there.
     """
@@ -163,7 +163,7 @@ class _Run:
                 status = facts.pop("status")
         except (DeviceError, GateError) as error:
             self.errors[device.name] = error
-            status = next((word for kind, word in _STATUSES.items() if isinstance(error, kind)), "failed")
+            status = state_of(error)
             facts = {"reason": error.render()}
         self._show(device, _STEPS)
         return Deployed(device.name, device.target, self.parcel.facts.name, status, seconds=time.monotonic() - started, **facts)
@@ -174,7 +174,6 @@ class Refused(DeviceError):
 
 
 _Action = Callable[[_Run, Device, Connection], Mapping[str, Any]]
-_STATUSES: Mapping[type[EdgecError], str] = {Refused: "refused", Downgrade: "refused", BoardBusy: "busy", BoardLost: "lost"}
 
 
 def _deploy(run: _Run, device: Device, connection: Connection) -> Mapping[str, Any]:

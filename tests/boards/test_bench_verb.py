@@ -107,8 +107,8 @@ def test_a_lost_board_ends_with_5_and_the_others_have_their_results(bench: Progr
     keep(Device("here", "host", "local", work="work"), board.device("shelf"), dead)
     done = bench(package(), "--all", "--retries", "0", "-o", "out")
     assert done.code == 5
-    assert {job.device: job.status for job in jobs("out")} == {"here": "passed", "shelf": "passed", "dead": "lost"}
-    assert "lost: dead" in done.err
+    assert {job.device: job.status for job in jobs("out")} == {"here": "passed", "shelf": "passed", "dead": "unreachable"}
+    assert "unreachable: dead" in done.err
     worse = bench(package(), "--all", "--retries", "0", "-o", "out2", "--max-latency", "1ns")
     assert worse.code == 1, "a broken promise weighs more than a board that is gone"
 

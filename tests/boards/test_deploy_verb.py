@@ -124,12 +124,12 @@ def test_one_board_that_fails_does_not_stop_the_others_and_all_problems_come_tog
         edgec.deploy(package("host"), everything=True, inventory=shelf(gone, arm, busy, here, there), finished=seen.append)
     line.close()
     statuses = {item.device: item.status for item in seen}
-    assert statuses == {"gone": "lost", "arm": statuses["arm"], "busy": "busy", "here": "deployed", "there": "deployed"}
+    assert statuses == {"gone": "unreachable", "arm": statuses["arm"], "busy": "busy", "here": "deployed", "there": "deployed"}
     assert statuses["arm"] in ("failed", "refused")
     assert caught.value.summary == "digits is not deployed on 3 of 5 boards"
     assert {"gone", "arm", "busy"} <= {problem.where for problem in caught.value.problems}
     assert "in use by ada@lab" in str(caught.value)
-    assert all(item.reason.startswith(item.device) for item in seen if item.status in ("lost", "busy"))
+    assert all(item.reason.startswith(item.device) for item in seen if item.status in ("unreachable", "busy"))
 
 
 def test_roll_back_returns_to_the_version_before_and_proves_it(here: Device, package: Packages) -> None:

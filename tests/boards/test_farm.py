@@ -97,15 +97,15 @@ def test_a_lost_board_is_tried_again_and_says_why_it_is_lost(tmp_path: Path) -> 
     said: list[str] = []
 
     def run(task: Task, tell: Tell) -> list[Record]:
-        return is_lost(task, tell) if task.device.name == "lost" else passes(task, tell)
+        return is_lost(task, tell) if task.device.name == "unreachable" else passes(task, tell)
 
     path = tmp_path / "results.jsonl"
-    records = run_farm([task("lost", tmp_path), task("well", tmp_path)], run, results=path, retries=2, tell=said.append)
-    assert verdicts(records) == {"well": "passed", "lost": "lost"}
-    lost = next(record for record in records if isinstance(record, Job) and record.device == "lost")
+    records = run_farm([task("unreachable", tmp_path), task("well", tmp_path)], run, results=path, retries=2, tell=said.append)
+    assert verdicts(records) == {"well": "passed", "unreachable": "unreachable"}
+    lost = next(record for record in records if isinstance(record, Job) and record.device == "unreachable")
     assert "the line broke" in lost.reason and "plug it in" in lost.reason
     assert ["the line broke" in attempt.reason for attempt in lost.attempts] == [True, True]
-    assert any(words.startswith("lost: lost:") and "try 2 of 3 follows" in words for words in said)
+    assert any(words.startswith("unreachable: unreachable:") and "try 2 of 3 follows" in words for words in said)
     assert "well: passes" in said
 
 
@@ -126,18 +126,18 @@ def test_a_verdict_is_not_lost_to_a_later_cut(tmp_path: Path) -> None:
 
     def run(task: Task, tell: Tell) -> list[Record]:
         tries.append(task.device.name)
-        first = job("pi4") if len(tries) == 1 else job("pi4", "lost", "gone")
+        first = job("pi4") if len(tries) == 1 else job("pi4", "unreachable", "gone")
         return [
             PACKAGE,
             OTHER,
             first,
-            job("pi4", "lost", "cut", OTHER.sha256),
+            job("pi4", "unreachable", "cut", OTHER.sha256),
         ]
 
     records = run_farm([task("pi4", tmp_path, PACKAGE, OTHER)], run, results=tmp_path / "results.jsonl", retries=1)
     assert {record.package: record.status for record in records if isinstance(record, Job)} == {
         PACKAGE.sha256: "passed",
-        OTHER.sha256: "lost",
+        OTHER.sha256: "unreachable",
     }
     assert len(tries) == 2
 
@@ -147,17 +147,20 @@ def test_a_resumed_run_does_what_is_missing_alone(tmp_path: Path) -> None:
 
     def run(task: Task, tell: Tell) -> list[Record]:
         ran.append(task.device.name)
-        broken = task.device.name == "lost" and len(ran) <= 2
+        broken = task.device.name == "unreachable" and len(ran) <= 2
         return is_lost(task, tell) if broken else passes(task, tell)
 
-    boards = [task("lost", tmp_path), task("well", tmp_path)]
+    boards = [task("unreachable", tmp_path), task("well", tmp_path)]
     run_farm(boards, run, results=path, retries=0)
     with pytest.raises(UsageError, match="--resume"):
         run_farm(boards, run, results=path, retries=0)
     records = run_farm(boards, run, results=path, retries=0, resume=True)
-    assert sorted(ran) == ["lost", "lost", "well"]
-    assert verdicts(records) == {"well": "passed", "lost": "passed"}
-    assert [record.status for record in read_results(path) if isinstance(record, Job) and record.device == "lost"] == ["lost", "passed"]
+    assert sorted(ran) == ["unreachable", "unreachable", "well"]
+    assert verdicts(records) == {"well": "passed", "unreachable": "passed"}
+    assert [record.status for record in read_results(path) if isinstance(record, Job) and record.device == "unreachable"] == [
+        "unreachable",
+        "passed",
+    ]
 
 
 def test_compared_packages_are_run_again_together(tmp_path: Path) -> None:
@@ -172,7 +175,7 @@ def test_a_bug_of_ours_is_raised_when_all_others_have_ended(tmp_path: Path) -> N
     with pytest.raises(ZeroDivisionError):
         run_farm([task("buggy", tmp_path), task("pi4", tmp_path), task("pi5", tmp_path)], has_a_bug, results=path)
     found = {record.device: record for record in read_results(path) if isinstance(record, Job)}
-    assert verdicts(list(found.values())) == {"buggy": "lost", "pi4": "passed", "pi5": "passed"}
+    assert verdicts(list(found.values())) == {"buggy": "unreachable", "pi4": "passed", "pi5": "passed"}
     assert "a bug of edgec's own: ZeroDivisionError" in found["buggy"].reason
 
 

@@ -89,7 +89,7 @@ def test_faster_means_that_the_whole_interval_lies_below_one(tmp_path: Path) -> 
 
 def test_the_newest_measurement_of_the_same_board_package_and_threads_is_the_baseline(tmp_path: Path) -> None:
     newer = replace(JOB, started="2024-06-01T10:00:00+00:00", latencies=(replace(LATENCY, medians_us=(10.0, 10.0, 10.0)),))
-    spoiled = replace(JOB, started="2024-07-01T10:00:00+00:00", status="invalid", latencies=(replace(LATENCY, medians_us=(1.0, 1.0)),))
+    spoiled = replace(JOB, started="2024-07-01T10:00:00+00:00", status="unsteady", latencies=(replace(LATENCY, medians_us=(1.0, 1.0)),))
     (baseline,) = read_baselines(results(tmp_path / "other.jsonl", newer, JOB, spoiled))
     assert (baseline.device, baseline.package, baseline.threads, baseline.medians_us) == ("here", "net", 1, (10.0, 10.0, 10.0))
 

@@ -149,7 +149,7 @@ def test_a_board_that_does_not_answer_is_lost(tmp_path: Path, parcel: Parcel, bo
     device = board.device("shelf", limits=Limits(connect=2))
     board.stop()
     (job,) = jobs(run(device, parcel))
-    assert job.status == "lost" and "shelf" in job.reason and job.exam is None
+    assert job.status == "unreachable" and "shelf" in job.reason and job.exam is None
 
 
 def test_a_board_that_is_cut_off_while_it_measures_is_lost_with_its_exam_kept(
@@ -161,7 +161,7 @@ def test_a_board_that_is_cut_off_while_it_measures_is_lost_with_its_exam_kept(
 
     other = open_parcel(package(precision="fp32"))
     records = run_task(Task(board.device("shelf"), (parcel, other), QUICK, Gates(), None, "a test"), cut)
-    assert [(job.status, job.exam is not None, job.latencies) for job in jobs(records)] == [("lost", True, ())] * 2
+    assert [(job.status, job.exam is not None, job.latencies) for job in jobs(records)] == [("unreachable", True, ())] * 2
     assert all("shelf" in job.reason for job in jobs(records))
 
 
@@ -176,6 +176,6 @@ def test_a_measurement_that_the_board_throttled_is_repeated(parcel: Parcel, boar
 def test_a_board_that_always_throttles_is_reported_as_invalid(parcel: Parcel, board: Board) -> None:
     board.program("vcgencmd", "echo throttled=0x4")
     (job,) = jobs(run(board.device("pi"), parcel, gates=Gates(max_latency_us=0.001)))
-    assert job.status == "invalid" and len(job.attempts) == 2
+    assert job.status == "unsteady" and len(job.attempts) == 2
     assert job.reason.startswith("pi: the board throttled: throttled, 2 times")
     assert job.latencies and not job.gates, "the figures stay, and no promise is judged by them"

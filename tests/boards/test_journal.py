@@ -143,17 +143,17 @@ except UsageError as error:
 
 
 def test_only_verdicts_are_done() -> None:
-    records = [job(status, status) for status in ("passed", "failed", "invalid", "refused", "busy", "lost")]
+    records = [job(status, status) for status in ("passed", "failed", "unsteady", "refused", "busy", "unreachable")]
     assert done(records) == {("passed", PACKAGE.sha256), ("failed", PACKAGE.sha256)}
 
 
 def test_the_last_run_of_a_job_counts() -> None:
-    assert done([job("pi4"), job("pi4", "lost")]) == frozenset()
-    assert done([job("pi4", "lost"), job("pi4")]) == {("pi4", PACKAGE.sha256)}
+    assert done([job("pi4"), job("pi4", "unreachable")]) == frozenset()
+    assert done([job("pi4", "unreachable"), job("pi4")]) == {("pi4", PACKAGE.sha256)}
 
 
 def test_the_latest_records_have_each_job_once() -> None:
     other = replace(PACKAGE, sha256="c" * 64)
     older, newer = (Versus("pi4", PACKAGE.sha256, other.sha256, ratio, 0.9, 1.1, 5) for ratio in (1.0, 1.05))
-    lost, passed = job("pi4", "lost", "cut"), job("pi4")
+    lost, passed = job("pi4", "unreachable", "cut"), job("pi4")
     assert latest([PACKAGE, lost, older, other, job("pi5"), passed, newer]) == [PACKAGE, other, job("pi5"), passed, newer]

@@ -228,7 +228,7 @@ def test_a_board_that_dies_in_mid_run_is_lost_and_the_others_are_not(boards: Cal
     tasks = [task(bad.device("bad", limits=SHORT), parcel), task(good.device("good", limits=SHORT), parcel)]
     path = tmp_path / "results.jsonl"
     found = jobs(run_farm(tasks, at("measuring", bad.stop), results=path, retries=1))
-    assert {name: job.status for name, job in found.items()} == {"bad": "lost", "good": "passed"}
+    assert {name: job.status for name, job in found.items()} == {"bad": "unreachable", "good": "passed"}
     assert found["bad"].reason.startswith("bad: ") and "hint: " in found["bad"].reason
     assert len(found["bad"].attempts) == 1
     assert found["good"].latencies and found == jobs(read_results(path))
@@ -258,5 +258,5 @@ def test_a_board_that_falls_silent_is_lost_within_its_time(
     start = time.monotonic()
     found = jobs(run_farm(tasks, at(when, namespace_board.namespace.cut), results=tmp_path / "results.jsonl", retries=0))
     assert time.monotonic() - start < 30
-    assert {name: job.status for name, job in found.items()} == {"bad": "lost", "good": "passed", "fine": "passed"}
+    assert {name: job.status for name, job in found.items()} == {"bad": "unreachable", "good": "passed", "fine": "passed"}
     assert found["bad"].reason.startswith("bad: ") and "hint: " in found["bad"].reason

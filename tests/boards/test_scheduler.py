@@ -83,7 +83,7 @@ def test_boards_that_no_worker_owns_are_named_at_once_and_nothing_runs(cluster: 
 def test_a_lost_board_is_tried_again_on_its_worker(cluster: Cluster, tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     found = jobs(run_on_cluster(cluster.address, [task("b1", tmp_path)], is_lost, results=path, retries=0))
-    assert found["b1"].status == "lost" and "the line broke" in found["b1"].reason
+    assert found["b1"].status == "unreachable" and "the line broke" in found["b1"].reason
     again = run_on_cluster(cluster.address, [task("b1", tmp_path), task("a1", tmp_path)], passes, results=path, resume=True)
     assert {name: record.status for name, record in jobs(again).items()} == {"b1": "passed", "a1": "passed"}
 
@@ -92,7 +92,11 @@ def test_a_bug_of_ours_on_a_worker_is_raised_when_all_others_have_ended(cluster:
     path = tmp_path / "results.jsonl"
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         run_on_cluster(cluster.address, [task(name, tmp_path) for name in ("buggy", "a1", "b1")], has_a_bug, results=path)
-    assert {name: record.status for name, record in jobs(read_results(path)).items()} == {"buggy": "lost", "a1": "passed", "b1": "passed"}
+    assert {name: record.status for name, record in jobs(read_results(path)).items()} == {
+        "buggy": "unreachable",
+        "a1": "passed",
+        "b1": "passed",
+    }
 
 
 def fails_when_the_other_hangs(task: Task, tell: Tell) -> list[Record]:
@@ -160,7 +164,7 @@ def test_a_board_whose_last_worker_leaves_is_lost_and_says_so(cluster: Cluster, 
     Thread(target=kill).start()
     boards = [task(name, tmp_path) for name in ("c1", "b1")]
     found = jobs(run_on_cluster(cluster.address, boards, hangs_once_on_c1, results=path, patience=1))
-    assert {name: record.status for name, record in found.items()} == {"c1": "lost", "b1": "passed"}
+    assert {name: record.status for name, record in found.items()} == {"c1": "unreachable", "b1": "passed"}
     assert "its last worker has been gone for 1 s" in found["c1"].reason and "dask worker" in found["c1"].reason
 
 
@@ -183,6 +187,6 @@ def test_a_scheduler_that_dies_loses_no_result_that_came(tmp_path: Path) -> None
         found = jobs(run_on_cluster(own.address, boards, hangs_once_on_a1, results=path, patience=1))
     finally:
         own.stop()
-    assert {name: record.status for name, record in found.items()} == {"a1": "lost", "b1": "passed"}
+    assert {name: record.status for name, record in found.items()} == {"a1": "unreachable", "b1": "passed"}
     assert "scheduler" in found["a1"].reason
     assert PACKAGE in read_results(path)

@@ -99,10 +99,10 @@ def farm() -> list[Record]:
             attempts=(Attempt("connection reset by peer", 3.2),)),
         job(int8, "zero2", status="failed", reason="max-latency: 1.24 ms is over 0.3 ms", latencies=(latency(1240),), gates=(gate,),
             profile=()),
-        job(int8, "attic", status="invalid", reason="throttled: under-voltage, frequency capped (measured twice)", after=throttled,
+        job(int8, "attic", status="unsteady", reason="throttled: under-voltage, frequency capped (measured twice)", after=throttled,
             profile=()),
-        job(int8, "shelf", status="lost", reason="cannot be reached: no answer within 10 s", board=None, before=None, after=None, exam=None,
-            latencies=(), profile=(), accuracy=None, gates=(), attempts=(Attempt("no answer within 10 s", 10.0),)),
+        job(int8, "shelf", status="unreachable", reason="cannot be reached: no answer within 10 s", board=None, before=None, after=None, 
+            exam=None, latencies=(), profile=(), accuracy=None, gates=(), attempts=(Attempt("no answer within 10 s", 10.0),)),
         Versus("pi4", "b" * 64, "a" * 64, 0.472, 0.465, 0.479, 5),
         Versus("pi5", "b" * 64, "a" * 64, 1.004, 0.985, 1.021, 5),
     ]  # fmt: skip

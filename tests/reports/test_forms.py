@@ -31,7 +31,7 @@ def store(path: Path, records: list[Record]) -> Path:
 
 def test_the_page_names_every_job_that_did_not_pass_with_its_reason() -> None:
     text = page_text(farm())
-    assert "3 of 6 jobs on 5 boards did not pass: 1 failed, 1 invalid, 1 lost" in text
+    assert "3 of 6 jobs on 5 boards did not pass: 1 failed, 1 unsteady, 1 unreachable" in text
     assert "max-latency: 1.24 ms is over 0.3 ms" in text
     assert "cannot be reached: no answer within 10 s" in text
     assert "48.2 °C → 84.9 °C" in text and "under-voltage, frequency capped" in text
@@ -64,7 +64,7 @@ def test_a_job_of_an_unknown_package_is_called_by_its_hash() -> None:
 
 def test_a_job_that_was_run_again_counts_once() -> None:
     facts = package()
-    text = page_text([facts, job(facts, status="lost", reason="gone", exam=None), job(facts)])
+    text = page_text([facts, job(facts, status="unreachable", reason="gone", exam=None), job(facts)])
     assert "The job passed on 1 board" in text and "gone" not in text
 
 
@@ -161,7 +161,7 @@ def test_the_trace_counts_the_bytes_of_the_arena() -> None:
 
 def test_markdown_starts_with_the_verdict_and_folds_away_what_is_long() -> None:
     lines = render_markdown(farm()).splitlines()
-    assert lines[0] == "### ❌ edgec: 3 of 6 jobs on 5 boards did not pass: 1 failed, 1 invalid, 1 lost"
+    assert lines[0] == "### ❌ edgec: 3 of 6 jobs on 5 boards did not pass: 1 failed, 1 unsteady, 1 unreachable"
     assert lines.count("</details>") == sum(line.startswith("<details>") for line in lines) >= 4
     assert "| ❌ failed | `zero2`<br>raspberry-pi-4 | `digits int8` | max-latency: 1.24 ms is over 0.3 ms |" in "\n".join(lines)
 
@@ -179,7 +179,7 @@ def test_the_suffix_chooses_the_form(tmp_path: Path) -> None:
 
 def test_the_verb_shows_the_last_run_and_the_others_as_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     facts = package()
-    old = store(tmp_path / "z.jsonl", [facts, job(facts, started="2026-01-01T00:00:00Z", status="lost", reason="old", exam=None)])
+    old = store(tmp_path / "z.jsonl", [facts, job(facts, started="2026-01-01T00:00:00Z", status="unreachable", reason="old", exam=None)])
     new = store(tmp_path / "a.jsonl", [facts, job(facts, started="2026-02-01T00:00:00Z")])
     out = tmp_path / "report.html", tmp_path / "summary.md"
     assert main(["report", str(new), str(old), "-o", str(out[0]), "-o", str(out[1]), "--json"]) == 0

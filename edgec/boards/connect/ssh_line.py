@@ -130,7 +130,7 @@ class Line:
                 tune(link, self.device.limits.transfer)
         except socket.gaierror as error:
             hint = "write its address or a name that resolves into the inventory"
-            raise DeviceError(f"no machine is called {route.host}: {error.strerror}", where=board, hint=hint) from error
+            raise BoardLost(f"no machine is called {route.host}: {error.strerror}", where=board, hint=hint) from error
         except TimeoutError as error:
             hint = "is it switched on and on the network? A firewall may drop packets"
             raise BoardLost(f"{route} does not answer within {seconds:g} s", where=board, hint=hint) from error

@@ -13,7 +13,8 @@ from threading import Event, Lock, Thread
 
 from edgec.base.errors import DeviceError
 from edgec.boards.connect.connectors import connect
-from edgec.boards.deploy.lock import BoardBusy, forfeit
+from edgec.boards.deploy.lock import forfeit
+from edgec.boards.deploy.states import state_of
 from edgec.boards.farm.job import Task, Tell
 from edgec.boards.farm.journal import Journal, done, identity, latest
 from edgec.boards.farm.ownership import is_gone, own, run_here
@@ -80,21 +81,22 @@ def attend(task: Task, run: Run, *, retries: int, tell: Tell) -> list[Record]:
         records = _try(task, run, tell)
         for record in records:
             before = kept.get(identity(record))
-            if isinstance(record, Job) and record.status == "lost" and isinstance(before, Job) and before.status != "lost":
+            if isinstance(record, Job) and record.status == "unreachable" and isinstance(before, Job) and before.status != "unreachable":
                 continue
             if isinstance(record, Job):
                 record = replace(record, attempts=(*reasons.get(record.package, ()), *record.attempts))
             kept[identity(record)] = record
-        lost = [record for record in records if isinstance(record, Job) and record.status == "lost"]
+        lost = [record for record in records if isinstance(record, Job) and record.status == "unreachable"]
         if not lost:
             break
         for job in lost:
             reasons[job.package] = (*reasons.get(job.package, ()), Attempt(job.reason, job.seconds))
-        tell(f"lost: {lost[0].reason.splitlines()[0]}" + (f"; try {number + 2} of {retries + 1} follows" if number < retries else ""))
+        follows = f"; try {number + 2} of {retries + 1} follows" if number < retries else ""
+        tell(f"unreachable: {lost[0].reason.splitlines()[0]}{follows}")
     return list(kept.values())
 
 
-def lost(task: Task, reason: str, *, start: float, status: str = "lost") -> list[Record]:
+def lost(task: Task, reason: str, *, start: float, status: str = "unreachable") -> list[Record]:
     """Records that say why a task, begun at time.monotonic() `start`, told us nothing."""
     seconds = time.monotonic() - start
     started = datetime.fromtimestamp(time.time() - seconds, UTC).isoformat(timespec="seconds")
@@ -114,7 +116,7 @@ def _try(task: Task, run: Run, tell: Tell) -> list[Record]:
         try:
             records = run(task, tell)
         except DeviceError as error:
-            records = lost(task, str(error), start=start, status="busy" if isinstance(error, BoardBusy) else "lost")
+            records = lost(task, str(error), start=start, status=state_of(error))
         if not (any(isinstance(record, Job) and record.status == "busy" for record in records) and _forfeit(task)):
             break
         tell("takes over from one that died")

@@ -22,25 +22,16 @@ from edgec.boards.board.measure import Options, measure, pinned, profile, sweep
 from edgec.boards.board.validity import spoiled
 from edgec.boards.connect.connection import Connection, Exchange
 from edgec.boards.connect.connectors import connect, program_words
-from edgec.boards.connect.trouble import BoardLost, BoardTimeout
-from edgec.boards.deploy.counter import Downgrade
+from edgec.boards.connect.trouble import BoardLost
 from edgec.boards.deploy.delivery import deploy
 from edgec.boards.deploy.lock import BoardBusy, Lock, hold
 from edgec.boards.deploy.parcel import Parcel
+from edgec.boards.deploy.states import state_of
 from edgec.boards.device import Device
 from edgec.boards.farm.gates import Gates
 from edgec.records.results import Accuracy, Attempt, ExamResult, GpuUse, Job, Latency, LayerTime, Record, State, Versus
 
 Tell = Callable[[str], None]  # told, in words, what is being done; "" for no news; it may raise to end the job
-
-# the first that fits counts: a program that hangs has failed, on a board that is there
-_STATUS: tuple[tuple[type[EdgecError], str], ...] = (
-    (ProgramFailed, "failed"),
-    (BoardBusy, "busy"),
-    (Downgrade, "refused"),
-    (BoardLost, "lost"),
-    (BoardTimeout, "lost"),
-)
 
 
 class Judge(Protocol):
@@ -154,7 +145,7 @@ def _work(
     if not _open(drafts):
         return
     _measure(connection, lock, options, visit, _open(drafts), tell)
-    for draft in [draft for draft in drafts if draft.latencies and draft.status in ("", "invalid")]:
+    for draft in [draft for draft in drafts if draft.latencies and draft.status in ("", "unsteady")]:
         with _failing(visit, [draft]):
             if task.judge is not None:
                 tell(f"judging the answers of {draft.parcel.facts.name}")
@@ -220,7 +211,7 @@ def _measure(connection: Connection, lock: Lock, options: Options, visit: _Visit
             lock.renew()
     advice = "cool it, mend its power supply, or fix its clock (governor performance)"
     for draft in drafts:
-        draft.stop("invalid", f"{connection.device.name}: {reason}, {options.repeats + 1} times; {advice}")
+        draft.stop("unsteady", f"{connection.device.name}: {reason}, {options.repeats + 1} times; {advice}")
 
 
 def _pause(seconds: float, tell: Tell) -> None:
@@ -262,10 +253,9 @@ def _failing(visit: _Visit, drafts: Sequence[_Draft]) -> Iterator[None]:
     try:
         yield
     except EdgecError as error:
-        status = next((status for kind, status in _STATUS if isinstance(error, kind)), "failed")
         words = error.render() if visit.device.name in error.render() else f"{visit.device.name}: {error.render()}"
         for draft in drafts:
-            draft.stop(status, words)
+            draft.stop(state_of(error), words)
         if isinstance(error, (BoardLost, BoardBusy)) and visit.locked_from and not visit.locked_to:
             raise
 
@@ -273,7 +263,7 @@ def _failing(visit: _Visit, drafts: Sequence[_Draft]) -> Iterator[None]:
 def _verdict(task: Task, visit: _Visit, draft: _Draft, started: str, seconds: float) -> Job:
     """A promise about speed is not judged by a measurement that is not valid, and none at all where the answers were wrong."""
     latencies = () if draft.status else draft.latencies
-    examined = draft.exam is not None and draft.exam.passed and draft.status in ("", "invalid")
+    examined = draft.exam is not None and draft.exam.passed and draft.status in ("", "unsteady")
     gates = task.gates.judge(task.device.name, draft.parcel.facts.name, latencies, draft.accuracy) if examined else ()
     broken = [gate for gate in gates if not gate.passed]
     if broken:
@@ -305,7 +295,7 @@ def _verdict(task: Task, visit: _Visit, draft: _Draft, started: str, seconds: fl
 
 def _versus(device: Device, drafts: Sequence[_Draft]) -> list[Versus]:
     """Each package against the first, in the way that suits the first best of those that both were measured in."""
-    sound = {index: draft for index, draft in enumerate(drafts) if draft.latencies and draft.status != "invalid"}
+    sound = {index: draft for index, draft in enumerate(drafts) if draft.latencies and draft.status != "unsteady"}
     if 0 not in sound:
         return []
     base, found = sound.pop(0), []
