@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from edgec.emit.kernels import render_kernel_header, render_kernels
-from edgec.kernels import ConvFloat, ConvInt8, ProductFloat, ProductInt8Float
+from edgec.kernels import ConvFloat, ConvInt8, DepthwiseInt8, ProductFloat, ProductInt8Float
 from edgec.program.arguments import Arguments
 from edgec.schedule import choose_all
 from edgec.targets import Target
@@ -104,6 +104,15 @@ def test_no_spill_in_the_inner_loop(vocabulary: str, compiler: str) -> None:
     inner = max(runs, key=lambda run: run.count("vpdpbusd") if "broadcastd" in run else 0)
     assert inner.count("vpdpbusd") >= 8
     assert not re.findall(r"mov\w+\s+%[yz]mm\d+,\S*\(%[er][sb]p", inner), inner
+
+
+@pytest.mark.parametrize("vocabulary", [pytest.param("sse41", marks=ALIKE["sse41"]), "avx2"])
+def test_taps_are_added_as_they_are_multiplied(vocabulary: str) -> None:
+    """By gcc, in the straight run of instructions with the most products of a depthwise convolution: few wait in memory."""
+    runs = re.split(r"\n.*\tj[a-z]+ .*\n", listing(X86, vocabulary, "gcc", frozenset({DepthwiseInt8})))
+    longest = max(runs, key=lambda run: run.count("pmaddwd"))
+    spilled = re.findall(r"mov\w+\s+%[xy]mm\d+,\S*\(%[er][sb]p", longest)
+    assert len(spilled) < longest.count("pmaddwd") / 4, longest
 
 
 @pytest.mark.sampled

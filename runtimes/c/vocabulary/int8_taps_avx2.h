@@ -32,11 +32,22 @@ INLINE taps_t load_taps_16(const activation *x0, const activation *y0, const act
     return interleave(join_rows(x0, y0), join_rows(x1, y1));
 }
 
+/* gcc would compute the products of all taps first, and keep them in memory until they are added. */
+#if !defined(ADDED) && defined(__GNUC__) && !defined(__clang__)
+#define ADDED(sum) __asm__("" : "+x"(sum))
+#elif !defined(ADDED)
+#define ADDED(sum)
+#endif
+
 INLINE sums_t add_taps(sums_t sums, filters_t w, taps_t x) {
     const __m256i zero = _mm256_setzero_si256();
     sums.q0 = _mm256_add_epi32(sums.q0, _mm256_madd_epi16(w.q0, _mm256_unpacklo_epi8(x.low, zero)));
     sums.q1 = _mm256_add_epi32(sums.q1, _mm256_madd_epi16(w.q1, _mm256_unpackhi_epi8(x.low, zero)));
     sums.q2 = _mm256_add_epi32(sums.q2, _mm256_madd_epi16(w.q2, _mm256_unpacklo_epi8(x.high, zero)));
     sums.q3 = _mm256_add_epi32(sums.q3, _mm256_madd_epi16(w.q3, _mm256_unpackhi_epi8(x.high, zero)));
+    ADDED(sums.q0);
+    ADDED(sums.q1);
+    ADDED(sums.q2);
+    ADDED(sums.q3);
     return sums;
 }

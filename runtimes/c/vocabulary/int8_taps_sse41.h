@@ -41,11 +41,22 @@ INLINE __m128i widen_upper(__m128i bytes) {
     return SIGNED_BYTES ? _mm_srai_epi16(_mm_unpackhi_epi8(bytes, bytes), 8) : _mm_unpackhi_epi8(bytes, _mm_setzero_si128());
 }
 
+/* gcc would compute the products of all taps first, and keep them in memory until they are added. */
+#if !defined(ADDED) && defined(__GNUC__) && !defined(__clang__)
+#define ADDED(sum) __asm__("" : "+x"(sum))
+#elif !defined(ADDED)
+#define ADDED(sum)
+#endif
+
 INLINE sums_t add_taps(sums_t sums, filters_t w, taps_t x) {
     sums.a = _mm_add_epi32(sums.a, _mm_madd_epi16(w.a, widen_to_16(x.low)));
     sums.b = _mm_add_epi32(sums.b, _mm_madd_epi16(w.b, widen_upper(x.low)));
     sums.c = _mm_add_epi32(sums.c, _mm_madd_epi16(w.c, widen_to_16(x.high)));
     sums.d = _mm_add_epi32(sums.d, _mm_madd_epi16(w.d, widen_upper(x.high)));
+    ADDED(sums.a);
+    ADDED(sums.b);
+    ADDED(sums.c);
+    ADDED(sums.d);
     return sums;
 }
 

@@ -9,6 +9,8 @@
 #define _mm256_dpbusd_avx_epi32 simde_mm256_dpbusd_epi32
 #define _mm256_dpwssd_avx_epi32 simde_mm256_dpwssd_epi32
 
+#define ADDED(sum) /* its vectors need not be registers */
+
 /* What SIMDe 0.7.4 lacks. */
 #define EDGEC_SIMDE static inline __attribute__((unused))
 
