@@ -87,7 +87,7 @@ def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
             loaded.graph, target, loaded.name, budget=config.budget
         )  # what cannot be lowered is said before the calibration, not after it
     loaded = prune_model(loaded, config, tell)
-    quantized = quantize_model(loaded, config, tell) if config.precision == "int8" else None
+    quantized = quantize_model(loaded, config, tell, store) if config.precision == "int8" else None
     coded = code_model(loaded, config)
     graph = (quantized or coded or loaded).graph
     found = compare_model(loaded, quantized or coded, config, tell)

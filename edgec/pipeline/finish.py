@@ -15,7 +15,7 @@ from edgec.exam.examine import examine_everywhere, failed
 from edgec.isolation.process import start
 from edgec.package import Package
 from edgec.package.manifest import Content
-from edgec.pipeline.draft_key import draft_key
+from edgec.pipeline.depends import draft_key
 from edgec.pipeline.prepare import Plan, prepare
 from edgec.provenance.seal import seal
 from edgec.settings.config import BuildConfig

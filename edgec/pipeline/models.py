@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -17,6 +18,7 @@ from edgec.base.budget import spending
 from edgec.base.errors import EdgecError, UsageError
 from edgec.base.output import write_file
 from edgec.base.part import Part
+from edgec.cache import NOTHING, Store
 from edgec.exam.comparison import Comparison
 from edgec.exam.fidelity import compare_coded, compare_with_model
 from edgec.exam.measurement import read_times
@@ -25,9 +27,10 @@ from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.ir.text import dumps
 from edgec.isolation.tasks import import_model
+from edgec.pipeline.depends import quantization_key
 from edgec.pipeline.prepare import identifier
 from edgec.prune import prune
-from edgec.quant import Quantized, QuantizeOptions, Samples, quantize
+from edgec.quant import Quantized, QuantizeOptions, Samples, quantize, recall
 from edgec.quant.cost import Costs
 from edgec.quant.data import open_samples
 from edgec.quant.preprocess import Preprocess
@@ -102,8 +105,8 @@ def read_pruned(loaded: Model, content: bytes, config: BuildConfig) -> Model:
     return replace(loaded, original=original, graph=graph)
 
 
-def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None = None) -> Quantized:
-    """Calibrate and quantize; a model that comes quantized needs no samples."""
+def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None = None, store: Store = NOTHING) -> Quantized:
+    """Calibrate and quantize, or do what an earlier build decided; a model that comes quantized needs no samples."""
     samples = samples_of(loaded.graph, config)
     if samples is None and not any(node.op == "DequantizeLinear" for node in loaded.graph.nodes):
         raise UsageError("int8 needs calibration data", hint="give --calib DATA, or --precision fp32")
@@ -111,8 +114,15 @@ def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None
         config.observer or QuantizeOptions.observer, exclude=config.exclude, effort=config.effort or QuantizeOptions.effort,
         codes_out=config.io != "model", goal=config.goal, costs=_costs(loaded, config),
     )  # fmt: skip
+    key = quantization_key(loaded.file, config) if store.folder is not None else None
+    kept = store.get(key) if key is not None else None
     with about(loaded.file), spending(config.budget):
-        quantized = quantize(loaded.graph, samples or (lambda: iter(())), options, progress=progress)
+        if kept is not None:
+            quantized = recall(loaded.graph, json.loads(kept))
+        else:
+            quantized = quantize(loaded.graph, samples or (lambda: iter(())), options, progress=progress)
+    if key is not None and kept is None:
+        store.put(key, json.dumps(quantized.decisions).encode())
     if loaded.pruning is not None:
         quantized = replace(quantized, report=replace(quantized.report, pruning=dict(loaded.pruning.report)))
     _dump(config, "3-quantized", quantized.graph)

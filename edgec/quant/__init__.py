@@ -8,7 +8,7 @@ from edgec.base.lazy import parts
 
 if TYPE_CHECKING:
     from edgec.quant.goal import Goal
-    from edgec.quant.network import Quantized, apply_calibration, check_goal, is_quantized, quantize, with_goal
+    from edgec.quant.network import Quantized, apply_calibration, check_goal, is_quantized, quantize, recall, with_goal
     from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
     from edgec.quant.report import LayerReport, QuantizationReport
 
@@ -25,6 +25,7 @@ __all__ = [
     "check_goal",
     "is_quantized",
     "quantize",
+    "recall",
     "with_goal",
 ]
 
@@ -41,6 +42,7 @@ _HOMES = {
     "check_goal": "network",
     "is_quantized": "network",
     "quantize": "network",
+    "recall": "network",
     "with_goal": "network",
 }
 __getattr__ = parts(__name__, _HOMES)

@@ -34,6 +34,11 @@ class Quantized:
     calibration: dict[str, Any]
     report: QuantizationReport
 
+    @property
+    def decisions(self) -> dict[str, Any]:
+        """All but the graph, for JSON: see recall()."""
+        return {"calibration": self.calibration, "report": self.report.to_json()}
+
 
 def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = None, *, progress: Progress | None = None) -> Quantized:
     """Quantize an optimized float graph with the statistics of `samples`, which is called once per pass and has what a caller gives.
@@ -96,6 +101,12 @@ def apply_calibration(graph: Graph, content: Mapping[str, Any]) -> Graph:
     if not content:
         return graph.copy()
     return apply(graph, read_calibration(content, graph))
+
+
+def recall(graph: Graph, decisions: Mapping[str, Any]) -> Quantized:
+    """What quantize() gave for this very graph, by its decisions."""
+    calibration = dict(decisions["calibration"])
+    return Quantized(apply_calibration(graph, calibration), calibration, QuantizationReport(**decisions["report"]))
 
 
 def is_quantized(graph: Graph) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
-from edgec.pipeline.draft_key import draft_key
+from edgec.pipeline.depends import draft_key
 from edgec.pipeline.prepare import prepare
 from edgec.settings.config import configure
 from tests.cli.conftest import QUICK, Program
@@ -54,6 +54,29 @@ def test_a_package_is_the_same_with_and_without_it(cache: Path, work: Path, prog
         entry.write_bytes(entry.read_bytes()[:-1])
     done = program(*FLOAT, "-o", "third")
     assert FOUND not in done.err and "was damaged" in done.err and contents(work / "third") == contents(work / "plain")
+
+
+def test_a_setting_that_decides_no_scale_needs_no_new_calibration(cache: Path, work: Path, program: Program) -> None:
+    words = (
+        "build",
+        "digits.onnx",
+        "--calib",
+        "calibration.npz",
+        "--effort",
+        "fast",
+        "--samples",
+        8,
+        "--target",
+        "portable",
+        "--no-compile",
+    )
+    other = ("--seed", 1, "--io-layout", "nhwc")
+    assert "ranges" in program(*words, "-o", "first").err
+    done = program(*words, *other, "-o", "second")
+    assert "ranges" not in done.err and FOUND not in done.err and "emitting" in done.err
+    assert "ranges" in program(*words, *other, "--no-cache", "-o", "plain").err
+    assert contents(work / "second") == contents(work / "plain") != contents(work / "first")
+    assert "ranges" in program(*words, "--observer", "minmax", "-o", "third").err
 
 
 def test_what_is_found_is_signed_and_examined_anew(cache: Path, work: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> None:

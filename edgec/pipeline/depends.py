@@ -1,9 +1,9 @@
-"""What the files of a package depend on before anything is compiled: the key that an identical build finds them by."""
+"""What results of a build depend on: the keys that later builds find them by."""
 
 from __future__ import annotations
 
 import mmap
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,40 @@ import numpy as np
 from edgec.cache.keys import key_of, of_file, own
 from edgec.pipeline.prepare import Plan
 from edgec.settings.config import BuildConfig, Calibration, names_function
+from edgec.targets import load_target
 
 # Settings that decide where a package goes, what becomes of it there and who signs it, and none of its files
 ELSEWHERE = ("out", "cc", "compile", "sign", "key", "keep_failed", "force", "cache", "dump", "origins")
+# further ones, which decide nothing of how a model is quantized; the target does so where a goal weighs what layers cost on it
+LATER = (
+    "card", "gpu", "gpu_precision", "io_layout", "labels", "name", "package_version", "precision", "seed", "single_file", "target", "task",
+    "weight_bits", "weights", "wheel",
+)  # fmt: skip
 BESIDE = b"location"  # stands in every model that keeps weights in files beside it
 
 
 def draft_key(planned: Plan) -> str | None:
-    """None where the files depend on more than can be told: on a function's samples, on files beside the model, on a compiler of shaders;
-    and where every stage is to be written."""
+    """Of all files that are not compiled. None where they depend on more than can be told: on a function's samples, on files beside the
+    model, on a compiler of shaders; and where every stage is to be written."""
     config = planned.config
-    if config.dump is not None or planned.target.gpu == "vulkan" or _is_code(config.calib) or _has_more(planned.model):
+    if config.dump is not None or planned.target.gpu == "vulkan":
         return None
-    settings = {item.name: _told(getattr(config, item.name)) for item in fields(BuildConfig) if item.name not in (*ELSEWHERE, "calib")}
-    return key_of("draft", own(), of_file(planned.model), planned.name, planned.target.name, settings, _data(config.calib))
+    return _key("draft", planned.model, config, ELSEWHERE, planned.name, planned.target.name)
+
+
+def quantization_key(model: Path, config: BuildConfig) -> str | None:
+    """Of a model's calibration and its report. None as for all files."""
+    if config.dump is not None:
+        return None
+    costs = load_target(config.target).vocabularies if config.goal is not None else ()
+    return _key("quantization", model, config, (*ELSEWHERE, *LATER, "io"), config.io == "model", costs)
+
+
+def _key(kind: str, model: Path, config: BuildConfig, without: Collection[str], *more: object) -> str | None:
+    if _is_code(config.calib) or _has_more(model):
+        return None
+    settings = {item.name: _told(getattr(config, item.name)) for item in fields(BuildConfig) if item.name not in (*without, "calib")}
+    return key_of(kind, own(), of_file(model), settings, _data(config.calib), *more)
 
 
 def _is_code(calib: Calibration | None) -> bool:
