@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich.table
 
 import edgec
 from edgec.cli.console import Console, bytes_text, table
 from edgec.cli.goal import ALL_IN_INT8, goal_tables
+from edgec.cli.progress import expected
 from edgec.cli.pruning import pruning_tables
 from edgec.cli.settings import declare_settings, resolve_settings
 from edgec.package import GPU, Package
 from edgec.package.manifest import Manifest
 from edgec.pipeline.prepare import Plan
+from edgec.settings.config import BuildConfig
 from edgec.settings.facts import settings_facts
 
 if TYPE_CHECKING:
     from edgec.verbs.inspect import Inspection
 
-_TOLD_APART = ("notes", "goal", "pruning", "sqnr_db", "agreement", "compared_samples", "warnings", "coded_weights")
+_TOLD_APART = (
+    "notes",
+    "goal",
+    "pruning",
+    "sqnr_db",
+    "agreement",
+    "compared_samples",
+    "warnings",
+    "coded_weights",
+    "latency_us",
+    "isa",
+    "next",
+)
 MOST_OUTPUTS = 5
+MOMENT = 0.1  # seconds that the latency is measured for
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -39,17 +55,50 @@ def act(options: argparse.Namespace, console: Console) -> None:
         _dry_run(plan, edgec.inspect(options.model, config=config), console)
         return
     console.remark(_plan(plan))
-    with console.progress() as progress:
+    with console.progress(expected(_words(config))) as progress:
         package = edgec.build(options.model, config=config, progress=progress)
     for note in package.notes:
         console.note(f"note: {note}")
-    facts = _facts(package)
-    manifest = package.manifest
+    manifest, speed = package.manifest, _speed(package)
+    facts = {
+        **_facts(package),
+        **({"latency_us": speed["p50_us"], "isa": speed["isa"]} if speed else {}),
+        "next": _next(package, options.model, config),
+    }
     rows = _rows(facts) + _coded_rows(manifest) + (_answer_rows(manifest) if manifest.compared else [])
+    rows += [("latency", f"{speed['p50_us']:,.1f} us on this machine: median, one thread, {speed['isa']}")] if speed else []
     rows += [("goal", ALL_IN_INT8)] if config.goal is not None and manifest.goal is None else []
     goal = goal_tables(asdict(manifest.goal)) if manifest.goal is not None else []
     pruning = pruning_tables(asdict(manifest.pruning)) if manifest.pruning is not None else []
-    console.result(facts, [table("", ["", ""], rows), *pruning, *goal, *(f"warning: {warning}" for warning in manifest.warnings or ())])
+    warnings = [f"warning: {warning}" for warning in manifest.warnings or ()]
+    console.result(facts, [table("", ["", ""], rows), *pruning, *goal, *warnings, f"next: {facts['next']}"])
+
+
+def _words(config: BuildConfig) -> list[str]:
+    """What decides which stages there are."""
+    known = {
+        "int8" if config.precision == "int8" else "float": True,
+        "goal": config.goal is not None,
+        "prune": config.prune is not None,
+        "compile": config.compile,
+        "wheel": config.wheel,
+    }
+    return [word for word, true in known.items() if true]
+
+
+def _speed(package: Package) -> dict[str, Any]:
+    """What the exam program measures here in a moment; nothing where it was not run, or an emulator runs it."""
+    return package.benchmark(MOMENT) if package.examined and not package.target.emulator else {}
+
+
+def _next(package: Package, model: Path, config: BuildConfig) -> str:
+    """The command that leads on from here."""
+    place = str(package.directory)
+    if package.examined and isinstance(config.calib, str):
+        return shlex.join(["edgec", "compare", str(model), place, "--data", config.calib])
+    if package.examined or not config.compile:
+        return shlex.join(["edgec", "inspect", place])
+    return f"{shlex.join(['edgec', 'deploy', place, '--device'])} NAME"
 
 
 def _plan(plan: Plan) -> rich.table.Table:

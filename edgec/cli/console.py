@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-import time
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,10 +12,10 @@ from typing import Any
 import rich.console
 import rich.table
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from edgec.base.errors import EdgecError
 from edgec.base.text import without_controls
+from edgec.cli.progress import ProgressDisplay
 
 SCHEMA_VERSION = 1
 WIDE = 1000  # columns of an output that is no terminal: nothing is folded
@@ -66,8 +65,9 @@ class Console:
     def _json(self, facts: Mapping[str, Any]) -> None:
         print(json.dumps(_plain({"schema_version": SCHEMA_VERSION, **facts}), indent=1, allow_nan=False))
 
-    def progress(self) -> ProgressDisplay:
-        return ProgressDisplay(self._notes, enabled=not self.quiet)
+    def progress(self, shares: Mapping[str, int] | None = None) -> ProgressDisplay:
+        """On standard error, unless --quiet or --json. shares: of the stages that are expected, where they are known."""
+        return ProgressDisplay(self._notes, enabled=not (self.quiet or self.as_json), shares=shares)
 
 
 def _plain(value: Any) -> Any:
@@ -111,44 +111,3 @@ def _text(cell: object) -> str:
     if isinstance(cell, Mapping):
         return ", ".join(f"{key} {value}" for key, value in cell.items())
     return " ".join(map(str, cell)) if isinstance(cell, (list, tuple)) else str(cell)
-
-
-class ProgressDisplay:
-    """A bar with an estimate for each stage on a terminal; a line when each stage begins and ends where there is none."""
-
-    def __init__(self, console: rich.console.Console, *, enabled: bool) -> None:
-        self._console, self._enabled = console, enabled
-        self._stages: dict[str, TaskID] = {}
-        columns = [TextColumn("{task.description:<20}"), BarColumn(), TextColumn("{task.fields[count]:>9}")]
-        self._bars = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, disable=not self._live)
-        self._started = time.monotonic()
-
-    @property
-    def _live(self) -> bool:
-        return self._enabled and self._console.is_terminal
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """`done` of `total` steps of `stage` are finished; a total of 0 is not known."""
-        if not self._enabled:
-            return
-        if stage not in self._stages:
-            self._end_last()
-            self._stages[stage] = self._bars.add_task(stage, total=total or None, count="")
-            if not self._live:
-                self._console.print(f"[{time.monotonic() - self._started:6.1f} s] {stage}", markup=False)
-        count = "" if total == 1 else f"{done}/{total}" if total else str(done)
-        self._bars.update(self._stages[stage], completed=done, total=total or None, count=count)
-
-    def _end_last(self) -> None:
-        """A stage of unknown length ends when the next one begins, or the work does."""
-        task = self._bars.tasks[-1] if self._bars.tasks else None
-        if task is not None and task.total is None:
-            self._bars.update(task.id, total=task.completed)
-
-    def __enter__(self) -> ProgressDisplay:
-        self._bars.__enter__()
-        return self
-
-    def __exit__(self, *failure: Any) -> None:
-        self._end_last()
-        self._bars.__exit__(*failure)

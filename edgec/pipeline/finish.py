@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from edgec.apps.wheel_archive import make_wheels
@@ -32,7 +33,7 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
     with complete_directory(planned.out, files, force=config.force) as directory:
         if config.compile:
             with stage(tell, "compiling"):
-                compile_package(directory, target, cc=config.cc, store=store)
+                compile_package(directory, target, cc=config.cc, store=store, tell=partial(tell, "compiling"))
         if config.wheel:
             with stage(tell, "making wheels"):
                 make_wheels(directory, target, files, config.cc, store=store)

@@ -16,7 +16,7 @@ from edgec.toolchain.android import make_android
 from edgec.toolchain.call import Built, call, optimization
 from edgec.toolchain.find import Compiler, find_compiler
 from edgec.toolchain.objects import compile_object
-from edgec.toolchain.together import each
+from edgec.toolchain.together import Tell, each, silent
 from edgec.toolchain.wasm import compile_web
 
 # system -> what a shared library is called there, and the linker's words for it; packages for other systems get an archive alone
@@ -29,8 +29,9 @@ _HERE = {"darwin": "macos", "win32": "windows"}  # sys.platform -> system; all o
 
 
 def compile_package(
-    directory: Path, target: Target, cc: str | None = None, optimize: str = "-O3", extra_flags: Sequence[str] = (), store: Store = NOTHING
-) -> Built:
+    directory: Path, target: Target, cc: str | None = None, optimize: str = "-O3", extra_flags: Sequence[str] = (),
+    store: Store = NOTHING, tell: Tell = silent,
+) -> Built:  # fmt: skip
     """Compile the package in `directory`, with objects of the store where it has them. ToolchainError as the compiler words it."""
     if target.form == "web":
         return compile_web(directory, target, cc, optimize, extra_flags, store)
@@ -65,7 +66,7 @@ def compile_package(
         else []
     )
     sources = [*core, *pool, *exam]
-    objects = each(lambda source: _compile(compiler, directory, source, flags, store), sources)
+    objects = each(lambda source: _compile(compiler, directory, source, flags, store), sources, tell=tell)
     inner, linked = objects[: len(core)], objects[: len(core) + len(pool)]
     library = _archive(compiler, directory, linked, out / f"lib{name}.a")
     shared = SHARED.get(_system(target))

@@ -10,10 +10,18 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Tell = Callable[[int, int], None]
 
 
-def each(function: Callable[[Item], Result], items: Iterable[Item], most: int = 4) -> list[Result]:
-    """The results, in order, of at most so many calls at a time. Once one call has failed, or an interruption came, none begins."""
+def silent(done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+def each(function: Callable[[Item], Result], items: Iterable[Item], most: int = 4, tell: Tell = silent) -> list[Result]:
+    """The results, in order, of at most so many calls at a time. Once one call has failed, or an interruption came, none begins.
+
+    tell: how many are done, of how many.
+    """
     stopped = Event()
 
     def one(item: Item) -> Result:
@@ -28,8 +36,9 @@ def each(function: Callable[[Item], Result], items: Iterable[Item], most: int = 
     with ThreadPoolExecutor(max_workers=min(most, os.cpu_count() or 1)) as workers:
         calls = [workers.submit(one, item) for item in items]
         try:
-            for call in calls:
+            for number, call in enumerate(calls, 1):
                 call.exception()
+                tell(number, len(calls))
         except BaseException:
             stopped.set()
             raise

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import pytest
 import rich.console
 
 from edgec.base.errors import ModelError, Problem, did_you_mean
-from edgec.cli.console import Console, ProgressDisplay, bytes_text, table
+from edgec.cli.console import Console, bytes_text, table
+from edgec.cli.progress import STAGES as OF_A_BUILD
+from edgec.cli.progress import ProgressDisplay, expected
 
 
 def test_numbers_that_json_lacks_become_null(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,25 +33,50 @@ def test_sizes(count: int, text: str) -> None:
     assert bytes_text(count) == text
 
 
-STAGES = [("reading", 0, 1), ("reading", 1, 1), ("ranges", 1, 0), ("ranges", 7, 0), ("rounding", 3, 5), ("rounding", 5, 5)]
+STAGES = [
+    ("reading the model", 0, 1),
+    ("reading the model", 1, 1),
+    ("ranges", 7, 0),
+    ("rounding", 3, 4),
+    ("compiling", 1, 2),
+    ("examining", 1, 1),
+]
 
 
-def shown(*, terminal: bool, enabled: bool = True) -> str:
+def shown(*, terminal: bool, enabled: bool = True, shares: dict[str, int] | None = None) -> str:
     stream = io.StringIO()
-    console = rich.console.Console(file=stream, force_terminal=terminal, width=120, color_system=None)
-    with ProgressDisplay(console, enabled=enabled) as progress:
+    console = rich.console.Console(file=stream, force_terminal=terminal, width=80, color_system=None)
+    with ProgressDisplay(console, enabled=enabled, shares=shares) as progress:
         for stage, done, total in STAGES:
             progress(stage, done, total)
+            progress._line.refresh()
     return stream.getvalue()
 
 
 def test_progress_is_one_line_a_stage_without_a_terminal() -> None:
-    assert [line.partition("] ")[2] for line in shown(terminal=False).splitlines() if line] == ["reading", "ranges", "rounding"]
+    lines = [line.partition("] ")[2] for line in shown(terminal=False, shares=expected(["int8"])).splitlines() if line]
+    assert lines == ["reading the model", "ranges", "rounding", "compiling", "examining"]
 
 
-def test_progress_is_bars_on_a_terminal() -> None:
-    last = shown(terminal=True).rpartition("reading")[2]
-    assert "5/5" in last and " 7 " in last and "None" not in last and "0:00:00" in last
+def test_progress_is_one_line_on_a_terminal() -> None:
+    """With the stage, its share, how much of it and of all is done, and the time."""
+    text = shown(terminal=True, shares=expected(["int8", "compile"]))
+    for words in ("ranges 7 (", "rounding 75% (", "% of all)", "compiling 50% (", "0:00 of about 0:00", "done ", "100%"):
+        assert words in text
+    totals = [int(found) for found in re.findall(r" (\d+)% \d:\d\d", text)]
+    assert totals == sorted(totals) and totals[-1] == 100
+    assert text.count("\n") == 1, "nothing but that line is left"
+
+
+def test_a_verb_without_known_stages_shows_each_by_itself() -> None:
+    text = shown(terminal=True)
+    assert "rounding 75%" in text and "of all" not in text
+
+
+def test_only_what_a_build_does_is_expected() -> None:
+    assert list(expected([])) == ["reading the model", "lowering", "writing the exam", "emitting", "found in the cache"]
+    assert "asking the model" in expected(["float"]) and "ranges" not in expected(["float", "compile"])
+    assert expected({word for _, word in OF_A_BUILD.values()}).keys() == OF_A_BUILD.keys()
 
 
 def test_quiet_shows_no_progress() -> None:
