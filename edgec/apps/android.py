@@ -9,10 +9,10 @@ from edgec.apps.app import MOST_BOXES, MOST_THREADS, App, Tensor
 from edgec.apps.names import camel, legal, pascal, quoted
 from edgec.apps.picture import has_pictures
 from edgec.base.errors import UsageError
-from edgec.base.text import in_a_comment
+from edgec.base.harmless import in_a_comment
 from edgec.base.version import __version__
 from edgec.emit.c_text import C_TYPES, text_literal
-from edgec.emit.text import fill
+from edgec.emit.templates import fill
 from edgec.ir.types import DType
 from edgec.package.draft import Draft
 from edgec.package.parts import AndroidNames

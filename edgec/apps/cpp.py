@@ -7,10 +7,10 @@ from typing import Any
 
 from edgec.apps.app import App, Tensor
 from edgec.apps.names import legal, pascal, snake
-from edgec.base.text import in_a_comment
+from edgec.base.harmless import in_a_comment
 from edgec.base.version import __version__
 from edgec.emit.c_text import C_TYPES, float_literal
-from edgec.emit.text import fill
+from edgec.emit.templates import fill
 
 # What the header says itself where a tensor's name would hide it, and macros in small letters
 _LOCALS = """

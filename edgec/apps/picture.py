@@ -6,10 +6,10 @@ Nothing in them needs a C library, so that every form of package that runs the C
 from __future__ import annotations
 
 from edgec.apps.app import App
-from edgec.base.text import in_a_comment
+from edgec.base.harmless import in_a_comment
 from edgec.base.version import __version__
 from edgec.emit.c_text import C_TYPES, float_literal
-from edgec.emit.text import fill, runtime
+from edgec.emit.templates import fill, runtime
 from edgec.ir.types import DType
 
 CODES = {DType.INT8: (-128, 127), DType.UINT8: (0, 255)}  # type of an element -> its least and its greatest

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from edgec.base.version import __version__
 from edgec.emit.c_scan import WORDS_IN_CODE, declared
-from edgec.emit.text import fill, runtime
+from edgec.emit.templates import fill, runtime
 from edgec.package.draft import Draft
 from edgec.package.manifest import Content, Manifest
 

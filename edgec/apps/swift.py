@@ -9,11 +9,11 @@ from edgec.apps.app import MOST_BOXES, MOST_THREADS, App, Tensor
 from edgec.apps.names import camel, legal, pascal, quoted_swift
 from edgec.apps.picture import has_pictures, picture_files
 from edgec.base.errors import UsageError
-from edgec.base.text import in_a_comment
+from edgec.base.harmless import in_a_comment
 from edgec.base.version import __version__
 from edgec.emit.c_text import C_TYPES
 from edgec.emit.constants import ALIGNMENT
-from edgec.emit.text import fill
+from edgec.emit.templates import fill
 from edgec.ir.types import DType
 from edgec.package.draft import Draft
 from edgec.package.parts import SwiftNames

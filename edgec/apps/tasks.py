@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from edgec.apps.app import Task, Tensor, tensors
-from edgec.base.text import in_a_comment
+from edgec.base.harmless import in_a_comment
 from edgec.base.version import __version__
 from edgec.emit.c_text import C_TYPES, float_literal, text_literal
 from edgec.emit.render_c import HALVES
-from edgec.emit.text import fill, runtime
+from edgec.emit.templates import fill, runtime
 from edgec.ir.types import DType
 from edgec.package.draft import Draft
 from edgec.package.manifest import sha256

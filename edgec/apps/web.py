@@ -10,10 +10,10 @@ from dataclasses import asdict, replace
 from edgec.apps.app import MOST_BOXES, App, Tensor
 from edgec.apps.names import camel, legal, pascal, quoted
 from edgec.base.errors import UsageError
-from edgec.base.text import in_a_comment
+from edgec.base.harmless import in_a_comment
 from edgec.base.version import __version__
 from edgec.emit.c_text import C_TYPES
-from edgec.emit.text import fill, runtime
+from edgec.emit.templates import fill, runtime
 from edgec.ir.types import DType
 from edgec.package.draft import Draft
 from edgec.package.manifest import Manifest

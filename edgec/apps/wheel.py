@@ -16,11 +16,11 @@ from edgec.apps.names import legal, pascal, snake
 from edgec.apps.picture import has_pictures, picture_files
 from edgec.base.codec import encode
 from edgec.base.errors import UsageError
-from edgec.base.text import in_a_comment
+from edgec.base.harmless import in_a_comment
 from edgec.base.version import __version__
 from edgec.emit.constants import ALIGNMENT
 from edgec.emit.exam import STEPS, ExamData
-from edgec.emit.text import fill
+from edgec.emit.templates import fill
 from edgec.ir.types import DType
 from edgec.package.draft import Draft
 from edgec.package.manifest import Origin, sha256

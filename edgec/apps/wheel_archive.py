@@ -12,9 +12,9 @@ from edgec.base.version import __version__
 from edgec.cache import NOTHING, Store
 from edgec.package.manifest import Content, read_manifest
 from edgec.targets import EVERYWHERE, Target
-from edgec.toolchain.archive import archived
 from edgec.toolchain.elf import Demands, demands
 from edgec.toolchain.freestanding import find_freestanding, link_freestanding
+from edgec.toolchain.zip_file import archived
 
 # Target.arch -> the ABIs of Linux that it is compiled for
 _ABIS = {"x86_64": ("x86_64",), "aarch64": ("arm64-v8a",), "armv7": ("armhf",)}

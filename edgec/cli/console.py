@@ -14,7 +14,7 @@ import rich.table
 from rich.markup import escape
 
 from edgec.base.errors import EdgecError
-from edgec.base.text import without_controls
+from edgec.base.harmless import without_controls
 from edgec.cli.progress import ProgressDisplay
 
 SCHEMA_VERSION = 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import rich.table
 
-from edgec.base.text import kept_words
+from edgec.base.harmless import kept_words
 from edgec.cli.console import bytes_text, table
 
 ALL_IN_INT8 = "reached with all layers in int8"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import rich.table
 
-from edgec.base.text import ending
+from edgec.base.harmless import ending
 from edgec.cli.console import table
 from edgec.records.diagnosis import BEST, Diagnosis, LayerFacts
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from edgec.base.text import in_a_comment
+from edgec.base.harmless import in_a_comment
 from edgec.ir.types import DType
 from edgec.program.names import KEYWORDS
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from edgec.emit.c_text import float_literal
-from edgec.emit.text import fill
+from edgec.emit.templates import fill
 from edgec.program.expr import Binary, Const, Expr, Select, Var
 from edgec.program.functions import FUNCTIONS, V
 

@@ -12,7 +12,7 @@ from edgec.base.version import __version__
 from edgec.emit.c_text import C_TYPES, float_literal, identifier, text_literal
 from edgec.emit.constants import ALIGNMENT, c_source, layout_constants
 from edgec.emit.render_c import Scope, render
-from edgec.emit.text import render_template, runtime
+from edgec.emit.templates import render_template, runtime
 from edgec.ir.types import DType
 from edgec.package.manifest import sha256
 from edgec.program.expr import Const, Size, bound, most, product

@@ -10,7 +10,7 @@ from edgec.emit.endings import ending_of, render_endings, shape_of
 from edgec.emit.float_words import PAIRS
 from edgec.emit.int16_words import INT16_HEADERS
 from edgec.emit.loop_forms import form_of, forms_of
-from edgec.emit.text import fill
+from edgec.emit.templates import fill
 from edgec.emit.vocabularies import SEVERAL, VOCABULARIES, Vocabulary, processors
 from edgec.kernels import VARIANTS
 from edgec.kernels.convolution import PANELS_PER_ITEM

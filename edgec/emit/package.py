@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from edgec.base.errors import Problem, UsageError, did_you_mean
-from edgec.base.text import in_a_comment
+from edgec.base.harmless import in_a_comment
 from edgec.base.version import __version__
 from edgec.emit.addresses import port_field
 from edgec.emit.c_text import C_TYPES, float_literal, identifier
@@ -22,7 +22,7 @@ from edgec.emit.kernels import chosen_of, render_kernel_header, render_kernels, 
 from edgec.emit.loop_forms import forms_of
 from edgec.emit.manifest import BY_HAND, calls_of, memory_of, ports_of, sizes_of, states_of
 from edgec.emit.render_c import Scope, render
-from edgec.emit.text import render_template, runtime
+from edgec.emit.templates import render_template, runtime
 from edgec.package.draft import Draft
 from edgec.package.manifest import Content, Manifest, Origin, sha256
 from edgec.package.parts import Arena, Gpu, Weights

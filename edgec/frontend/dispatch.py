@@ -10,7 +10,7 @@ from onnx import defs, helper
 from edgec.base.errors import CUT, ModelError, Problem, did_you_mean
 from edgec.frontend import control, former, quantized, selection, signal, windows  # noqa: F401  (a room fills RULES)
 from edgec.frontend.arithmetic import normalization
-from edgec.frontend.control.choice import hand_on
+from edgec.frontend.control.conditional import hand_on
 from edgec.frontend.domains import contributed
 from edgec.frontend.file.structure import graphs_in
 from edgec.frontend.movement import late

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.ir.index import Index
+from edgec.ir.readers import Index
 from edgec.ir.types import DType, Shape, TensorType
 
 FEW = 8  # serial numbers of a name that are tried anew each time, since a rewrite may have set them free

@@ -17,7 +17,7 @@ from edgec.program.expr import FLOAT, INT, Expr, binary, cast, clamp, const, rea
 
 
 @dataclass(frozen=True)
-class Params:
+class Parameters:
     """Scale and zero point of one tensor, in the target's own signedness."""
 
     scale: np.float32
@@ -32,9 +32,9 @@ def held(activation: DType, bits: int) -> DType:
     return activation if bits == 8 else DType.INT16
 
 
-def local(grid: Grid, dtype: DType) -> Params:
+def local(grid: Grid, dtype: DType) -> Parameters:
     """As the type `dtype`, which has the grid's bits, counts."""
-    return Params(grid.scale, grid.zero + _LEAST[dtype])
+    return Parameters(grid.scale, grid.zero + _LEAST[dtype])
 
 
 def limits(dtype: DType) -> tuple[int, int]:
@@ -72,12 +72,12 @@ def decoded(coded: Coded, dtype: DType) -> Value:
     if coded.scale is None:
         return replace(shifted(inner, dtype), coded=coded)
     return Value(
-        dtype, inner.shape, lambda index: dequantize(inner.at(index), Params(coded.scale or np.float32(0), coded.zero)),
+        dtype, inner.shape, lambda index: dequantize(inner.at(index), Parameters(coded.scale or np.float32(0), coded.zero)),
         free=inner.free, order=inner.order, splits=inner.splits, coded=coded, nodes=inner.nodes, ops=inner.ops,
     )  # fmt: skip
 
 
-def dequantize(code: Expr, params: Params) -> Expr:
+def dequantize(code: Expr, params: Parameters) -> Expr:
     """Clause 3."""
     return cast(difference(code, params.zero), FLOAT) * real(float(params.scale))
 
@@ -87,7 +87,7 @@ def difference(code: Expr, zero: int) -> Expr:
     return cast(code, INT) - zero
 
 
-def quantize(x: Expr, params: Params, activation: DType) -> Expr:
+def quantize(x: Expr, params: Parameters, activation: DType) -> Expr:
     """Clause 2: clamp(rint(fl32(x * (1/s)))), NaN giving the zero point."""
     low, high = limits(activation)
     inverse = np.float32(1) / np.float32(params.scale)
@@ -105,7 +105,7 @@ def _rounded(bounded: Expr, zero: int, activation: DType) -> Expr:
     return cast(cast(unary("rint", bounded), INT) + zero, activation)
 
 
-def requantize(code: Expr, source: Params, result: Params, low: int, high: int, activation: DType) -> Expr:
+def requantize(code: Expr, source: Parameters, result: Parameters, low: int, high: int, activation: DType) -> Expr:
     """Clause 7."""
     if source == result:
         full = (low, high) == limits(activation)
@@ -114,7 +114,7 @@ def requantize(code: Expr, source: Params, result: Params, low: int, high: int, 
     return settle(cast(difference(code, source.zero), FLOAT) * real(float(factor)), low, high, result.zero, activation)
 
 
-def requantize_table(source: Params, result: Params, activation: DType) -> np.ndarray:
+def requantize_table(source: Parameters, result: Parameters, activation: DType) -> np.ndarray:
     """Clause 7 for every code, the lowest one first, in binary32."""
     low, high = limits(activation)
     factor = np.float32(source.scale) / np.float32(result.scale)

@@ -21,7 +21,7 @@ from edgec.kernels import (
     DepthwiseInt8,
 )
 from edgec.lower.builder import Lowering
-from edgec.lower.coding import Params, limits
+from edgec.lower.coding import Parameters, limits
 from edgec.lower.comment import quantization, tensor
 from edgec.lower.convolution import labelled, pixel_input, pixel_output
 from edgec.lower.layout import Pixels
@@ -34,7 +34,7 @@ from edgec.program.program import Pointer
 
 
 @dataclass(frozen=True)
-class Layer:
+class ConvolutionLayer:
     """One layer in integers: weights w - z_w and, per output channel, the bias and multiplier, canonically arranged."""
 
     weights: np.ndarray  # int32 [group][out][tap][in]
@@ -81,14 +81,14 @@ def float_codes(lowering: Lowering, operator: DotProduct, product: Product) -> V
     return _floats(lowering, operator, product, layer, codes)
 
 
-def _layer(operator: DotProduct, product: Product) -> Layer:
+def _layer(operator: DotProduct, product: Product) -> ConvolutionLayer:
     arranged = product.arrange(operator.weights.steps)
     multipliers = product.vector(operator.multipliers).astype(np.float32)
     converts = operator.tail is None or operator.function is not None or bool((multipliers < 1).all())
-    return Layer(arranged, product.vector(operator.bias), multipliers, is_narrow(arranged) and converts)
+    return ConvolutionLayer(arranged, product.vector(operator.bias), multipliers, is_narrow(arranged) and converts)
 
 
-def _floats(lowering: Lowering, operator: DotProduct, product: Product, layer: Layer, x: tuple[Value, Pixels]) -> Value:
+def _floats(lowering: Lowering, operator: DotProduct, product: Product, layer: ConvolutionLayer, x: tuple[Value, Pixels]) -> Value:
     """What the operator gives in float."""
     node, source = operator.node, params_of(lowering, operator.operands[0].grid)
     name = node.outputs[0]
@@ -102,7 +102,9 @@ def _floats(lowering: Lowering, operator: DotProduct, product: Product, layer: L
     return product.finish(y) if product.finish else y
 
 
-def _codes(lowering: Lowering, operator: DotProduct, product: Product, layer: Layer, x: tuple[Value, Pixels], tail: Tail) -> None:
+def _codes(
+    lowering: Lowering, operator: DotProduct, product: Product, layer: ConvolutionLayer, x: tuple[Value, Pixels], tail: Tail
+) -> None:
     """The operator that ends in codes, and perhaps goes on with a residual."""
     source = params_of(lowering, operator.operands[0].grid)
     residual = _residual(lowering, tail, product) if layer.narrow and not product.depthwise and operator.function is None else None
@@ -119,14 +121,14 @@ def _codes(lowering: Lowering, operator: DotProduct, product: Product, layer: La
     finish(lowering, final, product.finish(y[0]) if product.finish else y[0])
 
 
-def _operands(product: Product, layer: Layer, x: Value) -> str:
+def _operands(product: Product, layer: ConvolutionLayer, x: Value) -> str:
     """What is multiplied, for the comment."""
     shape = (layer.weights.shape[0] * layer.weights.shape[1], *product.kernel, layer.weights.shape[3])
     return f"{tensor(x.dtype, x.shape)} * {tensor(layer.dtype, tuple(const(size) for size in shape))}"
 
 
 def _arguments(
-    lowering: Lowering, operator: DotProduct, product: Product, layer: Layer, x: tuple[Value, Pixels], y: tuple[Value, Pixels],
+    lowering: Lowering, operator: DotProduct, product: Product, layer: ConvolutionLayer, x: tuple[Value, Pixels], y: tuple[Value, Pixels],
     tail: Tail, residual: Residual | None,
 ) -> ConvInt8 | ConvInt8Any | ConvInt8Function | DepthwiseInt8:  # fmt: skip
     source, end = params_of(lowering, operator.operands[0].grid), ending(lowering, tail)
@@ -178,20 +180,20 @@ def _sums(lowering: Lowering, residual: Residual) -> tuple[int, int, int, int]:
     return params_of(lowering, residual.other.grid).zero, end.params.zero, end.low, end.high
 
 
-def _folded_bias(layer: Layer, source: Params) -> np.ndarray:
+def _folded_bias(layer: ConvolutionLayer, source: Parameters) -> np.ndarray:
     """The kernels multiply x, not x - zero: the difference is in the bias. int32 wraps, as the kernels' sums do."""
     folded: np.ndarray = layer.bias - source.zero * layer.weights.sum(axis=(2, 3), dtype=np.int64)
     return folded.astype(np.int32)
 
 
-def _largest_sum(lowering: Lowering, layer: Layer) -> int:
+def _largest_sum(lowering: Lowering, layer: ConvolutionLayer) -> int:
     """The largest magnitude of a channel's sum of codes by weights, whatever the codes."""
     ends = np.array(limits(lowering.activation), np.int64)
     above, below = (np.maximum(sign * layer.weights, 0).sum(axis=(2, 3), dtype=np.int64) for sign in (1, -1))
     return int(max(np.abs(above * one - below * other).max(initial=0) for one, other in (ends, ends[::-1])))
 
 
-def _panels(lowering: Lowering, node: Node, layer: Layer, source: Params) -> tuple[Pointer, Pointer, Pointer]:
+def _panels(lowering: Lowering, node: Node, layer: ConvolutionLayer, source: Parameters) -> tuple[Pointer, Pointer, Pointer]:
     """Weights, bias and scales as ConvInt8 and ConvInt8Float read them."""
     base = node.inputs[1]
     return (

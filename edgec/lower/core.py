@@ -15,7 +15,7 @@ from edgec.lower.attention import absorb_attention
 from edgec.lower.branches import guard_calls, guards_of, keep_condition
 from edgec.lower.builder import Lowering, LowerOptions, Unsupported
 from edgec.lower.chains import cut
-from edgec.lower.coding import Params, coded_form, decoded, local, shift_to
+from edgec.lower.coding import Parameters, coded_form, decoded, local, shift_to
 from edgec.lower.concatenation import reserve
 from edgec.lower.counts import fill_up
 from edgec.lower.limits import LARGEST
@@ -131,7 +131,7 @@ def _interface(lowering: Lowering, name: str) -> tuple[Extents, View, tuple[int,
     return tuple(shape[d] for d in order), view, order
 
 
-def _port(lowering: Lowering, name: str, kind: Kind, dtype: DType, params: Params | None, told: str = "") -> tuple[Port, View]:
+def _port(lowering: Lowering, name: str, kind: Kind, dtype: DType, params: Parameters | None, told: str = "") -> tuple[Port, View]:
     seen, view, _ = _interface(lowering, name)
     identifier = lowering.identifier(name)
     buffer = lowering.buffer(f"{kind.value}_{name}", dtype, product(tuple(map(most, seen))), kind)
@@ -163,7 +163,7 @@ def _as(value: Value, dtype: DType) -> Value:
     return converted.by(value, op="Cast")
 
 
-def _shown(grid: Grid, dtype: DType) -> Params:
+def _shown(grid: Grid, dtype: DType) -> Parameters:
     """As the caller sees it, whose codes have this type."""
     return local(grid, dtype)
 
@@ -182,7 +182,7 @@ def _raw_inputs(graph: Graph, options: LowerOptions) -> dict[str, Grid]:
     return found
 
 
-def _known_params(graph: Graph, name: str) -> Params | None:
+def _known_params(graph: Graph, name: str) -> Parameters | None:
     """The parameters of an input that the model itself takes as codes."""
     reader = next((reader for reader in graph.readers(name) if reader.op == "DequantizeLinear"), None)
     grid = any_grid_of(graph, reader) if reader is not None else None
@@ -203,7 +203,7 @@ def _output_buffers(lowering: Lowering) -> None:
             lowering.destinations[name] = view
 
 
-def _output_params(lowering: Lowering, name: str) -> Params | None:
+def _output_params(lowering: Lowering, name: str) -> Parameters | None:
     """The parameters of an output that the model itself gives as codes."""
     producer = lowering.graph.producer(name, "QuantizeLinear")
     grid = any_grid_of(lowering.graph, producer) if producer is not None else None

@@ -12,7 +12,7 @@ from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.kernels import PoolAverageFloat, PoolAverageInt8, PoolMaxFloat, PoolMaxInt8
 from edgec.lower.builder import Lowering, Unsupported
-from edgec.lower.coding import Params, coded_form, limits
+from edgec.lower.coding import Parameters, coded_form, limits
 from edgec.lower.comment import quantization, tensor
 from edgec.lower.convolution import labelled
 from edgec.lower.indexed_pool import indexed_max_pool
@@ -140,7 +140,7 @@ def average_codes(lowering: Lowering, operator: Mean) -> None:
     finish(lowering, tail, y[0])
 
 
-def _line(source: Params, result: Params) -> str:
+def _line(source: Parameters, result: Parameters) -> str:
     return f"{quantization('x', float(source.scale), source.zero)}   {quantization('y', float(result.scale), result.zero)}"
 
 

@@ -13,7 +13,7 @@ from edgec.ir.graph import Node
 from edgec.ir.types import DType, static
 from edgec.lower.builder import Lowering, Unsupported
 from edgec.lower.coding import (
-    Params,
+    Parameters,
     coded_form,
     decoded,
     difference,
@@ -41,7 +41,7 @@ FEW_CODES = 1024  # a tensor of no more is requantized by arithmetic
 class Ending:
     """A tail in the target's signedness."""
 
-    params: Params
+    params: Parameters
     low: int
     high: int
 
@@ -51,7 +51,7 @@ def held_type(lowering: Lowering, grid: Grid) -> DType:
     return held(lowering.activation, grid.bits)
 
 
-def params_of(lowering: Lowering, grid: Grid) -> Params:
+def params_of(lowering: Lowering, grid: Grid) -> Parameters:
     return local(grid, held_type(lowering, grid))
 
 
@@ -136,7 +136,7 @@ def dequantize_node(lowering: Lowering, node: Node) -> None:
     lowering.define(node.outputs[0], result.by(source, node=node.name, op=node.op))
 
 
-def as_numbers(codes: Value, params: Params) -> Value:
+def as_numbers(codes: Value, params: Parameters) -> Value:
     """The float value that is known to be these codes."""
     return decoded(Coded(codes, params.zero, params.scale), DType.FLOAT32)
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from edgec.integer.operators import Function
 from edgec.ir.types import DType
-from edgec.lower.coding import Params, limits
+from edgec.lower.coding import Parameters, limits
 from edgec.ops import exact_function
 from edgec.ops.exact import Infinite, Undefined
 
 
 @lru_cache(maxsize=1024)
-def table(functions: tuple[Function, ...], source: Params, result: Params, activation: DType) -> np.ndarray:
+def table(functions: tuple[Function, ...], source: Parameters, result: Parameters, activation: DType) -> np.ndarray:
     """The result's code for every code of the source, from the least code up. The first of `functions` is computed first."""
     low, high = limits(activation)
     step, unit = Fraction(float(source.scale)), Fraction(float(result.scale))

@@ -18,7 +18,7 @@ SHAPES = ("HardSigmoid", "HardSwish", "LeakyRelu")  # functions of sums that one
 
 
 @dataclass(frozen=True)
-class Layer:
+class MatrixLayer:
     """w: q - zero of the weights with the output channel (of one group) on `axis`; bias and m: one per output channel.
 
     end: None where the result is a float.
@@ -51,7 +51,7 @@ def matrix(context: Context, node: Node) -> Step | None:
     return run and Step(node, (node.inputs[0],), (end.output if end else node.outputs[0],), run, raw=True)
 
 
-def _layer(context: Context, node: Node, source: Grid, end: Ending | None, axis: int, copies: int = 1) -> Layer | None:
+def _layer(context: Context, node: Node, source: Grid, end: Ending | None, axis: int, copies: int = 1) -> MatrixLayer | None:
     """`axis`: the output channel in the weights; ConvTranspose has `copies` groups of them."""
     found = context.weights[node.inputs[1]].along(axis)
     if found is None:
@@ -72,7 +72,7 @@ def _layer(context: Context, node: Node, source: Grid, end: Ending | None, axis:
         return None
     # Integers below 2^24 are exact in binary32 in whatever order they are summed, below 2^53 in binary64.
     dtype = np.float32 if reach.max(initial=0) < 2**24 else np.float64
-    return Layer(w.astype(dtype), bias, m.astype(np.float32), source, end)
+    return MatrixLayer(w.astype(dtype), bias, m.astype(np.float32), source, end)
 
 
 def _ends_in_float(context: Context, node: Node, w: Array) -> bool:
@@ -183,7 +183,7 @@ def _matmul(context: Context, node: Node, source: Grid, end: Ending | None) -> R
     return _product(layer, layer.w) if layer else None
 
 
-def _product(layer: Layer, w: Array) -> Run:
+def _product(layer: MatrixLayer, w: Array) -> Run:
     w = np.ascontiguousarray(w)
 
     def run(q: Array) -> tuple[Array]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from edgec.package.manifest import Content, Manifest
-from edgec.package.words import MANIFEST
+from edgec.package.single_values import MANIFEST
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ from edgec.package.parts import (
     Weights,
 )
 from edgec.package.pruning import PruningFacts
-from edgec.package.words import BYTES, MANIFEST, Count, Hash, Identifier, Number, Path, Text, Word, one_of
-from edgec.package.words import MOST as MOST_BYTES
+from edgec.package.single_values import BYTES, MANIFEST, Count, Hash, Identifier, Number, Path, Text, Word, one_of
+from edgec.package.single_values import MOST as MOST_BYTES
 
 SCHEMA_VERSION = 1
 LARGEST = 1 << 25  # bytes of a manifest

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from edgec.package.words import (
+from edgec.package.single_values import (
     Code,
     Count,
     ElementType,

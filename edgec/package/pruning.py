@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edgec.package.words import Count, Flag, Hash, Number, Text, Word
+from edgec.package.single_values import Count, Flag, Hash, Number, Text, Word
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from edgec.base.errors import DeviceError, Problem
-from edgec.base.text import last_lines, printable
+from edgec.base.harmless import last_lines, printable
 from edgec.package.process import Child
 from edgec.targets import Target
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from edgec.package.manifest import Manifest, sha256
-from edgec.records.results import Block, Layer, PackageFacts
+from edgec.records.results import BenchedLayer, Block, PackageFacts
 
 
 def summarize(manifest: Manifest, text: bytes) -> PackageFacts:
@@ -24,7 +24,7 @@ def summarize(manifest: Manifest, text: bytes) -> PackageFacts:
     )
 
 
-def _layers(manifest: Manifest) -> tuple[Layer, ...]:
+def _layers(manifest: Manifest) -> tuple[BenchedLayer, ...]:
     types = {item.name: item.dtype for item in manifest.memory}
     ratios = {item.node: float(item.sqnr) for item in manifest.quantization if math.isfinite(item.sqnr)}
     found = []
@@ -33,7 +33,7 @@ def _layers(manifest: Manifest) -> tuple[Layer, ...]:
         kind = types[call.writes[0]] if call.writes else "float32"
         # 8-bit kernels compute in int8 whatever they write; any other call is as wide as what it writes first
         precision = "int8" if "int8" in call.kernel or kind == "uint8" else kind
-        found.append(Layer(call.name, call.nodes, call.kernel, precision, call.macs, ratio))
+        found.append(BenchedLayer(call.name, call.nodes, call.kernel, precision, call.macs, ratio))
     return tuple(found)
 
 

@@ -26,8 +26,8 @@ from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
-from edgec.exam.answers import GPU_HALVES, HALVES, Asked, ask, doubts, invented_tolerance, is_coded, write_exam
 from edgec.exam.comparison import Comparison
+from edgec.exam.expected import GPU_HALVES, HALVES, Asked, ask, doubts, invented_tolerance, is_coded, write_exam
 from edgec.exam.fidelity import manifest_facts
 from edgec.exam.measurement import read_measurement
 from edgec.integer import match

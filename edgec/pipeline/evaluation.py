@@ -13,7 +13,7 @@ from edgec.exam.streaming import Stream
 from edgec.package import Package
 from edgec.pipeline.models import Model, read_model, reference_of, samples_of
 from edgec.pipeline.prepare import check_data, check_file
-from edgec.quant.files import read_array_file
+from edgec.quant.array_files import read_array_file
 from edgec.settings.config import BuildConfig, Calibration, configure
 
 Arrays = dict[str, np.ndarray]

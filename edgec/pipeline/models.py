@@ -26,7 +26,7 @@ from edgec.exam.reference import FloatModel
 from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.ir.text import dumps
-from edgec.isolation.tasks import import_model
+from edgec.isolation.requests import import_model
 from edgec.pipeline.depends import quantization_key
 from edgec.pipeline.prepare import identifier
 from edgec.prune import prune

@@ -106,7 +106,7 @@ def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
     with _collecting(errors):
         _check_labels(config)
     if config.sign is not None:
-        from edgec.provenance.keys import read_private_key  # loads cryptography
+        from edgec.provenance.signing_keys import read_private_key  # loads cryptography
 
         with _collecting(errors):
             read_private_key(config.sign)

@@ -14,8 +14,8 @@ from edgec.base.codec import encode
 from edgec.base.errors import Problem
 from edgec.package.manifest import SCHEMA_VERSION, Version
 from edgec.package.parts import File
-from edgec.package.words import BUILD, MANIFEST
-from edgec.package.words import Path as FilePath
+from edgec.package.single_values import BUILD, MANIFEST
+from edgec.package.single_values import Path as FilePath
 
 _CHUNK = 1 << 20
 _POSIX = os.name == "posix"  # elsewhere the system makes modes up

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from edgec.package.words import BUILD, MANIFEST
+from edgec.package.single_values import BUILD, MANIFEST
 from edgec.provenance.listing import list_build
 
 
@@ -16,7 +16,7 @@ def seal(folder: Path, emitted: Iterable[str], *, compiled: bool, key: Path | No
         contents[BUILD] = list_build(folder, emitted)
         (folder / BUILD).write_bytes(contents[BUILD])
     if key is not None:
-        from edgec.provenance.keys import read_private_key  # these load cryptography
         from edgec.provenance.signature import FILE, sign
+        from edgec.provenance.signing_keys import read_private_key  # these load cryptography
 
         (folder / FILE).write_bytes(sign(contents, read_private_key(key)))

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
 from edgec.base.errors import Problem
-from edgec.provenance.keys import fingerprint, public_line
+from edgec.provenance.signing_keys import fingerprint, public_line
 
 FILE = "manifest.sig"
 LARGEST = 4096  # bytes

@@ -13,10 +13,10 @@ from edgec.base.codec import decode
 from edgec.base.errors import GateError, Problem, UsageError
 from edgec.package.manifest import LARGEST, NO_PACKAGE, Manifest, load_json, scan
 from edgec.package.parts import File
-from edgec.package.words import BUILD, MANIFEST, SIGNATURE
+from edgec.package.single_values import BUILD, MANIFEST, SIGNATURE
 from edgec.provenance import signature
-from edgec.provenance.keys import fingerprint, public_line, read_public_key
 from edgec.provenance.listing import Found, Listing, compared, unsafe, walk
+from edgec.provenance.signing_keys import fingerprint, public_line, read_public_key
 
 LISTS = (MANIFEST, BUILD, SIGNATURE)
 SHOWN = 100  # problems that are told

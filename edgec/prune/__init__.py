@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from edgec.prune.facts import PrunedLayer, PruningReport
-from edgec.prune.run import Pruned, prune
+from edgec.prune.prune import Pruned, prune
 
 __all__ = ["Pruned", "PrunedLayer", "PruningReport", "prune"]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from math import floor, frexp, ldexp
 
 from edgec.ops.registry import Role
-from edgec.quant.selection import Selection
+from edgec.quant.coverage import Selection
 
 OPERAND_BITS = 9  # of a multiplier: 9 bits of q - z, 9 of the multiplier and a ratio of 2^6 between operands fill 24
 MANTISSA_BITS = 15  # of a result's scale, so that result times multiplier is a binary32 number

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import log10
 
-from edgec.base.text import ending
+from edgec.base.harmless import ending
 from edgec.records.diagnosis import Advice, Diagnosis, LayerFacts
 
 INPUT = "input"  # operator of a graph's own input

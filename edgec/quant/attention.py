@@ -14,8 +14,8 @@ from itertools import pairwise
 
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import Role
+from edgec.quant.coverage import Layer, Selection
 from edgec.quant.scores import Score
-from edgec.quant.selection import Layer, Selection
 from edgec.quant.steps import GROUPS
 
 ALLOWED = 0.25  # dB of the outputs' SQNR

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from edgec.ir.graph import Node
+from edgec.quant.float_run import Probe
 from edgec.quant.noise import Noise
 from edgec.quant.options import Sample
-from edgec.quant.run import Probe
 from edgec.quant.trial import judged
 from edgec.quant.twins import Twins
 

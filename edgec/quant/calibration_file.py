@@ -18,10 +18,10 @@ from edgec.base.errors import Problem, UsageError
 from edgec.integer.roles import bias_groups, output_channels
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import VERSION, Calibration, LayerWeights, fingerprint
+from edgec.quant.coverage import Layer
 from edgec.quant.equalize import store_equalized
 from edgec.quant.options import EFFORTS, OBSERVERS
 from edgec.quant.parameters import SMALLEST_SCALE, Parameters
-from edgec.quant.selection import Layer
 from edgec.quant.split import find_chain, split
 from edgec.quant.streams import find_streams
 from edgec.quant.weights import layer_axis

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from edgec.base.errors import ModelError, UsageError
 from edgec.ir.graph import Graph
 from edgec.ir.states import first_states, next_states
+from edgec.quant.float_run import Probe
 from edgec.quant.options import Sample, Samples
-from edgec.quant.run import Probe
 
 
 def carried(graph: Graph, samples: Samples) -> Samples:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from edgec.integer.roles import output_channels, role_of
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import Role
-from edgec.quant.selection import Layer, elements
+from edgec.quant.coverage import Layer, elements
 
 Times = Sequence[tuple[Sequence[str], float]]  # of each call: the nodes that it computes, microseconds
 

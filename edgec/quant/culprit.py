@@ -7,8 +7,8 @@ from itertools import chain
 
 from edgec.ir.graph import Graph
 from edgec.quant.advice import POOR, Finding, costly_layers, depth
-from edgec.quant.calibrate import some
 from edgec.quant.calibration import Calibration
+from edgec.quant.decide import some
 from edgec.quant.diagnose import BLAMED, examine
 from edgec.quant.options import Progress, Samples
 from edgec.quant.twins import twins_of

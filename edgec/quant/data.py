@@ -13,7 +13,7 @@ import numpy as np
 from edgec.base.errors import EdgecError, Problem, UsageError, did_you_mean
 from edgec.ir.graph import Graph
 from edgec.ir.types import DType
-from edgec.quant.files import FORMATS, read_array_file, read_picture
+from edgec.quant.array_files import FORMATS, read_array_file, read_picture
 from edgec.quant.options import Sample, Samples
 from edgec.quant.preprocess import Preprocess
 

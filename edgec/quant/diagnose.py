@@ -16,10 +16,10 @@ from edgec.quant.apply import apply
 from edgec.quant.blame import Blame
 from edgec.quant.calibration_file import read_calibration
 from edgec.quant.carried import carried
+from edgec.quant.float_run import Probe, watched
 from edgec.quant.noise import Noise
 from edgec.quant.observers import BINS
 from edgec.quant.options import Progress, Samples
-from edgec.quant.run import Probe, watched
 from edgec.quant.sensitivity import channels_of
 from edgec.quant.statistics import Extent, measure_histograms
 from edgec.quant.teacher import Lesson, teach

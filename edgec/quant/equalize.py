@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgec.ir.graph import Graph, Node
-from edgec.quant.selection import Selection, select
+from edgec.quant.coverage import Selection, select
 from edgec.quant.streams import bounded, find_streams
 
 NARROWEST = 1 / 64  # of the widest channel's range: emptier channels are not blown up further

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from edgec.ops.registry import Role
 from edgec.quant.candidates import candidates_of
 from edgec.quant.cost import Costs, conversion_cost, multiplications
-from edgec.quant.selection import Layer, choose, excluded_nodes, values_of
+from edgec.quant.coverage import Layer, choose, excluded_nodes, values_of
 from edgec.quant.twins import Twins
 from edgec.records.diagnosis import Diagnosis, LayerFacts
 

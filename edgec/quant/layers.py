@@ -11,12 +11,12 @@ import numpy as np
 
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import LayerWeights
+from edgec.quant.coverage import Layer
+from edgec.quant.float_run import Probe, watched
 from edgec.quant.options import QuantizeOptions, Samples
 from edgec.quant.parameters import Parameters
 from edgec.quant.patches import grouped_rows, patches, supported, ungrouped
 from edgec.quant.rounding import Moments, least_squares_rounding, mean_shift
-from edgec.quant.run import Probe, watched
-from edgec.quant.selection import Layer
 from edgec.quant.weights import Weights, bias_of, fit_bias, from_rows, layer_axis, quantize_bias, round_to_nearest, rows_of
 
 MEANS = 32  # samples, or up to twice as many, that tell what a layer is fed

@@ -9,11 +9,11 @@ from itertools import islice
 import numpy as np
 
 from edgec.ir.graph import Graph
+from edgec.quant.float_run import Probe
 from edgec.quant.layers import rounded
 from edgec.quant.observers import Range
 from edgec.quant.options import Sample, Samples
 from edgec.quant.parameters import parameters_of
-from edgec.quant.run import Probe
 from edgec.quant.trial import judged
 
 SCANNED = 3  # samples that tell how loud a value is

@@ -10,10 +10,11 @@ from edgec.base.errors import ModelError, UsageError, did_you_mean
 from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
 from edgec.quant.attention import ALLOWED
-from edgec.quant.calibrate import calibrate
 from edgec.quant.calibration_file import read_calibration
 from edgec.quant.carried import carried
+from edgec.quant.coverage import select
 from edgec.quant.culprit import culprit
+from edgec.quant.decide import calibrate
 from edgec.quant.goal import Accuracy, Goal, GoalReport
 from edgec.quant.jury import Jury, class_scores
 from edgec.quant.options import EFFORTS, OBSERVERS, Progress, QuantizeOptions, Samples
@@ -21,7 +22,6 @@ from edgec.quant.preparations import doubt_preparation
 from edgec.quant.reach import reach
 from edgec.quant.repeats import Watched
 from edgec.quant.report import QuantizationReport, measure, untouched
-from edgec.quant.selection import select
 
 REPORT_SAMPLES = 16
 

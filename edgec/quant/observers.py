@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from edgec.quant.clipping import PLACES, Tails, uncertainty
 from edgec.quant.options import QuantizeOptions
-from edgec.quant.tails import PLACES, Tails, uncertainty
 
 BINS = 2048
 CAUTION = 2.0  # standard errors by which what a range cuts counts for more on other samples: what few of them have, some others will

@@ -11,8 +11,8 @@ from edgec.ir.graph import Graph
 from edgec.ir.types import DType
 from edgec.ops.registry import Role
 from edgec.quant.additions import exact_additions
+from edgec.quant.coverage import Selection
 from edgec.quant.observers import Histogram, Range, merged
-from edgec.quant.selection import Selection
 
 SMALLEST_SCALE = 2.0**-60  # products of two scales stay normal binary32 numbers
 LARGEST_SCALE = 2.0**60

@@ -13,8 +13,8 @@ import numpy as np
 
 from edgec.base.classes import class_count
 from edgec.ir.graph import Graph
+from edgec.quant.float_run import Probe
 from edgec.quant.options import Sample, Samples
-from edgec.quant.run import Probe
 from edgec.quant.trial import judged
 
 ASKED = 10  # samples

@@ -15,9 +15,9 @@ from math import log10
 from edgec.base.errors import GateError, Problem
 from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
-from edgec.quant.calibrate import some
 from edgec.quant.calibration import Calibration
 from edgec.quant.cost import Costs, saved_bytes
+from edgec.quant.decide import some
 from edgec.quant.diagnose import BLAMED, examine
 from edgec.quant.forecast import Forecast
 from edgec.quant.goal import Accuracy, Attempt, Goal, GoalReport, Kept

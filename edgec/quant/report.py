@@ -9,10 +9,10 @@ from typing import Any
 
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration
+from edgec.quant.float_run import Probe, watched
 from edgec.quant.noise import Noise
 from edgec.quant.options import Progress, Samples
 from edgec.quant.parameters import Parameters
-from edgec.quant.run import Probe, watched
 from edgec.quant.twins import twins_of
 
 

@@ -10,8 +10,8 @@ from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
 from edgec.ops.registry import Role
 from edgec.passes.duplicates import remove_unread_constants
+from edgec.quant.coverage import Layer, Selection
 from edgec.quant.parameters import Parameters
-from edgec.quant.selection import Layer, Selection
 from edgec.quant.weights import Weights
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from edgec.ir.graph import Graph, Node
 from edgec.ops.evaluate import evaluate
 from edgec.ops.registry import Role
+from edgec.quant.coverage import Selection
 from edgec.quant.observers import Histogram
-from edgec.quant.selection import Selection
 
 SMOOTH = frozenset({"Sigmoid", "Swish", "Tanh", "HardSigmoid", "HardSwish", "Gelu"})  # may also follow the last quantized layer in float
 

@@ -19,11 +19,11 @@ from edgec.integer.tails import activation_bounds
 from edgec.ir.graph import Graph
 from edgec.ir.liveness import live_bytes
 from edgec.quant.calibration import Calibration, LayerWeights
+from edgec.quant.coverage import Layer, select
 from edgec.quant.layers import rebuild, takes_bias
 from edgec.quant.options import Progress, Samples
 from edgec.quant.patches import matrix_rows, patches
 from edgec.quant.rewrite import insert_quantization
-from edgec.quant.selection import Layer, select
 from edgec.quant.twins import exact_twin, stored_twin
 from edgec.quant.walk import Walk
 from edgec.quant.weights import Weights, bias_of

@@ -10,9 +10,9 @@ import numpy as np
 
 from edgec.base.errors import Problem, UsageError
 from edgec.ir.graph import Graph
+from edgec.quant.float_run import Probe, watched
 from edgec.quant.observers import Histogram
 from edgec.quant.options import Progress, Samples
-from edgec.quant.run import Probe, watched
 
 SHARES = 4  # parts of the samples, so that what is fitted to some can be measured on the others
 

@@ -11,10 +11,10 @@ import numpy as np
 from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
 from edgec.quant.calibration import Calibration
+from edgec.quant.float_run import Probe, watched
 from edgec.quant.noise import Noise
 from edgec.quant.options import Progress, Sample, Samples
 from edgec.quant.outputs import compared
-from edgec.quant.run import Probe, watched
 
 KEPT = 64 << 20  # bytes of samples and answers that are kept; with more than that the samples are read and run again each time
 LAST = ("Softmax", "LogSoftmax", "Sigmoid")

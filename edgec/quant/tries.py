@@ -9,11 +9,11 @@ from glob import escape
 from edgec.ir.graph import Graph
 from edgec.quant.apply import apply
 from edgec.quant.calibration import Calibration
+from edgec.quant.coverage import select
 from edgec.quant.forecast import Forecast
 from edgec.quant.goal import Accuracy, Attempt
 from edgec.quant.options import Progress
 from edgec.quant.ranking import Names
-from edgec.quant.selection import select
 from edgec.quant.split import apply_splits
 
 Key = tuple[frozenset[int], Names]  # what computes in integers, and what of it reads 16 bits

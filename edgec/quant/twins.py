@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from edgec.ir.graph import Graph
 from edgec.ops.registry import Role
 from edgec.quant.calibration import Calibration
+from edgec.quant.coverage import Layer, Selection
 from edgec.quant.equalize import apply_factors, store_equalized
 from edgec.quant.parameters import Parameters
-from edgec.quant.selection import Layer, Selection
 from edgec.quant.split import apply_splits
 
 

@@ -15,9 +15,9 @@ from edgec.ops.proto import canonical_attributes
 from edgec.ops.quantize import FEWEST_CODED, MOST_CODED_ROWS
 from edgec.passes.duplicates import remove_unread_constants
 from edgec.quant.carried import carried
+from edgec.quant.float_run import Probe
 from edgec.quant.matrix_codes import code_matrix
 from edgec.quant.options import Samples
-from edgec.quant.run import Probe
 
 GROUP = {8: 0, 4: 32}  # bits -> inputs of an output channel that share a scale; 0: all of them
 ROWS = 4096  # of a layer that are looked at

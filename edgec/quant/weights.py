@@ -8,8 +8,8 @@ import numpy as np
 
 from edgec.integer.roles import channel_axis
 from edgec.ir.graph import Graph
+from edgec.quant.coverage import Layer
 from edgec.quant.parameters import SMALLEST_SCALE
-from edgec.quant.selection import Layer
 
 LARGEST_BIAS = 2.0**30  # of the accumulator's 2^31; the selection sees to it that the products stay under the other half
 LARGEST_SCALE = float(np.nextafter(np.finfo(np.float32).max / np.float32(127), np.float32(0)))  # 127 of which are still a number

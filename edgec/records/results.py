@@ -19,7 +19,7 @@ STATUSES = ("passed", "failed", "unsteady", "refused", "busy", "unreachable")
 
 
 @dataclass(frozen=True)
-class Layer:
+class BenchedLayer:
     """One kernel call of a package, in the order of a run."""
 
     name: str
@@ -53,7 +53,7 @@ class PackageFacts:
     macs: int
     arena_bytes: int
     weights_bytes: int
-    layers: tuple[Layer, ...] = ()
+    layers: tuple[BenchedLayer, ...] = ()
     blocks: tuple[Block, ...] = ()
 
 
@@ -98,7 +98,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class LayerTime:
-    """Median time of a call (`Layer` of the same index) in one run on one thread."""
+    """Median time of a call (`BenchedLayer` of the same index) in one run on one thread."""
 
     layer: int
     us: float

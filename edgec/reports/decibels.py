@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgec.base.text import ending
+from edgec.base.harmless import ending
 from edgec.records.diagnosis import HistogramFacts, LayerFacts
 from edgec.reports.svg import Picture, Scale, Shape, dot, line, path, rectangle, scale, words
 from edgec.reports.words import digits, plural

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from edgec.base.errors import UsageError
+from edgec.base.harmless import ending
 from edgec.base.output import write_file
-from edgec.base.text import ending
 from edgec.records.diagnosis import Diagnosis, LayerFacts
 from edgec.reports.decibels import depth_picture, histogram_picture
 from edgec.reports.grades import decibels, graded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edgec.base.text import ending, kept_words
+from edgec.base.harmless import ending, kept_words
 from edgec.reports.grades import decibels
 from edgec.reports.page import Cell, Details, Figure, Gallery, Item, Section, Table, cells, columns
 from edgec.reports.svg import Picture, Shape, dot, line, scale, words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edgec.records.results import Job, Layer
+from edgec.records.results import BenchedLayer, Job
 from edgec.reports.outcome import left_out
 from edgec.reports.page import Cell, Details, Item, Section, Table, cells, columns, filled
 from edgec.reports.pictures import share_bar
@@ -22,7 +22,7 @@ TITLES = columns("layer", "kernel", "precision", "", "#time", "#share", "#MACs",
 class Timed:
     """A call and its median time on the processor, and on the GPU where it was measured there."""
 
-    layer: Layer
+    layer: BenchedLayer
     us: float
     gpu_us: float | None = None
 

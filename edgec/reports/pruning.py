@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from edgec.base.text import ending
+from edgec.base.harmless import ending
 from edgec.reports.grades import decibels
 from edgec.reports.page import Cell, Details, Item, Section, Table, cells, columns
 from edgec.reports.words import clean, percent, plural

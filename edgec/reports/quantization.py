@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edgec.base.text import ending
+from edgec.base.harmless import ending
 from edgec.reports.goal import goal_section
 from edgec.reports.grades import decibels, graded
 from edgec.reports.html import render_page

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
-from edgec.base.text import without_controls, without_escapes
+from edgec.base.harmless import without_controls, without_escapes
 
 LONGEST_NAME, LONGEST_REASON = 120, 2000  # characters
 SENTENCES = ("reason", "what", "attempt")  # fields that may be as long as a reason

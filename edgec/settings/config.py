@@ -14,7 +14,7 @@ from edgec.base.budget import Budget, parse_budget
 from edgec.base.errors import Problem, UsageError, did_you_mean
 from edgec.base.part import LONGEST, Constant, Part, States
 from edgec.package.card import parse_card
-from edgec.package.words import MOST
+from edgec.package.single_values import MOST
 from edgec.quant.goal import Goal
 from edgec.quant.options import EFFORTS, OBSERVERS
 

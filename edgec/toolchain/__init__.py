@@ -1,7 +1,7 @@
 """Finding and calling compilers of C and of shaders; nothing else in edgec starts one."""
 
-from edgec.toolchain.build import compile_package, run_exam
 from edgec.toolchain.call import Built
+from edgec.toolchain.compile import compile_package, run_exam
 from edgec.toolchain.find import Compiler, find_compiler
 from edgec.toolchain.freestanding import ABIS, link_freestanding
 from edgec.toolchain.spirv import compile_shaders

@@ -15,10 +15,10 @@ from edgec.base.resources import resource
 from edgec.cache import NOTHING, Store
 from edgec.package.manifest import read_manifest
 from edgec.package.parts import AndroidNames
-from edgec.toolchain.archive import archived
 from edgec.toolchain.call import call
 from edgec.toolchain.find import Compiler, words_of
 from edgec.toolchain.freestanding import find_freestanding, link_freestanding
+from edgec.toolchain.zip_file import archived
 
 ABIS = ("arm64-v8a", "armeabi-v7a", "x86_64")
 NEEDS_ANDROID = ("AndroidPictures.kt",)  # sources that only compile against android.jar

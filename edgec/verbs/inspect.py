@@ -16,7 +16,7 @@ from edgec.frontend.file.formats import refuse_foreign
 from edgec.integer import match
 from edgec.ir.graph import Graph
 from edgec.ir.types import Dim
-from edgec.isolation.tasks import outline_model
+from edgec.isolation.requests import outline_model
 from edgec.lower import lower
 from edgec.lower.limits import check_limits
 from edgec.lower.plan import plan
@@ -26,14 +26,14 @@ from edgec.pipeline.models import Model, read_model
 from edgec.pipeline.prepare import check_file, identifier, model_path
 from edgec.program.program import Kind, Program
 from edgec.quant import is_quantized
-from edgec.quant.selection import select
+from edgec.quant.coverage import select
 from edgec.schedule import schedule
 from edgec.settings.config import BuildConfig, configure
 from edgec.targets import load_target
 
 
 @dataclass(frozen=True)
-class Layer:
+class InspectedLayer:
     """One kernel call: the ONNX nodes it computes, its MACs, and the bytes of tensors and of weights it reads and writes."""
 
     name: str
@@ -62,7 +62,7 @@ class Inspection:
     weights_bytes: int = 0
     parameters: int = 0
     operators: dict[str, int] = field(default_factory=dict)
-    layers: list[Layer] = field(default_factory=list)
+    layers: list[InspectedLayer] = field(default_factory=list)
     unsupported: list[dict[str, str]] = field(default_factory=list)
     kept_in_float: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -164,11 +164,11 @@ def _extent(dim: Dim) -> int | str:
     return dim if isinstance(dim, int) else str(dim)
 
 
-def _layers(calls: Sequence[Call], memory: Iterable[Memory]) -> list[Layer]:
+def _layers(calls: Sequence[Call], memory: Iterable[Memory]) -> list[InspectedLayer]:
     buffers = {item.name: item for item in memory}
 
     def touched(call: Call, constant: bool) -> int:
         names = dict.fromkeys(call.reads + call.writes)
         return sum(buffers[name].bytes for name in names if (buffers[name].kind == Kind.CONSTANT.value) is constant)
 
-    return [Layer(call.name, call.nodes, call.macs, touched(call, False), touched(call, True)) for call in calls]
+    return [InspectedLayer(call.name, call.nodes, call.macs, touched(call, False), touched(call, True)) for call in calls]

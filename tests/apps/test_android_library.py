@@ -14,7 +14,7 @@ import pytest
 from edgec.base.errors import ToolchainError
 from edgec.base.resources import resource
 from edgec.toolchain.android import compile_classes, make_android, zipped
-from edgec.toolchain.archive import EPOCH
+from edgec.toolchain.zip_file import EPOCH
 from tests.apps.androids import EXAMINED, SMALL, drive, include_folder, make_all
 from tests.apps.kotlin_compiler import compile_command
 from tests.conftest import once, require

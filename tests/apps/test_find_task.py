@@ -10,7 +10,7 @@ from edgec.apps.app import Task
 from edgec.apps.find_task import find_task, fit_labels
 from edgec.apps.labels import read_labels
 from edgec.base.errors import ModelError, UsageError
-from edgec.base.text import in_a_comment
+from edgec.base.harmless import in_a_comment
 from edgec.emit import c_text
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, Shape, Symbol, TensorType

@@ -16,8 +16,8 @@ from edgec.base.environment import OURS as VARIABLE
 from edgec.base.errors import UsageError
 from edgec.frontend.file.origin import origin_of
 from edgec.package.card import card_of
-from edgec.provenance.keys import fingerprint, read_private_key, read_public_key
 from edgec.provenance.signature import read_signature, sign
+from edgec.provenance.signing_keys import fingerprint, read_private_key, read_public_key
 from edgec.settings import FILE, ConfigFile, resolve
 from edgec.settings.config import configure
 from tests.apps.signers import PASSPHRASE, keys_in

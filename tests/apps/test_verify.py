@@ -18,8 +18,8 @@ from edgec.base.codec import encode
 from edgec.base.errors import GateError, UsageError
 from edgec.base.output import complete_directory
 from edgec.cli.verbs import parse
-from edgec.provenance.keys import read_private_key
 from edgec.provenance.signature import sign
+from edgec.provenance.signing_keys import read_private_key
 from tests.apps.signers import keys_in
 from tests.cli.conftest import DIGITS, Program, program, work  # noqa: F401
 

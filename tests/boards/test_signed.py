@@ -22,8 +22,8 @@ from edgec.boards.deploy.parcel import open_parcel
 from edgec.boards.deploy.versions import pointers, version_folder
 from edgec.boards.device import Device
 from edgec.cli.main import main
-from edgec.provenance.keys import read_private_key
 from edgec.provenance.signature import sign
+from edgec.provenance.signing_keys import read_private_key
 from tests.apps.signers import keys_in
 from tests.boards.conftest import DIGITS
 from tests.boards.test_deploy_verb import inventory_file

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edgec.targets import load_target
-from edgec.toolchain.build import SHARED, compile_package
+from edgec.toolchain.compile import SHARED, compile_package
 from tests.apps.cpps import DIGITS, digits
 from tests.emit.packages import write_package
 from tests.emit.programs import exam_of, small_program
@@ -49,7 +49,7 @@ def test_libraries_are_called_as_their_system_likes(
 ) -> None:
     """A package for any system, compiled as if this one were another; this one's linker has no install names or import libraries."""
     needs("gcc")
-    monkeypatch.setattr("edgec.toolchain.build._HERE", {sys.platform: system})
+    monkeypatch.setattr("edgec.toolchain.compile._HERE", {sys.platform: system})
     monkeypatch.setitem(SHARED, system, SHARED[system][:2])
     program = small_program()
     target = load_target("portable")

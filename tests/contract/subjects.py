@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 from edgec.emit import ExamData
-from edgec.exam.answers import write_exam
+from edgec.exam.expected import write_exam
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from edgec.emit import ExamData
-from edgec.exam.answers import FLIP_FACTOR, FLIPS, TRIED
+from edgec.exam.expected import FLIP_FACTOR, FLIPS, TRIED
 from edgec.ir.graph import Graph
 from edgec.oracle.disturbance import APART
 from edgec.toolchain import run_exam

@@ -11,7 +11,7 @@ import pytest
 from onnx import parser
 
 from edgec.base.errors import UsageError
-from edgec.exam.answers import FLOAT_TOLERANCE, GPU_HALVES, HALVES, Asked, ask, invented_tolerance, write_exam
+from edgec.exam.expected import FLOAT_TOLERANCE, GPU_HALVES, HALVES, Asked, ask, invented_tolerance, write_exam
 from edgec.exam.reference import FloatModel
 from edgec.frontend import from_proto
 from edgec.lower import lower

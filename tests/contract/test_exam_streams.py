@@ -9,8 +9,8 @@ import pytest
 
 from edgec.base.part import Part
 from edgec.emit import ExamData
-from edgec.exam.answers import answers as exam
-from edgec.exam.answers import questions
+from edgec.exam.expected import answers as exam
+from edgec.exam.expected import questions
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
 from edgec.lower import lower

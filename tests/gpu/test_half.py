@@ -17,7 +17,7 @@ from edgec.emit.gpu.dialect import Dialect, Glsl, Metal
 from edgec.emit.gpu.kernels_float import float_shader
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.shaders import shaders_or_reasons
-from edgec.exam.answers import GPU_HALVES, HALF_LEAST, USELESS, half_tolerance, write_exam
+from edgec.exam.expected import GPU_HALVES, HALF_LEAST, USELESS, half_tolerance, write_exam
 from edgec.export import to_onnx
 from edgec.export.halves import rounded
 from edgec.kernels import PoolAverageFloat

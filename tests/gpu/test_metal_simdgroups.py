@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from edgec.emit.gpu.dialect import Metal
-from edgec.exam.answers import half_tolerance
+from edgec.exam.expected import half_tolerance
 from tests.conftest import once
 from tests.contract.subjects import float_net, program_of, samples_of
 from tests.gpu.fake_metal import link

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edgec.emit.gpu.compression import packed
 from edgec.emit.gpu.dialect import Glsl
 from edgec.emit.gpu.numbers import FIRST_ID, MOST_NUMBERS, modules
-from edgec.emit.gpu.packing import packed
-from edgec.emit.text import runtime
+from edgec.emit.templates import runtime
 from tests.conftest import require
 from tests.gpu.lavapipe import compile_shader, run_shader
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from edgec.emit.text import runtime
+from edgec.emit.templates import runtime
 
 HEADER = "\n".join(runtime(f"vulkan/{name}.h", "net").decode() for name in ("api", "api_work"))
 STRUCTS = dict(re.findall(r"typedef struct (\w+) \{\n(.*?)\n\} \1;", HEADER, re.S))

@@ -24,7 +24,7 @@ from edgec.frontend import load_model
 from edgec.ir.archive import Sender, received
 from edgec.ir.text import dumps, loads
 from edgec.isolation import process
-from edgec.isolation.tasks import import_model, outline_model
+from edgec.isolation.requests import import_model, outline_model
 from edgec.passes import optimize
 from tests.frontend.models import model, node, weights
 

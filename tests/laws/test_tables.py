@@ -16,7 +16,7 @@ import edgec.ops
 from edgec.base.resources import KINDS, resource
 from edgec.cli.verbs import VERBS
 from edgec.emit.package import WEIGHTS
-from edgec.emit.text import _environment
+from edgec.emit.templates import _environment
 from edgec.emit.vocabularies import VOCABULARIES
 from edgec.kernels import VARIANTS
 from edgec.lower.operators import rule_of

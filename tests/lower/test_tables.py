@@ -7,7 +7,7 @@ import pytest
 
 from edgec.integer.operators import Function
 from edgec.ir.types import DType
-from edgec.lower.coding import Params
+from edgec.lower.coding import Parameters
 from edgec.lower.tables import table
 from edgec.ops import OPERATORS, Role
 from edgec.oracle import Evaluator
@@ -29,5 +29,5 @@ def test_tables_agree_with_the_evaluator(name: str) -> None:
         b = Builder(opset=22)
         out = b.quantize(b.op(op, b.dequantize("x", scale, zero), **({"approximate": form} if form else {})), step, result)
         wanted = Evaluator(b.model({"x": x}, {out: dtype})).run({"x": x})[out]
-        found = table((Function(name),), Params(scale, int(zero)), Params(step, int(result)), activation)
+        found = table((Function(name),), Parameters(scale, int(zero)), Parameters(step, int(result)), activation)
         np.testing.assert_array_equal(found, wanted)

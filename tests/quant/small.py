@@ -13,8 +13,8 @@ from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, TensorType
 from edgec.ops.infer import infer_graph
 from edgec.passes import optimize
+from edgec.quant.float_run import Probe
 from edgec.quant.noise import Noise
-from edgec.quant.run import Probe
 from edgec.quant.scores import Score
 from tests import nets
 

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 from edgec.ir.graph import Node
 from edgec.ops.registry import Role
 from edgec.quant.additions import LONGEST_CHAIN, MANTISSA_BITS, OPERAND_BITS, exact_additions, rounded_up
-from edgec.quant.selection import Layer, Selection
+from edgec.quant.coverage import Layer, Selection
 
 
 def chain(length: int) -> Selection:

@@ -16,8 +16,8 @@ from edgec.ir.graph import Graph
 from edgec.passes import optimize
 from edgec.quant import QuantizeOptions, quantize
 from edgec.quant.attention import ALLOWED, attention, choose_attention, choose_normalizations, groups, normalizations
+from edgec.quant.coverage import select
 from edgec.quant.scores import Score
-from edgec.quant.selection import select
 from tests.attention import vit
 from tests.nets import Net
 from tests.quant.small import score_of

@@ -11,8 +11,8 @@ from edgec.ir.graph import Graph
 from edgec.quant import quantize
 from edgec.quant.calibration import Calibration
 from edgec.quant.cost import RATES, USUAL, Costs, Times, timed
+from edgec.quant.coverage import select
 from edgec.quant.forecast import Forecast
-from edgec.quant.selection import select
 from edgec.quant.twins import Twins
 from edgec.records.diagnosis import Diagnosis
 from edgec.targets import load_target

@@ -17,12 +17,12 @@ from edgec.quant.apply import apply
 from edgec.quant.calibration import Calibration
 from edgec.quant.calibration_file import read_calibration
 from edgec.quant.echoes import Echoes, narrowed, part_of_way
+from edgec.quant.float_run import Probe
 from edgec.quant.levers import LEVERS, Fitted, Folds, Lever, pull_levers
 from edgec.quant.listen import rest_of
 from edgec.quant.options import EFFORTS, Progress, Sample, Samples
 from edgec.quant.parameters import parameters_of
 from edgec.quant.report import StepReport
-from edgec.quant.run import Probe
 from edgec.quant.settle import mean, middle_mean, settle
 from edgec.quant.steps import CHEAP, STEPS
 from edgec.quant.trial import Trial, judged
@@ -234,7 +234,7 @@ def test_samples_enough_judge_what_high_effort_adds_to_the_usual_answer(monkeypa
         judges.extend(len(trial(fitted.calibration).error) for fitted, trial in folds)
         return last.calibration, []
 
-    monkeypatch.setattr(sys.modules["edgec.quant.calibrate"], "with_levers", nothing)
+    monkeypatch.setattr(sys.modules["edgec.quant.decide"], "with_levers", nothing)
     graph, _ = thin()
     normal, high = (quantize(graph, samples(graph, count), EFFORT[effort]).calibration for effort in ("normal", "high"))
     assert sum(judges) == 16 and high == normal | {"effort": "high"}

@@ -11,8 +11,8 @@ from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.oracle import Evaluator
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
+from edgec.quant.coverage import select
 from edgec.quant.options import Sample
-from edgec.quant.selection import select
 from edgec.quant.trial import judged
 from tests.quant.small import Small, samples, sqnr
 

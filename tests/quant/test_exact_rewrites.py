@@ -10,10 +10,10 @@ from edgec.ir.verify import verify
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
 from edgec.quant.calibration import packed
 from edgec.quant.calibration_file import read_calibration
+from edgec.quant.coverage import select
 from edgec.quant.equalize import apply_factors, choose_factors, store_equalized
+from edgec.quant.float_run import Probe
 from edgec.quant.patches import grouped_rows, patches, spread, ungrouped
-from edgec.quant.run import Probe
-from edgec.quant.selection import select
 from edgec.quant.split import apply_splits, find_chain, group_channels
 from tests.quant.small import Small, net, samples, sqnr
 

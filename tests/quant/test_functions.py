@@ -14,7 +14,7 @@ from edgec.ir.graph import Graph
 from edgec.oracle import Evaluator
 from edgec.program.functions import FUNCTIONS
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
-from edgec.quant.selection import select
+from edgec.quant.coverage import select
 from tests.quant.small import Small, samples, sqnr
 
 PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False)

@@ -16,10 +16,10 @@ from edgec.ir.verify import verify
 from edgec.passes import optimize
 from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
 from edgec.quant.calibration import Calibration
+from edgec.quant.coverage import select
 from edgec.quant.diagnose import diagnose
 from edgec.quant.forecast import Forecast
 from edgec.quant.reach import first
-from edgec.quant.selection import select
 from edgec.quant.twins import Twins
 from edgec.records.diagnosis import Diagnosis
 from tests.attention import vit

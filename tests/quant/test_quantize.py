@@ -12,7 +12,8 @@ import pytest
 from edgec.base.budget import Budget, BudgetError, spending
 from edgec.base.errors import UsageError
 from edgec.ir.verify import verify
-from edgec.quant import QuantizeOptions, apply_calibration, quantize, run
+from edgec.quant import QuantizeOptions, apply_calibration, quantize
+from edgec.quant import float_run as run
 from edgec.quant.noise import Noise
 from edgec.quant.options import OBSERVERS
 from edgec.quant.weights import peak_scales, weight_scales

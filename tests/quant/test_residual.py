@@ -10,9 +10,9 @@ from edgec.ir.graph import Graph
 from edgec.oracle import Evaluator
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
 from edgec.quant.attention import normalizations
+from edgec.quant.coverage import select
 from edgec.quant.diagnose import diagnose
 from edgec.quant.residual import residual_values
-from edgec.quant.selection import select
 from tests import nets
 from tests.quant.small import Small, net, samples, sqnr
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from edgec.records.results import (
     Accuracy,
     Attempt,
+    BenchedLayer,
     Block,
     ExamResult,
     Gate,
     Job,
     Latency,
-    Layer,
     LayerTime,
     PackageFacts,
     Record,
@@ -26,7 +26,7 @@ NAMES = ("conv1", "depthwise1", "pointwise1", "depthwise2", "pointwise2", "pool"
 
 def package(name: str = "digits", precision: str = "int8", mark: str = "a", layers: int = 9) -> PackageFacts:
     calls = tuple(
-        Layer(
+        BenchedLayer(
             f"{NAMES[i % 9]}_{i}",
             (f"{NAMES[i % 9]}_{i}", f"relu_{i}"),
             "conv_int8",

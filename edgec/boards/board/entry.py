@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from edgec.base.errors import Problem, did_you_mean
-from edgec.base.text import printable
+from edgec.base.harmless import printable
 from edgec.boards.device import KINDS, Device, Limits
 from edgec.targets import target_names
 

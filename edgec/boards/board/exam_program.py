@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from edgec.base.errors import DeviceError, GateError, Problem
-from edgec.base.text import last_lines, printable
+from edgec.base.harmless import last_lines, printable
 from edgec.boards.connect.connection import Answer, Connection
 from edgec.boards.connect.connectors import program_words
 from edgec.boards.connect.trouble import BoardTimeout

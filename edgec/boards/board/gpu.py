@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from edgec.base.errors import GateError
-from edgec.base.text import last_lines, printable
+from edgec.base.harmless import last_lines, printable
 from edgec.boards.board.answers import number
 from edgec.boards.board.exam_program import examine, verdict
 from edgec.boards.board.measure import Options, profile_facts

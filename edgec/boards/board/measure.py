@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from edgec.base.errors import UsageError, did_you_mean
-from edgec.base.text import printable
+from edgec.base.harmless import printable
 from edgec.boards.board.answers import number, numbers
 from edgec.boards.board.exam_program import ProgramHung, garbage, start
 from edgec.boards.board.intervals import mean_interval, pooled_moments, weighted_percentiles

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from edgec.base.text import printable
+from edgec.base.harmless import printable
 
 # CPU implementer and part of ARM's main ID register -> the core's name
 _ARM_CORES = {

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Mapping
 
 from edgec.base.errors import DeviceError, Problem
-from edgec.base.text import last_lines
+from edgec.base.harmless import last_lines
 from edgec.boards.connect.connection import Connection
 
 _PROPERTIES = (

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import fields, replace
 
 from edgec.base.errors import DeviceError, Problem
-from edgec.base.text import last_lines, printable
+from edgec.base.harmless import last_lines, printable
 from edgec.boards.connect.adb_shell import HOME, ending, greeting_bytes, group_of, wrapped
 from edgec.boards.connect.connection import Answer, Sent
 from edgec.boards.connect.sync import sync_by_command

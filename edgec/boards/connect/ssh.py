@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from edgec.base.errors import DeviceError, Problem
-from edgec.base.text import last_lines, printable
+from edgec.base.harmless import last_lines, printable
 from edgec.boards.connect.connection import Answer, Exchange, Sent
 from edgec.boards.connect.ssh_files import Files
 from edgec.boards.connect.ssh_line import Line

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 import paramiko
 
 from edgec.base.errors import DeviceError
-from edgec.base.text import last_lines, printable
+from edgec.base.harmless import last_lines, printable
 from edgec.boards.connect.connection import Answer, Sent
 from edgec.boards.connect.ssh_line import TROUBLE, Line
 from edgec.boards.connect.watchdog import Watchdog

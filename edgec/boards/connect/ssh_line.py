@@ -15,7 +15,7 @@ import paramiko
 
 from edgec.base.environment import users_command_environment
 from edgec.base.errors import DeviceError
-from edgec.base.text import last_lines, printable
+from edgec.base.harmless import last_lines, printable
 from edgec.boards.connect.ssh_config import Route, resolve
 from edgec.boards.connect.ssh_hosts import check_host, known_keys, preferred
 from edgec.boards.connect.ssh_keys import log_in

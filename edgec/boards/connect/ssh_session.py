@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from edgec.base.errors import DeviceError, Problem
-from edgec.base.text import last_lines, printable
+from edgec.base.harmless import last_lines, printable
 from edgec.boards.connect.connection import Answer
 from edgec.boards.connect.ssh_line import TROUBLE, Line
 from edgec.boards.connect.trouble import BoardTimeout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from edgec.base.errors import DeviceError, Problem
-from edgec.base.text import last_lines
+from edgec.base.harmless import last_lines
 from edgec.boards.connect.connection import Answer
 
 Execute = Callable[[list[str]], Answer]

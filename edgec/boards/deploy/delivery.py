@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from posixpath import dirname
 
 from edgec.base.errors import DeviceError, Problem
-from edgec.base.text import last_lines
+from edgec.base.harmless import last_lines
 from edgec.boards.connect.connection import Connection
 from edgec.boards.deploy.checksum import checksums
 from edgec.boards.deploy.counter import accept_number, check_number

@@ -20,7 +20,7 @@ from functools import partial
 from posixpath import dirname
 
 from edgec.base.errors import DeviceError, Problem
-from edgec.base.text import printable
+from edgec.base.harmless import printable
 from edgec.boards.connect.connection import Connection
 from edgec.boards.connect.trouble import BoardLost
 from edgec.boards.deploy.sign_of_life import MOST_OWNER, Mark, Moment, moment, parse_mark

@@ -14,8 +14,8 @@ from pathlib import Path
 from edgec.base.errors import DeviceError, Problem, UsageError
 from edgec.boards.deploy.executable import made_for
 from edgec.package.manifest import Manifest, read_manifest, read_small
+from edgec.package.single_values import BUILD, BYTES, MANIFEST, SIGNATURE
 from edgec.package.summary import summarize
-from edgec.package.words import BUILD, BYTES, MANIFEST, SIGNATURE
 from edgec.records.results import PackageFacts
 from edgec.targets import EVERYWHERE, load_target
 

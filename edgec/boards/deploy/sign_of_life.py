@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from edgec.base.errors import DeviceError
-from edgec.base.text import printable
+from edgec.base.harmless import printable
 from edgec.boards.connect.connection import Connection
 
 MOST_OWNER = 100  # characters

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Protocol
 
 from edgec.base.errors import EdgecError, GateError
-from edgec.base.text import printable
+from edgec.base.harmless import printable
 from edgec.boards.board.exam_program import ProgramFailed, examine, verdict
 from edgec.boards.board.gpu import examine_gpu, profile_gpu, wrong_on_gpu
 from edgec.boards.board.intervals import paired_ratio

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from edgec.emit.text import fill
+from edgec.emit.templates import fill
 from edgec.kernels.gpu.limits import Extent
 from edgec.program.halves import NO_HALVES, Halves
 

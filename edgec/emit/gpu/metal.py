@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from edgec.emit.constants import PIECE
 from edgec.emit.gpu.host import GpuPlan
 from edgec.emit.gpu.shader import Shader
-from edgec.emit.text import render_template, runtime
+from edgec.emit.templates import render_template, runtime
 
 
 def metal_files(name: str, plan: GpuPlan, context: Mapping[str, object]) -> dict[str, bytes]:

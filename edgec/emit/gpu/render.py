@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from edgec.emit.gpu.words import RESERVED
+from edgec.emit.gpu.reserved import RESERVED
 from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, range_of
 from edgec.ir.types import DType
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary, cast

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from textwrap import wrap
 
+from edgec.emit.gpu.compression import packed
 from edgec.emit.gpu.host import GpuPlan
 from edgec.emit.gpu.numbers import Module, modules
-from edgec.emit.gpu.packing import packed
 from edgec.emit.gpu.shader import Shader
 from edgec.emit.gpu.variants import VARIANTS, Variant, variants_of
-from edgec.emit.text import render_template, runtime
+from edgec.emit.templates import render_template, runtime
 from edgec.package.draft import Draft
 
 _HEADERS = ("api", "api_work", "cache", "code", "device", "features", "host", "memory", "pipelines")  # of runtimes/vulkan

@@ -3,11 +3,11 @@
 from edgec.frontend.arithmetic import (  # noqa: F401  (their rules are in RULES now)
     constants,
     conversion,
+    cumulative,
     determinant,
     einsum,
     elementwise,
     normalization,
     reduction,
-    running,
     trigonometry,
 )

@@ -19,7 +19,7 @@ DIRECTIONS = {"forward": ("forward",), "reverse": ("reverse",), "bidirectional":
 
 
 @dataclass(frozen=True)
-class Layer:
+class RecurrentLayer:
     """A node, its kind of cell, and its directions with the functions of each."""
 
     s: Source
@@ -54,7 +54,7 @@ def recurrent(b: Builder, s: Source) -> None:
         b.emit(s, *(("Transpose", joined, [name], turned) if first else ("Identity", joined, [name])))
 
 
-def _layer(b: Builder, s: Source) -> Layer:
+def _layer(b: Builder, s: Source) -> RecurrentLayer:
     """ModelError where shapes or functions do not fit; the shapes of what each cell takes are checked with it."""
     cell, direction = CELLS[s.op], s.get("direction", "forward")
     if direction not in DIRECTIONS:
@@ -73,7 +73,7 @@ def _layer(b: Builder, s: Source) -> Layer:
     if len(names) < size * len(directions):
         raise ModelError(f"has {len(names)} activation functions, needs {size * len(directions)}")
     found = activations({**s.attributes, "activations": names})
-    return Layer(s, cell, hidden, directions, tuple(found[place * size : (place + 1) * size] for place in range(len(directions))))
+    return RecurrentLayer(s, cell, hidden, directions, tuple(found[place * size : (place + 1) * size] for place in range(len(directions))))
 
 
 def _name_of(name: str) -> str:
@@ -84,7 +84,7 @@ def _name_of(name: str) -> str:
     return known[name.lower()]
 
 
-def _direction(b: Builder, layer: Layer, place: int) -> list[str]:
+def _direction(b: Builder, layer: RecurrentLayer, place: int) -> list[str]:
     """All outputs of one direction, steps before batches."""
     s = layer.s
     gates, kept = _inputs(b, layer, place), ""
@@ -101,7 +101,7 @@ def _direction(b: Builder, layer: Layer, place: int) -> list[str]:
     return b.emit(s, s.op, operands, layer.cell.states + 1, attributes)
 
 
-def _inputs(b: Builder, layer: Layer, place: int) -> str:
+def _inputs(b: Builder, layer: RecurrentLayer, place: int) -> str:
     """X times the rows of W, which are none to multiply by where they are those of the identity."""
     s = layer.s
     rows = _part(b, layer, s.inputs[W], place)
@@ -112,7 +112,7 @@ def _inputs(b: Builder, layer: Layer, place: int) -> str:
     return b.emit(s, "MatMul", [s.inputs[X], *columns])[0]
 
 
-def _bias(b: Builder, layer: Layer, both: str) -> tuple[str, str]:
+def _bias(b: Builder, layer: RecurrentLayer, both: str) -> tuple[str, str]:
     """What the inputs get of the biases [1, 2 * width], and B for the cell, "" where that gets none."""
     s, width, of_last, kept = layer.s, layer.width, layer.width - layer.hidden, ""
     of_inputs, of_states = (Value(b, s, both).cut(1, start, start + width) for start in (0, width))
@@ -123,7 +123,7 @@ def _bias(b: Builder, layer: Layer, both: str) -> tuple[str, str]:
     return (of_inputs + of_states).at(0, 0).name, kept
 
 
-def _state(b: Builder, layer: Layer, number: int, place: int) -> str:
+def _state(b: Builder, layer: RecurrentLayer, number: int, place: int) -> str:
     """The first state of a direction, "" where it is 0."""
     s = layer.s
     name = s.input(number)
@@ -147,7 +147,7 @@ def _is_zero(b: Builder, name: str) -> bool:
     return known is not None and not known.any()
 
 
-def _part(b: Builder, layer: Layer, name: str, place: int) -> str:
+def _part(b: Builder, layer: RecurrentLayer, name: str, place: int) -> str:
     """What one direction has of the first axis, which stays; "" of what is absent."""
     return name if not name or len(layer.directions) == 1 else Value(b, layer.s, name).cut(0, place, place + 1).name
 

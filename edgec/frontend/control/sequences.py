@@ -9,7 +9,7 @@ import numpy as np
 from edgec.base.budget import check_turns, spend_node
 from edgec.base.errors import ModelError
 from edgec.frontend.control.body import Body
-from edgec.frontend.control.choice import hand_on
+from edgec.frontend.control.conditional import hand_on
 from edgec.frontend.movement.movement import split_into
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.rules import rule

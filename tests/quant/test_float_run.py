@@ -6,8 +6,8 @@ import numpy as np
 import onnxruntime
 import pytest
 
-import edgec.quant.run as run
-from edgec.quant.run import Probe
+import edgec.quant.float_run as run
+from edgec.quant.float_run import Probe
 from tests.quant.small import Small, content, net, samples
 
 

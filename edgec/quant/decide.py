@@ -11,12 +11,12 @@ from typing import Any
 from edgec.ir.graph import Graph
 from edgec.quant.attention import attention, choose_attention, choose_normalizations, normalizations
 from edgec.quant.calibration import Calibration
+from edgec.quant.coverage import Selection
 from edgec.quant.fit import Fit
 from edgec.quant.levers import Fitted, with_levers
 from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
 from edgec.quant.report import StepReport
 from edgec.quant.scores import Score, scored
-from edgec.quant.selection import Selection
 from edgec.quant.statistics import SHARES, joined, measure_extents
 from edgec.quant.steps import Choice, places, search
 from edgec.quant.streams import channel_values
