@@ -11,7 +11,11 @@ from edgec.apps.web import web_files
 from edgec.package.draft import Draft
 
 # Target.form -> the package with what the form adds, or puts in place of files
-FORMS: dict[str, Callable[[App, Draft], Draft]] = {"android": android_files, "swift": swift_files, "web": web_files}
+FORMS: dict[str, Callable[[App, Draft], Draft]] = {
+    "android": android_files,
+    "swift": swift_files,
+    "web": web_files,
+}
 
 
 def add_form(form: str, app: App, draft: Draft) -> Draft:
