@@ -47,7 +47,9 @@ def compare(folder: Path, task: Task, shares: Sequence[float], images: int, targ
             )
             for number, share in enumerate([0.0, *shares])
         ]  # fmt: skip
-        timed = edgec.bench([one.directory for one in packages], out=Path(place) / "bench", threads=[1], rounds=7, seconds=0.5, pause=0.0)
+        timed = edgec.bench(
+            [one.directory for one in packages], out=Path(place) / "bench", threads=[1], rounds=7, seconds=0.5, pause=0.0, accept_noise=True
+        )
         ratios = {one.package: f"{one.ratio:.2f} ({one.low:.2f} to {one.high:.2f})" for one in timed.versus}
         for share, package in zip([0.0, *shares], packages, strict=True):
             with package.load() as runner:

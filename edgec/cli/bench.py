@@ -16,7 +16,7 @@ from edgec.boards.farm.gates import PERCENTILES, us_text
 from edgec.cli.console import Console, table
 from edgec.cli.devices import declare_choice
 from edgec.cli.settings import declare_key, declare_settings, resolve_key, resolve_settings, settings_table
-from edgec.records.results import Job, PackageFacts, Versus
+from edgec.records.results import Gate, Job, PackageFacts, Versus
 
 _BUILD = (
     *("precision", "calib", "shape", "input", "output", "constant", "state", "observer", "effort", "exclude", "io", "io_layout"),
@@ -53,6 +53,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     judging.add_argument("--min-top1", default=None, metavar="SHARE", help="fail below this accuracy, e.g. 0.9")
     judging.add_argument("--max-rss", default=None, metavar="SIZE", help="fail above this resident memory, e.g. 12MiB")
     judging.add_argument("--faster-than", type=Path, default=None, metavar="RESULTS", help="fail unless faster than in those results")
+    judging.add_argument("--accept-noise", action="store_true", help="decide promises about speed by unsteady measurements too")
     declare_key(parser)
     parser.add_argument("--allow-downgrade", action="store_true", help="also a version below the highest that a board has accepted")
     farm = parser.add_argument_group("how to run")
@@ -71,6 +72,7 @@ def act(options: argparse.Namespace, console: Console) -> int:
             options.what, devices=options.device, tags=options.tag, everything=options.all, inventory=options.devices,
             out=options.out, seconds=options.seconds, runs=options.runs, rounds=options.rounds, threads=options.threads,
             cores=options.cores, isa=options.isa, profile=options.profile, repeats=options.repeats, gpu=options.gpu,
+            accept_noise=options.accept_noise,
             data=options.data, labels=options.labels, samples=options.most_samples, model=options.reference,
             max_latency=options.max_latency, percentile=options.percentile, min_agreement=options.min_agreement,
             min_top1=options.min_top1, max_rss=options.max_rss, faster_than=options.faster_than,
@@ -78,6 +80,8 @@ def act(options: argparse.Namespace, console: Console) -> int:
             resume=options.resume, retries=options.retries, scheduler=options.scheduler, key=resolve_key(options),
             allow_downgrade=options.allow_downgrade, progress=progress, tell=console.note,
         )  # fmt: skip
+    for words in found.warnings:
+        console.note(f"warning: {words}")
     for note in found.notes:
         console.note(f"note: {note}")
     for job in found.jobs:
@@ -88,9 +92,7 @@ def act(options: argparse.Namespace, console: Console) -> int:
     if found.versus:
         columns = ["board", "package", "against", "p50 ratio", "95 % interval", ""]
         shown += ["", table("", columns, [_versus_row(one, packages) for one in found.versus])]
-    if gates := [
-        (job.device, gate.name, gate.limit, gate.value, "kept" if gate.passed else "BROKEN") for job in found.jobs for gate in job.gates
-    ]:
+    if gates := [(job.device, gate.name, gate.limit, gate.value, _became(gate)) for job in found.jobs for gate in job.gates]:
         shown += ["", table("", ["board", "promise", "limit", "measured", ""], gates)]
     shown += ["", f"results  {found.results}", f"report   {found.report}"]
     facts = {"results": str(found.results), "report": str(found.report), "exit_code": found.exit_code, "notes": list(found.notes)}
@@ -137,6 +139,10 @@ def _versus_row(one: Versus, packages: dict[str, PackageFacts]) -> tuple[object,
     return one.device, _name(one.package, packages), _name(one.base, packages), f"{one.ratio:.3f}", interval, word
 
 
+def _became(gate: Gate) -> str:
+    return "kept" if gate.passed else "undecided" if gate.undecided else "BROKEN"
+
+
 def _name(sha256: str, packages: dict[str, PackageFacts]) -> str:
     facts = packages.get(sha256)
     return f"{facts.name} {facts.precision} {sha256[:6]}" if facts else sha256[:6]
@@ -150,7 +156,13 @@ def _brief(job: Job) -> dict[str, object]:
     return facts
 
 
+def _why(job: Job) -> str:
+    """An undecided promise says what decides it."""
+    undecided = [f"{gate.name} is {gate.value}; wait until it is quiet, or give --accept-noise" for gate in job.gates if gate.undecided]
+    return "; ".join([f"{job.status}: {job.reason}", *undecided])
+
+
 def _failure(jobs: list[Job], exit_code: int) -> EdgecError:
     kind = GateError if exit_code == 1 else DeviceError
-    problems = [Problem(line) for job in jobs for line in f"{job.status}: {job.reason}".splitlines()]
+    problems = [Problem(line) for job in jobs for line in _why(job).splitlines()]
     return kind(f"{len(jobs)} job{'s' if len(jobs) > 1 else ''} did not pass", problems)

@@ -141,12 +141,13 @@ class State:
 
 @dataclass(frozen=True)
 class Gate:
-    """A promise and what became of it, both in words."""
+    """A promise and what became of it, both in words. undecided: neither kept nor broken, since what was measured is not known well."""
 
     name: str
     limit: str
     value: str
     passed: bool
+    undecided: bool = False
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,7 @@ class Job:
     locked_from: float = 0.0  # Unix time during which the board was ours, as the worker's clock saw it
     locked_to: float = 0.0
     gpu: GpuUse | None = None  # of a package that has a half for one
+    noise: str = ""  # why its speed is not known well, in words; "" when it is
 
 
 @dataclass(frozen=True)

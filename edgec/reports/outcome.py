@@ -67,7 +67,7 @@ def _gates(run: Run) -> Table:
     gates = sorted(((job, gate) for job in run.jobs for gate in job.gates), key=lambda pair: pair[1].passed)
     rows = tuple(
         cells(
-            status_cell("passed" if gate.passed else "failed"),
+            status_cell("passed" if gate.passed else "unsteady" if gate.undecided else "failed"),
             Cell(gate.name, "name"),
             Cell(gate.limit, "value"),
             Cell(gate.value, "value" if gate.passed else "value bad"),

@@ -60,21 +60,31 @@ class Bench:
 
     @property
     def failures(self) -> list[Job]:
-        return [job for job in self.jobs if job.status != "passed"]
+        """What did not pass, or left a promise undecided; a speed that nobody asked about may be unsteady."""
+        return [job for job in self.jobs if job.status not in ("passed", "unsteady") or _undecided(job)]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Why figures are to be read with care."""
+        return [f"{job.device}: {job.noise}" for job in self.jobs if job.noise]
 
     @property
     def exit_code(self) -> int:
-        """0; 1 when an answer or a promise was wrong; else 5 when a board told us nothing that counts."""
-        if any(job.status == "failed" for job in self.failures):
+        """0; 1 when an answer or a promise was wrong, or a promise is undecided; else 5 when a board told us nothing that counts."""
+        if any(job.status == "failed" or _undecided(job) for job in self.failures):
             return 1
         return 5 if self.failures else 0
+
+
+def _undecided(job: Job) -> bool:
+    return any(gate.undecided for gate in job.gates)
 
 
 def bench(
     what: Paths, *, devices: Sequence[str] = (), tags: Sequence[str] = (), everything: bool = False, inventory: str | Path | None = None,
     out: str | Path | None = None, seconds: float = 2.0, runs: int = 100, rounds: int = 5, threads: Sequence[int] | None = None,
     cores: Sequence[int] | None = None, isa: str | None = None, profile: bool = False, repeats: int = 2, pause: float = 5.0,
-    gpu: str = "auto",
+    gpu: str = "auto", accept_noise: bool = False,
     data: Data | None = None, labels: Labels | None = None, samples: int | None = None, model: str | Path | None = None,
     max_latency: str | float | None = None, percentile: str = "p50", min_agreement: str | float | None = None,
     min_top1: str | float | None = None, max_rss: str | int | None = None, faster_than: str | Path | None = None,
@@ -87,7 +97,8 @@ def bench(
     devices, tags, everything: which boards of the inventory. threads: each count is measured; none for the powers of two up to the
     board's cores. gpu: whether what has shaders is measured on the GPU too: "auto" where the board can, "on" (models are then built so
     that all that can runs there), "off". data, labels, samples: what answers are judged by on the boards, against the float `model`,
-    which is known when a model is benched. max_latency ("20ms"), min_agreement, ... are promises, see devices.gates. precision: None
+    which is known when a model is benched. max_latency ("20ms"), min_agreement, ... are promises, see devices.gates; those about
+    speed are undecided where a board was busy, throttled or its figures scatter, unless accept_noise. precision: None
     for int8 where there is calibration data and fp32 where there is none; settings: any further field of BuildConfig, or `config` with
     all of them. resume: keep what `out`/results.jsonl holds and do the rest. scheduler: the address of a dask scheduler whose workers
     own the boards. tell: hears in words what each board does. key: a file with the public ed25519 key that must have signed the packages
@@ -101,7 +112,7 @@ def bench(
         max_rss=max_rss, faster_than=faster_than,
     )  # fmt: skip
     pinned = None if cores is None else tuple(cores)
-    options = Options(seconds, runs, rounds, tuple(threads or ()), pinned, isa, profile, repeats, pause, gpu=gpu)
+    options = Options(seconds, runs, rounds, tuple(threads or ()), pinned, isa, profile, repeats, pause, gpu=gpu, accept_noise=accept_noise)
     paths = [Path(item) for item in ([what] if isinstance(what, (str, Path)) else what)]
     _check(paths, chosen, gates, model is not None, data, labels)
     folder = _folder(None if out is None else Path(out), paths[0], resume)

@@ -27,7 +27,7 @@ from tests.boards.deploying import deploy, scripted
 
 DIGITS = Path(__file__).parents[2] / "examples/digits"
 MODEL, DATA = DIGITS / "digits.onnx", DIGITS / "evaluation.npz"
-QUICK = Options(seconds=0.02, runs=4, rounds=2)
+QUICK = Options(seconds=0.02, runs=4, rounds=2, accept_noise=True)
 
 
 def opened(directory: Path, samples: int = 40) -> Evaluation:

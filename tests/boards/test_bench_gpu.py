@@ -26,7 +26,7 @@ from tests.conftest import require
 from tests.gpu.packages import lavapipe, start
 
 CALIB = str(DIGITS / "calibration.npz")
-QUICK = Options(seconds=0.04, runs=6, rounds=2, repeats=0, profile=True)
+QUICK = Options(seconds=0.04, runs=6, rounds=2, repeats=0, profile=True, accept_noise=True)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, quick_compiler: None) -> Itera
             patch.setenv(key, value)
         yield Lab(folder, edgec.bench(
             DIGITS / "digits.onnx", calib=CALIB, inventory=folder / "devices.yaml", out=folder / "out", seconds=0.04, runs=6, rounds=2,
-            repeats=0, threads=[1, 2], profile=True, gpu="on",
+            repeats=0, threads=[1, 2], profile=True, gpu="on", accept_noise=True,
         ))  # fmt: skip
 
 

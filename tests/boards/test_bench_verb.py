@@ -20,7 +20,7 @@ from tests.boards.inventories import keep
 from tests.cli.conftest import Ended, Program
 
 DIGITS = Path(__file__).parents[2] / "examples/digits"
-QUICK = ("--seconds", "0.04", "--runs", "10", "--rounds", "2", "--threads", "1")
+QUICK = ("--seconds", "0.04", "--runs", "10", "--rounds", "2", "--threads", "1", "--accept-noise")
 
 
 @pytest.fixture
@@ -168,7 +168,26 @@ def test_a_package_needs_its_model_to_be_judged_and_must_be_another_one_to_be_co
 
 
 def test_the_python_function_gives_the_same_records(bench: Program, package: Callable[..., Path]) -> None:
-    found = edgec.bench(package(), out="out", seconds=0.04, runs=10, rounds=2, threads=[1], max_latency=0.001)
+    found = edgec.bench(package(), out="out", seconds=0.04, runs=10, rounds=2, threads=[1], max_latency=0.001, accept_noise=True)
     assert found.exit_code == 1 and [job.status for job in found.failures] == ["failed"]
     assert list(found.records) == read_results(found.results) and found.report.is_file()
     assert found.packages[found.jobs[0].package].name == "digits"
+
+
+def test_an_unsteady_speed_is_a_warning_and_a_promise_about_it_undecided(
+    bench: Program, package: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Two rounds of a single run each: their interval, from one degree of freedom, is as wide as can be."""
+    rough = ["bench", str(package()), "--seconds", "0.0001", "--runs", "2", "--rounds", "2", "--threads", "1"]
+    shares = []
+    for number in range(8):  # once in a while both rounds agree
+        code = main([*rough, "-o", f"out{number}", "--max-latency", "1s"])
+        said = capfd.readouterr()
+        (job,) = jobs(f"out{number}")
+        shares.append(job.status)
+        assert (code, job.status) in ((0, "passed"), (1, "unsteady")), said.err
+        if job.status == "unsteady":
+            assert "warning: local: " in said.err and "undecided" in said.err and "--accept-noise" in said.err and "undecided" in said.out
+            assert main([*rough, "-o", "plain"]) == 0, "nobody asked about its speed"
+            break
+    assert "unsteady" in shares

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from edgec.boards.board.measure import Options
+from edgec.boards.board.validity import noisy
 from edgec.boards.connect.connectors import connect
 from edgec.boards.deploy.delivery import deployed
 from edgec.boards.deploy.lock import hold
@@ -17,11 +18,12 @@ from edgec.boards.deploy.parcel import Parcel, open_parcel
 from edgec.boards.device import Device, Limits
 from edgec.boards.farm.gates import Gates
 from edgec.boards.farm.job import Task, run_task
-from edgec.records.results import Job, PackageFacts, Record, Versus, from_line, to_line
+from edgec.records.results import Job, PackageFacts, Record, State, Versus, from_line, to_line
 from tests.boards.boards import Board
 from tests.boards.deploying import scripted
+from tests.boards.test_gates import LATENCY
 
-QUICK = Options(seconds=0.04, runs=20, rounds=2, repeats=1, pause=0.1)
+QUICK = Options(seconds=0.04, runs=20, rounds=2, repeats=1, pause=0.1, accept_noise=True)
 # a supply whose voltage is too low until the firmware has been asked three times: for the facts, before and after the first measurement
 THROTTLES_AT_FIRST = """
 [ "$1" = get_throttled ] || exit 1
@@ -173,9 +175,22 @@ def test_a_measurement_that_the_board_throttled_is_repeated(parcel: Parcel, boar
     assert job.after is not None and job.after.throttled == ()
 
 
-def test_a_board_that_always_throttles_is_reported_as_invalid(parcel: Parcel, board: Board) -> None:
+def test_a_board_that_always_throttles_leaves_promises_undecided_unless_noise_is_accepted(parcel: Parcel, board: Board) -> None:
     board.program("vcgencmd", "echo throttled=0x4")
-    (job,) = jobs(run(board.device("pi"), parcel, gates=Gates(max_latency_us=0.001)))
+    strict, promise = replace(QUICK, accept_noise=False), Gates(max_latency_us=0.001)
+    (job,) = jobs(run(board.device("pi"), parcel, gates=promise, options=strict))
     assert job.status == "unsteady" and len(job.attempts) == 2
     assert job.reason.startswith("pi: the board throttled: throttled, 2 times")
-    assert job.latencies and not job.gates, "the figures stay, and no promise is judged by them"
+    assert job.latencies and [(gate.passed, gate.undecided) for gate in job.gates] == [(False, True)]
+    (judged,) = jobs(run(board.device("pi"), parcel, gates=promise, options=replace(QUICK, repeats=0)))
+    assert judged.status == "failed" and not judged.gates[0].undecided and judged.noise.startswith("the board throttled")
+
+
+def test_figures_that_scatter_or_a_busy_board_leave_a_speed_unknown() -> None:
+    sharp = replace(LATENCY, p50_us=100.0, low_us=90.0, high_us=110.0)
+    assert noisy(State(load=0.4), 1, [sharp]) == "" and noisy(State(load=None), 1, [sharp]) == ""
+    assert noisy(State(load=2.9), 4, [sharp]) == "", "there are cores enough for both"
+    assert noisy(State(load=3.1), 4, [sharp]) == "the board is busy with something else: a load of 3.10 on 4 cores"
+    wide = replace(sharp, high_us=111.0)
+    assert noisy(State(), 4, [wide]) == "the 95 % interval of the median is 21% of it wide, more than 20%"
+    assert noisy(State(), 4, [sharp, replace(wide, p50_us=120.0, high_us=300.0)]) == "", "the fastest way counts"

@@ -40,7 +40,7 @@ def parcel(package: Callable[..., Path]) -> Parcel:
 
 
 def task(device: Device, parcel: Parcel) -> Task:
-    return Task(device, (parcel,), Options(seconds=0.04, runs=4, rounds=2, repeats=0), Gates(), None, "a test")
+    return Task(device, (parcel,), Options(seconds=0.04, runs=4, rounds=2, repeats=0, accept_noise=True), Gates(), None, "a test")
 
 
 def jobs(records: list[Record]) -> dict[str, Job]:

@@ -29,6 +29,7 @@ class Options:
 
     cores: pinned to, instead of what the inventory says; () for none. repeats: how often a measurement that the board spoiled is done
     again, after `pause` seconds. samples: runs kept of each program and thread count. gpu: one of GPU.
+    accept_noise: an unsteady measurement counts, too.
     """
 
     seconds: float = 2.0
@@ -42,6 +43,7 @@ class Options:
     pause: float = 5.0
     samples: int = 4096
     gpu: str = "auto"
+    accept_noise: bool = False
 
     def __post_init__(self) -> None:
         if not 2 <= self.rounds <= 1000:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from edgec.base.errors import UsageError, did_you_mean
@@ -61,18 +61,23 @@ class Gates:
         """Whether anything is promised that needs a data set."""
         return self.min_agreement is not None or self.min_top1 is not None
 
-    def judge(self, device: str, name: str, latencies: Sequence[Latency], accuracy: Accuracy | None) -> tuple[Gate, ...]:
-        """Every promise about one package (called `name`) on one board. No latencies: those promises are left out."""
+    def judge(
+        self, device: str, name: str, latencies: Sequence[Latency], accuracy: Accuracy | None, *, known: bool = True
+    ) -> tuple[Gate, ...]:
+        """Every promise about one package (called `name`) on one board. No latencies: those promises are left out. known: whether the
+        latencies are; promises about them are undecided where they are not."""
         best = min(latencies, key=lambda one: one.p50_us, default=None)
         found = []
         if best is not None:
             if self.max_latency_us is not None:
-                found.append(_below(f"{self.percentile} latency", self._latency(best), self.max_latency_us, us_text, _way(best)))
+                gate = _below(f"{self.percentile} latency", self._latency(best), self.max_latency_us, us_text, _way(best))
+                found.append(gate if known else _undecided(gate))
             if self.max_rss_bytes is not None:
                 most = max(one.rss_bytes for one in latencies if bool(one.gpu) == bool(best.gpu))
                 found.append(_below("resident memory", most, self.max_rss_bytes, lambda size: f"{size / 2**20:.2f} MiB"))
             if self.baseline:
-                found.append(self._faster(device, name, latencies))
+                gate = self._faster(device, name, latencies)
+                found.append(gate if known else _undecided(gate))
         for title, least, part in (("agreement", self.min_agreement, "agreement"), ("top-1", self.min_top1, "top1")):
             if least is not None:
                 value = None if accuracy is None else getattr(accuracy, part)
@@ -178,6 +183,10 @@ def us_text(us: float) -> str:
 
 def _below(name: str, value: float, limit: float, text: Callable[[float], str], way: str = "") -> Gate:
     return Gate(name, f"at most {text(limit)}", f"{text(value)}{f' ({way})' if way else ''}", value <= limit)
+
+
+def _undecided(gate: Gate) -> Gate:
+    return replace(gate, value=f"undecided: {gate.value}, and the measurement is unsteady", passed=False, undecided=True)
 
 
 def _way(latency: Latency) -> str:

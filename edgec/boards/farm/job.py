@@ -19,7 +19,7 @@ from edgec.boards.board.gpu import examine_gpu, profile_gpu, wrong_on_gpu
 from edgec.boards.board.intervals import paired_ratio
 from edgec.boards.board.look import describe, gather, read_state, unfit
 from edgec.boards.board.measure import Options, measure, pinned, profile, sweep
-from edgec.boards.board.validity import spoiled
+from edgec.boards.board.validity import noisy, spoiled
 from edgec.boards.connect.connection import Connection, Exchange
 from edgec.boards.connect.connectors import connect, program_words
 from edgec.boards.connect.trouble import BoardLost
@@ -29,7 +29,7 @@ from edgec.boards.deploy.parcel import Parcel
 from edgec.boards.deploy.states import state_of
 from edgec.boards.device import Device
 from edgec.boards.farm.gates import Gates
-from edgec.records.results import Accuracy, Attempt, ExamResult, GpuUse, Job, Latency, LayerTime, Record, State, Versus
+from edgec.records.results import Accuracy, Attempt, ExamResult, Gate, GpuUse, Job, Latency, LayerTime, Record, State, Versus
 
 Tell = Callable[[str], None]  # told, in words, what is being done; "" for no news; it may raise to end the job
 
@@ -70,6 +70,7 @@ class _Draft:
     profile: tuple[LayerTime, ...] = ()
     accuracy: Accuracy | None = None
     gpu: GpuUse | None = None
+    noise: str = ""  # why its speed is not known
 
     @property
     def on_gpu(self) -> bool:
@@ -83,9 +84,11 @@ class _Draft:
 
 @dataclass
 class _Visit:
-    """What all packages share: the board, and when it was ours (Unix time)."""
+    """What all packages share: the board, and when it was ours (Unix time). idle: how it was before we gave it anything to do."""
 
     device: Device
+    cores: int = 0
+    idle: State | None = None
     board: dict[str, str] | None = None
     before: State | None = None
     after: State | None = None
@@ -103,14 +106,14 @@ def run_task(task: Task, tell: Tell | None = None) -> list[Record]:
         _visit(task, visit, drafts, tell or (lambda words: None))
     seconds = time.monotonic() - clock
     jobs = [_verdict(task, visit, draft, started, seconds) for draft in drafts]
-    return [*(draft.parcel.facts for draft in drafts), *jobs, *_versus(task.device, drafts)]
+    return [*(draft.parcel.facts for draft in drafts), *jobs, *_versus(task.device, drafts, task.options.accept_noise)]
 
 
 def _visit(task: Task, visit: _Visit, drafts: Sequence[_Draft], tell: Tell) -> None:
     tell("connecting")
     with closing(connect(task.device)) as connection:
         facts = gather(connection)
-        visit.board = dict(describe(facts))
+        visit.board, visit.cores = dict(describe(facts)), facts.cores or 0
         options = (
             task.options
             if task.options.threads
@@ -123,7 +126,7 @@ def _visit(task: Task, visit: _Visit, drafts: Sequence[_Draft], tell: Tell) -> N
         if not _open(drafts):
             return
         with hold(connection, task.owner, tell) as lock:
-            visit.locked_from = time.time()
+            visit.locked_from, visit.idle = time.time(), read_state(connection)
             try:
                 _work(connection, lock, task, options, visit, drafts, tell)
             finally:
@@ -145,7 +148,7 @@ def _work(
     if not _open(drafts):
         return
     _measure(connection, lock, options, visit, _open(drafts), tell)
-    for draft in [draft for draft in drafts if draft.latencies and draft.status in ("", "unsteady")]:
+    for draft in [draft for draft in drafts if draft.latencies and not draft.status]:
         with _failing(visit, [draft]):
             if task.judge is not None:
                 tell(f"judging the answers of {draft.parcel.facts.name}")
@@ -204,6 +207,8 @@ def _measure(connection: Connection, lock: Lock, options: Options, visit: _Visit
             draft.latencies = latencies
         reason = spoiled(visit.before, visit.after, [latency for latencies in found for latency in latencies])
         if not reason:
+            for draft in drafts:
+                draft.noise = noisy(visit.idle or visit.before, visit.cores, draft.latencies)
             return
         visit.attempts.append(Attempt(printable(reason), time.monotonic() - clock))
         if attempt < options.repeats:
@@ -211,7 +216,7 @@ def _measure(connection: Connection, lock: Lock, options: Options, visit: _Visit
             lock.renew()
     advice = "cool it, mend its power supply, or fix its clock (governor performance)"
     for draft in drafts:
-        draft.stop("unsteady", f"{connection.device.name}: {reason}, {options.repeats + 1} times; {advice}")
+        draft.noise = f"{reason}, {options.repeats + 1} times; {advice}"
 
 
 def _pause(seconds: float, tell: Tell) -> None:
@@ -261,11 +266,14 @@ def _failing(visit: _Visit, drafts: Sequence[_Draft]) -> Iterator[None]:
 
 
 def _verdict(task: Task, visit: _Visit, draft: _Draft, started: str, seconds: float) -> Job:
-    """A promise about speed is not judged by a measurement that is not valid, and none at all where the answers were wrong."""
-    latencies = () if draft.status else draft.latencies
-    examined = draft.exam is not None and draft.exam.passed and draft.status in ("", "unsteady")
-    gates = task.gates.judge(task.device.name, draft.parcel.facts.name, latencies, draft.accuracy) if examined else ()
-    broken = [gate for gate in gates if not gate.passed]
+    """A promise about speed is undecided where the speed is not known, and none is judged where the answers were wrong."""
+    known = not draft.noise or task.options.accept_noise
+    gates: tuple[Gate, ...] = ()
+    if draft.exam is not None and draft.exam.passed and not draft.status:
+        gates = task.gates.judge(task.device.name, draft.parcel.facts.name, draft.latencies, draft.accuracy, known=known)
+        if not known:
+            draft.stop("unsteady", f"{task.device.name}: {draft.noise}")
+    broken = [gate for gate in gates if not gate.passed and not gate.undecided]
     if broken:
         words = "; ".join(f"{gate.name} is {gate.value}, promised {gate.limit}" for gate in broken)
         draft.status, draft.reason = "failed", printable(f"{task.device.name}: {words}" + (f"; {draft.reason}" if draft.reason else ""))
@@ -290,12 +298,13 @@ def _verdict(task: Task, visit: _Visit, draft: _Draft, started: str, seconds: fl
         locked_from=visit.locked_from,
         locked_to=visit.locked_to,
         gpu=draft.gpu,
+        noise=printable(draft.noise),
     )
 
 
-def _versus(device: Device, drafts: Sequence[_Draft]) -> list[Versus]:
+def _versus(device: Device, drafts: Sequence[_Draft], accept_noise: bool) -> list[Versus]:
     """Each package against the first, in the way that suits the first best of those that both were measured in."""
-    sound = {index: draft for index, draft in enumerate(drafts) if draft.latencies and draft.status != "unsteady"}
+    sound = {index: draft for index, draft in enumerate(drafts) if draft.latencies and (not draft.noise or accept_noise)}
     if 0 not in sound:
         return []
     base, found = sound.pop(0), []
