@@ -19,7 +19,7 @@ from edgec.boards.device import KINDS, Device
 from edgec.cli.console import Console, table
 from edgec.verbs.devices import Devices
 
-_ONLY_ADD = ("name", "user", "port", "key", "connection", "write")
+_ONLY_ADD = ("name", "user", "port", "key", "known_hosts", "connection", "write")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +30,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--user", help="add: who to log in as")
     parser.add_argument("--port", type=int, help="add: the SSH port")
     parser.add_argument("--key", help="add: the path of a private key")
+    parser.add_argument("--known-hosts", metavar="FILE", help="add: the host keys to trust, which the entry then names (what ssh trusts)")
     parser.add_argument("--connection", choices=KINDS, help="add: how to reach it (default ssh)")
     parser.add_argument("--write", action="store_true", default=None, help="add: append the entry to the inventory")
 
@@ -48,7 +49,7 @@ def act(options: argparse.Namespace, console: Console) -> int:
     if options.action not in _ACTIONS:
         raise UsageError(f"unknown action {options.action!r}", hint=did_you_mean(options.action, _ACTIONS))
     if options.action != "add" and (given := [flag for flag in _ONLY_ADD if getattr(options, flag) is not None]):
-        raise UsageError(f"--{given[0]} goes with `add` only", hint="see edgec devices --help")
+        raise UsageError(f"--{given[0].replace('_', '-')} goes with `add` only", hint="see edgec devices --help")
     one = {"show": "name", "add": "host"}.get(options.action)
     if one and not options.board:
         raise UsageError(f"`{options.action}` needs a {one}", hint="see edgec devices --help")
@@ -138,7 +139,7 @@ def _show(options: argparse.Namespace, console: Console) -> int:
 
 
 def _add(options: argparse.Namespace, console: Console) -> int:
-    keys = {key: getattr(options, key) for key in ("user", "port", "key")}
+    keys = {key: getattr(options, key) for key in ("user", "port", "key", "known_hosts")}
     connection = options.connection or "ssh"
     path = inventory_path(options.devices) or Path(FILE)
     text = _text(path) if options.write else None

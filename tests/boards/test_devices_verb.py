@@ -229,3 +229,19 @@ def test_a_full_disk_is_unfit(walls: None, board: Board) -> None:
 def test_keys_that_an_entry_does_not_have_are_refused() -> None:
     with pytest.raises(UsageError, match="unknown key 'pork'"):
         propose_device("x", pork=1)
+
+
+def test_a_new_board_is_trusted_by_a_file_of_host_keys_whose_path_is_written_straight(devices: Program, board: Board) -> None:
+    Path("below").mkdir()
+    crooked = [os.path.relpath(path, ".") for path in (board.known_hosts, board.key)]
+    words = ["add", board.address, "--port", board.port, "--name", "new", "--write"]
+    ended = devices(*words, "--known-hosts", f"below/../{crooked[0]}", "--key", f"below/../{crooked[1]}")
+    assert ended.code == 0, ended.err
+    assert ".." not in Path("devices.yaml").read_text()
+    (new,) = [device for device in load_inventory(None).devices if device.name == "new"]
+    assert new.known_hosts is not None and new.known_hosts.samefile(board.known_hosts)
+    assert devices("check", "--device", "new").code in (0, 5) and "unreachable" not in devices("check", "--device", "new").out
+    Path("none").touch()
+    ended = devices(*words[:-1], "--known-hosts", "none", "--key", board.key)
+    assert ended.code == 5 and "is unknown: it shows" in ended.err
+    assert "--known-hosts goes with `add` only" in devices("list", "--known-hosts", "none").err

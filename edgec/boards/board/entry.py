@@ -192,7 +192,7 @@ def _file(folder: Path) -> Callable[[Any], Path]:
             raise Wrong(f"{shown(text)} is no path", "key: ~/.ssh/id_ed25519") from error
         if missing:
             raise Wrong(f"there is no file {shown(str(path))}", "the path is relative to the inventory; ~ is your home folder")
-        return path
+        return path.parent.resolve() / path.name if ".." in path.parts else path
 
     return check
 
