@@ -16,6 +16,7 @@ import pytest
 
 from edgec.base.errors import UsageError
 from edgec.base.output import check_outputs, write_file
+from edgec.base.output.foreign import is_package
 from edgec.base.output.mark import FORMS, is_ours, sealed
 from edgec.records.results import to_line
 from tests.cli.conftest import QUICK, ROOT, Program
@@ -163,6 +164,13 @@ def test_a_write_checks_again_what_came_meanwhile(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="would be lost"):
         write_file(tmp_path / "a.md", b"x", ".md")
     assert (tmp_path / "a.md").read_bytes() == MINE
+
+
+@pytest.mark.parametrize("end", ["pipe", "/dev/zero"])
+def test_a_manifest_that_never_ends_is_none(tmp_path: Path, end: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "manifest.json").symlink_to(end)
+    assert not is_package(tmp_path)
 
 
 # Rebuilding a package

@@ -16,6 +16,7 @@ MARKER = "manifest.json"
 BUILT = "build.json"  # the list of what was compiled
 BESIDE = (MARKER, BUILT, "manifest.sig")
 SIGNATURE = "edgec_version"  # the key by which a manifest is known to be ours
+LARGEST = 1 << 26  # bytes of such a list
 MADE = "build"  # what compilers leave in a package
 
 
@@ -99,8 +100,10 @@ def _paths(listed: object) -> list[str]:
 
 
 def _facts(path: Path) -> Mapping[str, Any]:
-    """An object in a file; nothing where there is none."""
+    """An object in a file; nothing where there is none, or where the file is none that edgec writes: a pipe, a device, far too much."""
     try:
+        if not path.is_file() or path.stat().st_size > LARGEST:
+            return {}
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
