@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import sys
 from collections.abc import Iterator, Sequence
@@ -59,8 +60,18 @@ def act(arguments: Sequence[str] | None) -> int:
         with _log(logging.DEBUG if options.verbose else logging.WARNING):
             return int(options.act(options, console) or 0)
     except EdgecError as error:
-        console.error(error)
-        return error.exit_code
+        return _said(console, error)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return _said(
+            console, UsageError("no file can have so long a name", where=f"{str(error.filename)[:40]}...", hint="give a shorter one")
+        )
+
+
+def _said(console: Console, error: EdgecError) -> int:
+    console.error(error)
+    return error.exit_code
 
 
 @contextmanager

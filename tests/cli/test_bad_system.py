@@ -38,6 +38,24 @@ def test_no_compiler(program: Program, work: Path, monkeypatch: pytest.MonkeyPat
     assert program(*BUILD, "--no-compile").code == 0
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("build", "LONG"),
+        ("inspect", "LONG"),
+        ("build", "digits.onnx", "--calib", "LONG"),
+        ("build", "digits.onnx", "--config", "LONG"),
+        ("build", "digits.onnx", "--dry-run", "--sign", "LONG"),
+        ("run", "LONG", "-i", "calibration.npz"),
+        ("report", "digits.onnx", "-o", "LONG.md"),
+    ],
+    ids=" ".join,
+)
+def test_names_that_are_too_long(program: Program, work: Path, command: tuple[str, ...]) -> None:
+    program(*(word.replace("LONG", "x" * 300) for word in command)).failed(2, "so long a name")
+    assert names_in(work) == FILES
+
+
 def test_a_compiler_that_is_not_there(program: Program, work: Path) -> None:
     program(*BUILD, "--cc", "no-such-cc").failed(4, "no such compiler: no-such-cc", "--no-compile")
     program(*BUILD, "--cc", "gcc", "--target", "rpi4").failed(4, "not aarch64", "gcc-aarch64-linux-gnu")
