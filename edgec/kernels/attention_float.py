@@ -30,7 +30,7 @@ class AttentionFloat(Arguments):
     """
 
     kernel: ClassVar[str] = "attention_float"
-    template: ClassVar[str] = "attention_float"
+    template: ClassVar[str] = "attention_float/rows"
     query: Pointer = pointer("const float")
     keys: Pointer = pointer("const float")
     values: Pointer = pointer("const float")

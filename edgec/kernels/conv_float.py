@@ -29,7 +29,7 @@ class ConvFloat(Arguments):
     """
 
     kernel: ClassVar[str] = "conv_float"
-    template: ClassVar[str] = "conv_float"
+    template: ClassVar[str] = "conv_float/panels"
     window: Window
     x: Pointer = pointer("const float")
     weights: Pointer = pointer("const float")

@@ -27,7 +27,7 @@ class ConvInt16(Arguments):
     """
 
     kernel: ClassVar[str] = "conv_int16"
-    template: ClassVar[str] = "conv_int16"
+    template: ClassVar[str] = "conv_int16/pairs"
     window: Window
     x: Pointer = pointer("const int16_t")
     weights: Pointer = pointer("const int8_t")

@@ -48,7 +48,7 @@ class ConvInt8(PaddedInputs):
     """
 
     kernel: ClassVar[str] = "conv_int8"
-    template: ClassVar[str] = "conv_int8"
+    template: ClassVar[str] = "conv_int8/panels"
     window: Window
     x: Pointer = pointer("const activation")
     weights: Pointer = pointer("const int8_t")
@@ -81,7 +81,7 @@ class ConvInt8Float(PaddedInputs):
     """y = fl32(acc) * scale in float, of the sums that ConvInt8 has: its weights and bias, no residual, the same reading past a pixel."""
 
     kernel: ClassVar[str] = "conv_int8_float"
-    template: ClassVar[str] = "conv_int8_float"
+    template: ClassVar[str] = "conv_int8_float/panels"
     window: Window
     x: Pointer = pointer("const activation")
     weights: Pointer = pointer("const int8_t")
@@ -105,7 +105,7 @@ class ConvInt8Function(PaddedInputs):
     """
 
     kernel: ClassVar[str] = "conv_int8"
-    template: ClassVar[str] = "conv_int8"
+    template: ClassVar[str] = "conv_int8/panels"
     function: ClassVar[str] = ""  # its name in FUNCTIONS
     window: Window
     x: Pointer = pointer("const activation")

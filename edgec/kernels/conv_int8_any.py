@@ -20,7 +20,7 @@ class ConvInt8Any(Arguments):
     """
 
     kernel: ClassVar[str] = "conv_int8_any"
-    template: ClassVar[str] = "conv_int8_any"
+    template: ClassVar[str] = "conv_int8_any/scalar"
     window: Window
     x: Pointer = pointer("const activation")
     weights: Pointer = pointer("const int16_t")

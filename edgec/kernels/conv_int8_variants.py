@@ -35,7 +35,7 @@ class ConvTile(MatrixTile):
     kept_scales: registers hold the scales of a panel while all pixels of a tile end.
     """
 
-    template: ClassVar[str] = "conv_int8_panels.j2"
+    template: ClassVar[str] = "conv_int8/panels.j2"
     heights: tuple[tuple[int, ...], ...] = ()
     split: tuple[int, ...] = ()
     narrow: int = 2
@@ -56,7 +56,7 @@ def _tile(tile: MatrixTile, **facts: Any) -> ConvTile:
 class WidenedTile:
     """A panel's channels / `parts` of `rows` pixels, the most first, in `units` registers a pixel; `held` codes are widened at once."""
 
-    template: ClassVar[str] = "conv_int8_widened.j2"
+    template: ClassVar[str] = "conv_int8/widened.j2"
     rows: tuple[int, ...]
     parts: int
     units: int
@@ -125,7 +125,7 @@ def _pack_merged(arguments: Any, plain: np.ndarray, multiple: int) -> np.ndarray
 
 MERGED_PACKING = Packing("panels of 16x4, one tap", {**PACKING.pack, "weights": _pack_merged}, input_multiple, {"weights": _merged_weights})
 MERGED_HEADERS = {name: (*HEADERS.get(name, ()), *WIDENED_HEADERS.get(name, ()), "int8_merged.h") for name in TILES}
-MERGED = Variant("merged", conv_items, _merged_scratch, {**TILES, **WIDENED}, MERGED_PACKING, merges, "conv_int8_merged", MERGED_HEADERS)
+MERGED = Variant("merged", conv_items, _merged_scratch, {**TILES, **WIDENED}, MERGED_PACKING, merges, "conv_int8/merged", MERGED_HEADERS)
 
 
 def _winograd(name: str, tiles: Mapping[str, WinogradTile], admits: Callable[[Any], bool]) -> Variant:
@@ -134,13 +134,13 @@ def _winograd(name: str, tiles: Mapping[str, WinogradTile], admits: Callable[[An
     def bytes_of(arguments: Any, vocabularies: Collection[str]) -> int:
         return scratch(arguments, tiles, vocabularies)
 
-    return Variant(name, conv_items, bytes_of, tiles, PACKING, admits, "conv_int8_winograd", headers, OUTDONE)
+    return Variant(name, conv_items, bytes_of, tiles, PACKING, admits, "conv_int8/winograd", headers, OUTDONE)
 
 
 WINOGRAD_LARGE = _winograd("winograd4", LARGE_TILES, admits_large)
 WINOGRAD_NARROW = _winograd("winograd4_narrow", NARROW_TILES, admits_narrow)
 WINOGRAD = replace(_winograd("winograd", WINOGRAD_TILES, admits), pays=pays)
-_WIDENED = Variant("widened", conv_items, _widened_scratch, WIDENED, PACKING, template="conv_int8_widened", headers=WIDENED_HEADERS)
+_WIDENED = Variant("widened", conv_items, _widened_scratch, WIDENED, PACKING, template="conv_int8/widened", headers=WIDENED_HEADERS)
 _PANELS = Variant("panels", conv_items, conv_scratch(1), TILES, PACKING, headers=HEADERS)
 VARIANTS = (MERGED, WINOGRAD_LARGE, WINOGRAD_NARROW, WINOGRAD, _WIDENED, _PANELS)
 FLOAT_VARIANTS = (_WIDENED, _PANELS)

@@ -20,7 +20,7 @@ class DepthwiseFloat(Arguments):
     """One filter per channel. weights: [tap][channels rounded up to 16] float, bias: [channels rounded up to 16]."""
 
     kernel: ClassVar[str] = "depthwise_float"
-    template: ClassVar[str] = "depthwise_float"
+    template: ClassVar[str] = "depthwise_float/rows"
     window: Window
     x: Pointer = pointer("const float")
     weights: Pointer = pointer("const float")
@@ -71,7 +71,7 @@ def patches(
         return own == shape and arguments.channels >= lanes
 
     name = f"patches{kernel}" if stride == 1 else f"patches{kernel}_by_{stride}"
-    return Variant(name, row_items, _outside, tiles, packing, admits, "depthwise_float_patches")
+    return Variant(name, row_items, _outside, tiles, packing, admits, "depthwise_float/patches")
 
 
 def _outside(arguments: DepthwiseFloat, _: Collection[str]) -> int:

@@ -20,7 +20,7 @@ class DepthwiseInt16(Arguments):
     [channels rounded up to 16]. y as in ConvInt16."""
 
     kernel: ClassVar[str] = "depthwise_int16"
-    template: ClassVar[str] = "depthwise_int16"
+    template: ClassVar[str] = "depthwise_int16/rows"
     window: Window
     x: Pointer = pointer("const int16_t")
     weights: Pointer = pointer("const int8_t")

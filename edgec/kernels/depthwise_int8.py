@@ -21,7 +21,7 @@ class DepthwiseInt8(Arguments):
     scale: [channels rounded up to 16]. y as in ConvInt8 without residual. Never reads or writes past a pixel's channels."""
 
     kernel: ClassVar[str] = "depthwise_int8"
-    template: ClassVar[str] = "depthwise_int8"
+    template: ClassVar[str] = "depthwise_int8/strips"
     window: Window
     x: Pointer = pointer("const activation")
     weights: Pointer = pointer("const int8_t")
@@ -149,7 +149,7 @@ def _rows(kernel: int, stride: int) -> Variant:
 
     headers = {name: ("int8_kept_four.h" if tile.taps == 4 else "int8_kept_two.h",) for name, tile in tiles.items()}
     name = f"rows{kernel}" if stride == 1 else f"rows{kernel}_by_{stride}"
-    return Variant(name, row_items, scratch, tiles, CODES, admits, "depthwise_int8_rows", headers)
+    return Variant(name, row_items, scratch, tiles, CODES, admits, "depthwise_int8/rows", headers)
 
 
 VARIANTS = (_rows(3, 1), _rows(3, 2), _rows(5, 1), Variant("strips", row_items, _scratch, TILES, CODES))

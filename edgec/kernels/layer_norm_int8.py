@@ -23,7 +23,7 @@ class LayerNormInt8(Arguments):
     """
 
     kernel: ClassVar[str] = "layer_norm_int8"
-    template: ClassVar[str] = "layer_norm_int8"
+    template: ClassVar[str] = "layer_norm_int8/rows"
     x: Pointer = pointer("const activation")
     epsilon: Pointer = pointer("const int64_t")
     scale: Pointer = pointer("const float")

@@ -21,7 +21,7 @@ class PoolAverageInt8(Arguments):
     """
 
     kernel: ClassVar[str] = "pool_average_int8"
-    template: ClassVar[str] = "pool_average_int8"
+    template: ClassVar[str] = "pool_average_int8/rows"
     window: Window
     x: Pointer = pointer("const activation")
     scale: Pointer = pointer("const float")
@@ -44,7 +44,7 @@ class PoolAverageFloat(Arguments):
     """y = fl32(sum of the inside pixels, in (y, x) order from 0) / fl32(count), count as in PoolAverageInt8."""
 
     kernel: ClassVar[str] = "pool_average_float"
-    template: ClassVar[str] = "pool_average_float"
+    template: ClassVar[str] = "pool_average_float/rows"
     window: Window
     x: Pointer = pointer("const float")
     y: Pointer = pointer("float")

@@ -17,7 +17,7 @@ class PoolMaxInt8(Arguments):
     """Maximum over the window's pixels that lie inside the image, then clamp(low, high)."""
 
     kernel: ClassVar[str] = "pool_max_int8"
-    template: ClassVar[str] = "pool_max_int8"
+    template: ClassVar[str] = "pool_max_int8/rows"
     window: Window
     x: Pointer = pointer("const activation")
     y: Pointer = pointer("activation")
@@ -32,7 +32,7 @@ class PoolMaxInt8(Arguments):
 @dataclass(frozen=True)
 class PoolMaxFloat(Arguments):
     kernel: ClassVar[str] = "pool_max_float"
-    template: ClassVar[str] = "pool_max_float"
+    template: ClassVar[str] = "pool_max_float/rows"
     window: Window
     x: Pointer = pointer("const float")
     y: Pointer = pointer("float")

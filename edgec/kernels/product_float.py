@@ -23,7 +23,7 @@ class PackFloat(PackedMatrices):
     """
 
     kernel: ClassVar[str] = "pack_float"
-    template: ClassVar[str] = "pack_float"
+    template: ClassVar[str] = "pack_float/panels"
     x: Pointer = pointer("const float")
     y: Pointer = pointer("float")
 
@@ -37,7 +37,7 @@ class ProductFloat(MatrixPairs):
     """Products of outer * inner pairs of matrices: y = sum of x * w, w packed by PackFloat. Strides are in elements, rows contiguous."""
 
     kernel: ClassVar[str] = "product_float"
-    template: ClassVar[str] = "product_float"
+    template: ClassVar[str] = "product_float/panels"
     x: Pointer = pointer("const float")
     weights: Pointer = pointer("const float")
     y: Pointer = pointer("float")

@@ -25,7 +25,7 @@ class PackInt8(PackedMatrices):
     """
 
     kernel: ClassVar[str] = "pack_int8"
-    template: ClassVar[str] = "pack_int8"
+    template: ClassVar[str] = "pack_int8/panels"
     x: Pointer = pointer("const activation")
     y: Pointer = pointer("int8_t")
     panels: Size = size()
@@ -46,7 +46,7 @@ class ProductInt8Float(MatrixPairs):
     """
 
     kernel: ClassVar[str] = "product_int8_float"
-    template: ClassVar[str] = "product_int8_float"
+    template: ClassVar[str] = "product_int8_float/panels"
     x: Pointer = pointer("const activation")
     weights: Pointer = pointer("const int8_t")
     y: Pointer = pointer("float")
@@ -68,7 +68,7 @@ class ProductInt8(ProductInt8Float):
     """The same that ends in codes: y = clamp(rint(fl32(acc) * scale), low - zero_y, high - zero_y) + zero_y."""
 
     kernel: ClassVar[str] = "product_int8"
-    template: ClassVar[str] = "product_int8"
+    template: ClassVar[str] = "product_int8/panels"
     y: Pointer = pointer("activation")
     zero_y: int = size()
     low: int = size()

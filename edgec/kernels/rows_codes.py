@@ -25,7 +25,7 @@ class RowsCodes8(Arguments):
     """
 
     kernel: ClassVar[str] = "rows_codes8"
-    template: ClassVar[str] = "rows_codes8"
+    template: ClassVar[str] = "rows_codes8/panels"
     window: Window
     x: Pointer = pointer("const float")
     weights: Pointer = pointer("const int8_t")
@@ -61,7 +61,7 @@ class RowsCodes4(RowsCodes8):
     """
 
     kernel: ClassVar[str] = "rows_codes4"
-    template: ClassVar[str] = "rows_codes4"
+    template: ClassVar[str] = "rows_codes4/panels"
 
     @property
     def rows_of_codes(self) -> int:

@@ -19,7 +19,7 @@ class SoftmaxInt8(Arguments):
     """
 
     kernel: ClassVar[str] = "softmax_int8"
-    template: ClassVar[str] = "softmax_int8"
+    template: ClassVar[str] = "softmax_int8/rows"
     x: Pointer = pointer("const activation")
     table: Pointer = pointer("const int32_t")
     y: Pointer = pointer("activation")

@@ -38,7 +38,7 @@ class Variant:
 
     tiles: what the registers of each instruction set hold that can compute it so; None: all can, and it has no tile.
     admits: of which layers it can compute a call. The last variant of a kernel is for every layer and instruction set.
-    template: what it is written in, templates/c/TEMPLATE.c.j2, where that is not the kernel's own.
+    template: what it is written in, templates/c/KERNEL/VARIANT.c.j2, where that is not the kernel's own.
     headers: by instruction set, those of runtimes/c/vocabulary with the words that it needs beyond the kernel's.
     pays: of which of these layers packages with some instruction sets gain by it.
     outdone: by instruction set, one that computes as fast without: in packages that have both, the variant is not worth its memory.

@@ -108,4 +108,4 @@ PACKING = Packing(
     {"weights": lambda arguments, plain, _: transformed(arguments, plain), "bias": pack_by_panels},
     reach={"weights": weights},
 )
-WINOGRAD = Variant("winograd", items, scratch, TILES, PACKING, admits, "conv_float_winograd")
+WINOGRAD = Variant("winograd", items, scratch, TILES, PACKING, admits, "conv_float/winograd")

@@ -75,7 +75,7 @@ class Arguments(ABC):
     """What a template kernel is called with. Each kernel's is a frozen dataclass, and a C struct of the same field names."""
 
     kernel: ClassVar[str]  # its name in C
-    template: ClassVar[str]  # what it is written in: templates/c/TEMPLATE.c.j2
+    template: ClassVar[str]  # what it is written in: KERNEL/VARIANT of templates/c/KERNEL/VARIANT.c.j2
 
     @abstractmethod
     def reach(self) -> dict[str, Number]:
