@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol
 
-from edgec.base.errors import EdgecError, GateError
+from edgec.base.errors import DeviceError, EdgecError, GateError
 from edgec.base.harmless import printable
 from edgec.boards.board.exam_program import ProgramFailed, examine, verdict
 from edgec.boards.board.gpu import examine_gpu, profile_gpu, wrong_on_gpu
@@ -22,7 +22,7 @@ from edgec.boards.board.measure import Options, measure, pinned, profile, sweep
 from edgec.boards.board.validity import noisy, spoiled
 from edgec.boards.connect.connection import Connection, Exchange
 from edgec.boards.connect.connectors import connect, program_words
-from edgec.boards.connect.trouble import BoardLost
+from edgec.boards.connect.trouble import BoardLost, BoardTimeout
 from edgec.boards.deploy.delivery import deploy
 from edgec.boards.deploy.lock import BoardBusy, Lock, hold
 from edgec.boards.deploy.parcel import Parcel
@@ -246,7 +246,12 @@ class _Renewing:
         if time.monotonic() >= self._due:
             self._lock.renew()
             self._due = time.monotonic() + self._seconds
-        return self._exchange.exchange(data, answer_bytes)
+        try:
+            return self._exchange.exchange(data, answer_bytes)
+        except (BoardLost, BoardTimeout):
+            raise
+        except DeviceError as error:  # the line stands: it is the program that ended, or answered too much
+            raise ProgramFailed(error.summary, error.problems, where=error.where, hint=error.hint) from error
 
     def close(self) -> None:
         self._exchange.close()
