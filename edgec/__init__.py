@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from edgec.verbs.deploy import Deployed, deploy
     from edgec.verbs.devices import devices
     from edgec.verbs.diagnose import diagnose
+    from edgec.verbs.init import init
     from edgec.verbs.inspect import inspect
     from edgec.verbs.quantize import quantize
     from edgec.verbs.report import report
@@ -42,6 +43,7 @@ __all__ = [
     "deploy",
     "devices",
     "diagnose",
+    "init",
     "inspect",
     "plan",
     "quantize",

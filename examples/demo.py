@@ -8,6 +8,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 import edgec
 from edgec.cli.console import Console, table
 from edgec.exam.comparison import Comparison
@@ -16,6 +18,7 @@ HERE = Path(__file__).parent / "digits"
 MODEL, CALIBRATION, EVALUATION = HERE / "digits.onnx", HERE / "calibration.npz", HERE / "evaluation.npz"
 OUT = Path("build/demo")
 SECONDS = 0.5
+SHADES, BAR = " .:-=+*#%@", 30
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,22 @@ def show(results: dict[str, Result], console: Console) -> None:
     program, calibration, model = (os.path.relpath(path) for path in (Path(sys.executable).parent / "edgec", CALIBRATION, MODEL))
     command = f"{program} build --target rpi4 --calib {calibration} {model}"
     following = f"Next, for a Raspberry Pi 4 (a cross-compiler, such as Debian's gcc-aarch64-linux-gnu, or --no-compile):\n  {command}"
-    console.result({}, ["", shown, "", where, following])
+    console.result({}, ["", shown, "", *answer(int8.package), "", where, following])
+
+
+def answer(package: edgec.Package) -> list[str]:
+    """One held-out picture as letters, and beside it what the package makes of it: the classes it finds likeliest."""
+    data = np.load(EVALUATION)
+    picture = data["image"][0]
+    with package.load() as classify:
+        (logits,) = classify(picture[None])
+    shares = np.exp(logits[0] - logits[0].max())
+    shares /= shares.sum()
+    best = [f"{digit}  {shares[digit]:7.2%}  {'#' * round(float(shares[digit]) * BAR)}" for digit in np.argsort(-shares)[:3]]
+    words = [f"the INT8 package's answer to a held-out picture, a {data['labels'][0]}:", *best]
+    scaled = (picture[0] - picture.min()) / (np.ptp(picture) or 1) * (len(SHADES) - 1)
+    lines = ["".join(SHADES[round(float(value))] * 2 for value in row) for row in scaled]
+    return [f"{line}   {word}".rstrip() for line, word in zip(lines, words + [""] * len(lines), strict=False)]
 
 
 def main() -> int:

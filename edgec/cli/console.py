@@ -18,6 +18,7 @@ from edgec.base.harmless import without_controls
 from edgec.cli.progress import ProgressDisplay
 
 SCHEMA_VERSION = 1
+NARROW = 140  # columns
 WIDE = 1000  # columns of an output that is no terminal: nothing is folded
 
 
@@ -64,6 +65,11 @@ class Console:
 
     def _json(self, facts: Mapping[str, Any]) -> None:
         print(json.dumps(_plain({"schema_version": SCHEMA_VERSION, **facts}), indent=1, allow_nan=False))
+
+    @property
+    def narrow(self) -> bool:
+        """Whether results go to a terminal on which a table of long words would be folded."""
+        return self._results.width < NARROW
 
     def progress(self, shares: Mapping[str, int] | None = None) -> ProgressDisplay:
         """On standard error, unless --quiet or --json. shares: of the stages that are expected, where they are known."""

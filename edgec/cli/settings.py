@@ -14,22 +14,25 @@ from edgec.settings import FILE, find_file, resolve
 from edgec.settings.config import FLAGS, BuildConfig
 from edgec.settings.facts import settings_facts
 
+GROUPS = list(dict.fromkeys(setting.group for setting in FLAGS.values()))
 OF_A_BUILD = tuple(flag for flag in FLAGS if flag != "key")
 
 
 def declare_settings(parser: argparse.ArgumentParser, names: Iterable[str] = OF_A_BUILD) -> None:
     """Add one flag for each named setting, and those that choose the file of others; a missing flag is None: other sources can speak."""
-    for name in names:
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for name in sorted(names, key=lambda name: GROUPS.index(FLAGS[name].group)):
         setting, flag = FLAGS[name], f"--{name.replace('_', '-')}"
-        words = setting.help.replace("%", "%%")  # which argparse would fill in
+        group = groups.get(setting.group) or groups.setdefault(setting.group, parser.add_argument_group(setting.group))
+        words = f"{setting.help} ({setting.default})".replace("%", "%%")  # which argparse would fill in
         if setting.switch and getattr(BuildConfig, name):  # it is done unless the flag says no
-            parser.add_argument(f"--no-{name}", dest=name, action="store_const", const=False, default=None, help=words)
+            group.add_argument(f"--no-{name}", dest=name, action="store_const", const=False, default=None, help=words)
         elif setting.switch:
-            parser.add_argument(flag, dest=name, action="store_const", const=True, default=None, help=words)
+            group.add_argument(flag, dest=name, action="store_const", const=True, default=None, help=words)
         else:
             short = ["-o"] if name == "out" else []
             action = "append" if setting.many else "store"
-            parser.add_argument(*short, flag, dest=name, action=action, default=None, metavar=name.upper(), help=words)
+            group.add_argument(*short, flag, dest=name, action=action, default=None, metavar=name.upper(), help=words)
     parser.add_argument("--config", type=Path, default=None, metavar="FILE", help=f"settings (the {FILE} beside the model, else here)")
     parser.add_argument("--trust-config", action="store_true", help=f"obey an {FILE} that lies beside the model in all that it says")
 

@@ -25,4 +25,5 @@ def act(options: argparse.Namespace, console: Console) -> None:
         for target in all_targets()
     ]
     rows = [[f"{item['name']} (host)" if item["host"] else item["name"], *list(item.values())[2:]] for item in facts]
-    console.result({"targets": facts}, [table("", ["target", "processor", "system", "vocabularies", ""], rows)])
+    shown = table("", ["target", "processor", "system", "vocabularies", ""], rows)
+    console.result({"targets": facts}, [table("", ["target", ""], [(row[0], row[-1]) for row in rows]) if console.narrow else shown])

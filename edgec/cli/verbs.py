@@ -6,7 +6,7 @@ import argparse
 import errno
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import NoReturn
@@ -17,6 +17,7 @@ from edgec.cli.console import Console
 
 # what each does; its module, whose docstring this is, is loaded when it is asked for: some load the whole compiler
 VERBS = {
+    "init": "write commented settings, an inventory of boards and a workflow for a model into this folder",
     "build": "optimize, quantize, emit and compile a model into a package, and examine it",
     "quantize": "calibrate and quantize a model into a standard INT8 ONNX file (QuantizeLinear / DequantizeLinear)",
     "run": "run a package over the arrays of an .npz file, here or through the target's emulator",
@@ -29,6 +30,7 @@ VERBS = {
     "report": "write what edgec bench found as a page, Markdown, JUnit or a Chrome trace",
     "cache": "show how much earlier builds left for later ones, or remove it",
     "targets": "list the targets that edgec builds for",
+    "completion": "print what completes these words in bash, zsh or fish",
 }
 EXIT_CODES = (
     "exit codes: 0 ok, 1 a gate failed, 2 usage, 3 model not supported, 4 toolchain, 5 device, 70 a bug of edgec's own, 130 interrupted"
@@ -87,26 +89,32 @@ def _log(level: int) -> Iterator[None]:
         log.removeHandler(handler)
 
 
-def parse(words: Sequence[str]) -> argparse.Namespace:
-    """The options of the verb; UsageError for what is not understood."""
+def grammar(known: Collection[str]) -> tuple[Parser, dict[str, Parser]]:
+    """The parser, and those of the verbs by name; the flags of the `known` ones are declared."""
     parser = Parser(prog="edgec", description="Turns a trained ONNX model into code that a device runs by itself.", epilog=EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"edgec {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
-    first = next((word for word in words if not word.startswith("-")), "")
     for name, summary in VERBS.items():
         verb = verbs.add_parser(name, help=summary, description=summary, epilog=EXIT_CODES, allow_abbrev=False)
         verb.add_argument("--json", action="store_true", help="print JSON alone on standard output")
         verb.add_argument("-v", "--verbose", action="store_true", help="say more, such as which rewrites were applied")
         verb.add_argument("-q", "--quiet", action="store_true", help="say nothing but results and errors")
-        if name == first:
+        if name in known:
             module = import_module(f"edgec.cli.{name}")
             module.declare(verb)
             verb.set_defaults(act=module.act)
+    return parser, verbs.choices
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """The options of the verb; UsageError for what is not understood."""
+    first = next((word for word in words if not word.startswith("-")), "")
+    parser, verbs = grammar((first,))
     if first and first not in VERBS:
         raise UsageError(f"unknown verb {first!r}", hint=did_you_mean(first, VERBS))
     options, rest = parser.parse_known_args(words)
     if options.verb is None:
         raise UsageError("a verb is needed", hint=f"one of {', '.join(VERBS)}; see edgec --help")
     if rest:
-        verbs.choices[options.verb].error(f"unrecognized arguments: {' '.join(rest)}")
+        verbs[options.verb].error(f"unrecognized arguments: {' '.join(rest)}")
     return options

@@ -12,7 +12,8 @@ import numpy as np
 
 from edgec.cache.keys import key_of, of_file, own
 from edgec.pipeline.prepare import Plan
-from edgec.settings.config import BuildConfig, Calibration, names_function
+from edgec.settings.config import BuildConfig
+from edgec.settings.forms_of_text import Calibration, names_function
 from edgec.targets import load_target
 
 # Settings that decide where a package goes, what becomes of it there and who signs it, and none of its files

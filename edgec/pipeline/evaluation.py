@@ -14,7 +14,8 @@ from edgec.package import Package
 from edgec.pipeline.models import Model, read_model, reference_of, samples_of
 from edgec.pipeline.prepare import check_data, check_file
 from edgec.quant.array_files import read_array_file
-from edgec.settings.config import BuildConfig, Calibration, configure
+from edgec.settings.config import BuildConfig, configure
+from edgec.settings.forms_of_text import Calibration
 
 Arrays = dict[str, np.ndarray]
 Data = Calibration | Path

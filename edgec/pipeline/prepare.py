@@ -19,8 +19,9 @@ from edgec.frontend.file.formats import refuse_foreign
 from edgec.program.names import PACKAGES
 from edgec.quant.options import QuantizeOptions
 from edgec.quant.preprocess import Preprocess
-from edgec.settings.config import SETTINGS, BuildConfig, names_function
+from edgec.settings.config import SETTINGS, BuildConfig
 from edgec.settings.facts import origin_of, settings_facts, shown_value
+from edgec.settings.forms_of_text import names_function
 from edgec.targets import Target, all_targets, load_target
 from edgec.toolchain import Compiler, find_compiler
 

@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from edgec.base.budget import Budget, parse_budget
 from edgec.base.errors import Problem, UsageError, did_you_mean
-from edgec.base.part import LONGEST, Constant, Part, States
+from edgec.base.part import Constant, Part, States
 from edgec.package.card import parse_card
-from edgec.package.single_values import MOST
 from edgec.quant.goal import Goal
 from edgec.quant.options import EFFORTS, OBSERVERS
+from edgec.settings.forms_of_text import (
+    GPU,
+    Calibration,
+    Shapes,
+    bits_value,
+    constants_value,
+    count_value,
+    cuts_value,
+    decibels_value,
+    flag_value,
+    fraction_value,
+    identifier_value,
+    names_value,
+    one_of_value,
+    path_value,
+    placement_value,
+    results_value,
+    seed_value,
+    shapes_value,
+    share_value,
+    source_value,
+    states_value,
+    table_value,
+    tensors_value,
+    version_value,
+)
 
-GPU = ("auto", "on", "off")
 GPU_PRECISIONS = ("float32", "float16")
-HIGHEST_SQNR = 100.0  # dB that can be asked for: float32 itself does not do better
 TASKS = ("classify", "detect", "segment", "keyword")
-Shapes = Mapping[str, Sequence[int]]
-Calibration = str | Callable[[], Iterable[Any]] | Mapping[str, np.ndarray] | np.ndarray
 
 
 @dataclass(frozen=True)
@@ -85,206 +103,6 @@ class BuildConfig:
         return None if self.min_sqnr is None and self.max_drop is None else Goal(self.min_sqnr, self.max_drop)
 
 
-def _shapes(text: object) -> Shapes:
-    """`input=1,3,224,224`, several separated by `;` or as a list; in edgec.toml a table of lists."""
-    if isinstance(text, Mapping):
-        return {str(name): tuple(int(extent) for extent in extents) for name, extents in text.items()}
-    items = text if isinstance(text, (list, tuple)) else str(text).split(";")
-    found: dict[str, tuple[int, ...]] = {}
-    for item in items:
-        name, _, extents = str(item).rpartition("=")
-        if not name or not re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", extents):
-            raise ValueError("write it as NAME=1,3,224,224")
-        found[name] = tuple(int(extent) for extent in extents.split(","))
-    return found
-
-
-def _cuts(text: object) -> Mapping[str, Sequence[int] | None]:
-    """`features=1,64,7,7`, or `features` alone: the file says its shape."""
-    if isinstance(text, Mapping):
-        return {str(name): None if extents is None else tuple(int(extent) for extent in extents) for name, extents in text.items()}
-    items = text if isinstance(text, (list, tuple)) else str(text).split(";")
-    shaped = [item for item in items if re.search(r"=[\s\d,]+$", str(item))]
-    return {**{str(item): None for item in items if item not in shaped}, **(_shapes(shaped) if shaped else {})}
-
-
-def _tensors(text: object) -> tuple[str, ...]:
-    """Names of tensors, which may hold anything: a list of them, or one."""
-    items = text if isinstance(text, (list, tuple)) else str(text).split(";")
-    if not all(isinstance(name, str) and name for name in items):
-        raise ValueError("write the names of tensors")
-    return tuple(items)
-
-
-def _constants(value: object) -> Mapping[str, Constant]:
-    """`sr=16000`, `axes=0,2`, `flag=true`; in edgec.toml and in Python a table of numbers and lists."""
-    if not isinstance(value, Mapping):
-        items = value if isinstance(value, (list, tuple)) else str(value).split(";")
-        pairs = [str(item).rpartition("=") for item in items]
-        if not all(name and numbers for name, _, numbers in pairs):
-            raise ValueError("write it as NAME=16000, or NAME=1,2,3")
-        value = {name: [_number(word) for word in numbers.split(",")] for name, _, numbers in pairs}
-    return {str(name): _constant(np.asarray(numbers)) for name, numbers in value.items()}
-
-
-def _states(value: object) -> States:
-    """`h:h_next`, `h:h_next=0.5`; in edgec.toml and in Python a table of names, or of names with a number.
-
-    Names may have colons, both as many.
-    """
-    if not isinstance(value, Mapping):
-        items = value if isinstance(value, (list, tuple)) else str(value).split(";")
-        pairs = [_state(str(item)) for item in items]
-        value = dict(pairs)
-        if len(value) < len(pairs):
-            raise ValueError("name each input once")
-    return {str(name): _kept((item, 0) if isinstance(item, str) else item) for name, item in value.items()}
-
-
-def _state(text: str) -> tuple[str, tuple[str, float]]:
-    found = re.fullmatch(r"(?s)(.+?)(?:=([+-]?[\d.]+(?:[eE][+-]?\d+)?))?", text)
-    names, number = (found[1].split(":"), found[2]) if found else ([], None)
-    half = len(names) // 2
-    if not half or len(names) % 2 or not all(names):
-        raise ValueError("write it as INPUT:OUTPUT, or INPUT:OUTPUT=0.5")
-    return ":".join(names[:half]), (":".join(names[half:]), float(number or 0))
-
-
-def _kept(pair: object) -> tuple[str, float]:
-    if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not isinstance(pair[0], str) or not pair[0]:
-        raise ValueError('write the name of an output, or ["NAME", 0.5]')
-    start = float(pair[1])
-    if not np.isfinite(start):
-        raise ValueError("a state starts with a finite number")
-    return pair[0], start
-
-
-def _number(word: str) -> bool | int | float:
-    known = {"true": True, "false": False}
-    word = word.strip().lower()
-    return known[word] if word in known else int(word) if re.fullmatch(r"[+-]?\d{1,20}", word) else float(word)
-
-
-def _constant(numbers: np.ndarray) -> Constant:
-    if numbers.dtype.kind not in "biuf" or not 1 <= numbers.size <= LONGEST or not np.isfinite(numbers).all():
-        raise ValueError(f"write a number, true or false, or a list of at most {LONGEST}")
-    found = tuple(numbers.reshape(-1).tolist())
-    return found[0] if len(found) == 1 else found
-
-
-def _names(text: object) -> tuple[str, ...]:
-    """Node names: a list, each possibly several separated by commas."""
-    items = text if isinstance(text, (list, tuple)) else [text]
-    return tuple(name for item in items for name in str(item).split(",") if name)
-
-
-def _decibels(value: object) -> float:
-    number = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:dB)?\s*", str(value))
-    if isinstance(value, bool) or not number or not 0 < float(number[1]) <= HIGHEST_SQNR:
-        raise ValueError("write decibels, such as 25")
-    return float(number[1])
-
-
-def _share(value: object) -> float:
-    """With its sign: 0.5 alone could be either."""
-    number = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%\s*", str(value))
-    if not number or float(number[1]) >= 100:
-        raise ValueError("write a percentage below 100 with its sign, such as 0.5%")
-    return float(number[1]) / 100
-
-
-def _fraction(value: object) -> float:
-    """0.5 or 50%."""
-    number = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(%?)\s*", str(value))
-    found = float(number[1]) / (100 if number[2] else 1) if number and not isinstance(value, bool) else 0.0
-    if not 0 < found < 1:
-        raise ValueError("write the share of multiply-accumulates to remove, between 0 and 1, such as 0.5")
-    return found
-
-
-def _path(value: object) -> Path:
-    if "\0" in str(value) or not isinstance(value, (str, Path)):
-        raise ValueError("write a path")
-    return Path(value)
-
-
-def _results(value: object) -> Path:
-    if not str(value).endswith(".jsonl"):
-        raise ValueError("write the results.jsonl of a bench")
-    return _path(value)
-
-
-def _placement(value: object) -> str | Path:
-    """A word of GPU, or a results file."""
-    if value in GPU or isinstance(value, bool):  # TOML's own words for on and off
-        return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
-    if not str(value).endswith(".jsonl"):
-        raise ValueError(f"write {', '.join(GPU)}, or the results.jsonl of a bench")
-    return _results(value)
-
-
-def names_function(value: object) -> bool:
-    """Whether calibration data is FILE.py:FUNCTION, which is run."""
-    return isinstance(value, str) and ".py:" in value
-
-
-def _source(value: object) -> Calibration:
-    return value if callable(value) or isinstance(value, (Mapping, np.ndarray)) else str(_path(value))
-
-
-def _identifier(text: object) -> str:
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", str(text)):
-        raise ValueError("write a C identifier: letters, digits and _, a letter first")
-    return str(text)
-
-
-def _flag(text: object) -> bool:
-    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    if str(text).lower() not in words:
-        raise ValueError("write true or false")
-    return words[str(text).lower()]
-
-
-def _one_of(*choices: str) -> Callable[[object], str]:
-    def parse(text: object) -> str:
-        if text not in choices:
-            raise ValueError(did_you_mean(str(text), choices))
-        return str(text)
-
-    return parse
-
-
-def _count(text: object) -> int:
-    if not re.fullmatch(r"0*[1-9][0-9]*", str(text)):
-        raise ValueError("write a positive whole number")
-    return int(str(text))
-
-
-def _bits(text: object) -> int:
-    if str(text) not in ("4", "8"):
-        raise ValueError("write 4 or 8")
-    return int(str(text))
-
-
-def _version(text: object) -> int:
-    number = _count(text)
-    if number > MOST:
-        raise ValueError(f"write a number of at most {MOST}")
-    return number
-
-
-def _seed(text: object) -> int:
-    if not re.fullmatch(r"[0-9]+", str(text)):
-        raise ValueError("write a whole number, 0 or more")
-    return int(str(text))
-
-
-def _table(value: object) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ValueError("write it as a table of keys and values")
-    return value
-
-
 @dataclass(frozen=True)
 class Setting:
     """One key: how its text becomes a value, what `--help` says, and how the flag takes it."""
@@ -297,65 +115,207 @@ class Setting:
     flag: bool = True  # whether the command line and the environment can give it
     file: bool = True  # whether edgec.toml can
     words: tuple[str, ...] = ()  # values that are no path
+    group: str = ""  # under which `--help` has the flag
+    default: str = ""  # what holds where nobody sets it, in words
     danger: str = ""  # why an edgec.toml that came with a model must not give it
 
 
 SETTINGS: dict[str, Setting] = {
-    "target": Setting(str, "processor family or board, see `edgec targets` (host)"),
-    "precision": Setting(_one_of("int8", "fp32", "fp16"), "int8, fp32, or fp16 where the processor computes with halves (int8)"),
-    "calib": Setting(_source, "calibration data: .npz, .npy, a folder of images, or FILE.py:FUNCTION", path="read"),
-    "out": Setting(_path, "package directory to write (NAME-TARGET-PRECISION)", path="write"),
-    "name": Setting(_identifier, "C identifier of the package (from the model's file name)"),
-    "shape": Setting(_shapes, "pin an input's shape, NAME=1,3,224,224; may be repeated", many=True),
-    "input": Setting(_cuts, "begin at this tensor, NAME=1,64,7,7 or NAME, in place of what computes it; may be repeated", many=True),
-    "output": Setting(_tensors, "end at this tensor; may be repeated, and then these are the outputs", many=True),
-    "constant": Setting(_constants, "fix an input, NAME=16000 or NAME=1,2,3, before anything is folded; may be repeated", many=True),
+    "target": Setting(str, "processor family or board, see `edgec targets`", group="package", default="host"),
+    "precision": Setting(
+        one_of_value("int8", "fp32", "fp16"),
+        "int8, fp32, or fp16 where the processor computes with halves",
+        group="package",
+        default="int8",
+    ),
+    "calib": Setting(
+        source_value,
+        "calibration data: .npz, .npy, a folder of images, or FILE.py:FUNCTION",
+        path="read",
+        group="quantization",
+        default="none",
+    ),
+    "out": Setting(path_value, "package directory to write", path="write", group="package", default="NAME-TARGET-PRECISION"),
+    "name": Setting(identifier_value, "C identifier of the package", group="package", default="from the model's file name"),
+    "shape": Setting(
+        shapes_value,
+        "pin an input's shape, NAME=1,3,224,224; may be repeated",
+        many=True,
+        group="model",
+        default="what the file says",
+    ),
+    "input": Setting(
+        cuts_value,
+        "begin at this tensor, NAME=1,64,7,7 or NAME, in place of what computes it; may be repeated",
+        many=True,
+        group="model",
+        default="the model's",
+    ),
+    "output": Setting(
+        tensors_value,
+        "end at this tensor; may be repeated, and then these are the outputs",
+        many=True,
+        group="model",
+        default="the model's",
+    ),
+    "constant": Setting(
+        constants_value,
+        "fix an input, NAME=16000 or NAME=1,2,3, before anything is folded; may be repeated",
+        many=True,
+        group="model",
+        default="none",
+    ),
     "state": Setting(
-        _states, "keep an output as an input of the next run, INPUT:OUTPUT, or INPUT:OUTPUT=0.5 to start with; may be repeated", many=True
+        states_value,
+        "keep an output as an input of the next run, INPUT:OUTPUT, or INPUT:OUTPUT=0.5 to start with; may be repeated",
+        many=True,
+        group="model",
+        default="none",
     ),
-    "observer": Setting(_one_of(*OBSERVERS), f"how ranges are chosen: {', '.join(OBSERVERS)} (mse)"),
-    "weight_bits": Setting(_bits, "of an fp32 package's large dense layers: 8, or 4 with a scale for 32 inputs (floats)"),
+    "observer": Setting(one_of_value(*OBSERVERS), f"how ranges are chosen: {', '.join(OBSERVERS)}", group="quantization", default="mse"),
+    "weight_bits": Setting(
+        bits_value,
+        "of an fp32 package's large dense layers: 8, or 4 with a scale for 32 inputs",
+        group="quantization",
+        default="floats",
+    ),
     "effort": Setting(
-        _one_of(*EFFORTS), f"how much is tried for accurate int8: {', '.join(EFFORTS)}; high takes several times as long (normal)"
+        one_of_value(*EFFORTS),
+        f"how much is tried for accurate int8: {', '.join(EFFORTS)}; high takes several times as long",
+        group="quantization",
+        default="normal",
     ),
-    "exclude": Setting(_names, "node that stays in float, * and ? are wildcards; may be repeated", many=True),
-    "min_sqnr": Setting(_decibels, "dB that the int8 answers must keep; layers that keep them from it stay in float32 or get int16 (none)"),
-    "max_drop": Setting(_share, "share of samples whose best class int8 may change, such as 0.5%; reached in the same way (none)"),
+    "exclude": Setting(
+        names_value,
+        "node that stays in float, * and ? are wildcards; may be repeated",
+        many=True,
+        group="quantization",
+        default="none",
+    ),
+    "min_sqnr": Setting(
+        decibels_value,
+        "dB that the int8 answers must keep; layers that keep them from it stay in float32 or get int16",
+        group="quantization",
+        default="none",
+    ),
+    "max_drop": Setting(
+        share_value,
+        "share of samples whose best class int8 may change, such as 0.5%; reached in the same way",
+        group="quantization",
+        default="none",
+    ),
     "profile": Setting(
-        _results,
+        results_value,
         "results.jsonl of a bench --profile: its times say what is cheapest to keep for a goal (an estimate)",
         path="read",
+        group="quantization",
+        default="none",
     ),
-    "prune": Setting(_fraction, "share of the multiply-accumulates to remove, as whole channels, such as 0.5; needs calib (none)"),
-    "io": Setting(_one_of("model", "int8", "uint8"), "type of inputs and outputs: model, int8 or uint8 (model)"),
-    "io_layout": Setting(_one_of("model", "nhwc"), "layout of inputs and outputs: model or nhwc (model)"),
-    "weights": Setting(_one_of("incbin", "c", "bin"), "how weights travel: incbin, c (pure C99) or bin (a file to load) (incbin)"),
-    "cc": Setting(str, "C compiler to use ($CC, then the target's own, then ziglang)", danger="names a program to run"),
-    "compile": Setting(_flag, "leave sources only", switch=True),
-    "fuse_preprocess": Setting(_flag, "compile [preprocess] in, so that the package takes raw uint8 pixels", switch=True),
-    "samples": Setting(_count, "use at most this many calibration samples (all)"),
-    "seed": Setting(_seed, "seed of the exam's random inputs (0)"),
+    "prune": Setting(
+        fraction_value,
+        "share of the multiply-accumulates to remove, as whole channels, such as 0.5; needs calib",
+        group="model",
+        default="none",
+    ),
+    "io": Setting(
+        one_of_value("model", "int8", "uint8"), "type of inputs and outputs: model, int8 or uint8", group="package", default="model"
+    ),
+    "io_layout": Setting(one_of_value("model", "nhwc"), "layout of inputs and outputs: model or nhwc", group="package", default="model"),
+    "weights": Setting(
+        one_of_value("incbin", "c", "bin"),
+        "how weights travel: incbin, c (pure C99) or bin (a file to load)",
+        group="making",
+        default="incbin",
+    ),
+    "cc": Setting(
+        str,
+        "C compiler to use",
+        danger="names a program to run",
+        group="making",
+        default="$CC, then the target's own, then ziglang",
+    ),
+    "compile": Setting(flag_value, "leave sources only", switch=True, group="making", default="compile"),
+    "fuse_preprocess": Setting(
+        flag_value, "compile [preprocess] in, so that the package takes raw uint8 pixels", switch=True, group="package", default="off"
+    ),
+    "samples": Setting(count_value, "use at most this many calibration samples", group="quantization", default="all"),
+    "seed": Setting(seed_value, "seed of the exam's random inputs", group="making", default="0"),
     "gpu": Setting(
-        _placement, "what runs on the GPU: on, off, or as a bench's results.jsonl measured (what the target says)", path="read", words=GPU
+        placement_value,
+        "what runs on the GPU: on, off, or as a bench's results.jsonl measured",
+        path="read",
+        words=GPU,
+        group="making",
+        default="what the target says",
     ),
-    "gpu_precision": Setting(_one_of(*GPU_PRECISIONS), "of an fp32 package's tensors on the GPU: float32 or float16 (float32)"),
-    "task": Setting(_one_of(*TASKS), f"what the answer means, which adds functions that read it: {', '.join(TASKS)}"),
-    "labels": Setting(_path, "the classes' names, one in a line", path="read"),
-    "single_file": Setting(_flag, "also write the package as one header and one source", switch=True),
-    "wheel": Setting(_flag, "also make a Python wheel for the target", switch=True),
-    "sign": Setting(_path, "private ed25519 key that signs the manifest", path="read", danger="names a key that signs in your name"),
-    "package_version": Setting(_version, "number of this package's version: boards refuse one that is below what they had (none)"),
-    "key": Setting(_path, "public ed25519 key that must have signed the package", path="read", danger="decides whose packages are trusted"),
-    "keep_failed": Setting(_flag, "keep a package that fails its exam, as OUT.failed, for a report", switch=True),
+    "gpu_precision": Setting(
+        one_of_value(*GPU_PRECISIONS),
+        "of an fp32 package's tensors on the GPU: float32 or float16",
+        group="making",
+        default="float32",
+    ),
+    "task": Setting(
+        one_of_value(*TASKS),
+        f"what the answer means, which adds functions that read it: {', '.join(TASKS)}",
+        group="package",
+        default="none",
+    ),
+    "labels": Setting(path_value, "the classes' names, one in a line", path="read", group="package", default="none"),
+    "single_file": Setting(flag_value, "also write the package as one header and one source", switch=True, group="making", default="off"),
+    "wheel": Setting(flag_value, "also make a Python wheel for the target", switch=True, group="making", default="off"),
+    "sign": Setting(
+        path_value,
+        "private ed25519 key that signs the manifest",
+        path="read",
+        danger="names a key that signs in your name",
+        group="trust",
+        default="none",
+    ),
+    "package_version": Setting(
+        version_value,
+        "number of this package's version: boards refuse one that is below what they had",
+        group="trust",
+        default="none",
+    ),
+    "key": Setting(
+        path_value,
+        "public ed25519 key that must have signed the package",
+        path="read",
+        danger="decides whose packages are trusted",
+        group="trust",
+        default="none",
+    ),
+    "keep_failed": Setting(
+        flag_value,
+        "keep a package that fails its exam, as OUT.failed, for a report",
+        switch=True,
+        group="running",
+        default="off",
+    ),
     "budget": Setting(
         parse_budget,
         "the most that the model may cost: nodes=N,constants=N,tensors=N,memory=N,seconds=N, with K, M, G or T",
         danger="decides what the model may cost",
+        group="running",
+        default="see docs/usage.md",
     ),
-    "force": Setting(_flag, "replace inputs, and files that edgec did not write or that were changed since", switch=True, file=False),
-    "cache": Setting(_flag, "neither use nor keep what builds have in common, see `edgec cache`", switch=True),
-    "dump": Setting(_path, "write every stage into this folder, numbered", path="write"),
-    "preprocess": Setting(_table, "from pictures to inputs, see [preprocess] of edgec.toml", flag=False),
+    "force": Setting(
+        flag_value,
+        "replace inputs, and files that edgec did not write or that were changed since",
+        switch=True,
+        file=False,
+        group="running",
+        default="off",
+    ),
+    "cache": Setting(
+        flag_value,
+        "neither use nor keep what builds have in common, see `edgec cache`",
+        switch=True,
+        group="running",
+        default="use it",
+    ),
+    "dump": Setting(path_value, "write every stage into this folder, numbered", path="write", group="running", default="none"),
+    "preprocess": Setting(table_value, "from pictures to inputs, see [preprocess] of edgec.toml", flag=False),
     "card": Setting(parse_card, "who made the model and what one may do with it, see [card] of edgec.toml", flag=False),
 }
 FLAGS = {name: setting for name, setting in SETTINGS.items() if setting.flag}

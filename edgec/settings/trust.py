@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from edgec.base.errors import Problem
-from edgec.settings.config import SETTINGS, names_function
+from edgec.settings.config import SETTINGS
+from edgec.settings.forms_of_text import names_function
 
 
 def distrusted(values: Mapping[str, Any], path: Path) -> Iterator[Problem]:

@@ -1,0 +1,39 @@
+"""Completion in a real shell."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from edgec.cli.verbs import VERBS
+from tests.cli.conftest import Program
+
+CASES = {
+    "edgec bu": {"build"},
+    "edgec ": set(VERBS),
+    "edgec build --prec": {"--precision"},
+    "edgec build --target rpi-": {"rpi-32bit", "rpi-zero2"},
+    "edgec -q devices ad": {"add"},
+    "edgec devices add --wri": {"--write"},
+    "edgec bench x --percentile p9": {"p90", "p95", "p99"},
+    "edgec build dig": set(),
+}
+ASK = 'COMP_WORDS=(LINE); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); COMPREPLY=(); _edgec; echo "${COMPREPLY[@]}"'
+
+
+def test_bash_completes(program: Program) -> None:
+    done = program("completion", "bash")
+    asked = "\n".join(ASK.replace("LINE", line + (" ''" if line.endswith(" ") else "")) for line in CASES)
+    ended = subprocess.run(["bash", "-uc", f"{done.out}\n{asked}"], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert [set(line.split()) for line in ended.stdout.splitlines()] == list(CASES.values())
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_get_all_verbs_and_flags(program: Program, shell: str) -> None:
+    text = program("completion", shell).out
+    assert all(verb in text for verb in VERBS) and "min-agreement" in text and "roll-back" in text
+    if shutil.which(shell):
+        subprocess.run([shell, "-n", "-c", text], check=True)
