@@ -127,7 +127,15 @@ def test_trees_that_speak_of_both_of_two_classes_say_the_larger() -> None:
     [
         ({"nodes_treeids": [0] * 3, "nodes_nodeids": [0, 1, 1]}, "two of one number"),
         ({"nodes_truenodeids": [7, 0, 0]}, "which is not there"),
-        ({"nodes_truenodeids": [2, 0, 0]}, "root"), ({"nodes_featureids": [9, 0, 0]}, "feature 9"), ({"target_ids": [3, 0]}, "number 3"),
+        ({"nodes_truenodeids": [2, 0, 0]}, "root"), ({"nodes_values": [0.5]}, "nodes_values has 1 elements for 3 nodes"),
+        ({"nodes_featureids": [1]}, "nodes_featureids has 1"), ({"nodes_missing_value_tracks_true": [1]}, "has 1 elements for 3 nodes"),
+        ({"nodes_modes": ["BRANCH_LEQ", "LEAF", "BRANCH_LEQ"], "nodes_truenodeids": [1, 0, 2], "nodes_falsenodeids": [1, 0, 2]},
+         "leads back"),
+        ({"nodes_modes": ["BRANCH_LEQ", "LEAF", "BRANCH_LEQ"], "nodes_truenodeids": [1, 0, 1], "nodes_falsenodeids": [2, 0, 2]},
+         "leads back"),
+        ({"nodes_treeids": [0, 0, 1], "nodes_nodeids": [0, 1, 0], "nodes_modes": ["LEAF", "LEAF", "BRANCH_LEQ"],
+          "target_nodeids": [0, 1], "nodes_truenodeids": [0, 0, 0], "nodes_falsenodeids": [0, 0, 0]}, "root"),
+        ({"nodes_featureids": [9, 0, 0]}, "feature 9"), ({"target_ids": [3, 0]}, "number 3"),
     ],
 )  # fmt: skip
 def test_damaged_trees_are_refused(change: dict[str, Any], words: str) -> None:

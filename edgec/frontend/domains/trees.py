@@ -27,9 +27,10 @@ class Forest:
     def __init__(self, s: Source) -> None:
         keys = list(zip(_ints(s, "nodes_treeids"), _ints(s, "nodes_nodeids"), strict=True))
         self.place = {key: number for number, key in enumerate(keys)}
-        self.modes = [str(mode) for mode in s.attributes["nodes_modes"]]
-        if len(self.place) < len(keys) or len(self.modes) != len(keys) or not keys:
+        if len(self.place) < len(keys) or not keys:
             raise ModelError("has no nodes, or two of one number", hint="export the model again")
+        _check_lengths(s, len(keys))
+        self.modes = [str(mode) for mode in s.attributes["nodes_modes"]]
         is_leaf = np.array([mode == LEAF for mode in self.modes])
         own = np.arange(len(keys))
         self.features = np.where(is_leaf, 0, _ints(s, "nodes_featureids"))
@@ -44,10 +45,9 @@ class Forest:
             for name in ("nodes_truenodeids", "nodes_falsenodeids")
         )
         self.missing = np.asarray(s.get("nodes_missing_value_tracks_true") or [0] * len(keys), bool) & ~is_leaf
-        trees = np.array([tree for tree, _ in keys])
         led_to = set(self.yes[~is_leaf]) | set(self.no[~is_leaf])
         self.roots = np.array([at for at in own if at not in led_to])
-        if len(self.roots) != len(set(trees)):
+        if sorted(keys[at][0] for at in self.roots) != sorted({tree for tree, _ in keys}):
             raise ModelError("has a tree without one root", hint="export the model again")
         self.levels = self._levels(is_leaf)
 
@@ -57,12 +57,16 @@ class Forest:
         return self.place[tree, node]
 
     def _levels(self, is_leaf: np.ndarray) -> int:
-        here, count = self.roots, 0
+        here, count, reached = self.roots, 0, np.zeros(len(is_leaf), bool)
+        reached[here] = True
         while not is_leaf[here].all():
             here = np.unique(np.concatenate([self.yes[here], self.no[here]]))
+            reached[here] = True
             count += 1
             if count > DEEPEST:
                 raise ModelError(f"has more than {DEEPEST} levels, or a branch that leads back", hint="train shallower trees")
+        if not reached.all():  # what some branch leads to, but no root does
+            raise ModelError("has a branch that leads back", hint="export the model again")
         return count
 
     @property
@@ -74,6 +78,16 @@ class Forest:
                 f"compares by {', '.join(sorted(found))}: one of {', '.join(COMPARE)} is supported", hint="export another ensemble"
             )
         return COMPARE[found.pop()] if found else COMPARE["BRANCH_LEQ"]
+
+
+def _check_lengths(s: Source, count: int) -> None:
+    """Each list has something for each node, and what may be left out has that or nothing."""
+    needed = ("nodes_modes", "nodes_featureids", "nodes_values", "nodes_truenodeids", "nodes_falsenodeids")
+    optional = [name for name in ("nodes_missing_value_tracks_true",) if s.get(name)]
+    for name in (*needed, *optional):
+        found = len(s.get(name) or ())
+        if found != count:
+            raise ModelError(f"{name} has {found} elements for {count} nodes", hint="export the model again")
 
 
 def _ints(s: Source, name: str) -> list[int]:
