@@ -87,11 +87,21 @@ def test_a_loop_that_may_turn_too_often_is_refused_at_once() -> None:
         read(WHILE.replace("OFTEN", "9000000").replace("READ", "s"), budget=Budget(nodes=1000))
 
 
-def test_a_loop_that_turns_for_ever_ends_at_the_budget() -> None:
-    text = """(float[3] x) => (float[3] y) {
-      y = Loop(, , x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] n) { d = Identity(c) n = Exp(s) }>
-    }"""
-    with pytest.raises(BudgetError, match="--budget nodes="):
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ("Identity(c)", "any number of iterations"),
+        ("Not(no)", "any number of iterations"),
+        ("Less(no_turn, i)", "more than 300 nodes"),
+    ],
+)
+def test_a_loop_that_turns_for_ever_is_refused(condition: str, words: str) -> None:
+    """At once where its condition can never change, else at the budget."""
+    text = f"""(float[3] x) => (float[3] y) {{
+      no = Constant<value = bool {{0}}>() no_turn = Constant<value = int64 {{-1}}>()
+      y = Loop(, , x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] n) {{ d = {condition} n = Exp(s) }}>
+    }}"""
+    with pytest.raises(BudgetError, match=rf"{words}.*--budget nodes="):
         read(text, budget=Budget(nodes=300))
 
 

@@ -42,6 +42,18 @@ class Body:
                 spend_constant(array.nbytes, source.where)  # a node in a loop has its graphs anew in each turn
                 self._shared[tensor.name] = b.define(b.fresh(f"{source.name}/{tensor.name}"), array)
 
+    @property
+    def nodes(self) -> int:
+        """How many each run adds, at least."""
+        return len(self._each)
+
+    def repeats(self, output: int, known: int) -> bool:
+        """Whether that output is the same in every run with the same value for that input: it depends on no other one."""
+        needed = {self._graph.output[output].name}
+        for node in reversed(self._each):
+            needed.update(() if needed.isdisjoint(node.output) else reads(node))
+        return needed.isdisjoint(value.name for place, value in enumerate(self._graph.input) if place != known)
+
     def run(self, inputs: Sequence[str], turn: str = "", into: Sequence[str] = ()) -> list[str]:
         """The names of the wanted outputs where the graph's inputs are these values. Broken when something in it failed.
 

@@ -70,14 +70,16 @@ def loop(b: Builder, s: Source) -> None:
     wanted = [*range(len(states) + 1), *(place + 1 for place, name in enumerate(s.outputs) if place >= len(states) and name)]
     body, most = Body(b, s, graph, wanted), _most_turns(b, s)
     rows: list[list[str]] = [[] for _ in wanted[len(states) + 1 :]]
-    condition, active, turn = s.input(1), "", 0
+    condition, active, turn, settled = s.input(1), "", 0, body.repeats(0, 1)
     while turn < most:
         known = b.value(condition) if condition else np.array(True)
         if known is None:
             active = both(b, s, active, as_condition(b, s, condition))
-            check_turns(most, len(graph.node), s.where)
+            check_turns(most, body.nodes, s.where)
         elif not known.reshape(-1).all():
             break
+        elif turn and settled:
+            check_turns(most - turn, body.nodes, s.where)
         spend_node(s.where)
         with where(b, s, active):
             holds = b.constant(f"{s.outputs[0]}_condition", True, "bool")
