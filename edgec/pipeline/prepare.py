@@ -120,6 +120,7 @@ def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
         with _collecting(errors):
             check_destination(out, inputs_of(model, config), force=config.force)
         with _collecting(errors):
+            _check_dump(config, out)
             check_outputs(dumped(config), inputs_of(model, config), force=config.force)
         with _collecting(errors):
             if config.keep_failed:
@@ -141,6 +142,12 @@ def inputs_of(model: Path, config: BuildConfig) -> list[Path]:
     ]
     files = [Path(origin) for origin in dict.fromkeys(config.origins.values()) if origin.endswith(".toml")]
     return [path for path in (model, *named, *files) if path.is_file()]
+
+
+def _check_dump(config: BuildConfig, out: Path) -> None:
+    """The stages are written before the package, whose folder must not be there before it is whole."""
+    if config.dump is not None and config.dump.resolve().is_relative_to(out.resolve()):
+        raise UsageError("is the package's own folder, or in it", where=f"--dump {config.dump}", hint="dump the stages elsewhere")
 
 
 def dumped(config: BuildConfig) -> list[Path]:

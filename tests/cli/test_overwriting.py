@@ -93,6 +93,12 @@ FORCED = {
 }
 
 
+@pytest.mark.parametrize("stages", ["new", "new/stages", "pkg/../new"])
+def test_stages_are_not_dumped_where_the_package_will_be(program: Program, files: Path, stages: str) -> None:
+    program(*BUILD, "-o", "new", "--dump", stages).failed(2, "--dump", "is the package's own folder")
+    assert not (files / "new").exists()
+
+
 @pytest.mark.parametrize(("place", "command"), FORCED.values(), ids=FORCED)
 def test_force_replaces(program: Program, files: Path, place: str, command: tuple[str, ...]) -> None:
     (files / "mine.md").write_bytes(MINE)
