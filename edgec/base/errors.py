@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 NAMED = 3  # nodes that a line names, where more have the same problem
 LISTED = 30  # known words that a hint lists
+LONGEST = 1000  # characters of what, of where and of a hint: names and equations of a file have any number
 _NODE = re.compile(r"(?P<name>.+) (?P<kind>\([^()]+\))", re.DOTALL)
 
 
@@ -19,9 +20,19 @@ class Problem:
     where: str = ""
     hint: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("what", "where", "hint"):
+            object.__setattr__(self, name, shortened(getattr(self, name)))
+
     def __str__(self) -> str:
         line = f"{self.where}: {self.what}" if self.where else self.what
         return f"{line}    hint: {self.hint}" if self.hint else line
+
+
+def shortened(text: str) -> str:
+    """As much of a long text as a person reads: its beginning and its end, which names of one file differ in."""
+    half = (LONGEST - 50) // 2  # the words between have room, so that nothing is shortened twice
+    return text if len(text) <= LONGEST else f"{text[:half]} [... {len(text) - 2 * half:,} characters ...] {text[-half:]}"
 
 
 def gathered(problems: Iterable[Problem]) -> list[Problem]:
@@ -56,7 +67,7 @@ class EdgecError(Exception):
     exit_code = 70
 
     def __init__(self, summary: str, problems: Iterable[Problem] = (), *, where: str = "", hint: str = "") -> None:
-        self.summary, self.where, self.hint = summary, where, hint
+        self.summary, self.where, self.hint = shortened(summary), shortened(where), shortened(hint)
         self.problems = tuple(problems)
         super().__init__(self.render())
 

@@ -28,6 +28,17 @@ def test_tables_fold_nothing_where_no_terminal_is(capsys: pytest.CaptureFixture[
     assert lines[4] == "a line [bold] :a:"
 
 
+def test_errors_quote_no_more_than_a_person_reads() -> None:
+    text = "a" * 60_000 + "z"
+    for error in (
+        ModelError(f"{text!r} fits nothing", where=text, hint=f"did you mean {text!r}?"),
+        ModelError("much is wrong", [Problem(f"no node is named {text!r}", f"{place}{text} (Add)", "another name") for place in range(3)]),
+    ):
+        said = str(error)
+        assert len(said) < 4000 and "characters ...]" in said and said.count("aaaz") >= 2, said
+        assert str(ModelError(error.summary, error.problems, where=error.where, hint=error.hint)) == said
+
+
 @pytest.mark.parametrize(("count", "text"), [(12, "12 bytes"), (2048, "2.0 KiB (2,048 bytes)"), (3 * 2**20, "3.0 MiB (3,145,728 bytes)")])
 def test_sizes(count: int, text: str) -> None:
     assert bytes_text(count) == text
