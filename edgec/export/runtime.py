@@ -12,7 +12,10 @@ import onnxruntime
 from edgec.base.errors import ModelError
 
 _LEVELS = onnxruntime.GraphOptimizationLevel
-_LOSSY = ("WeightBiasQuantization",)  # stores float weights in 8 bits where what is read and written is: the model says otherwise
+_WRONG = (
+    "WeightBiasQuantization",  # stores float weights in 8 bits where what is read and written is: the model says otherwise
+    "MatmulTransposeFusion",  # takes the wrong axis of a transposed matrix for the product with a vector
+)
 # Products with coded weights compute in float32, as the model says: by default it rounds their activations to 8 bits.
 _EXACT = ("session.qdq_matmulnbits_accuracy_level", "1")
 _SILENT = 4  # severity of what it logs: its errors are told by us, once
@@ -48,7 +51,7 @@ class Session:
             settings.intra_op_num_threads = _DIVIDED
         try:
             self._session = onnxruntime.InferenceSession(
-                model, settings, providers=["CPUExecutionProvider"], disabled_optimizers=list(_LOSSY)
+                model, settings, providers=["CPUExecutionProvider"], disabled_optimizers=list(_WRONG)
             )
         except Exception as error:  # its error classes have no common base of their own
             raise _refused("does not take", error) from error

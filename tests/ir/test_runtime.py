@@ -63,3 +63,12 @@ def test_float_weights_stay_float_between_values_that_are_stored() -> None:
     }"""
     run = Session(model(text), Effort.EXTENDED)
     assert run(["y"], {"x": np.array([0, 1], np.float32).reshape(1, 2, 1, 1)})[0].item() == pytest.approx(0.1, abs=1e-3)
+
+
+@pytest.mark.parametrize("effort", Effort)
+def test_a_turned_matrix_times_a_vector(effort: Effort) -> None:
+    """Fused, this would be the product with the matrix as it was."""
+    matrix, vector = np.arange(9, dtype=np.float32).reshape(3, 3), np.array([1, 2, 4], np.float32)
+    text = "(float[3,3] x, float[3] v) => (float[3] y) { t = Transpose<perm = [1, 0]>(x) y = MatMul(t, v) }"
+    (found,) = Session(model(text), effort)(["y"], {"x": matrix, "v": vector})
+    np.testing.assert_array_equal(found, matrix.T @ vector)
