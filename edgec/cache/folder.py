@@ -17,7 +17,7 @@ def cache_folder(name: str) -> Path:
     """`name` below edgec's part of the user's cache folder, made where it is missing, for this user alone.
 
     ToolchainError where it, or edgec's part, is a link, belongs to somebody else or can be written by others: they could have put programs
-    into it.
+    into it. So could they where somebody else may put another folder in its place.
     """
     try:
         base = user_cache(os.environ, sys.platform) / "edgec"
@@ -31,6 +31,8 @@ def cache_folder(name: str) -> Path:
             raise ToolchainError(f"cannot make the cache: {error.strerror}", where=str(folder), hint=_ELSEWHERE) from error
         if what := _objection(facts):
             raise ToolchainError(f"the cache {what}", where=str(folder), hint=f"remove it, or {_ELSEWHERE}")
+    if what := _exchangeable(base.parent.stat()):
+        raise ToolchainError(f"the folder of the cache {what}", where=str(base.parent), hint=_ELSEWHERE)
     return base / name
 
 
@@ -42,6 +44,15 @@ def user_cache(environment: Mapping[str, str], system: str) -> Path:
     if system == "win32" and environment.get("LOCALAPPDATA"):
         return Path(environment["LOCALAPPDATA"])
     return Path.home() / ("Library/Caches" if system == "darwin" else ".cache")
+
+
+def _exchangeable(facts: os.stat_result) -> str:
+    """How somebody else may rename what is in a folder."""
+    if os.name != "posix":
+        return ""
+    if facts.st_uid not in (os.geteuid(), 0):
+        return "belongs to somebody else"
+    return "can be written by everybody" if facts.st_mode & stat.S_IWOTH and not facts.st_mode & stat.S_ISVTX else ""
 
 
 def _objection(facts: os.stat_result) -> str:

@@ -41,6 +41,24 @@ def test_a_cache_that_others_can_write_is_refused(home: Path, part: str, mode: i
     assert caught.value.where == str(home / "cache" / part) and "XDG_CACHE_HOME" in caught.value.hint
 
 
+def test_a_cache_that_others_can_exchange_is_refused(home: Path) -> None:
+    """Who may write the folder around it renames it, and puts there what was one before; /tmp keeps people from that."""
+    cache_folder("zig")
+    (home / "cache").chmod(0o777)
+    with pytest.raises(ToolchainError, match="the folder of the cache can be written by everybody"):
+        cache_folder("zig")
+    (home / "cache").chmod(0o1777)
+    cache_folder("zig")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder away: run as root")
+def test_a_cache_in_somebody_elses_folder_is_refused(home: Path) -> None:
+    cache_folder("zig")
+    os.chown(home / "cache", 12345, 12345)
+    with pytest.raises(ToolchainError, match="the folder of the cache belongs to somebody else"):
+        cache_folder("zig")
+
+
 def test_a_link_is_refused(home: Path) -> None:
     (home / "elsewhere").mkdir(mode=0o700)
     (home / "cache").mkdir()
