@@ -9,6 +9,7 @@ from edgec.records.results import Job, PackageFacts, packages_of, read_results
 from edgec.schedule.gpu.choice import Measured
 
 Times = tuple[tuple[tuple[str, ...], float], ...]  # of each call: the nodes that it computes, microseconds
+_MEASURED = ("passed", "failed")  # what a job that has times ends as; one that was unsteady has none that count
 _HINT = "run `edgec bench MODEL --gpu on --profile` on that board, with the model and the settings of this build"
 
 
@@ -21,8 +22,8 @@ def read_measurement(path: Path, model_sha256: str, target: str, precision: str,
     alike = {key: facts for key, facts in packages.items() if (facts.precision, _names(facts)) == (precision, calls)}
     if not alike:
         raise UsageError("what was benched in it was built with other settings, and has other calls", where=str(path), hint=_HINT)
-    jobs = [record for record in records if isinstance(record, Job) and record.package in alike]
-    whole = [job for job in jobs if job.status in ("passed", "failed") and len(job.profile) == len(calls) and job.gpu and job.gpu.profile]
+    jobs = _steady([record for record in records if isinstance(record, Job) and record.package in alike], path)
+    whole = [job for job in jobs if job.status in _MEASURED and len(job.profile) == len(calls) and job.gpu and job.gpu.profile]
     if not whole:
         why = next((job.gpu.reason for job in jobs if job.gpu and job.gpu.reason), "")
         what = "it has no times of calls on the processor and on the GPU" + (f": {why}" if why else "")
@@ -36,10 +37,8 @@ def read_times(path: Path, model_sha256: str) -> dict[str, Times]:
     """By precision, int8 and perhaps float32, the newest profile of this model's packages, of one board. UsageError for none of int8."""
     records = read_results(path)
     packages = {key: facts for key, facts in packages_of(records).items() if facts.model_sha256 == model_sha256}
-    jobs = [
-        record for record in records if isinstance(record, Job) and record.package in packages and record.status in ("passed", "failed")
-    ]
-    whole = [job for job in jobs if job.profile and len(job.profile) == len(packages[job.package].layers)]
+    jobs = _steady([record for record in records if isinstance(record, Job) and record.package in packages], path)
+    whole = [job for job in jobs if job.status in _MEASURED and job.profile and len(job.profile) == len(packages[job.package].layers)]
     newest = {packages[job.package].precision: job for job in sorted(whole, key=lambda job: job.started)}
     if "int8" not in newest:
         hint = "run `edgec bench INT8 FLOAT --profile` on that board, with packages of this model in both precisions"
@@ -47,6 +46,15 @@ def read_times(path: Path, model_sha256: str) -> dict[str, Times]:
     if len(boards := sorted({job.device for job in whole})) > 1:
         raise UsageError(f"it has measurements of several boards: {', '.join(boards)}", where=str(path), hint="bench one of them: --device")
     return {"float32" if precision == "fp32" else precision: _times(job, packages[job.package]) for precision, job in newest.items()}
+
+
+def _steady(jobs: list[Job], path: Path) -> list[Job]:
+    """The jobs whose times count; UsageError where every one was taken on a board that was not steady."""
+    steady = [job for job in jobs if job.status != "unsteady"]
+    if jobs and not steady:
+        hint = "bench again when nothing else runs on that board, or with --accept-noise"
+        raise UsageError(f"its times are not known well: {jobs[-1].noise}", where=str(path), hint=hint)
+    return steady
 
 
 def _times(job: Job, facts: PackageFacts) -> Times:

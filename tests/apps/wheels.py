@@ -40,7 +40,7 @@ def digits(folder: Path) -> None:
 def built(model: Path, out: Path, **settings: Any) -> Path:
     """A package of which only the wheel for this machine is compiled."""
     require("gcc")
-    with quickly(), mock.patch("edgec.pipeline.compiler.compile_package"), mock.patch("edgec.apps.wheel_archive._EVERY_ABI", ("x86_64",)):
+    with quickly(), mock.patch("edgec.pipeline.finish.compile_package"), mock.patch("edgec.apps.wheel_archive._EVERY_ABI", ("x86_64",)):
         edgec.build(model, target="portable", out=out, cc="gcc", wheel=True, **settings)
     return out
 
@@ -48,7 +48,7 @@ def built(model: Path, out: Path, **settings: Any) -> Path:
 @contextmanager
 def quickly() -> Iterator[None]:
     """Wheels whose libraries are not optimized."""
-    with mock.patch("edgec.pipeline.compiler.make_wheels", functools.partial(make_wheels, optimize="-O0")):
+    with mock.patch("edgec.pipeline.finish.make_wheels", functools.partial(make_wheels, optimize="-O0")):
         yield
 
 

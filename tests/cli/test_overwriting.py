@@ -244,7 +244,8 @@ def test_an_edgec_toml_cannot_force(program: Program, work: Path) -> None:
 # file -> why it writes by itself
 WRITERS = {
     "edgec/base/output": "the door",
-    "edgec/toolchain": "in the package that is being made, in folders of tempfile's, in the user's cache",
+    "edgec/toolchain": "in the package that is being made, in folders of tempfile's",
+    "edgec/cache/store.py": "in the user's cache",
     "edgec/apps/wheel_archive.py": "in the package that is being made",
     "edgec/provenance/seal.py": "in the package that is being made",
     "edgec/boards/connect/local_files.py": "below a board's work folder",

@@ -9,8 +9,7 @@ import pytest
 
 from edgec.base.part import Part
 from edgec.emit import ExamData
-from edgec.exam.expected import answers as exam
-from edgec.exam.expected import questions
+from edgec.exam import expected, questions
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
 from edgec.lower import lower
@@ -36,7 +35,7 @@ def samples(count: int) -> Samples:
 def asked(text: str, data: Samples | None) -> ExamData:
     original, graph, target = imported(text), imported(text), load_target("x86-64")
     optimize(graph)
-    return exam.write_exam(original, graph, schedule(lower(graph, target, "cell"), target), data, 0)
+    return expected.write_exam(original, graph, schedule(lower(graph, target, "cell"), target), data, 0)
 
 
 @pytest.mark.parametrize(("most", "first"), [(1, 2), (3 * 2 * 48, 3), (questions.MOST_BYTES, 4)])
@@ -57,7 +56,7 @@ def test_streams_with_codes_that_flip_get_no_shorter(count: int, monkeypatch: py
     def reach(graph: object, evaluator: object, steps: Sequence[Mapping[str, np.ndarray]], *rest: object) -> list[float]:
         return [0.1 * len(steps) + float(steps[0]["x"][0, 0] < 0)] * len(steps)
 
-    monkeypatch.setattr(exam, "_reach", reach)
+    monkeypatch.setattr(expected, "_reach", reach)
     found = asked(ROUNDED, samples(count) if count else None)
     assert len(found.inputs) == 6 and list(found.anew) == [0, 4]
 
