@@ -86,7 +86,9 @@ def _places(parser: argparse.ArgumentParser, path: tuple[str, ...]) -> Iterator[
             inside = dict(action.choices)
         if not action.option_strings:
             names += known
-        words = ((action.help or "") % {}).splitlines()[:1] if action.help != argparse.SUPPRESS else []
+        if action.help == argparse.SUPPRESS:
+            continue
+        words = ((action.help or "") % {}).splitlines()[:1]
         flags |= {flag: "".join(words) for flag in action.option_strings}
         if "--target" in action.option_strings:
             known = ("host", *(target.name for target in all_targets()))

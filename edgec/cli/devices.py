@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import edgec
-from edgec.base.errors import DeviceError, UsageError, did_you_mean
+from edgec.base.errors import DeviceError, UsageError
 from edgec.base.output import replace_file
 from edgec.boards.board.checks import Check, check_device, propose_device
 from edgec.boards.board.entry import entry_text
@@ -17,14 +17,33 @@ from edgec.boards.board.inventory import FILE, choose, inventory_path, load_inve
 from edgec.boards.board.look import Facts, describe
 from edgec.boards.device import KINDS, Device
 from edgec.cli.console import Console, table
+from edgec.cli.inside import Inside
 from edgec.verbs.devices import Devices
 
+_CHOOSING = ("device", "tag", "all")
 _ONLY_ADD = ("name", "user", "port", "key", "known_hosts", "connection", "write")
+_SUMMARIES = {
+    "list": "list the boards of the inventory, without a connection",
+    "check": "ask boards, all at once, what they are and whether packages can run there",
+    "show": "show one board's entry, and what the board says that it is",
+    "add": "connect to a new board, ask what it is, and print its entry or append it to the inventory",
+}
+_BOARDS = {"show": ("NAME", "a board of the inventory"), "add": ("HOST", "a host name, IP address, user@host or an adb serial number")}
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", metavar="|".join(_ACTIONS), help="list the inventory; check boards; show one; add a new one")
-    parser.add_argument("board", nargs="?", help="show: its name; add: a host name, IP address, user@host or an adb serial number")
+    """Every flag may stand before the action, too."""
+    _declare_flags(parser)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, action=Inside)
+    for name, summary in _SUMMARIES.items():
+        page = actions.add_parser(name, help=summary, description=summary, epilog=parser.epilog, allow_abbrev=False)
+        board, words = _BOARDS.get(name, ("board", argparse.SUPPRESS))
+        page.add_argument("board", nargs=None if name in _BOARDS else "?", metavar=board, help=words)
+        _declare_flags(page, name)
+
+
+def _declare_flags(parser: argparse.ArgumentParser, action: str = "") -> None:
+    """All flags of all actions, so that one in the wrong place is told what it is for; the help shows those of `action`, or all."""
     declare_choice(parser)
     parser.add_argument("--name", help="add: the new board's name (else from the address)")
     parser.add_argument("--user", help="add: who to log in as")
@@ -33,6 +52,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--known-hosts", metavar="FILE", help="add: the host keys to trust, which the entry then names (what ssh trusts)")
     parser.add_argument("--connection", choices=KINDS, help="add: how to reach it (default ssh)")
     parser.add_argument("--write", action="store_true", default=None, help="add: append the entry to the inventory")
+    for flag in parser._actions if action else ():
+        foreign = _CHOOSING if action in _BOARDS else _ONLY_ADD
+        flag.help = argparse.SUPPRESS if flag.dest in foreign else (flag.help or "").removeprefix(f"{action}: ")
 
 
 def declare_choice(parser: argparse.ArgumentParser) -> None:
@@ -46,20 +68,14 @@ def declare_choice(parser: argparse.ArgumentParser) -> None:
 
 
 def act(options: argparse.Namespace, console: Console) -> int:
-    if options.action not in _ACTIONS:
-        raise UsageError(f"unknown action {options.action!r}", hint=did_you_mean(options.action, _ACTIONS))
-    if options.action != "add" and (given := [flag for flag in _ONLY_ADD if getattr(options, flag) is not None]):
-        raise UsageError(f"--{given[0].replace('_', '-')} goes with `add` only", hint="see edgec devices --help")
-    one = {"show": "name", "add": "host"}.get(options.action)
-    if one and not options.board:
-        raise UsageError(f"`{options.action}` needs a {one}", hint="see edgec devices --help")
-    if one and (options.device or options.tag or options.all):
-        raise UsageError(
-            "--device, --tag and --all go with `list` and `check` only", hint=f"edgec devices {options.action} {options.board}"
-        )
-    if not one and options.board:
-        raise UsageError(f"`{options.action}` takes no {options.board!r}", hint=f"--device {options.board}")
-    return _ACTIONS[options.action](options, console)
+    action, see = options.action, f"see edgec devices {options.action} --help"
+    if action != "add" and (given := [flag for flag in _ONLY_ADD if getattr(options, flag) is not None]):
+        raise UsageError(f"--{given[0].replace('_', '-')} goes with `add` only", hint=see)
+    if action in _BOARDS and any(getattr(options, flag) for flag in _CHOOSING):
+        raise UsageError("--device, --tag and --all go with `list` and `check` only", hint=f"edgec devices {action} {options.board}")
+    if action not in _BOARDS and options.board:
+        raise UsageError(f"`{action}` takes no {options.board!r}", hint=f"--device {options.board}")
+    return _ACTIONS[action](options, console)
 
 
 def _chosen(options: argparse.Namespace, *, check: bool = False) -> Devices:

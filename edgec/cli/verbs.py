@@ -9,11 +9,12 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from edgec.base.errors import EdgecError, UsageError, did_you_mean
 from edgec.base.version import __version__
 from edgec.cli.console import Console
+from edgec.cli.inside import check_name, pages
 
 # what each does; its module, whose docstring this is, is loaded when it is asked for: some load the whole compiler
 VERBS = {
@@ -42,6 +43,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=self._hint(message))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        check_name(action, value)
+        super()._check_value(action, value)
 
     def _hint(self, message: str) -> str:
         """The nearest flag to an unknown one, else how to see what there is."""
@@ -96,14 +101,21 @@ def grammar(known: Collection[str]) -> tuple[Parser, dict[str, Parser]]:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
     for name, summary in VERBS.items():
         verb = verbs.add_parser(name, help=summary, description=summary, epilog=EXIT_CODES, allow_abbrev=False)
-        verb.add_argument("--json", action="store_true", help="print JSON alone on standard output")
-        verb.add_argument("-v", "--verbose", action="store_true", help="say more, such as which rewrites were applied")
-        verb.add_argument("-q", "--quiet", action="store_true", help="say nothing but results and errors")
+        _declare_common(verb)
         if name in known:
             module = import_module(f"edgec.cli.{name}")
             module.declare(verb)
+            for page in pages(verb).values():
+                _declare_common(page)
             verb.set_defaults(act=module.act)
     return parser, verbs.choices
+
+
+def _declare_common(parser: argparse.ArgumentParser) -> None:
+    """The flags of every verb."""
+    parser.add_argument("--json", action="store_true", help="print JSON alone on standard output")
+    parser.add_argument("-v", "--verbose", action="store_true", help="say more, such as which rewrites were applied")
+    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but results and errors")
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:

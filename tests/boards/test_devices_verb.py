@@ -113,8 +113,8 @@ def test_the_entry_of_a_dead_board_is_shown_too(devices: Program) -> None:
     [
         (("chek",), "did you mean 'check'?"),
         ((), "the following arguments are required"),
-        (("show",), "`show` needs a name"),
-        (("add",), "`add` needs a host"),
+        (("show",), "the following arguments are required: NAME    hint: see edgec devices show --help"),
+        (("add",), "the following arguments are required: HOST"),
         (("show", "hree"), "unknown device 'hree'    hint: did you mean 'here'?"),
         (("check", "here"), "hint: --device here"),
         (("check", "--tag", "naer"), "did you mean 'near'?"),
@@ -132,6 +132,25 @@ def test_what_is_not_understood_is_told(devices: Program, arguments: tuple[str, 
     keep(HERE)
     ended = devices(*arguments)
     assert ended.code == 2 and words in ended.err and "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("action", "shown", "hidden"),
+    [("list", "--tag", "--port"), ("check", "--all", "NAME"), ("show", "NAME", "--all"), ("add", "HOST", "--tag")],
+)
+def test_each_action_has_a_help_page_with_its_own_flags(action: str, shown: str, hidden: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["devices", action, "--help"])
+    page = capsys.readouterr().out
+    assert page.startswith(f"usage: edgec devices {action} ") and "--devices FILE" in page and "--json" in page
+    assert shown in page.replace("--device NAME", "") and hidden not in page.replace("--device NAME", "") and f"{action}: " not in page
+
+
+def test_flags_count_before_the_action_and_after_it(devices: Program) -> None:
+    keep(HERE, dead()).rename("mine.yaml")
+    found = devices("--json", "--devices", "mine.yaml", "--device", "here", "list", "--device", "dead").json["devices"]
+    assert [item["name"] for item in found] == ["here", "dead"]
+    assert devices("--name", "new", "add", "x", "--connection", "local").out.splitlines()[-3] == "new:"
 
 
 def test_a_broken_inventory_stops_everything_and_tells_all(devices: Program) -> None:
