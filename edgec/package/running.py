@@ -23,6 +23,10 @@ class BoardTimeout(DeviceError):
     """The board, or this machine, did not finish in time; what it ran has been killed, as far as it still listens."""
 
 
+class Flood(DeviceError):
+    """A program said more than anybody asked for, and has been killed."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """What a command left behind. status: its exit status; 128 + N when signal N ended it.
@@ -99,7 +103,7 @@ def finish(child: Child, *, where: str, words: str, seconds: float | None, data:
             assert child.status is not None
             return Answer(child.status, child.output.rest(), child.errors.rest(), time.monotonic() - start)
         if child.flooding:
-            raise DeviceError(f"answered more than {most} bytes", [Problem(words)], where=where, hint="the program floods its output")
+            raise Flood(f"answered more than {most} bytes", [Problem(words)], where=where, hint="the program floods its output")
         problems = [Problem(words), *map(Problem, last_lines(child.errors.rest()))]
         raise BoardTimeout(f"no answer within {seconds:g} s", problems, where=where, hint="the program hangs, or needs a longer limit")
     finally:

@@ -13,7 +13,7 @@ from edgec.base.errors import DeviceError, GateError, Problem
 from edgec.base.harmless import last_lines, printable
 from edgec.boards.connect.connection import Answer, Connection
 from edgec.boards.connect.connectors import program_words
-from edgec.boards.connect.trouble import BoardTimeout
+from edgec.boards.connect.trouble import BoardTimeout, Flood
 from edgec.records.results import ExamResult
 
 SCHEMA_VERSION = 1
@@ -55,6 +55,8 @@ def start(connection: Connection, program: str, *arguments: str, accepted: Seque
         hint = "it hangs, or the board is too slow for it: raise limits.run of this board in the inventory"
         what = f"the exam program did not end within {device.limits.run:g} s, and was killed"
         raise ProgramHung(what, error.problems, where=device.name, hint=hint) from error
+    except Flood as error:
+        raise ProgramFailed(error.summary, error.problems, where=device.name, hint=error.hint) from error
     if answer.status not in accepted:
         raise _ended(device.name, answer)
     if not answer.output.strip():

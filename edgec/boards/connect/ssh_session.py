@@ -17,7 +17,7 @@ from edgec.base.errors import DeviceError, Problem
 from edgec.base.harmless import last_lines, printable
 from edgec.boards.connect.connection import Answer
 from edgec.boards.connect.ssh_line import TROUBLE, Line
-from edgec.boards.connect.trouble import BoardTimeout
+from edgec.boards.connect.trouble import BoardTimeout, Flood
 
 # $1: the random word. What follows is the command. The inner shell becomes the command, so its process number is the command's.
 _SHELL = (
@@ -144,7 +144,8 @@ class Session:
             self._find_marks()
             if len(self._output) + len(self._errors) > most + _PIECE // 16:
                 self.kill()
-                raise self._wrong(f"the board answers with more than {most} bytes", "it was stopped; is this the right program?")
+                flood = self._wrong(f"the board answers with more than {most} bytes", "it was stopped; is this the right program?")
+                raise Flood(flood.summary, flood.problems, where=flood.where, hint=flood.hint)
         if enough():
             return True
         if gone and "ends" not in self._found:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from edgec.base.errors import DeviceError
-from edgec.package.running import BoardTimeout
+from edgec.package.running import BoardTimeout, Flood
 
-__all__ = ["BoardLost", "BoardTimeout"]
+__all__ = ["BoardLost", "BoardTimeout", "Flood"]
 
 
 class BoardLost(DeviceError):
