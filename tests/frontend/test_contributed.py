@@ -69,6 +69,11 @@ CASES: list[tuple[str, str, list[np.ndarray | None], dict[str, Any], int]] = [
     ("ConvInteger", "", [codes(1, 4, 6, 7, kind=np.uint8), codes(6, 2, 3, 2), ZERO, np.array(0, np.int8)],
      {"group": 2, "pads": [1, 0, 2, 1], "strides": [2, 1], "dilations": [1, 2]}, 1),
     ("ConvInteger", "", [codes(1, 3, 6, 7, kind=np.uint8), codes(5, 3, 3, 3, kind=np.uint8), ZERO, ZERO], {"auto_pad": "SAME_UPPER"}, 1),
+    ("MultiHeadAttention", "com.microsoft", [X, normal(2, 7, 16), normal(2, 7, 16)], {"num_heads": 4, "unidirectional": 1}, 1),
+    ("MultiHeadAttention", "com.microsoft", [X, normal(2, 3, 16), normal(2, 3, 16)], {"num_heads": 4, "unidirectional": 1}, 1),
+    ("MultiHeadAttention", "com.microsoft",
+     [X, normal(2, 5, 16), normal(2, 5, 16), None, None, None, normal(2, 4, 2, 4), normal(2, 4, 2, 4)],
+     {"num_heads": 4, "unidirectional": 1}, 3),
 ]  # fmt: skip
 
 

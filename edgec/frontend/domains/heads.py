@@ -24,13 +24,15 @@ def heads(x: Value, count: int) -> Value:
     return x.reshaped(batch, places, count, width // count).turned(0, 2, 1, 3)
 
 
-def attend(s: Source, q: Value, k: Value, v: Value, bias: list[Value]) -> Value:
-    """softmax(q k^T * scale + bias) v, the heads side by side."""
+def attend(s: Source, q: Value, k: Value, v: Value, bias: list[Value], before: int) -> Value:
+    """softmax(q k^T * scale + bias) v, the heads side by side. unidirectional: the first row sees one key more than were `before`, each
+    next row another one, and the last row all."""
     scale = s.get("scale", 0.0) or 1 / sqrt(q.shape[3])
     scores = q.of("MatMul", k.turned(0, 1, 3, 2)) * scale
     if s.get("unidirectional", 0):
         rows, columns = scores.shape[2:]
-        later = np.triu(np.ones((rows, columns), bool), columns - rows + 1)
+        later = np.triu(np.ones((rows, columns), bool), before + 1)
+        later[-1] = False
         scores = scores + scores.numbers(np.where(later, LOWEST / 2, 0))
     found = plus(scores, *bias).of("Softmax", axis=3).of("MatMul", v)
     batch, count, places, width = found.shape
@@ -59,12 +61,12 @@ def attention(b: Builder, s: Source) -> None:
     sizes = s.get("qkv_hidden_sizes") or [packed.shape[2] // 3] * 3
     ends = np.cumsum([0, *sizes]).tolist()
     q, k, v = (heads(packed.cut(2, start, end), count) for start, end in pairwise(ends))
-    past = optional(b, s, 4)
+    past, new = optional(b, s, 4), k.shape[2]
     if past is not None:
         k, v = (past.at(0, place).joined([now], 2) for place, now in enumerate((k, v)))
     mask, bias = optional(b, s, 3), optional(b, s, 5)
     added = ([masked(s, mask, k)] if mask is not None else []) + ([bias] if bias is not None else [])
-    attend(s, q, k, v, added).end()
+    attend(s, q, k, v, added, k.shape[2] - new).end()
     if len(s.outputs) > 1 and s.outputs[1]:
         k.spread(0).joined([v.spread(0)], 0).end(1)
 
@@ -82,13 +84,14 @@ def multi_head_attention(b: Builder, s: Source) -> None:
         ends = pairwise(np.cumsum([0, *(side.shape[2] if len(side.shape) == 3 else 0 for side in sides)]).tolist())
         sides = [side + bias.cut(0, *place) if len(side.shape) == 3 else side for side, place in zip(sides, ends, strict=True)]
     q, k, v = (heads(side, count) if len(side.shape) == 3 else side for side in sides)
+    new = k.shape[2]
     for place, index in ((1, 6), (2, 7)):
         past = optional(b, s, index)
         if past is not None:
             k, v = (past.joined([k], 2), v) if place == 1 else (k, past.joined([v], 2))
     mask, extra = optional(b, s, 4), optional(b, s, 5)
     added = ([masked(s, mask, k)] if mask is not None else []) + ([extra] if extra is not None else [])
-    attend(s, q, k, v, added).end()
+    attend(s, q, k, v, added, k.shape[2] - new).end()
     for place, value in ((1, k), (2, v)):
         if len(s.outputs) > place and s.outputs[place]:
             value.end(place)
