@@ -22,6 +22,13 @@ from edgec.program.program import Buffer, For
 
 Quotient = tuple[frozenset[tuple[Monomial, Coefficient]], Coefficient]  # the terms of what is divided, and by what
 Facts = tuple[Polynomial, ...]  # none of them is negative
+Terms = frozenset[tuple[Monomial, Coefficient]]
+MOST_QUESTIONS = 50_000  # about one call: each division of a division takes several times as many
+Question = tuple[Terms, Coefficient, bool, tuple[Terms, ...]]  # whether a polynomial is above (or at) a number, where facts hold
+
+
+class TooLong(Exception):
+    """A proof that takes more questions than anybody waits for."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,7 @@ class Scope:
     serial: count[int] = field(default_factory=count)
     quotients: dict[Quotient, Polynomial] = field(default_factory=dict)  # equal ones are the same
     known: dict[int, Polynomial] = field(default_factory=dict)  # by the identity of expressions, which the Program keeps
+    proofs: dict[Question, bool] = field(default_factory=dict)  # of what was asked
 
     def inner(self) -> Scope:
         """The scope of a loop's body."""
@@ -205,8 +213,15 @@ class Scope:
         return self._more(item, Fraction(-1), False, facts)
 
     def _more(self, item: Polynomial, limit: Coefficient, equal: bool, facts: Facts) -> bool:
-        """Whether item > limit, or item >= limit."""
+        """Whether item > limit, or item >= limit. Proofs meet the same question by many ways, which is answered once."""
+        question = (_terms(item), limit, equal, tuple(map(_terms, facts)))
+        if question not in self.proofs:
+            if len(self.proofs) >= MOST_QUESTIONS:
+                raise TooLong
+            self.proofs[question] = self._shown(item, limit, equal, facts)
+        return self.proofs[question]
 
+    def _shown(self, item: Polynomial, limit: Coefficient, equal: bool, facts: Facts) -> bool:
         def suffices(value: Coefficient) -> bool:
             return value > limit or (equal and value == limit)
 
@@ -227,6 +242,10 @@ class Scope:
         else:
             return False
         return any(self._more(rest + factor * bound, limit, equal, left) for bound, left in self._bounds(name, upward, facts))
+
+
+def _terms(item: Polynomial) -> Terms:
+    return frozenset(item.terms.items())
 
 
 def _from_facts(name: str, upward: bool, facts: Facts) -> Iterator[tuple[Polynomial, Facts]]:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from edgec.program.bounds import Facts, Scope, assumed
+from edgec.base.budget import check_time
+from edgec.base.errors import ModelError, Problem
+from edgec.program.bounds import Facts, Scope, TooLong, assumed
 from edgec.program.expr import Expr, Load, Select, expr
 from edgec.program.polynomial import number
 from edgec.program.program import AnyCall, Assign, Buffer, Declare, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
 from edgec.program.text import text
 from edgec.program.walk import children
 
+_SPLIT = "let a layer that computes stand between the nodes that move data, or build two models"
 LARGEST = 2**31 - 1  # that an index, an int32_t, can be
 
 
@@ -23,10 +26,15 @@ class OutOfMemory(Exception):
 
 
 def prove_memory(program: Program) -> None:
-    """OutOfMemory with every access that may lie outside."""
+    """OutOfMemory with every access that may lie outside; ModelError for a call whose proof takes too long, BudgetError when time is up."""
     problems = list(_views(program))
     for call in program.calls:
-        problems += [f"{call.call.name}: {problem}" for problem in unproven(program, call)]
+        check_time(call.call.name)
+        try:
+            problems += [f"{call.call.name}: {problem}" for problem in unproven(program, call)]
+        except TooLong as error:
+            what = "what it reads lies behind so many divisions of divisions that nothing proves where that is"
+            raise ModelError("a call cannot be proven to keep to its memory", [Problem(what, call.call.name, _SPLIT)]) from error
     if problems:
         raise OutOfMemory("; ".join(problems))
 
