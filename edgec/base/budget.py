@@ -25,8 +25,9 @@ class Budget:
 
     nodes: those of the file with all functions expanded. constants: bytes read from beside the model and made by folding. tensors: bytes
     of all the values that are alive at one moment of a run, and so of each. operations: of a run, as ops/work.py counts them; the exam
-    and each calibration sample take one. memory: bytes of the process that imports and optimizes. seconds: of that, of lowering, and of
-    each sample and each layer while quantizing: how many samples there are is the user's choice.
+    and each calibration sample take one. memory: bytes of the process that imports and optimizes. seconds: by the clock, of that, of
+    lowering and scheduling, and of each sample and each layer while quantizing: how many samples there are is the user's choice. The exam
+    and the sources take what they take.
     """
 
     nodes: int = 250_000

@@ -17,6 +17,7 @@ from edgec.apps.single_file import single_files
 from edgec.apps.tasks import add_task
 from edgec.apps.wheel import wheel_files
 from edgec.apps.wheel_archive import wheel_paths
+from edgec.base.budget import spending
 from edgec.base.errors import UsageError
 from edgec.base.output import write_file
 from edgec.base.stage import stage
@@ -134,10 +135,11 @@ def json_bytes(value: object) -> bytes:
 
 
 def _program(graph: Graph, target: Target, loaded: Model, config: BuildConfig) -> Program:
-    program = lower(graph, target, loaded.name, LowerOptions(io=config.io, io_layout=config.io_layout), config.budget)
-    if config.precision == "fp16":
-        program = with_halves(program)
-    program = schedule(program, target)
+    with spending(config.budget):
+        program = lower(graph, target, loaded.name, LowerOptions(io=config.io, io_layout=config.io_layout))
+        if config.precision == "fp16":
+            program = with_halves(program)
+        program = schedule(program, target)
     plan(program)
     check_limits(program, target)
     if config.dump is not None:

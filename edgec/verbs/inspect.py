@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from edgec.base.budget import BudgetError
+from edgec.base.budget import BudgetError, spending
 from edgec.base.codec import encode
 from edgec.base.errors import ModelError, Problem
 from edgec.emit.manifest import calls_of, memory_of
@@ -95,7 +95,8 @@ def inspect_model(path: Path, config: BuildConfig) -> Inspection:
             raise
         return _blocked(path, error, config)
     try:
-        program = schedule(lower(loaded.graph, target, loaded.name, budget=config.budget), target)
+        with spending(config.budget):
+            program = schedule(lower(loaded.graph, target, loaded.name), target)
         plan(program)
         check_limits(program, target)
     except BudgetError:
