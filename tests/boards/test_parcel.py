@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import pickle
 import shutil
 from collections.abc import Callable
@@ -183,6 +184,13 @@ def test_a_library_that_is_a_link_out_of_the_package_does_not_travel(copy: Path,
     (copy / "build/libdigits.a").symlink_to(tmp_path / "secret")
     with pytest.raises(UsageError, match="leads out of the package"):
         open_parcel(copy)
+
+
+def test_a_pipe_among_the_headers_is_refused(copy: Path) -> None:
+    os.mkfifo(copy / "include" / "more.h")
+    with pytest.raises(UsageError) as caught:
+        open_parcel(copy)
+    assert [(problem.what, problem.where) for problem in caught.value.problems] == [("is no regular file", "include/more.h")]
 
 
 def test_a_header_with_a_strange_name_does_not_travel(copy: Path) -> None:

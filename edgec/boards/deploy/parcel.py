@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -116,7 +118,10 @@ def _read(directory: Path, path: str, what: str, hint: str = "build it again") -
     try:
         if not place.resolve().is_relative_to(directory.resolve()):
             raise UsageError(what, [Problem("leads out of the package", path)], where=str(directory), hint=hint)
-        return place.read_bytes()
+        with open(os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as stream:  # a pipe would keep it waiting
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise UsageError(what, [Problem("is no regular file", path)], where=str(directory), hint=hint)
+            return stream.read()
     except OSError as error:
         raise UsageError(what, [Problem(str(error.strerror or error), path)], where=str(directory), hint=hint) from error
 
