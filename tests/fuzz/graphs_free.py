@@ -69,10 +69,17 @@ def _beyond_halves(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -
     return np.isfinite(operands[node.input[0]]) & np.isinf(result) if result.dtype == np.float16 else False
 
 
-def _no_code(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
-    """Nobody says NaN's code, and 0 / 0 is NaN."""
-    x, scale = (operands[name] for name in node.input[:2])
-    return not np.isfinite(x).all() or not np.isfinite(scale).all() or not scale.all()
+def _no_code(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray:
+    """Nobody says NaN's code, and 0 / 0 is NaN; an infinity saturates."""
+    x, scale = (operands[name].astype(np.float64) for name in node.input[:2])
+    if scale.ndim:
+        given = {item.name: item.i for item in node.attribute}
+        axis = given.get("axis", 1) % x.ndim
+        if scale.ndim == 1:
+            scale = scale.reshape([-1 if place == axis else 1 for place in range(x.ndim)])
+        if given.get("block_size"):
+            scale = np.repeat(scale, given["block_size"], axis).take(range(x.shape[axis]), axis)
+    return np.isnan(x) | np.isnan(scale) | (scale == 0) | (np.isinf(x) & np.isinf(scale))
 
 
 def _between_pixels(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray | bool:

@@ -198,12 +198,14 @@ NEAREST = 'y = Resize<mode = "nearest", coordinate_transformation_mode = "{}">(x
         (NEAREST.format("asymmetric", "t"), [False] * 3),
         ("h = Cast<to = 10>(x) a = Abs(h) y = Cast<to = 1>(a)", [False, True, False, False, False, False]),
         ('y = ai.onnx.ml.Normalizer<norm = "MAX">(m)', [True] * 6),
-        ("y = QuantizeLinear<axis = 0>(x, z, o)", [True] * 6),
+        ("y = QuantizeLinear<axis = 0>(x, z, o)", [True] + [False] * 5),
+        ("w = Div(x, z) y = QuantizeLinear(w, t, b)", [True] + [False] * 5),
+        ("w = Mul(x, x) y = QuantizeLinear(w, t, b)", [False] * 6),
     ],
 )
 def test_what_nobody_promises(nodes: str, free: list[bool]) -> None:
     """4.5 of 0.7 as a float32 is a little more, float16 does not hold 1e30, -inf / -inf is anything, 0 / 0 has no code."""
-    constants = "float[1] s = {0.7}, float[1] t = {0.5}, float[6] z = {0, 1, 1, 1, 1, 1}, int8[6] o = {0, 0, 0, 0, 0, 0}"
+    constants = "float[1] s = {0.7}, float[1] t = {0.5}, float[6] z = {0, 1, 1, 1, 1, 1}, int8[6] o = {0, 0, 0, 0, 0, 0}, int8[1] b = {0}"
     text = f"(float[6] x, float[1,6] m) => (y) <{constants}> {{ {nodes} }}"
     vector = {"x": np.array([0, 1e30, 3, 4, 5, 6], np.float32), "m": np.full((1, 6), -np.inf, np.float32)}
     drawn = replayed(parser.parse_model(HEAD.replace('"": 21', '"": 21, "ai.onnx.ml": 3') + text), [vector])
