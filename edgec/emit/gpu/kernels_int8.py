@@ -150,7 +150,8 @@ def _of_items(
     g, name = geometry(a.window), kernel_name(index, call.call.name)
     grid, _ = spread(-(-items // GROUP))
     whole = _common(program, a, g, dialect) | {"geometry": g, "items": items, "grid": grid} | facts
-    source = render_kernel(a.kernel, dialect, name=name, **whole)
+    kernel, _, _ = a.template.partition("/")  # all its variants in C have one on the GPU
+    source = render_kernel(kernel, dialect, name=name, **whole)
     uses_bytes = bytes_only or not facts["y"].aligned or number(whole["channels"]) % 4 != 0
     return Shader(index, name, source, (GROUP, 1, 1), grid, uses_bytes=uses_bytes, loads=loads, macs=call.call.macs)
 
