@@ -6,7 +6,8 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -22,7 +23,7 @@ PROCESSOR = ("vendor_id", "model name", "flags", "features", "cpu implementer", 
 def key_of(kind: str, *parts: Any) -> str:
     """The name of the entry of this kind that is made from `parts` alone: numbers, texts, tables, bytes, frozen facts.
 
-    A path is none of them: what its file holds is, see of_file. What edgec itself computes depends on own(), too.
+    A path is none of them: what its file holds is, see of_file and of_files. What edgec itself computes depends on own(), too.
     """
     return f"{kind}-{hashlib.sha256(json.dumps(parts, default=_plain).encode()).hexdigest()}"
 
@@ -30,18 +31,20 @@ def key_of(kind: str, *parts: Any) -> str:
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return [type(value).__name__, asdict(value)]
-    if isinstance(value, bytes):
+    if isinstance(value, (bytes, memoryview)):
         return ["bytes", hashlib.sha256(value).hexdigest()]
     raise TypeError(f"no part of a key: {value!r}")
 
 
 def of_file(path: Path) -> str:
-    """The hash of what a file holds; of a folder that of the names and contents of its files."""
-    if not path.is_dir():
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    rows = [(name.name, of_file(name)) for name in sorted(path.iterdir()) if name.is_file()]
-    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+    """The hash of what a file holds."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def of_files(paths: Iterable[Path]) -> list[tuple[str, str]]:
+    """The names and hashes of the files of a folder that count, in their order."""
+    return [(path.name, of_file(path)) for path in paths]
 
 
 @cache
@@ -62,7 +65,7 @@ def _sources() -> Iterator[tuple[str, Path]]:
         for place, folders, names in os.walk(folder):
             folders[:] = sorted(name for name in folders if name != "__pycache__")
             paths = [Path(place, name) for name in sorted(names) if not name.endswith((".pyc", ".pyo"))]
-            yield from ((path.relative_to(folder.parent).as_posix(), path) for path in paths)
+            yield from ((path.relative_to(folder.parent).as_posix(), path) for path in paths if path.is_file())  # not an editor's lock
 
 
 def _versions() -> Iterator[tuple[str, int]]:
@@ -74,7 +77,8 @@ def _versions() -> Iterator[tuple[str, int]]:
             continue
         for name in names:
             if name.endswith((".dist-info", ".egg-info")) and name.lower().split("-")[0] in LIBRARIES:
-                yield name, Path(folder, name).stat().st_mtime_ns
+                with suppress(OSError):
+                    yield name, Path(folder, name).stat().st_mtime_ns
 
 
 def _processor() -> list[str]:

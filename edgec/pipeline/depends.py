@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from edgec.cache.keys import key_of, of_file, own
+from edgec.cache.keys import key_of, of_file, of_files, own
 from edgec.pipeline.prepare import Plan
+from edgec.quant.array_files import pictures_in
 from edgec.settings.config import BuildConfig
 from edgec.settings.forms_of_text import Calibration, names_function
 from edgec.targets import load_target
@@ -46,8 +47,11 @@ def quantization_key(model: Path, config: BuildConfig) -> str | None:
 def _key(kind: str, model: Path, config: BuildConfig, without: Collection[str], *more: object) -> str | None:
     if _is_code(config.calib) or _has_more(model):
         return None
-    settings = {item.name: _told(getattr(config, item.name)) for item in fields(BuildConfig) if item.name not in (*without, "calib")}
-    return key_of(kind, own(), of_file(model), settings, _data(config.calib), *more)
+    try:
+        settings = {item.name: _told(getattr(config, item.name)) for item in fields(BuildConfig) if item.name not in (*without, "calib")}
+        return key_of(kind, own(), of_file(model), settings, _data(config.calib), *more)
+    except (OSError, ValueError):  # what cannot be read: the build says so, if it needs it
+        return None
 
 
 def _is_code(calib: Calibration | None) -> bool:
@@ -63,11 +67,22 @@ def _has_more(model: Path) -> bool:
 
 
 def _data(calib: Calibration | None) -> Any:
+    """What samples are made from, and not what else lies beside pictures. ValueError for arrays of Python objects."""
     if isinstance(calib, np.ndarray):
-        return [calib.dtype.str, calib.shape, calib.tobytes()]
+        return [str(calib.dtype), calib.shape, _bytes_of(calib)]
     if isinstance(calib, Mapping):
         return [[name, _data(array)] for name, array in calib.items()]
-    return None if calib is None else of_file(Path(str(calib)))
+    if calib is None:
+        return None
+    path = Path(str(calib))
+    return of_files(pictures_in(path)) if path.is_dir() else of_file(path)
+
+
+def _bytes_of(array: np.ndarray) -> memoryview:
+    """An array's own memory where it lies in one piece: buffers know fewer types than arrays have."""
+    if array.dtype.hasobject:
+        raise ValueError("it holds Python objects")
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def _told(value: Any) -> Any:

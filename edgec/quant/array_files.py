@@ -47,6 +47,11 @@ def _members(archive: ZipFile, path: Path) -> dict[str, np.ndarray]:
     return found
 
 
+def pictures_in(folder: Path) -> list[Path]:
+    """Every picture of the folder, by name."""
+    return sorted(path for path in folder.iterdir() if path.suffix.lower() in FORMATS)
+
+
 def read_picture(path: Path) -> Image.Image:
     """The picture, decoded. UsageError when it cannot be, or has more pixels than a picture can have."""
     try:

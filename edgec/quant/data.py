@@ -13,7 +13,7 @@ import numpy as np
 from edgec.base.errors import EdgecError, Problem, UsageError, did_you_mean
 from edgec.ir.graph import Graph
 from edgec.ir.types import DType
-from edgec.quant.array_files import FORMATS, read_array_file, read_picture
+from edgec.quant.array_files import FORMATS, pictures_in, read_array_file, read_picture
 from edgec.quant.options import Sample, Samples
 from edgec.quant.preprocess import Preprocess
 
@@ -126,7 +126,7 @@ def batch_of(graph: Graph, name: str) -> int:
 
 def from_folder(folder: Path, graph: Graph, preprocess: Preprocess | None) -> Samples:
     """Every picture of the folder, by name."""
-    files = sorted(path for path in folder.iterdir() if path.suffix.lower() in FORMATS)
+    files = pictures_in(folder)
     if not files:
         raise UsageError("no pictures in this folder", where=str(folder), hint=f"looked for {', '.join(sorted(FORMATS))}")
     if len(graph.given) != 1:
