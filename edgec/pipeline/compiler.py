@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -44,7 +45,10 @@ from edgec.package.manifest import Content, Origin, options_hash
 from edgec.package.parts import CodedWeights, Options, QuantizationStep, QuantizedValue
 from edgec.package.parts import State as StateOption
 from edgec.package.pruning import pruning_facts
+from edgec.pipeline.depends import quantization_key
+from edgec.pipeline.kept import entry
 from edgec.pipeline.models import (
+    NOT_KEPT,
     PRUNED,
     Model,
     Progress,
@@ -78,6 +82,7 @@ from edgec.toolchain import compile_shaders
 def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
     """Every file of the package of an ONNX file, but what a C compiler makes of them."""
     model, config, target = planned.model, planned.config, planned.target
+    decided = entry(store, partial(quantization_key, model, config)) if config.precision == "int8" else NOT_KEPT
     with stage(tell, "reading the model"):
         loaded = read_model(model, config)
         _check_halves(loaded, config)
@@ -88,7 +93,7 @@ def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
             loaded.graph, target, loaded.name, budget=config.budget
         )  # what cannot be lowered is said before the calibration, not after it
     loaded = prune_model(loaded, config, tell)
-    quantized = quantize_model(loaded, config, tell, store) if config.precision == "int8" else None
+    quantized = quantize_model(loaded, config, tell, decided) if config.precision == "int8" else None
     coded = code_model(loaded, config)
     graph = (quantized or coded or loaded).graph
     found = compare_model(loaded, quantized or coded, config, tell)

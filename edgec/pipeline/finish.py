@@ -17,6 +17,7 @@ from edgec.isolation.process import start
 from edgec.package import Package
 from edgec.package.manifest import Content
 from edgec.pipeline.depends import draft_key
+from edgec.pipeline.kept import entry
 from edgec.pipeline.prepare import Plan, prepare
 from edgec.provenance.seal import seal
 from edgec.settings.config import BuildConfig
@@ -45,8 +46,8 @@ def build(model: Path, config: BuildConfig, progress: Progress | None = None) ->
 
 def _drafted(planned: Plan, store: Store, tell: Progress) -> Mapping[str, Content]:
     """Every file of the package but what is compiled, from the cache where it has them."""
-    key = draft_key(planned) if store.folder is not None else None
-    kept = store.get(key) if key is not None else None
+    whole = entry(store, partial(draft_key, planned))
+    kept = whole.get()
     if kept is not None:
         with stage(tell, "found in the cache"):
             return unpacked(kept)
@@ -54,8 +55,7 @@ def _drafted(planned: Plan, store: Store, tell: Progress) -> Mapping[str, Conten
     from edgec.pipeline.compiler import draft  # most of edgec, which an identical build does without
 
     files = draft(planned, store, tell)
-    if key is not None:
-        store.put(key, *packed(files))
+    whole.put(*packed(files))
     return files
 
 

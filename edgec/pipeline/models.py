@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,6 @@ from edgec.base.budget import spending
 from edgec.base.errors import EdgecError, UsageError
 from edgec.base.output import write_file
 from edgec.base.part import Part
-from edgec.cache import NOTHING, Store
 from edgec.exam.comparison import Comparison
 from edgec.exam.fidelity import compare_coded, compare_with_model
 from edgec.exam.measurement import read_times
@@ -27,7 +26,7 @@ from edgec.export import to_onnx
 from edgec.ir.graph import Graph
 from edgec.ir.text import dumps
 from edgec.isolation.requests import import_model
-from edgec.pipeline.depends import quantization_key
+from edgec.pipeline.kept import Entry
 from edgec.pipeline.prepare import identifier
 from edgec.prune import prune
 from edgec.quant import Quantized, QuantizeOptions, Samples, quantize, recall
@@ -40,6 +39,7 @@ from edgec.settings.config import BuildConfig
 from edgec.targets import load_target
 
 PRUNED = "model.pruned.onnx"
+NOT_KEPT = Entry()
 Progress = Callable[[str, int, int], None]  # stage, steps done, steps in all (0: not known)
 
 
@@ -105,7 +105,7 @@ def read_pruned(loaded: Model, content: bytes, config: BuildConfig) -> Model:
     return replace(loaded, original=original, graph=graph)
 
 
-def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None = None, store: Store = NOTHING) -> Quantized:
+def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None = None, entry: Entry = NOT_KEPT) -> Quantized:
     """Calibrate and quantize, or do what an earlier build decided; a model that comes quantized needs no samples."""
     samples = samples_of(loaded.graph, config)
     if samples is None and not any(node.op == "DequantizeLinear" for node in loaded.graph.nodes):
@@ -114,19 +114,25 @@ def quantize_model(loaded: Model, config: BuildConfig, progress: Progress | None
         config.observer or QuantizeOptions.observer, exclude=config.exclude, effort=config.effort or QuantizeOptions.effort,
         codes_out=config.io != "model", goal=config.goal, costs=_costs(loaded, config),
     )  # fmt: skip
-    key = quantization_key(loaded.file, config) if store.folder is not None else None
-    kept = store.get(key) if key is not None else None
     with about(loaded.file), spending(config.budget):
-        if kept is not None:
-            quantized = recall(loaded.graph, json.loads(kept))
-        else:
+        quantized = _recalled(loaded.graph, entry)
+        if quantized is None:
             quantized = quantize(loaded.graph, samples or (lambda: iter(())), options, progress=progress)
-    if key is not None and kept is None:
-        store.put(key, json.dumps(quantized.decisions).encode())
+            entry.put(json.dumps(quantized.decisions).encode())
     if loaded.pruning is not None:
         quantized = replace(quantized, report=replace(quantized.report, pruning=dict(loaded.pruning.report)))
     _dump(config, "3-quantized", quantized.graph)
     return quantized
+
+
+def _recalled(graph: Graph, entry: Entry) -> Quantized | None:
+    """What an earlier build decided for this graph; None where it decided nothing that fits."""
+    kept = entry.get()
+    if kept is None or not entry.holds:  # another model was read than the entry is of
+        return None
+    with suppress(EdgecError):
+        return recall(graph, json.loads(kept))
+    return None
 
 
 def _costs(loaded: Model, config: BuildConfig) -> Costs:

@@ -12,9 +12,11 @@ from edgec.settings.config import FLAGS, BuildConfig
 from edgec.targets import all_targets
 from tests.cli.conftest import QUICK, Program
 
+FAST = ("--effort", "fast", "--samples", "8")
+
 
 def test_a_build_says_how_fast_the_package_is_and_what_comes_next(program: Program) -> None:
-    done = program("build", *QUICK, "--calib", "calibration.npz", "digits.onnx", "-o", "out")
+    done = program("build", *QUICK, *FAST, "--calib", "calibration.npz", "digits.onnx", "-o", "out")
     assert done.code == 0, done.err
     told = [line.partition("] ")[2] for line in done.err.splitlines() if line.startswith("[")]
     assert set(told) <= set(STAGES) and told[-2:] == ["compiling", "examining"]
