@@ -60,37 +60,36 @@ class Store:
                     stream.close()
                     os.replace(stream.name, self.folder / key)
                 except BaseException:
-                    os.unlink(stream.name)
+                    with contextlib.suppress(OSError):  # it has its name already
+                        os.unlink(stream.name)
                     raise
         except OSError as error:
             _LOG.info("an entry of the cache cannot be written: %s", error.strerror)
 
     def entries(self) -> list[tuple[Path, os.stat_result]]:
-        """All there are, those first that were not used for longest."""
-        if self.folder is None:
+        """All files there are, those first that were not used for longest."""
+        try:
+            paths = [] if self.folder is None else list(self.folder.iterdir())
+        except OSError:
             return []
         found = []
-        for path in self.folder.iterdir():
+        for path in paths:
             with contextlib.suppress(OSError):
                 found.append((path, path.lstat()))
-        return sorted(found, key=lambda entry: (entry[1].st_mtime_ns, entry[0]))
+        return sorted((entry for entry in found if stat.S_ISREG(entry[1].st_mode)), key=lambda entry: (entry[1].st_mtime_ns, entry[0]))
 
-    def clean(self) -> None:
-        """Remove all of them."""
-        for path, _ in self.entries():
-            with contextlib.suppress(OSError):
-                path.unlink()
+    def clean(self) -> list[tuple[Path, os.stat_result]]:
+        """Remove all of them; those that are gone then."""
+        return [(path, facts) for path, facts in self.entries() if _removed(path)]
 
     def trim(self) -> None:
         """Drop the entries that were not used for longest until the others have room, and what an ended build left unfinished."""
-        with contextlib.suppress(OSError):
-            entries = self.entries()
-            size = sum(facts.st_size for _, facts in entries)
-            for path, facts in entries:
-                left = path.suffix == UNFINISHED and facts.st_mtime < time.time() - ABANDONED
-                if left or (size > self.most and path.suffix != UNFINISHED):
-                    path.unlink(missing_ok=True)
-                    size -= facts.st_size
+        entries = self.entries()
+        size = sum(facts.st_size for _, facts in entries)
+        for path, facts in entries:
+            left = path.suffix == UNFINISHED and facts.st_mtime < time.time() - ABANDONED
+            if (left or (size > self.most and path.suffix != UNFINISHED)) and _removed(path):
+                size -= facts.st_size
 
 
 NOTHING = Store()
@@ -105,6 +104,15 @@ def opened(wanted: bool = True) -> Store:
     except EdgecError as error:
         _LOG.warning("nothing is cached: %s (%s); %s", error.summary, error.where, error.hint)
         return NOTHING
+
+
+def _removed(path: Path) -> bool:
+    """Whether it is gone now, whoever did that."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
 
 
 def _read(path: Path, key: str) -> bytes | None:

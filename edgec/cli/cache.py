@@ -16,9 +16,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def act(options: argparse.Namespace, console: Console) -> None:
     store = opened()
-    found = store.entries()
-    if options.action == "clean":
-        store.clean()
+    found = store.clean() if options.action == "clean" else store.entries()
     size = sum(facts.st_size for _, facts in found)
     facts = {
         "folder": str(store.folder or ""),

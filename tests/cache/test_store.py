@@ -81,6 +81,39 @@ def test_what_an_ended_build_left_unfinished_goes(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [now]
 
 
+def test_what_cannot_be_removed_keeps_nothing_else(store: Store) -> None:
+    assert store.folder is not None
+    (store.folder / "a folder").mkdir()
+    os.utime(store.folder / "a folder", (0, 0))
+    store.put(KEY, b"content")
+    assert [path.name for path, _ in store.entries()] == [KEY]
+    Store(store.folder, 1).trim()
+    assert not store.entries()
+    store.put(KEY, b"content")
+    assert [path.name for path, _ in store.clean()] == [KEY] and not store.entries()
+
+
+def test_a_folder_that_is_gone_has_no_entries(tmp_path: Path) -> None:
+    store = Store(tmp_path / "gone")
+    store.put(KEY, b"content")
+    store.trim()
+    assert store.get(KEY) is None and not store.entries() and not store.clean()
+
+
+def test_an_interrupt_is_not_lost(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However late it comes: the entry has its name then."""
+    replace = os.replace
+
+    def interrupted(old: str, new: str) -> None:
+        replace(old, new)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.put(KEY, b"content")
+    assert store.get(KEY) == b"content"
+
+
 def test_what_is_too_large_is_not_kept(tmp_path: Path) -> None:
     Store(tmp_path, 800).put(KEY, bytes(800 // LARGEST_SHARE + 1))
     assert not list(tmp_path.iterdir())
@@ -125,5 +158,6 @@ def test_keys_tell_contents_apart(tmp_path: Path) -> None:
         key_of("a", b"1"),
     ]
     assert len(set(found)) == len(found) and own() == own()
+    assert key_of("a", memoryview(b"1")) == key_of("a", b"1")
     with pytest.raises(TypeError, match="no part of a key"):
         key_of("a", one)
