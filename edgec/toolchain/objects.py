@@ -8,8 +8,10 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from edgec.base.environment import child_environment
 from edgec.cache import NOTHING, Store
@@ -38,17 +40,22 @@ def compile_object(compiler: Compiler, directory: Path, source: str, words: Sequ
     if store is NOTHING or not source.endswith(".c") or compiler.is_zig or not _is_known(command):  # zig keeps a cache of its own
         call([*command, "-c", source, "-o", result], compiler, directory, source)
         return
-    key = _key(command, directory, source)
+    try:
+        key = _key(command, directory, source)
+    except OSError:  # it is no program, which the call says in words
+        call([*command, "-c", source, "-o", result], compiler, directory, source)
+        return
     content = _found(store, key, directory)
     if content is not None:
         (directory / result).write_bytes(content)
         return
-    rules = directory / f"{result}.d"
     call([*command, "-MD", "-MF", f"{result}.d", "-c", source, "-o", result], compiler, directory, source)
-    read = _read_rules(rules.read_text(encoding="utf-8", errors="surrogateescape"))
-    rules.unlink()
-    store.put(key, json.dumps(read).encode())
-    store.put(_object_key(key, directory, read), (directory / result).read_bytes())
+    with suppress(OSError):  # a wrapper wrote no rules, or a header is gone: nothing is kept
+        read = _read_rules(_taken(directory / f"{result}.d"))
+        if source in read:
+            name = _object_key(key, directory, read)
+            store.put(key, json.dumps(read).encode())
+            store.put(name, (directory / result).read_bytes())
 
 
 def _is_known(command: Sequence[str]) -> bool:
@@ -95,8 +102,9 @@ def _identity(command: tuple[str, ...]) -> tuple[object, ...]:
     """The command, what it says it would call, and which files these programs are: an update changes one of them at least."""
     program = shutil.which(command[0]) or command[0]
     plan = [*command, "-###", "-pipe", "-x", "c", "-c", os.devnull, "-o", "object"]
-    done = subprocess.run(plan, cwd=Path(program).anchor or os.sep, env=child_environment(), capture_output=True, check=False)
-    said = (done.stdout + done.stderr).decode(errors="surrogateescape")
+    with TemporaryDirectory() as folder:  # a wrapper may compile all the same
+        done = subprocess.run(plan, cwd=folder, env=child_environment(), capture_output=True, check=False)
+        said = (done.stdout + done.stderr).decode(errors="surrogateescape").replace(os.path.realpath(folder), ".").replace(folder, ".")
     called = sorted({path for word in said.split() if os.path.isabs(path := word.strip('"')) and os.access(path, os.X_OK)} | {program})
     files = [(path, *_facts(path)) for path in called if os.path.isfile(path)]
     return command, done.returncode, said, files
@@ -106,6 +114,13 @@ def _facts(path: str) -> tuple[str, int, int]:
     real = os.path.realpath(path)
     found = os.stat(real)
     return real, found.st_size, found.st_mtime_ns
+
+
+def _taken(path: Path) -> str:
+    """What a file says that nobody needs then."""
+    text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    path.unlink()
+    return text
 
 
 def _read_rules(text: str) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from edgec.base.errors import ToolchainError
 from edgec.cache import NOTHING, Store
 from edgec.toolchain.find import Compiler
-from edgec.toolchain.objects import compile_object
+from edgec.toolchain.objects import _identity, compile_object
 from tests.conftest import require
 
 SOURCE = "#include <part.h>\nint answer(void) { return PART; }\n"
@@ -61,6 +61,37 @@ def test_words_that_are_not_known_are_not_cached(folder: Path, word: str) -> Non
     words = [*WORDS, word, *(["src/part.h"] if word == "-include" else [])]
     compile_object(compiler, folder, "src/one.c", words, "build/one.o", store)
     assert not store.entries()
+
+
+def wrapper(folder: Path, text: str) -> str:
+    path = folder / "wrapper"
+    path.write_text(text)
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_wrapper_that_writes_no_rules_keeps_nothing(folder: Path) -> None:
+    require("gcc")
+    command = wrapper(
+        folder, '#!/bin/sh\nfor a; do case $a in -MD|-MF|*.o.d|-\\#*) ;; *) set -- "$@" "$a";; esac; shift; done; exec gcc "$@"\n'
+    )
+    assert compiled(folder, command=command) == (compiled(folder, store=NOTHING)[0], 0)
+
+
+def test_what_is_no_program_is_said_as_without_a_cache(folder: Path) -> None:
+    command = wrapper(folder, "no program")
+    said = []
+    for store in (NOTHING, Store(folder / "cache")):
+        with pytest.raises(ToolchainError) as caught:
+            compiled(folder, store=store, command=command)
+        said.append(str(caught.value))
+    assert said[0] == said[1] and "wrapper" in said[0]
+
+
+@pytest.mark.parametrize("command", ["gcc", "clang"])
+def test_a_compiler_has_one_identity_wherever_it_was_asked(command: str) -> None:
+    require(command)
+    assert _identity.__wrapped__((command, "-O1")) == _identity.__wrapped__((command, "-O1"))
 
 
 def test_what_a_compiler_refuses_is_no_entry(folder: Path) -> None:
