@@ -71,9 +71,9 @@ class Console:
         """Whether results go to a terminal on which a table of long words would be folded."""
         return self._results.width < NARROW
 
-    def progress(self, shares: Mapping[str, int] | None = None) -> ProgressDisplay:
-        """On standard error, unless --quiet or --json. shares: of the stages that are expected, where they are known."""
-        return ProgressDisplay(self._notes, enabled=not (self.quiet or self.as_json), shares=shares)
+    def progress(self, shares: Mapping[str, int] | None = None, *, apart: bool = False) -> ProgressDisplay:
+        """On standard error, unless --quiet or --json, as ProgressDisplay has it."""
+        return ProgressDisplay(self._notes, enabled=not (self.quiet or self.as_json), shares=shares, apart=apart)
 
 
 def _plain(value: Any) -> Any:

@@ -28,7 +28,7 @@ def act(options: argparse.Namespace, console: Console) -> int:
     found: list[Any] = []
     failure: EdgecError | None = None
     try:
-        with console.progress() as progress:
+        with console.progress(apart=True) as progress:
             edgec.deploy(
                 options.package, devices=options.device, tags=options.tag, everything=options.all, inventory=options.devices,
                 roll_back=options.roll_back, dry_run=options.dry_run, key=resolve_key(options),

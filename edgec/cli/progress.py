@@ -48,11 +48,16 @@ def expected(words: Iterable[str]) -> dict[str, int]:
 
 
 class ProgressDisplay:
-    """`shares`: the stages to expect, in order, with their shares of the whole; without, each stage is a whole of its own."""
+    """`shares`: the stages to expect, in order, with their shares of the whole; without, each stage is a whole of its own.
 
-    def __init__(self, console: rich.console.Console, *, enabled: bool, shares: Mapping[str, int] | None = None) -> None:
+    apart: stages that are under way at once, as boards are, each on a line of its own.
+    """
+
+    def __init__(
+        self, console: rich.console.Console, *, enabled: bool, shares: Mapping[str, int] | None = None, apart: bool = False
+    ) -> None:
         self._console, self._enabled, self._shares = console, enabled, dict(shares or {})
-        self._total, self._stage = sum(self._shares.values()), ""
+        self._total, self._apart, self._told = sum(self._shares.values()), apart, ""
         columns = [
             TextColumn("{task.description}"),
             BarColumn(bar_width=12),
@@ -60,7 +65,7 @@ class ProgressDisplay:
             _Clock(table_column=Column(no_wrap=True)),
         ]
         self._line = Progress(*columns, console=console, disable=not self._live)
-        self._task = self._line.add_task("", total=self._total or None, whole="")
+        self._tasks = {} if apart else {"": self._line.add_task("", total=self._total or None, whole="")}
         self._started = time.monotonic()
 
     @property
@@ -71,18 +76,21 @@ class ProgressDisplay:
         """`done` of `total` steps of `stage` are finished; a total of 0 is not known."""
         if not self._enabled:
             return
-        if stage != self._stage:
-            self._stage = stage
-            if not self._live:
-                self._console.print(f"[{time.monotonic() - self._started:6.1f} s] {stage}", markup=False)
+        new = stage not in self._tasks if self._apart else stage != self._told
+        self._told = stage
+        if new and not self._live:
+            self._console.print(f"[{time.monotonic() - self._started:6.1f} s] {stage}", markup=False)
+        if new and self._apart:
+            self._tasks[stage] = self._line.add_task("", total=None, whole="")
+        task = self._tasks[stage if self._apart else ""]
         part = min(done / total, 1.0) if total else 0.0
         count = "" if total == 1 else f" {part:.0%}" if total else f" {done}"
         if not self._shares:
-            self._line.update(self._task, description=f"{stage}{count}", completed=done, total=total or None)
+            self._line.update(task, description=f"{stage}{count}", completed=done, total=total or None)
             return
         reached = self._reached(stage, part)
         share = f" ({self._shares[stage] / self._total:.0%} of all)" if self._shares.get(stage) else ""
-        self._line.update(self._task, description=f"{stage}{count}{share}", completed=reached, whole=f"{reached / self._total:.0%}")
+        self._line.update(task, description=f"{stage}{count}{share}", completed=reached, whole=f"{reached / self._total:.0%}")
 
     def _reached(self, stage: str, part: float) -> float:
         """The shares of what is done; a total never falls, whatever comes twice or is not expected."""
@@ -98,8 +106,8 @@ class ProgressDisplay:
 
     def __exit__(self, *failure: Any) -> None:
         """What ended well is all done."""
-        if failure[:1] == (None,) and self._stage:
-            self._line.update(self._task, description="done", completed=self._total or 1, total=self._total or 1, whole="100%")
+        if failure[:1] == (None,) and self._told and not self._apart:
+            self._line.update(self._tasks[""], description="done", completed=self._total or 1, total=self._total or 1, whole="100%")
         self._line.__exit__(*failure)
 
 

@@ -44,7 +44,8 @@ def test_sizes(count: int, text: str) -> None:
     assert bytes_text(count) == text
 
 
-STAGES = [
+Stages = list[tuple[str, int, int]]
+STAGES: Stages = [
     ("reading the model", 0, 1),
     ("reading the model", 1, 1),
     ("ranges", 7, 0),
@@ -54,11 +55,13 @@ STAGES = [
 ]
 
 
-def shown(*, terminal: bool, enabled: bool = True, shares: dict[str, int] | None = None) -> str:
+def shown(
+    *, terminal: bool, enabled: bool = True, shares: dict[str, int] | None = None, stages: Stages = STAGES, apart: bool = False
+) -> str:
     stream = io.StringIO()
     console = rich.console.Console(file=stream, force_terminal=terminal, width=80, color_system=None)
-    with ProgressDisplay(console, enabled=enabled, shares=shares) as progress:
-        for stage, done, total in STAGES:
+    with ProgressDisplay(console, enabled=enabled, shares=shares, apart=apart) as progress:
+        for stage, done, total in stages:
             progress(stage, done, total)
             progress._line.refresh()
     return stream.getvalue()
@@ -82,6 +85,14 @@ def test_progress_is_one_line_on_a_terminal() -> None:
 def test_a_verb_without_known_stages_shows_each_by_itself() -> None:
     text = shown(terminal=True)
     assert "rounding 75%" in text and "of all" not in text
+
+
+def test_boards_have_a_line_each_however_they_take_turns() -> None:
+    turns: Stages = [(board, done, 4) for done in range(1, 5) for board in ("attic", "cellar")]
+    lines = [line.partition("] ")[2] for line in shown(terminal=False, stages=turns, apart=True).splitlines() if line]
+    assert lines == ["attic", "cellar"]
+    text = shown(terminal=True, stages=turns, apart=True)
+    assert re.search(r"attic 75% .*\ncellar 50% .*", text) and re.search(r"attic 100% .*\ncellar 100% .*\n\S*$", text)
 
 
 def test_only_what_a_build_does_is_expected() -> None:
