@@ -159,7 +159,7 @@ def check_file(model: Path) -> None:
     """What can be said of a model's file by its first bytes."""
     refuse_foreign(model)
     if not model.is_file():
-        what = "is a folder, not a model" if model.is_dir() else "no such file"
+        what = "is a folder, not a model" if model.is_dir() else "is no file" if model.exists() else "no such file"
         raise UsageError(what, where=str(model), hint="give an ONNX file")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import shlex
 import struct
 import subprocess
 import zipfile
@@ -60,6 +62,22 @@ def test_a_file_that_only_calls_itself_onnx_is_not_overwritten_by_the_command(tm
     with pytest.raises(ModelError) as caught:
         refuse_foreign(path)
     assert str(caught.value).endswith("--output net-exported.onnx")
+
+
+def test_a_path_that_holds_the_words_of_the_command_stays_one_word(tmp_path: Path) -> None:
+    path = tmp_path / "a;touch HACKED;ONNX FILE.tflite"
+    path.write_bytes(b"\x1c\0\0\0TFL3" + bytes(64))
+    with pytest.raises(ModelError) as caught:
+        refuse_foreign(path)
+    (problem,) = caught.value.problems
+    assert shlex.split(problem.what)[-3:] == [str(path), "--output", "a;touch HACKED;ONNX FILE.onnx"]
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.onnx")
+    for verb in (edgec.build, edgec.plan, edgec.quantize, edgec.inspect):
+        with pytest.raises(UsageError, match="is no file"):
+            verb(tmp_path / "pipe.onnx", precision="int8", calib=np.zeros((1, 64), np.float32))
 
 
 @pytest.mark.parametrize("what", ARCHIVES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
@@ -33,7 +34,8 @@ class Foreign:
         """What the file at `path` is, and the next step."""
         quoted = repr if self.script else shlex.quote
         stem = f"{path.stem}-exported" if path.suffix.lower() == ".onnx" else path.stem  # never over the file itself
-        command = self.command.replace("FILE", quoted(str(path))).replace("ONNX", quoted(f"{stem}.onnx"))
+        named = {"FILE": quoted(str(path)), "ONNX": quoted(f"{stem}.onnx")}
+        command = re.sub("FILE|ONNX", lambda word: named[word[0]], self.command)  # at once: the paths may hold these words
         shown = f"python -c {shlex.quote(command)}" if self.script else command
         return ModelError(f"is {self.what}, not an ONNX file", [Problem(shown)] if command else (), where=str(path), hint=self.remark)
 
@@ -125,7 +127,10 @@ def refuse_foreign(path: Path) -> None:
     """ModelError where the file or folder at `path` is one of the known formats; it is looked at, not loaded."""
     found = None
     with suppress(OSError, ValueError):
-        found = _of_folder(path) if path.is_dir() else _of_file(path)
+        if path.is_dir():
+            found = _of_folder(path)
+        elif path.is_file():  # no pipe, which may never end
+            found = _of_file(path)
     if found is not None:
         raise found.error(path)
 
