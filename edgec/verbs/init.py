@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from edgec.base.errors import UsageError
+from edgec.base.output import write_new
 
 PLACES = {"settings": Path("edgec.toml"), "inventory": Path("devices.yaml"), "workflow": Path(".github/workflows/edgec.yml")}
 PACKAGE = "package"
@@ -18,9 +20,12 @@ target = "host"  # a processor family or a board of `edgec targets`
 {precision}
 out = "{package}"
 
-# How pictures become inputs, where calib is a folder of them:
+# How pictures become inputs, where calib is a folder of them: (pixel * scale - mean) / std, after they got the model's size.
 # [preprocess]
-# resize = [224, 224]
+# resize = "crop"  # or stretch, letterbox, none
+# shorter = 256  # scale the shorter side to this, then cut out the middle
+# color = "rgb"
+# scale = 0.00392156862745098  # 1 / 255
 # mean = [0.485, 0.456, 0.406]
 # std = [0.229, 0.224, 0.225]
 """
@@ -52,10 +57,13 @@ jobs:
     runs-on: ubuntu-latest
     steps:
       - uses: actions/checkout@v4
+        with:
+          submodules: true
       - uses: actions/setup-python@v5
         with:
           python-version: "3.12"
-      - run: pip install edgec
+      # edgec is installed from its sources: have a clone of them in the folder edgec, best as a submodule of the commit that you tried.
+      - run: pip install ./edgec
 {steps}
 """
 _NOISE = "      # A shared runner is never quiet: without --accept-noise its speed would be undecided, which fails."
@@ -73,29 +81,43 @@ class Started:
 def init(model: str | Path = "model.onnx", *, data: str | Path | None = None, folder: str | Path = ".") -> Started:
     """Write edgec.toml, devices.yaml and a workflow for this model into a folder; paths are as seen from there.
 
-    data: samples, which make it an INT8 package. UsageError for a model or data that are named and not there.
+    data: samples, which make it an INT8 package. UsageError, before anything is written, for a model or data that are named and not there,
+    for names that a workflow cannot hold, and where something else than a file is in the way.
     """
     folder, model = Path(folder), Path(model)
     for place in (model, *([Path(data)] if data is not None else [])):
         if place != Path("model.onnx") and not (folder / place).exists():
             raise UsageError("no such file", where=str(folder / place), hint="give the path of the ONNX file, and of samples with --data")
-    written, kept = [], []
-    for path, text in _texts(model.as_posix(), None if data is None else Path(data).as_posix()).items():
-        try:
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            with (folder / path).open("x", encoding="utf-8") as stream:
-                stream.write(text)
-            written.append(path)
-        except FileExistsError:
-            kept.append(path)
-        except OSError as error:
-            raise UsageError(f"cannot write: {error.strerror}", where=str(folder / path), hint="choose a folder of your own") from error
-    return Started(tuple(written), tuple(kept), shlex.join(["edgec", "build", model.as_posix()]))
+    named = _word(model)
+    texts = {path: text.encode() for path, text in _texts(named, None if data is None else _word(Path(data))).items()}
+    for path in texts:
+        _check_place(folder, path)
+    written = [path for path, content in texts.items() if not (folder / path).exists() and write_new(folder / path, content)]
+    return Started(tuple(written), tuple(path for path in texts if path not in written), shlex.join(["edgec", "build", named]))
+
+
+def _word(path: Path) -> str:
+    """The path as an argument of commands, which no workflow takes for anything else."""
+    word = path.as_posix()
+    if not word.isprintable() or "${{" in word:
+        raise UsageError("is a name that a workflow cannot hold", where=ascii(word), hint="call the file with letters, digits, - and _")
+    return f"./{word}" if word.startswith("-") else word
+
+
+def _check_place(folder: Path, path: Path) -> None:
+    """UsageError where a file cannot be kept or written: something else is there, or a folder on the way leads elsewhere."""
+    for part in [folder / part for part in reversed(path.parents[:-1])]:
+        if part.is_symlink() or (part.exists() and not part.is_dir()):
+            what = "is a link, which may lead out of the project" if part.is_symlink() else "is no folder"
+            raise UsageError(what, where=str(part), hint="move it away, or write the files in a folder of their own")
+    if os.path.lexists(folder / path) and not (folder / path).is_file():
+        raise UsageError("is there, and is no file", where=str(folder / path), hint="move it away")
 
 
 def _texts(model: str, data: str | None) -> Mapping[Path, str]:
     precision = _FLOAT if data is None else _INT8.format(data=json.dumps(data, ensure_ascii=False))
-    commands = [["edgec", "build", "--config", str(PLACES["settings"]), model]]
+    samples = [] if data is None else ["--calib", data]  # as given here, whatever an edgec.toml says that was there
+    commands = [["edgec", "build", "--config", str(PLACES["settings"]), *samples, "-o", PACKAGE, model]]
     commands += [] if data is None else [["edgec", "compare", model, PACKAGE, "--data", data, "--min-agreement", "0.95"]]
     commands += [["edgec", "bench", PACKAGE, "--device", "local", "--max-latency", "100ms", "--accept-noise"]]
     steps = [f"      - run: {json.dumps(shlex.join(command), ensure_ascii=False)}" for command in commands]

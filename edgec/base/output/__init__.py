@@ -2,7 +2,7 @@
 
 from edgec.base.output.directory import check_destination, complete_directory
 from edgec.base.output.failed import FAILED, check_failed, failed_beside, keep_aside
-from edgec.base.output.files import check_outputs, replace_file, write_file
+from edgec.base.output.files import check_outputs, replace_file, write_file, write_new
 from edgec.base.output.foreign import MARKER
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "keep_aside",
     "replace_file",
     "write_file",
+    "write_new",
 ]

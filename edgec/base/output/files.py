@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from edgec.base.errors import Problem, UsageError
@@ -54,6 +55,23 @@ def write_file(destination: Path, content: bytes, form: str, *, force: bool = Fa
 def replace_file(destination: Path, content: bytes) -> None:
     """Write a file through a temporary neighbour, whatever it was; for those that users have edgec edit. A link's end is written."""
     destination = destination.resolve()
+    with _neighbour(destination, content) as temporary:
+        temporary.replace(destination)
+
+
+def write_new(destination: Path, content: bytes) -> bool:
+    """Write a file where there is nothing, as one of the user's own, without a mark; whether there was nothing."""
+    with _neighbour(destination, content) as temporary:
+        try:
+            os.link(temporary, destination)
+        except FileExistsError:
+            return False
+    return True
+
+
+@contextmanager
+def _neighbour(destination: Path, content: bytes) -> Iterator[Path]:
+    """A temporary file with this content beside the destination, to be moved there; an OSError is told as one of the destination."""
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
         stream = tempfile.NamedTemporaryFile(prefix=f".{destination.name}.", dir=destination.parent, delete=False)  # noqa: SIM115
@@ -64,7 +82,7 @@ def replace_file(destination: Path, content: bytes) -> None:
         with stream:
             stream.write(content)
         temporary.chmod(0o666 & ~umask())
-        temporary.replace(destination)
+        yield temporary
     except OSError as error:
         raise cannot_write(error, destination) from error
     finally:
