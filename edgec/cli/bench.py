@@ -60,7 +60,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     farm.add_argument("--resume", action="store_true", help="keep the results there are and do the rest")
     farm.add_argument("--retries", type=int, default=1, help="try a lost board again this often (1)")
     farm.add_argument("--scheduler", default=None, metavar="ADDRESS", help="a dask scheduler whose workers own the boards, tcp://...")
-    declare_settings(parser, _BUILD)
+    declare_settings(parser, _BUILD, {"precision": "int8 with --calib, else fp32"})
 
 
 def act(options: argparse.Namespace, console: Console) -> int:

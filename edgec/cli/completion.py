@@ -94,6 +94,9 @@ def _places(parser: argparse.ArgumentParser, path: tuple[str, ...]) -> Iterator[
             known = ("host", *(target.name for target in all_targets()))
         values |= {flag: known for flag in action.option_strings if known}
     yield Place(path, tuple(names), flags, values)
+    for name in names:
+        if name not in inside:  # said once, and its verb's flags can follow
+            yield Place((*path, name), (), flags, values)
     for name, verb in inside.items():
         yield from _places(verb, (*path, name))
 
@@ -116,7 +119,10 @@ def _fish(places: list[Place]) -> str:
     for place in places:
         seen = [f"__fish_seen_subcommand_from {word}" for word in place.path] or ["__fish_use_subcommand"]
         start = f"complete -c edgec -n {shlex.quote('; and '.join(seen))}"
-        lines += [f"{start} -f -a {shlex.quote(' '.join(place.names))}"] if place.names else []
+        if place.names:
+            named = " ".join(place.names)
+            first = "; and ".join([*seen, f"not __fish_seen_subcommand_from {named}"])
+            lines.append(f"complete -c edgec -n {shlex.quote(first)} -f -a {shlex.quote(named)}")
         for flag, words in place.flags.items():
             kind = f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}"
             known = place.values.get(flag)

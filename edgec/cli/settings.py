@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import rich.table
@@ -13,18 +13,23 @@ from edgec.cli.console import table
 from edgec.settings import FILE, find_file, resolve
 from edgec.settings.config import FLAGS, BuildConfig
 from edgec.settings.facts import settings_facts
+from edgec.settings.forms_of_text import OneOf
 
 GROUPS = list(dict.fromkeys(setting.group for setting in FLAGS.values()))
 OF_A_BUILD = tuple(flag for flag in FLAGS if flag != "key")
 
 
-def declare_settings(parser: argparse.ArgumentParser, names: Iterable[str] = OF_A_BUILD) -> None:
-    """Add one flag for each named setting, and those that choose the file of others; a missing flag is None: other sources can speak."""
+def declare_settings(parser: argparse.ArgumentParser, names: Iterable[str] = OF_A_BUILD, defaults: Mapping[str, str] | None = None) -> None:
+    """Add one flag for each named setting, and those that choose the file of others; a missing flag is None: other sources can speak.
+
+    defaults: what holds in this verb where nobody sets it, where that is not what holds in a build.
+    """
+    held = {name: setting.default for name, setting in FLAGS.items()} | dict(defaults or {})
     groups: dict[str, argparse._ArgumentGroup] = {}
     for name in sorted(names, key=lambda name: GROUPS.index(FLAGS[name].group)):
         setting, flag = FLAGS[name], f"--{name.replace('_', '-')}"
         group = groups.get(setting.group) or groups.setdefault(setting.group, parser.add_argument_group(setting.group))
-        words = f"{setting.help} ({setting.default})".replace("%", "%%")  # which argparse would fill in
+        words = f"{setting.help} ({held[name]})".replace("%", "%%")  # which argparse would fill in
         if setting.switch and getattr(BuildConfig, name):  # it is done unless the flag says no
             group.add_argument(f"--no-{name}", dest=name, action="store_const", const=False, default=None, help=words)
         elif setting.switch:
@@ -32,7 +37,8 @@ def declare_settings(parser: argparse.ArgumentParser, names: Iterable[str] = OF_
         else:
             short = ["-o"] if name == "out" else []
             action = "append" if setting.many else "store"
-            group.add_argument(*short, flag, dest=name, action=action, default=None, metavar=name.upper(), help=words)
+            form = "|".join(setting.parse.choices) if isinstance(setting.parse, OneOf) else name.upper()
+            group.add_argument(*short, flag, dest=name, action=action, default=None, metavar=form, help=words)
     parser.add_argument("--config", type=Path, default=None, metavar="FILE", help=f"settings (the {FILE} beside the model, else here)")
     parser.add_argument("--trust-config", action="store_true", help=f"obey an {FILE} that lies beside the model in all that it says")
 

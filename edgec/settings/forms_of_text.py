@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -179,13 +180,20 @@ def flag_value(text: object) -> bool:
     return words[str(text).lower()]
 
 
-def one_of_value(*choices: str) -> Callable[[object], str]:
-    def parse(text: object) -> str:
-        if text not in choices:
-            raise ValueError(did_you_mean(str(text), choices))
+@dataclass(frozen=True)
+class OneOf:
+    """Takes one of these words."""
+
+    choices: tuple[str, ...]
+
+    def __call__(self, text: object) -> str:
+        if text not in self.choices:
+            raise ValueError(did_you_mean(str(text), self.choices))
         return str(text)
 
-    return parse
+
+def one_of_value(*choices: str) -> OneOf:
+    return OneOf(choices)
 
 
 def count_value(text: object) -> int:

@@ -17,6 +17,11 @@ CASES = {
     "edgec build --target rpi-": {"rpi-32bit", "rpi-zero2"},
     "edgec -q devices ad": {"add"},
     "edgec devices add --wri": {"--write"},
+    "edgec build --precision ": {"int8", "fp32", "fp16"},
+    "edgec bench --effort h": {"high"},
+    "edgec cache ": {"show", "clean"},
+    "edgec cache show ": set(),
+    "edgec cache show --js": {"--json"},
     "edgec bench x --percentile p9": {"p90", "p95", "p99"},
     "edgec build dig": set(),
 }

@@ -22,7 +22,7 @@ from edgec.kernels import VARIANTS
 from edgec.lower.operators import rule_of
 from edgec.ops.registry import OPERATORS, Role
 from edgec.passes.pipeline import PIPELINE
-from edgec.settings.config import SETTINGS, BuildConfig, configure
+from edgec.settings.config import FLAGS, SETTINGS, BuildConfig, configure
 from edgec.targets import all_targets
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ NOT_LOWERED = {
     "ConstantOfShape": "folded: its operand is a shape",
     "Range": "folded where its operands are constants; else its extent is not known",
 }
-# Verbs that are no function of edgec's: rooms of these names exist
+# Verbs that are no function of edgec's: two are rooms of these names, and one is about the command line itself
 ROOMS = {"cache", "completion", "targets"}
 
 
@@ -95,6 +95,8 @@ def test_resources_lie_where_they_are_looked_for() -> None:
 
 def test_settings_are_the_fields_of_a_build() -> None:
     assert {*SETTINGS, "origins"} == set(BuildConfig.__dataclass_fields__)
+    unsaid = [name for name, setting in FLAGS.items() if not (setting.group and setting.default)]
+    assert not unsaid, "--help says nothing of where these belong, or what holds without them"
     assert all(configure(weights=form).weights == form for form in WEIGHTS)
 
 
