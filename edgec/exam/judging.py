@@ -105,7 +105,7 @@ class Paper:
 
 @dataclass(frozen=True)
 class BoardJudge:
-    """Judges packages by the sha256 of their manifests; see devices.job.Judge."""
+    """Judges packages by the sha256 of their manifests; see Judge in edgec/boards/farm/job.py."""
 
     papers: Mapping[str, Paper]
 

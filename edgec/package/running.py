@@ -31,7 +31,7 @@ class Flood(DeviceError):
 class Answer:
     """What a command left behind. status: its exit status; 128 + N when signal N ended it.
 
-    output and errors are what a board said, untrusted: they go through `text.printable` before anybody sees them.
+    output and errors are what a board said, untrusted: they go through `harmless.printable` before anybody sees them.
     """
 
     status: int

@@ -97,7 +97,7 @@ def bench(
     devices, tags, everything: which boards of the inventory. threads: each count is measured; none for the powers of two up to the
     board's cores. gpu: whether what has shaders is measured on the GPU too: "auto" where the board can, "on" (models are then built so
     that all that can runs there), "off". data, labels, samples: what answers are judged by on the boards, against the float `model`,
-    which is known when a model is benched. max_latency ("20ms"), min_agreement, ... are promises, see devices.gates; those about
+    which is known when a model is benched. max_latency ("20ms"), min_agreement, ... are promises, see Gates; those about
     speed are undecided where a board was busy, throttled or its figures scatter, unless accept_noise. precision: None
     for int8 where there is calibration data and fp32 where there is none; settings: any further field of BuildConfig, or `config` with
     all of them. resume: keep what `out`/results.jsonl holds and do the rest. scheduler: the address of a dask scheduler whose workers

@@ -2,7 +2,7 @@
 
 edgec/kernels says what each computes. Sums are added in another order than in C: equal within 1e-5 of their terms' size.
 
-Operands that are stored as halves (edgec/emit/gpu/half.py) are read as such and computed with in float32. Where the device has float16
+Operands that are stored as halves (edgec/program/halves.py) are read as such and computed with in float32. Where the device has float16
 arithmetic, convolutions with a tile of one slice multiply in it and add STRETCH products in it before a float32 sum takes them. Each of
 these steps is off by at most 2 ** -11 of what is in the stretch by then, so a whole sum by no more than STRETCH * 2 ** -11 = 0.4 % of
 its terms' size, the sum of |x * w|; rounding errors have no common sign, so that in practice it is a few hundredths of that.
