@@ -1,4 +1,4 @@
-"""Drawers of operators that the import writes as others: equations, samples, regions, columns, spectra, determinants."""
+"""Drawers of operators that the import writes as others: equations, samples, regions, columns, spectra, determinants, running sums."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.graphs_draft import FLOAT, Draft
+from tests.fuzz.graphs_draft import FLOAT, Draft, Misfit
 from tests.fuzz.graphs_pointwise import Drawer
 
 # of one operand, of two and of three; extents by letter
@@ -110,6 +110,40 @@ def lp_pool(d: Draft, op: str) -> None:
     d.op(op, x, kernel_shape=kernel, strides=strides, p=d.number(1, 3), ceil_mode=d.number(0, 1))
 
 
+def global_lp_pool(d: Draft, op: str) -> None:
+    """ONNX Runtime lacks that of set 22."""
+    if d.opset >= 22:
+        raise Misfit("not there")
+    d.op(op, picture(d, d.pick(1, 2, 3)), p=d.number(1, 3))
+
+
+def running(d: Draft, op: str) -> None:
+    d.since(11 if op == "CumSum" else 26)
+    x = d.data((FLOAT,) if d.chance(0.7) else (np.int32, np.int64), 1, 4)
+    d.op(op, x, d.const(d.axis(x), d.pick(np.int32, np.int64)), exclusive=d.number(0, 1), reverse=d.number(0, 1))
+
+
+def deform_conv(d: Draft, op: str) -> None:
+    """By constant offsets, as by constant grids."""
+    d.since(19)
+    groups, parts = d.pick(1, 1, 2), d.pick(1, 1, 2)
+    least = groups * parts
+    x = d.data((FLOAT,), 4, 4, where=lambda s: s[1] % least == 0, make=lambda: (d.number(1, 2), least, d.number(1, 6), d.number(1, 6)))
+    (batch, channels, *image), kernel = d.shape(x), [d.number(1, 3) for _ in range(2)]
+    strides, dilations, pads = ([d.number(1, 2) for _ in range(2)], [d.number(1, 2) for _ in range(2)], [d.number(0, 2) for _ in range(4)])
+    reach = [(k - 1) * n + 1 for k, n in zip(kernel, dilations, strict=True)]
+    places = [(image[a] + pads[a] + pads[a + 2] - reach[a]) // strides[a] + 1 for a in range(2)]
+    if min(places) < 1:
+        raise Misfit("no place for the window")
+    taps, outputs = kernel[0] * kernel[1], groups * d.number(1, 2)
+    w = d.numbers((outputs, channels // groups, *kernel))
+    offset = d.const(d.g.uniform(-2, 2, (batch, 2 * parts * taps, *places)), FLOAT)
+    bias = d.numbers((outputs,)) if d.chance(0.5) else ""
+    mask = d.const(d.g.uniform(0, 1, (batch, parts * taps, *places)), FLOAT) if d.chance(0.5) else ""
+    given = {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "pads": pads, "group": groups, "offset_group": parts}
+    d.op(op, x, w, offset, bias, mask, **given)
+
+
 def conv_computed(d: Draft, op: str) -> None:
     """With weights that are data too."""
     x = picture(d)
@@ -119,5 +153,6 @@ def conv_computed(d: Draft, op: str) -> None:
 
 COMPOSED: dict[str, Drawer] = {
     "Einsum": einsum, "GridSample": grid_sample, "RoiAlign": roi_align, "MaxRoiPool": max_roi_pool, "Col2Im": col2im, "DFT": dft,
-    "STFT": stft, "Det": det, "LpPool": lp_pool, "Conv of computed weights": conv_computed,
+    "STFT": stft, "Det": det, "LpPool": lp_pool, "GlobalLpPool": global_lp_pool, "DeformConv": deform_conv,
+    **dict.fromkeys(("CumSum", "CumProd"), running), "Conv of computed weights": conv_computed,
 }  # fmt: skip

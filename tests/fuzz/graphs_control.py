@@ -117,42 +117,4 @@ def scan(d: Draft, op: str) -> None:
     d.op(op, *states, *columns, outputs=len(outputs), num_scan_inputs=count, body=inner.graph(inputs, outputs), **listed)
 
 
-def sequences(d: Draft, op: str) -> None:
-    """A sequence that lives within one turn: split, changed, and joined or looked into."""
-    d.since(11)
-    x = d.data((FLOAT,), 1, 3, constant=0.0)
-    axis, inner = d.number(0, d.rank(x) - 1), Inner(d, {})
-    extent, unlike = d.shape(x)[axis], (FLOAT, ())
-    turn, go, state = inputs = [f"{inner.prefix}{name}" for name in ("turn", "go", "s")]
-    inner.kinds |= {turn: (np.dtype(np.int64), ()), go: (BOOL, ()), state: d.kind(x)}
-    size = d.number(1, extent)
-    listed = [size] * (extent // size) + ([extent % size] if extent % size else [])
-    split = d.pick((), (np.array(size),), (np.array(listed),))
-    count = len(listed) if split else extent
-    part = inner.op("SplitToSequence", state, *map(inner.const, split), like=unlike, axis=axis)
-
-    def place(many: int) -> str:
-        return inner.const(np.array(d.number(-many, many - 1), d.pick(np.int64, np.int32)))
-
-    taken = inner.op("SequenceAt", part, place(count), like=unlike)
-    whole = inner.op("SequenceInsert", part, taken, *([place(count)] if d.chance(0.6) else []), like=unlike)
-    if d.chance(0.5):
-        whole = inner.op("SequenceErase", whole, *([place(count + 1)] if d.chance(0.6) else []), like=unlike)
-    start = inner.op("SequenceConstruct", taken, taken, like=unlike) if d.chance(0.5) else inner.op("SequenceEmpty", like=unlike)
-    start = inner.op("SequenceInsert", start, taken, like=unlike)
-    number = inner.op("Cast", inner.op("SequenceLength", whole, like=unlike), to=1, like=unlike)
-    ends = [
-        inner.op("ConcatFromSequence", whole, axis=axis, like=unlike),
-        inner.op("ConcatFromSequence", start, axis=d.number(0, d.rank(x)), new_axis=1, like=unlike), number, taken,
-    ]  # fmt: skip
-    names = [inner.op("Identity", go), inner.op("Identity", state), *(inner.op("Identity", name) for name in ends)]
-    infos = [inner.info(name) for name in names[:2]] + [helper.make_tensor_value_info(name, 1, None) for name in names[2:]]
-    body = helper.make_graph(inner.nodes, f"{inner.prefix}body", [inner.info(name) for name in inputs], infos)
-    d.op("Loop", d.const(np.array(1)), "", x, outputs=len(names) - 1, body=body)
-
-
-SEQUENCES = (
-    "ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
-    "SplitToSequence",
-)  # fmt: skip
-CONTROL: dict[str, Drawer] = {"If": branch, "Loop": loop, "Scan": scan, **dict.fromkeys(SEQUENCES, sequences)}
+CONTROL: dict[str, Drawer] = {"If": branch, "Loop": loop, "Scan": scan}

@@ -11,7 +11,9 @@ import onnx
 import onnxruntime
 from onnx import defs, helper, numpy_helper
 
+from edgec.frontend.domains.contributed import RUNTIMES
 from edgec.frontend.file.structure import reads
+from edgec.frontend.former import EXPERIMENTAL
 
 MOST_ELEMENTS = 3000  # of a value: what is larger takes time and shows nothing new
 MICROSOFT, LEARNED = "com.microsoft", "ai.onnx.ml"
@@ -20,6 +22,7 @@ WHOLE = tuple(np.dtype(kind) for kind in (np.int8, np.uint8, np.int16, np.uint16
 SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 1e4, -1e4, 1e-30)
 OPSETS = (7, 9, 11, 13, 15, 17, 18, 20, 21, 22, 23, 24, 26)
 COUNTING = ("NonZero", "Compress", "Unique", "NonMaxSuppression")
+BESIDE = {*EXPERIMENTAL, *RUNTIMES}  # which ONNX Runtime knows among ONNX's own, and ONNX does not
 QUIET = onnxruntime.SessionOptions()
 QUIET.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
 QUIET.intra_op_num_threads, QUIET.log_severity_level = 1, 4
@@ -287,7 +290,7 @@ def single(node: onnx.NodeProto, arrays: Mapping[str, np.ndarray], opset: int) -
     graph = helper.make_graph(
         [node], "one", [info(name, arrays[name]) for name in names], [onnx.ValueInfoProto(name=name) for name in node.output]
     )
-    if not defs.has(node.op_type, node.domain) and not node.domain:
+    if not (node.domain or defs.has(node.op_type) or node.op_type in BESIDE):
         raise Misfit("no such operator")
     try:
         session = onnxruntime.InferenceSession(wrapped(graph, opset).SerializeToString(), QUIET)

@@ -31,7 +31,9 @@ SCORES = ("LinearClassifier", "TreeEnsembleClassifier", "TreeEnsembleRegressor")
 FUNCTIONS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("Tanh", "Sigmoid", "Erf", *GELUS, "Swish", "Softplus", "Elu", "Celu", "Selu", "Exp"), (32, 4e-7)),
     **dict.fromkeys(("RNN", "GRU", "LSTM"), (32, 1e-6)),
-    **dict.fromkeys(SCORES, (32, 4e-7)),
+    **dict.fromkeys((*SCORES, "FusedConv", "FusedGemm"), (32, 4e-7)),
+    **dict.fromkeys(("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan"), (32, 4e-7)),
+    **dict.fromkeys(("ParametricSoftplus", "ScaledTanh"), (32, 2e-6)),
     "Mish": (32, 4e-6),  # ONNX Runtime's logarithm of a number near 1
     **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), (16, 1e-6)),
     **dict.fromkeys(("Log", "Pow", "Sin", "Cos", "Sqrt", "Reciprocal", "Div", "HardSigmoid", "HardSwish", "Softsign"), (16, 2e-7)),
@@ -45,15 +47,18 @@ EXACT = {
     "Range",
     "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Expand", "Tile", "Pad", "DepthToSpace", "SpaceToDepth", "Trilu", "CenterCropPad",
     "If", "Loop", "Scan",  # of what is drawn in them
-    "Binarizer", "ArrayFeatureExtractor", "OneHotEncoder",
+    "Binarizer", "ArrayFeatureExtractor", "OneHotEncoder", "OneHot", "Hardmax", "EyeLike", "Crop",
 }  # fmt: skip
-ELEMENTWISE = {*FUNCTIONS} - {*SCORES, "LogSoftmax", "SoftmaxCrossEntropyLoss", "RNN", "GRU", "LSTM"}
+ELEMENTWISE = {*FUNCTIONS} - {*SCORES, "LogSoftmax", "SoftmaxCrossEntropyLoss", "RNN", "GRU", "LSTM", "FusedConv", "FusedGemm"}
+PRODUCTS = {"MatMul", "Gemm", "FusedMatMul", "TransposeMatMul", "FusedGemm"}
+CONVOLUTIONS = {"Conv", "ConvTranspose", "FusedConv", "DeformConv"}
 COUPLED = {
     "Softmax", "LogSoftmax", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization", "BatchNormalization",
     "MeanVarianceNormalization", "LRN", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp",
     "ReduceSum", "ReduceMean", "AveragePool", "GlobalAveragePool", "Resize", "Upsample", "Attention", "RotaryEmbedding", "AffineGrid",
     "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss", "RNN", "GRU", "LSTM", "Einsum", "GridSample", "RoiAlign", "Col2Im",
-    "DFT", "STFT", "Det", "LpPool",
+    "DFT", "STFT", "Det", "LpPool", "GlobalLpPool", "LpNormalization", "CumSum", "CumProd", "SimplifiedLayerNormalization",
+    "EmbedLayerNormalization", "MultiHeadAttention",
 }  # fmt: skip
 POLES = {"Reciprocal": 0, "Div": 1, "Log": 0, "Pow": 0}  # operands at whose zero a result may be anything
 # which zero it is depends on the order, or is lost: ONNX Runtime's Where takes what is not zero of either operand
@@ -173,9 +178,9 @@ def _operand(step: Step, name: str, array: np.ndarray, plain: set[str], noise: N
 def terms(step: Step, array: np.ndarray) -> float:
     """Units in the last place of an operand that count for the roundings of the node: as many as a result sums up terms, and some."""
     op = step.node.op_type
-    if op in ("MatMul", "Gemm"):
+    if op in PRODUCTS:
         return max(array.shape[-2:], default=1) + 8
-    if op in ("Conv", "ConvTranspose"):
+    if op in CONVOLUTIONS:
         return max(prod(array.shape[1:]), 1) + 8
     return min(array.size, prod(array.shape[1:]) or 1) + 8 if op in COUPLED else 4
 
@@ -211,6 +216,11 @@ def _cancelled(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
     return np.broadcast_to(4 * UNIT * np.abs(x).max(axis=axes, keepdims=True) * factor, x.shape)
 
 
+def _divided(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
+    """A tangent by sine and cosine, where the cosine is off by as much as FUNCTIONS says of it."""
+    return np.asarray(4e-7 * (1 + np.nan_to_num(array.astype(np.float64)) ** 2))
+
+
 def _slid(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
     """What ONNX Runtime loses of LRN's sums of squares: it adds to and takes from one sum that slides over the channels."""
     x = operands[step.node.input[0]].astype(np.float64)
@@ -244,7 +254,7 @@ def _transformed(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
 # what roundings within a node lose that no operand's noise shows
 LOST = {
     "InstanceNormalization": _cancelled, "LRN": _slid, "AffineGrid": _placed, "Resize": _weighed, "Upsample": _weighed,
-    "DFT": _transformed, "STFT": _transformed,
+    "DFT": _transformed, "STFT": _transformed, "Tan": _divided,
 }  # fmt: skip
 
 

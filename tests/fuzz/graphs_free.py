@@ -152,6 +152,16 @@ def _alone(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
     return result.shape[-1] == 1
 
 
+def _multiplied_over(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray | bool:
+    """Which products of a row are made first decides which of them are infinite or 0."""
+    if result.dtype.kind != "f":
+        return False
+    size, axis = np.abs(operands[node.input[0]].astype(np.float64)), int(operands[node.input[1]].reshape(-1)[0])
+    logs = np.log10(np.where((size > 0) & np.isfinite(size), size, 1))
+    over, under = (np.maximum(sign * logs, 0).sum(axis=axis, keepdims=True) > 37 for sign in (1, -1))
+    return np.broadcast_to(over | under, result.shape)
+
+
 def _infinite_scores(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray:
     """ONNX Runtime hides columns by the lowest float, ONNX by -infinity, which differ where a score itself is infinite."""
     if node.domain:
@@ -173,14 +183,16 @@ Rule = Callable[[onnx.NodeProto, Arrays, np.ndarray], np.ndarray | bool]
 SUMS = {"ReduceSum", "ReduceProd", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"}
 BLENDS = {
     "Resize", "Upsample", "MeanVarianceNormalization", "AveragePool", "InstanceNormalization", "LRN", "ConvTranspose", "AffineGrid",
-    "Einsum", "GridSample", "RoiAlign", "MaxRoiPool", "Col2Im", "DFT", "STFT", "Det", "LpPool",
+    "Einsum", "GridSample", "RoiAlign", "MaxRoiPool", "Col2Im", "DFT", "STFT", "Det", "LpPool", "GlobalLpPool", "LpNormalization",
+    "DeformConv",
 }  # fmt: skip
 FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Cast", "CastLike"}, _beyond_integers),
     ({"Cast"}, _beyond_halves),
     ({"QuantizeLinear"}, _no_code),
     ({"Resize", "Upsample"}, _between_pixels),
-    ({"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp", "TopK"}, _beside_nan),
+    ({"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp", "TopK", "Hardmax"}, _beside_nan),
+    ({"CumProd"}, _multiplied_over),
     ({"ScatterND", "ScatterElements"}, _reduced_beside_nan),
     (SUMS, _summed_in_floats),
     ({"QLinearSoftmax"}, _alone),
@@ -188,6 +200,6 @@ FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Clip", "MaxPool", "GlobalMaxPool"}, _at_the_largest),
     ({"Pow"}, _rootless),
     ({"Attention"}, _infinite_scores),
-    ({"RNN", "GRU", "LSTM", "DynamicQuantizeLinear", "DynamicQuantizeMatMul", "Normalizer"}, _any_infinity),
+    ({"RNN", "GRU", "LSTM", "DynamicQuantizeLinear", "DynamicQuantizeMatMul", "Normalizer", "MultiHeadAttention"}, _any_infinity),
     (BLENDS, _beside_infinity),
 )

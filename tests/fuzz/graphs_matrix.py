@@ -43,7 +43,7 @@ def spatial(d: Draft, groups: int = 1, least: int = 1) -> str:
     return d.data((FLOAT,), 3, 5, where=lambda shape: shape[1] % groups == 0 and min(shape[2:]) >= least, make=make, constant=0.02)
 
 
-def conv(d: Draft, op: str) -> None:
+def conv(d: Draft, op: str, **more: Any) -> None:
     groups = d.pick(1, 1, 1, 2, 3)
     x = spatial(d, groups)
     channels, extents = d.shape(x)[1], d.shape(x)[2:]
@@ -52,7 +52,7 @@ def conv(d: Draft, op: str) -> None:
     kernel = [d.number(1, min(4, extent)) for extent in extents]
     named = {"kernel_shape": kernel} if d.chance(0.5) else {}
     operands = [x, weights(d, outputs, channels // groups, *kernel), *((weights(d, outputs),) if d.chance(0.5) else ())]
-    d.op(op, *operands, group=groups, **named, **window(d, kernel, extents))
+    d.op(op, *operands, group=groups, **named, **window(d, kernel, extents), **more)
 
 
 def conv_transpose(d: Draft, op: str) -> None:
@@ -88,7 +88,7 @@ def matmul(d: Draft, op: str) -> None:
     d.op(op, x, y)
 
 
-def gemm(d: Draft, op: str) -> None:
+def gemm(d: Draft, op: str, **more: Any) -> None:
     x = d.data((FLOAT,), 2, 2)
     a, b = d.number(0, 1), d.number(0, 1)
     (m, k), n = d.shape(x)[::-1] if a else d.shape(x), d.pick(1, 2, 5, 16, 33)
@@ -96,7 +96,7 @@ def gemm(d: Draft, op: str) -> None:
     c = d.pick((n,), (n,), (1, n), (m, 1), (m, n), (), (1,))
     bias = [weights(d, *c) if d.chance(0.8) else d.input(FLOAT, c)] if d.opset < 11 or d.chance(0.6) else []
     scales = {"alpha": d.pick(1.0, 0.5, -2.0), "beta": d.pick(1.0, 0.25, -1.0)} if d.chance(0.4) else {}
-    d.op(op, x, w, *bias, transA=a, transB=b, **scales)
+    d.op(op, x, w, *bias, transA=a, transB=b, **scales, **more)
 
 
 def pool(d: Draft, op: str) -> None:
@@ -180,6 +180,11 @@ def mean_variance(d: Draft, op: str) -> None:
     d.op(op, x, **({"axes": d.pick([0, 2, 3], [2, 3], [1])} if d.chance(0.6) else {}))
 
 
+def lp_norm(d: Draft, op: str) -> None:
+    x = d.data((FLOAT,), 1, 4)
+    d.op(op, x, axis=d.axis(x), p=d.number(1, 2))
+
+
 def lrn(d: Draft, op: str) -> None:
     x = d.data((FLOAT,), 4, 4, make=lambda: (d.number(1, 2), d.pick(3, 5, 17), *d.extents(2, 2, 4)))
     d.op(op, x, size=d.pick(1, 3, 5), alpha=d.pick(1e-4, 0.1), beta=d.pick(0.75, 0.5), bias=d.pick(1.0, 2.0))
@@ -225,7 +230,7 @@ MATRIX: dict[str, Drawer] = {
     "Conv": conv, "ConvTranspose": conv_transpose, "MatMul": matmul, "Gemm": gemm, "BatchNormalization": batch_norm, "LRN": lrn,
     "InstanceNormalization": instance_norm, "LayerNormalization": layer_norm, "RMSNormalization": rms_norm,
     "GroupNormalization": group_norm, "MeanVarianceNormalization": mean_variance, "Attention": attention, "RotaryEmbedding": rotary,
-    "AffineGrid": affine_grid,
+    "AffineGrid": affine_grid, "LpNormalization": lp_norm,
     **dict.fromkeys(("MaxPool", "AveragePool"), pool), **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), global_pool),
     **dict.fromkeys(REDUCTIONS, reduction), **dict.fromkeys(("ArgMax", "ArgMin"), argument),
     **dict.fromkeys(("Softmax", "LogSoftmax"), softmax), **dict.fromkeys(("SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"), loss),

@@ -200,6 +200,7 @@ def window_function(d: Draft, op: str) -> None:
 FLOAT_UNARY = (
     "Exp", "Log", "Sqrt", "Tanh", "Erf", "Sigmoid", "Floor", "Ceil", "Round", "Sin", "Cos", "Reciprocal", "LeakyRelu", "Elu", "Celu",
     "Selu", "HardSigmoid", "HardSwish", "Swish", "Softplus", "Softsign", "Mish", "ThresholdedRelu", "Shrink", "IsNaN", "IsInf", "Dropout",
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan",
 )  # fmt: skip
 POINTWISE: dict[str, Drawer] = {
     **dict.fromkeys(FLOAT_UNARY, unary),

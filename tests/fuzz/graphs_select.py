@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 
 from tests.fuzz.graphs_draft import FLOAT, Draft, Misfit
 from tests.fuzz.graphs_matrix import spatial, window
@@ -126,8 +127,32 @@ def non_max_suppression(d: Draft, op: str) -> None:
     d.op(op, boxes, scores, *limits[: d.number(1, 3)], center_point_box=d.number(0, 1))
 
 
+def one_hot(d: Draft, op: str) -> None:
+    """Of places some of which are beyond both ends."""
+    d.since(9)
+    depth = d.number(1, 6)
+    x = d.data((np.int64,), 1, 3) if d.chance(0.3) else d.const(d.g.integers(-depth - 1, depth + 2, d.extents(1, 3)), np.int64)
+    if d.chance(0.3):
+        x = d.op("Cast", d.data((np.bool_,), 1, 3), to=TensorProto.INT64)
+    kind = d.pick(FLOAT, np.int64)
+    d.op(op, x, d.const([depth] if d.chance(0.5) else depth, np.int64), d.const(d.array(kind, (2,))), axis=d.axis(x, 1))
+
+
+def hardmax(d: Draft, op: str) -> None:
+    x = d.data((FLOAT,), 1, 4)
+    d.op(op, x, **({"axis": d.axis(x) if d.opset >= 11 else d.number(0, d.rank(x) - 1)} if d.chance(0.7) else {}))
+
+
+def eye_like(d: Draft, op: str) -> None:
+    d.since(9)
+    x = d.data((FLOAT, np.int32), 2, 2)
+    made = d.op(op, x, k=d.number(-3, 3), **({"dtype": TensorProto.FLOAT} if d.chance(0.5) else {}))
+    d.op("Add", made, d.partner(made))
+
+
 SELECTION: dict[str, Drawer] = {
     "TopK": top_k, "ScatterND": scatter_nd, "TensorScatter": tensor_scatter, "ReverseSequence": reverse_sequence, "MaxUnpool": max_unpool,
     "MaxPool with places": pool_places, "NonZero": non_zero, "Compress": compress, "Unique": unique,
-    "NonMaxSuppression": non_max_suppression, **dict.fromkeys(("ScatterElements", "Scatter"), scatter_elements),
+    "OneHot": one_hot, "Hardmax": hardmax, "EyeLike": eye_like, "NonMaxSuppression": non_max_suppression,
+    **dict.fromkeys(("ScatterElements", "Scatter"), scatter_elements),
 }  # fmt: skip
