@@ -200,6 +200,7 @@ NEAREST = 'y = Resize<mode = "nearest", coordinate_transformation_mode = "{}">(x
         ('y = ai.onnx.ml.Normalizer<norm = "MAX">(m)', [True] * 6),
         ("y = QuantizeLinear<axis = 0>(x, z, o)", [True] + [False] * 5),
         ("w = Div(x, z) y = QuantizeLinear(w, t, b)", [True] + [False] * 5),
+        ("w = Div(x, x) y = Hardmax<axis = 0>(w)", [True] * 6),
         ("w = Mul(x, x) y = QuantizeLinear(w, t, b)", [False] * 6),
     ],
 )
