@@ -7,7 +7,7 @@ import math
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,10 @@ from edgec.base.errors import Problem, UsageError
 SCHEMA_VERSION = 1
 # failed: a wrong answer or a gate; unsteady: its speed is not known; of the board: refused (target, host key, disk), busy, unreachable
 STATUSES = ("passed", "failed", "unsteady", "refused", "busy", "unreachable")
+_OLD_STATUSES = {"lost": "unreachable", "invalid": "unsteady"}  # what files of before call two of them
+
+UNSTEADY = "its times are not known well"  # what is said of a file of such jobs, and what helps
+QUIET = "bench again when nothing else runs on that board, or with --accept-noise"
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,7 @@ class State:
     most_frequency_khz: int | None = None
     temperature_c: float | None = None
     throttled: tuple[str, ...] = ()  # reasons that hold now or came up since the last look, e.g. "under-voltage"
-    load: float | None = None  # runnable tasks, over one minute
+    load: float | None = None  # runnable tasks beside us, now or over one minute, whichever is less
 
 
 @dataclass(frozen=True)
@@ -183,6 +187,21 @@ class Job:
     locked_to: float = 0.0
     gpu: GpuUse | None = None  # of a package that has a half for one
     noise: str = ""  # why its speed is not known well, in words; "" when it is
+    noise_accepted: bool = False  # whoever asked takes its speed for known all the same
+
+    @property
+    def steady(self) -> bool:
+        """Whether its times count: promises are judged by them, and others compare with them."""
+        return self.status != "unsteady" and (self.noise_accepted or not self.noise)
+
+    @property
+    def undecided(self) -> bool:
+        return any(gate.undecided for gate in self.gates)
+
+    @property
+    def kept(self) -> bool:
+        """Whether all is as it was promised. A speed that nobody asked about may be unsteady."""
+        return self.status in ("passed", "unsteady") and not self.undecided
 
 
 @dataclass(frozen=True)
@@ -213,7 +232,11 @@ def from_line(line: str) -> Record:
     facts = json.loads(line)
     if not isinstance(facts, dict) or facts.pop("schema_version", None) != SCHEMA_VERSION or facts.get("kind") not in KINDS:
         raise ValueError(f"not a record of schema version {SCHEMA_VERSION}")
+    if facts.get("status") == "invalid":
+        facts["noise"] = facts.get("noise") or facts.get("reason")
     record: Record = _decode(KINDS[facts.pop("kind")], facts, "")
+    if isinstance(record, Job):
+        record = replace(record, status=_OLD_STATUSES.get(record.status, record.status))
     if isinstance(record, Job) and record.status not in STATUSES:
         raise ValueError(f"unknown status {record.status!r}")
     return record

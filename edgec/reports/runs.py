@@ -40,7 +40,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Verdict:
-    """status: "passed", "failed" (some job did not pass) or "empty"."""
+    """status: "passed", "failed" (some job did not pass, or left a promise undecided) or "empty"."""
 
     status: str
     sentence: str
@@ -87,10 +87,12 @@ def verdict(run: Run) -> Verdict:
     if not total:
         return Verdict("empty", "There are no results: nothing was run")
     where = f"on {plural(len(run.devices), 'board')}"
-    bad = {status: count for status, count in run.counts.items() if count and status != "passed"}
+    bad = Counter(job.status for job in run.jobs if not job.kept)
     if not bad:
-        return Verdict("passed", f"{'The job' if total == 1 else f'All {total:,} jobs'} passed {where}")
-    kinds = ", ".join(f"{count:,} {status}" for status, count in bad.items())
+        unsteady = run.counts["unsteady"]
+        but = f", the speed of {unsteady:,} is unsteady" if unsteady else ""
+        return Verdict("passed", f"{'The job' if total == 1 else f'All {total:,} jobs'} passed {where}{but}")
+    kinds = ", ".join(f"{bad[status]:,} {status}" for status in STATUSES if bad[status])
     return Verdict("failed", f"{sum(bad.values()):,} of {plural(total, 'job')} {where} did not pass: {kinds}")
 
 

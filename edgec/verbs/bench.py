@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import socket
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -60,24 +61,27 @@ class Bench:
 
     @property
     def failures(self) -> list[Job]:
-        """What did not pass, or left a promise undecided; a speed that nobody asked about may be unsteady."""
-        return [job for job in self.jobs if job.status not in ("passed", "unsteady") or _undecided(job)]
+        """What did not pass, or left a promise undecided."""
+        return [job for job in self.jobs if not job.kept]
 
     @property
     def warnings(self) -> list[str]:
-        """Why figures are to be read with care."""
-        return [f"{job.device}: {job.noise}" for job in self.jobs if job.noise]
+        """Why figures are to be read with care, or are not compared."""
+        compared = {(one.device, package) for one in self.versus for package in (one.base, one.package)}
+        several = {device for device, count in Counter(job.device for job in self.jobs).items() if count > 1}
+        alone = "; it is compared with no other package"
+        return [
+            f"{job.device}: {job.noise}{alone if job.device in several and (job.device, job.package) not in compared else ''}"
+            for job in self.jobs
+            if job.noise
+        ]
 
     @property
     def exit_code(self) -> int:
         """0; 1 when an answer or a promise was wrong, or a promise is undecided; else 5 when a board told us nothing that counts."""
-        if any(job.status == "failed" or _undecided(job) for job in self.failures):
+        if any(job.status == "failed" or job.undecided for job in self.failures):
             return 1
         return 5 if self.failures else 0
-
-
-def _undecided(job: Job) -> bool:
-    return any(gate.undecided for gate in job.gates)
 
 
 def bench(
@@ -98,7 +102,7 @@ def bench(
     board's cores. gpu: whether what has shaders is measured on the GPU too: "auto" where the board can, "on" (models are then built so
     that all that can runs there), "off". data, labels, samples: what answers are judged by on the boards, against the float `model`,
     which is known when a model is benched. max_latency ("20ms"), min_agreement, ... are promises, see Gates; those about
-    speed are undecided where a board was busy, throttled or its figures scatter, unless accept_noise. precision: None
+    speed may be undecided where a board was busy, throttled or its figures scatter, unless accept_noise. precision: None
     for int8 where there is calibration data and fp32 where there is none; settings: any further field of BuildConfig, or `config` with
     all of them. resume: keep what `out`/results.jsonl holds and do the rest. scheduler: the address of a dask scheduler whose workers
     own the boards. tell: hears in words what each board does. key: a file with the public ed25519 key that must have signed the packages

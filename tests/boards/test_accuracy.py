@@ -15,7 +15,7 @@ from edgec.base.errors import UsageError
 from edgec.boards.board.measure import Options
 from edgec.boards.connect.connectors import connect, program_words
 from edgec.boards.deploy.parcel import open_parcel
-from edgec.boards.device import Device
+from edgec.boards.device import Device, Limits
 from edgec.boards.farm.gates import Gates
 from edgec.boards.farm.job import Task, run_task
 from edgec.exam.judging import AnswerSheet, BoardJudge, Evaluation, paper_of, write_sheet
@@ -123,6 +123,18 @@ def test_a_package_that_dies_while_it_is_judged_fails_with_its_figures(tmp_path:
     _, job = run_task(Task(device, (dying,), QUICK, Gates(min_agreement=0.5), judge_of(directory, 4), "a test"))
     assert isinstance(job, Job) and job.status == "failed" and job.latencies and job.accuracy is None
     assert "here" in job.reason and "out of luck" in job.reason
+
+
+def test_a_package_that_hangs_while_it_is_judged_fails(tmp_path: Path, package: Callable[..., Path]) -> None:
+    directory, parcel = package(), open_parcel(package())
+    real = tmp_path / "real_exam"
+    real.write_bytes(parcel.files[parcel.program])
+    real.chmod(0o755)
+    hangs = scripted(parcel, f'case "$*" in *"--run "*) exec sleep 4321;; *) exec {real} "$@";; esac')
+    device = Device("here", "host", "local", work=str(tmp_path / "work"), limits=Limits(run=3.0))
+    _, job = run_task(Task(device, (hangs,), QUICK, Gates(min_agreement=0.5), judge_of(directory, 4), "a test"))
+    assert isinstance(job, Job) and job.status == "failed" and job.latencies, job.reason
+    assert "here" in job.reason and "hangs" in job.reason
 
 
 def test_the_exam_program_answers_sets_one_after_the_other(tmp_path: Path, package: Callable[..., Path]) -> None:

@@ -283,6 +283,21 @@ def test_only_the_first_part_of_a_name_counts() -> None:
     assert probes.split_parts("noise\nM a\r\n1\n\nM b\n\nM a\n2\nM end\n", "M") == {"a": "1", "b": "", "end": ""}
 
 
+@pytest.mark.parametrize(
+    ("said", "load"),
+    [
+        ("8.51 8.20 8.02 1/2047 9000", 0.0),  # Android, where waiting counts: none runs but the one that asks
+        ("3.00 2.00 1.00 2/100 9", 1.0),
+        ("0.20 2.00 1.00 5/100 9", 0.2),
+        ("{ 1.52 1.80 1.91 }", 1.52),
+        ("3.00", 3.0),
+        ("many", None),
+    ],
+)
+def test_a_load_is_of_what_runs_now_and_did_before(said: str, load: float | None) -> None:
+    assert state_of({"load": said})[0].load == load
+
+
 # -- boards that are here --
 
 

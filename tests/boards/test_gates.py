@@ -90,7 +90,8 @@ def test_faster_means_that_the_whole_interval_lies_below_one(tmp_path: Path) -> 
 def test_the_newest_measurement_of_the_same_board_package_and_threads_is_the_baseline(tmp_path: Path) -> None:
     newer = replace(JOB, started="2024-06-01T10:00:00+00:00", latencies=(replace(LATENCY, medians_us=(10.0, 10.0, 10.0)),))
     spoiled = replace(JOB, started="2024-07-01T10:00:00+00:00", status="unsteady", latencies=(replace(LATENCY, medians_us=(1.0, 1.0)),))
-    (baseline,) = read_baselines(results(tmp_path / "other.jsonl", newer, JOB, spoiled))
+    failed = replace(spoiled, status="failed", noise="the board is busy")
+    (baseline,) = read_baselines(results(tmp_path / "other.jsonl", newer, JOB, spoiled, failed))
     assert (baseline.device, baseline.package, baseline.threads, baseline.medians_us) == ("here", "net", 1, (10.0, 10.0, 10.0))
 
 
@@ -114,7 +115,35 @@ def test_a_baseline_of_another_package_counts_when_it_is_the_only_one(tmp_path: 
     assert not gate.passed and "no measurement of new-net on this board" in gate.value
 
 
+@pytest.mark.parametrize(
+    ("limit", "became"),
+    [(400.0, "kept"), (250.0, "undecided"), (100.0, "undecided"), (40.0, "undecided"), (20.0, "broken")],
+)  # fmt: skip
+def test_an_unsteady_speed_decides_only_what_is_clear_by_far(limit: float, became: str, tmp_path: Path) -> None:
+    """About 100 us on a board that was busy: 400 us are kept, 20 us are broken, whoever else was there."""
+    by_file = make_gates(
+        faster_than=results(tmp_path / "other.jsonl", replace(JOB, latencies=(replace(LATENCY, medians_us=(limit,) * 3),)))
+    )
+    for gates in (Gates(max_latency_us=limit), by_file):
+        (gate,) = gates.judge("here", "net", [LATENCY], None, known=False)
+        assert (gate.passed, gate.undecided) == (became == "kept", became == "undecided"), gate
+    (gate,) = by_file.judge("there", "net", [LATENCY], None, known=False)
+    assert not gate.undecided and "not known" in gate.value, "no wait makes up for a file that does not have it"
+
+
+def test_figures_that_scatter_leave_a_promise_far_away_alone() -> None:
+    wide = replace(LATENCY, low_us=0.0, high_us=3000.0)
+    (kept,) = Gates(max_latency_us=1e5).judge("here", "net", [wide], None, known=False)
+    (near,) = Gates(max_latency_us=5000.0).judge("here", "net", [wide], None, known=False)
+    (broken,) = Gates(max_latency_us=10.0).judge("here", "net", [wide], None, known=False)
+    assert kept.passed and near.undecided and not (broken.passed or broken.undecided), "no run at all was that fast"
+
+
 def test_results_without_a_measurement_are_no_baseline(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"its times are not known well: the board is busy.*--accept-noise"):
+        make_gates(faster_than=results(tmp_path / "other.jsonl", replace(JOB, status="unsteady", noise="the board is busy")))
+    accepted = replace(JOB, noise="the board is busy", noise_accepted=True)
+    assert make_gates(faster_than=results(tmp_path / "other.jsonl", accepted)).faster_than
     with pytest.raises(UsageError, match="no measurement in it"):
         make_gates(faster_than=results(tmp_path / "other.jsonl", replace(JOB, latencies=())))
     with pytest.raises(UsageError, match="cannot read"):

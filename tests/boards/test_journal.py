@@ -12,7 +12,7 @@ import pytest
 
 from edgec.base.errors import UsageError
 from edgec.boards.farm.journal import Journal, done, latest
-from edgec.records.results import Versus, read_results, to_line
+from edgec.records.results import Gate, Job, Versus, from_line, read_results, to_line
 from tests.boards.tasks import PACKAGE, job
 
 
@@ -145,6 +145,15 @@ except UsageError as error:
 def test_only_verdicts_are_done() -> None:
     records = [job(status, status) for status in ("passed", "failed", "unsteady", "refused", "busy", "unreachable")]
     assert done(records) == {("passed", PACKAGE.sha256), ("failed", PACKAGE.sha256)}
+    undecided = Gate("p50 latency", "at most 1 us", "undecided: 2 us", passed=False, undecided=True)
+    assert not done([replace(records[1], gates=(undecided,))]), "one promise is broken, and another waits for a steady board"
+
+
+def test_words_of_before_for_a_status_are_read() -> None:
+    lost, invalid = (from_line(to_line(job("pi4", status, "why"))) for status in ("lost", "invalid"))
+    assert isinstance(lost, Job) and isinstance(invalid, Job)
+    assert (lost.status, lost.noise) == ("unreachable", "")
+    assert (invalid.status, invalid.noise, invalid.steady) == ("unsteady", "why", False)
 
 
 def test_the_last_run_of_a_job_counts() -> None:

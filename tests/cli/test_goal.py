@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import edgec
 from edgec.export import to_onnx
 from edgec.package import Package
+from edgec.records.results import Job, packages_of, read_results, to_line
 from tests.cli.conftest import QUICK, Program, names_in
 from tests.quant.small import samples
 from tests.quant.test_exact_rewrites import bounded_net
@@ -96,6 +98,11 @@ def test_what_a_bench_has_measured_decides(program: Program, work: Path) -> None
     assert done.code == 0 and "goal: reached with" in done.out, done.err
     asked = ("quantize", "digits.onnx", *DATA, "--force", "--min-sqnr", HIGH, "--profile")
     program(*asked, "bench-1/results.jsonl").failed(2, "no int8 package of this model", "bench-1/results.jsonl", "--profile")
+    records = read_results(work / "bench-2/results.jsonl")
+    of_int8 = next(key for key, facts in packages_of(records).items() if facts.precision == "int8")
+    noisy = [replace(one, status="unsteady", noise="busy") if isinstance(one, Job) and one.package == of_int8 else one for one in records]
+    (work / "noisy.jsonl").write_text("".join(f"{to_line(one)}\n" for one in noisy))
+    program(*asked, "noisy.jsonl").failed(2, "its times are not known well: busy", "--accept-noise")
     program(*asked, "none.jsonl").failed(2, "none.jsonl", "no such file")
     program("quantize", "digits.onnx", *DATA, "--profile", "none.jsonl").failed(2, "--profile", "--min-sqnr")
 

@@ -89,6 +89,7 @@ def farm() -> list[Record]:
     """Two packages on boards of which some went wrong."""
     int8, fp32 = package(), package(precision="fp32", mark="b")
     gate = Gate("max-latency", "0.3 ms", "1.24 ms", False)
+    undecided = replace(gate, value="undecided: 0.31 ms", undecided=True)
     throttled = replace(WARM, temperature_c=84.9, throttled=("under-voltage", "frequency capped"), frequency_khz=600_000)
     return [
         int8,
@@ -100,7 +101,7 @@ def farm() -> list[Record]:
         job(int8, "zero2", status="failed", reason="max-latency: 1.24 ms is over 0.3 ms", latencies=(latency(1240),), gates=(gate,),
             profile=()),
         job(int8, "attic", status="unsteady", reason="throttled: under-voltage, frequency capped (measured twice)", after=throttled,
-            profile=()),
+            profile=(), gates=(undecided,)),
         job(int8, "shelf", status="unreachable", reason="cannot be reached: no answer within 10 s", board=None, before=None, after=None, 
             exam=None, latencies=(), profile=(), accuracy=None, gates=(), attempts=(Attempt("no answer within 10 s", 10.0),)),
         Versus("pi4", "b" * 64, "a" * 64, 0.472, 0.465, 0.479, 5),

@@ -125,9 +125,21 @@ def test_junit_has_a_suite_for_each_board_and_a_failure_with_each_reason() -> No
     broken = {
         (case.get("classname"), case.get("name")): case for case in root.iter("testcase") if len(case) and case[0].tag != "system-out"
     }
-    assert set(broken) == {("attic.digits int8", "latency"), ("shelf.digits int8", "exam"), ("zero2.digits int8", "gate max-latency")}
+    assert set(broken) == {
+        ("attic.digits int8", "gate max-latency"),
+        ("shelf.digits int8", "exam"),
+        ("zero2.digits int8", "gate max-latency"),
+    }
     assert "no answer within 10 s" in (broken["shelf.digits int8", "exam"][0].get("message") or "")
     assert (root.get("tests"), root.get("failures"), root.get("errors")) == (str(len(list(root.iter("testcase")))), "2", "1")
+
+
+def test_an_unsteady_speed_without_a_promise_fails_in_no_form() -> None:
+    records = [package(), job(package(), status="unsteady", reason="pi4: the board throttled", gates=())]
+    root = ET.fromstring(render_junit(records))
+    assert (root.get("failures"), root.get("errors")) == ("0", "0")
+    assert "unsteady: pi4: the board throttled" in [said.text for said in root.iter("system-out")][1]
+    assert render_markdown(records).startswith("### ✅ edgec: The job passed on 1 board, the speed of 1 is unsteady")
 
 
 def test_junit_never_lets_a_failed_job_look_good() -> None:

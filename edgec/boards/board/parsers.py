@@ -229,9 +229,12 @@ def gpu(summary: str) -> str:
 
 
 def load(said: str) -> float | None:
-    """Runnable tasks over one minute, of /proc/loadavg or macOS's `{ 1.20 1.30 1.40 }`."""
-    found = re.match(r"[\s{]*([0-9]{1,6}\.[0-9]{1,4})", said)
-    return float(found[1]) if found else None
+    """Runnable tasks, of /proc/loadavg or macOS's `{ 1.20 1.30 1.40 }`: over one minute, or now, beside the one that asked, where that is
+    told and less, since a mean holds what has ended, and on Android what only waits."""
+    found = re.match(r"[\s{]*([0-9]{1,6}\.[0-9]{1,4})(?:\s+[0-9.]{1,11}\s+[0-9.]{1,11}\s+([0-9]{1,6})/)?", said)
+    if not found:
+        return None
+    return min(float(found[1]), max(0.0, float(found[2]) - 1)) if found[2] else float(found[1])
 
 
 def uptime(said: str) -> float | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from edgec.base.errors import UsageError, did_you_mean
 from edgec.boards.board.intervals import separate_ratio
-from edgec.records.results import Accuracy, Gate, Job, Latency, packages_of, read_results
+from edgec.records.results import QUIET, UNSTEADY, Accuracy, Gate, Job, Latency, packages_of, read_results
 
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0, "µs": 1.0, "ns": 1e-3}
 _SIZES = {
@@ -26,6 +26,7 @@ _SIZES = {
     "gb": 10**9,
     "gib": 2**30,
 }
+MARGIN = 3.0  # a board that throttles, or has others to serve, changes a time by less: to a third of the clock, as a rule, or of a core
 PERCENTILES = ("p50", "p90", "p95", "p99", "mean", "min")
 
 
@@ -65,19 +66,20 @@ class Gates:
         self, device: str, name: str, latencies: Sequence[Latency], accuracy: Accuracy | None, *, known: bool = True
     ) -> tuple[Gate, ...]:
         """Every promise about one package (called `name`) on one board. No latencies: those promises are left out. known: whether the
-        latencies are; promises about them are undecided where they are not."""
+        latencies are; where they are not, promises about them are undecided unless they are kept, or broken, by far."""
         best = min(latencies, key=lambda one: one.p50_us, default=None)
         found = []
         if best is not None:
             if self.max_latency_us is not None:
-                gate = _below(f"{self.percentile} latency", self._latency(best), self.max_latency_us, us_text, _way(best))
-                found.append(gate if known else _undecided(gate))
+                taken, limit = self._latency(best), float(self.max_latency_us)
+                gate = _below(f"{self.percentile} latency", taken, limit, us_text, _way(best))
+                low, high = max(best.min_us, taken * best.low_us / best.p50_us), taken * best.high_us / best.p50_us
+                found.append(gate if known else _unless_far(gate, low / limit, high / limit))
             if self.max_rss_bytes is not None:
                 most = max(one.rss_bytes for one in latencies if bool(one.gpu) == bool(best.gpu))
                 found.append(_below("resident memory", most, self.max_rss_bytes, lambda size: f"{size / 2**20:.2f} MiB"))
             if self.baseline:
-                gate = self._faster(device, name, latencies)
-                found.append(gate if known else _undecided(gate))
+                found.append(self._faster(device, name, latencies, known))
         for title, least, part in (("agreement", self.min_agreement, "agreement"), ("top-1", self.min_top1, "top1")):
             if least is not None:
                 value = None if accuracy is None else getattr(accuracy, part)
@@ -88,7 +90,7 @@ class Gates:
     def _latency(self, latency: Latency) -> float:
         return float(getattr(latency, f"{self.percentile}_us"))
 
-    def _faster(self, device: str, name: str, latencies: Sequence[Latency]) -> Gate:
+    def _faster(self, device: str, name: str, latencies: Sequence[Latency], sure: bool) -> Gate:
         """Faster means that the whole interval of the ratio lies below 1."""
         limit = f"faster than {self.baseline}"
         known = [one for one in self.faster_than if one.device == device]
@@ -103,7 +105,8 @@ class Gates:
         value = (
             f"{us_text(latency.p50_us)} against {us_text(was)} ({_way(latency)}): {ratio:.3f} times, 95 % interval {low:.3f} to {high:.3f}"
         )
-        return Gate("speed", limit, value, high < 1)
+        gate = Gate("speed", limit, value, high < 1)
+        return gate if sure else _unless_far(gate, low, high)
 
 
 def make_gates(
@@ -158,12 +161,16 @@ def _number(words: str | float, flag: str, hint: str) -> tuple[float, str]:
 
 
 def read_baselines(path: Path) -> tuple[Baseline, ...]:
-    """The newest passed measurement of every package, board and way to run it in a results file; UsageError when it has none."""
+    """The newest steady measurement of every package, board and way to run it in a results file; UsageError when it has none."""
     records = read_results(path)
     names = {sha256: facts.name for sha256, facts in packages_of(records).items()}
     newest: dict[tuple[str, str, int, bool], Baseline] = {}
-    for job in sorted((record for record in records if isinstance(record, Job)), key=lambda job: job.started):
-        for latency in job.latencies if job.status in ("passed", "failed") else ():
+    jobs = sorted((record for record in records if isinstance(record, Job)), key=lambda job: job.started)
+    measured = [job for job in jobs if job.latencies and job.status in ("passed", "failed", "unsteady")]
+    if measured and not any(job.steady for job in measured):
+        raise UsageError(f"{UNSTEADY}: {measured[-1].noise}", where=str(path), hint=QUIET)
+    for job in measured:
+        for latency in job.latencies if job.steady else ():
             if len(latency.medians_us) > 1 and min(latency.medians_us) > 0:
                 name = names.get(job.package, "")
                 key = job.device, name, latency.threads, bool(latency.gpu)
@@ -185,7 +192,10 @@ def _below(name: str, value: float, limit: float, text: Callable[[float], str], 
     return Gate(name, f"at most {text(limit)}", f"{text(value)}{f' ({way})' if way else ''}", value <= limit)
 
 
-def _undecided(gate: Gate) -> Gate:
+def _unless_far(gate: Gate, low: float, high: float) -> Gate:
+    """A promise judged by an unsteady measurement. low, high: of the interval, in limits."""
+    if high * MARGIN < 1 or low > MARGIN:
+        return gate
     return replace(gate, value=f"undecided: {gate.value}, and the measurement is unsteady", passed=False, undecided=True)
 
 

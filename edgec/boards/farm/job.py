@@ -14,7 +14,7 @@ from typing import Protocol
 
 from edgec.base.errors import DeviceError, EdgecError, GateError
 from edgec.base.harmless import printable
-from edgec.boards.board.exam_program import ProgramFailed, examine, verdict
+from edgec.boards.board.exam_program import ProgramFailed, ProgramHung, examine, verdict
 from edgec.boards.board.gpu import examine_gpu, profile_gpu, wrong_on_gpu
 from edgec.boards.board.intervals import paired_ratio
 from edgec.boards.board.look import describe, gather, read_state, unfit
@@ -248,8 +248,10 @@ class _Renewing:
             self._due = time.monotonic() + self._seconds
         try:
             return self._exchange.exchange(data, answer_bytes)
-        except (BoardLost, BoardTimeout):
+        except BoardLost:
             raise
+        except BoardTimeout as error:
+            raise ProgramHung(error.summary, error.problems, where=error.where, hint=error.hint) from error
         except DeviceError as error:  # the line stands: it is the program that ended, or answered too much
             raise ProgramFailed(error.summary, error.problems, where=error.where, hint=error.hint) from error
 
@@ -271,7 +273,7 @@ def _failing(visit: _Visit, drafts: Sequence[_Draft]) -> Iterator[None]:
 
 
 def _verdict(task: Task, visit: _Visit, draft: _Draft, started: str, seconds: float) -> Job:
-    """A promise about speed is undecided where the speed is not known, and none is judged where the answers were wrong."""
+    """A promise about speed may be undecided where the speed is not known, and none is judged where the answers were wrong."""
     known = not draft.noise or task.options.accept_noise
     gates: tuple[Gate, ...] = ()
     if draft.exam is not None and draft.exam.passed and not draft.status:
@@ -304,6 +306,7 @@ def _verdict(task: Task, visit: _Visit, draft: _Draft, started: str, seconds: fl
         locked_to=visit.locked_to,
         gpu=draft.gpu,
         noise=printable(draft.noise),
+        noise_accepted=bool(draft.noise) and task.options.accept_noise,
     )
 
 

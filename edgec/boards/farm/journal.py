@@ -18,7 +18,7 @@ VERDICTS = ("passed", "failed")  # what need not be run again; a board that was 
 def done(records: Iterable[Record]) -> frozenset[tuple[str, str]]:
     """(device, package's sha256) of every job whose last run came to a verdict."""
     jobs = [record for record in latest(records) if isinstance(record, Job)]
-    return frozenset((job.device, job.package) for job in jobs if job.status in VERDICTS)
+    return frozenset((job.device, job.package) for job in jobs if job.status in VERDICTS and not job.undecided)
 
 
 def latest(records: Iterable[Record]) -> list[Record]:
