@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from edgec.base.errors import UsageError
-from edgec.records.results import QUIET, UNSTEADY, Job, PackageFacts, packages_of, read_results
+from edgec.records.results import MEASURED, Job, LayerTime, PackageFacts, packages_of, read_results, steady_ones
 from edgec.schedule.gpu.choice import Measured
 
 Times = tuple[tuple[tuple[str, ...], float], ...]  # of each call: the nodes that it computes, microseconds
-_MEASURED = ("passed", "failed", "unsteady")  # what a job that has times ends as
 _HINT = "run `edgec bench MODEL --gpu on --profile` on that board, with the model and the settings of this build"
 
 
@@ -23,14 +23,14 @@ def read_measurement(path: Path, model_sha256: str, target: str, precision: str,
     if not alike:
         raise UsageError("what was benched in it was built with other settings, and has other calls", where=str(path), hint=_HINT)
     jobs = [record for record in records if isinstance(record, Job) and record.package in alike]
-    whole = [job for job in jobs if job.status in _MEASURED and len(job.profile) == len(calls) and job.gpu and job.gpu.profile]
+    whole = [job for job in jobs if job.status in MEASURED and _of_all(job.profile, len(calls)) and job.gpu and job.gpu.profile]
     if not whole:
         why = next((job.gpu.reason for job in jobs if job.gpu and job.gpu.reason), "")
         what = "it has no times of calls on the processor and on the GPU" + (f": {why}" if why else "")
         raise UsageError(what, where=str(path), hint=_HINT)
     if len(boards := sorted({job.device for job in whole})) > 1:
         raise UsageError(f"it has measurements of several boards: {', '.join(boards)}", where=str(path), hint="bench one of them: --device")
-    return _measured(max(_steady(whole, path), key=lambda job: job.started), len(calls))
+    return _measured(max(steady_ones(whole, path), key=lambda job: job.started), len(calls))
 
 
 def read_times(path: Path, model_sha256: str) -> dict[str, Times]:
@@ -38,24 +38,22 @@ def read_times(path: Path, model_sha256: str) -> dict[str, Times]:
     records = read_results(path)
     packages = {key: facts for key, facts in packages_of(records).items() if facts.model_sha256 == model_sha256}
     jobs = [record for record in records if isinstance(record, Job) and record.package in packages]
-    whole = [job for job in jobs if job.status in _MEASURED and job.profile and len(job.profile) == len(packages[job.package].layers)]
-    measured = {
-        name: [job for job in whole if packages[job.package].precision == name] for name in {one.precision for one in packages.values()}
-    }
-    if not measured.get("int8"):
+    whole = [job for job in jobs if job.status in MEASURED and job.profile and _of_all(job.profile, len(packages[job.package].layers))]
+    measured: dict[str, list[Job]] = {}
+    for job in whole:
+        measured.setdefault(packages[job.package].precision, []).append(job)
+    if "int8" not in measured:
         hint = "run `edgec bench INT8 FLOAT --profile` on that board, with packages of this model in both precisions"
         raise UsageError("no int8 package of this model was benched in it with --profile", where=str(path), hint=hint)
     if len(boards := sorted({job.device for job in whole})) > 1:
         raise UsageError(f"it has measurements of several boards: {', '.join(boards)}", where=str(path), hint="bench one of them: --device")
-    newest = {name: max(_steady(own, path), key=lambda job: job.started) for name, own in sorted(measured.items()) if own}
+    newest = {name: max(steady_ones(own, path), key=lambda job: job.started) for name, own in measured.items()}
     return {"float32" if precision == "fp32" else precision: _times(job, packages[job.package]) for precision, job in newest.items()}
 
 
-def _steady(jobs: list[Job], path: Path) -> list[Job]:
-    """Those of some jobs whose times count; UsageError where every one was taken on a board that was not steady."""
-    if steady := [job for job in jobs if job.steady]:
-        return steady
-    raise UsageError(f"{UNSTEADY}: {jobs[-1].noise}", where=str(path), hint=QUIET)
+def _of_all(profile: Sequence[LayerTime], calls: int) -> bool:
+    """Whether there is one time of every call."""
+    return sorted(time.layer for time in profile) == list(range(calls))
 
 
 def _times(job: Job, facts: PackageFacts) -> Times:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,8 @@ from edgec.base.errors import Problem, UsageError
 SCHEMA_VERSION = 1
 # failed: a wrong answer or a gate; unsteady: its speed is not known; of the board: refused (target, host key, disk), busy, unreachable
 STATUSES = ("passed", "failed", "unsteady", "refused", "busy", "unreachable")
+MEASURED = STATUSES[:3]  # those of a job that has times
 _OLD_STATUSES = {"lost": "unreachable", "invalid": "unsteady"}  # what files of before call two of them
-
-UNSTEADY = "its times are not known well"  # what is said of a file of such jobs, and what helps
-QUIET = "bench again when nothing else runs on that board, or with --accept-noise"
 
 
 @dataclass(frozen=True)
@@ -230,16 +229,21 @@ def to_line(record: Record) -> str:
 def from_line(line: str) -> Record:
     """ValueError, in words, for what is not a record: a results file may have been written by anybody."""
     facts = json.loads(line)
-    if not isinstance(facts, dict) or facts.pop("schema_version", None) != SCHEMA_VERSION or facts.get("kind") not in KINDS:
+    kind = KINDS.get(str(facts.pop("kind", ""))) if isinstance(facts, dict) else None
+    if kind is None or facts.pop("schema_version", None) != SCHEMA_VERSION:
         raise ValueError(f"not a record of schema version {SCHEMA_VERSION}")
-    if facts.get("status") == "invalid":
-        facts["noise"] = facts.get("noise") or facts.get("reason")
-    record: Record = _decode(KINDS[facts.pop("kind")], facts, "")
-    if isinstance(record, Job):
-        record = replace(record, status=_OLD_STATUSES.get(record.status, record.status))
-    if isinstance(record, Job) and record.status not in STATUSES:
-        raise ValueError(f"unknown status {record.status!r}")
-    return record
+    record: Record = _decode(kind, facts, "")
+    return _known(record) if isinstance(record, Job) else record
+
+
+def _known(job: Job) -> Job:
+    """A job with a status of today."""
+    if job.status == "invalid":
+        job = replace(job, noise=job.noise or job.reason)
+    job = replace(job, status=_OLD_STATUSES.get(job.status, job.status))
+    if job.status not in STATUSES:
+        raise ValueError(f"unknown status {job.status!r}")
+    return job
 
 
 def read_results(path: Path) -> list[Record]:
@@ -264,6 +268,15 @@ def packages_of(records: Iterable[Record]) -> dict[str, PackageFacts]:
     return {record.sha256: record for record in records if isinstance(record, PackageFacts)}
 
 
+def steady_ones(jobs: Sequence[Job], path: Path) -> list[Job]:
+    """Those of some jobs of a file whose times count; UsageError where there are jobs, and none was measured on a steady board."""
+    found = [job for job in jobs if job.steady]
+    if jobs and not found:
+        hint = "bench again when nothing else runs on that board, or with --accept-noise"
+        raise UsageError(f"its times are not known well: {jobs[-1].noise or jobs[-1].reason}", where=str(path), hint=hint)
+    return found
+
+
 def _decode(kind: Any, value: Any, where: str) -> Any:
     """`value` as `kind`: a dataclass, tuple[X, ...], Mapping[str, str], X | None, str, int, float or bool."""
     options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
@@ -277,7 +290,7 @@ def _decode(kind: Any, value: Any, where: str) -> Any:
     if typing.get_origin(wanted) not in (None, tuple) and isinstance(value, dict):
         return {str(key): str(item) for key, item in value.items()}
     if wanted is float and type(value) is int:
-        return float(value)
+        value = float(value) if abs(value) <= sys.float_info.max else math.inf
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{where.lstrip('.')} must be a finite number")
     if type(value) is not wanted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from edgec.records.results import Job, Latency, Versus
 from edgec.reports.outcome import left_out
@@ -112,18 +113,18 @@ def against(run: Run) -> Section | None:
 
 def history(runs: Sequence[Run]) -> Section | None:
     """runs: oldest first; the last is the one that the page shows. A package is the same when name, target and precision are."""
-    points: dict[tuple[str, ...], list[tuple[str, Latency]]] = defaultdict(list)
+    points: dict[tuple[str, ...], list[_Point]] = defaultdict(list)
     last = {_identity(runs[-1], job) for job in runs[-1].jobs}
     for run in runs:
         for job in sorted(run.jobs, key=lambda job: job.started):
             latency = fastest(job)
             if latency is not None and _identity(run, job) in last:
-                points[_identity(run, job)].append((job.started[:10], latency))
+                points[_identity(run, job)].append(_Point(job.started[:10], latency, job.steady))
     several = [(identity, found) for identity, found in points.items() if len(found) > 1]
     if not several:
         return None
     figures = tuple(
-        Figure(f"{name} on {device}", history_picture(found, f"{name} on {device}"), _change(found))
+        Figure(f"{name} on {device}", history_picture([(one.day, one.latency) for one in found], f"{name} on {device}"), _change(found))
         for (device, name, *_), found in several[:MOST_FIGURES]
     )
     rows = tuple(
@@ -137,8 +138,17 @@ def history(runs: Sequence[Run]) -> Section | None:
     return Section("history", "History", lead, items)
 
 
-def _medians(found: Sequence[tuple[str, Latency]]) -> list[Cell]:
-    return [Cell(time_text(latency.p50_us, 4), "number", day) for day, latency in (found[0], found[-2], found[-1])]
+@dataclass(frozen=True)
+class _Point:
+    """What one run measured."""
+
+    day: str
+    latency: Latency
+    steady: bool
+
+
+def _medians(found: Sequence[_Point]) -> list[Cell]:
+    return [Cell(time_text(one.latency.p50_us, 4), "number", one.day) for one in (found[0], found[-2], found[-1])]
 
 
 def _identity(run: Run, job: Job) -> tuple[str, ...]:
@@ -146,9 +156,11 @@ def _identity(run: Run, job: Job) -> tuple[str, ...]:
     return (job.device, facts.name, facts.target, facts.precision) if facts else (job.device, run.label(job.package))
 
 
-def _change(found: Sequence[tuple[str, Latency]]) -> str:
-    """The last run against the one before; only intervals that are apart say that something changed."""
-    (_, before), (_, now) = found[-2:]
+def _change(found: Sequence[_Point]) -> str:
+    """The last run against the one before; only intervals that are apart, both of a steady board, say that something changed."""
+    before, now = (one.latency for one in found[-2:])
+    if not all(one.steady for one in found[-2:]):
+        return "not known: a speed is unsteady"
     apart = now.low_us > before.high_us or now.high_us < before.low_us
     change = (
         f"{'+' if now.p50_us > before.p50_us else ''}{percent(now.p50_us / before.p50_us - 1)} against the run before"

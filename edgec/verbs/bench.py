@@ -175,7 +175,9 @@ def _check(
         check_data(configure(calib=str(data)))
     known = {one.device for one in gates.faster_than}
     for device in devices if gates.baseline else ():
-        rules.append((device.name not in known, f"no measurement of {device.name}", gates.baseline, f"it has {', '.join(sorted(known))}"))
+        rules.append(
+            (device.name not in known, f"no steady measurement of {device.name}", gates.baseline, f"it has {', '.join(sorted(known))}")
+        )
     if problems := [Problem(what, where, hint) for broken, what, where, hint in rules if broken]:
         raise UsageError("the bench cannot be judged as asked", problems)
 

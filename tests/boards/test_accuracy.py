@@ -23,7 +23,7 @@ from edgec.package import Package
 from edgec.pipeline.evaluation import open_evaluation
 from edgec.records.results import Accuracy, Job
 from tests.boards.boards import Board
-from tests.boards.deploying import deploy, scripted
+from tests.boards.deploying import deploy, scripted_where
 
 DIGITS = Path(__file__).parents[2] / "examples/digits"
 MODEL, DATA = DIGITS / "digits.onnx", DIGITS / "evaluation.npz"
@@ -115,10 +115,7 @@ def test_samples_are_read_one_at_a_time(tmp_path: Path, package: Callable[..., P
 
 def test_a_package_that_dies_while_it_is_judged_fails_with_its_figures(tmp_path: Path, package: Callable[..., Path]) -> None:
     directory, parcel = package(), open_parcel(package())
-    real = tmp_path / "real_exam"
-    real.write_bytes(parcel.files[parcel.program])
-    real.chmod(0o755)
-    dying = scripted(parcel, f'case "$*" in *"--run "*) head -c 100 > /dev/null; echo out of luck >&2; exit 3;; *) exec {real} "$@";; esac')
+    dying = scripted_where(parcel, "--run", "head -c 100 > /dev/null; echo out of luck >&2; exit 3", tmp_path)
     device = Device("here", "host", "local", work=str(tmp_path / "work"))
     _, job = run_task(Task(device, (dying,), QUICK, Gates(min_agreement=0.5), judge_of(directory, 4), "a test"))
     assert isinstance(job, Job) and job.status == "failed" and job.latencies and job.accuracy is None
@@ -126,12 +123,10 @@ def test_a_package_that_dies_while_it_is_judged_fails_with_its_figures(tmp_path:
 
 
 def test_a_package_that_hangs_while_it_is_judged_fails(tmp_path: Path, package: Callable[..., Path]) -> None:
+    """For good, on a board that answers; the limit is long enough for what does not hang, however busy the machine is."""
     directory, parcel = package(), open_parcel(package())
-    real = tmp_path / "real_exam"
-    real.write_bytes(parcel.files[parcel.program])
-    real.chmod(0o755)
-    hangs = scripted(parcel, f'case "$*" in *"--run "*) exec sleep 4321;; *) exec {real} "$@";; esac')
-    device = Device("here", "host", "local", work=str(tmp_path / "work"), limits=Limits(run=3.0))
+    hangs = scripted_where(parcel, "--run", "exec sleep 4321", tmp_path)
+    device = Device("here", "host", "local", work=str(tmp_path / "work"), limits=Limits(run=10.0))
     _, job = run_task(Task(device, (hangs,), QUICK, Gates(min_agreement=0.5), judge_of(directory, 4), "a test"))
     assert isinstance(job, Job) and job.status == "failed" and job.latencies, job.reason
     assert "here" in job.reason and "hangs" in job.reason

@@ -161,7 +161,7 @@ def test_an_earlier_measurement_on_the_gpu_is_compared_with_one_on_the_gpu(lab: 
     (gate,) = gates.judge("desk", "digits", [replace(on_gpu, medians_us=(0.1, 0.1))], None)
     assert gate.passed and "2 threads and the GPU" in gate.value
     (unknown,) = gates.judge("desk", "digits", [replace(on_gpu, threads=1)], None)
-    assert not unknown.passed and "no measurement of this number of threads" in unknown.value
+    assert not unknown.passed and "no steady measurement of this number of threads" in unknown.value
 
 
 def test_the_memory_of_a_driver_breaks_no_promise_of_the_processor(lab: Lab) -> None:

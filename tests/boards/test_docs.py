@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 from edgec.boards.board.measure import Options
+from edgec.boards.board.validity import BUSY, MOST_DROP, WIDEST
+from edgec.boards.farm.gates import MARGIN
 from edgec.cli.verbs import parse
 from edgec.records.results import STATUSES
 
@@ -44,4 +46,6 @@ def test_what_needs_no_board_works(tmp_path: Path) -> None:
 def test_numbers_and_words_are_the_codes_own() -> None:
     options = Options()
     assert f"rounds ({options.rounds})" in PAGE and f"{options.runs} runs and {options.seconds:g} seconds" in PAGE
+    assert f"a load of {BUSY} or more" in PAGE and f"than {WIDEST * 100:.0f} %" in PAGE and f"more than {MOST_DROP * 100:.0f} %" in PAGE
+    assert "by a factor of three" in PAGE and MARGIN == 3
     assert all(f"`{status}`" in PAGE.partition("Verdicts are")[2].partition("The exit code")[0] for status in STATUSES)

@@ -98,7 +98,7 @@ def test_the_newest_measurement_of_the_same_board_package_and_threads_is_the_bas
 def test_a_baseline_without_the_board_or_its_threads_breaks_the_promise_and_says_why(tmp_path: Path) -> None:
     gates = make_gates(faster_than=results(tmp_path / "other.jsonl", JOB))
     (gate,) = gates.judge("there", "net", [LATENCY], None)
-    assert not gate.passed and "no measurement of this board" in gate.value
+    assert not gate.passed and "no steady measurement of this board" in gate.value
     (gate,) = gates.judge("here", "net", [replace(LATENCY, threads=4)], None)
     assert not gate.passed and "this number of threads" in gate.value
 
@@ -112,7 +112,7 @@ def test_a_baseline_of_another_package_counts_when_it_is_the_only_one(tmp_path: 
     with path.open("a") as file:
         file.write(f"{to_line(other)}\n{to_line(replace(JOB, package=other.sha256))}\n")
     (gate,) = make_gates(faster_than=path).judge("here", "new-net", [fast], None)
-    assert not gate.passed and "no measurement of new-net on this board" in gate.value
+    assert not gate.passed and "no steady measurement of new-net on this board" in gate.value
 
 
 @pytest.mark.parametrize(

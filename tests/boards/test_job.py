@@ -21,7 +21,7 @@ from edgec.boards.farm.gates import Gates
 from edgec.boards.farm.job import Task, run_task
 from edgec.records.results import Job, PackageFacts, Record, State, Versus, from_line, to_line
 from tests.boards.boards import Board
-from tests.boards.deploying import scripted
+from tests.boards.deploying import scripted, scripted_where
 from tests.boards.test_gates import LATENCY
 
 QUICK = Options(seconds=0.04, runs=20, rounds=2, repeats=1, pause=0.1, accept_noise=True)
@@ -61,13 +61,9 @@ def broken(parcel: Parcel, script: str, letter: str = "f") -> Parcel:
 
 def takes(parcel: Parcel, folder: Path, us: int) -> Parcel:
     """The same package, of which every run takes just so long, whatever else the machine does."""
-    real = folder / "real_exam"
-    real.write_bytes(parcel.files[parcel.program])
-    real.chmod(0o755)
     times = dict.fromkeys(("min_us", "mean_us", "p50_us", "cold_us"), us)
     told = {"schema_version": 1, "isa": "avx2", "runs": 10, "seconds": 0.1, "std_us": 0, "rss_bytes": 4096, "samples_us": [us], **times}
-    said = json.dumps({**told, "frequencies_khz": []})
-    return broken(parcel, f'case "$*" in *--bench*) echo \'{said}\';; *) exec {real} "$@";; esac')
+    return scripted_where(parcel, "--bench", f"echo '{json.dumps({**told, 'frequencies_khz': []})}'", folder)
 
 
 def test_a_package_that_is_right_passes_with_all_its_figures(tmp_path: Path, parcel: Parcel) -> None:

@@ -156,6 +156,22 @@ def test_words_of_before_for_a_status_are_read() -> None:
     assert (invalid.status, invalid.noise, invalid.steady) == ("unsteady", "why", False)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"schema_version": 1, "kind": ["job"]}',
+        '{"schema_version": 1, "kind": {}}',
+        '{"schema_version": [1], "kind": "job"}',
+        to_line(Versus("pi4", "a", "b", 7.0, 1.0, 1.0, 3)).replace("7.0", f"1{'0' * 400}"),
+        to_line(job("pi4", "invalid")).replace('"reason": ""', '"reason": 1'),
+        to_line(job("pi4", "gone")),
+    ],
+)
+def test_what_is_no_record_is_said_in_words(line: str) -> None:
+    with pytest.raises(ValueError, match=r"not a record|finite number|reason must be str|unknown status"):
+        from_line(line)
+
+
 def test_the_last_run_of_a_job_counts() -> None:
     assert done([job("pi4"), job("pi4", "unreachable")]) == frozenset()
     assert done([job("pi4", "unreachable"), job("pi4")]) == {("pi4", PACKAGE.sha256)}

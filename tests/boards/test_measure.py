@@ -86,8 +86,8 @@ def test_rounds_are_pooled(connection: Connection, tmp_path: Path) -> None:
 
 GARBAGE: list[dict[str, Any]] = [
     {"min_us": 0}, {"min_us": 3.0}, {"p50_us": "2.5"}, {"p50_us": True}, {"cold_us": -1}, {"runs": 0}, {"runs": 2.5}, {"runs": 10**30},
-    {"samples_us": []}, {"samples_us": [1.0] * 5}, {"samples_us": ["<b>"]}, {"samples_us": 3}, {"frequencies_khz": [1]},
-    {"frequencies_khz": None}, {"isa": 7}, {"rss_bytes": None}, {"std_us": [1]}, {"seconds": 1e300},
+    {"samples_us": []}, {"samples_us": [1.0] * 5}, {"samples_us": [0, 1.0]}, {"samples_us": ["<b>"]}, {"samples_us": 3},
+    {"frequencies_khz": [1]}, {"frequencies_khz": None}, {"isa": 7}, {"rss_bytes": None}, {"std_us": [1]}, {"seconds": 1e300},
 ]  # fmt: skip
 
 

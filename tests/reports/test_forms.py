@@ -112,6 +112,8 @@ def test_history_follows_a_package_over_its_builds_and_compares_with_the_last_ru
     text = page_text([new, job(new, latencies=(latency(500.0),))], history=[before])
     assert "History" in text and re.search(r"-(49|50)\.\d % against the run before", text)
     assert "within the intervals" in page_text([new, job(new)], history=[[old, job(old)]])
+    text = page_text([new, job(new, latencies=(latency(500.0),), status="unsteady")], history=[before])
+    assert "not known: a speed is unsteady" in text and "against the run before" not in text
 
 
 def test_the_memory_line_is_the_sum_of_what_is_needed() -> None:

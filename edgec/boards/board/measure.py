@@ -195,8 +195,10 @@ def read_round(facts: Mapping[str, Any], connection: Connection, *, gpu: bool = 
         raise garbage(connection, "impossible times", "")
     samples = numbers(facts, "samples_us", connection)
     frequencies = tuple(int(value) for value in numbers(facts, "frequencies_khz", connection))
-    if not 1 <= len(samples) <= counts["runs"] or len(frequencies) not in (0, 2) or not isinstance(facts.get("isa"), str):
-        raise garbage(connection, "samples, frequencies or an isa that cannot be", "")
+    if not 1 <= len(samples) <= counts["runs"] or min(samples) <= 0 or len(frequencies) not in (0, 2):
+        raise garbage(connection, "samples or frequencies that cannot be", "")
+    if not isinstance(facts.get("isa"), str):
+        raise garbage(connection, "an isa that cannot be", "")
     device = facts.get("gpu", "")
     if not isinstance(device, str) or bool(device) != gpu:
         raise garbage(connection, "a GPU that was not asked for, or none", "")

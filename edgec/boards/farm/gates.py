@@ -10,7 +10,7 @@ from pathlib import Path
 
 from edgec.base.errors import UsageError, did_you_mean
 from edgec.boards.board.intervals import separate_ratio
-from edgec.records.results import QUIET, UNSTEADY, Accuracy, Gate, Job, Latency, packages_of, read_results
+from edgec.records.results import MEASURED, Accuracy, Gate, Job, Latency, packages_of, read_results, steady_ones
 
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0, "µs": 1.0, "ns": 1e-3}
 _SIZES = {
@@ -98,7 +98,7 @@ class Gates:
         pairs = [(one, latency) for one in same for latency in latencies if one.is_of(latency)]
         if not pairs:
             what = "this board" if not known else f"{name} on this board" if not same else "this number of threads"
-            return Gate("speed", limit, f"not known: the file has no measurement of {what}", False)
+            return Gate("speed", limit, f"not known: the file has no steady measurement of {what}", False)
         base, latency = min(pairs, key=lambda pair: pair[1].p50_us)
         ratio, low, high = separate_ratio(base.medians_us, latency.medians_us)
         was = sum(base.medians_us) / len(base.medians_us)
@@ -166,11 +166,8 @@ def read_baselines(path: Path) -> tuple[Baseline, ...]:
     names = {sha256: facts.name for sha256, facts in packages_of(records).items()}
     newest: dict[tuple[str, str, int, bool], Baseline] = {}
     jobs = sorted((record for record in records if isinstance(record, Job)), key=lambda job: job.started)
-    measured = [job for job in jobs if job.latencies and job.status in ("passed", "failed", "unsteady")]
-    if measured and not any(job.steady for job in measured):
-        raise UsageError(f"{UNSTEADY}: {measured[-1].noise}", where=str(path), hint=QUIET)
-    for job in measured:
-        for latency in job.latencies if job.steady else ():
+    for job in steady_ones([job for job in jobs if job.latencies and job.status in MEASURED], path):
+        for latency in job.latencies:
             if len(latency.medians_us) > 1 and min(latency.medians_us) > 0:
                 name = names.get(job.package, "")
                 key = job.device, name, latency.threads, bool(latency.gpu)
