@@ -18,11 +18,11 @@ from edgec.base.errors import DeviceError, EdgecError, GateError, Problem
 from edgec.boards.board.exam_program import examine, verdict
 from edgec.boards.board.gpu import examine_gpu, wrong_on_gpu
 from edgec.boards.board.inventory import Inventory, choose, load_inventory
-from edgec.boards.board.look import gather, unfit
+from edgec.boards.board.look import identify, unfit
 from edgec.boards.connect.connection import Connection
 from edgec.boards.connect.connectors import connect
 from edgec.boards.deploy import versions
-from edgec.boards.deploy.counter import check_number
+from edgec.boards.deploy.counter import check_number, highest_of
 from edgec.boards.deploy.delivery import Deployment, outlook
 from edgec.boards.deploy.delivery import deploy as deploy_to
 from edgec.boards.deploy.lock import hold
@@ -179,11 +179,11 @@ _Action = Callable[[_Run, Device, Connection], Mapping[str, Any]]
 def _deploy(run: _Run, device: Device, connection: Connection) -> Mapping[str, Any]:
     """Refuse the wrong target; then, under the board's lock: send, give the exam, switch."""
     parcel = run.parcel
-    if problems := unfit(gather(connection), device, parcel.arch, parcel.os, parcel.vocabularies):
+    if problems := unfit(identify(connection), device, parcel.arch, parcel.os, parcel.vocabularies):
         raise Refused(f"refused: {problems[0].what}", problems[1:], where=device.name, hint=problems[0].hint)
-    if not run.allow_downgrade:
-        check_number(connection, parcel)
     if run.dry_run:
+        if not run.allow_downgrade:
+            check_number(connection, parcel, highest_of(connection, parcel.facts.name))
         return {"status": "planned", **_sent(outlook(connection, run.parcel))}
     exams: list[dict[str, Any]] = []
 

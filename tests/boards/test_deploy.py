@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from edgec.boards.connect.connection import Connection
 from edgec.boards.connect.connectors import connect
 from edgec.boards.deploy import lock as locks
 from edgec.boards.deploy.delivery import deployed, outlook
-from edgec.boards.deploy.lock import BoardBusy, hold
+from edgec.boards.deploy.lock import BoardBusy, LockLost, hold
 from edgec.boards.deploy.parcel import Parcel, open_parcel
 from edgec.boards.deploy.proof import NotWhole
 from edgec.boards.deploy.versions import Pointers, pointers
@@ -309,6 +309,13 @@ def test_the_board_stays_ours_while_exams_outlast_the_lock(
     version = deploy(short, parcel, judge=judge).version
     assert deployed(line) == {"digits": version}
     short.close()
+
+
+def test_a_deployment_of_nothing_knows_that_the_board_is_anothers_by_now(line: Connection, parcel: Parcel) -> None:
+    deploy(line, parcel)
+    short = connect(replace(line.device, limits=replace(line.device.limits, lock=1e-6)))
+    with closing(short), ExitStack() as stack, pytest.raises(LockLost, match="lock was lost"):
+        deploy(short, parcel, judge=lambda program: stack.enter_context(hold(line, "bob")) and None)
 
 
 @pytest.mark.parametrize("there", ["fsync", "busybox", "toybox", "none"])

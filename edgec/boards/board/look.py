@@ -15,7 +15,7 @@ from edgec.boards.connect.connection import Connection
 from edgec.records.results import State
 
 T = TypeVar("T")
-__all__ = ["Facts", "describe", "gather", "propose_target", "read_state", "remarks", "unfit"]
+__all__ = ["Facts", "describe", "gather", "identify", "propose_target", "read_state", "remarks", "unfit"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,12 @@ class _Look:
 
 
 _LOOKS: WeakKeyDictionary[Connection, _Look] = WeakKeyDictionary()  # the last look over each open line
+
+
+def identify(connection: Connection) -> Facts:
+    """What never changes while a board is up, in one round trip. DeviceError when it runs no shell script."""
+    parts = probes.ask_facts(connection)
+    return facts_of(parts) if parts else facts_of_python()
 
 
 def gather(connection: Connection) -> Facts:

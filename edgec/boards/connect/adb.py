@@ -15,6 +15,7 @@ from edgec.base.errors import DeviceError, Problem
 from edgec.base.harmless import last_lines, printable
 from edgec.boards.connect.adb_shell import HOME, ending, greeting_bytes, group_of, wrapped
 from edgec.boards.connect.connection import Answer, Sent
+from edgec.boards.connect.peek import LIST, sizes_of
 from edgec.boards.connect.sync import sync_by_command
 from edgec.boards.connect.trouble import BoardLost, BoardTimeout
 from edgec.boards.device import Device
@@ -27,8 +28,7 @@ _DEFAULT_WORK = next(field.default for field in fields(Device) if field.name == 
 _NONE, _TOO_LARGE = 44, 45  # statuses of our scripts: there is no such file
 
 _READ = 'if [ ! -e "$1" ]; then exit 44; fi; if [ "$(stat -c %s "$1")" -gt "$2" ]; then exit 45; fi; cat "$1"'
-# two lists in the same order, since file names may hold anything but NUL
-_SIZES = '[ -d "$1" ] || exit 44; cd "$1" && find . -type f -print0 && printf "\\0" && find . -type f -exec stat -c %s {} +'
+_SIZES = f'[ -d "$1" ] || exit 44; cd "$1" && {LIST}'
 _MOVE = 'if [ -d "$2" ] && ! rmdir "$2"; then exit 1; fi; mv -f "$1" "$2"'  # mv would put `old` into the folder `new`
 
 _STATES: Mapping[str, tuple[str, str]] = {
@@ -136,12 +136,10 @@ class AdbConnection:
         answer = self._script(_SIZES, self._place(path), seconds=self.device.limits.transfer)
         if answer.status == _NONE:
             return {}
-        names, _, numbers = self._right(path, answer).output.rpartition(b"\0")
-        files = [name.decode("utf-8", "surrogateescape").removeprefix("./") for name in names.split(b"\0") if name]
-        try:
-            return dict(zip(files, map(int, numbers.split()), strict=True))
-        except ValueError:
-            raise self._error(f"{path}: its files change while they are counted", hint="does somebody else use this folder?") from None
+        found = sizes_of(self._right(path, answer).output)
+        if found is None:
+            raise self._error(f"{path}: its files change while they are counted", hint="does somebody else use this folder?")
+        return found
 
     def close(self) -> None:
         while self._sessions:

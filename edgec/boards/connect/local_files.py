@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from edgec.boards.connect.connection import Sent
 
-CHUNK = 1 << 20  # bytes between two words of progress
+CHUNK = 1 << 20  # bytes at once, between two words of progress
 _BINARY = getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
@@ -74,8 +74,11 @@ def continue_file(path: Path, data: bytes, mode: int, sent: Sent | None) -> None
 def read_file(path: Path, most: int) -> bytes | None:
     """At most `most` + 1 bytes of it; None when there is none."""
     try:
+        found = bytearray()
         with path.open("rb") as file:
-            return file.read(most + 1)
+            while len(found) <= most and (piece := file.read(CHUNK)):  # a kernel's own files take no large buffer
+                found += piece
+        return bytes(found[: most + 1])
     except (FileNotFoundError, NotADirectoryError):
         return None
 

@@ -23,7 +23,11 @@ def number_of(parcel: Parcel) -> int:
 
 def highest_of(connection: Connection, name: str) -> int:
     """0 where no version had a number. DeviceError for what is no number: then nobody knows."""
-    content = connection.read(f"{folder_of(connection, name)}/{HIGHEST}")
+    return highest_in(connection, name, connection.read(f"{folder_of(connection, name)}/{HIGHEST}"))
+
+
+def highest_in(connection: Connection, name: str, content: bytes | None) -> int:
+    """The same, of what the file holds."""
     if content is None:
         return 0
     text = content[:40].decode("ascii", errors="replace").strip()
@@ -34,22 +38,24 @@ def highest_of(connection: Connection, name: str) -> int:
     return int(text)
 
 
-def check_number(connection: Connection, parcel: Parcel) -> None:
+def check_number(connection: Connection, parcel: Parcel, highest: int) -> None:
     """Downgrade when the board has accepted a higher number of this package."""
     name, number = parcel.facts.name, number_of(parcel)
-    highest = highest_of(connection, name)
     if number < highest:
         what = f"version {number or 'without a number'} of {name} is older than {highest}, which this board has accepted"
         hint = "deploy a later one; --allow-downgrade deploys it all the same, --roll-back goes back by one"
         raise Downgrade(what, where=connection.device.name, hint=hint)
 
 
-def accept_number(lock: Lock, parcel: Parcel) -> None:
-    """Remember the number, if it is the highest. It is on the disk before the version is in use, so that a cut never forgets it."""
-    name, number = parcel.facts.name, number_of(parcel)
+def is_news(connection: Connection, parcel: Parcel, content: bytes | None) -> bool:
+    """Whether the parcel's number is to be remembered, where the file holds this."""
     try:
-        highest = highest_of(lock.connection, name)
+        highest = highest_in(connection, parcel.facts.name, content)
     except DeviceError:
         highest = -1
-    if number > highest and (number or highest < 0):
-        put(lock, name, {HIGHEST: str(number)})
+    return number_of(parcel) > highest and (number_of(parcel) > 0 or highest < 0)
+
+
+def remember_number(lock: Lock, parcel: Parcel) -> None:
+    """It is on the disk before the version is in use, so that a cut never forgets it."""
+    put(lock, parcel.facts.name, {HIGHEST: str(number_of(parcel))})

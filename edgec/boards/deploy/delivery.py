@@ -11,17 +11,17 @@ from edgec.base.errors import DeviceError, Problem
 from edgec.base.harmless import last_lines
 from edgec.boards.connect.connection import Connection
 from edgec.boards.deploy.checksum import checksums
-from edgec.boards.deploy.counter import accept_number, check_number
+from edgec.boards.deploy.counter import check_number, highest_in, is_news, remember_number
 from edgec.boards.deploy.lock import Lock, LockLost
 from edgec.boards.deploy.parcel import LISTING, Parcel
 from edgec.boards.deploy.proof import NOT_GOOD, listed
+from edgec.boards.deploy.survey import Survey, survey
 from edgec.boards.deploy.versions import (
     Pointers,
     deployed,
     discard,
     folder_of,
     incoming_folder,
-    is_there,
     is_version,
     left_folder,
     pointers,
@@ -70,31 +70,38 @@ def deploy(
     """
     work = _Work(lock, parcel, tell or (lambda text: None), frozenset(keep))
     with lock.fenced():
+        seen = work.look()
         if not allow_downgrade:
-            check_number(lock.connection, parcel)
-        _deploy(work, judge, counts)
+            check_number(lock.connection, parcel, highest_in(lock.connection, parcel.facts.name, seen.highest))
+        _deploy(work, seen, judge, counts)
     kept = len(work.wanted) - len(work.sent)
     program = f"{work.folder}/{parcel.program}"
     return Deployment(program, parcel.version, work.folder, len(work.sent), sum(work.sent.values()), kept)
 
 
-def _deploy(work: _Work, judge: Callable[[str], None] | None, counts: bool) -> None:
-    """Every change on the board, in its order."""
+def _deploy(work: _Work, seen: Survey, judge: Callable[[str], None] | None, counts: bool) -> None:
+    """Every change on the board, in its order; where there is none to make, the board's owner is all that is looked at again."""
     lock, name, version = work.lock, work.parcel.facts.name, work.parcel.version
-    found = recover(lock, name)
-    _tidy(work)
-    needed = work.unproven()
+    if not seen.is_settled:
+        recover(lock, name)
+        seen = work.look()
+    found = seen.pointers
+    _tidy(work, seen)
+    needed = work.unproven(seen.sizes(version))
     if needed:
         _stage(work, needed)
     _put_in_place(work, needed)
     if judge is not None:
         _prove(work, f"{work.folder}/{work.parcel.program}", judge)
+    news = counts and is_news(lock.connection, work.parcel, seen.highest)
+    if not needed and not news and found.current == version:
+        return lock.check()
     lock.renew()
-    if counts:
-        accept_number(lock, work.parcel)
+    if news:
+        remember_number(lock, work.parcel)
     if found.current != version:
         switch(lock, name, Pointers(version, found.current or found.previous))
-    _tidy(work)
+    return _tidy(work, work.look())
 
 
 def outlook(connection: Connection, parcel: Parcel) -> Deployment:
@@ -132,9 +139,12 @@ class _Work:
             hashes = checksums(self.connection, {f"{folder}/{path}": sizes[path] for path in whole})
         return {path for path in whole if hashes[f"{folder}/{path}"] == _sha256(self.wanted[path])}
 
-    def unproven(self) -> set[str]:
+    def look(self) -> Survey:
+        return survey(self.lock, self.parcel.facts.name, self.parcel.version)
+
+    def unproven(self, sizes: Mapping[str, int]) -> set[str]:
         """The files that the version's folder lacks, or has in another form."""
-        return set(self.wanted) - self.good(self.folder, self.wanted, self.connection.sizes(self.folder))
+        return set(self.wanted) - self.good(self.folder, self.wanted, sizes)
 
     def make_incoming(self, folders: Iterable[str]) -> None:
         """Folders of the version that arrives, by their paths in it."""
@@ -250,21 +260,20 @@ def _prove(work: _Work, program: str, judge: Callable[[str], None]) -> None:
         raise type(error)(error.summary, problems, where=error.where, hint=error.hint) from error
 
 
-def _tidy(work: _Work) -> None:
+def _tidy(work: _Work, seen: Survey) -> None:
     """Remove uploads that nobody goes on with, and versions beyond the present one, the one before and those to keep; but no version while
     none is in use: who knows which one should be."""
-    connection, lock, name = work.connection, work.lock, work.parcel.facts.name
+    lock, used = work.lock, seen.pointers
     lock.beat()
-    for kind in (work.incoming, work.left):
-        for version in {path.split("/")[0] for path in connection.sizes(dirname(kind))} - {work.parcel.version}:
-            lock.drop(f"{dirname(kind)}/{version}")
-    used = pointers(connection, name)
-    if used.current is None or not is_there(connection, name, used.current):
+    for folder, versions in seen.uploads.items():
+        for version in versions - {work.parcel.version}:
+            lock.drop(f"{folder}/{version}")
+    if used.current is None or not seen.is_settled:
         return
-    found = {path.split("/")[0] for path in connection.sizes(f"{folder_of(connection, name)}/versions")}
+    found = {path.split("/")[0] for path in seen.versions}
     stay = {used.current, used.previous, work.parcel.version, *work.keep}
     for version in sorted(filter(is_version, found - stay)):
-        discard(lock, name, version)
+        discard(lock, work.parcel.facts.name, version)
 
 
 def _check_space(work: _Work, needed: int) -> None:

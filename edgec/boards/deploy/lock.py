@@ -13,7 +13,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,8 +22,9 @@ from posixpath import dirname
 from edgec.base.errors import DeviceError, Problem
 from edgec.base.harmless import printable
 from edgec.boards.connect.connection import Connection
+from edgec.boards.connect.peek import peek
 from edgec.boards.connect.trouble import BoardLost
-from edgec.boards.deploy.sign_of_life import MOST_OWNER, Mark, Moment, moment, parse_mark
+from edgec.boards.deploy.sign_of_life import CLOCKS, MOST_OWNER, Mark, Moment, moment, parse_mark, read_clocks
 
 Tell = Callable[[str], None]
 
@@ -64,7 +65,7 @@ class Lock:
     def __init__(self, connection: Connection, tenure: Tenure, mark: Mark) -> None:
         self.connection, self.number, self.folder = connection, tenure.number, _folder(connection, tenure)
         self._path, self._mark, self._signed = f"{self.folder}/{tenure.token}", mark, time.monotonic()
-        self._alone = threading.Lock()
+        self._alone, self._has_waste = threading.Lock(), False
 
     def renew(self) -> None:
         """Give a sign of life. LockLost when the lock is not ours any more."""
@@ -73,6 +74,11 @@ class Lock:
             self._mark = replace(self._mark, boot=now.boot, uptime_s=now.uptime_s)
             self.connection.write(self._path, self._mark.encode())
             self._signed = time.monotonic()
+
+    def check(self) -> None:
+        """LockLost when the lock is not ours any more."""
+        if not self._is_ours():
+            raise self._lost()
 
     def beat(self) -> None:
         """Give a sign of life when one is due."""
@@ -113,9 +119,7 @@ class Lock:
         except DeviceError as error:
             if self._is_ours():
                 raise
-            silence = f"somebody took it over after {self._mark.limit_s:g} s of silence"
-            hint = f"{silence}: raise limits.lock, and start again"
-            raise LockLost("the board's lock was lost", where=self.connection.device.name, hint=hint) from error
+            raise self._lost() from error
 
     def make_folder(self, path: str) -> None:
         """A folder in ours, with its parents. It is not made when ours is gone, which would be a fence with a hole."""
@@ -131,6 +135,9 @@ class Lock:
     def drop(self, path: str) -> None:
         """Remove a file or folder; it leaves its place at once, for good, before any of it is removed. None there is fine."""
         waste = f"{self.folder}/{_WASTE}/{secrets.token_hex(8)}"
+        if not self._has_waste:
+            self.make_folder(_WASTE)
+            self._has_waste = True
         try:
             self.move(path, waste)
         except LockLost:
@@ -150,6 +157,10 @@ class Lock:
     @property
     def _pause(self) -> float:
         return max(_SOONEST, self._mark.limit_s / _OFTEN)
+
+    def _lost(self) -> LockLost:
+        hint = f"somebody took it over after {self._mark.limit_s:g} s of silence: raise limits.lock, and start again"
+        return LockLost("the board's lock was lost", where=self.connection.device.name, hint=hint)
 
     def _is_ours(self) -> bool:
         return self.connection.read(self._path) is not None
@@ -188,15 +199,18 @@ def forfeit(connection: Connection, is_gone: Callable[[str], bool]) -> bool:
 
 def _take(connection: Connection, owner: str, say: Tell) -> Lock:
     end = time.monotonic() + connection.device.limits.wait
-    connection.make_folder(connection.device.work)
     told = ""
     while True:
-        there = _tenure(connection)
+        sight = peek(connection, [_path(connection)], CLOCKS)
+        names = sight.sizes[_path(connection)]
+        there = _tenure_among(names)
         if there is None:
             _found(connection)
             continue
-        mark = _mark_of(connection, there)
-        now = moment(connection)  # after the sign of life was read: before it, it would lie in the future
+        mark = _mark_of(connection, there) if f"{there}/{there.token}" in names else None
+        clock = read_clocks(b" ".join(sight.files[path] or b"" for path in CLOCKS)) if sight.at_once else None
+        # after the sign of life was read: before it, it would lie in the future
+        now = clock if clock and not mark else moment(connection)
         if mark is None or not mark.is_alive(now) or there.token in _LEFT_BEHIND:
             mine = Mark(owner, now.boot, now.uptime_s, connection.device.limits.lock, now.uptime_s)
             if lock := _seize(connection, there, mine):
@@ -229,7 +243,7 @@ def _seize(connection: Connection, there: Tenure, mine: Mark) -> Lock | None:
         connection.sync([dirname(new)])  # the number never falls back
         lock = Lock(connection, next_one, mine)
         try:
-            _move_in(lock, set() if full else {next_one.token, INCOMING})
+            _move_in(lock, set() if full else {next_one.token, INCOMING, _FREE})
             if full:
                 lock.renew()
         except LockLost:
@@ -252,14 +266,15 @@ def _move_in(lock: Lock, useful: set[str]) -> None:
     """Clear the folder. Uploads of the owner before go to LEFT: it may still have some of them open, so they may be copied, not used."""
     folder, connection = lock.folder, lock.connection
     with lock.fenced():
-        found = {path.split("/")[0] for path in connection.sizes(folder)}
+        found = {path.split("/")[0] for path in peek(connection, [folder], []).sizes[folder]}
+        if useful and not useful & found:
+            raise LockLost("the board's lock was lost", where=connection.device.name, hint="somebody was faster")
         stays = useful if INCOMING in found else useful | {LEFT}
         for name in sorted(found - stays):
             connection.remove(f"{folder}/{name}")
         if INCOMING in found & stays:
             connection.remove(f"{folder}/{LEFT}")  # which may be folders without a file: nothing was found of them
             connection.move(f"{folder}/{INCOMING}", f"{folder}/{LEFT}")
-    lock.make_folder(_WASTE)
     if lock.number == 1:
         _remove_rivals(connection)
 
@@ -268,6 +283,7 @@ def _found(connection: Connection) -> None:
     """Put a free lock where none is. It appears with all that is in it, so that there is never another with a number of its own."""
     path, first = _path(connection), Tenure(0, secrets.token_hex(8))
     aside = f"{path}.{first.token}"
+    connection.make_folder(connection.device.work)
     try:
         connection.make_folder(f"{aside}/{first}")
         connection.write(f"{aside}/{first}/{_FREE}", b"")
@@ -295,7 +311,12 @@ def _remove_rivals(connection: Connection) -> None:
 
 def _tenure(connection: Connection) -> Tenure | None:
     """Whose number the board has; None where no lock was ever made, or where its folder got another name while we looked."""
-    names = {path.split("/")[0] for path in connection.sizes(_path(connection))}
+    return _tenure_among(connection.sizes(_path(connection)))
+
+
+def _tenure_among(paths: Iterable[str]) -> Tenure | None:
+    """Of the paths below the lock."""
+    names = {path.split("/")[0] for path in paths}
     found = [Tenure(int(match[1]), match[2]) for match in map(_TENURE.fullmatch, names) if match]
     return max(found, default=None)
 

@@ -33,7 +33,11 @@ class Listed:
 
 def listed(connection: Connection, folder: str, version: str) -> Mapping[str, Listed]:
     """The files of a version, as its files.json says; {} when that is not what the version is named by."""
-    content = connection.read(f"{folder}/{LISTING}") or b""
+    return listed_in(connection.read(f"{folder}/{LISTING}") or b"", version)
+
+
+def listed_in(content: bytes, version: str) -> Mapping[str, Listed]:
+    """The same, of what files.json holds."""
     if hashlib.sha256(content).hexdigest() != version:
         return {}
     try:

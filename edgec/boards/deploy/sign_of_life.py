@@ -19,7 +19,7 @@ from edgec.base.harmless import printable
 from edgec.boards.connect.connection import Connection
 
 MOST_OWNER = 100  # characters
-_UPTIME = ("cat", "/proc/uptime", "/proc/sys/kernel/random/boot_id")
+CLOCKS = ("/proc/uptime", "/proc/sys/kernel/random/boot_id")
 _MOST_SECONDS = 1e10
 _BOOT_TIME = re.compile(rb"sec = (\d+)")
 
@@ -74,11 +74,9 @@ def parse_mark(content: bytes) -> Mark | None:
 
 def moment(connection: Connection) -> Moment:
     """What time the board has. DeviceError when it does not tell."""
-    answer = connection.execute(_UPTIME)
-    words = answer.output.split()
-    if answer.status == 0 and len(words) == 3:
-        with suppress(ValueError):
-            return Moment(printable(words[2], 64), _finite(words[0]))
+    answer = connection.execute(("cat", *CLOCKS))
+    if answer.status == 0 and (told := read_clocks(answer.output)):
+        return told
     boot, now = connection.execute(("sysctl", "-n", "kern.boottime")), connection.execute(("date", "+%s"))
     started = _BOOT_TIME.search(boot.output)
     if boot.status == now.status == 0 and started:
@@ -88,6 +86,17 @@ def moment(connection: Connection) -> Moment:
         return Moment("", time.monotonic())
     hint = "edgec needs /proc/uptime there, or sysctl and date"
     raise DeviceError("the board does not tell how long it has been running", where=connection.device.name, hint=hint)
+
+
+def read_clocks(content: bytes) -> Moment | None:
+    """From what the files of CLOCKS hold, one after the other; None for what is no time."""
+    words = content.split()
+    if len(words) != 3:
+        return None
+    try:
+        return Moment(printable(words[2], 64), _finite(words[0]))
+    except ValueError:
+        return None
 
 
 def _finite(value: object) -> float:

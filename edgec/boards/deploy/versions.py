@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from edgec.base.errors import DeviceError
@@ -56,10 +56,15 @@ def left_folder(lock: Lock, name: str, version: str) -> str:
 
 def pointers(connection: Connection, name: str) -> Pointers:
     """What `current` and `previous` name; what a switch names that has begun."""
-    words = _text(connection, name, SWITCHING).split()
+    return pointers_in(lambda pointer: connection.read(f"{folder_of(connection, name)}/{pointer}"))
+
+
+def pointers_in(read: Callable[[str], bytes | None]) -> Pointers:
+    """The same, of what these files hold."""
+    words = _first_line(read(SWITCHING)).split()
     if len(words) == 2 and all(is_version(word) or word == _NOTHING for word in words):
         return Pointers(*(None if word == _NOTHING else word for word in words))
-    return Pointers(*(text if is_version(text := _text(connection, name, pointer)) else None for pointer in (CURRENT, PREVIOUS)))
+    return Pointers(*(text if is_version(text := _first_line(read(pointer))) else None for pointer in (CURRENT, PREVIOUS)))
 
 
 def switch(lock: Lock, name: str, to: Pointers) -> None:
@@ -182,7 +187,11 @@ def _newest(connection: Connection, name: str) -> list[str]:
 
 
 def _text(connection: Connection, name: str, pointer: str) -> str:
-    return (connection.read(f"{folder_of(connection, name)}/{pointer}") or b"")[:200].decode("ascii", errors="replace").strip()
+    return _first_line(connection.read(f"{folder_of(connection, name)}/{pointer}"))
+
+
+def _first_line(content: bytes | None) -> str:
+    return (content or b"")[:200].decode("ascii", errors="replace").strip()
 
 
 def _carry_out(lock: Lock, name: str, to: Pointers) -> None:
