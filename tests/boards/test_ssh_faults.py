@@ -228,6 +228,25 @@ def test_an_sshd_killed_in_mid_talk_ends_the_talk(board: Board, line: Connection
     talk.close()
 
 
+def test_an_sftp_that_ended_is_a_lost_line(board: Board, line: Connection) -> None:
+    """It ends before the line does; a request may then find its channel closed, or the end of what it says."""
+    line.read("/etc/hostname")
+    sftp = [pid for pid in board._sessions() if b"internal-sftp" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    os.kill(sftp[0], signal.SIGKILL)
+    time.sleep(0.5)
+    for action in (lambda: line.read("/etc/hostname"), lambda: line.write(f"{board.work}/file", b"data")):
+        with fails(BoardLost, "line to .* was lost"):
+            action()
+
+
+def test_a_session_that_takes_the_line_with_it_is_a_lost_line(boards: Callable[..., Board]) -> None:
+    """Its channel ends first, as where sshd runs no commands or has no SFTP."""
+    board = boards(options="ForceCommand kill -9 $PPID")
+    for action in (lambda line: line.execute(["true"]), lambda line: line.read("/etc/hostname")):
+        with closing(connect(board.device())) as line, fails(BoardLost, "line to .* was lost"):
+            action(line)
+
+
 def test_a_frozen_sshd_is_given_up(board: Board, line: Connection) -> None:
     frozen = board._sessions()
     for pid in frozen:

@@ -151,11 +151,16 @@ class Files:
                 raise self._failed(what, path, size, error) from error
             except TROUBLE as error:
                 silent = dog.has_bitten or isinstance(error, TimeoutError)
-                if silent or not self._line.stands or isinstance(error, EOFError):
+                if silent or isinstance(error, EOFError) or self._has_ended():
                     why = f"not a byte moved in {self._limits.transfer:g} s" if silent else error
                     raise self._line.lost(f"cannot {what} {path}: {why}") from error
                 dog.calm()
                 raise self._failed(what, path, size, error) from error
+
+    def _has_ended(self) -> bool:
+        """Whether the line is no more, or the board's end of SFTP, which goes first where a session of sshd ends."""
+        channel = self._client.get_channel() if self._client else None
+        return not self._line.stands or (channel is not None and channel.closed)
 
     def _open(self) -> paramiko.SFTPClient:
         if self._client is None:
@@ -165,8 +170,8 @@ class Files:
                 channel.invoke_subsystem("sftp")
                 self._client = paramiko.SFTPClient(channel)
             except TROUBLE as error:
-                if not self._line.stands:
-                    raise
+                if not self._line.answers():
+                    raise EOFError(str(error)) from error
                 hint = "install an SFTP server there (Debian: openssh-sftp-server)"
                 raise DeviceError("the board's sshd has no SFTP", where=self._board, hint=hint) from error
         return self._client

@@ -72,6 +72,17 @@ class Line:
     def stands(self) -> bool:
         return self.transport.is_active()
 
+    def answers(self) -> bool:
+        """Whether somebody is still at its other end. A channel that ends does not tell: the end of the line may be on its way."""
+        if not self.stands:
+            return False
+        try:
+            with self.watch(self.device.limits.connect):
+                self.transport.global_request("keepalive@openssh.com", wait=True)
+        except TROUBLE:
+            return False
+        return self.stands
+
     def close(self) -> None:
         """Hang up; safe to call twice, from any thread."""
         self._close()

@@ -12,6 +12,7 @@ import selectors
 import shlex
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from edgec.base.errors import DeviceError, Problem
 from edgec.base.harmless import last_lines, printable
@@ -52,7 +53,7 @@ class Session:
             with line.watch(opening or line.device.limits.command):
                 self._channel.exec_command(text)
         except TROUBLE as error:
-            raise (self._wrong("the board's sshd refuses to start commands") if line.stands else line.lost(error)) from error
+            raise (self._wrong("the board's sshd refuses to start commands") if line.answers() else line.lost(error)) from error
         self._channel.setblocking(False)
         self._poll = selectors.DefaultSelector()
         self._poll.register(self._channel.fileno(), selectors.EVENT_READ)
@@ -101,9 +102,9 @@ class Session:
         return True
 
     def close(self) -> None:
-        """Stop listening; the command finds its input at its end and its output closed."""
+        """Stop listening; the command finds its input at its end and its output closed. A line that is cut then shows at its next use."""
         self._poll.close()
-        with self._line.watch(KILLING):
+        with self._line.watch(KILLING), suppress(*TROUBLE):
             self._channel.close()
 
     def _pump(self, data: bytes, enough: Callable[[], bool], seconds: float, most: int, grace: float | None = None) -> None:
@@ -149,8 +150,7 @@ class Session:
         if enough():
             return True
         if gone and "ends" not in self._found:
-            self._line.transport.join(0.2)  # where sshd was killed, the connection ends a moment after the channel
-            if not self._line.stands:
+            if not self._line.answers():
                 raise self._line.lost("it ended in the middle of a command")
             raise self._wrong("the session ended before its command did", "was its sshd or its shell killed? Is there a POSIX shell?")
         return False
