@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgec.boards.connect.connection import Connection
+from edgec.boards.connect.trouble import Flood
 
 # in a folder: names and sizes, two lists in the same order, since file names may hold anything but NUL
 LIST = 'find . -type f -print0 && printf "\\0" && find . -type f -exec stat -c %s {} +'
@@ -50,11 +51,15 @@ def peek(connection: Connection, folders: Sequence[str], files: Sequence[str]) -
 
 
 def _told(connection: Connection, folders: Sequence[str], files: Sequence[str]) -> Sight | None:
-    """None where the board lacks what the script needs, where something is not what it seems, or changes meanwhile."""
+    """None where the board lacks what the script needs, where something is not what it seems, is too much for one answer, or changes
+    meanwhile."""
     mark = f"----{secrets.token_hex(8)}"
     places = [f"./{path}" if path.startswith("-") else path for path in (*folders, *files)]
     words = [mark, *places[: len(folders)], mark, *places[len(folders) :]]
-    answer = connection.execute(["env", "LC_ALL=C", "sh", "-c", _SCRIPT, "edgec", *words], seconds=connection.device.limits.transfer)
+    try:
+        answer = connection.execute(["env", "LC_ALL=C", "sh", "-c", _SCRIPT, "edgec", *words], seconds=connection.device.limits.transfer)
+    except Flood:
+        return None
     first, *parts = answer.output.split(f"\n{mark}\n".encode())
     if answer.status != 0 or first or len(parts) != len(places) + 1 or parts.pop():
         return None

@@ -64,7 +64,7 @@ class Lock:
 
     def __init__(self, connection: Connection, tenure: Tenure, mark: Mark) -> None:
         self.connection, self.number, self.folder = connection, tenure.number, _folder(connection, tenure)
-        self._path, self._mark, self._signed = f"{self.folder}/{tenure.token}", mark, time.monotonic()
+        self._path, self._mark, self._signed = _mark_path(connection, tenure), mark, time.monotonic()
         self._alone, self._has_waste = threading.Lock(), False
 
     def renew(self) -> None:
@@ -201,16 +201,11 @@ def _take(connection: Connection, owner: str, say: Tell) -> Lock:
     end = time.monotonic() + connection.device.limits.wait
     told = ""
     while True:
-        sight = peek(connection, [_path(connection)], CLOCKS)
-        names = sight.sizes[_path(connection)]
-        there = _tenure_among(names)
+        there = _tenure_among(peek(connection, [_path(connection)], []).sizes[_path(connection)])
         if there is None:
             _found(connection)
             continue
-        mark = _mark_of(connection, there) if f"{there}/{there.token}" in names else None
-        clock = read_clocks(b" ".join(sight.files[path] or b"" for path in CLOCKS)) if sight.at_once else None
-        # after the sign of life was read: before it, it would lie in the future
-        now = clock if clock and not mark else moment(connection)
+        mark, now = _mark_and_moment(connection, there)
         if mark is None or not mark.is_alive(now) or there.token in _LEFT_BEHIND:
             mine = Mark(owner, now.boot, now.uptime_s, connection.device.limits.lock, now.uptime_s)
             if lock := _seize(connection, there, mine):
@@ -322,7 +317,20 @@ def _tenure_among(paths: Iterable[str]) -> Tenure | None:
 
 
 def _mark_of(connection: Connection, tenure: Tenure) -> Mark | None:
-    return parse_mark(connection.read(f"{_folder(connection, tenure)}/{tenure.token}") or b"")
+    return parse_mark(connection.read(_mark_path(connection, tenure)) or b"")
+
+
+def _mark_path(connection: Connection, tenure: Tenure) -> str:
+    return f"{_folder(connection, tenure)}/{tenure.token}"
+
+
+def _mark_and_moment(connection: Connection, tenure: Tenure) -> tuple[Mark | None, Moment]:
+    """The sign of life, and the time after it was read: at a time before it, it would lie in the future. It is opened, not looked for in
+    the list of the folder: such a list may lack a file that is being replaced."""
+    place = _mark_path(connection, tenure)
+    seen = peek(connection, [], [place, *CLOCKS])
+    clock = read_clocks(b" ".join(seen.files[path] or b"" for path in CLOCKS)) if seen.at_once else None
+    return parse_mark(seen.files[place] or b""), clock or moment(connection)
 
 
 @contextmanager
