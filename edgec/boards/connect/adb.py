@@ -17,7 +17,7 @@ from edgec.boards.connect.adb_shell import HOME, ending, greeting_bytes, group_o
 from edgec.boards.connect.connection import Answer, Sent
 from edgec.boards.connect.peek import LIST, sizes_of
 from edgec.boards.connect.sync import sync_by_command
-from edgec.boards.connect.trouble import BoardLost, BoardTimeout
+from edgec.boards.connect.trouble import ONE_DISK, BoardLost, BoardTimeout
 from edgec.boards.device import Device
 from edgec.package.process import Child
 from edgec.package.running import Session, finish, run_to_end
@@ -29,7 +29,12 @@ _NONE, _TOO_LARGE = 44, 45  # statuses of our scripts: there is no such file
 
 _READ = 'if [ ! -e "$1" ]; then exit 44; fi; if [ "$(stat -c %s "$1")" -gt "$2" ]; then exit 45; fi; cat "$1"'
 _SIZES = f'[ -d "$1" ] || exit 44; cd "$1" && {LIST}'
-_MOVE = 'if [ -d "$2" ] && ! rmdir "$2"; then exit 1; fi; mv -f "$1" "$2"'  # mv would put `old` into the folder `new`
+# mv would put `old` into the folder `new`, and copy what has to go to another disk, which is not done at once
+_MOVE = (
+    'from=$(stat -L -c %d "$(dirname "$1")") && into=$(stat -L -c %d "$(dirname "$2")") || exit 1; '
+    'if [ "$from" != "$into" ]; then echo "$2: cross-device link" >&2; exit 1; fi; '
+    'if [ -d "$2" ] && ! rmdir "$2"; then exit 1; fi; mv -f "$1" "$2"'
+)
 
 _STATES: Mapping[str, tuple[str, str]] = {
     "unauthorized": ("the phone does not trust this computer", "unlock it and accept its question about USB debugging"),
@@ -48,6 +53,7 @@ _REASONS: tuple[tuple[str, str, str], ...] = (
     ("read-only file system", "the folder is read-only", "give the board a `work` folder that can be written"),
     ("permission denied", "permission denied", f"give the board a `work` folder that its user may write, such as {ANDROID_WORK}"),
     ("no such file", "no such file or directory", "the folder does not exist on the board"),
+    ("cross-device link", "it lies on another disk", ONE_DISK),
     ("directory nonexistent", "no such file or directory", "the folder does not exist on the board"),
 )
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from edgec.boards.connect.connection import Sent
+from edgec.boards.connect.trouble import ONE_DISK
 
 CHUNK = 1 << 20  # bytes at once, between two words of progress
 _BINARY = getattr(os, "O_BINARY", 0)
@@ -23,11 +24,13 @@ _HINTS: Mapping[int, str] = {
     errno.EACCES: "give the board a `work` folder that its user may write",
     errno.EPERM: "give the board a `work` folder that its user may write",
     errno.ENOENT: "the folder does not exist on the board",
+    errno.EXDEV: ONE_DISK,
 }
 _REASONS: Mapping[int, str] = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
     errno.EROFS: "the folder is read-only",
+    errno.EXDEV: "it lies on another disk",
 }
 
 

@@ -17,6 +17,7 @@ from edgec.base.errors import DeviceError
 from edgec.base.harmless import last_lines, printable
 from edgec.boards.connect.connection import Answer, Sent
 from edgec.boards.connect.ssh_line import TROUBLE, Line
+from edgec.boards.connect.trouble import ONE_DISK
 from edgec.boards.connect.watchdog import Watchdog
 
 BLOCK = 2**17  # bytes in one request; each is acknowledged before the next, so a failure is known at once
@@ -192,5 +193,6 @@ class Files:
                     hint="free some space on the board, or change `work`",
                 )
             said = (reasons or [said])[0]
-            hint = "change `work` in the inventory to a folder that can be written"
+            # files can be written there: of reasons against a rename, SFTP has no word for the one that is left
+            hint = "change `work` in the inventory to a folder that can be written" if reasons or what != "rename" else ONE_DISK
         return DeviceError(f"cannot {what} {printable(path)}: {said}", where=self._board, hint=hint)

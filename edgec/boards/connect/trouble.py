@@ -5,7 +5,9 @@ from __future__ import annotations
 from edgec.base.errors import DeviceError
 from edgec.package.running import BoardTimeout, Flood
 
-__all__ = ["BoardLost", "BoardTimeout", "Flood"]
+__all__ = ["ONE_DISK", "BoardLost", "BoardTimeout", "Flood"]
+
+ONE_DISK = "keep all of the board's `work` folder on one disk: what moves between two is not there at once"  # a next step
 
 
 class BoardLost(DeviceError):
