@@ -10,6 +10,7 @@ from posixpath import dirname
 from edgec.base.errors import DeviceError, Problem
 from edgec.base.harmless import last_lines
 from edgec.boards.connect.connection import Connection
+from edgec.boards.connect.trouble import BoardLost
 from edgec.boards.deploy.checksum import checksums
 from edgec.boards.deploy.counter import check_number, highest_in, is_news, remember_number
 from edgec.boards.deploy.lock import Lock, LockLost
@@ -36,6 +37,8 @@ __all__ = ["Deployment", "deploy", "deployed", "outlook", "roll_back"]
 
 _SPARE = 64 * 1024  # bytes of disk that must stay free: folders, names, the lock
 _SLOWEST = 1_000_000  # bytes a second that any board copies
+_SET_MODES = 'program=$1; shift; chmod 644 -- "$@"; chmod 755 -- "$program"'
+_IS_NO_FOLDER = '[ -L "$1" ] || { [ -e "$1" ] && [ ! -d "$1" ]; }'
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def _deploy(work: _Work, seen: Survey, judge: Callable[[str], None] | None, coun
     needed = work.unproven(seen.sizes(version))
     if needed:
         _stage(work, needed)
-    _put_in_place(work, needed)
+        _put_in_place(work, needed)
     if judge is not None:
         _prove(work, f"{work.folder}/{work.parcel.program}", judge)
     news = counts and is_news(lock.connection, work.parcel, seen.highest)
@@ -142,8 +145,16 @@ class _Work:
     def look(self) -> Survey:
         return survey(self.lock, self.parcel.facts.name, self.parcel.version)
 
+    def set_modes(self, folder: str, paths: Iterable[str]) -> None:
+        """Let everybody read files of the parcel and run its program, and nobody more, whatever they were on the board before."""
+        program = f"{folder}/{self.parcel.program}"
+        places = sorted({f"{folder}/{path}" for path in paths} - {program})
+        self.connection.execute(["sh", "-c", _SET_MODES, "sh", program, *places])
+
     def unproven(self, sizes: Mapping[str, int]) -> set[str]:
-        """The files that the version's folder lacks, or has in another form."""
+        """The files that the version's folder lacks, or has in another form; those that it has get their modes."""
+        if sizes:
+            self.set_modes(self.folder, self.wanted.keys() & sizes.keys())
         return set(self.wanted) - self.good(self.folder, self.wanted, sizes)
 
     def make_incoming(self, folders: Iterable[str]) -> None:
@@ -194,7 +205,7 @@ def _copy(work: _Work, source: str, paths: Collection[str]) -> None:
         seconds = work.connection.device.limits.command + sum(len(work.wanted[path]) for path in files) / _SLOWEST
         into = f"{work.incoming}/{parent}" if parent else work.incoming
         with work.lock.kept():
-            work.connection.execute(["cp", "-p", *(f"{source}/{path}" for path in files), into], seconds=seconds)
+            work.connection.execute(["cp", *(f"{source}/{path}" for path in files), into], seconds=seconds)
 
 
 def _send(work: _Work, path: str, there: int) -> None:
@@ -212,30 +223,46 @@ def _send(work: _Work, path: str, there: int) -> None:
 def _put_in_place(work: _Work, needed: set[str]) -> None:
     """The whole folder at once; or, where the version is there and some of its files were not right, each of those at once."""
     connection, lock = work.connection, work.lock
-    if not needed:
-        connection.execute(["chmod", "755", f"{work.folder}/{work.parcel.program}"])
-        return
     folders = {"", *(parent for path in needed for parent in _parents(path))}
+    work.set_modes(work.incoming, needed)
     with lock.kept():  # a board that loses its power after the rename must not have names without content
         connection.sync(sorted(f"{work.incoming}/{path}".rstrip("/") for path in (*needed, *folders)))
     lock.beat()
     home = folder_of(connection, work.parcel.facts.name)
     connection.make_folder(dirname(work.folder))
-    if connection.sizes(work.folder):
-        for folder in sorted(folders):
-            connection.make_folder(f"{work.folder}/{folder}".rstrip("/"))
-        for path in sorted(needed):
-            lock.move(f"{work.incoming}/{path}", f"{work.folder}/{path}")
-        connection.sync(sorted(f"{work.folder}/{folder}".rstrip("/") for folder in folders))
+    if connection.sizes(work.folder) and not _is_no_folder(connection, work.folder):
+        _mend(work, needed, folders)
     else:
-        try:
-            lock.move(work.incoming, work.folder)
-        except LockLost:
-            raise
-        except DeviceError:
-            lock.drop(work.folder)  # which may have folders, without files
-            lock.move(work.incoming, work.folder)
+        _move(lock, work.incoming, work.folder)
     connection.sync([dirname(work.folder), home, dirname(home)])
+
+
+def _mend(work: _Work, needed: set[str], folders: set[str]) -> None:
+    """Put files of a version in their places. A link in the place of a folder leads out of the version: what is behind it is not ours."""
+    places = sorted(f"{work.folder}/{folder}".rstrip("/") for folder in folders)
+    for place in places:
+        if _is_no_folder(work.connection, place):
+            work.lock.drop(place)
+        work.connection.make_folder(place)
+    for path in sorted(needed):
+        _move(work.lock, f"{work.incoming}/{path}", f"{work.folder}/{path}")
+    work.connection.sync(places)
+
+
+def _move(lock: Lock, old: str, new: str) -> None:
+    """A rename; what is in its way and cannot be replaced, such as a folder, goes."""
+    try:
+        lock.move(old, new)
+    except (BoardLost, LockLost):
+        raise
+    except DeviceError:
+        lock.drop(new)
+        lock.move(old, new)
+
+
+def _is_no_folder(connection: Connection, path: str) -> bool:
+    """Whether a link or a file has the place of a folder."""
+    return connection.execute(["sh", "-c", _IS_NO_FOLDER, "sh", path]).status == 0
 
 
 def _parents(path: str) -> list[str]:
