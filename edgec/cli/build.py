@@ -13,16 +13,17 @@ import rich.table
 import edgec
 from edgec.cli.console import Console, bytes_text, table
 from edgec.cli.goal import ALL_IN_INT8, goal_tables
+from edgec.cli.inspect import refuse, tables
 from edgec.cli.progress import expected
 from edgec.cli.pruning import pruning_tables
 from edgec.cli.settings import declare_settings, resolve_settings
-from edgec.package import GPU, Package
-from edgec.package.manifest import Manifest
-from edgec.pipeline.prepare import Plan
 from edgec.settings.config import BuildConfig
 from edgec.settings.facts import settings_facts
 
 if TYPE_CHECKING:
+    from edgec.package import Package
+    from edgec.package.manifest import Manifest
+    from edgec.pipeline.prepare import Plan
     from edgec.verbs.inspect import Inspection
 
 _TOLD_APART = (
@@ -109,14 +110,14 @@ def _plan(plan: Plan) -> rich.table.Table:
 
 def _dry_run(plan: Plan, found: Inspection, console: Console) -> None:
     """The plan and the inspection; the error that the build would end with, where that is known already."""
-    from edgec.cli.inspect import refuse, tables  # loads most of edgec, which an identical build does without
-
     facts = {"plan": plan.facts, "settings": settings_facts(plan.config), **found.facts}
     console.result(facts, [_plan(plan), *tables(found)])
     refuse(found, plan.model)
 
 
 def _facts(package: Package) -> dict[str, object]:
+    from edgec.package import GPU
+
     manifest = package.manifest
     wheels = [str(package.directory / path) for path in manifest.made or () if path.endswith(".whl")]
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich.table
 
@@ -12,7 +12,9 @@ import edgec
 from edgec.base.errors import GateError, Problem, UsageError
 from edgec.cli.console import Console, table
 from edgec.cli.layers import layer_tables
-from edgec.exam.comparison import Comparison
+
+if TYPE_CHECKING:
+    from edgec.exam.comparison import Comparison
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich.table
 
@@ -11,7 +12,9 @@ import edgec
 from edgec.base.errors import ModelError, Problem, gathered, some
 from edgec.cli.console import Console, bytes_text, table
 from edgec.cli.settings import declare_settings, resolve_settings
-from edgec.verbs.inspect import Inspection
+
+if TYPE_CHECKING:
+    from edgec.verbs.inspect import Inspection
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

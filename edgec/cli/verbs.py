@@ -16,7 +16,7 @@ from edgec.base.version import __version__
 from edgec.cli.console import Console
 from edgec.cli.inside import check_name, pages
 
-# what each does; its module, whose docstring this is, is loaded when it is asked for: some load the whole compiler
+# what each does; its module, whose docstring this is, is loaded when it is asked for, and what it computes with when it acts
 VERBS = {
     "init": "write commented settings, an inventory of boards and a workflow for a model into this folder",
     "build": "optimize, quantize, emit and compile a model into a package, and examine it",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from edgec.settings.config import BuildConfig, configure
 from edgec.settings.forms_of_text import Calibration
 
 Arrays = dict[str, np.ndarray]
-Data = Calibration | Path
+Data: TypeAlias = "Calibration | Path"
 Labels = str | Path | Sequence[int] | np.ndarray
 
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from edgec.quant.goal import Goal
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from edgec.quant.cost import Costs
 
-Sample = dict[str, np.ndarray]
+Sample = dict[str, "np.ndarray"]
 Samples = Callable[[], Iterable[Sample]]  # called once per pass over the data; yields the same samples each time
 Progress = Callable[[str, int, int], None]  # stage, steps done, steps in all (0: not known)
 

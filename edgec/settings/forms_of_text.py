@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from edgec.base.errors import did_you_mean
 from edgec.base.part import LONGEST, Constant, States
 from edgec.package.single_values import MOST
 
+if TYPE_CHECKING:
+    import numpy as np
+
 GPU = ("auto", "on", "off")
 HIGHEST_SQNR = 100.0  # dB that can be asked for: float32 itself does not do better
 Shapes = Mapping[str, Sequence[int]]
-Calibration = str | Callable[[], Iterable[Any]] | Mapping[str, np.ndarray] | np.ndarray
+Calibration: TypeAlias = "str | Callable[[], Iterable[Any]] | Mapping[str, np.ndarray] | np.ndarray"
 
 
 def shapes_value(text: object) -> Shapes:
@@ -59,7 +61,7 @@ def constants_value(value: object) -> Mapping[str, Constant]:
         if not all(name and numbers for name, _, numbers in pairs):
             raise ValueError("write it as NAME=16000, or NAME=1,2,3")
         value = {name: [number_value(word) for word in numbers.split(",")] for name, _, numbers in pairs}
-    return {str(name): constant_value(np.asarray(numbers)) for name, numbers in value.items()}
+    return {str(name): constant_value(numbers) for name, numbers in value.items()}
 
 
 def states_value(value: object) -> States:
@@ -89,7 +91,7 @@ def kept_value(pair: object) -> tuple[str, float]:
     if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not isinstance(pair[0], str) or not pair[0]:
         raise ValueError('write the name of an output, or ["NAME", 0.5]')
     start = float(pair[1])
-    if not np.isfinite(start):
+    if not math.isfinite(start):
         raise ValueError("a state starts with a finite number")
     return pair[0], start
 
@@ -100,7 +102,10 @@ def number_value(word: str) -> bool | int | float:
     return known[word] if word in known else int(word) if re.fullmatch(r"[+-]?\d{1,20}", word) else float(word)
 
 
-def constant_value(numbers: np.ndarray) -> Constant:
+def constant_value(value: Any) -> Constant:
+    import numpy as np  # which help and completion do without
+
+    numbers = np.asarray(value)
     if numbers.dtype.kind not in "biuf" or not 1 <= numbers.size <= LONGEST or not np.isfinite(numbers).all():
         raise ValueError(f"write a number, true or false, or a list of at most {LONGEST}")
     found = tuple(numbers.reshape(-1).tolist())
@@ -164,6 +169,10 @@ def names_function(value: object) -> bool:
 
 
 def source_value(value: object) -> Calibration:
+    if isinstance(value, (str, Path)):
+        return str(path_value(value))
+    import numpy as np
+
     return value if callable(value) or isinstance(value, (Mapping, np.ndarray)) else str(path_value(value))
 
 

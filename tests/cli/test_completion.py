@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -42,3 +43,11 @@ def test_other_shells_get_all_verbs_and_flags(program: Program, shell: str) -> N
     assert all(verb in text for verb in VERBS) and "min-agreement" in text and "roll-back" in text
     if shutil.which(shell):
         subprocess.run([shell, "-n", "-c", text], check=True)
+
+
+def test_the_flags_of_every_verb_are_known_without_what_computes() -> None:
+    """Nor is any of it loaded for the help of one verb, or for words that nobody understands."""
+    program = "import sys; from edgec.cli.main import main; main(['completion', 'bash']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name for name in done.stderr.split() if name == name.partition(".")[0] or name.startswith("edgec.verbs.")}
+    assert not loaded & {"numpy", "onnx", "onnxruntime", "paramiko", "edgec.verbs.build", "edgec.verbs.inspect"}
