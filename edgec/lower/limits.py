@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from edgec.base.errors import ModelError, Problem
+from edgec.lower.plan import ALIGNMENT
 from edgec.program.expr import bound
 from edgec.program.program import Kind, Program
 from edgec.targets import Target
@@ -36,6 +37,11 @@ def _narrow(program: Program, target: Target) -> str:
 
 def _bytes(program: Program) -> dict[str, int]:
     """Every block of memory: what one instance on one thread needs, the weights, and each of the caller's tensors."""
-    weights = sum(buffer.max_bytes for buffer in program.buffers.values() if buffer.kind is Kind.CONSTANT and buffer.parent is None)
+    constants = [buffer for buffer in program.buffers.values() if buffer.kind is Kind.CONSTANT and buffer.parent is None]
     ports = {port.name: program.buffers[port.buffer].max_bytes for port in (*program.inputs, *program.outputs)}
-    return {"the arena": program.arena_bytes + program.scratch_bytes, "the weights": weights, **ports}
+    weights = sum(_aligned(buffer.max_bytes) for buffer in constants)
+    return {"the arena": _aligned(program.arena_bytes) + _aligned(program.scratch_bytes), "the weights": weights, **ports}
+
+
+def _aligned(count: int) -> int:
+    return -(-count // ALIGNMENT) * ALIGNMENT

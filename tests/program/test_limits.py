@@ -61,6 +61,16 @@ def test_an_arena_of_6_gb_is_refused_where_it_has_no_place(target: str, batch: i
     check_limits(softmax_twice(4000, target, batch), load_target(target))
 
 
+def test_an_arena_whose_parts_take_2_gb_once_they_are_aligned_is_refused() -> None:
+    target = load_target("rpi-32bit")
+    program = softmax_twice(4000, target.name)
+    program.scratch_bytes = 2**31 - 64 - program.arena_bytes
+    check_limits(program, target)
+    program.scratch_bytes += 1
+    with pytest.raises(ModelError, match="arena: 2,147,483,648 bytes, armv7 has"):
+        check_limits(program, target)
+
+
 def test_a_tensor_of_more_elements_than_an_index_counts_is_refused() -> None:
     with pytest.raises(ModelError, match="2\\^31 - 1 is the most"):
         softmax_twice(600_000_000, "x86-64")
