@@ -192,7 +192,7 @@ def _result(step: Step, array: np.ndarray, operands: Arrays, noise: Noise) -> np
         return np.asarray(np.clip(array.astype(np.int64) + noise.g.integers(-1, 2, array.shape), info.min, info.max), array.dtype)
     if array.dtype.kind != "f":
         return array
-    if op == "Cast" and array.dtype == np.float16:
+    if op in ("Cast", "CastLike") and array.dtype == np.float16:
         return noise.on(array, HALF, 2.0**-24)
     if op in EXACT:
         return np.asarray(np.where(array == 0, np.copysign(0, noise.of(array.shape)), array), array.dtype) if op in SIGNLESS else array

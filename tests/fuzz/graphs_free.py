@@ -188,7 +188,7 @@ BLENDS = {
 }  # fmt: skip
 FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Cast", "CastLike"}, _beyond_integers),
-    ({"Cast"}, _beyond_halves),
+    ({"Cast", "CastLike"}, _beyond_halves),
     ({"QuantizeLinear"}, _no_code),
     ({"Resize", "Upsample"}, _between_pixels),
     ({"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp", "TopK", "Hardmax"}, _beside_nan),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from tests.fuzz.graphs_draft import FLOAT, MICROSOFT, WHOLE, Draft
 
@@ -144,19 +144,20 @@ def where(d: Draft, op: str) -> None:
 
 def cast(d: Draft, op: str) -> None:
     """Between all types; a float beyond an integer type's range is undefined, see graphs_free.py."""
-    from onnx import helper
-
+    if op == "CastLike":
+        d.since(15)
     if d.chance(0.15):
-        half = d.op("Cast", d.data(), to=TensorProto.FLOAT16)
+        half = converted(d, op, d.data(), np.float16)
         d.op("Cast", d.op("Abs", half) if d.chance(0.5) else half, to=TensorProto.FLOAT)
         return
-    x = d.data((FLOAT, BOOL, *WHOLE))
-    target = d.pick(FLOAT, FLOAT, BOOL, *WHOLE)
+    converted(d, op, d.data((FLOAT, BOOL, *WHOLE)), d.pick(FLOAT, FLOAT, BOOL, *WHOLE))
+
+
+def converted(d: Draft, op: str, x: str, target: Any) -> Any:
     if op == "Cast":
-        d.op(op, x, to=helper.np_dtype_to_tensor_dtype(np.dtype(target)))
-    else:
-        d.since(15)
-        d.op(op, x, d.const(np.zeros(d.pick((), (1,), (0,), (2, 0)), target)))
+        return d.op(op, x, to=helper.np_dtype_to_tensor_dtype(np.dtype(target)))
+    some = d.chance(0.3) and target != np.float16
+    return d.op(op, x, d.data((target,)) if some else d.const(np.zeros(d.pick((), (1,), (0,), (2, 0)), target)))
 
 
 def constant_of_shape(d: Draft, op: str) -> None:

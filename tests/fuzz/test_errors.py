@@ -197,6 +197,7 @@ NEAREST = 'y = Resize<mode = "nearest", coordinate_transformation_mode = "{}">(x
         (NEAREST.format("pytorch_half_pixel", "s"), [False, False, False, True]),
         (NEAREST.format("asymmetric", "t"), [False] * 3),
         ("h = Cast<to = 10>(x) a = Abs(h) y = Cast<to = 1>(a)", [False, True, False, False, False, False]),
+        ("k = Cast<to = 10>(t) h = CastLike(x, k) a = Abs(h) y = Cast<to = 1>(a)", [False, True, False, False, False, False]),
         ('y = ai.onnx.ml.Normalizer<norm = "MAX">(m)', [True] * 6),
         ("y = QuantizeLinear<axis = 0>(x, z, o)", [True] + [False] * 5),
         ("w = Div(x, z) y = QuantizeLinear(w, t, b)", [True] + [False] * 5),
