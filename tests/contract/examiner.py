@@ -53,7 +53,7 @@ def build_variant(net: Net, data: ExamData, variant: Variant, shared: Path) -> t
 
 def quick(variant: Variant) -> Variant:
     """What takes its place where code of the highest level is no matter of the test."""
-    return replace(variant, optimize="-O3" if WHOLE else "-O1")
+    return replace(variant, optimize="-O1")
 
 
 def available(isa: str) -> bool:

@@ -40,17 +40,19 @@ BUILDS = [
     for compiler, needs in compilers.items()
     for level in LEVELS
 ]
-# Without EDGEC_TEST_ALL there are those builds that test_matrix.py makes too, each with the net that it has there.
-BUILT = {(variant.target, variant.cc, variant.optimize): ("int8", turn(variant)) for variant in OFTEN if not variant.flags}
-BUILT |= {(variant.target, variant.cc, variant.optimize): ("int8", FAMILIES[n % len(FAMILIES)]) for n, variant in enumerate(USUAL)}
+# Each has the net of both kinds that test_matrix.py builds too, if it does; without EDGEC_TEST_ALL there are no others.
+BUILT = {(variant.target, variant.cc, variant.optimize): turn(variant) for variant in OFTEN if not variant.flags}
+BUILT |= {(variant.target, variant.cc, variant.optimize): FAMILIES[n % len(FAMILIES)] for n, variant in enumerate(USUAL)}
 SYMBOLS = [
-    (build, *net)
-    for build in BUILDS
+    (build, kind, BUILT.get((build.target, build.cc, build.optimize), FAMILIES[n % len(FAMILIES)]))
+    for n, build in enumerate(BUILDS)
     if WHOLE or (build.target, build.cc, build.optimize) in BUILT
-    for net in (NETS if WHOLE else [BUILT[build.target, build.cc, build.optimize]])
+    for kind in (KINDS if WHOLE else ["int8"])
 ]
-# Without it each target has one of the nets.
-SOURCES = [(target, *net) for n, target in enumerate(TARGETS) for m, net in enumerate(NETS) if WHOLE or m == 3 * n]
+# Each target has two nets of each kind; without it, one of all.
+SOURCES = [
+    (target, *net) for n, target in enumerate(TARGETS) for m, net in enumerate(NETS) if ((m - 3 * n) % 5 in (0, 2) if WHOLE else m == 3 * n)
+]
 
 
 @pytest.mark.parametrize(("build", "kind", "family"), SYMBOLS, ids=lambda item: item if isinstance(item, str) else item.name)

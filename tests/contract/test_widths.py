@@ -32,7 +32,7 @@ def check_wide(name: str, variant: Variant, shared: Path) -> None:
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize(("name", "variant"), in_turns([*WIDE], WHOLE, 1, 0), ids=name_of)
+@pytest.mark.parametrize(("name", "variant"), in_turns([*WIDE], *((len(WIDE), 2) if WHOLE else (1, 0))), ids=name_of)
 def test_codes_of_16_bits_are_the_evaluators_bytes(name: str, variant: Variant, shared: Path) -> None:
     check_wide(name, quick(variant), shared)
 
@@ -44,7 +44,7 @@ def test_no_compiler_flag_or_thread_changes_16_bits(variant: Variant, name: str,
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize(("name", "variant"), in_turns([*CODED], WHOLE, 1, 0), ids=name_of)
+@pytest.mark.parametrize(("name", "variant"), in_turns([*CODED], *((len(CODED), 1) if WHOLE else (1, 0))), ids=name_of)
 def test_coded_weights_agree_with_onnxruntime(name: str, variant: Variant, shared: Path) -> None:
     """Within the bound of float products; threads change nothing within a vocabulary."""
     net = coded_net(name)

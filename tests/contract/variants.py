@@ -88,22 +88,22 @@ OFTEN = tuple(
 )
 
 
-TURNS = {"int8": (1, 1), "float": (1, 1)}  # of nets of a kind, as in_turns has it
+EVERY = {"int8": (len(FAMILIES), len(FAMILIES)), "float": (len(FAMILIES), 2)}  # of nets of a kind, as in_turns has it
 
 
-def in_turns(items: Sequence[Item], whole: bool, first: int, others: int) -> list[tuple[Item, Variant]]:
-    """Items with the usual variants: so many go through the first of these, and so many, in turns, through each other one; or all."""
+def in_turns(items: Sequence[Item], first: int, others: int) -> list[tuple[Item, Variant]]:
+    """Items with the usual variants: so many go through the first of these, and so many, in turns, through each other one."""
     return [
         (item, variant)
         for v, variant in enumerate(USUAL)
         for i, item in enumerate(items)
-        if whole or (i - v) % len(items) < (others if v else first)
+        if (i - v) % len(items) < (others if v else first)
     ]
 
 
 def usual(kind: str, whole: bool) -> list[tuple[str, Variant]]:
     """The nets of a kind with the usual variants."""
-    return in_turns(FAMILIES, whole, *TURNS[kind])
+    return in_turns(FAMILIES, *(EVERY[kind] if whole else (1, 1)))
 
 
 def name_of(item: object) -> str:
@@ -111,6 +111,6 @@ def name_of(item: object) -> str:
     return str(getattr(item, "name", item))
 
 
-def turn(variant: Variant) -> str:
-    """Without EDGEC_TEST_ALL every unusual variant has one net, and the nets take turns."""
-    return FAMILIES[-UNUSUAL.index(variant) % len(FAMILIES)]
+def turn(variant: Variant, after: int = 0) -> str:
+    """Every unusual variant has one net or a few, and the nets take turns."""
+    return FAMILIES[(after - UNUSUAL.index(variant)) % len(FAMILIES)]

@@ -8,7 +8,7 @@ from tests.kernels.wasm import CLANG, NODE
 
 ARM64, ARM32 = ("aarch64-linux-gnu-gcc",), ("arm-linux-gnueabihf-gcc", "-march=armv7-a", "-mfpu=neon")
 X86 = ("portable", "sse41", "avx2", "avx512vnni")
-LEVEL = "-O1" if WHOLE else "-O0"  # of sanitized kernels, which compile for long and run for an instant
+LEVEL = "-O0"  # of sanitized kernels, which compile for long and run for an instant
 SANITIZE = (LEVEL, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 AVXVNNI = Build("avxvnni", flags=("-O0",))

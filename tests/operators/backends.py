@@ -36,7 +36,7 @@ def target_of(backend: Backend) -> Target:
 
 NATIVE = (
     Backend("portable", "portable"),
-    Backend("x86-64", "x86-64", ("sse41", "avx2", "avxvnni", "avx512vnni"), "-O1" if WHOLE else "-O0"),  # which compiles in half the time
+    Backend("x86-64", "x86-64", ("sse41", "avx2", "avxvnni", "avx512vnni")),  # tests/kernels has them optimized
 )
 SANITIZED = Backend("sanitized", "portable", flags=SANITIZE)  # portable packages under watch: who runs it needs no other portable one
 FOREIGN = (

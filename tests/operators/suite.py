@@ -22,7 +22,7 @@ from tests.operators.batch import Answer, Batch, DoesNotCompile, build, port_byt
 from tests.operators.case import Case, Outcome, difference
 from tests.operators.coverage import computes
 
-BATCH = 60
+BATCH = 100  # which share their kernels; a compiler takes a megabyte for each
 # operators whose operands say how large the result is: exported models hold all of them as constants
 MAKERS = {"ConstantOfShape", "Range", "Loop", "BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"}
 OK, REFUSED, WRONG = "ok", "refused", "wrong"
