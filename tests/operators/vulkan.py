@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from edgec.base.errors import EdgecError
+from edgec.cache import Store
 from edgec.emit import ExamData, emit_exam
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl
@@ -63,7 +64,9 @@ def run_on_vulkan(cases: Sequence[Case], target: Target, folder: Path, variants:
 def run_programs_on_vulkan(compiled: Sequence[Compiled | Outcome], target: Target, folder: Path, variants: Variants) -> list[Outcome]:
     """The same of Programs; outcomes stay what they are."""
     found = [item if isinstance(item, Outcome) else _place(item, target, variants(number)) for number, item in enumerate(compiled)]
-    return [item if isinstance(item, Outcome) else _run(item, target, folder / f"case{number}") for number, item in enumerate(found)]
+    store = Store(folder / "objects")  # packages of one name share most of their sources
+    store.folder.mkdir()
+    return [item if isinstance(item, Outcome) else _run(item, target, folder / f"case{number}", store) for number, item in enumerate(found)]
 
 
 def _place(item: Compiled, target: Target, variants: Sequence[str]) -> Placed | Outcome:
@@ -74,11 +77,11 @@ def _place(item: Compiled, target: Target, variants: Sequence[str]) -> Placed | 
         return Outcome(item.case.name, item.case.operator, WRONG, f"{type(error).__name__}: {error}")
 
 
-def _run(placed: Placed, target: Target, folder: Path) -> Outcome:
+def _run(placed: Placed, target: Target, folder: Path, store: Store) -> Outcome:
     case = placed.item.case
     if not placed.shaders:
         return Outcome(case.name, case.operator, ON_CPU, "; ".join(sorted(set(placed.reasons))))
-    answers = _by_itself(placed) if not placed.reasons else _as_package(placed, target, folder)
+    answers = _by_itself(placed) if not placed.reasons else _as_package(placed, target, folder, store)
     problems = [f"{variant}: {words}" for variant, answer in answers if (words := problem_of(case, answer))]
     return Outcome(case.name, case.operator, WRONG if problems else OK, "; ".join(problems))
 
@@ -92,13 +95,13 @@ def _by_itself(placed: Placed) -> Iterable[tuple[str, Answer]]:
             yield variant, Answer(None, [], str(error))
 
 
-def _as_package(placed: Placed, target: Target, folder: Path) -> Iterable[tuple[str, Answer]]:
+def _as_package(placed: Placed, target: Target, folder: Path, store: Store) -> Iterable[tuple[str, Answer]]:
     """The package with its own host, which changes between the GPU and the CPU within a run."""
     program, inputs = placed.item.program, placed.item.inputs()
     data = b"".join(array.tobytes() for array in inputs)
     try:
         write_package(folder, replace(program, name="net"), target, ExamData([], [], {}))
-        compile_package(folder, target, None, "-O0")
+        compile_package(folder, target, None, "-O0", store=store)
     except EdgecError as error:
         yield "build", Answer(None, [], str(error))
         return
