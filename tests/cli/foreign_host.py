@@ -14,17 +14,18 @@ openpty ttyname confstr sendfile posix_spawn posix_fadvise register_at_fork
 """
 SIGNALS = "SIGHUP SIGKILL SIGPIPE SIGUSR1 SIGUSR2 SIGALRM SIGCHLD SIGCONT SIGQUIT SIGSTOP setitimer alarm pthread_sigmask sigwait"
 
-for verb in importlib.import_module("edgec.cli.verbs").VERBS:  # other people's modules are as they are for this system
+for module in ("edgec.verbs.inspect", "edgec.pipeline.compiler", "onnxruntime", "paramiko"):
+    importlib.import_module(module)  # other people's modules are as they are for this system
+for verb in importlib.import_module("edgec.cli.verbs").VERBS:
     importlib.import_module(f"edgec.cli.{verb}")
-importlib.import_module("paramiko")
 for name in [name for name in sys.modules if name.split(".")[0] == "edgec"]:
     del sys.modules[name]
 for name in MODULES.split():
     sys.modules[name] = None  # type: ignore[assignment] # importing it fails
-for module, names in ((os, SYSTEM), (signal, SIGNALS)):
+for holder, names in ((os, SYSTEM), (signal, SIGNALS)):
     for name in names.split():
-        if hasattr(module, name):
-            delattr(module, name)
+        if hasattr(holder, name):
+            delattr(holder, name)
 sys.platform = "win32"
 platform.system = lambda: "Windows"
 platform.machine = lambda: "AMD64"
