@@ -63,7 +63,10 @@ def require(*programs: str) -> None:
 
 
 def pytest_configure() -> None:
-    """What a shell starts in the background ignores Ctrl-C, and so would all that tests start and interrupt. Every build is a whole one."""
+    """What a shell starts in the background ignores Ctrl-C, and so would all that tests start and interrupt.
+
+    Every build is a whole one, but for kept_builds.
+    """
     os.environ["EDGEC_CACHE"] = "no"
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -98,6 +101,15 @@ def quick_compiler() -> Iterator[None]:
     """Packages for this machine are compiled without optimization, for tests of what becomes of them then."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CC", "gcc -O0")
+        yield
+
+
+@pytest.fixture(scope="module")
+def kept_builds(shared: Path) -> Iterator[None]:
+    """Builds find what others of this test run had in common with them, where what a build makes is no matter of the test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EDGEC_CACHE", "yes")
+        patch.setenv("XDG_CACHE_HOME", str(shared / "cache"))
         yield
 
 

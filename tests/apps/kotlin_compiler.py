@@ -20,14 +20,14 @@ JARS = (
     "kotlin-compiler.jar", "kotlin-stdlib.jar", "kotlin-reflect.jar", "kotlin-script-runtime.jar", "annotations-13.0.jar",
     "kotlinx-coroutines-core-jvm.jar", "kotlin-daemon-client.jar",
 )  # fmt: skip
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "edgec-tests"  # this user's, and of more than one test run
 LIBRARIES = ("kotlin-stdlib.jar", "kotlinx-coroutines-core-jvm.jar")  # what compiled classes need
 
 
 def compiler_folder() -> Path:
     """Its jars, fetched where the cache lacks them."""
     require("java", "npm")
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "edgec-tests"
-    return once(cache / f"kotlin-{VERSION}", _fetch)
+    return once(CACHE / f"kotlin-{VERSION}", _fetch)
 
 
 def _fetch(folder: Path) -> None:

@@ -24,6 +24,11 @@ from tests.conftest import require
 DIGITS = Path(__file__).parents[2] / "examples/digits"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _builds(kept_builds: None) -> None:
+    """The tests of this room are about packages, not about builds."""
+
+
 @pytest.fixture
 def walls() -> None:
     """Skip the test where a board cannot have mounts, processes and a network of its own."""

@@ -29,7 +29,8 @@ Packages = Callable[..., Path]
 
 
 @pytest.fixture
-def line(empty_board: Device) -> Iterator[Connection]:
+def line(parcel: Parcel, empty_board: Device) -> Iterator[Connection]:
+    """Open when all is built: none waits for a build."""
     connection = connect(empty_board)
     yield connection
     connection.close()

@@ -12,6 +12,8 @@ from edgec.settings.config import FLAGS, BuildConfig
 from edgec.targets import all_targets
 from tests.cli.conftest import QUICK, Program
 
+pytestmark = pytest.mark.usefixtures("kept_builds")
+
 FAST = ("--effort", "fast", "--samples", "8")
 
 

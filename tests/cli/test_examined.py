@@ -12,6 +12,8 @@ from edgec.base.errors import GateError, UsageError
 from tests.cli.conftest import QUICK, Program, names_in
 from tests.contract.examiner import available
 
+pytestmark = pytest.mark.usefixtures("kept_builds")
+
 # A compiler that turns additions of floats into subtractions: a bug in one vocabulary alone.
 BROKEN = """#!/bin/sh
 for word in "$@"; do

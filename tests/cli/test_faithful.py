@@ -7,12 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from onnx import numpy_helper
 
 from edgec.exam.comparison import LOW_AGREEMENT, LOW_SQNR
 from edgec.exam.fidelity import COMPARED
 from edgec.package import Package
 from tests.cli.conftest import QUICK, ROOT, Program
+
+pytestmark = pytest.mark.usefixtures("kept_builds")
 
 QUANTIZED = ("build", "digits.onnx", "--calib", "calibration.npz", *QUICK)
 

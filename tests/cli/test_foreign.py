@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli.conftest import Program
 
+pytestmark = pytest.mark.usefixtures("kept_builds")
+
 EMULATED = {
     "rpi4": ("aarch64-linux-gnu-gcc", "qemu-aarch64"),
     "rpi-32bit": ("arm-linux-gnueabihf-gcc", "qemu-arm"),

@@ -21,6 +21,8 @@ from tests.quant.small import samples
 from tests.quant.test_exact_rewrites import bounded_net
 from tests.reports.test_hostile import Page
 
+pytestmark = pytest.mark.usefixtures("kept_builds")
+
 DATA = ("--calib", "calibration.npz", "--samples", "24")
 HIGH = "44"  # dB: more than the example has in int8
 

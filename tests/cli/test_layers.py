@@ -18,6 +18,8 @@ from edgec.package import Package
 from tests.cli.conftest import QUICK, Program
 from tests.reports.test_hostile import Page
 
+pytestmark = pytest.mark.usefixtures("kept_builds")
+
 LAYERS = ("--data", "evaluation.npz", "--samples", "8", "--layers")
 FIELDS = {
     "node", "operator", "value", "scale", "zero_point", "low", "high", "seen_low", "seen_high", "saturated", "channels", "dead", "constant",

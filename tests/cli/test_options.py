@@ -17,6 +17,8 @@ from edgec.quant.steps import CHEAP
 from tests.cli.conftest import QUICK, Program, names_in
 from tests.nets import MODELS
 
+pytestmark = pytest.mark.usefixtures("kept_builds")
+
 BUILD = ("build", "-q", "digits.onnx", "--calib", "calibration.npz", "--samples", "20", "-o", "out", *QUICK)
 
 

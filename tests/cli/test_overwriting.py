@@ -23,6 +23,8 @@ from tests.cli.conftest import QUICK, ROOT, Program
 from tests.reports.samples import job
 from tests.reports.samples import package as measured
 
+pytestmark = pytest.mark.usefixtures("kept_builds")
+
 QUANTIZE = ("quantize", "-q", "digits.onnx", "--calib", "calibration.npz")
 BUILD = ("build", "-q", "digits.onnx", "--calib", "calibration.npz", "--no-compile", *QUICK)
 MINE = b"my thesis"

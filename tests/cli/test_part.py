@@ -7,10 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from onnx import parser
 
 import edgec
 from tests.cli.conftest import QUICK, Program
+
+pytestmark = pytest.mark.usefixtures("kept_builds")
 
 GAIN = """(float[1,4] x, int64 mode) => (float[1,4] y) {
   two = Constant<value = int64 {2}>()  is = Equal(mode, two)

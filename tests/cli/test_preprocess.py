@@ -11,6 +11,8 @@ from PIL import Image
 import edgec
 from tests.cli.conftest import QUICK, Program
 
+pytestmark = pytest.mark.usefixtures("kept_builds")
+
 TABLE = """
 [build]
 calib = "pixels.npz"

@@ -20,6 +20,8 @@ from tests.cli.conftest import QUICK, Program, names_in
 from tests.quant.small import Small, samples
 from tests.reports.test_hostile import Page
 
+pytestmark = pytest.mark.usefixtures("kept_builds")
+
 DATA = ("--calib", "calibration.npz", "--samples", "32")
 
 

@@ -14,6 +14,8 @@ from edgec.base.errors import DeviceError, UsageError
 from edgec.package import Package
 from edgec.package.manifest import read_manifest
 
+pytestmark = pytest.mark.usefixtures("kept_builds")
+
 IMAGES = "evaluation.npz"
 
 

@@ -68,6 +68,8 @@ def run(command: str, folder: Path) -> str:
         "PYTHONPATH": "site",
         "CC": "gcc -O0",
         "ANDROID_NDK_HOME": str(folder / NDK),
+        "EDGEC_CACHE": "yes",  # as users have it
+        "XDG_CACHE_HOME": str(folder / "cache"),
     }
     if "--target wasm" in command:
         environment["CC"] = "clang --target=wasm32 -O0"
