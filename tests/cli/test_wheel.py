@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -11,6 +12,8 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from packaging.metadata import Metadata
+from trove_classifiers import classifiers
 
 from tests.cli.conftest import DIGITS, ROOT
 
@@ -25,13 +28,47 @@ def call(*command: object, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
+def make_wheel(sources: Path, folder: Path) -> Path:
     flags = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", "--no-cache-dir")
-    call(sys.executable, "-m", "pip", "wheel", *flags, "--wheel-dir", folder, ROOT, folder=folder)
+    call(sys.executable, "-m", "pip", "wheel", *flags, "--wheel-dir", folder, sources, folder=folder)
     (found,) = folder.glob("edgec-*.whl")
     return found
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_wheel(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+def test_the_same_wheel_comes_from_what_the_container_has(wheel: Path, tmp_path: Path) -> None:
+    """Byte for byte, from another folder, of other times, without what git or a test left in the checkout."""
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    lines = [line.split() for line in (ROOT / "Containerfile").read_text(encoding="utf-8").splitlines()]
+    for *names, place in (words[1:] for words in lines if words[:1] == ["COPY"]):
+        for name in names:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, sources / place, copy_function=shutil.copyfile, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copyfile(ROOT / name, sources / place / name)
+    assert make_wheel(sources, tmp_path).read_bytes() == wheel.read_bytes()
+
+
+def test_the_container_has_the_compilers_of_the_tests() -> None:
+    packages = (ROOT / "tests/setup.sh").read_text(encoding="utf-8").partition('packages="')[2].partition('"')[0].split()
+    (line,) = (line for line in (ROOT / "Containerfile").read_text(encoding="utf-8").splitlines() if "apt-get install" in line)
+    wanted = line.partition("--no-install-recommends ")[2].partition(" && ")[0].split()
+    assert {"gcc", "gcc-aarch64-linux-gnu", "gcc-arm-linux-gnueabihf"} <= set(wanted) <= set(packages)
+
+
+def test_a_package_index_takes_what_it_says(wheel: Path) -> None:
+    archive = ZipFile(wheel)
+    (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    said = Metadata.from_email(archive.read(name), validate=True)
+    assert (
+        said.license_expression == "Apache-2.0" and said.summary and said.description and said.description_content_type == "text/markdown"
+    )
+    assert said.classifiers and set(said.classifiers) <= classifiers
 
 
 def test_the_wheel_holds_the_package_and_its_data_and_nothing_else(wheel: Path) -> None:
