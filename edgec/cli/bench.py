@@ -34,7 +34,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     measuring.add_argument("--seconds", type=float, default=2.0, help="at least this long, over all rounds (2)")
     measuring.add_argument("--runs", type=int, default=100, help="at least this many, over all rounds (100)")
     measuring.add_argument("--rounds", type=int, default=5, help="fresh processes, whose spread gives the interval (5)")
-    measuring.add_argument("--threads", type=_counts, default=None, help="such as 1,2,4 (powers of two up to the board's cores)")
+    measuring.add_argument("--threads", type=_threads, default=None, help="such as 1,2,4 (auto: powers of two up to the board's cores)")
     measuring.add_argument("--cores", type=_counts, default=None, help="pin to these, such as 2,3 (what the inventory says)")
     measuring.add_argument("--isa", default=None, help="force a vocabulary, e.g. neon")
     measuring.add_argument("--profile", action="store_true", help="measure every layer too")
@@ -82,7 +82,7 @@ def act(options: argparse.Namespace, console: Console) -> int:
         )  # fmt: skip
     for words in found.warnings:
         console.note(f"warning: {words}")
-    for note in found.notes:
+    for note in (*found.notes, *found.advice):
         console.note(f"note: {note}")
     for job in found.jobs:
         if job.gpu is not None and not job.gpu.device:
@@ -95,7 +95,12 @@ def act(options: argparse.Namespace, console: Console) -> int:
     if gates := [(job.device, gate.name, gate.limit, gate.value, _became(gate)) for job in found.jobs for gate in job.gates]:
         shown += ["", table("", ["board", "promise", "limit", "measured", ""], gates)]
     shown += ["", f"results  {found.results}", f"report   {found.report}"]
-    facts = {"results": str(found.results), "report": str(found.report), "exit_code": found.exit_code, "notes": list(found.notes)}
+    facts = {
+        "results": str(found.results),
+        "report": str(found.report),
+        "exit_code": found.exit_code,
+        "notes": [*found.notes, *found.advice],
+    }
     console.result({**facts, "packages": [asdict(one) for one in packages.values()], "jobs": [_brief(job) for job in found.jobs],
                     "versus": [asdict(one) for one in found.versus]}, shown)  # fmt: skip
     if found.failures:
@@ -111,6 +116,10 @@ def _config(options: argparse.Namespace) -> edgec.BuildConfig | None:
     chosen = (*_BUILD, "config", "trust_config")
     given = argparse.Namespace(**{name: getattr(options, name) for name in chosen}, model=models[0])
     return replace(resolve_settings(given), out=None)
+
+
+def _threads(text: str) -> tuple[int, ...] | None:
+    return None if text == "auto" else _counts(text)
 
 
 def _counts(text: str) -> tuple[int, ...]:

@@ -194,6 +194,14 @@ class Job:
         return self.status != "unsteady" and (self.noise_accepted or not self.noise)
 
     @property
+    def handed_over(self) -> tuple[Latency, Latency] | None:
+        """One thread and, of the numbers of threads that surely take longer, the worst: handing work over costs more than it saves."""
+        processor = {one.threads: one for one in self.latencies if not one.gpu}
+        alone = processor.get(1)
+        slower = [one for one in processor.values() if alone is not None and one.low_us > alone.high_us]
+        return (alone, max(slower, key=lambda one: one.p50_us)) if alone is not None and slower and self.steady else None
+
+    @property
     def undecided(self) -> bool:
         return any(gate.undecided for gate in self.gates)
 

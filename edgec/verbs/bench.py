@@ -77,6 +77,16 @@ class Bench:
         ]
 
     @property
+    def advice(self) -> list[str]:
+        """Where more threads do worse than one."""
+        found = [(job, *job.handed_over) for job in self.jobs if job.handed_over]
+        return [
+            f"{job.device}: {self.packages[job.package].name} takes {worst.p50_us / alone.p50_us:.2g} times as long on {worst.threads} "
+            "threads as on one: handing its work over costs more than that saves"
+            for job, alone, worst in found
+        ]
+
+    @property
     def exit_code(self) -> int:
         """0; 1 when an answer or a promise was wrong, or a promise is undecided; else 5 when a board told us nothing that counts."""
         if any(job.status == "failed" or job.undecided for job in self.failures):

@@ -10,7 +10,8 @@ import pytest
 from edgec.base.errors import UsageError
 from edgec.exam.measurement import read_measurement, read_times
 from edgec.records.results import GpuUse, Job, LayerTime, Record, to_line
-from tests.reports.samples import job, package
+from edgec.verbs.bench import Bench
+from tests.reports.samples import job, latency, package
 
 INT8, FLOAT = package(), package(precision="fp32", mark="b")
 TIMES = tuple(LayerTime(layer, 10.0 + layer) for layer in range(9))
@@ -50,3 +51,19 @@ def test_times_of_other_calls_are_no_measurement(profile: tuple[LayerTime, ...],
         read_times(path, INT8.model_sha256)
     with pytest.raises(UsageError, match="it has no times of calls"):
         read_measurement(path, INT8.model_sha256, INT8.target, "int8", tuple(layer.name for layer in INT8.layers))
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        ((900, 1400, 2700), "3 times as long on 4 threads"),
+        ((900, 1400, 500), "1.6 times as long on 2"),
+        ((900, 905, 500), ""),
+        ((900,), ""),
+    ],
+)
+def test_threads_that_cost_more_than_they_save_are_named(times: tuple[int, ...], said: str, tmp_path: Path) -> None:
+    measured = replace(STEADY, latencies=tuple(latency(middle, 2**power) for power, middle in enumerate(times)))
+    advice = Bench((INT8, measured), tmp_path, tmp_path).advice
+    assert [said in words for words in advice] == [True] * bool(said)
+    assert Bench((INT8, replace(measured, noise="the board is busy", status="unsteady")), tmp_path, tmp_path).advice == []
