@@ -56,11 +56,12 @@ def _median(job: Job) -> Cell:
 
 
 def _kept(job: Job) -> Cell:
-    broken = [gate.name for gate in job.gates if not gate.passed]
+    broken = [gate for gate in job.gates if not gate.passed]
     if not job.gates:
         return Cell("")
-    kept = f"{len(job.gates) - len(broken)} of {len(job.gates)} kept"
-    return Cell(kept, "bad" if broken else "", ", ".join(broken[:4]))
+    open_ones = sum(gate.undecided for gate in broken)
+    kept = f"{len(job.gates) - len(broken)} of {len(job.gates)} kept" + (f", {open_ones} undecided" if open_ones else "")
+    return Cell(kept, "bad" if len(broken) > open_ones else "", ", ".join(gate.name for gate in broken[:4]))
 
 
 def _gates(run: Run) -> Table:
