@@ -76,6 +76,7 @@ class Lowering:
         self.conditions: dict[str, tuple[str, int]] = {}  # the buffer of a value that decides, and the first call behind it
         self.lengths: dict[str, int] = {}  # how many nodes are deferred behind a value, see edgec/lower/chains.py
         self.problems: list[Problem] = []
+        self._order = {node.name: place for place, node in enumerate(graph.nodes)}
         self._identifiers = {word.lower() for word in KEYWORDS | LOCALS}
         self._serials: dict[str, int] = {}
         self._constants: dict[tuple[str, Contents], str] = {}
@@ -218,8 +219,7 @@ class Lowering:
         statements = nest(axes, body)
         counted = self._sizes(roots(statements))
         reads, writes = tuple(dict.fromkeys((*loads(statements), *counted))), stores(statements)
-        title = (describe(len(self.program.calls), about, macs),)
-        call = Call(self.identifier(_call_name(about.nodes, hint)), about.nodes, title, reads, writes, macs)
+        call = self._call(about, hint, macs, reads, writes)
         known = not any(isinstance(e, Size) and e.counted for item in statements for e in distinct(expressions(item)))
         one_loop = len(statements) == 1 and isinstance(statements[0], For) and not in_order and known
         made = LoopCall(call, statements, one_loop, outside)
@@ -230,12 +230,20 @@ class Lowering:
     def template(self, arguments: Arguments, hint: str, about: Value, macs: int, operands: str, lines: Sequence[str] = ()) -> None:
         """Append a call of a template kernel."""
         written: Pointer = vars(arguments)["y"]
-        title = (describe(len(self.program.calls), about, macs, operands), *lines)
-        call = Call(self.identifier(_call_name(about.nodes, hint)), about.nodes, title, read_by(arguments), (written.buffer,), macs)
-        made = TemplateCall(call, arguments)
+        made = TemplateCall(self._call(about, hint, macs, read_by(arguments), (written.buffer,), operands, lines), arguments)
         if any(isinstance(e, Size) and e.counted for e in subexpressions(made)):
             raise Unsupported(f"{'+'.join(about.ops)} over elements that are counted while the model runs", CUT)
         self.program.calls.append(made)
+
+    def _call(
+        self, about: Value, hint: str, macs: int, reads: tuple[str, ...], writes: tuple[str, ...],
+        operands: str = "", lines: Sequence[str] = (),
+    ) -> Call:  # fmt: skip
+        """What the next call says about itself, its nodes in their order: the first names it, as a reader of the model looks for the
+        convolution, not for what was fused into it."""
+        nodes = tuple(sorted(about.nodes, key=lambda name: self._order.get(name, len(self._order))))
+        title = describe(len(self.program.calls), replace(about, nodes=nodes), macs, operands)
+        return Call(self.identifier(f"{next(iter(nodes), hint)}_call"), nodes, (title, *lines), reads, writes, macs)
 
     def _sizes(self, found: Iterable[Expr]) -> list[str]:
         """Notes the sizes among expressions; the buffers of those that are counted."""
@@ -250,11 +258,6 @@ class Lowering:
     def absorb(self, node: Node) -> None:
         """`node` is computed by another node's kernel."""
         self.done.add(id(node))
-
-
-def _call_name(nodes: Sequence[str], hint: str) -> str:
-    """After the first node that has a name: what a reader of the model looks for is the convolution, not what was fused into it."""
-    return f"{next(filter(None, nodes), hint)}_call"
 
 
 def split_axes(value: Value, order: Order) -> tuple[list[Axis], tuple[Expr, ...]]:

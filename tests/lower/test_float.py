@@ -183,6 +183,17 @@ def test_a_call_is_named_after_the_first_node_that_it_computes() -> None:
     assert names["Conv+Relu"] == "stem_call" and names["Sigmoid+Exp"] == "Sigmoid_2_call"
 
 
+def test_calls_begin_with_the_first_node_of_the_graph() -> None:
+    nodes = [
+        helper.make_node("Exp", ["x"], ["a"], name="first"),
+        helper.make_node("Sigmoid", ["x"], ["b"], name="second"),
+        helper.make_node("Add", ["b", "a"], ["y"], name="sum"),
+    ]
+    (call,) = check(net(nodes, [1, 4, 5, 6], {})).calls
+    assert call.call.nodes == ("first", "second", "sum") and call.call.name == "first_call"
+    assert call.call.comment[0].startswith('%0 = Sigmoid+Exp+Add  ONNX "first", "second", "sum"')
+
+
 def test_symbolic_batch() -> None:
     model = nets.MODELS["resnet"](1)
     for value in (*model.graph.input, *model.graph.output):
