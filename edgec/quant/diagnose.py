@@ -111,14 +111,13 @@ class _Tally:
 
     def facts(self, twins: Twins) -> LayerFacts:
         """cost: not yet a share."""
-        layer, source = twins.layer(self.value), twins.stored.producer(self.value)
-        node = layer.node if layer else source
+        node, operator = twins.origin(self.value)
         still, gone = self._exact.low == self._exact.high, self._stored.low == self._stored.high
         seen = self._exact.ends(None) if np.isfinite(self._exact.ends(None)).all() else (0.0, 0.0)
         low, high = self._kept.range if self._kept else seen
         return LayerFacts(
-            node=(node.name if node else "") or self.value,
-            operator=node.op if node else "input",
+            node=node,
+            operator=operator,
             value=self.value,
             scale=self._kept.scale if self._kept else 0.0,
             zero_point=self._kept.zero_point if self._kept else 0,

@@ -13,12 +13,15 @@ from edgec.quant.float_run import Probe, watched
 from edgec.quant.noise import Noise
 from edgec.quant.options import Progress, Samples
 from edgec.quant.parameters import Parameters
-from edgec.quant.twins import twins_of
+from edgec.quant.twins import Twins, twins_of
 
 
 @dataclass(frozen=True)
 class LayerReport:
-    """One quantized value: who computes it, its range and parameters, and its SQNR in dB against fp32 with all errors before it."""
+    """One quantized value: its range and parameters, and its SQNR in dB against fp32 with all errors before it.
+
+    node: the first one of the layer that computes it; operator: that node's.
+    """
 
     node: str
     operator: str
@@ -77,17 +80,15 @@ def measure(
         for (value, one), (_, two) in zip(wanted, found, strict=True):
             noise[value].add(one, two)
     stored_as = calibration.stored
-    rows = [row(twins.stored, value, stored_as[value], noise[value].sqnr) for value in twins.values]
+    rows = [_row(twins, value, stored_as[value], noise[value].sqnr) for value in twins.values]
     rows.sort(key=lambda layer: (layer.sqnr, layer.value))
     return QuantizationReport(
         [asdict(layer) for layer in rows], dict(twins.selection.refused), {output: noise[output].sqnr for output in graph.outputs}
     )
 
 
-def row(graph: Graph, value: str, parameters: Parameters, sqnr: float) -> LayerReport:
-    producer = graph.producer(value)
-    node, operator = (producer.name or value, producer.op) if producer else (value, "input")
-    return LayerReport(node, operator, value, *parameters.range, parameters.scale, parameters.zero_point, sqnr)
+def _row(twins: Twins, value: str, parameters: Parameters, sqnr: float) -> LayerReport:
+    return LayerReport(*twins.origin(value), value, *parameters.range, parameters.scale, parameters.zero_point, sqnr)
 
 
 def untouched(notes: Sequence[str]) -> QuantizationReport:

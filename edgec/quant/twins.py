@@ -59,6 +59,12 @@ class Twins:
         """The layer that computes `value`; None for what comes from float."""
         return next((layer for layer in self.selection.layers if value in layer.results), None)
 
+    def origin(self, value: str) -> tuple[str, str]:
+        """The first node of the layer that computes `value`, or the node, and its operator; of an input its own name."""
+        layer = self.layer(value)
+        node = layer.node if layer else self.stored.producer(value)
+        return (node.name or value, node.op) if node else (value, "input")
+
     def readers(self, value: str) -> list[Layer]:
         """The layers that read it as it is stored."""
         return [layer for layer in self.selection.layers if value in layer.operands]

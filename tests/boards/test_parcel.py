@@ -70,7 +70,9 @@ def test_layers_are_the_calls_with_their_precision_and_signal_to_noise_ratio(pac
     ratios = {row["node"]: row["sqnr"] for row in manifest["quantization"]}
     convolutions = [layer for layer in layers if layer.kernel == "conv_int8"]
     assert len(convolutions) == 4
-    assert all(layer.precision == "int8" and layer.macs > 0 and layer.sqnr_db == ratios[layer.nodes[-1]] for layer in convolutions)
+    assert all(layer.precision == "int8" and layer.macs > 0 and layer.sqnr_db == ratios[layer.nodes[-2]] for layer in convolutions)
+    assert [(layer.name, layer.nodes[0]) for layer in convolutions] == [(f"/conv{place}", f"/conv{place}") for place in range(1, 5)]
+    assert set(ratios) - {"image"} <= {node for layer in layers for node in layer.nodes} | {"/flatten"}
     assert (layers[-1].kernel, layers[-1].precision, layers[-1].sqnr_db) == ("conv_int8_float", "int8", None)
 
 
