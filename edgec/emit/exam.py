@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgec.base.errors import Problem, UsageError
+from edgec.base.harmless import without_controls
 from edgec.base.version import __version__
-from edgec.emit.c_text import C_TYPES, float_literal, identifier, text_literal
+from edgec.emit.c_text import C_TYPES, float_literal, text_literal
 from edgec.emit.constants import ALIGNMENT, c_source, layout_constants
 from edgec.emit.render_c import Scope, render
 from edgec.emit.templates import render_template, runtime
@@ -18,6 +19,7 @@ from edgec.package.manifest import sha256
 from edgec.program.expr import Const, Size, bound, most, product
 from edgec.program.offload import GPU_TOLERANCE
 from edgec.program.program import Port, Program
+from edgec.program.titles import titles
 from edgec.targets import Target
 
 _HEADERS = ("files.h", "machine.h", "process.h", "timing.h")  # of the exam program, in runtimes/exam
@@ -70,7 +72,7 @@ def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, byt
         "outputs": program.outputs,
         "sizes": program.sizes,
         "exam_ports": [_port(program, port, data.exact.get(port.name, False)) for port in ports],
-        "calls": [identifier(call.call.name) for call in program.calls],
+        "calls": [text_literal(" ".join(without_controls(title).split())) for title in titles(program)],
         "vectors": [{**vector, "anew": int(place in data.anew)} for place, vector in enumerate(vectors)],
         "full": [bound(product(port.shape)) * port.dtype.bytes for port in ports],
         "tolerances": [float_literal(tolerance, "") for tolerance in data.on_cpu],

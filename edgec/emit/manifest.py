@@ -10,6 +10,7 @@ from edgec.package.parts import Port as PortFacts
 from edgec.program.expr import Const, Expr, bound
 from edgec.program.expr import Size as SizeExpr
 from edgec.program.program import AnyCall, Buffer, Kind, Port, Program, State, TemplateCall
+from edgec.program.titles import titles
 
 _NOTHING_CHOSEN = Options(None, (), "model", "model", "incbin", "auto", "float32", None, {}, False, {}, None, 0)
 # where a Program comes from that was made by hand
@@ -20,7 +21,7 @@ BY_HAND = Origin(
 
 
 def calls_of(program: Program) -> tuple[Call, ...]:
-    return tuple(_call(call) for call in program.calls)
+    return tuple(map(_call, program.calls, titles(program)))
 
 
 def memory_of(program: Program) -> tuple[Memory, ...]:
@@ -59,11 +60,11 @@ def _extent(extent: Expr) -> int | str:
     return extent.name if isinstance(extent, SizeExpr) else bound(extent)
 
 
-def _call(call: AnyCall) -> Call:
+def _call(call: AnyCall, title: str) -> Call:
     kernel = call.arguments.kernel if isinstance(call, TemplateCall) else "loop"
     about = call.call
     return Call(
-        about.name, kernel, tuple(about.nodes), about.macs, bound(work_items(call)), tuple(about.reads), tuple(about.writes)
+        title, kernel, tuple(about.nodes), about.macs, bound(work_items(call)), tuple(about.reads), tuple(about.writes)
     )  # fmt: skip
 
 

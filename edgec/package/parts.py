@@ -69,7 +69,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Call:
-    """One kernel call of a run. reads, writes: names of the memory that it touches."""
+    """One kernel call of a run. name: its first ONNX node's, and of no other call. reads, writes: names of the memory that it touches."""
 
     name: Text
     kernel: Word

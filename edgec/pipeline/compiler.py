@@ -66,6 +66,7 @@ from edgec.pipeline.prepare import Plan
 from edgec.program.offload import Offload
 from edgec.program.program import Program
 from edgec.program.text import dumps as dump_program
+from edgec.program.titles import titles
 from edgec.provenance.model_card import model_card
 from edgec.quant import Quantized
 from edgec.quant.calibration import fingerprint
@@ -159,8 +160,7 @@ def _choice(model: Path, graph: Graph, program: Program, target: Target, config:
     if isinstance(config.gpu, str):
         choice = Choice(target.gpu_default if config.gpu == "auto" else config.gpu == "on")
     else:
-        names = tuple(call.call.name for call in program.calls)
-        choice = Choice(measured=read_measurement(config.gpu, _sha256(model), target.name, config.precision, names))
+        choice = Choice(measured=read_measurement(config.gpu, _sha256(model), target.name, config.precision, titles(program)))
     if config.gpu_precision != "float16" or program.sizes:
         return choice
     return replace(choice, precision="float16", tolerance=invented_tolerance(graph))

@@ -15,6 +15,7 @@ from edgec.program.expr import Expr, Load, Select, expr
 from edgec.program.polynomial import number
 from edgec.program.program import AnyCall, Assign, Buffer, Declare, For, Kind, LoopCall, Pointer, Program, Statement, Store, TemplateCall
 from edgec.program.text import text
+from edgec.program.titles import titles
 from edgec.program.walk import children
 
 _SPLIT = "let a layer that computes stand between the nodes that move data, or build two models"
@@ -28,13 +29,13 @@ class OutOfMemory(Exception):
 def prove_memory(program: Program) -> None:
     """OutOfMemory with every access that may lie outside; ModelError for a call whose proof takes too long, BudgetError when time is up."""
     problems = list(_views(program))
-    for call in program.calls:
-        check_time(call.call.name)
+    for call, title in zip(program.calls, titles(program), strict=True):
+        check_time(title)
         try:
-            problems += [f"{call.call.name}: {problem}" for problem in unproven(program, call)]
+            problems += [f"{title}: {problem}" for problem in unproven(program, call)]
         except TooLong as error:
             what = "what it reads lies behind so many divisions of divisions that nothing proves where that is"
-            raise ModelError("a call cannot be proven to keep to its memory", [Problem(what, call.call.name, _SPLIT)]) from error
+            raise ModelError("a call cannot be proven to keep to its memory", [Problem(what, title, _SPLIT)]) from error
     if problems:
         raise OutOfMemory("; ".join(problems))
 

@@ -25,7 +25,7 @@ _OLD_STATUSES = {"lost": "unreachable", "invalid": "unsteady"}  # what files of 
 class BenchedLayer:
     """One kernel call of a package, in the order of a run."""
 
-    name: str
+    name: str  # the first node's, and of no other layer
     nodes: tuple[str, ...]  # ONNX nodes it computes
     kernel: str
     precision: str  # int8, float32, ...

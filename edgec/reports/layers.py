@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from edgec.base.harmless import ending
 from edgec.records.results import BenchedLayer, Job
 from edgec.reports.outcome import left_out
 from edgec.reports.page import Cell, Details, Item, Section, Table, cells, columns, filled
@@ -12,6 +13,7 @@ from edgec.reports.pictures import share_bar
 from edgec.reports.runs import Run
 from edgec.reports.words import count_text, digits, percent, plural, time_text
 
+LONGEST = 60  # letters of a name
 MOST_BARS = 20  # layers that are shown without unfolding
 MOST_JOBS, MOST_ROWS = 12, 3000  # of a page
 STYLES = {"int8": "int8", "uint8": "int8", "float32": "float32"}
@@ -77,7 +79,7 @@ def _row(timed: Timed, total: float, most: float, *, bars: bool) -> tuple[Cell, 
     style = STYLES.get(layer.precision, "other")
     nodes = ", ".join(node for node in layer.nodes[:4] if node != layer.name) if bars else ""
     return cells(
-        Cell(layer.name, "name", nodes),
+        Cell(ending(layer.name, LONGEST), "name", nodes),
         Cell(layer.kernel, "kernel"),
         Cell(layer.precision, f"precision {style}"),
         Cell("", "", "", share_bar(timed.us / most if most > 0 else 0.0, f"bar {style}") if bars else None),
