@@ -10,6 +10,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from edgec.export.identities import folder_of, identities, identity_constants, with_identity
+from edgec.export.saturation import without_saturated_clips
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType, Symbol, TensorType
 from edgec.ops.proto import IR_VERSION, OPSET, node_proto, schema, tensor_code
@@ -28,7 +29,7 @@ def to_onnx(graph: Graph, *, held: bool = False) -> onnx.ModelProto:
 
     held: with inputs and outputs in the types that its caller holds them in, else they are all as the graph computes them.
     """
-    graph = with_casts(graph) if held and graph.held else graph
+    graph = without_saturated_clips(with_casts(graph) if held and graph.held else graph)
     proto = onnx.GraphProto(name=graph.name)
     folder = folder_of(graph)
     proto.node.extend(node_proto(item) for item in identities(graph, folder))
