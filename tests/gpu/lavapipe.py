@@ -1,5 +1,6 @@
 """Runs compute shaders on lavapipe, Mesa's Vulkan device on the CPU, under core and synchronization validation.
 
+With a GPU, `EDGEC_TEST_VULKAN=/path/of/its/icd.json` puts its driver in lavapipe's place in every test that calls shaders.
 One device serves a whole test session. Any message of the validation layers, any word written behind a region's end and any
 complaint about SPIR-V fails the test that caused it.
 """
@@ -21,6 +22,7 @@ from tests.conftest import require
 from tests.gpu.glsl import compile_glsl
 
 VARIANTS = ("base", "bytes", "dot4")
+GPU_DRIVER = os.environ.get("EDGEC_TEST_VULKAN", "")
 _SOURCE = Path(__file__).with_suffix(".c")
 _DRIVERS = (Path("/usr/share/vulkan/icd.d"), Path("/etc/vulkan/icd.d"))
 # variant -> (-D switches, environment, whether the device says that it rounds to nearest even)
@@ -96,11 +98,18 @@ def padded(data: bytes | memoryview) -> bytes:
 
 
 def driver() -> Path:
-    """Mesa's device in software, as Vulkan's loader wants it named."""
+    """The driver that runs shaders, as Vulkan's loader wants it named: Mesa's in software, if tests are not told of another."""
+    if GPU_DRIVER:
+        return Path(GPU_DRIVER)
     drivers = [path for folder in _DRIVERS for path in sorted(folder.glob("lvp_icd*.json"))]
     if not drivers:
         require("mesa-vulkan-drivers")
     return drivers[0]
+
+
+def is_wanted(device: str) -> bool:
+    """Whether this name is that of the device that driver() has."""
+    return ("llvmpipe" in device) == (not GPU_DRIVER)
 
 
 @cache
@@ -130,5 +139,5 @@ def _device() -> ctypes.CDLL:
         function.restype = ctypes.c_char_p
     wrong = library.gpu_open()
     assert wrong is None, f"{wrong.decode()}; needs vulkan-validationlayers and mesa-vulkan-drivers"
-    assert b"llvmpipe" in library.gpu_name(), library.gpu_name()
+    assert is_wanted(library.gpu_name().decode()), library.gpu_name()
     return library

@@ -65,8 +65,11 @@ def lavapipe(validation: str = "") -> dict[str, str]:
 def start(
     command: Sequence[str | Path], environment: Mapping[str, str], status: int | None = 0, folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program in the inherited environment with some more in it; `status` is the one it must end with, None: any."""
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith("VK_")}
+    """Run a program in the inherited environment with some more in it; `status` is the one it must end with, None: any.
+
+    Of the Vulkan loader's variables only those that say where layers are come along.
+    """
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("VK_") or key.endswith("LAYER_PATH")}
     done = subprocess.run(
         [str(word) for word in command],
         env={**inherited, **environment},

@@ -15,6 +15,7 @@ from edgec.toolchain import compile_package
 from tests.conftest import once, require
 from tests.contract.examiner import STRICT, WHOLE
 from tests.contract.subjects import random_net
+from tests.gpu.lavapipe import is_wanted
 from tests.gpu.packages import lavapipe, start, write_vulkan_package
 
 HERE = Path(__file__).parent
@@ -136,7 +137,7 @@ def test_other_weights_reach_the_gpu(program: Path) -> None:
 
 def test_a_device_has_a_name(program: Path) -> None:
     (_, name) = on_lavapipe(program, "start", "name")
-    assert "llvmpipe" in name
+    assert is_wanted(name)
 
 
 def test_validation_layers_have_ears_here(program: Path) -> None:
@@ -169,17 +170,21 @@ def test_without_a_driver_there_is_no_gpu(program: Path, tmp_path: Path) -> None
 
 
 def test_a_cache_is_written_once_read_again_and_replaced_when_it_is_wrong(program: Path, tmp_path: Path) -> None:
+    """Drivers may write other bytes each time: what was replaced is known by its being left alone."""
     cache = tmp_path / "cache"
     words = [f"cache={cache}", "start", "run"]
-    assert on_lavapipe(program, *words) == [f"start {OK}", RIGHT]
-    content, node = cache.read_bytes(), cache.stat().st_ino
-    assert on_lavapipe(program, *words) == [f"start {OK}", RIGHT]
-    assert cache.read_bytes() == content and cache.stat().st_ino == node, "written again without need"
+
+    def started() -> tuple[bytes, int]:
+        assert on_lavapipe(program, *words) == [f"start {OK}", RIGHT]
+        return cache.read_bytes(), cache.stat().st_ino
+
+    content, _ = first = started()
+    assert started() == first, "written again without need"
     changed = bytes([*content[:30], content[30] ^ 1, *content[31:]])
     for wrong in (b"", b"rubbish" * 99, content[:-1], content[:20], changed, content[:8] + b"\xff" * 8 + content[16:]):
         cache.write_bytes(wrong)
-        assert on_lavapipe(program, *words) == [f"start {OK}", RIGHT]
-        assert cache.read_bytes() == content
+        replaced = started()
+        assert replaced[0] != wrong and started() == replaced
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
