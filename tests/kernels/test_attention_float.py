@@ -72,7 +72,11 @@ def cases() -> list[Expected]:
     return [attention_case(seed) for seed in range(60)]
 
 
-@pytest.mark.parametrize("build", BUILDS, ids=str)
+# Those of dotprod are neon's, as far as floats go.
+MARKS = {"dotprod": pytest.mark.thorough}
+
+
+@pytest.mark.parametrize("build", [pytest.param(build, marks=MARKS.get(build.vocabulary, ())) for build in BUILDS], ids=str)
 def test_random_cases(build: Build, shared: Path) -> None:
     for (case, want, error), got in zip(cases(), run(build, [case for case, *_ in cases()], shared), strict=True):
         known = ~np.isnan(want)
