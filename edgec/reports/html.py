@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-
-import jinja2
+from typing import TYPE_CHECKING
 
 from edgec.base.resources import resource
 from edgec.records.results import Record
@@ -14,10 +13,15 @@ from edgec.reports.page import Page, Section, Tile
 from edgec.reports.runs import Run, fastest, gather, verdict
 from edgec.reports.words import moment, plural, size_text, time_text
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 
 @cache
-def _environment() -> jinja2.Environment:
+def _environment() -> Environment:
     """Every value is escaped; an unknown name is an error."""
+    import jinja2  # here, since whoever asks for help or completion makes no page
+
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(resource("templates", "report")),
         undefined=jinja2.StrictUndefined,
