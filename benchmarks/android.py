@@ -126,7 +126,7 @@ def measure(case: Case, given: argparse.Namespace, scratch: Path) -> bool:
         text = text.replace(word, name)
     (out / "Driver.kt").write_text(text, encoding="utf-8")
     stubs = write_stubs(scratch / "stubs")
-    compile_kotlin(out / "classes", stubs, out / "android/src", out / "Driver.kt")
+    compile_kotlin(out / "classes", stubs, *(out / "android/src" / part for part in ("main", "androidTest")), out / "Driver.kt")
     done = drive(out, libraries, "-XX:TieredStopAtLevel=4", "DriverKt", str(out))
     assert done.returncode == 0, done.stderr[-2000:]
     said = dict(line.split("\t", 1) for line in done.stdout.splitlines() if "\t" in line)

@@ -1,4 +1,4 @@
-"""The form `android`: a Gradle library module in android/, with the model's interface in Kotlin and the C between the two."""
+"""The form `android`: a Gradle library module in android/, with the model's interface in Kotlin and Java, and the C below them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 from edgec.apps.app import MOST_BOXES, MOST_THREADS, App, Tensor
-from edgec.apps.names import camel, legal, pascal, quoted
+from edgec.apps.names import camel, legal, pascal, quoted, quoted_java
 from edgec.apps.picture import has_pictures
 from edgec.base.errors import UsageError
 from edgec.base.harmless import in_a_comment
@@ -34,14 +34,18 @@ PRIMITIVES = {
     DType.BOOL: "boolean",
 }
 SOURCES = "android/src/main/kotlin/{path}"
+CORE = "android/src/main/java/{path}"  # what needs no Kotlin
+PLAIN = "android/src/java/{path}"  # the interface once more: in archives in place of Kotlin's, where nothing compiles that
 TESTS = "android/src/androidTest/kotlin/{path}"
 SAMPLE = "android/sample/src/main"
 # template of templates/apps/android -> where it goes in the package
 TEMPLATES = {
     "Model.kt.j2": SOURCES + "/{class}.kt",
-    "Native.kt.j2": SOURCES + "/{class}Native.kt",
-    "Answers.kt.j2": SOURCES + "/Answers.kt",
-    "Processor.kt.j2": SOURCES + "/Processor.kt",
+    "Model.java.j2": PLAIN + "/{class}.java",
+    "Native.java.j2": CORE + "/{class}Native.java",
+    "Processor.java.j2": CORE + "/Processor.java",
+    "Tensor.java.j2": CORE + "/Tensor.java",
+    "ModelException.java.j2": CORE + "/ModelException.java",
     "Background.kt.j2": SOURCES + "/Background.kt",
     "jni.c.j2": "android/src/main/cpp/{name}_jni.c",
     "AndroidManifest.xml.j2": "android/src/main/AndroidManifest.xml",
@@ -59,22 +63,26 @@ TEMPLATES = {
     "MainActivity.kt.j2": SAMPLE + "/kotlin/{path}/sample/MainActivity.kt",
 }
 PICTURE_TEMPLATES = {
-    "Picture.kt.j2": SOURCES + "/Picture.kt",
-    "Fitting.kt.j2": SOURCES + "/Fitting.kt",
+    "Picture.java.j2": CORE + "/Picture.java",
+    "Fitting.java.j2": CORE + "/Fitting.java",
+    "AndroidPictures.java.j2": CORE + "/AndroidPictures.java",
     "AndroidPictures.kt.j2": SOURCES + "/AndroidPictures.kt",
 }
+ANSWERS = {"classify": "Label", "keyword": "Label", "detect": "Box", "segment": "Mask"}  # of a task, the class of what it gives
 MIN_SDK = 21
 MOST_TENSORS = 100  # methods of Java have at most 255 parameters
 _JAVA = """
 abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally float for goto if
 implements import instanceof int interface long native new package private protected public return short static strictfp super switch
 synchronized this throw throws transient try void volatile while true false null
-"""  # what a part of a package's name may not be
+"""  # what neither a part of a package's name nor a parameter may be
 _TYPES = """
 Label Box Mask Tensor Picture Fitting Place Processor ModelException Answers Background AndroidPictures Outputs Companion Any Array Boolean
 Byte Double Float Int Long Short String Unit Nothing List Set Map Pair BooleanArray ByteArray DoubleArray FloatArray IntArray LongArray
 ShortArray ByteBuffer ByteOrder Closeable Collections IdentityHashMap IllegalArgumentException IllegalStateException RuntimeException
 Exception Error Throwable Suppress JvmField JvmOverloads JvmStatic Math System Object Bitmap Image ImageProxy R BuildConfig Dispatchers
+AbstractList ArrayList Arrays BufferedReader ByteArrayOutputStream FileInputStream HashSet IOException IndexOutOfBoundsException InputStream
+InputStreamReader Integer Override SecurityException StandardCharsets
 Charsets MainActivity Manifest Bundle TextView LinearLayout Executors PreviewView
 """  # what sources say themselves
 # what methods say beside their parameters; outputs meet the first two only
@@ -91,6 +99,8 @@ def android_files(app: App, draft: Draft) -> Draft:
     context = _context(app)
     places = {"name": app.name, "class": str(context["class"]), "path": str(context["package"]).replace(".", "/")}
     templates = TEMPLATES | (PICTURE_TEMPLATES if context["picture"] else {})
+    if app.task is not None:
+        templates |= {"Answer.java.j2": f"{CORE}/{ANSWERS[app.task.kind]}.java"}
     found = {path.format(**places): fill("apps/android", template, context).encode() for template, path in templates.items()}
     names = AndroidNames(str(context["package"]), str(context["class"]), MIN_SDK)
     return draft.plus(found, replace(draft.manifest, android=names))
@@ -116,8 +126,8 @@ def mangled(name: str) -> str:
 
 def _context(app: App) -> dict[str, object]:
     """All that the templates of templates/apps/android read."""
-    keys = legal([tensor.name for tensor in app.inputs], "kotlin", camel, "input", _VALUES.split())
-    keys += legal([tensor.name for tensor in app.outputs], "kotlin", camel, "output", {*_VALUES.split()[:2], *keys})
+    keys = legal([tensor.name for tensor in app.inputs], "kotlin", camel, "input", {*_JAVA.split(), *_VALUES.split()})
+    keys += legal([tensor.name for tensor in app.outputs], "kotlin", camel, "output", {*_JAVA.split(), *_VALUES.split()[:2], *keys})
     tensors = (*app.inputs, *app.outputs)
     names = legal([tensor.identifier for tensor in tensors], "c", str, "tensor", _C_NAMES.split())
     facts = [_tensor(*item) for item in zip(tensors, keys, names, strict=True)]
@@ -166,6 +176,7 @@ def _picture(app: App, inputs: Sequence[Mapping[str, object]]) -> dict[str, obje
     return asdict(picture) | {
         "alone": len(inputs) == 1,
         "key": inputs[place]["key"],
+        "primitive": inputs[place]["primitive"],
         "array": inputs[place]["array"],
         "multiply": ", ".join(f"{number!r}f" for number in picture.multiply),
         "add": ", ".join(f"{number!r}f" for number in picture.add),
@@ -182,6 +193,7 @@ def _tensor(tensor: Tensor, key: str, c_name: str) -> dict[str, object]:
         "key": key,
         "c_name": c_name,
         "literal": quoted(tensor.name),
+        "java_literal": quoted_java(tensor.name),
         "comment": in_a_comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
         "codes": "" if tensor.scale is None else f", code q is (q - {tensor.zero_point}) * {float(tensor.scale)!r}",
         "dtype": tensor.dtype.value,

@@ -99,8 +99,14 @@ def _free(word: str, *taken: Container[str]) -> str:
 
 def quoted(text: str) -> str:
     """A string literal of Kotlin and JavaScript that stands for any text: printable ASCII as it is, all else as \\uXXXX.
-    `$`, which begins a template in Kotlin, is escaped too. Swift's form is quoted_swift, C's text_literal, Python's ascii()."""
+    `$`, which begins a template in Kotlin, is escaped too. Swift's form is quoted_swift, Java's quoted_java, C's text_literal,
+    Python's ascii()."""
     return '"' + "".join(_escaped(unit, "\\u{:04x}".format) for unit in _units(text)) + '"'
+
+
+def quoted_java(text: str) -> str:
+    """Java reads \\uXXXX before all else, as the letter itself: what would end a line or the literal is given in octal."""
+    return '"' + "".join(_escaped(unit, "\\u{:04x}".format if unit > 127 else "\\{:03o}".format) for unit in _units(text)) + '"'
 
 
 def quoted_swift(text: str) -> str:

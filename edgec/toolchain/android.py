@@ -1,12 +1,11 @@
-"""What of an Android library is made without Gradle: build/android/jni/ABI/libNAME.so, and build/NAME.aar with a Kotlin compiler."""
+"""What of an Android library is made without Gradle: build/android/jni/ABI/libNAME.so, and build/NAME.aar with a Java compiler."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +20,12 @@ from edgec.toolchain.freestanding import find_freestanding, link_freestanding
 from edgec.toolchain.zip_file import archived
 
 ABIS = ("arm64-v8a", "armeabi-v7a", "x86_64")
-NEEDS_ANDROID = ("AndroidPictures.kt",)  # sources that only compile against android.jar
 NEEDS_COROUTINES = ("Background.kt",)
+WITHOUT_COROUTINES = "Background.kt is not in the AAR: what it needs is not here; Gradle compiles it"
+WITHOUT_KOTLIN = (
+    "the AAR's interface is in Java, as no Kotlin compiler (kotlinc, or EDGEC_KOTLINC) is here: arguments have no names in Kotlin, "
+    "inBackground and toPicture are left out"
+)
 
 
 @dataclass(frozen=True)
@@ -49,16 +52,16 @@ def make_android(directory: Path, optimize: str = "-O3", store: Store = NOTHING)
         libraries[abi] = link_library(directory, abi, optimize, store)
     archive = directory / "build" / f"{manifest.name}.aar"
     archive.unlink(missing_ok=True)
-    compiler = kotlin_compiler()
-    if compiler is None:
-        notes.append("the AAR is missing: no Kotlin compiler (kotlinc, or EDGEC_KOTLINC); Gradle makes it: gradle assembleRelease")
+    java, kotlin = java_compiler(), kotlin_compiler()
+    if java is None:
+        notes.append("the AAR is missing: no Java compiler (javac, or that of a JDK in JAVA_HOME); Gradle makes it: gradle assembleRelease")
     elif libraries:
-        classes, skipped = compile_classes(directory, manifest.name, compiler)
-        notes += skipped
+        classes, left_out = compile_classes(directory, manifest.name, java, kotlin)
+        notes += left_out
         archive.write_bytes(zipped(_contents(directory, manifest.android, libraries, classes)))
     paths = [path.relative_to(directory).as_posix() for path in libraries.values()]
     made = Made((*paths, *([f"build/{archive.name}"] if archive.exists() else [])), tuple(notes))
-    words = ["Made without Gradle; jni/ can be copied to src/main/jniLibs.", *paths, *made.notes]
+    words = ["Made without Gradle; jni/ can be copied to src/main/jniLibs.", *made.paths, *made.notes]
     (directory / "build" / "android").mkdir(parents=True, exist_ok=True)
     (directory / "build" / "android" / "README.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
     return made
@@ -83,24 +86,40 @@ def kotlin_compiler() -> list[str] | None:
     return [found] if found else None
 
 
-def compile_classes(directory: Path, name: str, command: list[str]) -> tuple[bytes, list[str]]:
-    """classes.jar of the module's sources, and what was left out of it. android.jar is that of ANDROID_HOME's newest platform."""
-    sources = sorted((directory / "android/src/main/kotlin").rglob("*.kt"))
-    jars = sorted(Path(os.environ.get("ANDROID_HOME", "/nowhere")).glob("platforms/android-*/android.jar"), key=_level)
-    left_out = {*NEEDS_COROUTINES, *(() if jars else NEEDS_ANDROID)}
-    notes = [f"{path.name} is not in the AAR: what it needs is not here; Gradle compiles it" for path in sources if path.name in left_out]
-    kept = [str(path.relative_to(directory)) for path in sources if path.name not in left_out]
-    paths = ["-classpath", str(jars[-1])] if jars else []
-    with tempfile.TemporaryDirectory(prefix="edgec-kotlin-") as folder:
-        words = [*command, *paths, "-module-name", name, "-d", folder, *kept]
-        call(words, Compiler(tuple(command), ("ar",), "Kotlin"), directory, "the Kotlin sources")
-        found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
-    return zipped(found), notes
+def java_compiler() -> list[str] | None:
+    """The javac of JAVA_HOME, or of the PATH; None where neither is there."""
+    home = os.environ.get("JAVA_HOME")
+    found = (shutil.which("javac", path=str(Path(home) / "bin")) if home else None) or shutil.which("javac")
+    return [found] if found else None
 
 
-def _level(jar: Path) -> list[int]:
-    """platforms/android-35/android.jar -> 35"""
-    return [int(number) for number in re.findall(r"\d+", jar.parent.name)]
+def compile_classes(directory: Path, name: str, java: list[str], kotlin: list[str] | None) -> tuple[bytes, list[str]]:
+    """classes.jar of the module's sources, and sentences about what is not in it; without a Kotlin compiler with the interface in Java."""
+    stubs = resource("runtimes", "android") / "stubs"
+    folder = directory / "android/src"
+    core, plain = (sorted((folder / part).rglob("*.java")) for part in ("main/java", "java"))
+    with tempfile.TemporaryDirectory(prefix="edgec-classes-") as classes:
+        flags = ["--release", "8", "-encoding", "UTF-8", "-proc:none", "-implicit:none", "-Xlint:-options", "-sourcepath", str(stubs)]
+        words = [*java, *flags, "-classpath", classes, "-d", classes, *_relative(directory, core if kotlin else [*core, *plain])]
+        call(words, Compiler(tuple(java), ("ar",), "Java"), directory, "the Java sources")
+        if kotlin:
+            sources = [path for path in sorted((folder / "main/kotlin").rglob("*.kt")) if path.name not in NEEDS_COROUTINES]
+            words = [
+                *kotlin,
+                "-module-name",
+                name,
+                "-d",
+                classes,
+                *_relative(directory, [*sources, *core]),
+                *map(str, sorted(stubs.rglob("*.java"))),
+            ]
+            call(words, Compiler(tuple(kotlin), ("ar",), "Kotlin"), directory, "the Kotlin sources")
+        found = {path.relative_to(classes).as_posix(): path.read_bytes() for path in Path(classes).rglob("*") if path.is_file()}
+    return zipped(found), [WITHOUT_COROUTINES if kotlin else WITHOUT_KOTLIN]
+
+
+def _relative(directory: Path, paths: Sequence[Path]) -> list[str]:
+    return [str(path.relative_to(directory)) for path in paths]
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+
+from edgec.base.resources import resource
 
 ANDROID = {
     "android.Manifest": 'class Manifest { public static final class permission { public static final String CAMERA = "c"; } }',
     "android.content.Context": "abstract class Context { }",
-    "android.graphics.Bitmap": """final class Bitmap {
-        public int getWidth() { return 0; }
-        public int getHeight() { return 0; }
-        public void getPixels(int[] pixels, int offset, int stride, int x, int y, int width, int height) { }
-    }""",
-    "android.graphics.ImageFormat": "class ImageFormat { public static final int YUV_420_888 = 35; }",
-    "android.media.Image": """abstract class Image implements AutoCloseable {
-        public abstract static class Plane {
-            public abstract int getRowStride();
-            public abstract int getPixelStride();
-            public abstract java.nio.ByteBuffer getBuffer();
-        }
-        public abstract int getFormat();
-        public abstract int getWidth();
-        public abstract int getHeight();
-        public abstract Plane[] getPlanes();
-        public abstract void close();
-    }""",
     "android.os.Bundle": "final class Bundle { }",
     "android.view.View": "class View { public View(android.content.Context context) { } }",
     "android.view.ViewGroup": """abstract class ViewGroup extends View {
@@ -103,7 +88,8 @@ JUNIT = {
 
 
 def write_stubs(folder: Path) -> Path:
-    """The Java sources, below `folder`."""
+    """The Java sources, below `folder`, beside those that the tool itself compiles against."""
+    shutil.copytree(resource("runtimes", "android") / "stubs", folder)
     for name, text in (ANDROID | ANDROIDX | JUNIT).items():
         package, _, kind = name.rpartition(".")
         path = folder / package.replace(".", "/") / f"{kind}.java"

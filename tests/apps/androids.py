@@ -9,8 +9,10 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 from onnx import helper
@@ -18,12 +20,13 @@ from onnx import helper
 import edgec
 from edgec.apps.android import android_files
 from edgec.apps.app import App
+from edgec.base.resources import resource
 from edgec.ir.types import DType
 from edgec.toolchain.android import link_library, make_android
 from tests.apps import element_types
 from tests.apps.android_stubs import write_stubs
 from tests.apps.drafts import empty_draft
-from tests.apps.kotlin_compiler import LIBRARIES, compile_kotlin, compiler_folder
+from tests.apps.kotlin_compiler import LIBRARIES, compile_java, compile_kotlin, compiler_folder
 from tests.apps.test_web_pictures import WAYS, app, images
 from tests.apps.test_web_tasks import WORDS, detector, model, words
 from tests.conftest import require
@@ -31,6 +34,7 @@ from tests.contract.examiner import WHOLE
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 DRIVER = Path(__file__).parent / "kotlin"
+PLAIN_DRIVER = Path(__file__).parent / "java/Plain.java"
 ABI = {"x86_64": "x86_64", "aarch64": "arm64-v8a"}.get(platform.machine(), "armeabi-v7a")
 HOSTILE = '*/ fun `1`() // "\\ ${x}\u2028'
 LABELS = [f'digit {number} \u2603 "$HOME" \\ */' for number in range(10)]
@@ -55,7 +59,7 @@ def write_packages(folder: Path) -> None:
     _write(_odd(folder), folder / "Model_exception", precision="fp32", name="Model_exception")
     for item in (*(app(number, WAYS[number]) for number in TRIED), codes_app()):
         for path, data in android_files(item, empty_draft(item.name)).files.items():
-            if path.endswith(("/Picture.kt", "/Fitting.kt")):
+            if path.endswith(("/Picture.java", "/Fitting.java")):
                 (folder / item.name / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / item.name / path).write_bytes(data)
 
@@ -120,9 +124,9 @@ def scripts(package: Path) -> str:
     return "package gradle\n\n" + "\n".join(functions)
 
 
-def documented(page: str) -> str:
-    """The Kotlin of a page."""
-    (code,) = re.findall(r"```kotlin\n(.*?)```", (DIGITS.parents[1] / page).read_text(encoding="utf-8"), re.DOTALL)
+def documented(page: str, language: str = "kotlin") -> str:
+    """The one program of a page that is written in a language."""
+    (code,) = re.findall(rf"```{language}\n(.*?)```", (DIGITS.parents[1] / page).read_text(encoding="utf-8"), re.DOTALL)
     return str(code)
 
 
@@ -160,7 +164,7 @@ def make_all(folder: Path) -> None:
     (folder / "pictures.bin").write_bytes(pictures())
     (folder / "Ways.kt").write_text(ways_driver(), encoding="utf-8")
     whole = [
-        *(folder / name / "android/src" for name in EXAMINED),
+        *(folder / name / "android/src" / part for name in EXAMINED for part in ("main", "androidTest")),
         *(folder / name / "android/sample/src" for name in ("digits", "finder", "areas", "Model_exception")),
     ]
     sources = [
@@ -176,12 +180,25 @@ def make_all(folder: Path) -> None:
     done = drive(folder, libraries, "-Xcheck:jni", "DriverKt", str(folder))
     (folder / "said.txt").write_text(done.stdout, encoding="utf-8")
     (folder / "noise.txt").write_text(f"{done.stderr}exit {done.returncode}", encoding="utf-8")
+    make_plain(folder)
 
 
-def drive(folder: Path, libraries: Path, flag: str, *words: str) -> subprocess.CompletedProcess[str]:
+def make_plain(folder: Path) -> None:
+    """The classes of the AAR and, with the interface in Java, of other packages; what their driver and their compiler said in plain.txt."""
+    with ZipFile(folder / "digits/build/digits.aar") as archive, ZipFile(BytesIO(archive.read("classes.jar"))) as classes:
+        classes.extractall(folder / "plain")
+    sources = [path for name in SMALL for path in (folder / name / "android/src").rglob("*.java")]
+    stubs = ["-sourcepath", str(resource("runtimes", "android") / "stubs"), "-implicit:none", "-cp", str(folder / "plain")]
+    (folder / "DigitReader.java").write_text(documented("docs/android.md", "java"), encoding="utf-8")
+    words = compile_java(folder / "plain", *sources, PLAIN_DRIVER, folder / "DigitReader.java", flags=stubs)
+    done = drive(folder, folder / "libraries", "-Xcheck:jni", "Plain", str(folder), classes="plain")
+    (folder / "plain.txt").write_text(words + done.stdout + done.stderr, encoding="utf-8")
+
+
+def drive(folder: Path, libraries: Path, flag: str, *words: str, classes: str = "classes") -> subprocess.CompletedProcess[str]:
     """A run of a program, with the native libraries of a folder: its class and arguments."""
-    jars = [str(compiler_folder() / jar) for jar in LIBRARIES]
-    path = os.pathsep.join([str(folder / "classes"), *jars])
+    jars = [str(compiler_folder() / jar) for jar in LIBRARIES] if classes == "classes" else []
+    path = os.pathsep.join([str(folder / classes), *jars])
     quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8", f"-Djava.library.path={libraries}"]
     command = [str(shutil.which("java")), *quick, flag, "-cp", path, *words]
     return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=False)

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -57,9 +58,32 @@ def compile_command() -> list[str]:
 
 
 def compile_kotlin(out: Path, *sources: Path) -> str:
-    """Classes of files and folders; what the compiler had to say, which is nothing as a rule."""
+    """Classes of files and folders, Java's too; what the compilers had to say, which is nothing as a rule."""
+    files = [path for source in sources for path in (source.rglob("*.*") if source.is_dir() else [source])]
+    java, kotlin = ([path for path in files if path.suffix == suffix] for suffix in (".java", ".kt"))
+    said = compile_java(out, *java)
     done = subprocess.run(
-        [*compile_command(), "-d", str(out), *map(str, sources)], capture_output=True, text=True, timeout=300, check=False
+        [*compile_command(), "-d", str(out), *map(str, [*kotlin, *java])], capture_output=True, text=True, timeout=300, check=False
     )
+    assert done.returncode == 0, done.stderr[-6000:]
+    return said + done.stdout + done.stderr
+
+
+def compile_java(out: Path, *sources: Path, flags: Sequence[str] = ()) -> str:
+    """Classes of files, with every warning."""
+    words = [
+        str(shutil.which("javac")),
+        "--release",
+        "8",
+        "-Xlint:all,-options",
+        "-encoding",
+        "UTF-8",
+        "-proc:none",
+        *flags,
+        "-d",
+        str(out),
+    ]
+    quick = ["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"]
+    done = subprocess.run([*words, *quick, *map(str, sources)], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-6000:]
     return done.stdout + done.stderr

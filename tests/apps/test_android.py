@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +14,11 @@ import pytest
 
 from edgec.apps.android import android_files, class_name, mangled, package_name
 from edgec.apps.app import App, Tensor
+from edgec.apps.names import quoted_java
 from edgec.base.errors import UsageError
 from edgec.ir.types import DType
 from tests.apps import element_types
-from tests.apps.androids import CODES, HOSTILE, LABELS, TRIED, drive, make_all
+from tests.apps.androids import CODES, HOSTILE, LABELS, SMALL, TRIED, drive, make_all
 from tests.apps.drafts import empty_draft
 from tests.apps.test_web_pictures import WAYS, app, images
 from tests.conftest import once
@@ -197,6 +200,35 @@ def test_hostile_names_and_every_kind_of_array(said: dict[str, str]) -> None:
     assert said["hostile.names"] == "|".join((HOSTILE, "class", "held", "b"))
     assert said["hostile.float"] == "[3.0, 4.0, 5.0, 6.0]" and said["hostile.class"] == "[false, false, true, false]"
     assert said["hostile.long"] == "[2, 4, 6, -9223372036854775808]" and said["hostile.bool"] == "[true, false, true]"
+
+
+def test_the_interface_in_java_answers_as_that_in_kotlin(folder: Path, said: dict[str, str]) -> None:
+    lines = (folder / "plain.txt").read_text(encoding="utf-8").strip().split("\n")
+    plain = dict(line.split("\t", 1) for line in lines)
+    own = {"none": "IndexOutOfBoundsException: there is no class 10", "alike": "true", "picture": "true"}
+    assert plain == {name: own.get(name, said.get(name)) for name in plain} and plain["end"] == "reached"
+
+
+def test_the_interface_in_java_has_every_method_of_that_in_kotlin(folder: Path) -> None:
+    """And no other but the field `labels`, which Kotlin has as a property."""
+    names = [json.loads((folder / name / "manifest.json").read_text(encoding="utf-8"))["android"] for name in ("digits", *SMALL)]
+    classes = [f"{item['package']}.{item['class']}{part}" for item in names for part in ("", "$Outputs")]
+    found = [_public(folder / "plain", classes), _public(folder / "classes", classes)]
+    assert found[0] == found[1] and "public java.util.List<ai.edgec.digits.Label> classify(ai.edgec.digits.Picture, int);" in found[0]
+
+
+def _public(classes: Path, names: list[str]) -> list[str]:
+    """What can be called of classes, but what Kotlin alone can call."""
+    command = [str(shutil.which("javap")), "-public", "-cp", str(classes), *names]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = (line.strip().replace("final ", "") for line in done.stdout.splitlines())
+    hidden = re.compile(r"Companion|access\$|\$default|DefaultConstructorMarker|List<java.lang.String> labels;|^Compiled from")
+    return sorted(line for line in lines if not hidden.search(line))
+
+
+def test_names_in_java_s_literals_end_nothing() -> None:
+    """Java reads an escape in hexadecimal as the letter itself, before it knows of literals."""
+    assert quoted_java('a"\\u0022\n\u2028\U0001f600') == '"a\\042\\134u0022\\012\\u2028\\ud83d\\ude00"'
 
 
 def _app(name: str, inputs: int = 1) -> App:

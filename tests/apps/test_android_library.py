@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 from edgec.base.errors import ToolchainError
 from edgec.base.resources import resource
-from edgec.toolchain.android import compile_classes, make_android, zipped
+from edgec.toolchain.android import compile_classes, java_compiler, make_android, zipped
 from edgec.toolchain.zip_file import EPOCH
 from tests.apps.androids import EXAMINED, SMALL, drive, include_folder, make_all
 from tests.apps.kotlin_compiler import compile_command
@@ -82,35 +83,48 @@ def test_the_sources_are_clean_c99_with_java_s_own_header(name: str, folder: Pat
 
 def test_what_is_missing_is_said(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = (folder / "digits/build/android/README.txt").read_text(encoding="utf-8")
-    assert "jni/armeabi-v7a/libdigits.so" in words and "no Kotlin compiler" in words and not (folder / "digits/build/digits.aar").exists()
+    assert "jni/armeabi-v7a/libdigits.so" in words and "interface is in Java" in words and "build/digits.aar" in words
     (tmp_path / "manifest.json").write_bytes((folder / "digits/manifest.json").read_bytes())
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr("edgec.toolchain.freestanding.find_spec", lambda name: None)
     made = make_android(tmp_path)
     assert made.paths == () and len(made.notes) == 4
     for abi in MACHINES:
         assert any(f"jni/{abi} is missing: no compiler" in note and "ANDROID_NDK_HOME" in note for note in made.notes)
+    assert any("the AAR is missing: no Java compiler" in note for note in made.notes)
 
 
-def test_a_compiler_s_refusal_is_told_in_its_words(folder: Path) -> None:
+@pytest.mark.parametrize("language", ["Java", "Kotlin"])
+def test_a_compiler_s_refusal_is_told_in_its_words(language: str, folder: Path) -> None:
     words = [sys.executable, "-c", "import sys; sys.exit('error: unresolved reference')"]
+    content = [sys.executable, "-c", "pass"]
     with pytest.raises(ToolchainError, match="failed") as caught:
-        compile_classes(folder / "digits", "digits", words)
+        compile_classes(folder / "digits", "digits", words if language == "Java" else content, words)
     assert any("unresolved reference" in str(problem) for problem in caught.value.problems)
 
 
-def test_the_newest_platform_has_the_highest_number(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Told by what a stand-in for the compiler was called with."""
-    for level in ("9", "35", "34-ext8"):
-        (tmp_path / f"platforms/android-{level}").mkdir(parents=True)
-        (tmp_path / f"platforms/android-{level}/android.jar").write_bytes(b"")
-    monkeypatch.setenv("ANDROID_HOME", str(tmp_path))
-    code = "import pathlib, sys; words = sys.argv; pathlib.Path(words[words.index('-d') + 1], 'words').write_text(' '.join(words))"
-    archive, notes = compile_classes(folder / "digits", "digits", [sys.executable, "-c", code])
-    with zipfile.ZipFile(BytesIO(archive)) as classes:
-        said = classes.read("words").decode()
-    assert "platforms/android-35/android.jar" in said and "AndroidPictures.kt" in said
-    assert "Background.kt" not in said and len(notes) == 1
+def test_the_java_compiler_is_that_of_java_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = shutil.which("javac")
+    assert java_compiler() is not None
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/javac").symlink_to(str(compiler))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert java_compiler() == [str(tmp_path / "bin/javac")]
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nothing"))
+    assert java_compiler() == [compiler]
+
+
+def test_an_archive_has_classes_and_libraries(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "digits/build/digits.aar") as archive:
+        libraries = {f"jni/{abi}/libdigits.so" for abi in MACHINES}
+        assert set(archive.namelist()) == {"AndroidManifest.xml", "R.txt", "classes.jar", "proguard.txt"} | libraries
+        assert b'package="ai.edgec.digits"' in archive.read("AndroidManifest.xml")
+        with zipfile.ZipFile(BytesIO(archive.read("classes.jar"))) as classes:
+            names = classes.namelist()
+            versions = {int.from_bytes(classes.read(name)[6:8], "big") for name in names}
+    assert {"ai/edgec/digits/Digits.class", "ai/edgec/digits/DigitsNative.class", "ai/edgec/digits/AndroidPictures.class"} <= set(names)
+    assert versions == {52} and all(name.startswith("ai/edgec/digits/") for name in names)
 
 
 def test_archives_are_the_same_bytes_for_the_same_files() -> None:
@@ -123,21 +137,33 @@ def test_archives_are_the_same_bytes_for_the_same_files() -> None:
 
 if WHOLE:
 
-    def test_an_archive_has_classes_and_libraries(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_with_a_kotlin_compiler_the_archive_has_kotlin_s_interface(
+        folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("EDGEC_KOTLINC", " ".join(compile_command()))
         found = []
         for place in ("one", "two"):
             shutil.copytree(folder / "digits", tmp_path / place)
             made = make_android(tmp_path / place, "-O0")
-            assert "build/digits.aar" in made.paths and any("AndroidPictures.kt is not in the AAR" in note for note in made.notes)
+            assert "build/digits.aar" in made.paths and any("Background.kt is not in the AAR" in note for note in made.notes)
             found.append((tmp_path / place / "build/digits.aar").read_bytes())
         assert found[0] == found[1]
-        with zipfile.ZipFile(BytesIO(found[0])) as archive:
-            libraries = {f"jni/{abi}/libdigits.so" for abi in MACHINES}
-            assert set(archive.namelist()) == {"AndroidManifest.xml", "R.txt", "classes.jar", "proguard.txt"} | libraries
-            assert b'package="ai.edgec.digits"' in archive.read("AndroidManifest.xml")
-            with zipfile.ZipFile(BytesIO(archive.read("classes.jar"))) as classes:
-                assert {"ai/edgec/digits/Digits.class", "ai/edgec/digits/DigitsNative.class"} <= set(classes.namelist())
+        with zipfile.ZipFile(BytesIO(found[0])) as archive, zipfile.ZipFile(BytesIO(archive.read("classes.jar"))) as classes:
+            names = {name for name in classes.namelist() if name.endswith(".class")}
+        wanted = ("Digits", "Digits$Companion", "DigitsNative", "AndroidPicturesKt")
+        assert {f"ai/edgec/digits/{name}.class" for name in wanted} <= names
+        assert all(name.startswith("ai/edgec/digits/") for name in names)
+
+    def test_a_program_in_kotlin_calls_the_interface_in_java(folder: Path, tmp_path: Path) -> None:
+        command = compile_command()
+        command[-1] += f"{os.pathsep}{folder / 'plain'}"
+        shutil.copytree(folder / "plain", tmp_path / "classes")
+        done = subprocess.run(
+            [*command, "-d", str(tmp_path / "classes"), str(folder / "Readme.kt")], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+        answered = drive(tmp_path, folder / "libraries", "-Xcheck:jni", "ReadmeKt")
+        assert answered.stdout.startswith("with ") and "logits[0] = " in answered.stdout, answered.stdout + answered.stderr
 
     def test_cmake_builds_the_libraries_that_gradle_asks_for(folder: Path, tmp_path: Path) -> None:
         """With this machine's compiler and Java's headers in place of the NDK's."""

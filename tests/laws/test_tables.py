@@ -129,4 +129,4 @@ def test_no_file_of_the_project_is_stray() -> None:
     """Data folders hold what their readers look for."""
     assert not [path for path in (ROOT / "targets").iterdir() if path.suffix != ".yaml"]
     assert not [path for path in (ROOT / "templates").rglob("*") if path.is_file() and path.suffix != ".j2"]
-    assert not [path for path in (ROOT / "runtimes").rglob("*") if path.is_file() and path.suffix not in (".c", ".h", ".m")]
+    assert not [path for path in (ROOT / "runtimes").rglob("*") if path.is_file() and path.suffix not in (".c", ".h", ".m", ".java")]

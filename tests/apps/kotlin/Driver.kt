@@ -100,7 +100,7 @@ fun nativeErrors(image: FloatArray) {
     val heap = ByteBuffer.allocate(100000)
     val zeros = direct(100000)
     val reached = DigitsNative::class.java.declaredMethods.associateBy { it.name }
-    val call = { name: String, args: Array<Any?> -> reached.getValue(name).invoke(DigitsNative, *args) }
+    val call = { name: String, args: Array<Any?> -> reached.getValue(name).invoke(null, *args) }
     failure("native.null") { call("compute", arrayOf(null, image)) }
     failure("native.heap") { call("compute", arrayOf(heap, image)) }
     failure("native.zeros") { call("compute", arrayOf(zeros, image)) }
