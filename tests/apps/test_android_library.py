@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from edgec.base.resources import resource
 from edgec.toolchain.android import compile_classes, java_compiler, make_android, zipped
 from edgec.toolchain.zip_file import EPOCH
 from tests.apps.androids import EXAMINED, SMALL, drive, include_folder, make_all
-from tests.apps.kotlin_compiler import compile_command
+from tests.apps.kotlin_compiler import compile_command, compile_kotlin
 from tests.conftest import once, require
 from tests.contract.examiner import WHOLE
 from tests.toolchain.elf import LOAD, NEEDED, SONAME, Elf
@@ -155,13 +154,8 @@ if WHOLE:
         assert all(name.startswith("ai/edgec/digits/") for name in names)
 
     def test_a_program_in_kotlin_calls_the_interface_in_java(folder: Path, tmp_path: Path) -> None:
-        command = compile_command()
-        command[-1] += f"{os.pathsep}{folder / 'plain'}"
         shutil.copytree(folder / "plain", tmp_path / "classes")
-        done = subprocess.run(
-            [*command, "-d", str(tmp_path / "classes"), str(folder / "Readme.kt")], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0 and done.stderr == "", done.stderr
+        assert compile_kotlin(tmp_path / "classes", folder / "Readme.kt") == ""
         answered = drive(tmp_path, folder / "libraries", "-Xcheck:jni", "ReadmeKt")
         assert answered.stdout.startswith("with ") and "logits[0] = " in answered.stdout, answered.stdout + answered.stderr
 
