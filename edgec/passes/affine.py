@@ -73,6 +73,8 @@ def scale_before_product(graph: Graph, node: Node) -> bool:
     product = sole_producer(graph, operand[0], "MatMul") if operand is not None else None
     if operand is None or product is None or operand[1].size != 1 or (node.op == "Div" and operand[2] == 0):
         return False
+    if not graph.dtype(node.outputs[0]).is_float:
+        return why_not(node, "integers divide with a rest")
     if graph.types[operand[0]] != graph.types[node.outputs[0]]:
         return why_not(node, "the constant has more axes than the product")
     if not np.isfinite(operand[1]).all() or not operand[1].all():
@@ -112,6 +114,9 @@ def _channel_constant(graph: Graph, node: Node) -> tuple[Node, np.ndarray] | Non
     operand = constant_operand(graph, node)
     matrix = sole_producer(graph, operand[0], *CHANNEL_AXIS) if operand is not None else None
     if operand is None or matrix is None or graph.types[operand[0]] != graph.types[node.outputs[0]]:
+        return None
+    if not graph.dtype(node.outputs[0]).is_float:
+        why_not(node, "integers divide with a rest, and wrap around")
         return None
     if len(graph.shape(matrix.inputs[1])) < 2:
         why_not(node, "a product with a vector has no output channels")

@@ -102,7 +102,7 @@ def merge_linear_chain(graph: Graph, node: Node) -> bool:
     second = _linear(graph, node)
     source = sole_producer(graph, node.inputs[0], "MatMul", "Gemm")
     first = _linear(graph, source) if source is not None else None
-    if first is None or second is None or source is None:
+    if first is None or second is None or source is None or not graph.dtype(node.outputs[0]).is_float:
         return False
     (inner, middle), outer = first.matrix.shape, second.matrix.shape[1]
     if inner * outer >= inner * middle + middle * outer:
@@ -124,7 +124,9 @@ def merge_left_chain(graph: Graph, node: Node) -> bool:
     left = graph.constant(node.inputs[0])
     inner = sole_producer(graph, node.inputs[1], "MatMul")
     right = graph.constant(inner.inputs[0]) if inner is not None else None
-    if inner is None or left is None or right is None or left.ndim != 2 or right.ndim != 2 or len(graph.shape(inner.inputs[1])) < 2:
+    if inner is None or left is None or right is None or not graph.dtype(node.outputs[0]).is_float:
+        return False
+    if left.ndim != 2 or right.ndim != 2 or len(graph.shape(inner.inputs[1])) < 2:
         return False
     (rows, middle), columns = left.shape, right.shape[1]
     if rows * columns >= rows * middle + middle * columns:
