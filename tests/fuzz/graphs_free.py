@@ -172,6 +172,16 @@ def _infinite_scores(node: onnx.NodeProto, operands: Arrays, result: np.ndarray)
     return np.broadcast_to(~np.isfinite(scores).all(axis=-1, keepdims=True), result.shape)
 
 
+def _sees_nothing(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray | bool:
+    """Where a mask hides every key, scores keep three digits beside the -10000 that hides them, and the order of sums shows."""
+    place = {"MultiHeadAttention": 4, "Attention": 3}[node.op_type]
+    if not node.domain or result.ndim != 3 or len(node.input) <= place or not node.input[place]:
+        return False
+    mask = operands[node.input[place]]
+    seen = mask != 0 if mask.ndim == 1 else mask.any(axis=-1)  # lengths, or which keys
+    return np.broadcast_to(~seen.reshape(len(result), -1).all(axis=1)[:, None, None], result.shape)
+
+
 # ONNX Runtime's formulas of a place: of i, scale, size and out
 PLACES: dict[str, Callable[..., np.ndarray]] = {
     "half_pixel": lambda i, scale, size, out: (i + i.dtype.type(0.5)) / scale - i.dtype.type(0.5),
@@ -200,6 +210,7 @@ FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Clip", "MaxPool", "GlobalMaxPool"}, _at_the_largest),
     ({"Pow"}, _rootless),
     ({"Attention"}, _infinite_scores),
+    ({"Attention", "MultiHeadAttention"}, _sees_nothing),
     ({"RNN", "GRU", "LSTM", "DynamicQuantizeLinear", "DynamicQuantizeMatMul", "Normalizer", "MultiHeadAttention"}, _any_infinity),
     (BLENDS, _beside_infinity),
 )
