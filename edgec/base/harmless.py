@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 _ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-Z\\-_])")
 MOST = 2000  # characters kept of one saying
+MOST_OF_A_NAME = 60  # and of the name of a layer, a node or a value
 
 
 def without_escapes(text: str) -> str:
@@ -29,7 +30,7 @@ def printable(words: bytes | str, most: int = MOST) -> str:
     return text if len(text) <= most else f"[...] {text[-most:]}"
 
 
-def ending(name: str, most: int) -> str:
+def ending(name: str, most: int = MOST_OF_A_NAME) -> str:
     """A name, or as much of its end: names of exporters differ there."""
     return name if len(name) <= most else f"...{name[3 - most :]}"
 

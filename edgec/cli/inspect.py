@@ -12,7 +12,6 @@ import edgec
 from edgec.base.errors import ModelError, Problem, gathered, some
 from edgec.base.harmless import ending
 from edgec.cli.console import Console, bytes_text, table
-from edgec.cli.layers import LONGEST
 from edgec.cli.settings import declare_settings, resolve_settings
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def _reasons(found: Inspection) -> list[tuple[str, str]]:
 
 
 def _layers(found: Inspection) -> list[tuple[object, ...]]:
-    return [(ending(layer.name, LONGEST), f"{layer.macs:,}", f"{layer.bytes:,}", f"{layer.weights_bytes:,}") for layer in found.layers]
+    return [(ending(layer.name), f"{layer.macs:,}", f"{layer.bytes:,}", f"{layer.weights_bytes:,}") for layer in found.layers]
 
 
 def _totals(found: Inspection) -> rich.table.Table:

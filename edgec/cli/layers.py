@@ -9,7 +9,6 @@ from edgec.cli.console import table
 from edgec.records.diagnosis import BEST, Diagnosis, LayerFacts
 
 WORST = 15
-LONGEST = 60  # letters of a name
 COLUMNS = ("node", "operator", "own dB", "weights", "storing", "accumulated", "of the error", "codes hold", "seen", "outside", "lost")
 
 
@@ -24,7 +23,7 @@ def layer_tables(found: Diagnosis) -> list[rich.table.Table | str]:
 
 def _row(layer: LayerFacts) -> tuple[object, ...]:
     return (
-        ending(layer.node, LONGEST),
+        ending(layer.node),
         layer.operator,
         *(_decibels(ratio) for ratio in (layer.local, layer.weights, layer.rounding, layer.accumulated)),
         f"{layer.cost:.1%}",

@@ -25,7 +25,8 @@ _WIDE = (DType.INT16, DType.UINT16)
 
 
 def to_onnx(graph: Graph, *, held: bool = False) -> onnx.ModelProto:
-    """`graph` as a model in operator set LOADED_OPSET or OPSET; names are kept, operators that are younger are expanded.
+    """`graph` as a model in operator set LOADED_OPSET or OPSET; names are kept, operators that are younger are expanded,
+    and Clips that say no more than the codes after them are left out.
 
     held: with inputs and outputs in the types that its caller holds them in, else they are all as the graph computes them.
     """

@@ -19,7 +19,6 @@ from edgec.reports.pictures import share_bar
 from edgec.reports.words import digits, harmless, percent, plural
 
 WORST, MOST_ROWS = 20, 3000
-LONGEST = 60  # letters of a name
 TITLES = columns(
     "layer", "operator", "#of the outputs' error", "", "#own error", "#in weights", "#in storing", "#accumulated", "#codes hold", "#seen",
     "#outside", "#lost channels", "#scale", "#zero point",
@@ -40,8 +39,8 @@ def check_diagnosis_form(path: Path) -> None:
 
 def render_diagnosis(diagnosis: Diagnosis, title: str) -> str:
     """The page. Equal facts give equal bytes; words of the model are shown and do nothing."""
-    layers = tuple(replace(one, node=ending(one.node, LONGEST), value=ending(one.value, LONGEST)) for one in diagnosis.layers)
-    histograms = tuple(replace(one, value=ending(one.value, LONGEST)) for one in diagnosis.histograms)
+    layers = tuple(replace(one, node=ending(one.node), value=ending(one.value)) for one in diagnosis.layers)
+    histograms = tuple(replace(one, value=ending(one.value)) for one in diagnosis.histograms)
     return render_page(_page(harmless(replace(diagnosis, layers=layers, histograms=histograms)), harmless(title)))
 
 

@@ -12,7 +12,6 @@ from edgec.reports.svg import Picture, Shape, dot, line, scale, words
 from edgec.reports.words import clean, percent, plural, size_text
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 280, 44, 708, 22, 244
-LONGEST = 60  # letters of a name
 LAYERS = columns(
     "layer", "operator", "in", "#of the error", "#with it in int8", "#changed", "#of the MACs", "#adds to the time", "#int8 saves"
 )
@@ -72,7 +71,7 @@ def _asked(goal: Mapping[str, Any]) -> str:
 
 def _layer(kept: Mapping[str, Any]) -> tuple[Cell, ...]:
     shares = (percent(kept["macs"]), percent(kept["latency"]), size_text(kept["bytes"]) if kept["bytes"] else "")
-    name = Cell(clean(ending(kept["node"], LONGEST)), "name")
+    name = Cell(clean(ending(kept["node"])), "name")
     return cells(name, clean(kept["operator"]), kept["type"], percent(kept["error"]), decibels(kept["sqnr"]), _changed(kept), *shares)
 
 

@@ -13,7 +13,6 @@ from edgec.reports.pictures import share_bar
 from edgec.reports.runs import Run
 from edgec.reports.words import count_text, digits, percent, plural, time_text
 
-LONGEST = 60  # letters of a name
 MOST_BARS = 20  # layers that are shown without unfolding
 MOST_JOBS, MOST_ROWS = 12, 3000  # of a page
 STYLES = {"int8": "int8", "uint8": "int8", "float32": "float32"}
@@ -79,7 +78,7 @@ def _row(timed: Timed, total: float, most: float, *, bars: bool) -> tuple[Cell, 
     style = STYLES.get(layer.precision, "other")
     nodes = ", ".join(node for node in layer.nodes[:4] if node != layer.name) if bars else ""
     return cells(
-        Cell(ending(layer.name, LONGEST), "name", nodes),
+        Cell(ending(layer.name), "name", nodes),
         Cell(layer.kernel, "kernel"),
         Cell(layer.precision, f"precision {style}"),
         Cell("", "", "", share_bar(timed.us / most if most > 0 else 0.0, f"bar {style}") if bars else None),

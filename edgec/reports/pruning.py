@@ -10,7 +10,6 @@ from edgec.reports.grades import decibels
 from edgec.reports.page import Cell, Details, Item, Section, Table, cells, columns
 from edgec.reports.words import clean, percent, plural
 
-LONGEST = 60  # letters of a name
 LAYERS = columns("layer", "operator", "#channels", "#left")
 
 
@@ -32,4 +31,4 @@ def pruning_section(pruning: Mapping[str, Any] | None) -> Section:
 
 
 def _name(name: str) -> Cell:
-    return Cell(clean(ending(name, LONGEST)), "name")
+    return Cell(clean(ending(name)), "name")

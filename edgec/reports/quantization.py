@@ -14,7 +14,6 @@ from edgec.reports.pruning import pruning_section
 from edgec.reports.words import clean, digits, plural
 
 WORST, MOST_ROWS = 20, 3000
-LONGEST = 60  # letters of a name
 LAYERS = columns("layer", "operator", "#SQNR", "#codes hold", "#scale", "#zero point")
 STEPS = columns("step", "#without", "#everywhere", "#kept", "#kept in")
 
@@ -67,4 +66,4 @@ def _outputs(report: Mapping[str, Any]) -> tuple[Item, ...]:
 
 
 def _name(name: str) -> str:
-    return clean(ending(name, LONGEST))
+    return clean(ending(name))

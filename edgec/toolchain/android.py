@@ -104,15 +104,8 @@ def compile_classes(directory: Path, name: str, java: list[str], kotlin: list[st
         call(words, Compiler(tuple(java), ("ar",), "Java"), directory, "the Java sources")
         if kotlin:
             sources = [path for path in sorted((folder / "main/kotlin").rglob("*.kt")) if path.name not in NEEDS_COROUTINES]
-            words = [
-                *kotlin,
-                "-module-name",
-                name,
-                "-d",
-                classes,
-                *_relative(directory, [*sources, *core]),
-                *map(str, sorted(stubs.rglob("*.java"))),
-            ]
+            given = [*_relative(directory, [*sources, *core]), *map(str, sorted(stubs.rglob("*.java")))]
+            words = [*kotlin, "-module-name", name, "-d", classes, *given]
             call(words, Compiler(tuple(kotlin), ("ar",), "Kotlin"), directory, "the Kotlin sources")
         found = {path.relative_to(classes).as_posix(): path.read_bytes() for path in Path(classes).rglob("*") if path.is_file()}
     return zipped(found), [WITHOUT_COROUTINES if kotlin else WITHOUT_KOTLIN]

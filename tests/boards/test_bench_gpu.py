@@ -232,8 +232,9 @@ def test_wrong_answers_of_the_gpu_fail_the_job(lab: Lab, tmp_path: Path) -> None
     cases = f'*--gpu-name*) exec {real} "$@";; *--gpu*) {real} "$@" | sed \'{wrong}\'; exit 1;; *) exec {real} "$@";;'
     device = Device("desk", "linux-vulkan", "local", work=str(tmp_path / "work"))
     (_, job) = run_task(Task(device, (scripted(parcel, f'case "$*" in {cases} esac'),), QUICK, Gates(), None, "a test"))
-    assert isinstance(job, Job) and job.status == "failed" and "on the GPU " in job.reason
-    assert job.exam is not None and job.exam.passed and job.gpu is not None and job.gpu.exam is not None and not job.gpu.exam.passed
+    assert isinstance(job, Job) and job.exam is not None and job.exam.passed
+    assert job.gpu is not None and job.gpu.exam is not None and not job.gpu.exam.passed and is_wanted(job.gpu.device)
+    assert job.status == "failed" and f"on the GPU {job.gpu.device}" in job.reason
 
 
 def test_asking_for_the_gpu_of_packages_that_have_nothing_for_one_is_refused(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def compiled(jobs: list[SpirvJob], shared: Path | None) -> list[tuple[SpirvJob, 
 
 
 def lavapipe(validation: str = "") -> dict[str, str]:
-    """The environment in which Mesa's device in software is the only one."""
+    """The environment in which the device of driver() is the only one."""
     return {"VK_ICD_FILENAMES": str(driver()), "VK_DRIVER_FILES": str(driver()), **VALIDATION[validation]}
 
 
