@@ -172,6 +172,12 @@ def _infinite_scores(node: onnx.NodeProto, operands: Arrays, result: np.ndarray)
     return np.broadcast_to(~np.isfinite(scores).all(axis=-1, keepdims=True), result.shape)
 
 
+def _infinite_values(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> bool:
+    """Beside a far larger score another counts for 0 or for a denormal, and so an infinity for nothing, which is NaN, or for all."""
+    names = [node.input[place] for place in (2, 5) if not node.domain and place < len(node.input)]  # values, and those of before
+    return any(np.isinf(operands[name]).any() for name in names if name)
+
+
 def _sees_nothing(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray | bool:
     """Where a mask hides every key, scores keep three digits beside the -10000 that hides them, and the order of sums shows."""
     place = {"MultiHeadAttention": 4, "Attention": 3}[node.op_type]
@@ -210,6 +216,7 @@ FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Clip", "MaxPool", "GlobalMaxPool"}, _at_the_largest),
     ({"Pow"}, _rootless),
     ({"Attention"}, _infinite_scores),
+    ({"Attention"}, _infinite_values),
     ({"Attention", "MultiHeadAttention"}, _sees_nothing),
     ({"RNN", "GRU", "LSTM", "DynamicQuantizeLinear", "DynamicQuantizeMatMul", "Normalizer", "MultiHeadAttention"}, _any_infinity),
     (BLENDS, _beside_infinity),
