@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
@@ -20,8 +20,8 @@ class Target:
 
     name: str
     description: str
-    arch: str  # x86_64, aarch64, armv7, riscv64, or one of EVERYWHERE
-    os: str  # linux, android, macos, ios, windows or any
+    arch: str  # x86_64, aarch64, armv7, riscv64, cortex-m, or one of EVERYWHERE
+    os: str  # linux, android, macos, ios, windows, web, any, or none: the program is alone on its processor
     vocabularies: tuple[str, ...]
     signed_activations: bool  # int8 (True) or uint8 (False) inside the package
     half_vocabularies: tuple[str, ...] = ()  # in place of the others in packages of halves; none where these would gain nothing
@@ -30,12 +30,14 @@ class Target:
     flags: tuple[str, ...] = ()
     zig_flags: tuple[str, ...] = ()  # in place of `flags` for zig, which knows processors by -mcpu alone
     gpu: str = ""  # vulkan or metal: the package has shaders and a host for them too
-    form: str = ""  # swift, android or web: the package is also what developers of such applications expect
+    form: str = ""  # swift, android, web or micro: the package is also what developers of such applications expect
     gpu_default: bool = True  # without a measurement, calls go to the GPU
-    emulator: tuple[str, ...] = ()  # command that runs a foreign executable here, e.g. qemu-aarch64 -L ...
+    emulator: tuple[str, ...] = ()  # command that runs a foreign executable here, e.g. qemu-aarch64 -L ...; see command_of
+    board: tuple[str, ...] = ()  # of the emulated one without a system: where flash begins, its size, the same of RAM, the clock in Hz
 
 
 HOST = "host"
+PROGRAM, ARGUMENTS = "{program}", "{arguments}"  # in the words of an emulator whose own options come last
 # Target.arch of sources for any processor: plain C, and one tree that holds the vocabularies of several
 EVERYWHERE = ("portable", "universal")
 # (system, machine) as Python names them -> the target of that machine
@@ -70,6 +72,13 @@ def load_target(name: str) -> Target:
     facts = _facts(name, ())
     target = _target(name, facts)
     return replace(target, emulator=()) if runs_here(target) else target
+
+
+def command_of(prefix: Sequence[str], program: str, *arguments: str) -> list[str]:
+    """The command that starts a program behind a prefix. A prefix that has places for them takes program and arguments there."""
+    if not any(PROGRAM in word for word in prefix):
+        return [*prefix, program, *arguments]
+    return [word.replace(ARGUMENTS, " ".join(arguments)).replace(PROGRAM, program) for word in prefix]
 
 
 def host_name() -> str:

@@ -28,6 +28,7 @@ PROGRAMS = {
     "qemu-aarch64": "qemu-user",
     "qemu-arm": "qemu-user",
     "qemu-riscv64": "qemu-user",
+    "qemu-system-arm": "qemu-system-arm",
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
     "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf",
     "riscv64-linux-gnu-gcc": "gcc-riscv64-linux-gnu",

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the compilers, emulators and network tools that the tests use, where this user may; elsewhere it says which are missing, and the tests that need them skip.
 set -u
-packages="gcc g++ clang lld libc6-dev qemu-user libsimde-dev cmake make valgrind binutils
+packages="gcc g++ clang lld libc6-dev qemu-user qemu-system-arm libsimde-dev cmake make valgrind binutils
   gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
   gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross
   gcc-riscv64-linux-gnu g++-riscv64-linux-gnu libc6-dev-riscv64-cross

@@ -38,7 +38,7 @@ INT8_CONTRACT = 8
 STACK_BYTES = 16384
 WEIGHTS = ("incbin", "c", "bin")
 MOST_LITERALS = 64 << 20  # bytes of weights that are written as C too, unasked: compilers take a minute and gigabytes for more
-COMPILED = ("swift", "web")  # forms whose weights are compiled from C
+COMPILED = ("micro", "swift", "web")  # forms whose weights are compiled from C
 # what an installation is found by: path in packaging/ -> template
 PACKAGING = {
     "{}Config.cmake": "config.cmake.j2",

@@ -9,7 +9,7 @@ from edgec.program.program import Kind, Program
 from edgec.targets import Target
 
 LARGEST = 2**31 - 1  # elements of a tensor: C indices are int32_t
-_NARROW = ("armv7", "wasm32")  # architectures whose pointers have 32 bits
+_NARROW = ("armv7", "cortex-m", "wasm32")  # architectures whose pointers have 32 bits
 _HINT = "give smaller shapes or a smaller batch"
 
 

@@ -41,12 +41,15 @@ class Package:
     @property
     def notes(self) -> list[str]:
         """Of the build, and of what it could not make here."""
-        try:
-            place = self.directory / "build" / "android" / "README.txt"
-            made = place.read_text(encoding="utf-8", errors="replace").splitlines()[1:]
-        except OSError:
-            made = []
+        made = [line for form in ("android", "micro") for line in self._said(form)]
         return [*self.manifest.notes, *(line for line in made if not (self.directory / line).exists())]
+
+    def _said(self, form: str) -> list[str]:
+        """What the form's compilation wrote down, behind a title; nothing where there was none."""
+        try:
+            return (self.directory / "build" / form / "README.txt").read_text(encoding="utf-8", errors="replace").splitlines()[1:]
+        except OSError:
+            return []
 
     @property
     def target(self) -> Target:
@@ -85,12 +88,12 @@ class Package:
         """Whether the package's exam program can start and finds a GPU here (a driver in software is one too)."""
         if not (self.has_gpu and self.can_run):
             return False
-        done = run([*exam_program(self.directory, self.target), "--gpu", "--gpu-name"])
+        done = run(exam_program(self.directory, self.target, "--gpu", "--gpu-name"))
         return done.status == 0
 
     def isas(self) -> list[str]:
         """The vocabularies of the package that this machine, or the emulator, can run."""
-        done = run([*exam_program(self.directory, self.target), "--isas"])
+        done = run(exam_program(self.directory, self.target, "--isas"))
         if done.status != 0:
             problems = [Problem(line) for line in done.errors.splitlines()[-8:]]
             raise GateError(f"the exam program ended {ending(done.status)}", problems, where=str(self.directory), hint=DAMAGED)
@@ -143,14 +146,14 @@ class Package:
 
         whole: it gives all outputs of the package in their largest shapes, else the model's, each as large as it is in that run.
         """
-        command = [*exam_program(self.directory, self.target), "--run", *self._choices(isa, threads, gpu)]
+        command = exam_program(self.directory, self.target, "--run", *self._choices(isa, threads, gpu))
         return Runner(self.inputs, self.outputs, partial(Session, command), whole)
 
     def _ask(self, what: str, arguments: Sequence[str], isa: str | None, threads: int, gpu: bool) -> dict[str, Any]:
-        program, choices = exam_program(self.directory, self.target), self._choices(isa, threads, gpu)
-        done = run([*program, "--json", *arguments, *choices])
+        choices, program = self._choices(isa, threads, gpu), partial(exam_program, self.directory, self.target)
+        done = run(program("--json", *arguments, *choices))
         if done.status == WRONG and not arguments:  # asked again for words: the answers are the same
-            done = run([*program, *choices])
+            done = run(program(*choices))
         if done.status != 0:
             problems = [Problem(line) for line in (done.errors or done.output.decode(errors="replace")).splitlines()[-8:]]
             hint = "" if done.status == WRONG else DAMAGED

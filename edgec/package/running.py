@@ -11,7 +11,7 @@ from types import TracebackType
 from edgec.base.errors import DeviceError, Problem
 from edgec.base.harmless import last_lines, printable
 from edgec.package.process import Child
-from edgec.targets import Target
+from edgec.targets import Target, command_of
 
 DAMAGED = "`edgec verify` says whether the package was changed since it was built; else build it again, on this machine"
 SIGNALS = 128  # statuses beyond it name the signal that ended a program
@@ -49,13 +49,13 @@ class Finished:
     errors: str
 
 
-def exam_program(package: Path, target: Target) -> list[str]:
-    """The command that starts the exam of a compiled package; DeviceError when it was not compiled or cannot run here."""
+def exam_program(package: Path, target: Target, *arguments: str) -> list[str]:
+    """The command that starts the exam of a compiled package with arguments; DeviceError when it was not compiled or cannot run here."""
     found = sorted((package / "build").glob("*_exam*")) if (package / "build").is_dir() else []
     programs = [path for path in found if path.suffix in ("", ".exe", ".mjs") and path.is_file()]
     if not programs:
         raise DeviceError("the package has no exam program", where=str(package), hint="build it without --no-compile, or run `make` in it")
-    return [*target.emulator, str(programs[0].resolve())]
+    return command_of(target.emulator, str(programs[0].resolve()), *arguments)
 
 
 def run(command: Sequence[str], data: bytes = b"", seconds: float | None = None) -> Finished:

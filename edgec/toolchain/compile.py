@@ -11,8 +11,9 @@ from edgec.base.environment import child_environment
 from edgec.base.errors import ToolchainError, UsageError
 from edgec.cache import NOTHING, Store
 from edgec.package.manifest import read_manifest
-from edgec.targets import Target, runs_here
+from edgec.targets import Target, command_of, runs_here
 from edgec.toolchain.android import make_android
+from edgec.toolchain.bare import compile_bare
 from edgec.toolchain.call import Built, call, optimization
 from edgec.toolchain.find import Compiler, find_compiler
 from edgec.toolchain.objects import compile_object
@@ -25,16 +26,19 @@ SHARED = {
     "macos": ("lib{}.dylib", "-shared", "-Wl,-install_name,@rpath/lib{}.dylib"),
     "windows": ("{}.dll", "-shared", "-Wl,--out-implib,build/{}.lib"),
 }
+LEVELS = {"none": "-O2"}  # where -O3 takes more flash, and more instructions
 _HERE = {"darwin": "macos", "win32": "windows"}  # sys.platform -> system; all others are taken for Linux
 
 
 def compile_package(
-    directory: Path, target: Target, cc: str | None = None, optimize: str = "-O3", extra_flags: Sequence[str] = (),
+    directory: Path, target: Target, cc: str | None = None, optimize: str = "", extra_flags: Sequence[str] = (),
     store: Store = NOTHING, tell: Tell = silent,
 ) -> Built:  # fmt: skip
     """Compile the package in `directory`, with objects of the store where it has them. ToolchainError as the compiler words it."""
-    if target.form == "web":
-        return compile_web(directory, target, cc, optimize, extra_flags, store)
+    optimize = optimize or LEVELS.get(target.os, "-O3")
+    alone = {"web": compile_web, "none": compile_bare}.get(target.os)
+    if alone is not None:
+        return alone(directory, target, cc, optimize, extra_flags, store)
     compiler = find_compiler(target, cc)
     manifest, _ = read_manifest(directory)
     name, form, gpu = manifest.name, manifest.weights.form, manifest.gpu.api if manifest.gpu else None
@@ -88,7 +92,7 @@ def run_exam(built: Built, target: Target, args: Sequence[str] = (), stdin: byte
     if built.exam is None:
         raise ToolchainError("the exam was not compiled", hint=f"target {target.name} cannot be linked here")
     try:
-        command = [*target.emulator, str(built.exam), *args]
+        command = command_of(target.emulator, str(built.exam), *args)
         return subprocess.run(command, env=child_environment(), input=stdin, capture_output=True, check=False)
     except OSError as error:
         raise ToolchainError(str(error), where=target.emulator[0] if target.emulator else str(built.exam)) from error

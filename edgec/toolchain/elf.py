@@ -85,3 +85,17 @@ def _offset(data: bytes, bits: int, address: int) -> int:
         if kind == _LOAD and start <= address < start + count:
             return offset + address - start
     raise ValueError("a table lies outside of the file")
+
+
+_ALLOCATED, _WRITTEN, _PROGRAM, _UNWINDING = 2, 1, 1, 0x70000001  # of sections
+
+
+def memory_of(data: bytes) -> tuple[int, int]:
+    """Bytes of an object's code and constants, and of its variables. ValueError where it is no 32-bit little-endian ELF file."""
+    if data[:6] != b"\x7fELF\x01\x01":
+        raise ValueError("not a little-endian ELF file of 32 bits")
+    table, (size, count) = struct.unpack_from("<I", data, 32)[0], struct.unpack_from("<HH", data, 46)
+    rows = [struct.unpack_from("<6I", data, table + index * size) for index in range(count)]
+    loaded = [(flags & _WRITTEN, kind, length) for _, kind, flags, _, _, length in rows if flags & _ALLOCATED and kind != _UNWINDING]
+    flash = sum(length for written, kind, length in loaded if kind == _PROGRAM)
+    return flash, sum(length for written, _, length in loaded if written)

@@ -23,6 +23,7 @@ PREFIXES = {
     "armv7": ("arm", "thumb"),
     "riscv64": ("riscv64",),
     "wasm32": ("wasm32",),
+    "cortex-m": ("thumb", "arm-none"),
 }
 _PACKAGES = {"aarch64": "gcc-aarch64-linux-gnu", "armv7": "gcc-arm-linux-gnueabihf", "riscv64": "gcc-riscv64-linux-gnu"}
 
@@ -74,6 +75,8 @@ def _hint(target: Target) -> str:
     ways = [f"apt install {_PACKAGES.get(target.arch, 'gcc')}"]
     if target.os == "web":
         ways = ["apt install clang lld"]
+    if target.os == "none":
+        ways = ["apt install clang lld", "apt install gcc-arm-none-eabi"]
     if target.os == "windows":
         ways = ["apt install gcc-mingw-w64-x86-64"]
     if target.os == "android":

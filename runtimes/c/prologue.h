@@ -12,8 +12,9 @@
 #pragma fp_contract(off)
 #endif
 /* SCALAR functions, and those between SCALAR_BEGIN and SCALAR_END, compute with floats: clang for ARMv7 may not join these in
-   NEON registers, which flush denormals, nor inline the functions where it may. gcc never does, other processors don't flush. */
-#if defined(__clang__) && defined(__arm__)
+   NEON registers, which flush denormals, nor inline the functions where it may. gcc never does, other processors don't flush, and
+   those of microcontrollers have none. */
+#if defined(__clang__) && defined(__arm__) && __ARM_ARCH_PROFILE != 'M'
 #define SCALAR __attribute__((target("no-neon"), noinline))
 #define SCALAR_BEGIN _Pragma("clang attribute push(__attribute__((target(\"no-neon\"))), apply_to = function)")
 #define SCALAR_END _Pragma("clang attribute pop")

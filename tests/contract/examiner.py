@@ -18,7 +18,7 @@ from edgec.toolchain import Built, compile_package, run_exam
 from tests.conftest import once, require
 from tests.contract.subjects import Net, program_of
 from tests.contract.variants import Run, Variant
-from tests.emit.drafts import drafted
+from tests.emit.drafts import drafted, whole
 
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 WHOLE = bool(os.environ.get("EDGEC_TEST_ALL"))  # every combination, instead of a selection that touches every law
@@ -27,7 +27,7 @@ WHOLE = bool(os.environ.get("EDGEC_TEST_ALL"))  # every combination, instead of 
 def write_package(folder: Path, net: Net, target: Target, data: ExamData, weights: str = "incbin", **options: Any) -> Path:
     """The package of `net` with its exam, in `folder`."""
     program = program_of(net, target, **options)
-    draft = drafted(program, target, weights).plus(emit_exam(program, target, data))
+    draft = whole(drafted(program, target, weights).plus(emit_exam(program, target, data)), program, target)
     for name, content in draft.complete().items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

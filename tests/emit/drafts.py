@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from edgec.apps.app import App, tensors
+from edgec.apps.forms import add_form
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.host import GpuPlan, render_shaders
 from edgec.emit.gpu.placement import place
@@ -22,6 +24,13 @@ def offloaded(program: Program, target: Target, choice: Choice = EVERYTHING) -> 
 
 def drafted(program: Program, target: Target, weights: str = "incbin") -> Draft:
     return emit_sources(program, target, weights, offload=offloaded(program, target))
+
+
+def whole(draft: Draft, program: Program, target: Target) -> Draft:
+    """With what of its form a package cannot be examined without: where there is no system, that brings the exam's own board."""
+    if target.os != "none":
+        return draft
+    return add_form(target.form, App(program.name, "", tensors(program.inputs), tensors(program.outputs), 0, 0, 0), draft)
 
 
 def gpu_plan(program: Program, target: Target, choice: Choice = EVERYTHING) -> GpuPlan:

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from edgec.boards.connect.connection import Connection
 from edgec.boards.device import Device
-from edgec.targets import load_target
+from edgec.targets import command_of, load_target
 
 # connection -> module and class of its connector, imported when it is first needed
 _CONNECTORS: Mapping[str, tuple[str, str]] = {
@@ -30,4 +30,4 @@ def program_words(device: Device, program: str, *arguments: str) -> list[str]:
     prefix = device.prefix
     if not prefix and device.connection == "emulated":
         prefix = load_target(device.target).emulator
-    return [*prefix, program, *arguments]
+    return command_of(prefix, program, *arguments)
