@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+import yaml
 from onnx import TensorProto, helper, numpy_helper
 
 import edgec
@@ -67,6 +68,28 @@ def test_nothing_a_model_says_reaches_a_compiler_or_a_reader(tmp_path: Path, nee
         odd = {letter for letter in path.read_text(encoding="utf-8") if unicodedata.category(letter)[0] == "C"} - {"\n", "\t"}
         assert not odd, f"{path} has characters that control what is seen: {odd}"
     assert "homepage" not in json.loads((out / "web/package.json").read_text(encoding="utf-8"))
+
+
+def test_manifests_of_microcontrollers_say_what_they_are_told(tmp_path: Path, needs) -> None:
+    """A field stays a field whatever is in it, and the sketch and the board compile."""
+    needs("clang")
+    out, card = tmp_path / "out", {"title": 'a=b: "c" # ${d} \\', "author": "{{ x }}\nname=evil", "version": "1.0; rm", "url": "file:///x"}
+    edgec.build(
+        hostile_model(tmp_path), target="micro", out=out, shape={"image \u202e */": (1, 3)}, precision="fp32", compile=False, card=card
+    )
+    name = "class_touch_x_script"
+    lines = (out / "library.properties").read_text(encoding="utf-8").splitlines()
+    properties = dict(line.split("=", 1) for line in lines)
+    assert len(lines) == len(properties) == 10 and properties["name"] == name and properties["sentence"] == card["title"]
+    assert (properties["version"], properties["author"], properties["url"]) == ("1.0.0", "{{ x }} name=evil", "")
+    library = json.loads((out / "library.json").read_text(encoding="utf-8"))
+    component = yaml.safe_load((out / "idf_component.yml").read_text(encoding="utf-8"))
+    assert component == {"version": "1.0.0", "description": library["description"]}
+    core = Path(__file__).parent / "arduino"
+    words = ["clang", "--target=thumbv7em-none-eabihf", "-fsyntax-only", "-Wall", "-Werror", "-x", "c++", "-std=c++11", "-ffreestanding"]
+    places = [f"-I{out}/src", f"-I{out}/exam", f"-I{core}", "-include", f"{core}/Arduino.h"]
+    done = subprocess.run([*words, *places, f"{out}/examples/{name}/{name}.ino"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:2000]
 
 
 def test_words_of_a_model_do_not_steer_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

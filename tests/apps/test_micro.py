@@ -17,7 +17,7 @@ import edgec
 from edgec.base.errors import GateError, UsageError
 from edgec.boards.deploy.parcel import open_parcel
 from edgec.package import Package
-from edgec.targets import command_of, load_target
+from edgec.targets import all_targets, command_of, load_target
 from tests.apps.micros import CARD, CLANG, SHAPE, digits, model
 from tests.conftest import require
 
@@ -58,6 +58,18 @@ def test_it_runs_over_arrays_and_is_timed(tmp_path: Path) -> None:
     times = package.benchmark(0.001, runs=3, samples=2)
     assert times["min_us"] == pytest.approx(times["p99_us"], abs=0.1) and times["min_us"] > 5 and len(times["samples_us"]) == 2
     assert sum(us for *_, us in package.profile(0.001)) == pytest.approx(times["min_us"], rel=0.1)
+
+
+def test_the_page_of_documentation_compiles(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "micro.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```c\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "app.c").write_text(code.replace("LOGITS", "SCORES"), encoding="utf-8")
+    words = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-ffreestanding", f"-I{digits().directory}/include", "-fsyntax-only"]
+    done = subprocess.run([*FLAGS, *words, str(tmp_path / "app.c")], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    rows = dict(re.findall(r"^\| `([\w-]+)` \|.*?\|(?: (mps\d-an\d+))?", page, re.MULTILINE))
+    bare = {target.name: target.emulator[2] for target in all_targets() if target.os == "none"}
+    assert set(rows) == set(bare) and all(rows[name] in (board, "") for name, board in bare.items())
 
 
 def test_what_it_cannot_do_is_said(tmp_path: Path) -> None:
