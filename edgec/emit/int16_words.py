@@ -15,5 +15,6 @@ INT16_HEADERS: dict[str, tuple[str, ...]] = {
     "i8mm": _NEON,
     "fp16": _NEON,
     "neon32": ("int16_lanes_neon.h", "int16_neon32.h"),
+    "dsp": ("int16_portable.h",),
     "wasm128": ("int16_wasm128.h",),
 }

@@ -55,7 +55,7 @@ VOCABULARIES: dict[str, Vocabulary] = {
     vocabulary.name: vocabulary
     for vocabulary in (
         Vocabulary(
-            "portable", (), "1", "", "", "", ("int8_portable.h", "int8_taps_portable.h"),
+            "portable", (), "1", "", "", "", ("int8_lanes_portable.h", "int8_portable.h", "int8_taps_portable.h"),
             float=PORTABLE, look_up="look_up_portable.h", features=(),
         ),
         _x86(
@@ -84,6 +84,11 @@ VOCABULARIES: dict[str, Vocabulary] = {
             ("int8_lanes_neon32.h", "int8_neon32.h", "int8_taps_neon.h", "int8_taps_ends_neon.h"),
             float=NEON32, look_up="look_up_portable.h", features=("neon",),
             wide="int8_wide_neon32.h", baseline="defined(__arm__) && defined(__ARM_NEON)",
+        ),
+        Vocabulary(
+            "dsp", ("cortex-m",), "defined(__ARM_FEATURE_DSP)", "", "", "arm_acle.h",
+            ("int8_lanes_portable.h", "int8_dsp.h", "int8_taps_dsp.h"),
+            float=PORTABLE, look_up="look_up_portable.h", features=("dsp",),
         ),
         Vocabulary(
             "wasm128", ("wasm32",), "defined(__wasm_simd128__)", "", "", "wasm_simd128.h",

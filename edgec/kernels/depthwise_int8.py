@@ -76,6 +76,7 @@ TILES: dict[str, StripTile] = {
     "i8mm": StripTile(taps=4),
     "neon32": StripTile(taps=4, strip=2),
     "fp16": StripTile(taps=4),
+    "dsp": StripTile(taps=3, strip=1),
     "wasm128": StripTile(strip=2),
 }
 

@@ -33,6 +33,7 @@ TILES: dict[str, MatrixTile] = {
     "i8mm": MatrixTile((4, 2), 1, 4, k_step=2, row_step=2, hold="pixels"),
     "fp16": MatrixTile((2, 1), 1, 4, k_step=2, hold="pixels"),
     "neon32": MatrixTile((1,), 1, 4, k_step=2, hold="pixels"),
+    "dsp": MatrixTile((2, 1), 1, 16, k_step=2, hold="pixels"),
     "wasm128": MatrixTile((4, 1), 1, 4),
 }
 

@@ -15,6 +15,7 @@
 #define EDGEC_CPU_I8MM 32u
 #define EDGEC_CPU_FP16 64u
 #define EDGEC_CPU_NEON32 0u /* what the armv7 targets are built for */
+#define EDGEC_CPU_DSP 0u /* what the Cortex-M targets are built for */
 #define EDGEC_CPU_WASM128 0u /* engines without it take another module */
 
 #if defined(__x86_64__) || defined(__i386__) || defined(_M_X64)

@@ -49,6 +49,8 @@ X86_SIGNED = Target("universal", "", "x86_64", "linux", ("portable", "sse41", "n
 NEON = Target("rpi4", "", "aarch64", "linux", ("portable", "neon"), True)
 ARM64 = Target("linux-arm64", "", "aarch64", "linux", ("dotprod", "i8mm"), True)
 ARMV7 = Target("rpi-32bit", "", "armv7", "linux", ("portable", "neon32"), True)
+# ARMv7-A has the instructions of Cortex-M4 too
+DSP = Target("cortex-m4", "", "armv7", "linux", ("dsp",), True)
 
 # Each function in one kernel at least: what it computes is the same text in both.
 WITH_FUNCTIONS = (CONV_INT8_FUNCTION["HardSwish"], DEPTHWISE_INT8_FUNCTION["HardSigmoid"], DEPTHWISE_INT8_FUNCTION["LeakyRelu"])
@@ -196,7 +198,7 @@ _FOREIGN = {
     "aarch64": ("aarch64-linux-gnu-gcc", "qemu-aarch64", "/usr/aarch64-linux-gnu", (), "aarch64-linux-gnu"),
     "armv7": ("arm-linux-gnueabihf-gcc", "qemu-arm", "/usr/arm-linux-gnueabihf", ("-march=armv7-a", "-mfpu=neon"), "arm-linux-gnueabihf"),
 }
-_CPUS = {"portable": "max", "neon": "cortex-a53", "dotprod": "cortex-a76", "i8mm": "max", "neon32": "cortex-a7"}
+_CPUS = {"portable": "max", "neon": "cortex-a53", "dotprod": "cortex-a76", "i8mm": "max", "neon32": "cortex-a7", "dsp": "cortex-a7"}
 
 
 @cache

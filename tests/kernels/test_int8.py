@@ -22,10 +22,10 @@ from tests.contract.examiner import WHOLE, available
 from tests.kernels.attention_cases import layer_norm_case, pack_case, product_case, softmax_case
 from tests.kernels.builds import LEVEL
 from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, few_channels, float_case, function_case, square, three_by_three
-from tests.kernels.int8_harness import ARM64, ARMV7, NEON, WITH_FUNCTIONS, X86, X86_SIGNED, Program, compile_driver
+from tests.kernels.int8_harness import ARM64, ARMV7, DSP, NEON, WITH_FUNCTIONS, X86, X86_SIGNED, Program, compile_driver
 
 Made = tuple[Target, str, str, tuple[str, ...]]  # a vocabulary of a target, its compiler and flags
-VARIANTS = [(target, vocabulary) for target in (X86, NEON, ARM64, ARMV7) for vocabulary in target.vocabularies]
+VARIANTS = [(target, vocabulary) for target in (X86, NEON, ARM64, ARMV7, *([DSP] if WHOLE else [])) for vocabulary in target.vocabularies]
 OPTIMIZED = ("-O2" if WHOLE else "-O1",)
 UNDEFINED = (LEVEL, "-fsanitize=undefined", "-fno-sanitize-recover=all")
 COMPILERS = [("gcc", ("-O3",)), ("clang", ("-O2",)), ("gcc", ("-O0",))]

@@ -23,7 +23,7 @@ def test_all_targets_load() -> None:
     assert load_target("host").name in found
     for target in found.values():
         assert input_multiple(target.vocabularies) == (8 if target.signed_activations else 4)
-        assert target.vocabularies[0] in ("portable", "sse41", "neon", "neon32")
+        assert target.vocabularies[0] in ("portable", "sse41", "neon", "neon32", "dsp")
 
 
 def test_extends_overrides() -> None:

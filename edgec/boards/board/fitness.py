@@ -22,6 +22,7 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "i8mm": ("asimddp", "i8mm"),
     "fp16": ("asimdhp",),
     "neon32": ("neon",),
+    "dsp": ("dsp",),  # of microcontrollers, which say nothing of themselves
     "wasm128": ("simd128",),  # of engines, which take another module where they lack it
 }
 _SAME = {"neon": "asimd"}  # 64-bit kernels say asimd to 32-bit programs too
