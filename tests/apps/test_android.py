@@ -23,6 +23,8 @@ from tests.apps.drafts import empty_draft
 from tests.apps.test_web_pictures import WAYS, app, images
 from tests.conftest import once
 
+pytestmark = pytest.mark.thorough
+
 CLOSED = "IllegalStateException: the model is closed"
 WRONG = "IllegalArgumentException: "
 

@@ -109,6 +109,7 @@ def test_cmake_finds_what_make_installed(made: Path, answer: bytes, image: np.nd
     assert answer_of(built / "application", image) == answer
 
 
+@pytest.mark.thorough
 def test_cmake_installs_what_pkg_config_finds(answer: bytes, image: np.ndarray, tmp_path: Path, needs) -> None:
     needs("cmake", "gcc", "pkg-config")
     call(tmp_path, "cmake", "-S", digits(), "-B", "built", "-DBUILD_SHARED_LIBS=ON", "-DCMAKE_INSTALL_LIBDIR=lib/here", *QUICK)

@@ -63,7 +63,9 @@ def write_single(folder: Path, net: Net, target: Target) -> str:
     return manifest.name
 
 
-@pytest.mark.parametrize(("make", "target"), CASES, ids=["int8", "universal", "float"])
+@pytest.mark.parametrize(
+    ("make", "target"), [CASES[0], pytest.param(*CASES[1], marks=pytest.mark.thorough), *CASES[2:]], ids=["int8", "universal", "float"]
+)
 def test_the_exam_passes_with_the_single_source(make: Callable[[str], Net], target: str, tmp_path: Path) -> None:
     name = write_single(tmp_path, make("squeezenet"), load_target(target))
     examined = ["-std=c99", "-Iinclude", "-Iexam", f"exam/{name}_exam.c", f"exam/{name}_vectors.c"]

@@ -22,6 +22,8 @@ from tests.boards.conftest import DIGITS
 from tests.boards.deploying import mark
 from tests.conftest import require
 
+pytestmark = pytest.mark.thorough
+
 # board -> target and what runs its programs, as the processor of that board
 KINDS = {
     "pi4": ("rpi4", "qemu-aarch64, -cpu, cortex-a72, -L, /usr/aarch64-linux-gnu"),

@@ -90,6 +90,7 @@ def test_a_work_folder_may_be_a_link_and_sticky(line: Connection, parcel: Parcel
     assert work.is_symlink() and (real / "digits/current").read_text().strip() == parcel.version
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["local", "ssh", "adb"])
 def test_a_work_folder_on_two_disks_is_said(
     request: pytest.FixtureRequest, tmp_path: Path, disk: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, kind: str

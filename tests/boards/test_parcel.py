@@ -76,6 +76,7 @@ def test_layers_are_the_calls_with_their_precision_and_signal_to_noise_ratio(pac
     assert (layers[-1].kernel, layers[-1].precision, layers[-1].sqnr_db) == ("conv_int8_float", "int8", None)
 
 
+@pytest.mark.thorough
 def test_layers_of_a_float_package_are_float(package: Packages) -> None:
     layers = open_parcel(package("host", "fp32")).facts.layers
     assert {layer.precision for layer in layers} == {"float32"}

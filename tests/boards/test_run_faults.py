@@ -247,7 +247,7 @@ def test_a_connection_that_is_killed_in_mid_run_is_made_again(board_pair: tuple[
     assert not mark(bad.work)  # the one that the first try had to leave there, too
 
 
-@pytest.mark.parametrize("when", ["connecting", "measuring"])
+@pytest.mark.parametrize("when", ["connecting", pytest.param("measuring", marks=pytest.mark.thorough)])
 def test_a_board_that_falls_silent_is_lost_within_its_time(
     when: str, namespace_board: Board, board_pair: tuple[Board, Board], parcel: Parcel, tmp_path: Path
 ) -> None:

@@ -172,6 +172,7 @@ def hangs_once_on_c1(task: Task, tell: Tell) -> list[Record]:
     return hangs_once(task, tell) if task.device.name == "c1" else passes(task, tell)
 
 
+@pytest.mark.thorough
 def test_a_scheduler_that_dies_loses_no_result_that_came(tmp_path: Path) -> None:
     own = Cluster(tmp_path)
     try:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 
 from edgec.emit import ExamData
 from edgec.exam.expected import FLIP_FACTOR, FLIPS, TRIED
@@ -64,6 +65,7 @@ def test_a_wrong_scale_fails_it(shared: Path) -> None:
     assert verdicts(wrong, exam_of(net), shared) == {False}
 
 
+@pytest.mark.thorough
 def test_questions_without_such_codes_are_preferred(shared: Path) -> None:
     """A transformer's exam then tells whatever any other tells: one wrong weight."""
     net = quantized_net(vit(1), "vit", exclude=tuple(f"/vit/MatMul_{number}" for number in (17, 20, 50, 53)))

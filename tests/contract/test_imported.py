@@ -38,13 +38,13 @@ def check(net: Net, data: ExamData, variant: Variant, shared: Path) -> None:
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize(("recipe", "variant"), in_turns(RECIPES_HERE, len(RECIPES_HERE) if WHOLE else 1, 2 if WHOLE else 1), ids=name_of)
+@pytest.mark.parametrize(("recipe", "variant"), in_turns(RECIPES_HERE, *((len(RECIPES_HERE), 2) if WHOLE else (0, 1))), ids=name_of)
 def test_onnxruntimes_own_quantization(recipe: Recipe, variant: Variant, shared: Path) -> None:
     check(*by_onnxruntime(recipe), variant, shared)
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize(("name", "variant"), in_turns(list(HAND_MADE), len(HAND_MADE) if WHOLE else 2, 2 if WHOLE else 1), ids=name_of)
+@pytest.mark.parametrize(("name", "variant"), in_turns(list(HAND_MADE), *((len(HAND_MADE), 2) if WHOLE else (1, 1))), ids=name_of)
 def test_extremes_ties_nan_and_infinities(name: str, variant: Variant, shared: Path) -> None:
     check(*by_hand(name), variant, shared)
 

@@ -89,7 +89,7 @@ def test_codes_of_16_bits_load() -> None:
     load(graph)
 
 
-@pytest.mark.parametrize("number", range(DRAWN))
+@pytest.mark.parametrize("number", [0, *(pytest.param(part, marks=pytest.mark.thorough) for part in range(1, DRAWN))])
 def test_operators_load(number: int) -> None:
     """Of random models, in which each operator has its turn, and signed where they have codes. What ONNX Runtime does not take by itself
     is not asked of it."""

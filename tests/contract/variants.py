@@ -88,7 +88,8 @@ UNUSUAL = (
 OFTEN = tuple(
     variant
     for variant in UNUSUAL
-    if variant.optimize != "-O0" and variant.name not in ("x86-gcc-threads", "x86-clang-bare-fma", "portable-clang-fma")
+    if variant.optimize != "-O0"
+    and variant.name not in ("x86-gcc-threads", "x86-gcc-bare-fma", "x86-clang-bare-fma", "portable-clang-fma", "arm64-gcc-bare")
 )
 
 

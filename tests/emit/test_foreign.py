@@ -25,7 +25,7 @@ STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.thorough] * (name in ("rpi4", "linux-arm64", "portable"))) for name in TARGETS]
+    "name", [pytest.param(name, marks=[pytest.mark.thorough] * (name in ("rpi4", "rpi5", "linux-arm64", "portable"))) for name in TARGETS]
 )
 def test_the_exam_passes_elsewhere(tmp_path: Path, needs, name: str) -> None:
     target = load_target(name)

@@ -50,7 +50,7 @@ PLACES = {
 CASES = [(random_net, tuple(PLACES)), (random_float_net, tuple(PLACES) if WHOLE else ("x86-64", "armv7"))]
 
 
-@pytest.mark.parametrize(("make", "places"), CASES, ids=["int8", "float"])
+@pytest.mark.parametrize(("make", "places"), [pytest.param(*CASES[0], marks=pytest.mark.thorough), CASES[1]], ids=["int8", "float"])
 def test_the_same_sources_answer_alike_everywhere(make: Callable[[str], Net], places: tuple[str, ...], tmp_path: Path) -> None:
     net = make("resnet")
     folder = write_package(tmp_path, net, UNIVERSAL, exam_of(net))

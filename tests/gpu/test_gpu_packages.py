@@ -152,6 +152,7 @@ def test_the_host_is_strict_c99(package: Path, compiler: str) -> None:
     assert done.returncode == 0, done.stderr[:3000]
 
 
+@pytest.mark.thorough
 def test_cmake_and_make_build_it_and_the_exam_passes_on_the_gpu(shared: Path, tmp_path: Path) -> None:
     require("cmake", "make", "gcc")
     folder = write_vulkan_package(tmp_path / "package", random_float_net("squeezenet"), ONE, shared)
@@ -163,6 +164,7 @@ def test_cmake_and_make_build_it_and_the_exam_passes_on_the_gpu(shared: Path, tm
         assert is_wanted(json.loads(start([program, "--json", "--gpu"], lavapipe("core")).stdout)["gpu"])
 
 
+@pytest.mark.thorough
 def test_for_another_processor_it_builds_and_runs_on_the_cpu_where_there_is_no_driver(shared: Path, tmp_path: Path) -> None:
     require(*AARCH64)
     target = load_target("rpi5-vulkan")

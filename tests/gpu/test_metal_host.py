@@ -300,6 +300,7 @@ def test_two_instances_share_nothing(driver: Path, statuses: dict[int, str]) -> 
     assert facts["first"] == facts["second"] == RIGHT and facts["alive"] == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "words", [("both=1", "restart=1"), ("start.bad_pipeline=2",), ("timeout=0.01", "first.delay_ms=300"), ("first.error=3",)]
 )

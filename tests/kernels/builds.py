@@ -14,17 +14,17 @@ SANITIZE = (LEVEL, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=
 AVXVNNI = Build("avxvnni", flags=("-O0",))
 ALWAYS = (
     *(Build(vocabulary) for vocabulary in X86),
-    Build("sse41", ("clang",)),
     *([AVXVNNI] if available("avxvnni") else []),
     Build("portable", flags=SANITIZE),
     Build("neon", ARM64, ("-O1", "-static"), QEMU_ARM64, signed=True),
-    Build("dotprod", ARM64, ("-O3" if WHOLE else "-O1", "-static"), QEMU_ARM64, signed=True),
     Build("neon32", ARM32, ("-O1", "-static"), QEMU_ARM32, signed=True),
     Build("wasm128", (*CLANG, "-msimd128"), ("-O1",), NODE),
 )
 # With EDGEC_TEST_ALL these too
 MORE = (
     Build("sse41", signed=True),
+    Build("sse41", ("clang",)),
+    Build("dotprod", ARM64, ("-O3", "-static"), QEMU_ARM64, signed=True),
     *([] if available("avxvnni") else [AVXVNNI]),  # computed by SIMDe
     Build("avx512vnni", flags=("-O3",)),
     Build("avx512vnni", ("clang",), ("-O2", "-march=haswell")),

@@ -42,7 +42,8 @@ if not WHOLE:
     BUILDS = [
         (target, vocabulary, compiler, ("-O1",) if target is X86 or vocabulary == "portable" or flags == ("-O0",) else flags)
         for target, vocabulary, compiler, flags in BUILDS
-        if (vocabulary == "portable" or available(vocabulary) if target is X86 else vocabulary != "portable")  # SIMDe would compute others
+        if vocabulary not in ("avxvnni", "i8mm", "neon32", "sse41")  # which others stand for
+        and (vocabulary == "portable" or available(vocabulary) if target is X86 else vocabulary != "portable")  # SIMDe would compute others
     ]
 
 
