@@ -70,7 +70,9 @@ def run(command: Sequence[str], data: bytes = b"", seconds: float | None = None)
 def _no_start(command: Sequence[str], error: OSError, where: str) -> DeviceError:
     """Why a command could not be started: a missing program is the emulator, unless its path says that it was built."""
     missing = isinstance(error, FileNotFoundError) and not Path(command[0]).is_absolute()
-    return DeviceError(str(error), where=where, hint="is the emulator installed (Debian: qemu-user)?" if missing else DAMAGED)
+    return DeviceError(
+        str(error), where=where, hint="is the emulator installed (Debian: qemu-user, qemu-system-arm)?" if missing else DAMAGED
+    )
 
 
 def ending(status: int | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,6 +17,7 @@ import yaml
 import edgec
 from edgec.base.errors import GateError, UsageError
 from edgec.boards.deploy.parcel import open_parcel
+from edgec.cli.main import main
 from edgec.package import Package
 from edgec.targets import all_targets, command_of, load_target
 from tests.apps.micros import CARD, CLANG, SHAPE, digits, model
@@ -70,6 +72,21 @@ def test_the_page_of_documentation_compiles(tmp_path: Path) -> None:
     rows = dict(re.findall(r"^\| `([\w-]+)` \|.*?\|(?: (mps\d-an\d+))?", page, re.MULTILINE))
     bare = {target.name: target.emulator[2] for target in all_targets() if target.os == "none"}
     assert set(rows) == set(bare) and all(rows[name] in (board, "") for name, board in bare.items())
+
+
+@pytest.mark.thorough
+def test_the_commands_of_documentation_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require("clang", "ld.lld", "qemu-system-arm")
+    page = (Path(__file__).parents[2] / "docs" / "micro.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(Path(__file__).parents[2] / "examples")
+    assert main(shlex.split(line)[1:]) == 0
+    package = Package(tmp_path / "digits-micro")
+    assert package.isas() == ["dsp"] and package.examine()["passed"]
+    (code,) = re.findall(r"```c\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "app.c").write_text(code, encoding="utf-8")
+    subprocess.run([*FLAGS, "-std=c99", "-ffreestanding", "-Wall", "-Werror", "-Idigits-micro/include", "-c", "app.c"], check=True)
 
 
 def test_what_it_cannot_do_is_said(tmp_path: Path) -> None:

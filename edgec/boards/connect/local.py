@@ -30,7 +30,9 @@ class LocalConnection:
             raise DeviceError(f"there is no home folder {self._home}", where=device.name, hint="set HOME")
         emulator = program_words(device, "")[0]
         if emulator and shutil.which(emulator) is None:
-            raise DeviceError(f"there is no program {emulator}", where=device.name, hint="install it (emulators, Debian: qemu-user)")
+            raise DeviceError(
+                f"there is no program {emulator}", where=device.name, hint="install it (emulators, Debian: qemu-user, qemu-system-arm)"
+            )
 
     def execute(self, command: Sequence[str], *, seconds: float | None = None, data: bytes = b"") -> Answer:
         limits = self.device.limits
