@@ -251,9 +251,9 @@ def _kill(pids: Sequence[int]) -> None:
 def _parents() -> dict[int, int]:
     """The parent of every process of this machine."""
     found = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for pid in filter(str.isdigit, os.listdir("/proc")):  # a pattern would ask each that it still is there
         try:
-            found[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+            found[int(pid)] = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
     return found
