@@ -48,6 +48,7 @@ def folder(shared: Path) -> Path:
     return once(shared / "android", make_all)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("abi", MACHINES)
 def test_a_library_needs_nothing_and_lies_in_large_pages(abi: str, folder: Path) -> None:
     elf = Elf((folder / f"digits/build/android/jni/{abi}/libdigits.so").read_bytes())
@@ -70,6 +71,7 @@ def test_our_native_interface_is_that_of_java(tmp_path: Path) -> None:
     assert found[0] == found[1] and len(found[0].splitlines()) == 31
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["digits", *SMALL])
 def test_the_sources_are_clean_c99_with_java_s_own_header(name: str, folder: Path) -> None:
     include, package = include_folder(), folder / name
@@ -80,6 +82,7 @@ def test_the_sources_are_clean_c99_with_java_s_own_header(name: str, folder: Pat
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.thorough
 def test_what_is_missing_is_said(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = (folder / "digits/build/android/README.txt").read_text(encoding="utf-8")
     assert "jni/armeabi-v7a/libdigits.so" in words and "interface is in Java" in words and "build/digits.aar" in words
@@ -94,6 +97,7 @@ def test_what_is_missing_is_said(folder: Path, tmp_path: Path, monkeypatch: pyte
     assert any("the AAR is missing: no Java compiler" in note for note in made.notes)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("language", ["Java", "Kotlin"])
 def test_a_compiler_s_refusal_is_told_in_its_words(language: str, folder: Path) -> None:
     words = [sys.executable, "-c", "import sys; sys.exit('error: unresolved reference')"]
@@ -114,6 +118,7 @@ def test_the_java_compiler_is_that_of_java_home(tmp_path: Path, monkeypatch: pyt
     assert java_compiler() == [compiler]
 
 
+@pytest.mark.thorough
 def test_an_archive_has_classes_and_libraries(folder: Path) -> None:
     with zipfile.ZipFile(folder / "digits/build/digits.aar") as archive:
         libraries = {f"jni/{abi}/libdigits.so" for abi in MACHINES}
