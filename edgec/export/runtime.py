@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -59,13 +60,20 @@ class Session:
     def __call__(self, outputs: Sequence[str], feed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """The named outputs, in order. ModelError when a node cannot be computed."""
         try:
-            answers: list[np.ndarray] = self._session.run(list(outputs), dict(feed))
+            answers = [_plain(answer) for answer in self._session.run(list(outputs), dict(feed))]
         except Exception as error:
             raise _refused("cannot run", error) from error
         absent = [name for name, answer in zip(outputs, answers, strict=True) if not isinstance(answer, np.ndarray)]
         if absent:
             raise ModelError("ONNX Runtime gives no tensor for it", where=f"output {absent[0]}", hint="leave it out of the model")
         return answers
+
+
+def _plain(answer: Any) -> Any:
+    """A list of maps to scores, which ZipMap makes, as rows of those, in the order of the keys."""
+    if isinstance(answer, list) and answer and all(isinstance(row, dict) for row in answer):
+        return np.array([[row[key] for key in sorted(row)] for row in answer], np.float32)
+    return answer
 
 
 def _refused(what: str, error: Exception) -> ModelError:

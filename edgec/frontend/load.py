@@ -16,6 +16,7 @@ from edgec.base.budget import Budget, BudgetError, check_tensors, spending
 from edgec.base.errors import ModelError, Problem, UsageError
 from edgec.base.part import WHOLE, Part
 from edgec.frontend.dispatch import dispatch
+from edgec.frontend.domains.categories import told
 from edgec.frontend.file.cutting import cut, fix
 from edgec.frontend.file.declarations import declared
 from edgec.frontend.file.external import load_external
@@ -130,6 +131,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
     _check_outputs(builder)
     if builder.problems:
         raise ModelError(f"{len(builder.problems)} operator(s) or tensor(s) are not supported", builder.problems)
+    _say_texts(builder)
     _hold_outputs(builder)
     rounded = [*_rounded(builder), *_widened(builder)]
     keep_states(graph, part.states, tuple(empty))
@@ -229,6 +231,14 @@ def _widened(builder: Builder) -> list[str]:
     found = {name: kind for name in graph.outputs if (kind := builder.file_type(name)) in WIDENED and kind not in FLOATS}
     builder.notes += [f"output {name}: its numbers, {kind} in the model, come as {graph.dtype(name).value}" for name, kind in found.items()]
     return [f"output {name}" for name in found]
+
+
+def _say_texts(b: Builder) -> None:
+    """What the numbers of outputs stand for that are text in the file; ONNX Runtime tells the text."""
+    for name in b.graph.outputs:
+        if name in b.texts:
+            b.notes.append(f"output {name}: in place of text its number, of {told(b.texts[name])}, from 0 on")
+            b.believed.append(f"output {name}")
 
 
 def _say_shapes(b: Builder) -> None:

@@ -149,6 +149,23 @@ def test_damaged_trees_are_refused(change: dict[str, Any], words: str) -> None:
         from_proto(model_of("TreeEnsembleRegressor", {"y": TensorProto.FLOAT}, **(whole | change)))
 
 
-def test_labels_that_are_text_are_refused() -> None:
-    with pytest.raises(ModelError, match="labels are text"):
-        from_proto(model_of("LinearClassifier", SCORES, coefficients=[1.0] * 10, classlabels_strings=["a", "b"]))
+def test_categories_that_are_text_are_refused() -> None:
+    with pytest.raises(ModelError, match="categories are text"):
+        from_proto(model_of("OneHotEncoder", {"y": TensorProto.FLOAT}, cats_strings=["a", "b"]))
+
+
+def test_missing_numbers_are_filled_in() -> None:
+    means = [0.5, 1.5, 2.5, 3.5, 4.5]
+    agree(model_of("Imputer", {"y": TensorProto.FLOAT}, imputed_value_floats=means, replaced_value_float=float("nan")))
+    agree(model_of("Imputer", {"y": TensorProto.FLOAT}, imputed_value_floats=[7.0], replaced_value_float=0.0))
+    whole = np.array([[1, -1], [-1, 3]])
+    agree(model_of("Imputer", {"y": TensorProto.INT64}, whole, imputed_value_int64s=[8, 9], replaced_value_int64=-1), whole)
+
+
+def test_columns_of_several_operands_stand_side_by_side() -> None:
+    model = model_of("FeatureVectorizer", {"y": TensorProto.FLOAT}, X[2:], inputdimensions=[COLUMNS, COLUMNS])
+    model.graph.node[0].input.append("x")
+    agree(model, X[2:])
+    del model.graph.node[0].attribute[0].ints[1]
+    with pytest.raises(ModelError, match="counts"):
+        from_proto(model)

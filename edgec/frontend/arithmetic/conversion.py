@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 
 from edgec.base.errors import ModelError
 from edgec.frontend.translation.builder import FLOATS, Builder
@@ -14,6 +15,9 @@ from edgec.ops.proto import coded_type
 
 @rule("Cast")
 def cast(b: Builder, s: Source) -> None:
+    if s.attributes["to"] == onnx.TensorProto.STRING and s.inputs[0] in b.texts:
+        b.emit(s, "Identity", s.inputs, s.outputs)
+        return
     convert(b, s, coded_type(s.attributes["to"]).value)
 
 

@@ -1,10 +1,11 @@
 """Translations of ai.onnx.ml, as scikit-learn, LightGBM and XGBoost export models: scaling, linear models, columns, one-hot vectors.
 
-Labels are integers: text is nothing that a package computes with.
+Labels that are text come as their numbers: text is nothing that a package computes with.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,8 +17,8 @@ from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
 
 ML = "ai.onnx.ml"
+IMPUTED = {True: ("imputed_value_floats", "replaced_value_float"), False: ("imputed_value_int64s", "replaced_value_int64")}
 learned = partial(rule, domain=ML)
-TEXT = "convert the model with integer labels, or build with --output and the name of its scores"
 
 
 def reals(b: Builder, s: Source, values: Any, hint: str) -> str:
@@ -40,9 +41,9 @@ def rows(b: Builder, s: Source) -> str:
 
 
 def labels_of(s: Source, ints: str, strings: str) -> np.ndarray:
-    """The classes' numbers. ModelError where they are text, or none."""
+    """The classes' numbers or texts. ModelError where there are none."""
     if s.get(strings):
-        raise ModelError("its labels are text", hint=TEXT)
+        return np.asarray(s.get(strings), object)
     if not s.get(ints):
         raise ModelError("has no labels", hint="export the model again")
     return np.asarray(s.get(ints), np.int64)
@@ -82,6 +83,33 @@ def binarizer(b: Builder, s: Source) -> None:
     b.emit(s, "Cast", b.emit(s, "Greater", [s.inputs[0], threshold]), s.outputs, {"to": kind})
 
 
+@learned("Imputer")
+def imputer(b: Builder, s: Source) -> None:
+    """Numbers for those that are missing: one for all, or one for each column."""
+    x, kind = s.inputs[0], b.type(s.inputs[0]).dtype
+    values, missing = IMPUTED[kind.is_float]
+    if not s.get(values):
+        raise ModelError(f"has no {values} for an operand of {kind.value}", hint="export the model again")
+    if len(s.attributes[values]) not in (1, b.type(x).static_shape[-1]):
+        raise ModelError(f"has {len(s.attributes[values])} numbers for {b.type(x).static_shape[-1]} columns", hint="export the model again")
+    instead, replaced = (np.asarray(s.attributes[name], kind.numpy) for name in (values, missing))
+    if replaced != replaced:
+        (absent,) = b.emit(s, "IsNaN", [x])
+    else:
+        (absent,) = b.emit(s, "Equal", [x, b.constant(f"{s.outputs[0]}_replaced", replaced)])
+    b.emit(s, "Where", [absent, b.constant(f"{s.outputs[0]}_imputed", instead), x], s.outputs)
+
+
+@learned("FeatureVectorizer")
+def feature_vectorizer(b: Builder, s: Source) -> None:
+    """The columns of all operands, as float32."""
+    taken = [rows(b, replace(s, inputs=(name,))) for name in s.inputs]
+    found = [b.type(name).static_shape[1] for name in taken]
+    if list(s.get("inputdimensions") or found) != found:
+        raise ModelError(f"counts {s.attributes['inputdimensions']} columns, its operands have {found}", hint="export the model again")
+    b.emit(s, "Concat", taken, s.outputs, {"axis": 1})
+
+
 @learned("ArrayFeatureExtractor")
 def array_feature_extractor(b: Builder, s: Source) -> None:
     """Columns, by their numbers; of one axis a row is made."""
@@ -96,6 +124,8 @@ def array_feature_extractor(b: Builder, s: Source) -> None:
 def one_hot_encoder(b: Builder, s: Source) -> None:
     """1 where a number is the category; the categories are the last axis."""
     categories = labels_of(s, "cats_int64s", "cats_strings")
+    if s.get("cats_strings"):
+        raise ModelError("its categories are text", hint="encode them before the model, by their numbers")
     if not s.attributes["zeros"]:
         raise ModelError("with zeros = 0 ends where a category is unknown", hint="export it with zeros = 1")
     (x,) = b.emit(s, "Cast", s.inputs[:1], attributes={"to": "int64"})
@@ -130,7 +160,12 @@ def linear(b: Builder, s: Source, count: int) -> str:
     """x * w^T + b, with `count` rows of w."""
     weights = np.asarray(s.attributes["coefficients"], np.float32).reshape(count, -1)
     offset = np.asarray(s.get("intercepts") or [0.0] * count, np.float32)
-    (product,) = b.emit(s, "MatMul", [rows(b, s), reals(b, s, weights.T, "weights")])
+    return linear_scores(b, s, rows(b, s), weights.T, offset)
+
+
+def linear_scores(b: Builder, s: Source, x: str, weights: np.ndarray, offset: np.ndarray) -> str:
+    """x * weights + offset"""
+    (product,) = b.emit(s, "MatMul", [x, reals(b, s, weights, "weights")])
     return b.emit(s, "Add", [product, reals(b, s, offset, "offset")])[0]
 
 

@@ -32,6 +32,7 @@ WIDENED |= dict.fromkeys(("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "fl
 FLOATS = frozenset(kind.value for kind in HELD_ONLY)  # what the file may call a value that is float32 in a Graph
 CONVERSIONS = ("Cast", "BitCast")  # what takes and gives such floats themselves
 KEEPS_CODES = frozenset(("Identity", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten"))
+KEEPS_TEXTS = KEEPS_CODES | {"Gather"}
 LONGEST = 100_000  # numbers of an operand that is a shape, a list of axes, of parts and the like
 
 
@@ -47,7 +48,7 @@ class Builder:
     first rows.
     outermost: the node of the file that is being added. guard: a bool scalar; where it is false, nobody takes what is being added, so
     its indices must not end the run. `declared`: the shapes that the file gives values, `believed` values that have theirs from there,
-    whatever operands say that a run computes.
+    whatever operands say that a run computes. `texts`: what the numbers of a value stand for that is text in the file.
     """
 
     graph: Graph
@@ -67,6 +68,7 @@ class Builder:
     lists: dict[str, tuple[str, ...]] = field(default_factory=dict)
     nothing: set[str] = field(default_factory=set)
     ragged: set[str] = field(default_factory=set)
+    texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     guard: str = ""
     outermost: Source | None = None
     declared: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -134,6 +136,8 @@ class Builder:
 
     def define(self, name: str, array: np.ndarray) -> str:
         """Let `name` be a constant."""
+        if array.dtype == object:
+            array = self._numbered(name, array)
         if array.dtype.name in WIDENED:
             self.kinds[name] = array.dtype.name
             array = array.astype(WIDENED[array.dtype.name])
@@ -146,6 +150,19 @@ class Builder:
         self.graph.constants[name] = np.ascontiguousarray(array).reshape(array.shape)
         self.graph.types[name] = TensorType(dtype, tuple(array.shape))
         return name
+
+    def _numbered(self, name: str, array: np.ndarray) -> np.ndarray:
+        """Texts as their numbers, in the order in which they come."""
+        flat = [item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item) for item in array.reshape(-1).tolist()]
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(flat))}
+        self.texts[name] = tuple(numbers)
+        return np.array([numbers[text] for text in flat], np.int64).reshape(array.shape)
+
+    def numbers_of(self, source: Source, name: str) -> str:
+        """The numbers of a value that is text, as numbers to compute with."""
+        (found,) = self.emit(source, "Identity", [name])
+        self.texts.pop(found, None)
+        return found
 
     def constant(self, hint: str, array: Any, dtype: str = "int64") -> str:
         """A new constant; lists take `dtype`."""
@@ -180,6 +197,14 @@ class Builder:
             if name and self.type(name).dtype is DType.FLOAT32:
                 self.kinds[name] = found
 
+    def _keep_texts(self, op: str, operands: Sequence[str], names: Sequence[str]) -> None:
+        """What only moves text about has the same texts; ModelError for what would compute with it."""
+        read = [place for place, name in enumerate(operands) if name in self.texts]
+        if read and (op not in KEEPS_TEXTS or read != [0]):
+            raise ModelError("computes with text", hint="do that before or behind the model")
+        if read:
+            self.texts[names[0]] = self.texts[operands[0]]
+
     def emit(
         self, source: Source, op: str, inputs: Sequence[str], outputs: Sequence[str] | int = 1, attributes: Mapping[str, Any] | None = None
     ) -> list[str]:
@@ -188,6 +213,7 @@ class Builder:
         """
         names = [self.fresh(f"{source.outputs[0]}_{op}") for _ in range(outputs)] if isinstance(outputs, int) else list(outputs)
         operands = self._guarded(source, op, inputs)
+        self._keep_texts(op, operands, names)
         while operands and not operands[-1]:
             operands.pop()
         if op not in OPERATORS and schema(op) is None:
