@@ -17,6 +17,7 @@ from edgec.toolchain.bare import compile_bare
 from edgec.toolchain.call import Built, call, optimization
 from edgec.toolchain.find import Compiler, find_compiler
 from edgec.toolchain.objects import compile_object
+from edgec.toolchain.sources import core_sources
 from edgec.toolchain.together import Tell, each, silent
 from edgec.toolchain.wasm import compile_web
 
@@ -41,7 +42,7 @@ def compile_package(
         return alone(directory, target, cc, optimize, extra_flags, store)
     compiler = find_compiler(target, cc)
     manifest, _ = read_manifest(directory)
-    name, form, gpu = manifest.name, manifest.weights.form, manifest.gpu.api if manifest.gpu else None
+    name, gpu = manifest.name, manifest.gpu.api if manifest.gpu else None
     out = directory / "build"
     try:
         out.mkdir(exist_ok=True)
@@ -57,9 +58,7 @@ def compile_package(
         "-Iexam",
         *extra_flags,
     ]
-    core = [f"src/{name}.c", f"src/{name}_dispatch.c", *(f"src/{name}_kernels_{isa}.c" for isa in manifest.vocabularies)]
-    core += [f"src/{name}_task.c"] if manifest.task else []
-    core += {"incbin": [f"src/{name}_weights.S"], "c": [f"src/{name}_weights.c"], "bin": []}[form]
+    core = core_sources(manifest, directory)
     linking = () if compiler.is_zig else target.flags  # zig would make its C library anew for the processor
     hosts, libraries = _gpu_part(name, gpu, compiler)
     pool = [] if target.os == "windows" else [f"src/{name}_pool.c"]

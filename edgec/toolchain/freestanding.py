@@ -13,10 +13,11 @@ from pathlib import Path
 from edgec.base.errors import Problem, ToolchainError, UsageError, did_you_mean
 from edgec.base.resources import resource
 from edgec.cache import NOTHING, Store
-from edgec.package.manifest import Manifest, read_manifest
+from edgec.package.manifest import read_manifest
 from edgec.toolchain.call import call, optimization
 from edgec.toolchain.find import PREFIXES, Compiler, machine_of, words_of
 from edgec.toolchain.objects import compile_object
+from edgec.toolchain.sources import core_sources
 from edgec.toolchain.together import each
 
 
@@ -97,7 +98,7 @@ def link_freestanding(
         folder.mkdir(parents=True, exist_ok=True)
     own = resource("runtimes", "freestanding")
     words = [*COMPILING, *optimization(compiler, optimize), f"-I{own}", "-Iinclude", "-Isrc", *flags]
-    whole = [*_core(manifest, directory), f"src/{name}_pool.c", *sources, str(own / "memory.c"), str(own / "arm.c")]
+    whole = [*core_sources(manifest, directory), f"src/{name}_pool.c", *sources, str(own / "memory.c"), str(own / "arm.c")]
 
     def compile_one(numbered: tuple[int, str]) -> str:
         index, source = numbered
@@ -172,10 +173,3 @@ def _zig(abi: Abi) -> Compiler:
 
 def _package(gcc: str) -> str:
     return f"gcc-{gcc.removesuffix('-gcc').replace('_', '-')}"
-
-
-def _core(manifest: Manifest, directory: Path) -> list[str]:
-    name = manifest.name
-    core = [f"src/{name}.c", f"src/{name}_dispatch.c", *(f"src/{name}_kernels_{isa}.c" for isa in manifest.vocabularies)]
-    core += [f"src/{name}_task.c"] if (directory / f"src/{name}_task.c").exists() else []
-    return core + {"incbin": [f"src/{name}_weights.S"], "c": [f"src/{name}_weights.c"], "bin": []}[manifest.weights.form]
