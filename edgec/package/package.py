@@ -21,6 +21,7 @@ WRONG = 1  # status of an exam program whose answers are not the expected ones
 MOST_THREADS = 1024
 MOST_RUNS = 1_000_000
 MOST_SECONDS = 86_400
+_MADE = ("android", "apple", "micro")  # systems that toolchain.made tells of
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,13 @@ class Package:
     @property
     def notes(self) -> list[str]:
         """Of the build, and of what it could not make here."""
-        made = [line for form in ("android", "micro") for line in self._said(form)]
+        made = [line for system in _MADE for line in self._made(system)]
         return [*self.manifest.notes, *(line for line in made if not (self.directory / line).exists())]
 
-    def _said(self, form: str) -> list[str]:
+    def _made(self, system: str) -> list[str]:
         """What the form's compilation wrote down, behind a title; nothing where there was none."""
         try:
-            return (self.directory / "build" / form / "README.txt").read_text(encoding="utf-8", errors="replace").splitlines()[1:]
+            return (self.directory / "build" / system / "README.txt").read_text(encoding="utf-8", errors="replace").splitlines()[1:]
         except OSError:
             return []
 

@@ -6,7 +6,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from edgec.base.errors import ToolchainError
@@ -17,6 +16,7 @@ from edgec.package.parts import AndroidNames
 from edgec.toolchain.call import call
 from edgec.toolchain.find import Compiler, words_of
 from edgec.toolchain.freestanding import find_freestanding, link_freestanding
+from edgec.toolchain.made import Made, write_made
 from edgec.toolchain.zip_file import archived
 
 ABIS = ("arm64-v8a", "armeabi-v7a", "x86_64")
@@ -26,14 +26,6 @@ WITHOUT_KOTLIN = (
     "the AAR's interface is in Java, as no Kotlin compiler (kotlinc, or EDGEC_KOTLINC) is here: arguments have no names in Kotlin, "
     "inBackground and toPicture are left out"
 )
-
-
-@dataclass(frozen=True)
-class Made:
-    """Paths in the package of what was made, and sentences about what was not."""
-
-    paths: tuple[str, ...]
-    notes: tuple[str, ...]
 
 
 def make_android(directory: Path, optimize: str = "-O3", store: Store = NOTHING) -> Made:
@@ -61,9 +53,7 @@ def make_android(directory: Path, optimize: str = "-O3", store: Store = NOTHING)
         archive.write_bytes(zipped(_contents(directory, manifest.android, libraries, classes)))
     paths = [path.relative_to(directory).as_posix() for path in libraries.values()]
     made = Made((*paths, *([f"build/{archive.name}"] if archive.exists() else [])), tuple(notes))
-    words = ["Made without Gradle; jni/ can be copied to src/main/jniLibs.", *made.paths, *made.notes]
-    (directory / "build" / "android").mkdir(parents=True, exist_ok=True)
-    (directory / "build" / "android" / "README.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    write_made(directory, "android", "Made without Gradle; jni/ can be copied to src/main/jniLibs.", made)
     return made
 
 

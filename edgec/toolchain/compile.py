@@ -13,6 +13,7 @@ from edgec.cache import NOTHING, Store
 from edgec.package.manifest import read_manifest
 from edgec.targets import Target, command_of, runs_here
 from edgec.toolchain.android import make_android
+from edgec.toolchain.apple import make_apple
 from edgec.toolchain.bare import compile_bare
 from edgec.toolchain.call import Built, call, optimization
 from edgec.toolchain.find import Compiler, find_compiler
@@ -83,6 +84,8 @@ def compile_package(
         )
     if manifest.android:
         make_android(directory, optimize, store)
+    if manifest.swift:
+        make_apple(directory, optimize)
     return Built(program, library, tuple(inner), compiler)
 
 

@@ -52,7 +52,7 @@ def find_compiler(target: Target, cc: str | None = None, *, start: bool = True) 
             return found
         tried.append(Problem("not found, or for another processor", f"{name} ({origin})"))
     if _triple(target) and find_spec("ziglang") is not None:
-        return _zig(target)
+        return zig_for(_triple(target), target.os)
     raise ToolchainError(f"no C compiler for target {target.name}", tried, hint=_hint(target))
 
 
@@ -61,14 +61,14 @@ def _triple(target: Target) -> str:
     return target.zig_triple or (load_target(HOST).zig_triple if target.arch in EVERYWHERE else "")
 
 
-def _zig(target: Target) -> Compiler:
-    """zig brings the C libraries of most systems; of iOS it has none, but macOS's declarations are the same."""
+def zig_for(triple: str, system: str) -> Compiler:
+    """ziglang, which is installed. It brings the C libraries of most systems; of iOS it has none, but macOS's declarations are the same."""
     zig = (sys.executable, "-m", "ziglang")
     headers: tuple[str, ...] = ()
-    if target.os == "ios":
+    if system == "ios":
         folder = Path(str(find_spec("ziglang").origin)).parent  # type: ignore[union-attr]
         headers = ("-isystem", str(folder / "lib" / "libc" / "include" / "any-darwin-any"))
-    return Compiler((*zig, "cc", "-target", _triple(target), *headers), (*zig, "ar"), "ziglang", is_zig=True)
+    return Compiler((*zig, "cc", "-target", triple, *headers), (*zig, "ar"), "ziglang", is_zig=True)
 
 
 def _hint(target: Target) -> str:

@@ -18,7 +18,7 @@ from tree_sitter import Language, Node, Parser
 from edgec.apps.app import App, Picture, tensors
 from edgec.apps.swift import swift_files
 from edgec.apps.tasks import add_task
-from edgec.emit import emit_sources
+from edgec.emit import emit_exam, emit_sources
 from edgec.ir.types import DType
 from edgec.lower.plan import plan
 from edgec.program.expr import FLOAT, const, load, var
@@ -26,7 +26,7 @@ from edgec.program.program import For, Kind, Program, Store
 from edgec.targets import load_target
 from tests.apps.task_packages import CASES
 from tests.apps.task_packages import program_of as program_of_task
-from tests.emit.programs import loop, port
+from tests.emit.programs import exam_of, loop, port, small_program
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 MANUAL = DIGITS.parents[1] / "docs" / "ios.md"
@@ -88,6 +88,17 @@ def _files(program: Program, app: App) -> dict[str, bytes]:
     if app.task is not None:
         draft = add_task(draft, program, app.task, app.labels)
     return swift_files(app, draft).complete()
+
+
+def small(folder: Path) -> Path:
+    """A package that is emitted in a moment, with an exam, in `folder`."""
+    program, target = small_program(), load_target("universal")
+    draft = emit_sources(program, target, "c").plus(emit_exam(program, target, exam_of(program, vectors=1)))
+    ports = (tensors(program.inputs), tensors(program.outputs))
+    for path, content in swift_files(App(program.name, "fp32", *ports, 0, 0, 0), draft).complete().items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    return folder
 
 
 def sources(files: dict[str, bytes]) -> dict[str, bytes]:
