@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from edgec.base.environment import child_environment
 from edgec.base.errors import ToolchainError
 from edgec.base.resources import resource
 from edgec.cache import NOTHING, Store
@@ -19,6 +22,7 @@ from edgec.toolchain.freestanding import find_freestanding, link_freestanding
 from edgec.toolchain.made import Made, write_made
 from edgec.toolchain.zip_file import archived
 
+OLDEST_JAVA = 9  # the first that compiles for an older version of Java by its own knowledge of that: 1.8 is the one before
 ABIS = ("arm64-v8a", "armeabi-v7a", "x86_64")
 NEEDS_COROUTINES = ("Background.kt",)
 WITHOUT_COROUTINES = "Background.kt is not in the AAR: what it needs is not here; Gradle compiles it"
@@ -45,9 +49,10 @@ def make_android(directory: Path, optimize: str = "-O3", store: Store = NOTHING)
     archive = directory / "build" / f"{manifest.name}.aar"
     archive.unlink(missing_ok=True)
     java, kotlin = java_compiler(), kotlin_compiler()
-    if java is None:
-        notes.append("the AAR is missing: no Java compiler (javac, or that of a JDK in JAVA_HOME); Gradle makes it: gradle assembleRelease")
-    elif libraries:
+    unfit = "no Java compiler (javac, or that of a JDK in JAVA_HOME)" if java is None else unfit_java(java)
+    if unfit:
+        notes.append(f"the AAR is missing: {unfit}; Gradle makes it: gradle assembleRelease")
+    elif java and libraries:
         classes, left_out = compile_classes(directory, manifest.name, java, kotlin)
         notes += left_out
         archive.write_bytes(zipped(_contents(directory, manifest.android, libraries, classes)))
@@ -81,6 +86,18 @@ def java_compiler() -> list[str] | None:
     home = os.environ.get("JAVA_HOME")
     found = (shutil.which("javac", path=str(Path(home) / "bin")) if home else None) or shutil.which("javac")
     return [found] if found else None
+
+
+def unfit_java(java: list[str]) -> str:
+    """Why this compiler makes no classes for Android; empty where it does. Of old ones and of a system's stand-in for a JDK some are."""
+    try:
+        done = subprocess.run([*java, "-version"], env=child_environment(), capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        return f"{java[0]} does not start: {error.strerror}"
+    found = re.search(r"javac (\d+)[\w.+-]*", done.stdout + done.stderr) if done.returncode == 0 else None
+    if found and int(found[1]) >= OLDEST_JAVA:
+        return ""
+    return f"{java[0]} is {found[0] if found else 'no Java compiler'}, and must be of a JDK of {OLDEST_JAVA} or newer"
 
 
 def compile_classes(directory: Path, name: str, java: list[str], kotlin: list[str] | None) -> tuple[bytes, list[str]]:

@@ -13,7 +13,7 @@ import pytest
 
 from edgec.base.errors import ToolchainError
 from edgec.base.resources import resource
-from edgec.toolchain.android import compile_classes, java_compiler, make_android, zipped
+from edgec.toolchain.android import compile_classes, java_compiler, make_android, unfit_java, zipped
 from edgec.toolchain.zip_file import EPOCH
 from tests.apps.androids import EXAMINED, SMALL, drive, include_folder, make_all
 from tests.apps.kotlin_compiler import compile_command, compile_kotlin
@@ -95,6 +95,36 @@ def test_what_is_missing_is_said(folder: Path, tmp_path: Path, monkeypatch: pyte
     for abi in MACHINES:
         assert any(f"jni/{abi} is missing: no compiler" in note and "ANDROID_NDK_HOME" in note for note in made.notes)
     assert any("the AAR is missing: no Java compiler" in note for note in made.notes)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("echo javac 1.8.0_402 >&2", "is javac 1.8.0_402, and must be of a JDK of 9 or newer"),
+        ("echo no JDK; exit 1", "is no Java compiler, and must be"),
+        ("echo javac 17.0.15", ""),
+        ("echo javac 27-ea", ""),
+    ],
+)
+def test_a_java_compiler_that_is_too_old_is_none(
+    script: str, words: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "javac").write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    (tmp_path / "javac").chmod(0o755)
+    found = unfit_java([str(tmp_path / "javac")])
+    assert words in found and bool(words) == bool(found)
+    (tmp_path / "manifest.json").write_bytes((folder / "digits/manifest.json").read_bytes())
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr("edgec.toolchain.freestanding.find_spec", lambda name: None)
+    made = make_android(tmp_path)
+    assert made.paths == () and any("the AAR is missing" in note and words in note for note in made.notes) == bool(words)
+
+
+def test_what_is_no_program_compiles_no_java(tmp_path: Path) -> None:
+    (tmp_path / "javac").write_text("no program", encoding="utf-8")
+    assert "does not start" in unfit_java([str(tmp_path / "javac")])
 
 
 @pytest.mark.thorough
