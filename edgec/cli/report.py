@@ -9,7 +9,7 @@ import rich.table
 
 import edgec
 from edgec.cli.console import Console, table
-from edgec.reports import DEFAULT, FORMS
+from edgec.reports.suffixes import DEFAULT, SUFFIXES
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "-o", "--out", type=Path, action="append", metavar="FILE",
-        help=f"where to write ({DEFAULT}); {', '.join(FORMS)}: page, Markdown, JUnit, Chrome trace; may be given several times",
+        help=f"where to write ({DEFAULT}); {', '.join(SUFFIXES)}: page, Markdown, JUnit, Chrome trace; may be given several times",
     )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="replace the results, or files that edgec did not write")
 

@@ -118,10 +118,10 @@ def test_a_verb_is_loaded_when_it_is_asked_for() -> None:
         assert summary == import_module(f"edgec.cli.{verb}").__doc__
     program = "import atexit, sys; atexit.register(lambda: print('\\n', *sys.modules)); from edgec.cli.main import main; main(sys.argv[1:])"
     shown = {}
-    for words in (("--help",), ("completion", "bash")):
+    for words in (("--help",), ("completion", "bash"), ("report", "--help")):
         done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True)
         *shown[words[0]], modules = done.stdout.splitlines()
-        assert "edgec.cli.main" in modules.split() and not {"numpy", "onnx", "jinja2"} & set(modules.split())
+        assert "edgec.cli.main" in modules.split() and not {"numpy", "onnx", "jinja2", "edgec.reports.html"} & set(modules.split())
     assert all(any(f"{line} ".startswith(f"    {verb} ") for line in shown["--help"]) for verb in VERBS)
 
 
