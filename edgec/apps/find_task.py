@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from edgec.apps.tasks import grids
 from edgec.base.classes import class_count
 from edgec.base.errors import ModelError, Problem, UsageError
 from edgec.ir.graph import Graph
-from edgec.settings.config import BuildConfig
 
 MOST_ANCHORS, MOST_CANDIDATES = 1 << 24, 1 << 30
 MASK_CLASSES = 256
@@ -42,26 +42,33 @@ _RECOGNIZED = {
 }
 
 
-def find_task(graph: Graph, config: BuildConfig) -> tuple[Task | None, tuple[str, ...]]:
-    """The task of the imported model, and one label for each class or none; None where the build names no task.
+@dataclass(frozen=True)
+class Wanted:
+    """The kind of task that is asked for, a file of labels, and whether the package's own tensors have their channels last."""
+
+    kind: str
+    labels: Path | None = None
+    channels_last: bool = False
+
+
+def find_task(graph: Graph, wanted: Wanted) -> tuple[Task, tuple[str, ...]]:
+    """The task of the imported model, and one label for each class or none.
 
     ModelError with what is recognized and what was found where no output fits, UsageError where the labels don't.
     """
-    if config.task is None:
-        return None, ()
-    labels = read_labels(config.labels)
-    refuse_dynamic(graph, config.task)
-    found = list(_FINDERS[config.task](graph, config, labels))
+    labels = read_labels(wanted.labels)
+    refuse_dynamic(graph, wanted.kind)
+    found = list(_FINDERS[wanted.kind](graph, wanted, labels))
     if len(found) != 1:
         outputs = [f"{name!r} {graph.types[name]}" for name in graph.answered]
-        problems = [Problem(words, "recognized") for words in _RECOGNIZED[config.task]]
+        problems = [Problem(words, "recognized") for words in _RECOGNIZED[wanted.kind]]
         problems += [Problem(words, "this model has") for words in outputs]
         why = "several outputs fit" if found else "no output fits"
         raise ModelError(
-            f"the model's answer is not understood as --task {config.task}: {why}", problems, hint="leave --task out, and read the outputs"
+            f"the model's answer is not understood as --task {wanted.kind}: {why}", problems, hint="leave --task out, and read the outputs"
         )
     task = found[0]
-    return task, fit_labels(task, labels, config.labels)
+    return task, fit_labels(task, labels, wanted.labels)
 
 
 def refuse_dynamic(graph: Graph, task: str) -> None:
@@ -111,19 +118,18 @@ def activation_of(graph: Graph, output: str, missing: str = "softmax") -> str:
     return "none" if normalized or (node is not None and node.op in _PROBABILITIES) else missing
 
 
-Finder = Callable[[Graph, BuildConfig, Sequence[str]], Iterator[Task]]
+Finder = Callable[[Graph, Wanted, Sequence[str]], Iterator[Task]]
 
 
-def _find_classes(graph: Graph, config: BuildConfig, labels: Sequence[str]) -> Iterator[Task]:
-    assert config.task is not None
+def _find_classes(graph: Graph, wanted: Wanted, labels: Sequence[str]) -> Iterator[Task]:
     for name in graph.answered:
         shape = _fixed(graph, name)
         count = class_count(shape, 1) if shape else 0
         if count and graph.dtype(name).is_float:
-            yield Task(config.task, "scores", (name,), count, activation=activation_of(graph, name, "softmax" if count > 1 else "sigmoid"))
+            yield Task(wanted.kind, "scores", (name,), count, activation=activation_of(graph, name, "softmax" if count > 1 else "sigmoid"))
 
 
-def _find_mask(graph: Graph, config: BuildConfig, labels: Sequence[str]) -> Iterator[Task]:
+def _find_mask(graph: Graph, wanted: Wanted, labels: Sequence[str]) -> Iterator[Task]:
     picture = _input_size(graph)
     for name in graph.answered:
         shape, numbers = _fixed(graph, name), not graph.dtype(name).is_float
@@ -137,7 +143,7 @@ def _find_mask(graph: Graph, config: BuildConfig, labels: Sequence[str]) -> Iter
         elif planes == 1:
             yield Task("segment", "threshold", (name,), 2, height, width, activation_of(graph, name, "sigmoid"))
         elif planes <= MASK_CLASSES:
-            last = layout == "nhwc" or config.io_layout == "nhwc"
+            last = layout == "nhwc" or wanted.channels_last
             yield Task("segment", "nhwc" if last else "nchw", (name,), planes, height, width)
 
 
@@ -160,7 +166,7 @@ def _input_size(graph: Graph) -> tuple[int, int] | None:
     return None
 
 
-def _find_boxes(graph: Graph, config: BuildConfig, labels: Sequence[str]) -> Iterator[Task]:
+def _find_boxes(graph: Graph, wanted: Wanted, labels: Sequence[str]) -> Iterator[Task]:
     size = _input_size(graph)
     shapes = {name: _fixed(graph, name) for name in graph.answered if graph.dtype(name).is_float}
     rows = {name: shape[-2:] for name, shape in shapes.items() if len(shape) in (2, 3) and prod(shape) == prod(shape[-2:])}

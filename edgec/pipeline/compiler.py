@@ -9,10 +9,10 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from edgec.apps.app import App
+from edgec.apps.app import App, Task
 from edgec.apps.cpp import cpp_files
-from edgec.apps.describe import check_pictures, describe_app
-from edgec.apps.find_task import find_task
+from edgec.apps.describe import Pictures, check_pictures, describe_app
+from edgec.apps.find_task import Wanted, find_task
 from edgec.apps.forms import add_form
 from edgec.apps.single_file import single_files
 from edgec.apps.tasks import add_task
@@ -70,6 +70,7 @@ from edgec.program.titles import titles
 from edgec.provenance.model_card import model_card
 from edgec.quant import Quantized
 from edgec.quant.calibration import fingerprint
+from edgec.quant.preprocess import Preprocess
 from edgec.quant.weight_only import CodedGraph
 from edgec.schedule import schedule
 from edgec.schedule.gpu.choice import Choice
@@ -87,8 +88,8 @@ def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
     with stage(tell, "reading the model"):
         loaded = read_model(model, config)
         _check_halves(loaded, config)
-        check_pictures(loaded.original, config)
-        task, labels = find_task(loaded.original, config)
+        check_pictures(loaded.original, _pictures(config))
+        task, labels = _task(loaded, config)
     if config.precision == "int8":
         lower(
             loaded.graph, target, loaded.name, budget=config.budget
@@ -123,7 +124,9 @@ def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
         if config.single_file:
             made = made.plus(single_files(made))
         if not program.sizes or target.form or config.wheel:
-            made = _add_interfaces(made, describe_app(program, target, config, made.manifest, task, labels), target, exam, config)
+            made = _add_interfaces(
+                made, describe_app(program, target, made.manifest, _pictures(config), task, labels), target, exam, config
+            )
         return made.complete()
 
 
@@ -134,6 +137,20 @@ def _add_interfaces(draft: Draft, app: App, target: Target, exam: ExamData, conf
         return draft
     draft = draft.plus(wheel_files(app, exam, draft))
     return draft.plus({}, replace(draft.manifest, made=wheel_paths(target, draft.files)))
+
+
+def _pictures(config: BuildConfig) -> Pictures | None:
+    """What the settings say of pictures; None where they say nothing."""
+    if not config.preprocess:
+        return None
+    return Pictures(Preprocess.parse(config.preprocess), config.fuse_preprocess, config.io_layout == "nhwc")
+
+
+def _task(loaded: Model, config: BuildConfig) -> tuple[Task | None, tuple[str, ...]]:
+    """The task that the settings name, and its labels."""
+    if config.task is None:
+        return None, ()
+    return find_task(loaded.original, Wanted(config.task, config.labels, config.io_layout == "nhwc"))
 
 
 def json_bytes(value: object) -> bytes:

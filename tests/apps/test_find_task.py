@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from edgec.apps.app import Task
-from edgec.apps.find_task import find_task, fit_labels
+from edgec.apps.find_task import Wanted, find_task, fit_labels
 from edgec.apps.labels import read_labels
 from edgec.base.errors import ModelError, UsageError
 from edgec.base.harmless import in_a_comment
@@ -33,9 +34,8 @@ def graph(*outputs: tuple[str, Shape, str], picture: Shape = (1, 3, 64, 96), dty
     return made
 
 
-def found(made: Graph, task: str, **settings: object) -> Task:
-    result, _ = find_task(made, BuildConfig(task=task, **settings))
-    assert result is not None
+def found(made: Graph, task: str, **settings: Any) -> Task:
+    result, _ = find_task(made, Wanted(task, **settings))
     return result
 
 
@@ -116,7 +116,7 @@ def test_a_mask_of_numbers_is_taken_as_it_is() -> None:
 
 
 def test_channels_last_turns_a_mask_too() -> None:
-    assert found(graph(("y", (1, 5, 64, 96), "Conv")), "segment", io_layout="nhwc").head == "nhwc"
+    assert found(graph(("y", (1, 5, 64, 96), "Conv")), "segment", channels_last=True).head == "nhwc"
 
 
 @pytest.mark.parametrize("shape", [(2, 10), (1, 3, 64), (1, 2, 3, 4)])
@@ -168,8 +168,8 @@ def test_labels_that_cannot_be_shown_are_refused(tmp_path: Path, text: str | byt
 def test_a_label_file_of_the_wrong_length_says_both_numbers(tmp_path: Path) -> None:
     path = write(tmp_path, "a\nb\nc\n")
     with pytest.raises(UsageError, match=r"labels.txt: holds 3 labels, and the model has 10 classes"):
-        find_task(graph(("y", (1, 10), "Gemm")), BuildConfig(task="classify", labels=path))
-    assert find_task(graph(("y", (1, 3), "Gemm")), BuildConfig(task="classify", labels=path))[1] == ("a", "b", "c")
+        find_task(graph(("y", (1, 10), "Gemm")), Wanted("classify", path))
+    assert find_task(graph(("y", (1, 3), "Gemm")), Wanted("classify", path))[1] == ("a", "b", "c")
 
 
 def test_a_background_may_be_in_the_file_or_not() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgec.apps.find_task import find_task
+from edgec.apps.find_task import Wanted, find_task
 from edgec.base.errors import UsageError
 from edgec.base.part import Part
 from edgec.frontend import from_proto
@@ -34,8 +34,8 @@ def test_a_graph_tells_apart_what_its_caller_gives() -> None:
 def test_a_state_is_no_choice_of_a_class() -> None:
     plain, kept = (from_proto(model_of(CELL), part=Part(states=states)).graph for states in ({}, {"h": ("h_next", 0.0)}))
     assert (class_scores(plain), class_scores(kept)) == (["y", "h_next"], ["y"])
-    task, _ = find_task(kept, configure(task="classify"))
-    assert task is not None and (task.outputs, task.classes) == (("y",), 4)
+    task, _ = find_task(kept, Wanted("classify"))
+    assert (task.outputs, task.classes) == (("y",), 4)
 
 
 def test_a_state_of_halves_is_rounded_between_runs() -> None:

@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "package": {"base", "records", "targets"},
     "settings": {"base", "package", "quant"},
     "provenance": {"base", "package"},
-    "apps": {"base", "cache", "emit", "ir", "package", "program", "quant", "settings", "targets", "toolchain"},
+    "apps": {"base", "cache", "emit", "ir", "package", "program", "quant", "targets", "toolchain"},
     "verbs": {
         "base",
         "boards",
