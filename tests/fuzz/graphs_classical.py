@@ -44,6 +44,22 @@ def categories(d: Draft, op: str) -> None:
     d.op(op, d.data((np.int64,), 1, 2), domain=LEARNED, cats_int64s=[0, 1, *d.g.choice(np.arange(2, 9), d.number(1, 4), replace=False)])
 
 
+def keys(d: Draft, op: str) -> None:
+    """Whole numbers, and where none of them is meant the default."""
+    known = d.g.choice(np.arange(5), d.number(1, 4), replace=False).tolist()
+    d.op(op, d.data((np.int64,), 1, 2), domain=LEARNED, keys_int64s=known, values_floats=some(d, len(known)), default_float=-1.0)
+
+
+def missing(d: Draft, op: str) -> None:
+    x, width = rows(d)
+    d.op(op, x, domain=LEARNED, imputed_value_floats=some(d, d.pick(1, width)), replaced_value_float=d.pick(0.0, float("nan")))
+
+
+def joined(d: Draft, op: str) -> None:
+    x, width = rows(d)
+    d.op(op, x, x, domain=LEARNED, inputdimensions=[width, width])
+
+
 def numbers(d: Draft, op: str) -> None:
     x, width = rows(d)
     count = d.number(1, 3)
@@ -85,5 +101,6 @@ def trees(d: Draft, op: str) -> None:
 
 CLASSICAL: dict[str, Drawer] = {
     "Scaler": scaler, "Normalizer": normalizer, "Binarizer": binarizer, "ArrayFeatureExtractor": columns, "OneHotEncoder": categories,
+    "LabelEncoder": keys, "Imputer": missing, "FeatureVectorizer": joined,
     "LinearRegressor": numbers, "LinearClassifier": classes, "TreeEnsembleRegressor": trees, "TreeEnsembleClassifier": trees,
 }  # fmt: skip

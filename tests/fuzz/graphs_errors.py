@@ -47,7 +47,8 @@ EXACT = {
     "Range",
     "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Expand", "Tile", "Pad", "DepthToSpace", "SpaceToDepth", "Trilu", "CenterCropPad",
     "If", "Loop", "Scan",  # of what is drawn in them
-    "Binarizer", "ArrayFeatureExtractor", "OneHotEncoder", "OneHot", "Hardmax", "EyeLike", "Crop",
+    "Binarizer", "ArrayFeatureExtractor", "OneHotEncoder", "LabelEncoder", "Imputer", "FeatureVectorizer", "OneHot", "Hardmax",
+    "EyeLike", "Crop",
 }  # fmt: skip
 ELEMENTWISE = {*FUNCTIONS} - {*SCORES, "LogSoftmax", "SoftmaxCrossEntropyLoss", "RNN", "GRU", "LSTM", "FusedConv", "FusedGemm"}
 PRODUCTS = {"MatMul", "Gemm", "FusedMatMul", "TransposeMatMul", "FusedGemm"}
