@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class Package:
     def notes(self) -> list[str]:
         """Of the build, and of what it could not make here."""
         made = [line for system in _MADE for line in self._made(system)]
-        return [*self.manifest.notes, *(line for line in made if not (self.directory / line).exists())]
+        return [*self.manifest.notes, *(line for line in made if not os.path.exists(self.directory / line))]
 
     def _made(self, system: str) -> list[str]:
         """What the form's compilation wrote down, behind a title; nothing where there was none."""

@@ -81,6 +81,11 @@ def test_labels_that_are_text_become_numbers() -> None:
     assert set(imported.misread) == {"output label", "output chances"}  # maps are in alphabetical order
 
 
+def test_notes_tell_of_long_names_their_ends() -> None:
+    (note,) = [note for note in from_proto(mapped(["a" * 100_000, "b", "c"])).notes if "label" in note]
+    assert "...aaa" in note and len(note) < 200
+
+
 def test_text_is_moved_about() -> None:
     """As scikit-learn's other classifiers are exported: the place of the largest score among names."""
     classes = helper.make_tensor("classes", TensorProto.STRING, [3], NAMES)

@@ -69,3 +69,12 @@ def test_a_damaged_manifest_is_told(spoil: Callable[[Path], object], whole: Path
     for ask in (package.profile, package.examine, package.benchmark, package.load, package.isas, lambda: package.can_run):
         with pytest.raises(EdgecError, match="not an edgec package    hint: give the directory"):
             ask()
+
+
+def test_words_that_are_longer_than_a_name_of_a_file_are_notes(whole: Path, tmp_path: Path) -> None:
+    """What a form's compilation left to say is a line beside the paths that it made."""
+    shutil.copytree(whole, tmp_path / "digits")
+    told = tmp_path / "digits/build/android/README.txt"
+    told.parent.mkdir()
+    told.write_text(f"title\nmanifest.json\n{'long ' * 2000}\n", encoding="utf-8")
+    assert edgec.Package(tmp_path / "digits").notes[-1] == "long " * 2000

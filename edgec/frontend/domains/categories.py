@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgec.base.errors import ModelError
+from edgec.base.harmless import ending
 from edgec.frontend.domains.classical import as_float, labels_of, learned
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.source import Source
@@ -36,7 +37,7 @@ def zip_map(b: Builder, s: Source) -> None:
 def told(labels: Sequence[int | str]) -> str:
     """The first few, in order."""
     more = f" and {len(labels) - FEW} more" if len(labels) > FEW else ""
-    return ", ".join(map(repr, labels[:FEW])) + more
+    return ", ".join(repr(ending(label) if isinstance(label, str) else label) for label in labels[:FEW]) + more
 
 
 @learned("LabelEncoder")
