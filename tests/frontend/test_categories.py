@@ -11,6 +11,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
+import edgec
 from edgec.base.errors import ModelError
 from edgec.exam.reference import FloatModel
 from edgec.frontend import from_proto
@@ -152,3 +153,14 @@ def test_what_computes_with_text_is_refused(node: onnx.NodeProto, what: str) -> 
     with pytest.raises(ModelError) as caught:
         from_proto(model)
     assert what in str([problem.what for problem in caught.value.problems])
+
+
+def test_a_package_finds_keys(tmp_path: Path, needs) -> None:
+    """Of one and of two axes; the build examines it."""
+    needs("gcc")
+    for number, x in enumerate((np.array([4, 2, 9]), np.array([[1, 2], [3, 1]]))):
+        node = ml("LabelEncoder", ["x"], ["y"], keys_int64s=[2, 4, 1], values_floats=[0.5, 1.5, 2.5], default_float=-1.0)
+        onnx.save(model_of([node], [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], x=x), tmp_path / "keys.onnx")
+        out = tmp_path / str(number)
+        package = edgec.build(tmp_path / "keys.onnx", precision="fp32", target="portable", cc="gcc -O0", out=out)
+        np.testing.assert_array_equal(package.load()(x)[0], np.vectorize({2: 0.5, 4: 1.5, 1: 2.5}.get)(x, -1.0))

@@ -74,7 +74,7 @@ def _place_of_text(b: Builder, s: Source, keys: list[str]) -> str:
 
 def _place_of_number(b: Builder, s: Source, keys: np.ndarray) -> str:
     """The first key that equals it, or the place behind all."""
-    x, last = s.inputs[0], b.constant(f"{s.outputs[0]}_last", [-1])
+    x, last = s.inputs[0], b.constant(f"{s.outputs[0]}_last", [b.rank(s.inputs[0])])
     if b.type(x).dtype.numpy != keys.dtype:
         (x,) = b.emit(s, "Cast", [x], attributes={"to": keys.dtype.name})
     (x,) = b.emit(s, "Unsqueeze", [x, last])
