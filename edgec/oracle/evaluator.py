@@ -88,7 +88,10 @@ class Evaluator:
     def _call(self, step: Step, values: dict[str, Array], chance: Chance | None = None) -> list[Array]:
         inputs = [None if not name else values[name] if step.raw else self._as_float(name, values) for name in step.inputs]
         with np.errstate(all="ignore"):
-            results = list(step.run(*inputs))[: len(step.outputs)]  # the last ones may have no names
+            try:
+                results = list(step.run(*inputs))[: len(step.outputs)]  # the last ones may have no names
+            except IndexError as error:  # as of ONNX Runtime, for numbers that lead outside
+                raise ModelError(f"{step.node.op} reads a place that is not there: {error}", where=step.node.proto.name) from error
             return results if chance is None or step.exact else disturbed(step, inputs, results, chance)
 
     def _plan(self) -> list[Step]:
