@@ -15,7 +15,7 @@ from tests.fuzz.graphs_draw import DRAWERS, draw
 from tests.fuzz.graphs_errors import bounds
 from tests.fuzz.graphs_quantized import QUANTIZED
 from tests.fuzz.spoiled import SPOILS, spoiled
-from tests.operators.case import is_within
+from tests.operators.case import Case, difference, is_free, is_within
 
 GRAPHS = 80
 FOUND = 0.97  # of the wrong kernels that an output shows; what is left is beside what nobody promises
@@ -218,3 +218,13 @@ def test_what_is_too_small_for_float16_may_be_zero() -> None:
     text = "(float[1] x) => (y) { h = Cast<to = 10>(x) a = Abs(h) y = Cast<to = 1>(a) }"
     drawn = replayed(parser.parse_model(HEAD + text), [{"x": np.array([1e-30], np.float32)}])
     assert 1e-30 < bounds(drawn, 0)["y"][0] < 1e-5
+
+
+def test_how_many_places_there_are_of_what_may_be_anything_may_be_anything() -> None:
+    """ONNX Runtime takes fmod of large whole numbers in double precision: some remainders are 0 there, and others elsewhere."""
+    text = "(int64[4] x) => (y) <int64 n = {-9}> { r = Mod<fmod = 1>(x, n) y = NonZero(r) }"
+    drawn = replayed(parser.parse_model(HEAD + text), [{"x": np.array([2**60 + 3, 2**61 + 1, 2**60 + 9, 2**62 + 5])}])
+    usual, allowed = drawn.values[0]["y"], bounds(drawn, 0)["y"]
+    case = Case("case", "NonZero", drawn.model, {"x": drawn.values[0]["x"]}, [usual], bounds=[allowed])
+    assert is_free(allowed) and not difference(case, [np.zeros((1, usual.shape[1] + 1), np.int64)])
+    assert difference(case, [np.zeros((2, 1), np.int32)]) and not is_free(np.zeros((1, 0)))
