@@ -11,7 +11,9 @@ from edgec.targets import Target
 from edgec.toolchain.call import Built, call, optimization
 from edgec.toolchain.elf import memory_of
 from edgec.toolchain.find import Compiler, find_compiler
+from edgec.toolchain.made import Made, write_made
 from edgec.toolchain.objects import compile_object
+from edgec.toolchain.sources import core_sources
 from edgec.toolchain.together import each
 
 COMPILING = (
@@ -19,7 +21,6 @@ COMPILING = (
     "-fno-unwind-tables", "-Iexam", "-Iinclude", "-Isrc",
 )  # fmt: skip
 LINKING = ("-nostdlib", "-static", "-Wl,--gc-sections")
-README = "build/micro/README.txt"
 
 
 def compile_bare(
@@ -29,10 +30,8 @@ def compile_bare(
     compiler = find_compiler(target, cc)
     manifest, _ = read_manifest(directory)
     name, out = manifest.name, directory / "build"
-    (out / "micro").mkdir(parents=True, exist_ok=True)
-    core = [f"src/{name}.c", f"src/{name}_dispatch.c", *(f"src/{name}_kernels_{isa}.c" for isa in manifest.vocabularies)]
-    core += [f"src/{name}_task.c"] if manifest.task else []
-    core += [f"src/{name}_weights.c"]
+    out.mkdir(exist_ok=True)
+    core = core_sources(manifest, directory)
     exam = [f"exam/{name}_exam.c", f"exam/{name}_vectors.c"] if (directory / f"exam/{name}_exam.c").exists() else []
     exam += ["exam/board.c", "exam/memory.c", *_helpers(compiler)] if exam else []
     flags = [*COMPILING, *optimization(compiler, optimize), *target.flags, *extra_flags]
@@ -51,7 +50,8 @@ def compile_bare(
         call([*words, *objects, *_libraries(compiler)], compiler, directory, f"{name}_exam")
     made = tuple(directory / path for path in objects[: len(core)])
     flash, ram = (sum(column) for column in zip(*(memory_of(path.read_bytes()) for path in made), strict=True))
-    (directory / README).write_text("\n".join(_told(flash, ram, manifest.weights.bytes, manifest.arena.bytes, target)), encoding="utf-8")
+    notes = _told(flash, ram, manifest.weights.bytes, manifest.arena.bytes, target)
+    write_made(directory, "micro", "What the package takes of a microcontroller's memory.", Made((), notes))
     return Built(out / f"{name}_exam" if exam else None, library, made, compiler)
 
 
@@ -68,12 +68,10 @@ def _libraries(compiler: Compiler) -> list[str]:
     return [] if _is_clang(compiler) else ["-lgcc"]
 
 
-def _told(flash: int, ram: int, weights: int, arena: int, target: Target) -> list[str]:
-    """A title, and sentences for whoever chooses a microcontroller."""
+def _told(flash: int, ram: int, weights: int, arena: int, target: Target) -> tuple[str, ...]:
+    """Sentences for whoever chooses a microcontroller."""
     flash_there, ram_there = target.board[1], target.board[3]
-    return [
-        "What the package takes of a microcontroller's memory.",
+    return (
         f"flash: {flash:,} bytes, of which {weights:,} are weights; the emulated board has {flash_there}iB",
         f"RAM: {ram + arena:,} bytes of arena, beside the stack, the inputs and the outputs; the emulated board has {ram_there}iB",
-        "",
-    ]
+    )
