@@ -22,7 +22,7 @@ from edgec.ir.types import DType
 from edgec.oracle import Chance, Evaluator
 from edgec.package.interface import Face
 from edgec.program.program import Port, Program
-from edgec.quant import Samples
+from edgec.quant import Samples, is_quantized
 
 FLOAT_TOLERANCE = 1e-4  # of the largest magnitude of an output
 FLIP_FACTOR = 2  # an int8 answer behind float products: this many times what codes change that are near enough to a tie to flip
@@ -37,6 +37,8 @@ HALF_STEP = 2.0**-11  # of a number: what rounding it to a half moves it by at m
 ANYTHING = 1e3  # the limit of an answer that says nothing
 GPU_HALVES, HALVES = "--gpu-precision", "--precision"  # what asks for them
 USELESS = 0.25  # answers with halves that may be this far off say nothing
+
+PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 Arrays = dict[str, np.ndarray]
 
@@ -86,8 +88,14 @@ def _flat(answers: Sequence[Sequence[Sequence[np.ndarray]]]) -> Iterator[np.ndar
 
 
 def is_coded(graph: Graph) -> bool:
-    """Whether the exam's answers come from the integer evaluator: codes are computed from what the graph is given."""
-    return any(node.op == "QuantizeLinear" for node in graph.nodes)
+    """Whether the exam's answers come from the integer evaluator: codes are computed from what the graph is given, or their products.
+
+    A float bias of such a product is a whole number in a package, and is not in ONNX Runtime.
+    """
+    if any(node.op == "QuantizeLinear" for node in graph.nodes):
+        return True
+    coded = (node.op in PRODUCTS and graph.producer(node.inputs[1], "DequantizeLinear") for node in graph.nodes)
+    return is_quantized(graph) and any(coded)
 
 
 def write_exam(

@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import parser
 
+import edgec
 from edgec.base.errors import UsageError
 from edgec.exam.expected import FLOAT_TOLERANCE, GPU_HALVES, HALVES, Asked, ask, invented_tolerance, write_exam
 from edgec.exam.reference import FloatModel
@@ -37,6 +38,23 @@ def test_codes_that_were_folded_are_asked_for_as_each_operator_rounds_them(tmp_p
     assert reference.from_file
     assert np.any(reference(v)[1] != answer["y"])
     np.testing.assert_array_equal(answer["y"], FloatModel(graph)(v)[1])
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_products_of_given_codes_are_asked_of_the_evaluator(precision: str, tmp_path: Path) -> None:
+    """Their float biases are whole numbers in the package, and far from those of ONNX Runtime where scales are large."""
+    text = """<ir_version: 9, opset_import: ["": 21]> given (uint8[1,4] x) => (y)
+    <int8[4,2] w = {1, -2, 3, 1, 1, 2, -1, 0}, float s = {0.5}, float t = {0.25}, uint8 z = {128}, float[2] b = {0.06, -0.05}>
+    { v = DequantizeLinear(x, s, z) u = DequantizeLinear(w, t) g = Gemm(v, u, b) y = HardSwish(g) }"""
+    onnx.save(parser.parse_model(text), tmp_path / "given.onnx")
+    x = np.uint8([[128, 129, 128, 127]])
+    np.savez(tmp_path / "samples.npz", x=x)
+    calib = tmp_path / "samples.npz" if precision == "int8" else None
+    package = edgec.build(tmp_path / "given.onnx", precision=precision, calib=calib, target="portable", out=tmp_path / "given", cc="cc -O0")
+    with package.load() as run:
+        (y,) = run({"x": x})
+    v = np.float32([[0, 0.5, 0, -0.5]]) @ np.float32([[0.25, -0.5], [0.75, 0.25], [0.25, 0.5], [-0.25, 0]])
+    np.testing.assert_allclose(y, v * np.clip(v / 6 + 0.5, 0, 1), rtol=1e-6)
 
 
 @pytest.mark.filterwarnings("error")
