@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from edgec.base.classes import class_count, rows, samples_in
+from edgec.exam.comparison import compare_answers
 
 COUNTS = {
     ((1, 10), 1): 10,
@@ -30,3 +31,11 @@ def test_classes_lie_along_one_axis_of_a_sample(shape: tuple[int, ...], samples:
 
 def test_samples_lie_along_the_inputs_first_axis() -> None:
     assert samples_in({"step": np.zeros(()), "x": np.zeros((3, 2))}) == 3 and samples_in({}) == 1
+
+
+def test_each_output_agrees_in_a_share_of_its_own_rows() -> None:
+    """Of two samples, the first output has one row each, the second one six, one of which differs."""
+    answers = [np.eye(1, 4), np.eye(6, 2)]
+    others = [answers[0], np.where(np.arange(6)[:, None] == 0, [0.0, 1.0], answers[1])]
+    found = compare_answers(["one", "six"], [{"x": np.zeros((6, 1))}] * 2, lambda _: answers, lambda _: others)
+    assert [score.agreement for score in found.outputs] == [1, 5 / 6] and found.samples == 2

@@ -20,7 +20,7 @@ LONGEST = 80  # letters of such a name
 
 @dataclass(frozen=True)
 class OutputScore:
-    """One output. SQNR = 10 log10(sum ref^2 / sum (ref - x)^2) where ref is finite; agreement: share of samples whose arg-max is equal.
+    """One output. SQNR = 10 log10(sum ref^2 / sum (ref - x)^2) where ref is finite; agreement: share of its rows whose arg-max is equal.
 
     chooses: whether they are scores of classes. Elsewhere the arg-max says little.
     counts: whether they are whole, as indices are. Their SQNR says little.
@@ -79,7 +79,7 @@ class _Sums:
 
     def __init__(self) -> None:
         self.signal = self.noise = self.largest = 0.0
-        self.agreeing = 0
+        self.agreeing = self.rows = 0
         self.chooses, self.counts = True, False
 
     def add(self, reference: np.ndarray, answer: np.ndarray) -> None:
@@ -90,12 +90,13 @@ class _Sums:
         self.signal += float(np.sum(wide[known] ** 2))
         self.noise += float(np.sum(difference**2))
         self.largest = max(self.largest, float(np.max(np.abs(difference), initial=0.0)))
+        self.rows += len(reference)
         self.agreeing += int(np.sum(reference.argmax(1) == answer.argmax(1))) if reference.size else len(reference)
 
-    def score(self, output: str, samples: int) -> OutputScore:
+    def score(self, output: str) -> OutputScore:
         ratio = self.signal / self.noise if self.noise else np.inf
         decibels = float(10 * np.log10(ratio)) if ratio > 0 else -np.inf
-        return OutputScore(output, decibels, self.largest, self.agreeing / samples, self.chooses, self.counts)
+        return OutputScore(output, decibels, self.largest, self.agreeing / self.rows, self.chooses, self.counts)
 
 
 def compare_answers(
@@ -123,7 +124,7 @@ def compare_answers(
         count += more
     if not count:
         raise UsageError("there are no samples to compare", hint="give at least one")
-    scores = [total.score(name, count) for name, total in zip(names, sums, strict=True)]
+    scores = [total.score(name) for name, total in zip(names, sums, strict=True)]
     accuracy = {} if labels is None else {name: (float(hit[0] / count), float(hit[1] / count)) for name, hit in hits.items()}
     return Comparison(count, scores, accuracy)
 
