@@ -24,6 +24,7 @@ STRONGER = 4.0  # than a node's own error at most
 BEYOND = 2.0  # how far beyond what the executions reach an answer may be
 UNIT = 2.0**-24
 HALF = 2.0**13  # units of what rounding to float16 moves: ONNX Runtime leaves it out between operators that it has for float32 alone
+LARGE = 100.0  # states that no step makes: only a first one is
 TINY = 1e-37  # about which products become zeros
 GELUS = ("Gelu", "FastGelu", "BiasGelu", "QuickGelu")
 SCORES = ("LinearClassifier", "TreeEnsembleClassifier", "TreeEnsembleRegressor")  # which may end in a Sigmoid or Softmax
@@ -252,10 +253,18 @@ def _transformed(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
     return np.asarray(64 * UNIT * size if np.isfinite(size) else 0.0)
 
 
+def _gated(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
+    """A gate's absolute error times the state that it lets through, or its product with R: a gate of ONNX Runtime is never quite 0."""
+    states = [operands[name] for name in step.node.input[5:7] if name]
+    size = max((float(np.nan_to_num(np.abs(state.astype(np.float64))).max(initial=0)) for state in states), default=0.0)
+    rows = float(np.nan_to_num(np.abs(operands[step.node.input[2]].astype(np.float64))).sum(axis=-1).max(initial=0))
+    return np.full(array.shape, 1e-6 + (4e-7 * size * (1 + rows) if size > LARGE else 0.0))
+
+
 # what roundings within a node lose that no operand's noise shows
 LOST = {
     "InstanceNormalization": _cancelled, "LRN": _slid, "AffineGrid": _placed, "Resize": _weighed, "Upsample": _weighed,
-    "DFT": _transformed, "STFT": _transformed, "Tan": _divided,
+    "DFT": _transformed, "STFT": _transformed, "Tan": _divided, "GRU": _gated, "LSTM": _gated,
 }  # fmt: skip
 
 

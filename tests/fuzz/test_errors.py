@@ -228,3 +228,14 @@ def test_how_many_places_there_are_of_what_may_be_anything_may_be_anything() -> 
     case = Case("case", "NonZero", drawn.model, {"x": drawn.values[0]["x"]}, [usual], bounds=[allowed])
     assert is_free(allowed) and not difference(case, [np.zeros((1, usual.shape[1] + 1), np.int64)])
     assert difference(case, [np.zeros((2, 1), np.int32)]) and not is_free(np.zeros((1, 0)))
+
+
+def test_a_gate_that_is_nearly_shut_lets_through_a_little_of_a_large_state() -> None:
+    """The cell's answer is tanh(0.2) where its reset gate is 0, and ONNX Runtime's is 2e-7."""
+    text = """(float[1,1,1] x, float[1,1,2] h) => (s, y) <float[1,6,1] w = {0,0,0,0,0,0}, float[1,6,2] r = {0,1,0,1,0,1,0,1,0,0.3,0,0.3},
+    float[1,12] b = {0,0,0,0,0.2,0.2,0,0,0,0,0,0}> { s, y = GRU<hidden_size = 2, linear_before_reset = 1>(x, w, r, b, "", h) }"""
+    state = np.float32([[[1, -1e4]]])
+    drawn = replayed(parser.parse_model(HEAD + text), [{"x": np.zeros((1, 1, 1), np.float32), "h": state}])
+    usual, allowed = drawn.values[0]["y"], bounds(drawn, 0)["y"]
+    assert np.abs(usual - np.tanh(0.2)).max() > 1e-4 and is_within(np.full((1, 1, 2), np.tanh(0.2), np.float32), usual, allowed).all()
+    assert allowed.max() < 0.1
