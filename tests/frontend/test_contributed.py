@@ -13,6 +13,8 @@ from onnx import helper, numpy_helper
 from edgec.base.errors import ModelError
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
+from edgec.lower import lower
+from edgec.targets import load_target
 
 RNG = np.random.default_rng(11)
 
@@ -77,11 +79,11 @@ CASES: list[tuple[str, str, list[np.ndarray | None], dict[str, Any], int]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{len(case[2])}")
-def test_it_computes_what_onnxruntime_does(case: Any) -> None:
+def proto_of(case: Any, without: int = -1) -> onnx.ModelProto:
+    """The case's node alone. without: the place of an operand that it has no name for."""
     op, domain, operands, attributes, count = case
     known = {f"i{place}": array for place, array in enumerate(operands) if array is not None}
-    names = [f"i{place}" if array is not None else "" for place, array in enumerate(operands)]
+    names = [f"i{place}" if array is not None and place != without else "" for place, array in enumerate(operands)]
     wanted = [place for place in range(count) if not ("Skip" in op and place in (1, 2))]
     outputs = [f"o{place}" if place in wanted else "" for place in range(count)]
     node = helper.make_node(op, names, outputs, domain=domain, name=op, **attributes)
@@ -89,13 +91,30 @@ def test_it_computes_what_onnxruntime_does(case: Any) -> None:
     graph = helper.make_graph([node], "g", [first], [onnx.ValueInfoProto(name=name) for name in outputs if name])
     graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in known.items() if name != "i0")
     opsets = [helper.make_opsetid("", 16), helper.make_opsetid("com.microsoft", 1)]
-    proto = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{len(case[2])}")
+def test_it_computes_what_onnxruntime_does(case: Any) -> None:
+    operands, proto = case[2], proto_of(case)
     expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"i0": operands[0]})
     imported = from_proto(proto).graph
     found = onnxruntime.InferenceSession(to_onnx(imported).SerializeToString()).run(None, {"i0": operands[0]})
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4 if one.dtype.kind == "f" else 0)
+
+
+@pytest.mark.parametrize("case", {case[0]: case for case in CASES}.values(), ids=lambda case: case[0])
+def test_a_node_without_one_of_its_operands_is_refused_or_built(case: Any) -> None:
+    """No schema says which it needs."""
+    for place, array in enumerate(case[2]):
+        if array is None:
+            continue
+        try:
+            lower(from_proto(proto_of(case, without=place)).graph, load_target("portable"), "g")
+        except ModelError:
+            continue
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,9 @@ class Value:
 
 
 def operand(b: Builder, s: Source, index: int) -> Value:
+    """ModelError where the node has none, which no schema says of operators that ONNX does not know."""
+    if not s.input(index):
+        raise ModelError(f"lacks its input {index + 1}")
     return Value(b, s, s.inputs[index])
 
 
