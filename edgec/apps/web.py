@@ -39,6 +39,7 @@ TEMPLATES = {
     "web.c.j2": "src/web/{}_web.c",
     "model.mjs.j2": "web/{}.mjs",
     "model.d.ts.j2": "web/{}.d.mts",
+    "thread.mjs.j2": "web/{}_thread.mjs",
     "worker.mjs.j2": "web/{}_worker.mjs",
     "worker.d.ts.j2": "web/{}_worker.d.mts",
     "index.html.j2": "web/index.html",
@@ -46,8 +47,12 @@ TEMPLATES = {
     "questions.c.j2": "exam/{}_questions.c",
     "Makefile.j2": "Makefile",
 }
+RUNTIMES = ("memory.c", "string.h", "pthread.h", "sched.h", "threads.c")
 STACK_BYTES = 65536  # four times what a run takes
-MODULES = {"": "wasm128", "_baseline": "portable"}  # end of a module's name -> the vocabulary in it
+MODULES = ("", "_threads", "_baseline")  # ends of the modules' names
+THREADS, USUAL_THREADS = 8, 4  # most of an instance, and most where nobody asks for a number: phones have few processors that are fast
+MOST_MEMORY = 1 << 32
+PAGE = 65536
 _CARD = {"description": "description", "author": "author", "license": "license", "homepage": "url"}  # field of package.json -> of the card
 # task -> the methods that ask a model, and the type of what its own one gives
 _METHODS: dict[str, tuple[list[str], list[str]]] = {
@@ -58,10 +63,10 @@ _METHODS: dict[str, tuple[list[str], list[str]]] = {
     "segment": (["run", "segment"], ["Mask"]),
 }
 _TAKEN = """
-ModelError INPUTS OUTPUTS LABELS SIMD SECRET WIDTH HEIGHT CHANNELS MULTIPLY ADD VALUES NAME METHODS ERRORS ARRAYS WIDTHS
+ModelError INPUTS OUTPUTS LABELS SIMD SECRET THREADS PAGES NEEDED Thread WIDTH HEIGHT CHANNELS MULTIPLY ADD VALUES NAME METHODS ERRORS ARRAYS WIDTHS
 TensorFacts Pixels Picture Label Box Mask Source LoadOptions Exclude BufferSource CanvasImageSource
 Object Array Math Map Set Symbol Promise Number Error TypeError RangeError URL URLSearchParams Response WebAssembly DataView
-TextDecoder Worker ArrayBuffer OffscreenCanvas Element WorkerGlobalScope Uint8ClampedArray Buffer ImageData
+TextDecoder SharedArrayBuffer Atomics Worker ArrayBuffer OffscreenCanvas Element WorkerGlobalScope Uint8ClampedArray Buffer ImageData
 """  # what the modules say themselves
 
 
@@ -70,10 +75,11 @@ def web_files(app: App, draft: Draft) -> Draft:
     manifest = draft.manifest
     if manifest.weights.form == "bin":
         raise UsageError("a WebAssembly module holds its weights", hint="leave out --weights bin")
-    context = _context(app, manifest)
+    constants = sum(len(content) for path, content in draft.files.items() if path.endswith((".c", ".h")) and not path.endswith("_weights.c"))
+    context = _context(app, manifest) | {"shared_pages": _shared_pages(app, constants)}
     found = {path.format(app.name): fill("apps/web", template, context).encode() for template, path in TEMPLATES.items()}
     found["web/package.json"] = (json.dumps(_npm(app), indent=1, ensure_ascii=False) + "\n").encode()
-    found |= {f"src/web/{name}": runtime(f"web/{name}", app.name) for name in ("memory.c", "string.h")}
+    found |= {f"src/web/{name}": runtime(f"web/{name}", app.name) for name in RUNTIMES}
     return draft.plus(found, replace(manifest, made=tuple(f"web/{app.name}{end}.wasm" for end in MODULES)))
 
 
@@ -101,6 +107,9 @@ def _context(app: App, manifest: Manifest) -> dict[str, object]:
         "answers": ", ".join(f"tensor_{len(inputs) + place}" for place in app.answer_places),
         "most_boxes": MOST_BOXES,
         "stack_bytes": STACK_BYTES,
+        "most_threads": THREADS,
+        "usual_threads": USUAL_THREADS,
+        "most_memory": MOST_MEMORY,
         "picture": picture,
         "methods": [*methods, *(["reset"] if app.stateful else [])],
         "types": sorted(
@@ -111,6 +120,16 @@ def _context(app: App, manifest: Manifest) -> dict[str, object]:
         "weights_bytes": app.weights_bytes,
         "arena_bytes": app.arena_bytes,
     }
+
+
+def _shared_pages(app: App, source_bytes: int) -> int:
+    """Pages of memory that are enough for the module of several threads; what is too much is never touched, and costs nothing.
+
+    No constant of C takes more than four bytes for each of its text, and results are shorter than the answers that they are made of.
+    """
+    tensors = sum(tensor.elements * 8 for tensor in (*app.inputs, *app.outputs))
+    arena = app.arena_bytes + (THREADS - 1) * app.scratch_bytes
+    return (app.weights_bytes + arena + 2 * tensors + (THREADS + 1) * STACK_BYTES + 4 * source_bytes) // PAGE + 16
 
 
 def _picture(app: App, inputs: Mapping[str, Mapping[str, object]]) -> dict[str, object] | None:
@@ -140,14 +159,14 @@ def class_name(app: App) -> str:
 
 def _npm(app: App) -> dict[str, object]:
     """A package as npm and bundlers take it, with the model's card. npm wants names in lower case, and versions of three numbers."""
-    module, worker = f"./{app.name}", f"./{app.name}_worker"
+    module, worker, thread = f"./{app.name}", f"./{app.name}_worker", f"./{app.name}_thread"
     version = app.card.get("version", "")
     return {
         "name": app.name.lower().strip("_") or "model",
         "version": version if re.fullmatch(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}", version) else "1.0.0",
         **{field: app.card[key] for field, key in _CARD.items() if key in app.card and _fits(key, app.card[key])},
         "type": "module",
-        "sideEffects": [f"{worker}.mjs"],
+        "sideEffects": [f"{worker}.mjs", f"{thread}.mjs"],
         "exports": {
             ".": {"types": f"{module}.d.mts", "default": f"{module}.mjs"},
             "./worker": {"types": f"{worker}.d.mts", "default": f"{worker}.mjs"},

@@ -17,12 +17,15 @@ def examine_everywhere(package: Package, tell: Callable[[str, int, int], None]) 
     """
     if not package.can_run:
         return ()
-    places = [*package.isas(), *([GPU] if package.finds_gpu() else [])]
+    isas = package.isas()
+    places = [*isas, *([GPU] if package.finds_gpu() else [])]
     problems = []
     for index, place in enumerate(places):
         tell("examining", index, len(places))
         try:
             package.examine(gpu=True) if place == GPU else package.examine(isa=place)
+            if package.target.form == "web" and place == isas[-1]:
+                package.examine(isa=place, threads=2)  # another module
         except GateError as error:
             problems += [Problem(f"{place}: {error.summary}"), *error.problems]
     if problems:

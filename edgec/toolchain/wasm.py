@@ -1,4 +1,4 @@
-"""Compiling a package into WebAssembly modules that import nothing: web/NAME.wasm, web/NAME_baseline.wasm and the exam's questions."""
+"""Compiling a package into WebAssembly modules: web/NAME.wasm, web/NAME_threads.wasm, web/NAME_baseline.wasm and the exam's questions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from edgec.toolchain.objects import compile_object
 from edgec.toolchain.together import each
 
 STACK_BYTES = 65536  # four times what a run takes; below the data, so that a stack too deep is a trap
-# end of the module's name -> flags of its sources; engines that have SIMD128 have the instructions that copy, too
-MODULES = {"": ("-msimd128", "-mbulk-memory"), "_baseline": ("-mno-simd128", "-mno-bulk-memory")}
+# Engines that have SIMD128 have the instructions that copy, too; objects may say that they have atomics wherever they are linked
+SIMD, BASELINE = ("-msimd128", "-mbulk-memory", "-matomics", "-mmutable-globals"), ("-mno-simd128", "-mno-bulk-memory")
 FREESTANDING = ("-std=c99", "-ffunction-sections", "-fvisibility=hidden", "-nostdlibinc", "-Isrc/web", "-Iinclude", "-Isrc", "-Iexam")
 LINKING = ("-nostdlib", "-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", f"-Wl,-z,stack-size={STACK_BYTES}")
+# a module for several threads takes the memory that they share, as much as JavaScript gives
+MOST_MEMORY = 1 << 32
+SHARING = ("-Wl,--shared-memory", "-Wl,--import-memory", f"-Wl,--max-memory={MOST_MEMORY}", "-Wl,--export=__stack_pointer")
 STACK_FIRST = "-Wl,--stack-first"  # zig does so by itself, and does not know the words
 
 
@@ -32,22 +35,25 @@ def compile_web(
     manifest, _ = read_manifest(directory)
     name, out = manifest.name, directory / "build"
     out.mkdir(exist_ok=True)
-    core = [f"src/{name}", f"src/{name}_dispatch", f"src/web/{name}_web", "src/web/memory"]
-    core += [f"src/{name}_kernels_{isa}" for isa in manifest.vocabularies]
+    web, weights = f"src/web/{name}_web", f"src/{name}_weights"
+    core = [f"src/{name}", f"src/{name}_dispatch", "src/web/memory", *(f"src/{name}_kernels_{isa}" for isa in manifest.vocabularies)]
     core += [f"src/{name}_task"] if (directory / f"src/{name}_task.c").exists() else []
     flags = [*FREESTANDING, *optimization(compiler, optimize), *extra_flags]
-    (weights,) = _compile(compiler, directory, [f"src/{name}_weights"], flags, store=store)
-    made: list[str] = []
-    for end, features in MODULES.items():
-        made = _compile(compiler, directory, core, [*flags, *features], end, store)
-        _link(compiler, directory, [*made, weights], f"web/{name}{end}.wasm")
+    plain = _compile(compiler, directory, [*core, weights, web], [*flags, *SIMD], store=store)
+    own = [web, f"src/{name}_pool", "src/web/threads"]
+    sharing = _compile(compiler, directory, own, [*flags, *SIMD, "-DEDGEC_WEB_THREADS"], "_threads", store)
+    baseline = _compile(compiler, directory, [*core, weights, web], [*flags, *BASELINE], "_baseline", store)
+    _link(compiler, directory, plain, f"web/{name}.wasm")
+    _link(compiler, directory, [*plain[:-1], *sharing], f"web/{name}_threads.wasm", SHARING)
+    _link(compiler, directory, baseline, f"web/{name}_baseline.wasm")
+    made = tuple(directory / path for path in (*plain, *sharing, *baseline))
     if not (directory / f"exam/{name}_questions.c").exists():
-        return Built(None, None, tuple(directory / path for path in made), compiler)
+        return Built(None, None, made, compiler)
     questions = _compile(compiler, directory, [f"exam/{name}_questions", f"exam/{name}_vectors"], flags, store=store)
     _link(compiler, directory, questions, f"build/{name}_questions.wasm")
     program = out / f"{name}_exam.mjs"
     program.write_text(f'import "../exam/{name}_exam.mjs";\n', encoding="utf-8")
-    return Built(program, None, tuple(directory / path for path in made), compiler)
+    return Built(program, None, made, compiler)
 
 
 def _check_linker(compiler: Compiler, directory: Path) -> None:
@@ -73,7 +79,7 @@ def _compile(
     return each(one, sources)
 
 
-def _link(compiler: Compiler, directory: Path, objects: Sequence[str], result: str) -> None:
-    flags = LINKING if compiler.is_zig else (*LINKING, STACK_FIRST)
+def _link(compiler: Compiler, directory: Path, objects: Sequence[str], result: str, more: Sequence[str] = ()) -> None:
+    flags = [*LINKING, *more] if compiler.is_zig else [*LINKING, STACK_FIRST, *more]
     call([*compiler.command, *flags, "-o", result, *objects], compiler, directory, result)
     (directory / result).chmod(0o644)  # linkers take it for a program

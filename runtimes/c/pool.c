@@ -21,6 +21,8 @@ static inline void pause_briefly(int32_t spins) {
     __builtin_ia32_pause();
 #elif defined(__aarch64__) || defined(__ARM_ARCH_7A__)
     __asm__ volatile("yield");
+#elif defined(__wasm__)
+    for (int32_t turn = 0; turn < 32; turn++) __asm__ volatile(""); /* it has no such instruction: about as long as x86's takes */
 #endif
 }
 
