@@ -3,8 +3,8 @@
     python benchmarks/web.py FOLDER [--rounds 5] [--seconds 2]
 
 FOLDER has mobilenetv2-1.0.onnx and yolox_nano_416.onnx, with imagenet_calib.npz for the first one. Both are built in INT8 for this
-machine and for `wasm`; every vocabulary answers the same pictures and the bytes are compared. Native runs (one thread) and runs in Node
-take turns; of each the fastest run counts, which other work on the machine disturbs the least. Exit code 1 when bytes differ.
+machine and for `wasm`; every vocabulary answers the same pictures and the bytes are compared. Native runs and runs in Node, on one thread
+and on two, take turns; of each the fastest run counts, which other work on the machine disturbs the least. Exit code 1 when bytes differ.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import edgec
 from edgec.package import Package
 
 MODELS = ("mobilenetv2-1.0", "yolox_nano_416")
-HEAD = f"{'model':<18}{'vocabulary':<12}{'best ms':>9}{'median ms':>11}{'/ wasm128':>11}   answers"
+HEAD = f"{'model':<18}{'vocabulary':<12}{'threads':>8}{'best ms':>9}{'median ms':>11}{'/ wasm128':>11}   answers"
 SAMPLES = 16
 
 
@@ -37,9 +37,9 @@ def samples(model: Path, folder: Path) -> dict[str, np.ndarray]:
     return {port.name: np.random.default_rng(0).uniform(0, 255, (4, *shape[1:])).astype(np.float32)}
 
 
-def answers(package: Package, isa: str, data: dict[str, np.ndarray]) -> bytes:
+def answers(package: Package, isa: str, threads: int, data: dict[str, np.ndarray]) -> bytes:
     """Of two pictures."""
-    with package.load(isa=isa) as run:
+    with package.load(isa=isa, threads=threads) as run:
         return b"".join(
             output.tobytes() for place in (0, 1) for output in run({name: array[place : place + 1] for name, array in data.items()})
         )
@@ -55,18 +55,19 @@ def compare(model: Path, folder: Path, scratch: Path, rounds: int, seconds: floa
         for target in ("host", "wasm")
     }
     native = [isa for isa in packages["host"].manifest.vocabularies if isa in ("sse41", "avx2", "neon", "dotprod")]
-    ways = [("wasm", "wasm128"), ("wasm", "portable"), *(("host", isa) for isa in native)]
-    times: dict[tuple[str, str], list[dict[str, float]]] = {way: [] for way in ways}
+    ways = [("wasm", "wasm128", 1), ("wasm", "wasm128", 2), ("wasm", "portable", 1), *(("host", isa, 1) for isa in native)]
+    times: dict[tuple[str, str, int], list[dict[str, float]]] = {way: [] for way in ways}
     for _ in range(rounds):
-        for target, isa in ways:
-            times[target, isa].append(packages[target].benchmark(seconds / rounds, isa=isa))
-    expected, same = answers(packages["host"], native[0], data), True
+        for target, isa, threads in ways:
+            times[target, isa, threads].append(packages[target].benchmark(seconds / rounds, isa=isa, threads=threads))
+    expected, same = answers(packages["host"], native[0], 1, data), True
     best = {way: min(time["min_us"] for time in found) for way, found in times.items()}
-    for (target, isa), found in times.items():
-        alike = answers(packages[target], isa, data) == expected
+    for (target, isa, threads), found in times.items():
+        alike = answers(packages[target], isa, threads, data) == expected
         median = float(np.median([time["p50_us"] for time in found]))
-        ratio = best[target, isa] / best["wasm", "wasm128"]
-        words = f"{best[target, isa] / 1e3:>9.2f}{median / 1e3:>11.2f}{ratio:>11.2f}   {'the same bytes' if alike else 'OTHER BYTES'}"
+        fastest = best[target, isa, threads]
+        ratio = fastest / best["wasm", "wasm128", 1]
+        words = f"{threads:>8}{fastest / 1e3:>9.2f}{median / 1e3:>11.2f}{ratio:>11.2f}   {'the same bytes' if alike else 'OTHER BYTES'}"
         print(f"{model.stem:<18}{isa:<12}{words}", flush=True)
         same = same and alike
     for path in sorted((packages["wasm"].directory / "web").glob("*.wasm")):

@@ -51,6 +51,7 @@ RUNTIMES = ("memory.c", "string.h", "pthread.h", "sched.h", "threads.c")
 STACK_BYTES = 65536  # four times what a run takes
 MODULES = ("", "_threads", "_baseline")  # ends of the modules' names
 THREADS, USUAL_THREADS = 8, 4  # most of an instance, and most where nobody asks for a number: phones have few processors that are fast
+WORTH_THREADS = 2_000_000  # multiply-accumulates of a run; what has less takes as long to hand over as to compute
 MOST_MEMORY = 1 << 32
 PAGE = 65536
 _CARD = {"description": "description", "author": "author", "license": "license", "homepage": "url"}  # field of package.json -> of the card
@@ -63,7 +64,8 @@ _METHODS: dict[str, tuple[list[str], list[str]]] = {
     "segment": (["run", "segment"], ["Mask"]),
 }
 _TAKEN = """
-ModelError INPUTS OUTPUTS LABELS SIMD SECRET THREADS PAGES NEEDED Thread WIDTH HEIGHT CHANNELS MULTIPLY ADD VALUES NAME METHODS ERRORS ARRAYS WIDTHS
+ModelError INPUTS OUTPUTS LABELS SIMD SECRET THREADS PAGES NEEDED WIDTH HEIGHT CHANNELS MULTIPLY ADD VALUES NAME METHODS
+ERRORS ARRAYS WIDTHS
 TensorFacts Pixels Picture Label Box Mask Source LoadOptions Exclude BufferSource CanvasImageSource
 Object Array Math Map Set Symbol Promise Number Error TypeError RangeError URL URLSearchParams Response WebAssembly DataView
 TextDecoder SharedArrayBuffer Atomics Worker ArrayBuffer OffscreenCanvas Element WorkerGlobalScope Uint8ClampedArray Buffer ImageData
@@ -75,7 +77,9 @@ def web_files(app: App, draft: Draft) -> Draft:
     manifest = draft.manifest
     if manifest.weights.form == "bin":
         raise UsageError("a WebAssembly module holds its weights", hint="leave out --weights bin")
-    constants = sum(len(content) for path, content in draft.files.items() if path.endswith((".c", ".h")) and not path.endswith("_weights.c"))
+    constants = sum(
+        len(content) for path, content in draft.files.items() if path.endswith((".c", ".h")) and not path.endswith("_weights.c")
+    )
     context = _context(app, manifest) | {"shared_pages": _shared_pages(app, constants)}
     found = {path.format(app.name): fill("apps/web", template, context).encode() for template, path in TEMPLATES.items()}
     found["web/package.json"] = (json.dumps(_npm(app), indent=1, ensure_ascii=False) + "\n").encode()
@@ -108,7 +112,7 @@ def _context(app: App, manifest: Manifest) -> dict[str, object]:
         "most_boxes": MOST_BOXES,
         "stack_bytes": STACK_BYTES,
         "most_threads": THREADS,
-        "usual_threads": USUAL_THREADS,
+        "usual_threads": USUAL_THREADS if manifest.macs >= WORTH_THREADS else 1,
         "most_memory": MOST_MEMORY,
         "picture": picture,
         "methods": [*methods, *(["reset"] if app.stateful else [])],

@@ -42,8 +42,8 @@ class Handler(SimpleHTTPRequestHandler):
 
     extensions_map: ClassVar = {**SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript", ".wasm": "application/wasm"}
 
-    def __init__(self, answered: threading.Event, code: str, *arguments: object, directory: str) -> None:
-        self._answered, self._code = answered, code
+    def __init__(self, answered: threading.Event, code: str, isolated: bool, *arguments: object, directory: str) -> None:
+        self._answered, self._code, self._isolated = answered, code, isolated
         super().__init__(*arguments, directory=directory)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
@@ -62,14 +62,23 @@ class Handler(SimpleHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
+    def end_headers(self) -> None:
+        if self._isolated:
+            self.send_header("Cross-Origin-Opener-Policy", "same-origin")
+            self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
+        super().end_headers()
+
     def log_message(self, format: str, *arguments: object) -> None:
         """Nobody reads it."""
 
 
 @contextmanager
-def served(folder: Path, code: str = "") -> Iterator[str]:
-    """The address of a server on this machine that gives the folder's files. What `code` returns is in the page's <pre>, as JSON."""
-    handler = functools.partial(Handler, threading.Event(), code, directory=str(folder))
+def served(folder: Path, code: str = "", *, isolated: bool = False) -> Iterator[str]:
+    """The address of a server on this machine that gives the folder's files, isolated from other origins or not.
+
+    What `code` returns is in the page's <pre>, as JSON.
+    """
+    handler = functools.partial(Handler, threading.Event(), code, isolated, directory=str(folder))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()

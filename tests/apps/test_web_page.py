@@ -81,7 +81,7 @@ def test_the_page_shows_what_a_picture_is(needs: Callable[..., None], tmp_path: 
     (answer,) = re.findall(r"<output[^>]*>([^<]*)</output>", document)
     lines = html.unescape(answer).splitlines()
     assert lines[0].startswith(f'digit {digit} \u2603"</script>: '), "the best label, as it is written"
-    assert len(lines) == 6 and lines[-1].endswith(" ms")
+    assert len(lines) == 6 and lines[-1].endswith(" ms, wasm128, one thread")
     assert [float(line.split()[-2]) for line in lines[:5]] == sorted((float(line.split()[-2]) for line in lines[:5]), reverse=True)
     (worker,) = re.findall(r"<pre>([^<]*)</pre>", document)
     same, wrong, number, closed, waiting, missing = json.loads(html.unescape(worker))
