@@ -30,7 +30,7 @@ NAMES_OF_THE_FUNCTION = frozenset({
 class Function:
     """One emitted function: its C name, text and forms, how many work items it has; where in the arena it tells of bad indices, or -1;
 
-    where the bool is that must be `holds` for it to be called, or -1.
+    where the bool is that must be `holds` for it to be called, or -1; and for which set of shapes, or 0.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Function:
     outside: int
     condition: int = -1
     holds: bool = True
+    shape: int = 0
 
 
 def functions(program: Program, target: Target) -> list[Function]:
@@ -61,7 +62,8 @@ def functions(program: Program, target: Target) -> list[Function]:
         head = f"{words} {name}(const struct run *run, int32_t begin, int32_t end, void *scratch) {{"
         text = "\n".join(filter(None, [comment(call.call.comment), head, *lines, "}"]))
         condition = _condition(program, call.call.when)
-        result.append(Function(name, text, work_items(call), _forms(program, call, target), _outside(program, call), *condition))
+        forms, outside = _forms(program, call, target), _outside(program, call)
+        result.append(Function(name, text, work_items(call), forms, outside, *condition, call.call.shape))
     return result
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from edgec.emit.render_c import Scope, render
 from edgec.emit.templates import render_template, runtime
 from edgec.ir.types import DType
 from edgec.package.manifest import sha256
-from edgec.program.expr import Const, Size, bound, most, product
+from edgec.program.expr import Const, Expr, Size, binary, bound, const, most, product, select
 from edgec.program.offload import GPU_TOLERANCE
 from edgec.program.program import Port, Program
 from edgec.program.titles import titles
@@ -71,6 +72,7 @@ def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, byt
         "inputs": program.inputs,
         "outputs": program.outputs,
         "sizes": program.sizes,
+        "usual_sizes": [1 if _has_sets(program) else size.bound for size in program.sizes],
         "exam_ports": [_port(program, port, data.exact.get(port.name, False)) for port in ports],
         "calls": [text_literal(" ".join(without_controls(title).split())) for title in titles(program)],
         "vectors": [{**vector, "anew": int(place in data.anew)} for place, vector in enumerate(vectors)],
@@ -109,6 +111,8 @@ def _check(program: Program, data: ExamData) -> None:
 
 
 def _fits(port: Port, value: np.ndarray) -> bool:
+    if port.shapes:
+        return value.shape in port.shapes
     pairs = zip(value.shape, port.shape, strict=True)
     return all(size == bound(extent) if isinstance(extent, Const) else size <= bound(extent) for size, extent in pairs)
 
@@ -123,14 +127,39 @@ def _vector(program: Program, inputs: Mapping[str, np.ndarray], outputs: Mapping
             content = array.astype(array.dtype.newbyteorder("<")).tobytes()
             tensors.append({"offset": len(blob), "bytes": len(content)})
             blob += content + bytes(-len(content) % ALIGNMENT)
+    if _has_sets(program):
+        sizes = {program.sizes[0].name: _set_of(program, {**inputs, **outputs})}
     return {"sizes": [sizes[size.name] for size in program.sizes], "tensors": tensors}
+
+
+def _has_sets(program: Program) -> bool:
+    """Whether a run says which of several sets of shapes it has."""
+    return any(port.shapes for port in program.ports)
+
+
+def _set_of(program: Program, values: Mapping[str, np.ndarray]) -> int:
+    """The number of the set of shapes that these tensors have."""
+    columns = zip(*(port.shapes for port in program.ports), strict=True)
+    shapes = tuple(values[port.name].shape for port in program.ports)
+    return next(number for number, found in enumerate(columns, 1) if found == shapes)
+
+
+def _elements(program: Program, port: Port) -> Expr:
+    """How many a run's sizes give it."""
+    if not port.shapes:
+        return product(tuple(most(extent) for extent in port.shape))
+    *others, last = enumerate(map(prod, port.shapes), 1)
+    found: Expr = const(last[1])
+    for number, count in reversed(others):
+        found = select(binary("eq", program.sizes[0], number), count, found)
+    return found
 
 
 def _port(program: Program, port: Port, exact: bool) -> dict[str, object]:
     return {
         "name": text_literal(port.name),
         "bytes": bound(product(port.shape)) * port.dtype.bytes,
-        "elements": render(product(tuple(most(extent) for extent in port.shape)), Scope({})),
+        "elements": render(_elements(program, port), Scope({})),
         "element_bytes": port.dtype.bytes,
         "type": _TYPES.get(port.dtype, "EXAM_BYTES"),
         "exact": int(exact),

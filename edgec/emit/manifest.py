@@ -50,7 +50,7 @@ def _port(port: Port) -> PortFacts:
     symbolic = any(not isinstance(extent, Const) for extent in port.shape)
     return PortFacts(
         port.name, port.identifier, port.dtype.value, tuple(bound(extent) for extent in port.shape),
-        symbolic_shape=tuple(_extent(extent) for extent in port.shape) if symbolic else None,
+        symbolic_shape=tuple(_extent(extent) for extent in port.shape) if symbolic else None, shapes=port.shapes or None,
         scale=port.scale, zero_point=None if port.scale is None else port.zero_point, shape_of=port.shape_of or None,
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -160,12 +161,20 @@ def _manifest(program: Program, target: Target, weights: Weights, origin: Origin
         inputs=ports_of(program.inputs),
         outputs=ports_of(program.outputs),
         sizes=sizes_of(program),
-        macs=sum(call.call.macs for call in program.calls),
+        macs=_macs(program),
         calls=calls_of(program),
         memory=memory_of(program),
         states=states_of(program),
         **vars(origin),
     )
+
+
+def _macs(program: Program) -> int:
+    """Of a run; the most where there are several sets of shapes."""
+    sets = Counter[int]()
+    for call in program.calls:
+        sets[call.call.shape] += call.call.macs
+    return max(sets.values())
 
 
 def _tensor_bytes(program: Program) -> int:
@@ -226,10 +235,12 @@ def _context(program: Program, target: Target, weights: str, blob: Content, plan
                 "outside": item.outside,
                 "condition": item.condition,
                 "holds": int(item.holds),
+                "shape": item.shape,
             }
             for item in functions(program, target)
         ],
         "has_indices": any(isinstance(call, LoopCall) and call.outside is not None for call in program.calls),
+        "which": program.sizes[0].name if any(port.shapes for port in program.ports) else "",
         "has_conditions": any(call.call.when is not None for call in program.calls),
         "calls": len(program.calls),
         "loop_forms": forms_of(target),
@@ -270,7 +281,8 @@ def _state(program: Program, state: State, hosts: Hosts) -> dict[str, object]:
 
 def _port(program: Program, port: Port, role: str, hosts: Hosts) -> dict[str, object]:
     elements = bound(product(port.shape))
-    shape = ",".join(render(extent, Scope({})) for extent in port.shape)
+    shapes = port.shapes or [[render(extent, Scope({})) for extent in port.shape]]
+    shape = "], [".join(",".join(map(str, extents)) for extents in shapes)
     return {
         "name": port.name,
         "identifier": port.identifier,

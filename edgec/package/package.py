@@ -149,7 +149,11 @@ class Package:
         whole: it gives all outputs of the package in their largest shapes, else the model's, each as large as it is in that run.
         """
         command = exam_program(self.directory, self.target, "--run", *self._choices(isa, threads, gpu))
-        return Runner(self.inputs, self.outputs, partial(Session, command), whole)
+
+        def start(number: int) -> Session:
+            return Session([*command, *(["--sizes", str(number)] if number else [])])
+
+        return Runner(self.inputs, self.outputs, start, whole)
 
     def _ask(self, what: str, arguments: Sequence[str], isa: str | None, threads: int, gpu: bool) -> dict[str, Any]:
         choices, program = self._choices(isa, threads, gpu), partial(exam_program, self.directory, self.target)

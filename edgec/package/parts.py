@@ -33,7 +33,8 @@ FORMS = ("incbin", "c", "bin")  # of weights: linked by the assembler, as C, or 
 class Port:
     """An input or output as C has it. Codes q stand for (q - zero_point) * scale where there is a scale.
 
-    shape: the largest one. symbolic_shape: the same with the names of sizes that runs decide. shape_of: the output whose shape the
+    shape: the largest one. symbolic_shape: the same with the names of sizes that runs decide. shapes: all, where a run's size says which
+    of several it has. shape_of: the output whose shape the
     numbers of this one are; its elements lie one behind the other, and zeros after them.
     """
 
@@ -42,6 +43,7 @@ class Port:
     dtype: ElementType
     shape: Shape
     symbolic_shape: tuple[Extent, ...] | None = None
+    shapes: tuple[Shape, ...] | None = None
     scale: Scale | None = None
     zero_point: Code | None = None
     shape_of: Text | None = None
@@ -189,6 +191,7 @@ class Options:
     effort: Word | None = None
     input: Mapping[Text, Shape | None] | None = None
     output: tuple[Text, ...] | None = None
+    also_shape: tuple[Mapping[Text, Shape], ...] | None = None
     constant: Mapping[Text, Numbers] | None = None
     state: Mapping[Text, State] | None = None
 

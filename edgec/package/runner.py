@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 from weakref import finalize
@@ -23,7 +23,8 @@ NOTHING = b"\n"  # what stands for a set of no inputs where an exam program read
 class Tensor:
     """An input or output of the package as callers see it; `face` leads from the model's tensors to it and back.
 
-    shape_of: the output whose shape this one tells.
+    shape_of: the output whose shape this one tells. shapes: of a package that takes several sets of shapes, its shape in each; `shape` is
+    that of the first.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Tensor:
     shape: tuple[int, ...]
     face: Face
     shape_of: str = ""
+    shapes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -40,22 +42,28 @@ class Tensor:
 class Runner:
     """Calls a package: arrays in (by position, by name or as one dict), a list of output arrays out, which have these `names`.
 
-    start: starts the package. whole: all that it gives, else the model's outputs, each in the shape that it has in that run. What a model
-    keeps of a run is there in the next one, until `reset`.
+    start: starts the package, for a set of shapes by its number from 1 on, where it takes several; 0 elsewhere. whole: all that it gives,
+    else the model's outputs, each in the shape that it has in that run. What a model keeps of a run is there in the next one, until `reset`.
     """
 
-    def __init__(self, inputs: list[Tensor], outputs: list[Tensor], start: Callable[[], Session], whole: bool = False) -> None:
-        self._inputs, self._outputs, self._start, self._session = inputs, outputs, start, start()
+    def __init__(self, inputs: list[Tensor], outputs: list[Tensor], start: Callable[[int], Session], whole: bool = False) -> None:
+        self._sets, self._start = sets_of(inputs, outputs), start
+        self._inputs, self._sessions = inputs, {min(self._sets): start(min(self._sets))}
         self._told = {} if whole else {tensor.shape_of: tensor.name for tensor in outputs if tensor.shape_of}
         self.names = [tensor.name for tensor in outputs if whole or not tensor.shape_of]
-        self._end = finalize(self, self._session.close)
+        self._end = finalize(self, _close, self._sessions)
 
     def __call__(self, *arrays: np.ndarray | Mapping[str, np.ndarray], **named: np.ndarray) -> list[np.ndarray]:
         """One run. UsageError lists every array that is missing, unknown, or of another type or shape."""
-        data = b"".join(array.tobytes() for array in self._ordered(arrays, named)) or NOTHING
-        answer = self._session.exchange(data, sum(output.bytes for output in self._outputs))
+        given = self._named(arrays, named)
+        number = number_of(self._sets, given)
+        inputs, outputs = self._sets[number]
+        data = b"".join(array.tobytes() for array in fitting(inputs, given)) or NOTHING
+        if number not in self._sessions:
+            self._sessions[number] = self._start(number)
+        answer = self._sessions[number].exchange(data, sum(output.bytes for output in outputs))
         results, start = {}, 0
-        for output in self._outputs:
+        for output in outputs:
             block = np.frombuffer(answer, output.dtype, int(np.prod(output.shape)), start)
             results[output.name] = block.reshape(output.shape).copy()
             start += output.bytes
@@ -64,7 +72,7 @@ class Runner:
             results[name] = results[name].reshape(-1)[: math.prod(extents)].reshape(extents)
         return [results[name] for name in self.names]
 
-    def _ordered(self, arrays: Sequence[np.ndarray | Mapping[str, np.ndarray]], named: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    def _named(self, arrays: Sequence[np.ndarray | Mapping[str, np.ndarray]], named: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
         given: dict[str, np.ndarray] = {}
         if len(arrays) == 1 and isinstance(arrays[0], Mapping):
             given.update(arrays[0])
@@ -72,22 +80,54 @@ class Runner:
             raise UsageError(f"{len(arrays)} arrays given, the package has {len(self._inputs)} input(s)")
         else:
             given.update((tensor.name, np.asarray(array)) for tensor, array in zip(self._inputs, arrays, strict=False))
-        return fitting(self._inputs, {**given, **named})
+        return {**given, **named}
 
     def reset(self) -> None:
         """Begin anew, as if nothing had been run."""
+        numbers = list(self._sessions)
         self._end()
-        self._session = self._start()
-        self._end = finalize(self, self._session.close)
+        self._sessions = {number: self._start(number) for number in numbers}
+        self._end = finalize(self, _close, self._sessions)
 
     def close(self) -> None:
-        self._session.close()
+        self._end()
 
     def __enter__(self) -> Runner:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _close(sessions: Mapping[int, Session]) -> None:
+    for session in sessions.values():
+        session.close()
+
+
+Sets = Mapping[int, tuple[list[Tensor], list[Tensor]]]
+
+
+def sets_of(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Sets:
+    """By number the inputs and outputs of each set of shapes; of a package with one set under 0."""
+    count = max((len(tensor.shapes) for tensor in (*inputs, *outputs)), default=0)
+    if not count:
+        return {0: (list(inputs), list(outputs))}
+    sides = [[[replace(tensor, shape=tensor.shapes[place]) for tensor in side] for side in (inputs, outputs)] for place in range(count)]
+    return {number: (ins, outs) for number, (ins, outs) in enumerate(sides, 1)}
+
+
+def number_of(sets: Sets, given: Mapping[str, np.ndarray]) -> int:
+    """The set whose inputs have the shapes of these arrays; the first one where none has. UsageError lists the sets that there are."""
+    shapes = {name: np.shape(array) for name, array in given.items()}
+    for number, (inputs, _) in sets.items():
+        if all(shapes.get(tensor.name, tensor.shape) == tensor.shape for tensor in inputs):
+            return number
+    if len(sets) == 1:
+        return min(sets)
+    known = [", ".join(f"{tensor.name} {list(tensor.shape)}" for tensor in inputs) for inputs, _ in sets.values()]
+    problems = [Problem(words, f"set {number} of shapes") for number, words in enumerate(known, 1)]
+    found = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+    raise UsageError(f"the package takes no such shapes: {found}", problems)
 
 
 def fitting(tensors: Sequence[Tensor], given: Mapping[str, np.ndarray]) -> list[np.ndarray]:
@@ -112,5 +152,6 @@ def tensors_of(ports: Sequence[Port], options: Options) -> list[Tensor]:
     for port in ports:
         kind = np.dtype(port.dtype)
         face = Face(port.name, kind, port.scale, port.zero_point or 0, options.io_layout == "nhwc")
-        found.append(Tensor(port.name, kind, tuple(port.shape), face, port.shape_of or ""))
+        shapes = tuple(map(tuple, port.shapes or ()))
+        found.append(Tensor(port.name, kind, shapes[0] if shapes else tuple(port.shape), face, port.shape_of or "", shapes))
     return found

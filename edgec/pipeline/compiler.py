@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -63,8 +64,10 @@ from edgec.pipeline.models import (
     samples_of,
 )
 from edgec.pipeline.prepare import Plan
+from edgec.pipeline.shapes import Shaped, joined, read_shapes, with_numbers
 from edgec.program.offload import Offload
 from edgec.program.program import Program
+from edgec.program.shapes import merged
 from edgec.program.text import dumps as dump_program
 from edgec.program.titles import titles
 from edgec.provenance.model_card import model_card
@@ -87,6 +90,7 @@ def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
     decided = entry(store, partial(quantization_key, model, config)) if config.precision == "int8" else NOT_KEPT
     with stage(tell, "reading the model"):
         loaded = read_model(model, config)
+        others = read_shapes(model, config)
         _check_halves(loaded, config)
         check_pictures(loaded.original, _pictures(config))
         task, labels = _task(loaded, config)
@@ -99,12 +103,15 @@ def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
     coded = code_model(loaded, config)
     graph = (quantized or coded or loaded).graph
     found = compare_model(loaded, quantized or coded, config, tell)
-    asked = _asked(loaded, config, tell)
+    shaped = [Shaped(config, loaded, graph), *with_numbers(others, quantized)]
+    asked = [_asked(each.model, each.config, tell) for each in shaped]
     with stage(tell, "lowering"):
-        program = _program(graph, target, loaded, config)
+        programs = [_scheduled(each.graph, target, loaded.name, config) for each in shaped]
+        program = _planned(programs, graph, target, config)
         choice = _choice(model, graph, program, target, config)
     with stage(tell, "writing the exam"):
-        exam = _exam(loaded, coded, graph, program, config, asked, _halves(config, choice))
+        halves = _halves(config, choice)
+        exam = joined([_exam(*each, coded is not None, halves) for each in zip(shaped, programs, asked, strict=True)])
     with stage(tell, "emitting"):
         origin = _origin(model, loaded, program, quantized, found, config)
         origin = replace(origin, notes=(*origin.notes, *doubts(exam)), coded_weights=_coded_facts(coded, config))
@@ -157,12 +164,17 @@ def json_bytes(value: object) -> bytes:
     return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _program(graph: Graph, target: Target, loaded: Model, config: BuildConfig) -> Program:
+def _scheduled(graph: Graph, target: Target, name: str, config: BuildConfig) -> Program:
     with spending(config.budget):
-        program = lower(graph, target, loaded.name, LowerOptions(io=config.io, io_layout=config.io_layout))
+        program = lower(graph, target, name, LowerOptions(io=config.io, io_layout=config.io_layout))
         if config.precision == "fp16":
             program = with_halves(program)
-        program = schedule(program, target)
+        return schedule(program, target)
+
+
+def _planned(programs: Sequence[Program], graph: Graph, target: Target, config: BuildConfig) -> Program:
+    """The Program for all sets of shapes. graph: of the first one."""
+    program = merged(programs)
     plan(program)
     check_limits(program, target)
     if config.dump is not None:
@@ -215,13 +227,13 @@ def _asked(loaded: Model, config: BuildConfig, tell: Progress) -> Asked | None:
         return ask(loaded.original, samples_of(loaded.graph, config), config.seed, reference_of(loaded, config))
 
 
-def _exam(
-    loaded: Model, coded: CodedGraph | None, graph: Graph, program: Program, config: BuildConfig, asked: Asked | None, halves: str
-) -> ExamData:  # fmt: skip
-    samples = samples_of(loaded.graph, config)
-    with about(loaded.file):
+def _exam(shaped: Shaped, program: Program, asked: Asked | None, coded: bool, halves: str) -> ExamData:
+    """coded: whether the weights are codes, and the model is the one that has them."""
+    model, config = shaped.model, shaped.config
+    samples = samples_of(model.graph, config)
+    with about(model.file):
         return write_exam(
-            coded.graph if coded else loaded.original, graph, program, samples, config.seed,
+            shaped.graph if coded else model.original, shaped.graph, program, samples, config.seed,
             channels_last=config.io_layout == "nhwc", asked=asked, halves=halves,
         )  # fmt: skip
 
@@ -271,6 +283,7 @@ def _options(config: BuildConfig) -> Options:
         gpu_precision=config.gpu_precision,
         task=config.task,
         shape={name: tuple(extents) for name, extents in config.shape.items()},
+        also_shape=tuple({name: tuple(extents) for name, extents in more.items()} for more in config.also_shape) or None,
         fuse_preprocess=config.fuse_preprocess,
         preprocess=config.preprocess,
         samples=config.samples,

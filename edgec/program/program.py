@@ -109,7 +109,7 @@ class When:
 class Call:
     """What every kernel call says about itself: its C name, the ONNX nodes it computes and the comment above it.
 
-    when: what it writes is taken only then; it may be left out else.
+    when: what it writes is taken only then; it may be left out else. shape: the set of shapes for which it is there; 0: the only one.
     """
 
     name: str
@@ -119,6 +119,7 @@ class Call:
     writes: tuple[str, ...]
     macs: int
     when: When | None = None
+    shape: int = 0
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,7 @@ class Port:
     """An input or output of the package, as the caller sees it. scale is None for a float (or integer) value.
 
     shape_of: the output whose shape this one tells, which only a run knows; its elements lie one behind the other, and zeros after them.
+    shapes: where a run has one of several sets of shapes, its shape in each; `shape` is then the largest.
     """
 
     name: str  # ONNX name
@@ -216,6 +218,7 @@ class Port:
     scale: float | None = None
     zero_point: int = 0
     shape_of: str = ""
+    shapes: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)

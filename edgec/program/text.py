@@ -39,6 +39,8 @@ def _lines(program: Program) -> Iterator[str]:
     for call in program.calls:
         yield ""
         yield from (f"# {line}" for line in call.call.comment)
+        if call.call.shape:
+            yield f"shape {call.call.shape}"
         if call.call.when is not None:
             yield f"when {call.call.when.buffer} is {str(call.call.when.holds).lower()}"
         yield from _loop_call(call) if isinstance(call, LoopCall) else _template_call(call)

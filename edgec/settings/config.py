@@ -31,6 +31,7 @@ from edgec.settings.forms_of_text import (
     placement_value,
     results_value,
     seed_value,
+    shape_sets_value,
     shapes_value,
     share_value,
     source_value,
@@ -54,6 +55,7 @@ class BuildConfig:
     out: Path | None = None
     name: str | None = None
     shape: Shapes = field(default_factory=dict)
+    also_shape: tuple[Shapes, ...] = ()
     input: Mapping[str, Sequence[int] | None] = field(default_factory=dict)
     output: tuple[str, ...] = ()
     constant: Mapping[str, Constant] = field(default_factory=dict)
@@ -143,6 +145,13 @@ SETTINGS: dict[str, Setting] = {
         many=True,
         group="model",
         default="what the file says",
+    ),
+    "also_shape": Setting(
+        shape_sets_value,
+        "further shapes that the same package takes, 'NAME=1,3,448,448;NAME=...' beside those of --shape; may be repeated",
+        many=True,
+        group="model",
+        default="one set of shapes",
     ),
     "input": Setting(
         cuts_value,

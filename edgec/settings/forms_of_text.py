@@ -36,6 +36,12 @@ def shapes_value(text: object) -> Shapes:
     return found
 
 
+def shape_sets_value(text: object) -> tuple[Shapes, ...]:
+    """Sets of shapes, each as `shapes_value` has one: a list of them, or one."""
+    items = text if isinstance(text, (list, tuple)) else [text]
+    return tuple(shapes_value(item) for item in items)
+
+
 def cuts_value(text: object) -> Mapping[str, Sequence[int] | None]:
     """`features=1,64,7,7`, or `features` alone: the file says its shape."""
     if isinstance(text, Mapping):

@@ -1,0 +1,91 @@
+"""The other sets of shapes that a package has: the same model read again for each, with the numbers that the first set was given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from edgec.base.errors import Problem, UsageError
+from edgec.emit import ExamData
+from edgec.ir.graph import Graph
+from edgec.pipeline.models import Model, about, code_model, read_model
+from edgec.quant import Quantized, apply_calibration
+from edgec.quant.calibration import fingerprint
+from edgec.settings.config import BuildConfig
+
+MOST = 64  # sets of shapes: each has its own code for every layer
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """A model for one of the sets; config has its shapes, and no samples, which are of the first set."""
+
+    config: BuildConfig
+    model: Model
+    graph: Graph
+
+
+def read_shapes(path: Path, config: BuildConfig) -> list[tuple[BuildConfig, Model]]:
+    """The model in each further set. UsageError for settings that are for one set alone."""
+    if not config.also_shape:
+        return []
+    _check(config)
+    configs = [replace(config, shape={**config.shape, **more}, calib=None, dump=None, also_shape=()) for more in config.also_shape]
+    return [(other, read_model(path, other)) for other in configs]
+
+
+def _check(config: BuildConfig) -> None:
+    problems = []
+    if len(config.also_shape) >= MOST:
+        problems.append(Problem(f"{len(config.also_shape) + 1} sets of shapes, {MOST} is the most", "--also-shape"))
+    alone = {
+        "--prune": config.prune is not None,
+        "--task": config.task is not None,
+        "--fuse-preprocess": config.fuse_preprocess,
+        "--wheel": config.wheel,
+        "--state": bool(config.state),
+        "--precision fp16": config.precision == "fp16",
+        "--gpu-precision float16": config.gpu_precision == "float16",
+    }
+    problems += [Problem("is for a package of one set of shapes", flag) for flag, given in alone.items() if given]
+    if problems:
+        raise UsageError("--also-shape does not go with other settings", problems)
+
+
+def with_numbers(found: Sequence[tuple[BuildConfig, Model]], quantized: Quantized | None) -> list[Shaped]:
+    """The graphs that are compiled: quantized as the first set was, or with coded weights. UsageError where a set has other layers."""
+    done = []
+    for number, (config, model) in enumerate(found, 2):
+        if quantized is not None:
+            graph = _quantized(model, quantized, number)
+        else:
+            coded = code_model(model, config)
+            graph = model.graph if coded is None else coded.graph
+        done.append(Shaped(config, model, graph))
+    return done
+
+
+def _quantized(model: Model, quantized: Quantized, number: int) -> Graph:
+    content = dict(quantized.calibration)
+    try:
+        with about(model.file):
+            return apply_calibration(model.graph, content and {**content, "model": fingerprint(model.graph)})
+    except UsageError as error:
+        what = f"set {number} of shapes has other layers than the first one, so that its numbers are not known"
+        raise UsageError(what, error.problems, where="--also-shape", hint="build a package for each, or in fp32") from error
+
+
+def joined(exams: Sequence[ExamData]) -> ExamData:
+    """One exam that asks for every set of shapes."""
+    first, *others = exams
+    if not others:
+        return first
+    return replace(
+        first,
+        inputs=[vector for exam in exams for vector in exam.inputs],
+        outputs=[vector for exam in exams for vector in exam.outputs],
+        exact={name: all(exam.exact[name] for exam in exams) for name in first.exact},
+        tolerance=min(exam.tolerance for exam in exams),
+        tolerances=[tolerance for exam in exams for tolerance in exam.on_cpu],
+    )

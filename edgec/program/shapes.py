@@ -1,0 +1,117 @@
+"""One Program of several that compute the same network for inputs of other shapes: each run says which shapes it has.
+
+Calls, and memory that is not the caller's, belong to one set of shapes alone. Sets are numbered from 1 on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from math import prod
+
+from edgec.base.errors import Problem, UsageError
+from edgec.program.expr import INT, Expr, Load, Size, bound, const
+from edgec.program.program import AnyCall, Buffer, Call, For, LoopCall, Pointer, Port, Program, Statement, Store, When
+from edgec.program.walk import replaced
+
+ARGUMENT = "shape"  # of a run: the number of its set
+Names = Mapping[str, str]
+
+
+def merged(programs: Sequence[Program]) -> Program:
+    """Scheduled Programs of the same ports as one. UsageError for what belongs to a single set of shapes: states, sizes that runs find."""
+    first, *others = programs
+    if not others:
+        return first
+    _check(programs)
+    taken = {port.identifier for port in first.ports}
+    argument = next(name for name in (ARGUMENT, f"which_{ARGUMENT}", f"{first.name}_{ARGUMENT}") if name not in taken)
+    result = replace(first, buffers={}, calls=[], sizes=[Size(INT, argument, len(programs))])
+    for number, program in enumerate(programs, 1):
+        names = _names(result, program, number)
+        for name, buffer in program.buffers.items():
+            known = result.buffers.get(names[name])
+            result.buffers[names[name]] = _renamed_buffer(buffer, names) if known is None else _larger(known, buffer)
+        result.calls += [_renamed_call(call, names, number) for call in program.calls]
+    result.inputs = [_port(same) for same in zip(*(program.inputs for program in programs), strict=True)]
+    result.outputs = [_port(same) for same in zip(*(program.outputs for program in programs), strict=True)]
+    return result
+
+
+def _check(programs: Sequence[Program]) -> None:
+    first, *others = programs
+    if any(program.states or program.sizes or program.counts for program in programs):
+        raise UsageError("a network that keeps a state, or counts what it finds, has one set of shapes", where="--also-shape")
+    problems = []
+    for number, program in enumerate(others, 2):
+        for one, other in zip((*first.inputs, *first.outputs), (*program.inputs, *program.outputs), strict=True):
+            if replace(other, shape=one.shape, buffer=one.buffer) != one:
+                what = f"is {other.dtype.value} with scale {other.scale}, and {one.dtype.value} with scale {one.scale} at first"
+                problems.append(Problem(what, f"{one.name}, set {number} of shapes"))
+    if problems:
+        raise UsageError("inputs and outputs must be alike for all shapes", problems, where="--also-shape")
+
+
+def _names(result: Program, program: Program, number: int) -> dict[str, str]:
+    """For each buffer of a set its name beside those of all: ports share theirs."""
+    shared = {other.buffer: one.buffer for one, other in zip(result.ports, program.ports, strict=True)}
+    found: dict[str, str] = {}
+    taken = set(result.buffers)
+    for name in program.buffers:
+        new = shared.get(name, name if number == 1 else f"{name}_at_{number}")
+        while name not in shared and new in taken:
+            new += "_"
+        taken.add(new)
+        found[name] = new
+    return found
+
+
+def _larger(one: Buffer, other: Buffer) -> Buffer:
+    """The memory of a port, which has the largest size."""
+    return replace(one, size=const(max(bound(one.size), bound(other.size))))
+
+
+def _renamed_buffer(buffer: Buffer, names: Names) -> Buffer:
+    return replace(buffer, name=names[buffer.name], parent=None if buffer.parent is None else names[buffer.parent])
+
+
+def _renamed_call(call: AnyCall, names: Names, number: int) -> AnyCall:
+    about = _about(call.call, names, number)
+    if isinstance(call, LoopCall):
+        body = tuple(_statement(item, names, {}) for item in call.body)
+        return replace(call, call=about, body=body, outside=None if call.outside is None else names[call.outside])
+    pointers = {
+        field.name: Pointer(names[value.buffer], value.offset)
+        for field in fields(call.arguments)
+        if isinstance(value := getattr(call.arguments, field.name), Pointer)
+    }
+    return replace(call, call=about, arguments=replace(call.arguments, **pointers))
+
+
+def _about(call: Call, names: Names, number: int) -> Call:
+    when = None if call.when is None else When(names[call.when.buffer], call.when.holds)
+    reads, writes = (tuple(names[name] for name in group) for group in (call.reads, call.writes))
+    return replace(call, reads=reads, writes=writes, when=when, shape=number)
+
+
+def _statement(item: Statement, names: Names, done: dict[int, Expr]) -> Statement:
+    """The statement over buffers of other names."""
+
+    def value(part: Expr) -> Expr:
+        return replaced(part, change, done)
+
+    def change(part: Expr) -> Expr | None:
+        return Load(part.dtype, names[part.buffer], value(part.index)) if isinstance(part, Load) else None
+
+    if isinstance(item, For):
+        start = None if item.start is None else value(item.start)
+        return replace(item, extent=value(item.extent), body=tuple(_statement(inner, names, done) for inner in item.body), start=start)
+    if isinstance(item, Store):
+        return Store(names[item.buffer], value(item.index), value(item.value))
+    return replace(item, value=value(item.value))
+
+
+def _port(same: Sequence[Port]) -> Port:
+    """The port in its largest shape, which knows all of them."""
+    shapes = tuple(tuple(bound(extent) for extent in port.shape) for port in same)
+    return replace(same[0], shape=tuple(map(const, max(shapes, key=prod))), shapes=shapes)
