@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich.table
 
@@ -39,7 +40,7 @@ def refuse(found: Inspection, model: Path) -> None:
 
 def tables(found: Inspection) -> list[rich.table.Table | str]:
     """The inspection as a person reads it."""
-    ports = [(kind, item["name"], item["dtype"], str(item["shape"])) for kind in ("inputs", "outputs") for item in getattr(found, kind)]
+    ports = [(kind, item["name"], item["dtype"], _shapes(item)) for kind in ("inputs", "outputs") for item in getattr(found, kind)]
     ports += [("states", f"{item['name']} from {item['output']}", item["dtype"], str(item["shape"])) for item in found.states]
     shown: list[rich.table.Table | str] = [table(found.name, ["", "name", "type", "shape"], ports)]
     if found.operators:
@@ -52,6 +53,11 @@ def tables(found: Inspection) -> list[rich.table.Table | str]:
         rows = [(item.where, item.what, item.hint) for item in gathered(Problem(**item) for item in found.unsupported)]
         shown += ["", table("not supported", ["nodes", "why", "what to do"], rows)]
     return [*shown, *(f"note: {note}" for note in found.notes)]
+
+
+def _shapes(port: Mapping[str, Any]) -> str:
+    """All that it has, where a run says which."""
+    return ", ".join(map(str, port.get("shapes") or [port["shape"]]))
 
 
 def _reasons(found: Inspection) -> list[tuple[str, str]]:

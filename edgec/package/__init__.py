@@ -8,9 +8,17 @@ from edgec.base.lazy import parts
 
 if TYPE_CHECKING:
     from edgec.package.package import GPU, Package, as_package
-    from edgec.package.runner import Runner, Tensor, fitting
+    from edgec.package.runner import Runner, Tensor, fitting, sets_of
 
-__all__ = ["GPU", "Package", "Runner", "Tensor", "as_package", "fitting"]
+__all__ = ["GPU", "Package", "Runner", "Tensor", "as_package", "fitting", "sets_of"]
 
-_HOMES = {"GPU": "package", "Package": "package", "as_package": "package", "Runner": "runner", "Tensor": "runner", "fitting": "runner"}
+_HOMES = {
+    "GPU": "package",
+    "Package": "package",
+    "as_package": "package",
+    "Runner": "runner",
+    "Tensor": "runner",
+    "fitting": "runner",
+    "sets_of": "runner",
+}
 __getattr__ = parts(__name__, _HOMES)

@@ -43,7 +43,7 @@ class Runner:
     """Calls a package: arrays in (by position, by name or as one dict), a list of output arrays out, which have these `names`.
 
     start: starts the package, for a set of shapes by its number from 1 on, where it takes several; 0 elsewhere. whole: all that it gives,
-    else the model's outputs, each in the shape that it has in that run. What a model keeps of a run is there in the next one, until `reset`.
+    else the model's outputs, each in the shape that it has in that run. What a model keeps of a run is there in the next, until `reset`.
     """
 
     def __init__(self, inputs: list[Tensor], outputs: list[Tensor], start: Callable[[int], Session], whole: bool = False) -> None:

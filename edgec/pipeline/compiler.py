@@ -65,9 +65,9 @@ from edgec.pipeline.models import (
 )
 from edgec.pipeline.prepare import Plan
 from edgec.pipeline.shapes import Shaped, joined, read_shapes, with_numbers
+from edgec.program.merge import merged
 from edgec.program.offload import Offload
 from edgec.program.program import Program
-from edgec.program.shapes import merged
 from edgec.program.text import dumps as dump_program
 from edgec.program.titles import titles
 from edgec.provenance.model_card import model_card

@@ -27,6 +27,7 @@ from edgec.toolchain import Compiler, find_compiler
 
 _STAGES = ("1-imported", "2-optimized", "2-pruned", "3-quantized")
 DUMPED = (*(f"{stage}{form}" for stage in _STAGES for form in (".eir", ".onnx")), "4-matched.eir", "5-program.eir")
+MOST_SETS = 64  # of shapes: each has its own code for every layer
 LONGEST_NAME = 64  # letters of a package's name, which names of files and symbols begin with
 
 
@@ -114,6 +115,8 @@ def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
     if target is not None:
         with _collecting(errors):
             _check_gpu(config, target)
+        with _collecting(errors):
+            _check_shapes(config, target)
         with _collecting(errors):
             _check_wheel(config, target, start)
     if out is not None:
@@ -247,6 +250,27 @@ def _check_gpu(config: BuildConfig, target: Target) -> None:
         raise UsageError(f"{target.name} has a GPU, whose host is more than one file", where="--single-file", hint=hint)
     if isinstance(config.gpu, Path) and not config.gpu.is_file():
         raise UsageError("no such file", where=str(config.gpu), hint="give the results.jsonl of a bench with --profile")
+
+
+def _check_shapes(config: BuildConfig, target: Target) -> None:
+    """What a package of several sets of shapes cannot have."""
+    if not config.also_shape:
+        return
+    alone = {
+        f"--target {config.target}": bool(target.form),
+        "--precision fp16": config.precision == "fp16",
+        "--gpu-precision float16": config.gpu_precision == "float16",
+        "--prune": config.prune is not None,
+        "--task": config.task is not None,
+        "--fuse-preprocess": config.fuse_preprocess,
+        "--wheel": config.wheel,
+        "--state": bool(config.state),
+    }
+    problems = [Problem("is for a package of one set of shapes", flag) for flag, given in alone.items() if given]
+    if len(config.also_shape) >= MOST_SETS:
+        problems.append(Problem(f"{len(config.also_shape) + 1} sets of shapes, {MOST_SETS} is the most", "--also-shape"))
+    if problems:
+        raise UsageError("--also-shape does not go with all that is asked for", problems)
 
 
 def _check_states(config: BuildConfig) -> None:

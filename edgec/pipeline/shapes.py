@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from edgec.base.errors import Problem, UsageError
+from edgec.base.errors import UsageError
 from edgec.emit import ExamData
 from edgec.ir.graph import Graph
 from edgec.pipeline.models import Model, about, code_model, read_model
 from edgec.quant import Quantized, apply_calibration
 from edgec.quant.calibration import fingerprint
 from edgec.settings.config import BuildConfig
-
-MOST = 64  # sets of shapes: each has its own code for every layer
 
 
 @dataclass(frozen=True)
@@ -27,30 +25,9 @@ class Shaped:
 
 
 def read_shapes(path: Path, config: BuildConfig) -> list[tuple[BuildConfig, Model]]:
-    """The model in each further set. UsageError for settings that are for one set alone."""
-    if not config.also_shape:
-        return []
-    _check(config)
+    """The model in each further set."""
     configs = [replace(config, shape={**config.shape, **more}, calib=None, dump=None, also_shape=()) for more in config.also_shape]
     return [(other, read_model(path, other)) for other in configs]
-
-
-def _check(config: BuildConfig) -> None:
-    problems = []
-    if len(config.also_shape) >= MOST:
-        problems.append(Problem(f"{len(config.also_shape) + 1} sets of shapes, {MOST} is the most", "--also-shape"))
-    alone = {
-        "--prune": config.prune is not None,
-        "--task": config.task is not None,
-        "--fuse-preprocess": config.fuse_preprocess,
-        "--wheel": config.wheel,
-        "--state": bool(config.state),
-        "--precision fp16": config.precision == "fp16",
-        "--gpu-precision float16": config.gpu_precision == "float16",
-    }
-    problems += [Problem("is for a package of one set of shapes", flag) for flag, given in alone.items() if given]
-    if problems:
-        raise UsageError("--also-shape does not go with other settings", problems)
 
 
 def with_numbers(found: Sequence[tuple[BuildConfig, Model]], quantized: Quantized | None) -> list[Shaped]:

@@ -49,7 +49,8 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
 
 
 def _port(port: Port) -> tuple[str, str, str, str]:
-    shape = " x ".join(map(str, port.symbolic_shape or port.shape)) or "scalar"
+    shapes = port.shapes or [port.symbolic_shape or port.shape]
+    shape = ", ".join(" x ".join(map(str, extents)) or "scalar" for extents in shapes)
     codes = f"(q - {port.zero_point}) * {port.scale!r}" if port.scale is not None else ""
     return plain(port.name), port.dtype, plain(shape), plain(codes)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from edgec.base.output import check_outputs, write_file
-from edgec.package import Package, as_package
+from edgec.package import Package, Tensor, as_package, sets_of
 from edgec.pipeline.evaluation import Arrays, read_arrays
 from edgec.provenance.copy import verified_copy
 
@@ -54,19 +54,33 @@ def run(
 
 
 def _parts(package: Package, arrays: Arrays) -> list[Arrays]:
-    """The inputs of each run: one, unless every array holds the same number of samples along its first axis."""
-    counts = set()
-    if set(arrays) != {tensor.name for tensor in package.inputs}:
+    """The inputs of each run: one, unless every array holds the same number of samples along its first axis.
+
+    Where several sets of shapes fit, the one that needs the fewest runs.
+    """
+    sets = [inputs for inputs, _ in sets_of(package.inputs, package.outputs).values()]
+    found = [(count, inputs) for inputs in sets if (count := _runs(inputs, arrays))]
+    if not found:
         return [arrays]
-    for tensor in package.inputs:
-        array = arrays[tensor.name]
-        if not tensor.shape or array.ndim != len(tensor.shape) or array.shape[1:] != tensor.shape[1:]:
-            return [arrays]
-        counts.add(array.shape[0] / tensor.shape[0])
-    if len(counts) != 1 or (count := counts.pop()) != int(count) or count < 2:
+    count, inputs = min(found, key=lambda pair: pair[0])
+    step = {tensor.name: tensor.shape[0] for tensor in inputs if count > 1}
+    if count == 1:
         return [arrays]
-    step = {tensor.name: tensor.shape[0] for tensor in package.inputs}
-    return [{name: array[i * step[name] : (i + 1) * step[name]] for name, array in arrays.items()} for i in range(int(count))]
+    return [{name: array[i * step[name] : (i + 1) * step[name]] for name, array in arrays.items()} for i in range(count)]
+
+
+def _runs(inputs: Sequence[Tensor], arrays: Arrays) -> int:
+    """How many runs the arrays are for, with inputs of these shapes; 0 where they do not fit."""
+    if set(arrays) != {tensor.name for tensor in inputs}:
+        return 0
+    pairs = [(tensor.shape, arrays[tensor.name].shape) for tensor in inputs]
+    if all(own == given for own, given in pairs):
+        return 1
+    if not all(own and len(own) == len(given) and own[1:] == given[1:] for own, given in pairs):
+        return 0
+    counts = {given[0] / own[0] for own, given in pairs}
+    count = counts.pop()
+    return int(count) if not counts and count == int(count) else 0
 
 
 def _joined(columns: Sequence[np.ndarray]) -> np.ndarray:

@@ -1,0 +1,137 @@
+"""One package for several sets of shapes: what each answers, what they share, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import parser
+
+import edgec
+from edgec.base.errors import EdgecError, UsageError
+from edgec.package import Package
+from edgec.package.running import exam_program, run
+from edgec.settings.forms_of_text import shape_sets_value
+from tests.contract.examiner import WHOLE
+
+# Products, a reduction and a reshape over open axes; and images of any size
+ROWS = """<ir_version: 9, opset_import: ["": 21]> rows (float[batch,steps,8] x, int64[batch,steps] mask) => (y, z, w)
+<float[8,5] m = {WEIGHTS}, int64[1] two = {2}, int64[1] one = {1}, int64[1] flat = {-1}>
+{ f = Cast<to = 1>(mask) g = Unsqueeze(f, two) h = Mul(x, g) y = MatMul(h, m)
+  z = ReduceSum<keepdims = 0>(y, one) w = Reshape(mask, flat) }"""
+IMAGES = """<ir_version: 9, opset_import: ["": 21]> images (float[n,3,height,width] x) => (y)
+<float[20,3,3,3] k = {KERNEL}, float[20,20,1,1] m = {PRODUCT}>
+{ a = Conv<pads = [1,1,1,1], strides = [2,2]>(x, k) b = Relu(a) c = Conv(b, m) d = Add(b, c) y = GlobalAveragePool(d) }"""
+SETS = [{"x": (1, 4, 8), "mask": (1, 4)}, {"x": (2, 16, 8), "mask": (2, 16)}, {"x": (4, 1, 8), "mask": (4, 1)}]
+SIZES = [(1, 3, 12, 12), (2, 3, 7, 9), (1, 3, 1, 30)]
+CHECKED = "cc -O0 -fsanitize=address,undefined -fno-sanitize-recover=all"
+
+
+def numbers(count: int) -> str:
+    return ",".join(f"{number:.3f}" for number in np.random.default_rng(count).standard_normal(count))
+
+
+def rows(folder: Path) -> Path:
+    onnx.save(parser.parse_model(ROWS.replace("WEIGHTS", numbers(40))), folder / "rows.onnx")
+    return folder / "rows.onnx"
+
+
+def images(folder: Path) -> Path:
+    text = IMAGES.replace("KERNEL", numbers(540)).replace("PRODUCT", numbers(400))
+    onnx.save(parser.parse_model(text), folder / "images.onnx")
+    return folder / "images.onnx"
+
+
+def given(shapes: dict[str, tuple[int, ...]], seed: int) -> dict[str, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    found = {name: generator.standard_normal(shape).astype(np.float32) for name, shape in shapes.items() if name == "x"}
+    return found | {name: generator.integers(0, 2, shape) for name, shape in shapes.items() if name == "mask"}
+
+
+def built(model: Path, out: Path, sets: list[Any], **settings: Any) -> Package:
+    first, *others = sets
+    return edgec.build(model, shape=first, also_shape=others, out=out, **{"precision": "fp32", "target": "portable", **settings})
+
+
+def test_every_set_answers_as_the_model_does(tmp_path: Path) -> None:
+    """Under the sanitizers, with memory that each set left for the others."""
+    model = rows(tmp_path)
+    package = built(model, tmp_path / "rows", SETS, cc=CHECKED)
+    session = onnxruntime.InferenceSession(model)
+    with package.load(threads=2) as runner:
+        for turn in (0, 2, 1, 0):
+            inputs = given(SETS[turn], turn)
+            for found, expected in zip(runner(inputs), session.run(None, inputs), strict=True):
+                assert found.shape == expected.shape
+                np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_program_takes_the_numbers_of_its_sets_alone(tmp_path: Path) -> None:
+    package = built(rows(tmp_path), tmp_path / "rows", SETS, cc="cc -O0")
+    data = b"".join(array.tobytes() for array in given(SETS[1], 0).values())
+    for number, size in (("0", 0), ("4", 0), ("2", 4 * (2 * 16 * 5 + 2 * 5) + 8 * 32)):
+        done = run(exam_program(package.directory, package.target, "--run", "--sizes", number), data)
+        assert (done.status == 0) == bool(size) and len(done.output) == size
+        assert bool(size) or "a size is below 1 or above its maximum" in done.errors
+
+
+def test_arrays_of_no_set_are_refused_with_those_that_there_are(tmp_path: Path) -> None:
+    package = built(rows(tmp_path), tmp_path / "rows", SETS, cc="cc -O0")
+    with package.load() as runner:
+        with pytest.raises(UsageError) as caught:
+            runner(given({"x": (1, 4, 8), "mask": (1, 5)}, 0))
+        assert "mask [1, 5]" in caught.value.summary and "x [2, 16, 8], mask [2, 16]" in [item.what for item in caught.value.problems]
+        with pytest.raises(UsageError, match="do not fit"):
+            runner({"x": given(SETS[0], 0)["x"]})
+
+
+def test_samples_are_run_with_the_largest_set_that_divides_them(tmp_path: Path) -> None:
+    model = images(tmp_path)
+    package = built(model, tmp_path / "images", [{"x": (1, 3, 8, 8)}, {"x": (4, 3, 8, 8)}], cc="cc -O0")
+    inputs = given({"x": (8, 3, 8, 8)}, 0)
+    (expected,) = onnxruntime.InferenceSession(model).run(None, inputs)
+    for count in (8, 7, 4, 1):
+        found = edgec.run(package, {"x": inputs["x"][:count]})["y"]
+        np.testing.assert_allclose(found, expected[:count], rtol=1e-4, atol=1e-5)
+
+
+def test_int8_has_the_scales_of_the_first_set_in_all(tmp_path: Path) -> None:
+    """Every vocabulary of this machine is examined with each set; what a set answers is what a package of its own does."""
+    model, samples = images(tmp_path), given({"x": (8, 3, 12, 12)}, 1)
+    settings = {"precision": "int8", "calib": samples, "target": "host" if WHOLE else "portable", "cc": "cc -O0", "effort": "fast"}
+    whole = built(model, tmp_path / "whole", [{"x": size} for size in SIZES], **settings)
+    alone = built(model, tmp_path / "alone", [{"x": SIZES[0]}], **settings)
+    image = given({"x": SIZES[0]}, 2)
+    with whole.load() as many, alone.load() as one:
+        assert many(image)[0].tobytes() == one(image)[0].tobytes()
+    assert whole.manifest.weights.bytes == alone.manifest.weights.bytes
+    assert whole.manifest.arena.bytes <= 1.2 * alone.manifest.arena.bytes
+    assert [port.shapes for port in whole.manifest.inputs] == [tuple(SIZES)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "flag"),
+    [({"state": {"x": ("y", 0.0)}}, "--state"), ({"target": "wasm"}, "--target wasm"), ({"wheel": True}, "--wheel")],
+)
+def test_what_goes_with_one_set_alone_is_refused_before_the_work(settings: dict[str, Any], flag: str, tmp_path: Path) -> None:
+    with pytest.raises(EdgecError) as caught:
+        built(images(tmp_path), tmp_path / "out", [{"x": size} for size in SIZES], **settings)
+    assert flag in [item.where for item in caught.value.problems] and not (tmp_path / "out").exists()
+
+
+def test_sets_are_written_as_text_and_as_tables() -> None:
+    expected = ({"ids": (1, 128), "mask": (1, 128)}, {"ids": (8, 32)})
+    assert shape_sets_value(["ids=1,128;mask=1,128", "ids=8,32"]) == expected
+    assert shape_sets_value([{"ids": [1, 128], "mask": [1, 128]}, {"ids": [8, 32]}]) == expected
+    with pytest.raises(ValueError, match="NAME=1,3,224,224"):
+        shape_sets_value("ids")
+
+
+def test_a_set_that_does_not_fit_the_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        built(images(tmp_path), tmp_path / "out", [{"x": SIZES[0]}, {"x": (1, 4, 8, 8)}])
+    assert "x=1,4,8,8" in caught.value.problems[0].where
