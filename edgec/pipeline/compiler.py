@@ -65,7 +65,7 @@ from edgec.pipeline.models import (
 )
 from edgec.pipeline.prepare import Plan
 from edgec.pipeline.shapes import Shaped, joined, read_shapes, with_numbers
-from edgec.program.merge import merged
+from edgec.program.many_shapes import merged
 from edgec.program.offload import Offload
 from edgec.program.program import Program
 from edgec.program.text import dumps as dump_program
