@@ -52,7 +52,7 @@ STACK_BYTES = 65536  # four times what a run takes
 MODULES = ("", "_threads", "_baseline")  # ends of the modules' names
 THREADS, USUAL_THREADS = 8, 4  # most of an instance, and most where nobody asks for a number: phones have few processors that are fast
 WORTH_THREADS = 2_000_000  # multiply-accumulates of a run; what has less takes as long to hand over as to compute
-MOST_MEMORY = 1 << 32
+MOST_MEMORY = (1 << 32) - 65536  # a page less than addresses reach, since zig takes 32 bits
 PAGE = 65536
 _CARD = {"description": "description", "author": "author", "license": "license", "homepage": "url"}  # field of package.json -> of the card
 # task -> the methods that ask a model, and the type of what its own one gives

@@ -120,7 +120,8 @@ def _named(command: str, target: Target, origin: str, start: bool = True) -> Com
         return None
     if Path(words[0]).name != words[0]:  # compilers are started in the package's folder
         words = (str(Path(program).absolute()), *words[1:])
-    return Compiler(words, (_archiver(program),), origin)
+    is_zig = Path(words[0]).stem == "zig" or words[1:3] == ("-m", "ziglang")
+    return Compiler(words, (_archiver(program),), origin, is_zig)
 
 
 def words_of(command: str, where: str) -> tuple[str, ...]:

@@ -21,8 +21,11 @@ SIMD, BASELINE = ("-msimd128", "-mbulk-memory", "-matomics", "-mmutable-globals"
 FREESTANDING = ("-std=c99", "-ffunction-sections", "-fvisibility=hidden", "-nostdlibinc", "-Isrc/web", "-Iinclude", "-Isrc", "-Iexam")
 LINKING = ("-nostdlib", "-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", f"-Wl,-z,stack-size={STACK_BYTES}")
 # a module for several threads takes the memory that they share, as much as JavaScript gives
-MOST_MEMORY = 1 << 32
-SHARING = ("-Wl,--shared-memory", "-Wl,--import-memory", f"-Wl,--max-memory={MOST_MEMORY}", "-Wl,--export=__stack_pointer")
+MOST_MEMORY = (1 << 32) - 65536  # a page less than addresses reach, since zig takes 32 bits
+SHARING = (
+    "-matomics", "-mbulk-memory",  # which zig asks for
+    "-Wl,--shared-memory", "-Wl,--import-memory", f"-Wl,--max-memory={MOST_MEMORY}", "-Wl,--export=__stack_pointer",
+)  # fmt: skip
 STACK_FIRST = "-Wl,--stack-first"  # zig does so by itself, and does not know the words
 
 
