@@ -5,16 +5,23 @@ from __future__ import annotations
 import html
 import json
 import re
+import shutil
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from edgec.package import Package
+from edgec.targets import load_target
+from edgec.toolchain import compile_package
 from tests.apps.pages import browse, served
 from tests.apps.webs import built, digits, node
+from tests.toolchain.zig import need_zig
 
 IMAGE = "const image = new Float32Array(m.Digits.inputs.image.elements).map((_, i) => (i % 17) / 16);"
 NEEDED = "ModelError: threads need shared memory: a page must come with Cross-Origin-Opener-Policy"
@@ -111,6 +118,21 @@ def test_the_module_of_threads_is_loaded_by_its_name_and_needs_nothing_but_memor
     show([own.threads, [...own.run({{ image }}).logits].join() === [...beside.run({{ image }}).logits].join(), needed]);
     """
     assert node(digits(), code) == [2, True, [{"module": "env", "name": "memory", "kind": "memory"}]]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("named", [True, False])
+def test_ziglang_links_the_module_of_threads(named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Named by --cc, and found where no clang is."""
+    need_zig()
+    folder, target = tmp_path / "digits", load_target("wasm")
+    shutil.copytree(digits(), folder, ignore=shutil.ignore_patterns("build", "*.wasm"))
+    if named:
+        compile_package(folder, target, cc=f"{sys.executable} -m ziglang cc -target wasm32-freestanding -O1")
+    else:
+        compile_package(folder, replace(target, compilers=()))
+    facts = Package(folder).examine(threads=2)
+    assert facts["passed"] and facts["threads"] == 2
 
 
 def test_a_larger_model_takes_threads_by_itself(tmp_path: Path) -> None:
