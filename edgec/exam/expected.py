@@ -277,9 +277,15 @@ def _exact_exam(
             chosen[place] = min(chosen[place], questions(streams[place], _farthest(chosen[place])), key=_preference)
     asked = list(chain(*chosen))
     tolerances = [FLIP_FACTOR * one.reach for one in asked]
+    # NaNs are one value, whose bits are not part of the contract
+    exact = {name: same and not any(_has_nan(one.outputs[name]) for one in asked) for name, same in exact.items()}
     return ExamData(
         [one.inputs for one in asked], [one.outputs for one in asked], exact, FLOAT_TOLERANCE, tolerances, anew=_begins(graph, chosen)
     )  # fmt: skip
+
+
+def _has_nan(array: np.ndarray) -> bool:
+    return bool(np.any(array != array))
 
 
 def _farthest(stream: Sequence[_Question]) -> float:

@@ -57,6 +57,18 @@ def test_products_of_given_codes_are_asked_of_the_evaluator(precision: str, tmp_
     np.testing.assert_allclose(y, v * np.clip(v / 6 + 0.5, 0, 1), rtol=1e-6)
 
 
+def test_an_exact_answer_that_is_no_number_need_not_have_its_bits(tmp_path: Path) -> None:
+    """The sign of NaN is another one with other compilers and instructions."""
+    text = """<ir_version: 9, opset_import: ["": 21]> signs (float[1,4] x) => (y, z) <float s = {0.5}, uint8 z0 = {128}>
+    { q = QuantizeLinear(x, s, z0) v = DequantizeLinear(q, s, z0) y = Asin(v) z = Abs(v) }"""
+    onnx.save(parser.parse_model(text), tmp_path / "signs.onnx")
+    np.savez(tmp_path / "samples.npz", x=np.float32([[2, -2, 0.5, 1]]))
+    settings = {"precision": "int8", "calib": tmp_path / "samples.npz", "target": "host", "cc": "cc -O0"}
+    package = edgec.build(tmp_path / "signs.onnx", out=tmp_path / "signs", **settings)
+    outputs = package.examine()["vectors"][0]["outputs"]
+    assert [output["exact"] for output in outputs] == [False, True]
+
+
 @pytest.mark.filterwarnings("error")
 def test_halves_that_are_all_zero_have_a_tolerance() -> None:
     """They have no number as small as what guards the quotient."""
