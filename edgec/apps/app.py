@@ -16,7 +16,10 @@ MOST_THREADS = 64  # of an instance in an application
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or output as the C package has it. Codes q stand for (q - zero_point) * scale where there is a scale."""
+    """An input or output as the C package has it. Codes q stand for (q - zero_point) * scale where there is a scale.
+
+    shapes: of a package that takes several sets of shapes, its shape in each; `shape` is that of the first.
+    """
 
     name: str  # the model's own
     identifier: str  # in C
@@ -24,6 +27,7 @@ class Tensor:
     shape: tuple[int, ...]
     scale: float | None = None
     zero_point: int = 0
+    shapes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def elements(self) -> int:
@@ -92,6 +96,7 @@ class App:
     labels: tuple[str, ...] = ()
     gpu: str = ""  # vulkan or metal
     stateful: bool = False  # whether a run begins with what the one before left
+    sets: int = 0  # of shapes, where a run says which it has
     card: Mapping[str, str] = field(default_factory=dict)  # title, description, version, author, license, url and more, where known
 
     def input(self, name: str) -> Tensor:
@@ -112,14 +117,17 @@ class App:
 
 def tensors(ports: Sequence[Port]) -> tuple[Tensor, ...]:
     return tuple(
-        Tensor(port.name, port.identifier, port.dtype, tuple(bound(extent) for extent in port.shape), port.scale, port.zero_point)
-        for port in ports
+        Tensor(port.name, port.identifier, port.dtype, _first_shape(port), port.scale, port.zero_point, port.shapes) for port in ports
     )
 
 
+def _first_shape(port: Port) -> tuple[int, ...]:
+    return port.shapes[0] if port.shapes else tuple(bound(extent) for extent in port.shape)
+
+
 def refuse_sizes(program: Program, form: str) -> None:
-    """Interfaces for applications are made for tensors of one size."""
-    if program.sizes:
+    """Interfaces for applications are made for tensors of one size, or of several that are known."""
+    if program.sizes and not any(port.shapes for port in program.ports):
         problems = [
             Problem("is only known when it runs", f"size {size.name}", "pin the shape with --shape NAME=...") for size in program.sizes
         ]

@@ -40,6 +40,7 @@ def describe_app(
         tuple(labels),
         manifest.gpu.api if manifest.gpu and manifest.gpu.shaders else "",
         bool(program.states),
+        max((len(port.shapes) for port in program.ports), default=0),
         manifest.card,
     )
 

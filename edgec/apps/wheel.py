@@ -95,11 +95,18 @@ def exam_of(app: App, exam: ExamData, weights: str) -> tuple[dict[str, Any], byt
     for inputs, outputs, tolerance in zip(exam.inputs, exam.outputs, exam.on_cpu, strict=True):
         places = [put(inputs[tensor.name]) for tensor in app.inputs]
         answers = [answer(tensor, outputs[tensor.name], tolerance) for tensor in app.outputs]
-        anew = {"anew": len(vectors) in exam.anew} if app.stateful else {}
-        vectors.append({"inputs": places, "outputs": answers, **anew})
+        more: dict[str, int] = {"anew": len(vectors) in exam.anew} if app.stateful else {}
+        if app.sets:
+            more = {"set": next(place for place in range(app.sets) if _is_of(app, place, inputs))}
+        vectors.append({"inputs": places, "outputs": answers, **more})
         if len(blob) * (len(vectors) + 1) > EXAM_BYTES * len(vectors):
             break
     return {"weights_sha256": weights, "vectors": vectors}, bytes(blob)
+
+
+def _is_of(app: App, place: int, inputs: Mapping[str, np.ndarray]) -> bool:
+    """Whether the inputs have the shapes of a set."""
+    return all(tensor.shapes[place] == inputs[tensor.name].shape for tensor in app.inputs)
 
 
 def _context(app: App, version: str) -> Context:
@@ -131,6 +138,7 @@ def _context(app: App, version: str) -> Context:
         "labels": [ascii(label) for label in app.labels],
         "task": app.task,
         "stateful": app.stateful,
+        "sets": app.sets,
         "answers": [f"answers[{place}].ctypes.data" for place in app.answer_places],
         "picture": picture,
         "detects_in_pictures": picture is not None and kind == "detect",
@@ -174,6 +182,7 @@ def _picture(app: App, inputs: list[Context]) -> Context | None:
 
 def _tensor(tensor: Tensor, key: str) -> Context:
     shape = ", ".join(map(str, tensor.shape))
+    every = "], [".join(", ".join(map(str, extents)) for extents in tensor.shapes or [tensor.shape])
     return {
         "key": key,
         "literal": ascii(tensor.name),
@@ -181,5 +190,6 @@ def _tensor(tensor: Tensor, key: str) -> Context:
         "shape": f"{shape}," if len(tensor.shape) == 1 else shape,
         "type": f"{tensor.dtype.value}[{shape}]",
         "scaled": "" if tensor.scale is None else f", {float(tensor.scale)!r}, {tensor.zero_point}",
-        "comment": in_a_comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
+        "shapes": f", shapes={tensor.shapes!r}" if tensor.shapes else "",
+        "comment": in_a_comment(f"{tensor.name} {tensor.dtype.value}[{every}]"),
     }

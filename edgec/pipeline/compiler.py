@@ -139,7 +139,7 @@ def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
 
 def _add_interfaces(draft: Draft, app: App, target: Target, exam: ExamData, config: BuildConfig) -> Draft:
     """With what applications take beside the C package: each form sees the files of those before it."""
-    draft = add_form(target.form, app, draft.plus(cpp_files(app, draft.manifest.vocabularies)))
+    draft = add_form(target.form, app, draft if app.sets else draft.plus(cpp_files(app, draft.manifest.vocabularies)))
     if not config.wheel:
         return draft
     draft = draft.plus(wheel_files(app, exam, draft))

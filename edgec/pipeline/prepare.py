@@ -263,7 +263,6 @@ def _check_shapes(config: BuildConfig, target: Target) -> None:
         "--prune": config.prune is not None,
         "--task": config.task is not None,
         "--fuse-preprocess": config.fuse_preprocess,
-        "--wheel": config.wheel,
         "--state": bool(config.state),
     }
     problems = [Problem("is for a package of one set of shapes", flag) for flag, given in alone.items() if given]

@@ -72,9 +72,9 @@ def imported(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Module
     return importlib.import_module(name)
 
 
-def examined(*words: str, folder: Path, **environment: str) -> tuple[int, Any]:
+def examined(*words: str, folder: Path, module: str = "digits", **environment: str) -> tuple[int, Any]:
     """What `python -m digits --json` says of the module in `folder`; words: a command that is Python."""
-    command = [*(words or (sys.executable,)), "-B", "-m", "digits", "--seconds", "0", "--json"]
+    command = [*(words or (sys.executable,)), "-B", "-m", module, "--seconds", "0", "--json"]
     path = os.pathsep.join([str(folder), *filter(None, [environment.pop("PYTHONPATH", "")])])
     done = subprocess.run(command, env={**os.environ, **environment, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
     assert done.stdout, done.stderr

@@ -16,6 +16,7 @@ from edgec.base.errors import EdgecError, UsageError
 from edgec.package import Package
 from edgec.package.running import exam_program, run
 from edgec.settings.forms_of_text import shape_sets_value
+from tests.apps import wheels
 from tests.contract.examiner import WHOLE
 
 # Products, a reduction and a reshape over open axes; and images of any size
@@ -115,12 +116,33 @@ def test_int8_has_the_scales_of_the_first_set_in_all(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "flag"),
-    [({"state": {"x": ("y", 0.0)}}, "--state"), ({"target": "wasm"}, "--target wasm"), ({"wheel": True}, "--wheel")],
+    [({"state": {"x": ("y", 0.0)}}, "--state"), ({"target": "wasm"}, "--target wasm"), ({"prune": 0.5}, "--prune")],
 )
 def test_what_goes_with_one_set_alone_is_refused_before_the_work(settings: dict[str, Any], flag: str, tmp_path: Path) -> None:
     with pytest.raises(EdgecError) as caught:
         built(images(tmp_path), tmp_path / "out", [{"x": size} for size in SIZES], **settings)
     assert flag in [item.where for item in caught.value.problems] and not (tmp_path / "out").exists()
+
+
+def test_a_wheel_takes_every_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = rows(tmp_path)
+    first, *others = SETS
+    package = wheels.built(model, tmp_path / "rows", precision="fp32", shape=first, also_shape=others)
+    wheels.install(wheels.wheel_of(package), tmp_path / "site")
+    module, session = wheels.imported("rows", tmp_path / "site", monkeypatch), onnxruntime.InferenceSession(model)
+    with module.Rows(threads=2) as instance:
+        for turn, shapes in enumerate(SETS):
+            inputs = given(shapes, turn)
+            found = instance.run(inputs["x"], inputs["mask"])
+            for one, other in zip((found.y, found.z, found.w), session.run(None, inputs), strict=True):
+                assert one.shape == other.shape
+                np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+        with pytest.raises(ValueError, match=r"no such shapes: \[1, 4, 8\], \[1, 5\]; a run has one of: x \[1, 4, 8\], mask"):
+            instance.run(np.zeros((1, 4, 8), np.float32), np.zeros((1, 5), np.int64))
+        with pytest.raises(TypeError, match="is of float64"):
+            instance.run(np.zeros((2, 16, 8)), np.zeros((2, 16), np.int64))
+    status, facts = wheels.examined(folder=tmp_path / "site", module="rows")
+    assert status == 0 and len(facts["vectors"]) == 2 * len(SETS)
 
 
 def test_sets_are_written_as_text_and_as_tables() -> None:
