@@ -39,7 +39,8 @@ def open_evaluation(
 def open_model(model: Path, package: Package, data: Data, samples: int | None = None) -> tuple[Model, BuildConfig]:
     """The model as the package's build read it, and the settings that give the samples of `data`. UsageError when they do not fit."""
     check_file(model)
-    config = configure(calib=str(data) if isinstance(data, Path) else data, samples=samples, **kept_options(package))
+    options = kept_options(package) | {"shape": _shapes_of(package, data)}
+    config = configure(calib=str(data) if isinstance(data, Path) else data, samples=samples, **options)
     check_data(config)
     loaded = read_model(model, config)
     _check_same(loaded.original.given, loaded.original.answered, package)
@@ -52,6 +53,16 @@ def kept_options(package: Package) -> dict[str, object]:
     part = {"input": dict(options.input or {}), "output": options.output or (), "constant": dict(options.constant or {})}
     part["state"] = {name: (state.output, state.start) for name, state in (options.state or {}).items()}
     return {"shape": options.shape, "preprocess": options.preprocess, "fuse_preprocess": options.fuse_preprocess, **part}
+
+
+def _shapes_of(package: Package, data: Data) -> Mapping[str, Sequence[int]]:
+    """Of the sets of shapes that a package takes the first that arrays by name fit, and else the first."""
+    options = package.manifest.options
+    if not options.also_shape:
+        return options.shape
+    sets = [options.shape, *({**options.shape, **more} for more in options.also_shape)]
+    rows = {name: array.shape[1:] for name, array in _named_arrays(data).items()}
+    return next((shapes for shapes in sets if all(rows.get(name) == tuple(shape[1:]) for name, shape in shapes.items())), options.shape)
 
 
 def read_labels(labels: Labels, data: Data) -> np.ndarray:

@@ -13,6 +13,7 @@ from edgec.package.manifest import load_json, read_listed
 from edgec.pipeline.evaluation import Data, open_model
 from edgec.pipeline.models import PRUNED, Progress, read_pruned, samples_of
 from edgec.pipeline.prepare import model_path
+from edgec.quant.calibration import fingerprint
 from edgec.quant.diagnose import diagnose as diagnose_layers
 from edgec.records.diagnosis import Diagnosis
 from edgec.reports import check_diagnosis_form, write_diagnosis
@@ -50,6 +51,8 @@ def diagnose_package(
     loaded, config = open_model(model, package, data, samples)
     if package.manifest.pruning is not None:
         loaded = read_pruned(loaded, read_listed(package.directory, package.manifest, PRUNED), config)
+    if package.manifest.options.also_shape:  # the same decisions hold for every set of shapes
+        content = {**content, "model": fingerprint(loaded.graph)}
     source = samples_of(loaded.graph, config)
     assert source is not None
     try:

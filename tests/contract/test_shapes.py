@@ -112,6 +112,8 @@ def test_int8_has_the_scales_of_the_first_set_in_all(tmp_path: Path) -> None:
     assert whole.manifest.weights.bytes == alone.manifest.weights.bytes
     assert whole.manifest.arena.bytes <= 1.2 * alone.manifest.arena.bytes
     assert [port.shapes for port in whole.manifest.inputs] == [tuple(SIZES)]
+    np.savez(tmp_path / "wide.npz", **given({"x": (2, *SIZES[2][1:])}, 0))
+    assert edgec.diagnose(model, whole, tmp_path / "wide.npz").layers
 
 
 @pytest.mark.parametrize(
@@ -122,6 +124,15 @@ def test_what_goes_with_one_set_alone_is_refused_before_the_work(settings: dict[
     with pytest.raises(EdgecError) as caught:
         built(images(tmp_path), tmp_path / "out", [{"x": size} for size in SIZES], **settings)
     assert flag in [item.where for item in caught.value.problems] and not (tmp_path / "out").exists()
+
+
+def test_data_are_compared_in_the_shapes_that_they_have(tmp_path: Path) -> None:
+    model = images(tmp_path)
+    package = built(model, tmp_path / "images", [{"x": size} for size in SIZES[::2]], cc="cc -O0")
+    for size in SIZES[::2]:
+        np.savez(tmp_path / "data.npz", **given({"x": (3, *size[1:])}, 0))
+        found = edgec.compare(model, package, tmp_path / "data.npz")
+        assert found.samples == 3 and found.outputs[0].sqnr_db > 100
 
 
 def test_a_wheel_takes_every_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
