@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 from edgec.apps.app import App, Tensor
@@ -58,11 +59,13 @@ def cpp_files(app: App, vocabularies: Sequence[str]) -> dict[str, bytes]:
 
 def _context(app: App) -> dict[str, Any]:
     """All that the templates of templates/apps/cpp read, but the methods that throw."""
-    fields = _fields((*app.inputs, *app.outputs))
-    inputs = [_tensor(tensor, fields, place) for place, tensor in enumerate(app.inputs)]
-    outputs = [_tensor(tensor, fields, place) for place, tensor in enumerate(app.outputs, len(inputs))]
+    fields = _fields((*app.inputs, *app.outputs), ["shape"] if app.sets else [])
+    inputs = [_tensor(tensor, fields, place, "Inputs") for place, tensor in enumerate(app.inputs)]
+    outputs = [_tensor(tensor, fields, place, "Outputs") for place, tensor in enumerate(app.outputs, len(inputs))]
+    which = ["shape"] if app.sets else []
     given = [f"Span<const {tensor['c_type']}, {tensor['elements']}> {tensor['field']}" for tensor in inputs]
     taken = [f"Span<{tensor['c_type']}, {tensor['elements']}> {tensor['field']}" for tensor in outputs]
+    asked = [f"int {name}" for name in which]
     in_names, out_names = ([tensor["field"] for tensor in group] for group in (inputs, outputs))
     by_name = dict(zip((tensor.name for tensor in app.outputs), out_names, strict=True))
     (namespace,) = legal([app.name], "cpp", str, "model", _GLOBALS.split())
@@ -78,40 +81,51 @@ def _context(app: App) -> dict[str, Any]:
         "inputs": inputs,
         "outputs": outputs,
         "tensors": [*inputs, *outputs],
-        "parameters": ", ".join([*given, *taken]),
-        "arguments": ", ".join([*in_names, *out_names]),
-        "fits": " || ".join(f"!{name}.fits()" for name in (*in_names, *out_names)),
-        "pointers": "".join(f", {name}.data()" for name in (*in_names, *out_names)),
-        "members": ", ".join([*(f"inputs.{name}" for name in in_names), *(f"outputs.{name}" for name in out_names)]),
-        "input_parameters": ", ".join(given),
+        "sets": app.sets,
+        "which": "".join(f"{name}, " for name in which),
+        "which_parameter": "".join(f"{name}, " for name in asked),
+        "parameters": ", ".join([*asked, *given, *taken]),
+        "arguments": ", ".join([*which, *in_names, *out_names]),
+        "fits": " || ".join(f"!{tensor['fits']}" for tensor in (*inputs, *outputs)),
+        "pointers": "".join(f", {name}" for name in which) + "".join(f", {name}.data()" for name in (*in_names, *out_names)),
+        "members": ", ".join([*which, *(f"inputs.{name}" for name in in_names), *(f"outputs.{name}" for name in out_names)]),
+        "input_parameters": ", ".join([*asked, *given]),
         "input_arguments": ", ".join(in_names),
         "input_members": ", ".join(f"inputs.{name}" for name in in_names),
-        "mixed": ", ".join([*in_names, *(f"outputs.{name}" for name in out_names)]),
+        "mixed": ", ".join([*which, *in_names, *(f"outputs.{name}" for name in out_names)]),
         "comma": ", " if given else "",
         "answers": ", ".join(f"outputs.{by_name[name]}.data()" for name in (app.task.outputs if app.task else ())),
     }
 
 
-def _fields(tensors: Sequence[Tensor]) -> list[tuple[str, str, str, str]]:
-    """For each tensor its own identifier and those of its shape, scale and zero point: small letters, since macros have capitals."""
+def _fields(tensors: Sequence[Tensor], taken: Sequence[str]) -> list[tuple[str, ...]]:
+    """For each tensor its own identifier and those of its shape, scale and zero point, and of its elements in several shapes.
+
+    Small letters, since macros have capitals. taken: further names that they must not be.
+    """
     names = [tensor.name for tensor in tensors]
-    derived = [f"{name} {what}" for what in ("shape", "scale", "zero point") for name in names]
-    found = legal([*names, *derived], "cpp", lambda text: snake(text).lower(), "tensor", _LOCALS.split())
-    kinds = (found[start : start + len(names)] for start in range(0, len(found), len(names)))
-    return list(zip(*kinds, strict=True))
+    kinds = ("shape", "scale", "zero point", *(["elements"] if taken else []))
+    derived = [f"{name} {what}" for what in kinds for name in names]
+    found = legal([*names, *derived], "cpp", lambda text: snake(text).lower(), "tensor", [*_LOCALS.split(), *taken])
+    columns = (found[start : start + len(names)] for start in range(0, len(found), len(names)))
+    return list(zip(*columns, strict=True))
 
 
-def _tensor(tensor: Tensor, fields: Sequence[tuple[str, str, str, str]], place: int) -> dict[str, Any]:
-    field, shape, scale, zero_point = fields[place]
-    c_type = C_TYPES[tensor.dtype]
+def _tensor(tensor: Tensor, fields: Sequence[tuple[str, ...]], place: int, group: str) -> dict[str, Any]:
+    field, shape, scale, zero_point, *more = fields[place]
+    c_type, sizes = C_TYPES[tensor.dtype], [prod(extents) for extents in tensor.shapes]
+    every = "], [".join(",".join(map(str, extents)) for extents in tensor.shapes or [tensor.shape])
     return {
         "field": field,
         "shape_field": shape,
         "scale_field": scale,
         "zero_point_field": zero_point,
-        "comment": in_a_comment(f"{tensor.name}: {tensor.dtype.value}[{','.join(map(str, tensor.shape))}]"),
+        "comment": in_a_comment(f"{tensor.name}: {tensor.dtype.value}[{every}]"),
         "c_type": c_type if c_type in ("float", "double") else f"std::{c_type}",
-        "elements": tensor.elements,
+        "elements": max(sizes, default=tensor.elements),
+        "sizes": ", ".join(map(str, sizes)),
+        "sizes_field": "".join(more),
+        "fits": f"{field}.holds({group}::{more[0]}[shape - 1])" if more else f"{field}.fits()",
         "rank": len(tensor.shape),
         "shape": ", ".join(map(str, tensor.shape)),
         "scale": None if tensor.scale is None else float_literal(tensor.scale),

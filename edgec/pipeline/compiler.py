@@ -130,7 +130,7 @@ def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
         made = made.plus({"MODEL_CARD.md": model_card(made.manifest)})
         if config.single_file:
             made = made.plus(single_files(made))
-        if not program.sizes or target.form or config.wheel:
+        if not program.sizes or config.also_shape or target.form or config.wheel:
             made = _add_interfaces(
                 made, describe_app(program, target, made.manifest, _pictures(config), task, labels), target, exam, config
             )
@@ -139,7 +139,7 @@ def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
 
 def _add_interfaces(draft: Draft, app: App, target: Target, exam: ExamData, config: BuildConfig) -> Draft:
     """With what applications take beside the C package: each form sees the files of those before it."""
-    draft = add_form(target.form, app, draft if app.sets else draft.plus(cpp_files(app, draft.manifest.vocabularies)))
+    draft = add_form(target.form, app, draft.plus(cpp_files(app, draft.manifest.vocabularies)))
     if not config.wheel:
         return draft
     draft = draft.plus(wheel_files(app, exam, draft))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from edgec.package import Package
 from edgec.package.running import exam_program, run
 from edgec.settings.forms_of_text import shape_sets_value
 from tests.apps import wheels
+from tests.conftest import require
 from tests.contract.examiner import WHOLE
 
 # Products, a reduction and a reshape over open axes; and images of any size
@@ -27,6 +29,30 @@ ROWS = """<ir_version: 9, opset_import: ["": 21]> rows (float[batch,steps,8] x, 
 IMAGES = """<ir_version: 9, opset_import: ["": 21]> images (float[n,3,height,width] x) => (y)
 <float[20,3,3,3] k = {KERNEL}, float[20,20,1,1] m = {PRODUCT}>
 { a = Conv<pads = [1,1,1,1], strides = [2,2]>(x, k) b = Relu(a) c = Conv(b, m) d = Add(b, c) y = GlobalAveragePool(d) }"""
+CPP = """
+#include "rows.hpp"
+#include <cstdio>
+int main() {
+    auto inputs = std::make_unique<rows::Inputs>();
+    std::vector<float> x(32), y(20), z(20);
+    std::vector<std::int64_t> mask(4), w(4);
+    if (std::fread(x.data(), 4, 32, stdin) != 32 || std::fread(mask.data(), 8, 4, stdin) != 4) return 1;
+    std::copy(x.begin(), x.end(), inputs->x.begin());
+    std::copy(mask.begin(), mask.end(), inputs->INPUT_MASK.begin());
+    rows::Rows model(2);
+    const rows::Outputs outputs = model.run(3, *inputs);
+    model.run(3, x, mask, y, z, w);
+    std::fwrite(outputs.y.data(), 4, 20, stdout);
+    std::fwrite(y.data(), 4, 20, stdout);
+    if (model.try_run(4, x, mask, y, z, w) != ROWS_BAD_SIZE || model.try_run(2, x, mask, y, z, w) != ROWS_BAD_ARGUMENT) return 2;
+    try {
+        model.run(2, x, mask, y, z, w);
+    } catch (const rows::Error &error) {
+        return std::string(error.what()).find("x has too few elements") == std::string::npos;
+    }
+    return 3;
+}
+""".replace("INPUT_MASK", "mask_2")  # what the header says itself is called `mask`
 SETS = [{"x": (1, 4, 8), "mask": (1, 4)}, {"x": (2, 16, 8), "mask": (2, 16)}, {"x": (4, 1, 8), "mask": (4, 1)}]
 SIZES = [(1, 3, 12, 12), (2, 3, 7, 9), (1, 3, 1, 30)]
 CHECKED = "cc -O0 -fsanitize=address,undefined -fno-sanitize-recover=all"
@@ -133,6 +159,23 @@ def test_data_are_compared_in_the_shapes_that_they_have(tmp_path: Path) -> None:
         np.savez(tmp_path / "data.npz", **given({"x": (3, *size[1:])}, 0))
         found = edgec.compare(model, package, tmp_path / "data.npz")
         assert found.samples == 3 and found.outputs[0].sqnr_db > 100
+
+
+def test_a_class_of_cpp_takes_every_set(tmp_path: Path) -> None:
+    """Into tensors of the largest shape, and into vectors of the very size."""
+    require("g++")
+    package, inputs = built(rows(tmp_path), tmp_path / "rows", SETS, cc="cc -O0"), given(SETS[2], 0)
+    (tmp_path / "app.cpp").write_text(CPP, encoding="utf-8")
+    library = package.directory / "build" / "librows.a"
+    strict = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", f"-I{package.directory / 'include'}"]
+    command = ["g++", *strict, "app.cpp", str(library), "-o", "app", "-pthread"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    data = b"".join(array.tobytes() for array in inputs.values())
+    ran = subprocess.run([tmp_path / "app"], input=data, capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr.decode()
+    with package.load() as runner:
+        assert ran.stdout == 2 * runner(inputs)[0].tobytes()
 
 
 def test_a_wheel_takes_every_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
