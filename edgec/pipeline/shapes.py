@@ -8,6 +8,7 @@ from pathlib import Path
 
 from edgec.base.errors import UsageError
 from edgec.emit import ExamData
+from edgec.exam.questions import MOST_BYTES
 from edgec.ir.graph import Graph
 from edgec.pipeline.models import Model, about, code_model, read_model
 from edgec.quant import Quantized, apply_calibration
@@ -54,10 +55,12 @@ def _quantized(model: Model, quantized: Quantized, number: int) -> Graph:
 
 
 def joined(exams: Sequence[ExamData]) -> ExamData:
-    """One exam that asks for every set of shapes."""
+    """One exam that asks for every set of shapes; where that is much to carry, one question of each set but the first."""
     first, *others = exams
     if not others:
         return first
+    if sum(map(_bytes, exams)) > MOST_BYTES:
+        exams = [first, *map(_first_question, others)]
     return replace(
         first,
         inputs=[vector for exam in exams for vector in exam.inputs],
@@ -66,3 +69,11 @@ def joined(exams: Sequence[ExamData]) -> ExamData:
         tolerance=min(exam.tolerance for exam in exams),
         tolerances=[tolerance for exam in exams for tolerance in exam.on_cpu],
     )
+
+
+def _bytes(exam: ExamData) -> int:
+    return sum(array.nbytes for vector in (*exam.inputs, *exam.outputs) for array in vector.values())
+
+
+def _first_question(exam: ExamData) -> ExamData:
+    return replace(exam, inputs=exam.inputs[:1], outputs=exam.outputs[:1], tolerances=exam.tolerances[:1])

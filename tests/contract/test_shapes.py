@@ -14,8 +14,10 @@ from onnx import parser
 
 import edgec
 from edgec.base.errors import EdgecError, UsageError
+from edgec.emit import ExamData
 from edgec.package import Package
 from edgec.package.running import exam_program, run
+from edgec.pipeline.shapes import joined
 from edgec.settings.forms_of_text import shape_sets_value
 from tests.apps import wheels
 from tests.conftest import require
@@ -197,6 +199,14 @@ def test_a_wheel_takes_every_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             instance.run(np.zeros((2, 16, 8)), np.zeros((2, 16), np.int64))
     status, facts = wheels.examined(folder=tmp_path / "site", module="rows")
     assert status == 0 and len(facts["vectors"]) == 2 * len(SETS)
+
+
+def test_a_large_exam_asks_further_sets_one_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    vector = {"x": np.zeros(100, np.float32)}
+    exam = ExamData([vector, vector], [vector, vector], {"x": False}, tolerances=[0.5, 0.25])
+    assert len(joined([exam, exam, exam]).inputs) == 6
+    monkeypatch.setattr("edgec.pipeline.shapes.MOST_BYTES", 4000)
+    assert joined([exam, exam, exam]).on_cpu == [0.5, 0.25, 0.5, 0.5]
 
 
 def test_sets_are_written_as_text_and_as_tables() -> None:
