@@ -45,11 +45,16 @@ def _check(programs: Sequence[Program]) -> None:
     problems = []
     for number, program in enumerate(others, 2):
         for one, other in zip((*first.inputs, *first.outputs), (*program.inputs, *program.outputs), strict=True):
-            if replace(other, shape=one.shape, buffer=one.buffer) != one:
-                what = f"is {other.dtype.value} with scale {other.scale}, and {one.dtype.value} with scale {one.scale} at first"
-                problems.append(Problem(what, f"{one.name}, set {number} of shapes"))
+            if (now := _contract(other)) != (then := _contract(one)):
+                problems.append(Problem(f"is {now}, and {then} in the first set", f"{one.name}, set {number} of shapes"))
     if problems:
         raise UsageError("inputs and outputs must be alike for all shapes", problems, where="--also-shape")
+
+
+def _contract(port: Port) -> str:
+    """What a caller must know of a port beside its shape."""
+    coded = "" if port.scale is None else f" with scale {port.scale!r} and zero point {port.zero_point}"
+    return f"{port.name} in {port.dtype.value}{coded}"
 
 
 def _names(result: Program, program: Program, number: int) -> dict[str, str]:
