@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from math import isfinite
 
 import numpy as np
 
@@ -72,11 +73,12 @@ class Echoes:
         self._few: dict[int, Few] = {}
 
     def heard(self, members: tuple[str, ...], start: Range) -> Range:
-        """Hear how loud values that share a range are; they keep it."""
+        """Hear how loud values that share a range are; they keep it. Those whose answers are no numbers are not heard."""
         if members not in self._noise:
             with self._timed(members):
                 listeners = self._listeners(members, SCANNED)
-                self._noise[members] = float(np.sum([listener([start]).mean() for listener in listeners]))
+                noise = float(np.sum([listener([start]).mean() for listener in listeners]))
+                self._noise[members] = noise if isfinite(noise) else 0.0
         return start
 
     def best(self, members: tuple[str, ...], start: Range) -> Range:

@@ -148,6 +148,17 @@ def test_a_range_of_what_nothing_reads_stays() -> None:
     assert Echoes(graph, uneven(graph, 8), 8, 1, None).best((graph.outputs[0],), (-9.0, 3.0)) == (-9.0, 3.0)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_value_whose_answers_are_no_numbers_is_not_heard_and_others_are() -> None:
+    small = Small((1, 4, 8, 8), seed=3)
+    wide, outside = small.node("Relu", small.conv("x", 8, spread=4.0)), small.node("Relu", "x")
+    graph = small.done(small.conv(wide, 4, 1), small.node("Log", small.node("Neg", outside)))
+    echoes = Echoes(graph, uneven(graph, 8), 8, 2, None)
+    assert echoes.heard((outside,), (0.0, 90.0)) == (0.0, 90.0)
+    low, high = echoes.best((wide,), (0.0, 1e4))
+    assert low == 0 and high < 1e4 and echoes.best((outside,), (0.0, 90.0)) == (0.0, 90.0)
+
+
 def cut(graph: Graph, count: int, seed: int) -> Callable[[], Iterator[Sample]]:
     """Samples of which one number in fifty goes far beyond all others, to one side."""
 
