@@ -19,7 +19,7 @@ from edgec.base.errors import UsageError
 from edgec.base.harmless import in_a_comment
 from edgec.base.version import __version__
 from edgec.emit.constants import ALIGNMENT
-from edgec.emit.exam import STEPS, ExamData
+from edgec.emit.exam import ExamData
 from edgec.emit.templates import fill
 from edgec.ir.types import DType
 from edgec.package.draft import Draft
@@ -87,14 +87,15 @@ def exam_of(app: App, exam: ExamData, weights: str) -> tuple[dict[str, Any], byt
         blob.extend(content + bytes(-len(content) % ALIGNMENT))
         return start
 
-    def answer(tensor: Tensor, array: np.ndarray, tolerance: float) -> dict[str, Any]:
+    def answer(tensor: Tensor, array: np.ndarray, limit: float) -> dict[str, Any]:
         if exam.exact.get(tensor.name, False) or not tensor.dtype.is_float:
             return {"sha256": sha256(np.asarray(array, order="C").tobytes())}
-        return {"offset": put(array), "tolerance": tolerance + STEPS.get(tensor.dtype, 0.0)}
+        return {"offset": put(array), "limit": limit}
 
-    for inputs, outputs, tolerance in zip(exam.inputs, exam.outputs, exam.on_cpu, strict=True):
+    limits = exam.limits({tensor.name: tensor.dtype for tensor in app.outputs}, exam.on_cpu)
+    for inputs, outputs, row in zip(exam.inputs, exam.outputs, limits, strict=True):
         places = [put(inputs[tensor.name]) for tensor in app.inputs]
-        answers = [answer(tensor, outputs[tensor.name], tolerance) for tensor in app.outputs]
+        answers = [answer(tensor, outputs[tensor.name], limit) for tensor, limit in zip(app.outputs, row, strict=True)]
         more: dict[str, int] = {"anew": len(vectors) in exam.anew} if app.stateful else {}
         if app.sets:
             more = {"set": next(place for place in range(app.sets) if _is_of(app, place, inputs))}

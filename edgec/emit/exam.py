@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
@@ -26,6 +26,7 @@ from edgec.targets import Target
 _HEADERS = ("files.h", "machine.h", "process.h", "timing.h")  # of the exam program, in runtimes/exam
 _TYPES = {DType.FLOAT32: "EXAM_FLOAT", DType.FLOAT64: "EXAM_DOUBLE", DType.FLOAT16: "EXAM_HALF", DType.BFLOAT16: "EXAM_BFLOAT"}
 STEPS = {DType.FLOAT16: 2.0**-10, DType.BFLOAT16: 2.0**-7}  # between neighbours, as a share of the number: a tie may go either way
+TINY = 1e-30  # instead of a largest magnitude that is less
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class ExamData:
 
     tolerances: of each question, where it is more. gpu_tolerances: the same for a GPU's answers; where there are none, what any GPU's
     float32 may be off by. anew: places of questions before which a model's states are forgotten; elsewhere each follows the one before.
+    least: of some outputs what their largest magnitude counts as where it is smaller.
     """
 
     inputs: Sequence[Mapping[str, np.ndarray]]
@@ -44,6 +46,7 @@ class ExamData:
     tolerances: Sequence[float] = ()
     gpu_tolerances: Sequence[float] = ()
     anew: Sequence[int] = ()
+    least: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def on_cpu(self) -> list[float]:
@@ -54,6 +57,19 @@ class ExamData:
     def on_gpu(self) -> list[float]:
         """The tolerance of each question to a GPU."""
         return list(map(max, self.on_cpu, self.gpu_tolerances or [GPU_TOLERANCE] * len(self.inputs)))
+
+    def limits(self, outputs: Mapping[str, DType], tolerances: Sequence[float]) -> list[list[float]]:
+        """For each question, whose tolerances these are, what each output may be off by, as a share of the largest magnitude expected."""
+        found = []
+        for answer, tolerance in zip(self.outputs, tolerances, strict=True):
+            shares = [max(1.0, self.least.get(name, 0.0) / max(largest(answer[name]), TINY)) for name in outputs]
+            found.append([tolerance * share + STEPS.get(kind, 0.0) for share, kind in zip(shares, outputs.values(), strict=True)])
+        return found
+
+
+def largest(array: np.ndarray) -> float:
+    """Of what is finite."""
+    return float(np.abs(array[np.isfinite(array)].astype(np.float64)).max(initial=0.0))
 
 
 def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, bytes]:
@@ -77,8 +93,8 @@ def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, byt
         "calls": [text_literal(" ".join(without_controls(title).split())) for title in titles(program)],
         "vectors": [{**vector, "anew": int(place in data.anew)} for place, vector in enumerate(vectors)],
         "full": [bound(product(port.shape)) * port.dtype.bytes for port in ports],
-        "tolerances": [float_literal(tolerance, "") for tolerance in data.on_cpu],
-        "gpu_tolerances": [float_literal(tolerance, "") for tolerance in data.on_gpu],
+        "limits": _limits(program, data, data.on_cpu),
+        "gpu_limits": _limits(program, data, data.on_gpu),
         "weights_sha256": sha256(layout_constants(program)),
     }
     return {
@@ -132,6 +148,11 @@ def _vector(program: Program, inputs: Mapping[str, np.ndarray], outputs: Mapping
     return {"sizes": [sizes[size.name] for size in program.sizes], "tensors": tensors}
 
 
+def _limits(program: Program, data: ExamData, tolerances: Sequence[float]) -> list[str]:
+    rows = data.limits({port.name: port.dtype for port in program.outputs}, tolerances)
+    return [", ".join(float_literal(limit, "") for limit in row) for row in rows]
+
+
 def _has_sets(program: Program) -> bool:
     """Whether a run says which of several sets of shapes it has."""
     return any(port.shapes for port in program.ports)
@@ -163,7 +184,6 @@ def _port(program: Program, port: Port, exact: bool) -> dict[str, object]:
         "element_bytes": port.dtype.bytes,
         "type": _TYPES.get(port.dtype, "EXAM_BYTES"),
         "exact": int(exact),
-        "step": float_literal(STEPS.get(port.dtype, 0.0), ""),
         "qualifier": "const " if port in program.inputs else "",
         "c_type": C_TYPES[port.dtype],
     }

@@ -7,14 +7,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, cycle, islice
 
 import numpy as np
 
 from edgec.base.errors import UsageError
 from edgec.emit import ExamData
+from edgec.emit.exam import TINY, largest
 from edgec.exam.questions import STEPS, calm, exam_streams, shaken
 from edgec.exam.reference import FloatModel, filled
+from edgec.exam.saturated import least_numbers
 from edgec.exam.streaming import as_far, streamed
 from edgec.export import to_onnx
 from edgec.ir.graph import Graph
@@ -72,7 +74,8 @@ def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatMod
     found = [answers(stream) for stream in streams]
     plain = run.unoptimized()  # of the very model: beside another one a fault of the import would pass for noise
     others = [streamed(original, plain, stream) for stream in streams]
-    noise = max(map(_distance, _flat(others), _flat(found)))
+    least = least_numbers(original)
+    noise = max(map(_distance, _flat(others), _flat(found), cycle([least.get(name, TINY) for name in original.answered])))
     if any(node.op == "QuantizeLinear" for node in original.nodes):  # of constants alone: what is fused rounds to other codes
         kinds, unfused = [original.dtype(name) for name in original.answered], FloatModel(original, optimize=False)
         others = [streamed(original, unfused, stream) for stream in streams]
@@ -116,13 +119,14 @@ def write_exam(
     if halves:
         kept = _unmoved(graph, vectors, found, halves, other="give --calib with real samples to ask about, or ")
         vectors, found = [vectors[place] for place in kept], [found[place] for place in kept]
-    answers = [_shown(dict(zip(original.answered, answer, strict=True)), faces) for answer in found]
+    named = [dict(zip(original.answered, answer, strict=True)) for answer in found]
     exact = {name: not original.dtype(name).is_float for name in original.answered}
     limits = _half_tolerances(graph, vectors, found, halves) if halves else ()
     tolerance = max(FLOAT_TOLERANCE, NOISE_FACTOR * asked.noise)
-    shown, begins, on_gpu = [_shown(vector, faces) for vector in vectors], _begins(original, asked.streams), halves == GPU_HALVES
-    limited, on_gpus = ((), limits) if on_gpu else (limits, ())
-    return ExamData(shown, answers, exact, tolerance, tolerances=limited, gpu_tolerances=on_gpus, anew=begins)
+    limited, on_gpus = ((), limits) if halves == GPU_HALVES else (limits, ())
+    shown, answers = ([_shown(arrays, faces) for arrays in group] for group in (vectors, named))
+    begins, least = _begins(original, asked.streams), least_numbers(original)
+    return ExamData(shown, answers, exact, tolerance, limited, on_gpus, begins, least)
 
 
 def _begins(graph: Graph, streams: Sequence[Sequence[object]]) -> list[int]:
@@ -216,8 +220,8 @@ def _invented(shape: tuple[int, ...], kind: DType) -> np.ndarray:
     return values.astype(np.uint8 if kind.bytes == 1 else kind.numpy).view(kind.numpy).reshape(shape)
 
 
-def _distance(one: np.ndarray, other: np.ndarray) -> float:
-    """max |a - b| of what is finite in both / max |b| of what is.
+def _distance(one: np.ndarray, other: np.ndarray, least: float = TINY) -> float:
+    """max |a - b| of what is finite in both / max |b| of what is, which counts as `least` where it is smaller.
 
     Between two orders of the same float operations it shows how much rounding the model amplifies.
     """
@@ -225,7 +229,7 @@ def _distance(one: np.ndarray, other: np.ndarray) -> float:
     if not finite.any():
         return 0.0
     apart = np.abs(one[finite].astype(np.float64) - other[finite]).max()
-    return float(apart / max(float(np.abs(other[np.isfinite(other)]).max()), 1e-30))
+    return float(apart / max(largest(other), least))
 
 
 def face(port: Port, channels_last: bool) -> Face:

@@ -51,8 +51,8 @@ static void sha256(const void *data, size_t bytes, char text[2 * EDGEC_SHA256_BY
 }
 
 /* What a float output of a question may be off by. */
-static double tolerance(const struct options *options, int index, int tensor) {
-    return (options->gpu.wanted ? exam_gpu_tolerances : exam_tolerances)[index] + exam_ports[tensor].step;
+static double limit(const struct options *options, int index, int tensor) {
+    return (options->gpu.wanted ? exam_gpu_limits : exam_limits)[index][tensor - INPUTS];
 }
 
 /* Asks one question; prints a line about it, or a JSON object. */
@@ -70,7 +70,7 @@ static int ask(struct exam *exam, int index) {
         const unsigned char *const got = exam->tensors[i], *const expected = exam_data() + vector->tensors[i].offset;
         const int exact = exam_ports[i].exact || exam_ports[i].type == EXAM_BYTES;
         const double apart = exact ? (double)(memcmp(got, expected, exam->bytes[i]) != 0) : difference(got, expected, exam->bytes[i], exam_ports[i].type);
-        const int good = exact ? apart == 0.0 : apart <= tolerance(&exam->options, index, i);
+        const int good = exact ? apart == 0.0 : apart <= limit(&exam->options, index, i);
         passed = passed && good;
         sha256(got, exam->bytes[i], hash);
         if (exam->options.json) {
@@ -78,7 +78,7 @@ static int ask(struct exam *exam, int index) {
         } else {
             printf("vector %d  %-24s %s  ", index, exam_ports[i].name, good ? "ok  " : "WRONG");
             if (exact) printf("%s  sha256 %.16s\n", good ? "exact" : "bytes differ", hash);
-            else printf("difference %.3g, limit %.3g\n", apart, tolerance(&exam->options, index, i));
+            else printf("difference %.3g, limit %.3g\n", apart, limit(&exam->options, index, i));
         }
     }
     if (exam->options.json) printf("], \"passed\": %s}", passed ? "true" : "false");

@@ -105,7 +105,7 @@ static int ask(int index) {
         const unsigned char *const expected = exam_data() + vector->tensors[i].offset;
         const int exact = exam_ports[i].exact || exam_ports[i].type == EXAM_BYTES;
         const float apart = exact ? (float)!alike(tensors[i], expected, bytes[i]) : difference(tensors[i], expected, bytes[i], exam_ports[i].type);
-        const float limit = nearby((const unsigned char *)&exam_tolerances[index]) + nearby((const unsigned char *)&exam_ports[i].step);
+        const float limit = nearby((const unsigned char *)&exam_limits[index][i - INPUTS]);
         const int good = exact ? apart == 0.0f : apart <= limit;
         passed = passed && good;
         if (options.json) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import edgec
 from edgec.base.errors import UsageError
 from edgec.exam.expected import FLOAT_TOLERANCE, GPU_HALVES, HALVES, Asked, ask, invented_tolerance, write_exam
 from edgec.exam.reference import FloatModel
+from edgec.exam.saturated import LEAST, least_numbers
 from edgec.frontend import from_proto
 from edgec.lower import lower
 from edgec.passes import optimize
@@ -134,3 +136,29 @@ def test_a_fault_of_the_import_is_no_noise(tmp_path: Path) -> None:
     )
     assert exam.tolerance == FLOAT_TOLERANCE
     np.testing.assert_array_equal(exam.outputs[0]["y"], 2 * exam.inputs[0]["v"])
+
+
+SATURATED = """<ir_version: 9, opset_import: ["": 21]> far (float[1,2,8,8] x) => (y, z) <float m = {-30}>
+    { h = Add(x, m) s = Sigmoid(h) p = MaxPool<kernel_shape = [2,2]>(s) y = Transpose<perm = [0,2,3,1]>(p) z = Relu(x) }"""
+
+
+def test_answers_that_are_next_to_nothing_may_be_nothing(tmp_path: Path) -> None:
+    """ONNX Runtime's sigmoid is 0 there, and edgec's is not."""
+    onnx.save(parser.parse_model(SATURATED), tmp_path / "far.onnx")
+    package = edgec.build(tmp_path / "far.onnx", precision="fp32", target="portable", out=tmp_path / "far", cc="cc -O0")
+    for vector in package.examine()["vectors"]:
+        y, z = vector["outputs"]
+        assert y["passed"] and y["difference"] > 1 and z["passed"] and z["difference"] < FLOAT_TOLERANCE
+    header = (tmp_path / "far/exam/far_exam.h").read_text()
+    limits = re.findall(r"exam_limits.* = \{\n((?: {4}\{.*\},\n)+)", header)[0].splitlines()
+    assert [float.fromhex(found) > 1e20 for found in re.findall(r"0x[^,}]+", limits[0])] == [True, False]
+
+
+def test_other_answers_keep_their_limits() -> None:
+    """What is made of sigmoids alone, and is small, is judged as if it were a hundredth; noise does not loosen it."""
+    text = SATURATED.replace("{-30}", "{0.25}").replace("(y, z)", "(y, z, l)").replace("z = Relu(x)", "z = Relu(x) l = Log(s)")
+    original = from_proto(parser.parse_model(text)).graph
+    assert least_numbers(original) == {"y": LEAST}
+    target, graph = load_target("portable"), from_proto(parser.parse_model(text)).graph
+    exam = write_exam(original, graph, schedule(lower(graph, target, "far"), target), None, 0)
+    assert exam.on_cpu == [FLOAT_TOLERANCE] * len(exam.inputs)
