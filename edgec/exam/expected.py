@@ -14,7 +14,7 @@ import numpy as np
 from edgec.base.errors import UsageError
 from edgec.emit import ExamData
 from edgec.emit.exam import TINY, largest
-from edgec.exam.questions import STEPS, calm, exam_streams, shaken
+from edgec.exam.questions import SHAKEN, STEPS, calm, exam_streams, shaken
 from edgec.exam.reference import FloatModel, filled
 from edgec.exam.saturated import least_numbers
 from edgec.exam.streaming import as_far, streamed
@@ -33,6 +33,7 @@ TRIED = 4  # vectors of each kind among which the calmest is asked
 # A float answer may be off by this many times what ONNX Runtime differs by with and without its optimizations: sums without fused
 # products, in the order of SSE4.1, were seen at four times what its own two ways, which fuse them, are apart.
 NOISE_FACTOR = 8
+ROUNDED, ROUNDED_FACTOR = 4, 4  # trials of numbers that become codes on the way, and how many times as far as they go an answer may be off
 HALF_FACTOR = 6  # the same for what rounding to halves makes, of which the computed difference is one example,
 HALF_LEAST = 2.0**-8  # and eight roundings to a half: the example can be one whose errors cancel, as behind a sure softmax
 HALF_STEP = 2.0**-11  # of a number: what rounding it to a half moves it by at most
@@ -72,10 +73,7 @@ def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatMod
         original, lambda stream: answers(held(stream)), asked(samples, seed), lambda number: asked(None, seed + number), seed
     )  # fmt: skip
     found = [answers(stream) for stream in streams]
-    plain = run.unoptimized()  # of the very model: beside another one a fault of the import would pass for noise
-    others = [streamed(original, plain, stream) for stream in streams]
-    least = least_numbers(original)
-    noise = max(map(_distance, _flat(others), _flat(found), cycle([least.get(name, TINY) for name in original.answered])))
+    noise = _noise(original, run, streams, found, seed)
     if any(node.op == "QuantizeLinear" for node in original.nodes):  # of constants alone: what is fused rounds to other codes
         kinds, unfused = [original.dtype(name) for name in original.answered], FloatModel(original, optimize=False)
         others = [streamed(original, unfused, stream) for stream in streams]
@@ -84,6 +82,28 @@ def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatMod
             for pairs in zip(found, others, strict=True)
         ]
     return Asked(streams, found, noise)
+
+
+def _noise(
+    original: Graph, run: FloatModel, streams: Sequence[Sequence[Arrays]], found: Sequence[Sequence[Sequence[np.ndarray]]], seed: int
+) -> float:  # fmt: skip
+    """How far right answers may lie apart, as a part of NOISE_FACTOR. found: the usual ones."""
+    plain = run.unoptimized()  # of the very model: beside another one a fault of the import would pass for noise
+    known = least_numbers(original)
+    least = [known.get(name, TINY) for name in original.answered]
+    others = [streamed(original, plain, stream) for stream in streams]
+    noise = max(map(_distance, _flat(others), _flat(found), cycle(least)))
+    if not any(node.op == "Round" for node in original.nodes):
+        return noise
+    generator = np.random.default_rng(seed)  # two ways of one library round what a run computes to one code
+    usual = [answer for answer in found for _ in range(ROUNDED)]
+    trials = [[_shaken(vector, generator, SHAKEN) for vector in stream] for stream in streams for _ in range(ROUNDED)]
+    moved = [streamed(original, run, stream) for stream in trials]
+    return max(noise, *(ROUNDED_FACTOR / NOISE_FACTOR * apart for apart in map(_distance, _flat(moved), _flat(usual), cycle(least))))
+
+
+def _shaken(vector: Arrays, generator: np.random.Generator, most: float) -> Arrays:
+    return {name: shaken(array, generator, most) for name, array in vector.items()}
 
 
 def _flat(answers: Sequence[Sequence[Sequence[np.ndarray]]]) -> Iterator[np.ndarray]:
@@ -154,7 +174,7 @@ def _unmoved(
     model, generator = FloatModel(graph, halves=True), np.random.default_rng(0)
 
     def stays(vector: Arrays, answer: Sequence[np.ndarray]) -> bool:
-        near = [vector, *({name: shaken(array, generator, HALF_STEP) for name, array in vector.items()} for _ in range(TRIED))]
+        near = [vector, *(_shaken(vector, generator, HALF_STEP) for _ in range(TRIED))]
         return all(np.array_equal(moved[place], answer[place]) for moved in map(model, near) for place in whole)
 
     kept = [place for place, pair in enumerate(zip(vectors, found, strict=True)) if stays(*pair)]

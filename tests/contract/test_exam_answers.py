@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
-from onnx import parser
+from onnx import numpy_helper, parser
+from onnxruntime.quantization import QuantType, quantize_dynamic
 
 import edgec
 from edgec.base.errors import UsageError
-from edgec.exam.expected import FLOAT_TOLERANCE, GPU_HALVES, HALVES, Asked, ask, invented_tolerance, write_exam
+from edgec.exam.expected import FLOAT_TOLERANCE, GPU_HALVES, HALVES, NOISE_FACTOR, Asked, ask, invented_tolerance, write_exam
 from edgec.exam.reference import FloatModel
 from edgec.exam.saturated import LEAST, least_numbers
 from edgec.frontend import from_proto
@@ -152,6 +154,34 @@ def test_answers_that_are_next_to_nothing_may_be_nothing(tmp_path: Path) -> None
     header = (tmp_path / "far/exam/far_exam.h").read_text()
     limits = re.findall(r"exam_limits.* = \{\n((?: {4}\{.*\},\n)+)", header)[0].splitlines()
     assert [float.fromhex(found) > 1e20 for found in re.findall(r"0x[^,}]+", limits[0])] == [True, False]
+
+
+def tagger(folder: Path) -> Path:
+    """A bidirectional LSTM as ONNX Runtime quantizes it: its inputs and states become codes as they come."""
+    g = np.random.default_rng(0)
+    sizes = {"w": (2, 96, 16), "r": (2, 96, 24), "b": (2, 192), "m": (48, 10)}
+    known = [numpy_helper.from_array((g.standard_normal(size) / size[-1] ** 0.5).astype(np.float32), name) for name, size in sizes.items()]
+    text = """<ir_version: 8, opset_import: ["": 17]> tagger (float[12,1,16] x) => (float[12,1,10] z) <int64[3] s = {12,1,48}>
+    { t = Tanh(x) y = LSTM<hidden_size = 24, direction = "bidirectional">(t, w, r, b) p = Transpose<perm = [0,2,1,3]>(y)
+      q = Reshape(p, s) z = MatMul(q, m) }"""
+    model = parser.parse_model(text)
+    model.graph.initializer.extend(known)
+    onnx.save(model, folder / "float.onnx")
+    quantize_dynamic(folder / "float.onnx", folder / "tagger.onnx", weight_type=QuantType.QInt8)
+    return folder / "tagger.onnx"
+
+
+def test_numbers_that_become_codes_on_the_way_may_become_others(tmp_path: Path) -> None:
+    """Roundings before them decide between two codes, and what a limit of sums lets through is less than that."""
+    file = tagger(tmp_path)
+    assert "DynamicQuantizeLSTM" in {node.op_type for node in onnx.load(file).graph.node}
+    asked = ask(from_proto(onnx.load(file)).graph, None, 0)
+    assert FLOAT_TOLERANCE < NOISE_FACTOR * asked.noise < 0.1
+    package = edgec.build(file, precision="fp32", target="portable", out=tmp_path / "tagger", cc="cc -O0")
+    x = np.random.default_rng(1).standard_normal((12, 1, 16)).astype(np.float32)
+    (expected,) = onnxruntime.InferenceSession(file).run(None, {"x": x})
+    with package.load() as run:
+        np.testing.assert_allclose(run({"x": x})[0], expected, atol=0.02 * np.abs(expected).max())
 
 
 def test_other_answers_keep_their_limits() -> None:

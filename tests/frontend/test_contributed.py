@@ -28,6 +28,16 @@ def codes(*shape: int, kind: Any = np.int8) -> np.ndarray:
     return RNG.integers(info.min, info.max, shape, kind, endpoint=True)
 
 
+def lstm(directions: int, inputs: int, hidden: int, *, columns: bool = False, more: bool = False) -> list[np.ndarray | None]:
+    """What DynamicQuantizeLSTM has behind its inputs. columns: scales and zero points for each. more: first states and peepholes."""
+    shape = (directions, 4 * hidden) if columns else (directions,)
+    scales = [RNG.uniform(0.004, 0.01, shape).astype(np.float32) for _ in range(2)]
+    zeros = [np.zeros(shape, np.int8) if columns else codes(*shape) // 8 for _ in range(2)]
+    states = [normal(directions, 1, hidden), normal(directions, 1, hidden), normal(directions, 3 * hidden)] if more else [None] * 3
+    weights = [codes(directions, rows, 4 * hidden) for rows in (inputs, hidden)]
+    return [*weights, normal(directions, 8 * hidden), None, *states, scales[0], zeros[0], scales[1], zeros[1]]
+
+
 X, GAMMA, BETA = normal(2, 5, 16), normal(16), normal(16)
 IDS, MASK = RNG.integers(0, 9, (2, 5)).astype(np.int32), np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)
 ANGLES = RNG.uniform(-1, 1, (9, 2)).astype(np.float32)
@@ -63,6 +73,12 @@ CASES: list[tuple[str, str, list[np.ndarray | None], dict[str, Any], int]] = [
     ("RotaryEmbedding", "com.microsoft", [normal(2, 5, 16), POSITIONS, ANGLES, ANGLES[::-1].copy()], {}, 1),
     ("RotaryEmbedding", "com.microsoft", [normal(2, 3, 5, 4), np.array([2]), ANGLES, ANGLES[::-1].copy()], {"interleaved": 1}, 1),
     ("DynamicQuantizeMatMul", "com.microsoft", [normal(3, 12), codes(12, 5), STEP, np.array(0, np.int8), normal(5)], {}, 1),
+    ("DynamicQuantizeLSTM", "com.microsoft", [normal(6, 1, 5), *lstm(1, 5, 7)], {"hidden_size": 7}, 3),
+    ("DynamicQuantizeLSTM", "com.microsoft", [normal(6, 1, 5), *lstm(2, 5, 7, columns=True)],
+     {"hidden_size": 7, "direction": "bidirectional", "activations": ["Sigmoid", "Tanh", "Tanh", "Sigmoid", "Relu", "Tanh"]}, 3),
+    ("DynamicQuantizeLSTM", "com.microsoft", [normal(4, 1, 5), *lstm(1, 5, 7, more=True)],
+     {"hidden_size": 7, "direction": "reverse", "clip": 1.5}, 3),
+    ("DynamicQuantizeLSTM", "com.microsoft", [normal(4, 1, 5), *lstm(1, 5, 7, more=True)], {"hidden_size": 7, "input_forget": 1}, 3),
     ("MatMulIntegerToFloat", "com.microsoft",
      [codes(3, 12, kind=np.uint8), codes(12, 5), STEP, STEP, ZERO, np.array(0, np.int8), normal(5)], {}, 1),
     ("DynamicQuantizeLinear", "", [X], {}, 3), ("DynamicQuantizeLinear", "", [np.zeros((2, 3), np.float32)], {}, 3),

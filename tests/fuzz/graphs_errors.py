@@ -27,11 +27,12 @@ HALF = 2.0**13  # units of what rounding to float16 moves: ONNX Runtime leaves i
 LARGE = 100.0  # states that no step makes: only a first one is
 TINY = 1e-37  # about which products become zeros
 GELUS = ("Gelu", "FastGelu", "BiasGelu", "QuickGelu")
+RECURRENT = ("RNN", "GRU", "LSTM", "DynamicQuantizeLSTM")
 SCORES = ("LinearClassifier", "TreeEnsembleClassifier", "TreeEnsembleRegressor")  # which may end in a Sigmoid or Softmax
 # units in the last place, and an absolute error, of functions that both sides approximate
 FUNCTIONS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("Tanh", "Sigmoid", "Erf", *GELUS, "Swish", "Softplus", "Elu", "Celu", "Selu", "Exp"), (32, 4e-7)),
-    **dict.fromkeys(("RNN", "GRU", "LSTM"), (32, 1e-6)),
+    **dict.fromkeys(RECURRENT, (32, 1e-6)),
     **dict.fromkeys((*SCORES, "FusedConv", "FusedGemm"), (32, 4e-7)),
     **dict.fromkeys(("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan"), (32, 4e-7)),
     **dict.fromkeys(("ParametricSoftplus", "ScaledTanh"), (32, 2e-6)),
@@ -51,18 +52,19 @@ EXACT = {
     "Binarizer", "ArrayFeatureExtractor", "OneHotEncoder", "LabelEncoder", "Imputer", "FeatureVectorizer", "OneHot", "Hardmax",
     "EyeLike", "Crop",
 }  # fmt: skip
-ELEMENTWISE = {*FUNCTIONS} - {*SCORES, "LogSoftmax", "SoftmaxCrossEntropyLoss", "RNN", "GRU", "LSTM", "FusedConv", "FusedGemm"}
+ELEMENTWISE = {*FUNCTIONS} - {*SCORES, "LogSoftmax", "SoftmaxCrossEntropyLoss", *RECURRENT, "FusedConv", "FusedGemm"}
 PRODUCTS = {"MatMul", "Gemm", "FusedMatMul", "TransposeMatMul", "FusedGemm"}
 CONVOLUTIONS = {"Conv", "ConvTranspose", "FusedConv", "DeformConv"}
 COUPLED = {
     "Softmax", "LogSoftmax", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization", "BatchNormalization",
     "MeanVarianceNormalization", "LRN", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp",
     "ReduceSum", "ReduceMean", "AveragePool", "GlobalAveragePool", "Resize", "Upsample", "Attention", "RotaryEmbedding", "AffineGrid",
-    "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss", "RNN", "GRU", "LSTM", "Einsum", "GridSample", "RoiAlign", "Col2Im",
+    "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss", *RECURRENT, "Einsum", "GridSample", "RoiAlign", "Col2Im",
     "DFT", "STFT", "Det", "LpPool", "GlobalLpPool", "LpNormalization", "CumSum", "CumProd", "SimplifiedLayerNormalization",
     "EmbedLayerNormalization", "MultiHeadAttention",
 }  # fmt: skip
 POLES = {"Reciprocal": 0, "Div": 1, "Log": 0, "Pow": 0}  # operands at whose zero a result may be anything
+TELL_ZERO = {"Cast", "CastLike", "NonZero"}  # to bool, and by counting, from every other number
 # which zero it is depends on the order, or is lost: ONNX Runtime's Where takes what is not zero of either operand
 SIGNLESS = {"Min", "Max", "ReduceMin", "ReduceMax", "MaxPool", "GlobalMaxPool", "Relu", "Clip", "Where", "If", "Loop", "Scan"}
 WRAPPED = 2.0**53  # apart, whole numbers have wrapped or are of what may be anything
@@ -143,15 +145,23 @@ def _executed(step: Step, values: Arrays, base: Arrays, plain: set[str], loose: 
         return [noise.anything(array) for array in usual]
     results = [_result(step, array, operands, noise) for array in results]
     if node.op_type in POLES and usual[0].dtype.kind == "f":
-        name = node.input[POLES[node.op_type]]
-        unsure = 4 * np.abs(operands[name].astype(np.float64) - base[name]) > np.abs(base[name].astype(np.float64))
+        unsure = _near_zero(operands, base, node.input[POLES[node.op_type]])
         results = [noise.freed(array, np.broadcast_to(unsure, array.shape)) for array in results]
+    if node.op_type in TELL_ZERO and usual[0].dtype.kind in "bi" and operands[node.input[0]].dtype.kind == "f":
+        unsure = _near_zero(operands, base, node.input[0])
+        places = unsure if usual[0].dtype.kind == "b" else np.full(results[0].shape, node.op_type == "NonZero" and unsure.any())
+        results = [noise.freed(results[0], places)]
     if node.op_type == "Equal":
         results = [noise.freed(results[0], _meet(*([values[name], base[name]] for name in node.input)))]
     moved = [array != same for array, same in zip(results, usual, strict=True)]
     free = [is_free(node, operands, array) | depends(node, loose, change) for array, change in zip(results, moved, strict=True)]
     loose.update({name: places for name, places in zip(node.output, free, strict=True) if base[name].dtype.kind != "f"})
     return [noise.freed(array, places) for array, places in zip(results, free, strict=True)]
+
+
+def _near_zero(values: Arrays, base: Arrays, name: str) -> np.ndarray:
+    """Where a number may be zero, for all that it moved: no execution makes it exactly that."""
+    return np.asarray(4 * np.abs(values[name].astype(np.float64) - base[name]) > np.abs(base[name].astype(np.float64)))
 
 
 def _meet(one: list[np.ndarray], other: list[np.ndarray]) -> np.ndarray:

@@ -218,6 +218,9 @@ FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Attention"}, _infinite_scores),
     ({"Attention"}, _infinite_values),
     ({"Attention", "MultiHeadAttention"}, _sees_nothing),
-    ({"RNN", "GRU", "LSTM", "DynamicQuantizeLinear", "DynamicQuantizeMatMul", "Normalizer", "MultiHeadAttention"}, _any_infinity),
+    (
+        {"RNN", "GRU", "LSTM", "DynamicQuantizeLSTM", "DynamicQuantizeLinear", "DynamicQuantizeMatMul", "Normalizer", "MultiHeadAttention"},
+        _any_infinity,
+    ),
     (BLENDS, _beside_infinity),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.graphs_draft import FLOAT, Draft
+from tests.fuzz.graphs_draft import FLOAT, MICROSOFT, Draft
 from tests.fuzz.graphs_matrix import weights
 from tests.fuzz.graphs_pointwise import Drawer
 from tests.operators.recurrent_cases import FUNCTIONS, GATES, NUMBERS
@@ -31,6 +31,27 @@ def recurrent(d: Draft, op: str) -> None:
     d.op(op, *kept, outputs=3 if op == "LSTM" else 2, hidden_size=hidden, **named)
 
 
+def quantized(d: Draft, op: str) -> None:
+    """Of one sample; the matrices are codes with the gates as columns."""
+    back, hidden, steps, inputs = d.pick("forward", "reverse", "bidirectional"), d.pick(1, 2, 5, 8, 17), d.number(1, 4), d.number(1, 9)
+    directions = 2 if back == "bidirectional" else 1
+    x = d.data((FLOAT,), 3, 3, where=lambda s: s[1] == 1, make=lambda: (steps, 1, inputs))
+    shape = (directions, 4 * hidden) if d.chance(0.5) else (directions,)
+    matrices = [d.const(d.g.integers(-127, 128, (directions, rows, 4 * hidden)), np.int8) for rows in (d.shape(x)[2], hidden)]
+    scales = [d.const(d.g.uniform(0.001, 0.02, shape), FLOAT) for _ in matrices]
+    zeros = [d.const(np.zeros(shape), np.int8) for _ in matrices]
+    states = [given(d, directions, 1, hidden) if d.chance(0.3) else "" for _ in range(2)]
+    more = [
+        weights(d, directions, 8 * hidden) if d.chance(0.7) else "",
+        "",
+        *states,
+        weights(d, directions, 3 * hidden) if d.chance(0.3) else "",
+    ]
+    named = {"clip": d.pick(0.5, 2.0)} if d.chance(0.3) else {}
+    operands = (x, *matrices, *more, scales[0], zeros[0], scales[1], zeros[1])
+    d.op(op, *operands, outputs=3, domain=MICROSOFT, direction=back, hidden_size=hidden, input_forget=d.number(0, 1), **named)
+
+
 def given(d: Draft, *shape: int, constant: float = 0.3) -> str:
     return weights(d, *shape) if d.chance(constant) or len(d.inputs) >= 6 else d.input(FLOAT, shape)
 
@@ -47,4 +68,4 @@ def activations(d: Draft, op: str, directions: int) -> dict[str, Any]:
     return found
 
 
-RECURRENT: dict[str, Drawer] = dict.fromkeys(GATES, recurrent)
+RECURRENT: dict[str, Drawer] = {**dict.fromkeys(GATES, recurrent), "DynamicQuantizeLSTM": quantized}

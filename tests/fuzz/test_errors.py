@@ -141,6 +141,15 @@ def test_numbers_that_may_be_equal_may_be_unequal() -> None:
     assert (bounds(drawn, 0)["y"] > 0).tolist() == [True, True, False]
 
 
+@pytest.mark.parametrize("nodes", ["y = Cast<to = 9>(f)", "y = NonZero(f)"])
+def test_a_number_that_may_be_zero_may_be_none(nodes: str) -> None:
+    """Of real numbers the first of a transform has an imaginary part that roundings alone make."""
+    text = f"(float[11,1] x) => (y) <int64 a = {{-2}}> {{ f = DFT<onesided = 1>(x, , a) {nodes} }}"
+    drawn = replayed(parser.parse_model(HEAD + text), [{"x": np.random.default_rng(1).standard_normal((11, 1)).astype(np.float32)}])
+    free = bounds(drawn, 0)["y"] > 0
+    assert free.all() if "NonZero" in nodes else free.ravel().tolist() == [False, True] + [False] * 10
+
+
 def test_a_bound_that_nobody_gave_clips_no_infinity_behind_what_makes_a_number_of_nan() -> None:
     text = '(float[64] x) => (y) <float c = {1e38}, float h = {20}> { a = Mul(x, c) b = Mul(a, c) s = Shrink(b) y = Clip(s, "", h) }'
     drawn = replayed(parser.parse_model(HEAD + text), [{"x": -np.arange(64, dtype=np.float32)}])
