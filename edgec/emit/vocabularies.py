@@ -92,7 +92,7 @@ VOCABULARIES: dict[str, Vocabulary] = {
         ),
         Vocabulary(
             "wasm128", ("wasm32",), "defined(__wasm_simd128__)", "", "", "wasm_simd128.h",
-            ("int8_lanes_wasm128.h", "int8_wasm128.h", "int8_taps_wasm128.h"),
+            ("int8_lanes_wasm128.h", "int8_wasm128.h", "int8_taps_ends_wasm128.h", "int8_taps_wasm128.h"),
             float=WASM128, look_up="look_up_portable.h", features=("simd128",),
         ),
     )

@@ -1,18 +1,7 @@
 /* Depthwise words: two taps of a channel are a pair of 16-bit numbers for the dot product. */
 
-typedef lanes_t sums_t;
 typedef struct { v128_t a, b, c, d; } filters_t;
 typedef struct { v128_t low, high; } taps_t; /* pairs of bytes */
-typedef const float *scales_t;
-
-INLINE sums_t load_sums_16(const int32_t *bias) {
-    sums_t sums;
-    sums.a = wasm_v128_load(bias);
-    sums.b = wasm_v128_load(bias + 4);
-    sums.c = wasm_v128_load(bias + 8);
-    sums.d = wasm_v128_load(bias + 12);
-    return sums;
-}
 
 INLINE taps_t pair(const void *first, const void *second) {
     const v128_t a = wasm_v128_load(first), b = wasm_v128_load(second);
@@ -40,10 +29,4 @@ INLINE sums_t add_taps(sums_t sums, filters_t w, taps_t x) {
     sums.c = wasm_i32x4_add(sums.c, wasm_i32x4_dot_i16x8(w.c, wasm_u16x8_extend_low_u8x16(x.high)));
     sums.d = wasm_i32x4_add(sums.d, wasm_i32x4_dot_i16x8(w.d, wasm_u16x8_extend_high_u8x16(x.high)));
     return sums;
-}
-
-INLINE scales_t load_scales_16(const float *scale) { return scale; }
-
-INLINE void store_sums_16(activation *y, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
-    store_lanes(y, settle(sums, scale, e), zero);
 }
