@@ -64,9 +64,9 @@ _METHODS: dict[str, tuple[list[str], list[str]]] = {
     "segment": (["run", "segment"], ["Mask"]),
 }
 _TAKEN = """
-ModelError INPUTS OUTPUTS LABELS SIMD SECRET THREADS PAGES NEEDED WIDTH HEIGHT CHANNELS MULTIPLY ADD VALUES NAME METHODS
+ModelError INPUTS OUTPUTS LABELS ISAS SIMD SECRET THREADS PAGES NEEDED WIDTH HEIGHT CHANNELS MULTIPLY ADD VALUES NAME METHODS
 ERRORS ARRAYS WIDTHS
-TensorFacts Pixels Picture Label Box Mask Source LoadOptions Exclude BufferSource CanvasImageSource
+TensorFacts Pixels Picture Label Box Mask Source Isa LoadOptions Exclude BufferSource CanvasImageSource
 Object Array Math Map Set Symbol Promise Number Error TypeError RangeError URL URLSearchParams Response WebAssembly DataView
 TextDecoder SharedArrayBuffer Atomics Worker ArrayBuffer OffscreenCanvas Element WorkerGlobalScope Uint8ClampedArray Buffer ImageData
 """  # what the modules say themselves

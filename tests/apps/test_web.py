@@ -120,7 +120,7 @@ def test_the_modules_import_nothing() -> None:
 
 def test_two_instances_share_nothing_and_answers_stay() -> None:
     code = f"""{IMAGE}
-    const [a, b] = await Promise.all([m.Digits.load(), m.Digits.load(undefined, {{ simd: false }})]);
+    const [a, b] = await Promise.all([m.Digits.load(), m.Digits.load(undefined, {{ isa: "portable" }})]);
     const first = a.run({{ image }}), before = [...first.logits];
     b.run({{ image: image.map((x) => 1 - x) }});
     a.close();
@@ -128,6 +128,21 @@ def test_two_instances_share_nothing_and_answers_stay() -> None:
     """
     before, after, other, isa = node(digits(), code)
     assert before == after == other and isa == "portable" and len(before) == 10
+
+
+def test_the_set_of_instructions_is_chosen_by_its_name() -> None:
+    baseline = json.dumps((digits() / "web" / "digits_baseline.wasm").as_uri())
+    found = failures(f"""
+        unknown: () => m.Digits.load(undefined, {{ isa: "sse41" }}),
+        other: () => m.Digits.load(new URL({baseline}), {{ isa: "wasm128" }}),
+        lacking: () => {{
+          WebAssembly.validate = () => false;
+          return m.Digits.load(undefined, {{ isa: "wasm128" }});
+        }},
+    """)
+    assert found["unknown"] == "RangeError: isa must be one of wasm128, portable"
+    assert found["other"] == "ModelError: this module has portable, not wasm128"
+    assert found["lacking"] == "ModelError: this engine does not have wasm128: it has portable"
 
 
 def test_wrong_inputs_are_errors_in_words() -> None:

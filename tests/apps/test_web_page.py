@@ -16,18 +16,18 @@ from tests.apps.pages import browse, served
 from tests.apps.webs import DIGITS, digits, node
 
 USE = """
-import { Digits, ModelError, type DigitsInputs, type Label, type Pixels } from "./digits.mjs";
+import { Digits, ModelError, type DigitsInputs, type Isa, type Label, type Pixels } from "./digits.mjs";
 import { DigitsWorker } from "./digits_worker.mjs";
 
 const pixels: Pixels = { width: 8, height: 8, data: new Uint8ClampedArray(256) };
 const inputs: DigitsInputs = { image: new Float32Array(Digits.inputs.image.elements) };
 
 export async function use(canvas: HTMLCanvasElement): Promise<Label[]> {
-  const model = await Digits.load(new URL("digits.wasm", "http://localhost/"), { simd: false });
+  const model = await Digits.load(new URL("digits.wasm", "http://localhost/"), { isa: "portable" });
   const logits: Float32Array = model.run(inputs).logits;
   const scale: number | null = Digits.outputs.logits.scale;
   const names: readonly string[] = Digits.labels;
-  const isa: "wasm128" | "portable" = model.isa;
+  const isa: Isa = model.isa;
   const tensor: Float32Array = Digits.fromPicture(canvas);
   const worker = await DigitsWorker.load();
   const found = [...model.classify(pixels, { most: 3 }), ...(await worker.classify(inputs))];
@@ -44,6 +44,8 @@ export const wrong: DigitsInputs = { image: new Int8Array(64) };
 export const none = (model: Digits) => model.run(inputs).logit;
 // @ts-expect-error no such option
 export const option = (model: Digits) => model.classify(inputs, { top: 3 });
+// @ts-expect-error no such set of instructions
+export const isa: Isa = "sse41";
 """
 
 # What a worker answers beside the model itself, and its errors

@@ -92,7 +92,7 @@ def test_what_cannot_be_had_is_said() -> None:
     code = f"""
     const sources = {{
       none: [undefined, {{ threads: 0 }}], half: [undefined, {{ threads: 1.5 }}], many: [undefined, {{ threads: 9 }}],
-      baseline: [undefined, {{ threads: 2, simd: false }}], other: [new URL({module}), {{ threads: 2 }}],
+      baseline: [undefined, {{ threads: 2, isa: "portable" }}], other: [new URL({module}), {{ threads: 2 }}],
     }};
     const found = {{}};
     const tried = (source) => m.Digits.load(...source).then(() => "loaded", (error) => `${{error.constructor.name}}: ${{error.message}}`);
