@@ -84,7 +84,12 @@ def web_files(app: App, draft: Draft) -> Draft:
     found = {path.format(app.name): fill("apps/web", template, context).encode() for template, path in TEMPLATES.items()}
     found["web/package.json"] = (json.dumps(_npm(app), indent=1, ensure_ascii=False) + "\n").encode()
     found |= {f"src/web/{name}": runtime(f"web/{name}", app.name) for name in RUNTIMES}
-    return draft.plus(found, replace(manifest, made=tuple(f"web/{app.name}{end}.wasm" for end in MODULES)))
+    return draft.plus(found, replace(manifest, made=_modules(app)))
+
+
+def _modules(app: App) -> tuple[str, ...]:
+    """Their paths in the package."""
+    return tuple(f"web/{app.name}{end}.wasm" for end in MODULES)
 
 
 def _context(app: App, manifest: Manifest) -> dict[str, object]:
@@ -121,6 +126,7 @@ def _context(app: App, manifest: Manifest) -> dict[str, object]:
         ),
         "given": f"{class_name(app)}Inputs" + (" | Picture" if picture else ""),
         "vocabularies": manifest.vocabularies,
+        "modules": _modules(app),
         "weights_bytes": app.weights_bytes,
         "arena_bytes": app.arena_bytes,
     }

@@ -1,4 +1,4 @@
-"""Compiling a package into WebAssembly modules: web/NAME.wasm, web/NAME_threads.wasm, web/NAME_baseline.wasm and the exam's questions."""
+"""Compiling a package into its WebAssembly modules, web/NAME.wasm and the others that the manifest names, and the exam's questions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from edgec.toolchain.together import each
 
 STACK_BYTES = 65536  # four times what a run takes; below the data, so that a stack too deep is a trap
 # Engines that have SIMD128 have the instructions that copy, too; objects may say that they have atomics wherever they are linked
-SIMD, BASELINE = ("-msimd128", "-mbulk-memory", "-matomics", "-mmutable-globals"), ("-mno-simd128", "-mno-bulk-memory")
+SIMD = ("-msimd128", "-mbulk-memory", "-matomics", "-mmutable-globals")
+INSTRUCTIONS = {"": SIMD, "_baseline": ("-mno-simd128", "-mno-bulk-memory")}  # by what modules' names end with
 FREESTANDING = ("-std=c99", "-ffunction-sections", "-fvisibility=hidden", "-nostdlibinc", "-Isrc/web", "-Iinclude", "-Isrc", "-Iexam")
 LINKING = ("-nostdlib", "-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", f"-Wl,-z,stack-size={STACK_BYTES}")
 # a module for several threads takes the memory that they share, as much as JavaScript gives
@@ -42,21 +43,24 @@ def compile_web(
     core = [f"src/{name}", f"src/{name}_dispatch", "src/web/memory", *(f"src/{name}_kernels_{isa}" for isa in manifest.vocabularies)]
     core += [f"src/{name}_task"] if (directory / f"src/{name}_task.c").exists() else []
     flags = [*FREESTANDING, *optimization(compiler, optimize), *extra_flags]
-    plain = _compile(compiler, directory, [*core, weights, web], [*flags, *SIMD], store=store)
-    own = [web, f"src/{name}_pool", "src/web/threads"]
-    sharing = _compile(compiler, directory, own, [*flags, *SIMD, "-DEDGEC_WEB_THREADS"], "_threads", store)
-    baseline = _compile(compiler, directory, [*core, weights, web], [*flags, *BASELINE], "_baseline", store)
-    _link(compiler, directory, plain, f"web/{name}.wasm")
-    _link(compiler, directory, [*plain[:-1], *sharing], f"web/{name}_threads.wasm", SHARING)
-    _link(compiler, directory, baseline, f"web/{name}_baseline.wasm")
-    made = tuple(directory / path for path in (*plain, *sharing, *baseline))
+    made: list[str] = []
+    for end, instructions in INSTRUCTIONS.items():
+        objects = _compile(compiler, directory, [*core, weights, web], [*flags, *instructions], end, store)
+        _link(compiler, directory, objects, f"web/{name}{end}.wasm")
+        made += objects
+        if f"web/{name}_threads{end}.wasm" in manifest.made:
+            own, words = [web, f"src/{name}_pool", "src/web/threads"], [*flags, *instructions, "-DEDGEC_WEB_THREADS"]
+            sharing = _compile(compiler, directory, own, words, f"_threads{end}", store)
+            _link(compiler, directory, [*objects[:-1], *sharing], f"web/{name}_threads{end}.wasm", SHARING)
+            made += sharing
+    paths = tuple(directory / path for path in made)
     if not (directory / f"exam/{name}_questions.c").exists():
-        return Built(None, None, made, compiler)
+        return Built(None, None, paths, compiler)
     questions = _compile(compiler, directory, [f"exam/{name}_questions", f"exam/{name}_vectors"], flags, store=store)
     _link(compiler, directory, questions, f"build/{name}_questions.wasm")
     program = out / f"{name}_exam.mjs"
     program.write_text(f'import "../exam/{name}_exam.mjs";\n', encoding="utf-8")
-    return Built(program, None, made, compiler)
+    return Built(program, None, paths, compiler)
 
 
 def _check_linker(compiler: Compiler, directory: Path) -> None:
