@@ -50,6 +50,7 @@ def _arm64(
 
 _AVX2, _AVX512 = "avx2,fma", "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
 _ARM82 = "arch=armv8.2-a"
+_RELAXED = "defined(__wasm_relaxed_simd__) && __clang_major__ >= 17"  # older ones take the flag and lack the instructions
 
 VOCABULARIES: dict[str, Vocabulary] = {
     vocabulary.name: vocabulary
@@ -93,7 +94,15 @@ VOCABULARIES: dict[str, Vocabulary] = {
         Vocabulary(
             "wasm128", ("wasm32",), "defined(__wasm_simd128__)", "", "", "wasm_simd128.h",
             ("int8_lanes_wasm128.h", "int8_wasm128.h", "int8_taps_ends_wasm128.h", "int8_taps_wasm128.h"),
-            float=WASM128, look_up="look_up_portable.h", features=("simd128",),
+            float=WASM128, look_up="look_up_portable.h", features=("simd128",), baseline=f"defined(__wasm_simd128__) && !({_RELAXED})",
+        ),
+        *(
+            Vocabulary(
+                name, ("wasm32",), _RELAXED, "", "", "wasm_simd128.h",
+                ("int8_lanes_wasm128.h", f"int8_{name}.h", "int8_taps_ends_wasm128.h", taps),
+                float=WASM128, look_up="look_up_portable.h", features=("relaxed_simd",),
+            )
+            for name, taps in (("relaxed7", "int8_taps_wasm128.h"), ("relaxed8", "int8_taps_relaxed8.h"))
         ),
     )
 }  # fmt: skip

@@ -78,6 +78,8 @@ TILES: dict[str, StripTile] = {
     "fp16": StripTile(taps=4),
     "dsp": StripTile(taps=3, strip=1),
     "wasm128": StripTile(strip=2),
+    "relaxed7": StripTile(strip=2),
+    "relaxed8": StripTile(taps=4),
 }
 
 
@@ -129,14 +131,14 @@ class RowTile:
 
 _PAIRS: dict[str, tuple[int, tuple[int, ...]]] = {"sse41": (2, (16,)), "avx2": (2, (32, 16))}
 _FOURS: dict[str, tuple[int, tuple[int, ...]]] = {"avxvnni": (4, (32, 16)), "avx512vnni": (4, (64, 32, 16))}
-_NEON: dict[str, tuple[int, tuple[int, ...]]] = dict.fromkeys(("neon", "dotprod", "i8mm", "neon32"), (4, (16,)))
+_ALWAYS: dict[str, tuple[int, tuple[int, ...]]] = dict.fromkeys(("neon", "dotprod", "i8mm", "neon32", "relaxed8"), (4, (16,)))
 _TOGETHER = {"avx512vnni": 2, "dotprod": 2, "i8mm": 2}  # where 32 registers hold the sums of two vectors of two rows
 
 
 def _rows(kernel: int, stride: int) -> Variant:
     """For square windows of this size without dilation, over as many channels as a register needs. Where rows are not shared, only
     instructions gain by it that take four of them, in registers of up to 256 bits."""
-    shapes = _NEON | ({**_PAIRS, **_FOURS} if stride == 1 else {"avxvnni": _FOURS["avxvnni"]})
+    shapes = _ALWAYS | ({**_PAIRS, **_FOURS} if stride == 1 else {"avxvnni": _FOURS["avxvnni"]})
     tiles = {name: RowTile(kernel, stride, *shape, together=_TOGETHER.get(name, 1)) for name, shape in shapes.items()}
     shape = (kernel, kernel, stride, stride, 1, 1)
 

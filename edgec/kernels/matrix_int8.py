@@ -35,6 +35,8 @@ TILES: dict[str, MatrixTile] = {
     "neon32": MatrixTile((1,), 1, 4, k_step=2, hold="pixels"),
     "dsp": MatrixTile((2, 1), 1, 16, k_step=2, hold="pixels"),
     "wasm128": MatrixTile((4, 1), 1, 4),
+    "relaxed7": MatrixTile((2, 1), 1, 4, hold="pixels"),
+    "relaxed8": MatrixTile((2, 1), 1, 4, hold="pixels"),
 }
 
 

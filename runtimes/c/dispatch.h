@@ -17,6 +17,8 @@
 #define EDGEC_CPU_NEON32 0u /* what the armv7 targets are built for */
 #define EDGEC_CPU_DSP 0u /* what the Cortex-M targets are built for */
 #define EDGEC_CPU_WASM128 0u /* engines without it take another module */
+#define EDGEC_CPU_RELAXED7 0u /* the same */
+#define EDGEC_CPU_RELAXED8 128u
 
 #if defined(__x86_64__) || defined(__i386__) || defined(_M_X64)
 #if defined(_MSC_VER) && !defined(__clang__)

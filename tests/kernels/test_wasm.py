@@ -1,4 +1,4 @@
-"""The int8 kernels of both of WebAssembly's vocabularies give the bytes of docs/int8.md clauses 4 and 16 to 18, in a real engine."""
+"""The int8 kernels of each of WebAssembly's vocabularies give the bytes of docs/int8.md clauses 4 and 16 to 18, in a real engine."""
 
 from __future__ import annotations
 
@@ -12,22 +12,31 @@ from edgec.schedule import choose_all
 from edgec.targets import Target
 from tests.kernels.int8_harness import USED, X86, Program, call, driver_source
 from tests.kernels.test_int8 import agree, any_cases, attention_cases, conv_cases, depthwise_cases, float_cases, function_cases
-from tests.kernels.wasm import CLANG, NODE, SHIM
+from tests.kernels.wasm import CLANG, NODE, SHIM, relaxed
 
 # the vocabulary, the compiler's flags, and every how many-th case
-BUILDS = (("wasm128", ("-O2", "-msimd128"), 1), ("wasm128", ("-O0", "-msimd128"), 4), ("portable", ("-O2",), 4))
+ALWAYS = (
+    ("wasm128", ("-O2", "-msimd128"), 1),
+    ("relaxed7", ("-O2", *relaxed("ANY")), 1),
+    ("relaxed8", ("-O2", *relaxed("UNSIGNED")), 1),
+)
+MORE = (
+    ("wasm128", ("-O0", "-msimd128"), 4),
+    ("portable", ("-O2",), 4),
+    *(("relaxed7", ("-O1", *relaxed(behaviour)), 4) for behaviour in ("UNSIGNED", "SIGNED", "SATURATING", "WRAPPING")),
+)
 
 
 @pytest.mark.parametrize(
     ("vocabulary", "flags", "step"),
-    [BUILDS[0], *(pytest.param(*build, marks=pytest.mark.thorough) for build in BUILDS[1:])],
-    ids=lambda item: "".join(item) if isinstance(item, tuple) else str(item),
+    [*ALWAYS, *(pytest.param(*build, marks=pytest.mark.thorough) for build in MORE)],
+    ids=lambda item: "".join(word for word in item if word[:2] in ("-O", "-m", "-D")) if isinstance(item, tuple) else str(item),
 )
 def test_int8_kernels(vocabulary: str, flags: tuple[str, ...], step: int, needs: Callable[..., None], tmp_path: Path) -> None:
     needs("clang", "wasm-ld", "node")
     if not Path("/usr/include/wasm32-wasi").exists():
         pytest.skip("needs wasi-libc: apt-get install wasi-libc libclang-rt-14-dev-wasm32")
-    target = Target("wasm", "", "wasm32", "web", ("portable", "wasm128"), False)
+    target = Target("wasm", "", "wasm32", "web", ("portable", "wasm128", "relaxed7", "relaxed8"), False)
     slots = choose_all(USED, vocabulary, target)
     (tmp_path / "t_kernels.h").write_text(render_kernel_header("t", slots, target), encoding="utf-8")
     (tmp_path / "kernels.c").write_text(render_kernels("t", vocabulary, slots, target), encoding="utf-8")

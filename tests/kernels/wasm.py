@@ -8,3 +8,9 @@ SHIM = Path(__file__).parent / "wasi"
 CLANG = ("clang", "--target=wasm32-wasi")
 # V8's direct calls of node:wasi's functions damage its heap (Node 20: four runs of ten crash); without them every call takes the safe way
 NODE = ("node", "--no-warnings", "--no-turbo-fast-api-calls", str(SHIM / "run.mjs"))
+
+
+def relaxed(behaviour: str) -> tuple[str, ...]:
+    """Flags by which clang takes relaxed dot products for those of tests/kernels/wasi/relaxed.h, of an engine that behaves so."""
+    newer = ("-D__wasm_relaxed_simd__", "-U__clang_major__", "-D__clang_major__=17")
+    return ("-msimd128", *newer, f"-DRELAXED={behaviour}", "-include", str(SHIM / "relaxed.h"))

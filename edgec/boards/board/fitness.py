@@ -24,6 +24,8 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "neon32": ("neon",),
     "dsp": ("dsp",),  # of microcontrollers, which say nothing of themselves
     "wasm128": ("simd128",),  # of engines, which take another module where they lack it
+    "relaxed7": ("relaxed_simd",),
+    "relaxed8": ("relaxed_simd",),
 }
 _SAME = {"neon": "asimd"}  # 64-bit kernels say asimd to 32-bit programs too
 # what a device tree calls a board -> its target; the first that is found
