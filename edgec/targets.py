@@ -25,6 +25,7 @@ class Target:
     vocabularies: tuple[str, ...]
     signed_activations: bool  # int8 (True) or uint8 (False) inside the package
     half_vocabularies: tuple[str, ...] = ()  # in place of the others in packages of halves; none where these would gain nothing
+    float_vocabularies: tuple[str, ...] = ()  # in place of the others in packages of floats; none where these have all of them
     compilers: tuple[str, ...] = ()  # tried in order after --cc and $CC
     zig_triple: str = ""
     flags: tuple[str, ...] = ()

@@ -50,6 +50,7 @@ TEMPLATES = {
 RUNTIMES = ("memory.c", "string.h", "pthread.h", "sched.h", "threads.c")
 STACK_BYTES = 65536  # four times what a run takes
 MODULES = ("", "_threads", "_baseline")  # ends of the modules' names
+RELAXED_MODULES = ("_relaxed", "_threads_relaxed")  # and of those for relaxed dot products, in packages that have them
 THREADS, USUAL_THREADS = 8, 4  # most of an instance, and most where nobody asks for a number: phones have few processors that are fast
 WORTH_THREADS = 2_000_000  # multiply-accumulates of a run; what has less takes as long to hand over as to compute
 MOST_MEMORY = (1 << 32) - 65536  # a page less than addresses reach, since zig takes 32 bits
@@ -64,7 +65,7 @@ _METHODS: dict[str, tuple[list[str], list[str]]] = {
     "segment": (["run", "segment"], ["Mask"]),
 }
 _TAKEN = """
-ModelError INPUTS OUTPUTS LABELS ISAS SIMD SECRET THREADS PAGES NEEDED WIDTH HEIGHT CHANNELS MULTIPLY ADD VALUES NAME METHODS
+ModelError INPUTS OUTPUTS LABELS ISAS SIMD RELAXED SECRET THREADS PAGES NEEDED WIDTH HEIGHT CHANNELS MULTIPLY ADD VALUES NAME METHODS
 ERRORS ARRAYS WIDTHS
 TensorFacts Pixels Picture Label Box Mask Source Isa LoadOptions Exclude BufferSource CanvasImageSource
 Object Array Math Map Set Symbol Promise Number Error TypeError RangeError URL URLSearchParams Response WebAssembly DataView
@@ -84,12 +85,17 @@ def web_files(app: App, draft: Draft) -> Draft:
     found = {path.format(app.name): fill("apps/web", template, context).encode() for template, path in TEMPLATES.items()}
     found["web/package.json"] = (json.dumps(_npm(app), indent=1, ensure_ascii=False) + "\n").encode()
     found |= {f"src/web/{name}": runtime(f"web/{name}", app.name) for name in RUNTIMES}
-    return draft.plus(found, replace(manifest, made=_modules(app)))
+    return draft.plus(found, replace(manifest, made=_modules(app, manifest)))
 
 
-def _modules(app: App) -> tuple[str, ...]:
+def _modules(app: App, manifest: Manifest) -> tuple[str, ...]:
     """Their paths in the package."""
-    return tuple(f"web/{app.name}{end}.wasm" for end in MODULES)
+    ends = (*MODULES, *RELAXED_MODULES) if _has_relaxed(manifest) else MODULES
+    return tuple(f"web/{app.name}{end}.wasm" for end in ends)
+
+
+def _has_relaxed(manifest: Manifest) -> bool:
+    return any(isa.startswith("relaxed") for isa in manifest.vocabularies)
 
 
 def _context(app: App, manifest: Manifest) -> dict[str, object]:
@@ -126,7 +132,8 @@ def _context(app: App, manifest: Manifest) -> dict[str, object]:
         ),
         "given": f"{class_name(app)}Inputs" + (" | Picture" if picture else ""),
         "vocabularies": manifest.vocabularies,
-        "modules": _modules(app),
+        "modules": _modules(app, manifest),
+        "relaxed": _has_relaxed(manifest),
         "weights_bytes": app.weights_bytes,
         "arena_bytes": app.arena_bytes,
     }

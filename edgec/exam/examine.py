@@ -24,7 +24,7 @@ def examine_everywhere(package: Package, tell: Callable[[str, int, int], None]) 
         tell("examining", index, len(places))
         try:
             package.examine(gpu=True) if place == GPU else package.examine(isa=place)
-            if package.target.form == "web" and place == isas[-1]:
+            if package.target.form == "web" and place not in (isas[0], GPU):
                 package.examine(isa=place, threads=2)  # another module
         except GateError as error:
             problems += [Problem(f"{place}: {error.summary}"), *error.problems]

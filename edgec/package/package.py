@@ -22,7 +22,7 @@ WRONG = 1  # status of an exam program whose answers are not the expected ones
 MOST_THREADS = 1024
 MOST_RUNS = 1_000_000
 MOST_SECONDS = 86_400
-_MADE = ("android", "apple", "micro")  # systems that toolchain.made tells of
+_MADE = ("android", "apple", "micro", "web")  # systems that toolchain.made tells of
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
     with _collecting(errors):
         check_file(model)
     with _collecting(errors):
-        target = _with_halves(load_target(config.target)) if config.precision == "fp16" else load_target(config.target)
+        target = _for_precision(load_target(config.target), config.precision)
         out = out or Path(f"{name}-{target.name}-{config.precision}{f'-w{config.weight_bits}' if config.weight_bits else ''}")
     with _collecting(errors):
         _check_states(config)
@@ -212,6 +212,13 @@ def check_profile(config: BuildConfig) -> None:
         raise UsageError("only what a goal keeps is chosen by it", where="--profile", hint=hint)
     if config.profile is not None and not config.profile.is_file():
         raise UsageError("no such file", where=str(config.profile), hint="give the results.jsonl of a bench with --profile")
+
+
+def _for_precision(target: Target, precision: str) -> Target:
+    """The target with the vocabularies that packages of such numbers have."""
+    if precision == "fp16":
+        return _with_halves(target)
+    return replace(target, vocabularies=target.float_vocabularies or target.vocabularies) if precision == "fp32" else target
 
 
 def _with_halves(target: Target) -> Target:

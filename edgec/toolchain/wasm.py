@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,13 +14,17 @@ from edgec.package.manifest import read_manifest
 from edgec.targets import Target
 from edgec.toolchain.call import Built, call, optimization
 from edgec.toolchain.find import Compiler, find_compiler
+from edgec.toolchain.made import Made, write_made
 from edgec.toolchain.objects import compile_object
 from edgec.toolchain.together import each
 
 STACK_BYTES = 65536  # four times what a run takes; below the data, so that a stack too deep is a trap
 # Engines that have SIMD128 have the instructions that copy, too; objects may say that they have atomics wherever they are linked
 SIMD = ("-msimd128", "-mbulk-memory", "-matomics", "-mmutable-globals")
-INSTRUCTIONS = {"": SIMD, "_baseline": ("-mno-simd128", "-mno-bulk-memory")}  # by what modules' names end with
+INSTRUCTIONS = {  # by what modules' names end with
+    "": SIMD, "_baseline": ("-mno-simd128", "-mno-bulk-memory"), "_relaxed": (*SIMD, "-mrelaxed-simd"),
+}  # fmt: skip
+LEAST_RELAXED = 17  # version of clang that has the relaxed dot product, which kernels ask for too
 FREESTANDING = ("-std=c99", "-ffunction-sections", "-fvisibility=hidden", "-nostdlibinc", "-Isrc/web", "-Iinclude", "-Isrc", "-Iexam")
 LINKING = ("-nostdlib", "-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", f"-Wl,-z,stack-size={STACK_BYTES}")
 # a module for several threads takes the memory that they share, as much as JavaScript gives
@@ -27,6 +33,10 @@ SHARING = (
     "-matomics", "-mbulk-memory",  # which zig asks for
     "-Wl,--shared-memory", "-Wl,--import-memory", f"-Wl,--max-memory={MOST_MEMORY}", "-Wl,--export=__stack_pointer",
 )  # fmt: skip
+_TOO_OLD = (
+    f"the modules named _relaxed are copies of those without: relaxed dot products need clang {LEAST_RELAXED} or later, or zig; "
+    "--cc names another compiler"
+)
 STACK_FIRST = "-Wl,--stack-first"  # zig does so by itself, and does not know the words
 
 
@@ -44,7 +54,10 @@ def compile_web(
     core += [f"src/{name}_task"] if (directory / f"src/{name}_task.c").exists() else []
     flags = [*FREESTANDING, *optimization(compiler, optimize), *extra_flags]
     made: list[str] = []
+    old = f"web/{name}_relaxed.wasm" in manifest.made and _lacks_relaxed(compiler, directory)
     for end, instructions in INSTRUCTIONS.items():
+        if f"web/{name}{end}.wasm" not in manifest.made or (old and end == "_relaxed"):
+            continue
         objects = _compile(compiler, directory, [*core, weights, web], [*flags, *instructions], end, store)
         _link(compiler, directory, objects, f"web/{name}{end}.wasm")
         made += objects
@@ -53,6 +66,10 @@ def compile_web(
             sharing = _compile(compiler, directory, own, words, f"_threads{end}", store)
             _link(compiler, directory, [*objects[:-1], *sharing], f"web/{name}_threads{end}.wasm", SHARING)
             made += sharing
+    if old:
+        for kind in ("", "_threads"):  # JavaScript and bundlers look for both
+            shutil.copyfile(directory / f"web/{name}{kind}.wasm", directory / f"web/{name}{kind}_relaxed.wasm")
+    write_made(directory, "web", "What the modules are.", Made((), (_TOO_OLD,) if old else ()))
     paths = tuple(directory / path for path in made)
     if not (directory / f"exam/{name}_questions.c").exists():
         return Built(None, None, paths, compiler)
@@ -61,6 +78,13 @@ def compile_web(
     program = out / f"{name}_exam.mjs"
     program.write_text(f'import "../exam/{name}_exam.mjs";\n', encoding="utf-8")
     return Built(program, None, paths, compiler)
+
+
+def _lacks_relaxed(compiler: Compiler, directory: Path) -> bool:
+    """Whether the compiler is a clang that knows relaxed dot products at most by their name."""
+    words = call([*compiler.command, "-E", "-dM", "-x", "c", os.devnull], compiler, directory, "the version of the compiler")
+    version = re.search(r"#define __clang_major__ (\d+)", words)
+    return version is None or int(version[1]) < LEAST_RELAXED
 
 
 def _check_linker(compiler: Compiler, directory: Path) -> None:

@@ -90,10 +90,10 @@ def served(folder: Path, code: str = "", *, isolated: bool = False) -> Iterator[
         server.server_close()
 
 
-def browse(address: str, scratch: Path) -> tuple[str, Path]:
-    """The page's document after it has answered, and a picture of it."""
+def browse(address: str, scratch: Path, *options: str) -> tuple[str, Path]:
+    """The page's document after it has answered, and a picture of it, in a browser with some more options."""
     shot = scratch / "page.png"
-    command = ["chromium", *OPTIONS.split(), f"--user-data-dir={scratch / 'profile'}", f"--screenshot={shot}", address]
+    command = ["chromium", *OPTIONS.split(), *options, f"--user-data-dir={scratch / 'profile'}", f"--screenshot={shot}", address]
     done = subprocess.run(command, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout, shot

@@ -154,6 +154,7 @@ def test_a_larger_model_takes_threads_by_itself(tmp_path: Path) -> None:
     show([many.threads - Math.min(4, availableParallelism()), one.threads, many.run(given).y.join() === one.run(given).y.join()]);
     """
     assert node(package, code) == [0, 1, True]
+    assert sorted(path.name for path in package.glob("web/*.wasm")) == ["large.wasm", "large_baseline.wasm", "large_threads.wasm"]
 
 
 def test_an_isolated_page_computes_on_threads(needs: Callable[..., None], tmp_path: Path) -> None:

@@ -17,13 +17,13 @@ from tests.kernels.wasm import CLANG, NODE, SHIM, relaxed
 # the vocabulary, the compiler's flags, and every how many-th case
 ALWAYS = (
     ("wasm128", ("-O2", "-msimd128"), 1),
-    ("relaxed7", ("-O2", *relaxed("ANY")), 1),
-    ("relaxed8", ("-O2", *relaxed("UNSIGNED")), 1),
+    ("relaxed7", ("-O2", "-mrelaxed-simd", *relaxed("ANY")), 1),
+    ("relaxed8", ("-O2", "-mrelaxed-simd", *relaxed("UNSIGNED")), 1),
 )
 MORE = (
     ("wasm128", ("-O0", "-msimd128"), 4),
     ("portable", ("-O2",), 4),
-    *(("relaxed7", ("-O1", *relaxed(behaviour)), 4) for behaviour in ("UNSIGNED", "SIGNED", "SATURATING", "WRAPPING")),
+    *(("relaxed7", ("-O1", "-mrelaxed-simd", *relaxed(behaviour)), 4) for behaviour in ("UNSIGNED", "SIGNED", "SATURATING", "WRAPPING")),
 )
 
 

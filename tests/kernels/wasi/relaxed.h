@@ -1,5 +1,6 @@
 /* The relaxed dot product as engines may have it, for compilers and engines that lack it: UNSIGNED (VNNI) and SIGNED (sdot) take all eight
    bits of the second operand; SATURATING is x86 without VNNI, WRAPPING is ARM without sdot, and ANY gives nonsense wherever it may. */
+#if defined(__wasm_relaxed_simd__)
 #include <wasm_simd128.h>
 
 enum { UNSIGNED, SIGNED, SATURATING, WRAPPING, ANY };
@@ -26,3 +27,4 @@ static inline v128_t relaxed_dot(v128_t a, v128_t b, v128_t sum) {
 }
 
 #define wasm_i32x4_relaxed_dot_i8x16_i7x16_add relaxed_dot
+#endif
