@@ -47,21 +47,21 @@ def compile_web(
     compiler = find_compiler(target, cc)
     _check_linker(compiler, directory)
     manifest, _ = read_manifest(directory)
-    name, out = manifest.name, directory / "build"
+    name, modules, out = manifest.name, manifest.made or (), directory / "build"
     out.mkdir(exist_ok=True)
     web, weights = f"src/web/{name}_web", f"src/{name}_weights"
     core = [f"src/{name}", f"src/{name}_dispatch", "src/web/memory", *(f"src/{name}_kernels_{isa}" for isa in manifest.vocabularies)]
     core += [f"src/{name}_task"] if (directory / f"src/{name}_task.c").exists() else []
     flags = [*FREESTANDING, *optimization(compiler, optimize), *extra_flags]
     made: list[str] = []
-    old = f"web/{name}_relaxed.wasm" in manifest.made and _lacks_relaxed(compiler, directory)
+    old = f"web/{name}_relaxed.wasm" in modules and _lacks_relaxed(compiler, directory)
     for end, instructions in INSTRUCTIONS.items():
-        if f"web/{name}{end}.wasm" not in manifest.made or (old and end == "_relaxed"):
+        if f"web/{name}{end}.wasm" not in modules or (old and end == "_relaxed"):
             continue
         objects = _compile(compiler, directory, [*core, weights, web], [*flags, *instructions], end, store)
         _link(compiler, directory, objects, f"web/{name}{end}.wasm")
         made += objects
-        if f"web/{name}_threads{end}.wasm" in manifest.made:
+        if f"web/{name}_threads{end}.wasm" in modules:
             own, words = [web, f"src/{name}_pool", "src/web/threads"], [*flags, *instructions, "-DEDGEC_WEB_THREADS"]
             sharing = _compile(compiler, directory, own, words, f"_threads{end}", store)
             _link(compiler, directory, [*objects[:-1], *sharing], f"web/{name}_threads{end}.wasm", SHARING)

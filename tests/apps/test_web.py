@@ -64,7 +64,11 @@ def test_a_package_is_built_by_make_too(tmp_path: Path, needs: Callable[..., Non
     copy = tmp_path / "digits"
     shutil.copytree(digits(), copy, ignore=shutil.ignore_patterns("build", "*.wasm"))
     done = subprocess.run(
-        ["make", "CFLAGS=-O0", "web/digits.wasm", "web/digits_relaxed.wasm", "build/digits_exam.mjs"], cwd=copy, capture_output=True, text=True, check=False
+        ["make", "CFLAGS=-O0", "web/digits.wasm", "web/digits_relaxed.wasm", "build/digits_exam.mjs"],
+        cwd=copy,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert Package(copy).examine()["isa"] == "wasm128"

@@ -39,7 +39,8 @@ HAS = {
 DOT = """
 #include <wasm_simd128.h>
 __attribute__((export_name("dot"), visibility("default"))) int dot(int a, int b) {
-    return wasm_i32x4_extract_lane(wasm_i32x4_relaxed_dot_i8x16_i7x16_add(wasm_i32x4_splat(a), wasm_i32x4_splat(b), wasm_i32x4_splat(0)), 0);
+    const v128_t first = wasm_i32x4_splat(a), second = wasm_i32x4_splat(b);
+    return wasm_i32x4_extract_lane(wasm_i32x4_relaxed_dot_i8x16_i7x16_add(first, second, wasm_i32x4_splat(0)), 0);
 }
 """
 CHOICE = """

@@ -11,5 +11,5 @@ NODE = ("node", "--no-warnings", "--no-turbo-fast-api-calls", str(SHIM / "run.mj
 
 
 def relaxed(behaviour: str) -> tuple[str, ...]:
-    """Flags by which clang, given -mrelaxed-simd, takes the relaxed dot product of tests/kernels/wasi/relaxed.h, of an engine that behaves so."""
+    """Flags by which clang, given -mrelaxed-simd, takes the dot product of tests/kernels/wasi/relaxed.h, of an engine that behaves so."""
     return ("-U__clang_major__", "-D__clang_major__=17", f"-DRELAXED={behaviour}", "-include", str(SHIM / "relaxed.h"))
