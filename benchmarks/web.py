@@ -55,7 +55,8 @@ def compare(model: Path, folder: Path, scratch: Path, rounds: int, seconds: floa
         for target in ("host", "wasm")
     }
     native = [isa for isa in packages["host"].manifest.vocabularies if isa in ("sse41", "avx2", "neon", "dotprod")]
-    ways = [("wasm", "wasm128", 1), ("wasm", "wasm128", 2), ("wasm", "portable", 1), *(("host", isa, 1) for isa in native)]
+    *others, best_isa = packages["wasm"].isas()
+    ways = [("wasm", best_isa, 1), ("wasm", best_isa, 2), *(("wasm", isa, 1) for isa in others), *(("host", isa, 1) for isa in native)]
     times: dict[tuple[str, str, int], list[dict[str, float]]] = {way: [] for way in ways}
     for _ in range(rounds):
         for target, isa, threads in ways:

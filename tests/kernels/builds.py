@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.contract.examiner import WHOLE, available
 from tests.kernels.driver import QEMU_ARM32, QEMU_ARM64, Build
-from tests.kernels.wasm import CLANG, NODE
+from tests.kernels.wasm import CLANG, NODE, relaxed
 
 ARM64, ARM32 = ("aarch64-linux-gnu-gcc",), ("arm-linux-gnueabihf-gcc", "-march=armv7-a", "-mfpu=neon")
 X86 = ("portable", "sse41", "avx2", "avx512vnni")
@@ -23,6 +23,7 @@ ALWAYS = (
 # With EDGEC_TEST_ALL these too
 MORE = (
     Build("sse41", signed=True),
+    Build("relaxed8", (*CLANG, "-mrelaxed-simd", *relaxed("UNSIGNED")), ("-O1",), NODE),
     Build("sse41", ("clang",)),
     Build("dotprod", ARM64, ("-O3", "-static"), QEMU_ARM64, signed=True),
     *([] if available("avxvnni") else [AVXVNNI]),  # computed by SIMDe
