@@ -35,7 +35,7 @@ from edgec.kernels import (
 )
 from edgec.program.arguments import Arguments, Window, in_struct
 from edgec.schedule import choose_all
-from edgec.targets import Target
+from edgec.targets import Target, command_of
 from tests.conftest import once
 from tests.kernels.int8_harness import cpu_has, need, simde_command
 from tests.kernels.work import PLACES, place_of, scratch_bytes, slot_in, work_items
@@ -59,6 +59,7 @@ class Build:
     signed: bool = False
     halves: bool = False  # the kernels of halves in place of all others
     simde: bool = False  # intrinsics by SIMDe, as for a vocabulary that the processor lacks
+    libraries: tuple[str, ...] = ("-lm",)
 
     def __str__(self) -> str:
         words = [
@@ -96,7 +97,7 @@ def run(build: Build, cases: Sequence[Case], shared: Path) -> list[np.ndarray]:
     with tempfile.TemporaryDirectory() as folder:
         source, result = Path(folder, "cases"), Path(folder, "results")
         source.write_bytes(b"".join(_encode(case, build.target) for case in cases) + struct.pack("<i", -1))
-        subprocess.run([*build.emulator, str(program), str(source), str(result)], check=True, timeout=300)
+        subprocess.run(command_of(build.emulator, str(program), str(source), str(result)), check=True, timeout=300)
         content = result.read_bytes()
     outputs, at = [], 0
     for case in cases:
@@ -125,16 +126,16 @@ def _compile(build: Build, folder: Path) -> None:
     compiler = build.compiler
     if build.simde or not (build.emulator or cpu_has(build.vocabulary)):
         compiler = (*simde_command(compiler[0]), *compiler[1:])
-    command = [*compiler, *strict, *build.flags, "-o", "driver", f"driver.{suffix}", f"kernels.{suffix}", "-lm"]
+    command = [*compiler, *strict, *build.flags, "-o", "driver", f"driver.{suffix}", f"kernels.{suffix}", *build.libraries]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(command)} in {folder}\n{done.stderr[:4000]}"
 
 
 def _encode(case: Case, target: Target) -> bytes:
     arguments = case.arguments
-    items = work_items(arguments)
+    items = work_items(arguments, target)
     borders = (0, *sorted(border % (items + 1) for border in case.splits), items)
-    parts = [struct.pack("<i", place_of(arguments))]
+    parts = [struct.pack("<i", place_of(arguments, target))]
     for field in in_struct(arguments):
         value = getattr(arguments, field.name)
         if isinstance(value, Window):
@@ -186,7 +187,7 @@ _DRIVER = """
 #include <stdlib.h>
 #include <string.h>
 #include "t_kernels.h"
-#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+#if (defined(__linux__) || defined(MICRO)) && !defined(__SANITIZE_ADDRESS__)
 #include <sys/mman.h>
 #include <unistd.h>
 

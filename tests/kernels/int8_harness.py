@@ -152,7 +152,7 @@ int main(void) {{
 
 def encode(arguments: Any, target: Target, pieces: Sequence[int], variant: Variant | None = None) -> bytes:
     """One case as the driver reads it."""
-    parts = [struct.pack("<i", place_of(arguments, variant))]
+    parts = [struct.pack("<i", place_of(arguments, target, variant))]
     for field in in_struct(arguments):
         value = getattr(arguments, field.name)
         if field.name == "window":
@@ -181,7 +181,7 @@ class Program:
         threads would."""
         data = [struct.pack("<i", len(cases))]
         for case in cases:
-            items = work_items(case)
+            items = work_items(case, self.target)
             data.append(encode(case, self.target, [int(items * part) for part in parts], variant))
         done = subprocess.run(self.command, input=b"".join(data), capture_output=True, timeout=300, check=False)
         assert done.returncode == 0, f"{self.command} ended with {done.returncode}: {done.stderr.decode()}"

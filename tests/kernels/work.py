@@ -11,9 +11,9 @@ from edgec.targets import Target
 PLACES = [(kind, variant) for kind in VARIANTS for variant in VARIANTS[kind]]  # what a driver's cases are numbered by
 
 
-def place_of(arguments: Arguments, variant: Variant | None = None) -> int:
-    """The place of a variant; of the first that admits the layer, on any processor, if none is given."""
-    return PLACES.index((type(arguments), variant or _admitted(arguments)))
+def place_of(arguments: Arguments, target: Target, variant: Variant | None = None) -> int:
+    """The place of a variant; of the first of a target that admits the layer if none is given."""
+    return PLACES.index((type(arguments), variant or _admitted(arguments, target)))
 
 
 def slot_in(kind: type[Arguments], variant: Variant, target: Target) -> str:
@@ -21,13 +21,15 @@ def slot_in(kind: type[Arguments], variant: Variant, target: Target) -> str:
     return slot(kind, variant if variant in variants(kind, target) else VARIANTS[kind][-1]).name
 
 
-def work_items(arguments: Arguments) -> int:
-    return bound(_admitted(arguments).items(arguments))
+def work_items(arguments: Arguments, target: Target) -> int:
+    return bound(_admitted(arguments, target).items(arguments))
 
 
 def scratch_bytes(arguments: Arguments, target: Target, variant: Variant | None = None) -> int:
-    return max(one.scratch(arguments, target.vocabularies) for one in (variant or _admitted(arguments), VARIANTS[type(arguments)][-1]))
+    return max(
+        one.scratch(arguments, target.vocabularies) for one in (variant or _admitted(arguments, target), VARIANTS[type(arguments)][-1])
+    )
 
 
-def _admitted(arguments: Arguments) -> Variant:
-    return next(variant for variant in VARIANTS[type(arguments)] if variant.admits(arguments))
+def _admitted(arguments: Arguments, target: Target) -> Variant:
+    return next(variant for variant in variants(type(arguments), target) if variant.admits(arguments))
