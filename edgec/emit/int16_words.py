@@ -16,5 +16,6 @@ INT16_HEADERS: dict[str, tuple[str, ...]] = {
     "fp16": _NEON,
     "neon32": ("int16_lanes_neon.h", "int16_neon32.h"),
     "dsp": ("int16_portable.h",),
+    "helium": ("int16_helium.h",),
     **dict.fromkeys(("wasm128", "relaxed7", "relaxed8"), ("int16_wasm128.h",)),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edgec.emit.float_words import AVX2, AVX512, NEON, NEON32, PORTABLE, SSE41, WASM128, FloatWords
+from edgec.emit.float_words import AVX2, AVX512, HELIUM, NEON, NEON32, PORTABLE, SSE41, WASM128, FloatWords
 
 UNIVERSAL = "universal"  # Target.arch of one tree of sources for several processors
 SEVERAL = (UNIVERSAL, "wasm32")  # of sources that choose vocabularies by what they are compiled for: wasm32 with SIMD128 or without
@@ -90,6 +90,11 @@ VOCABULARIES: dict[str, Vocabulary] = {
             "dsp", ("cortex-m",), "defined(__ARM_FEATURE_DSP)", "", "", "arm_acle.h",
             ("int8_lanes_portable.h", "int8_dsp.h", "int8_taps_dsp.h"),
             float=PORTABLE, look_up="look_up_portable.h", features=("dsp",),
+        ),
+        Vocabulary(
+            "helium", ("cortex-m",), "defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE & 2", "", "", "arm_mve.h",
+            ("int8_lanes_helium.h", "int8_helium.h", "int8_eights_helium.h", "int8_taps_helium.h"),
+            float=HELIUM, look_up="look_up_helium.h", features=("mve",),
         ),
         Vocabulary(
             "wasm128", ("wasm32",), "defined(__wasm_simd128__)", "", "", "wasm_simd128.h",

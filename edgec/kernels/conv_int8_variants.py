@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgec.kernels.conv_int8 import PACKING, pack_int8
+from edgec.kernels.conv_int8_dots import dots
 from edgec.kernels.convolution import PANELS_PER_ITEM, conv_items, conv_scratch, lanes_of, round_up
 from edgec.kernels.matrix_int8 import TILES as MATRIX_TILES
 from edgec.kernels.matrix_int8 import MatrixTile, input_multiple
@@ -142,5 +143,5 @@ WINOGRAD_NARROW = _winograd("winograd4_narrow", NARROW_TILES, admits_narrow)
 WINOGRAD = replace(_winograd("winograd", WINOGRAD_TILES, admits), pays=pays)
 _WIDENED = Variant("widened", conv_items, _widened_scratch, WIDENED, PACKING, template="conv_int8/widened", headers=WIDENED_HEADERS)
 _PANELS = Variant("panels", conv_items, conv_scratch(1), TILES, PACKING, headers=HEADERS)
-VARIANTS = (MERGED, WINOGRAD_LARGE, WINOGRAD_NARROW, WINOGRAD, _WIDENED, _PANELS)
-FLOAT_VARIANTS = (_WIDENED, _PANELS)
+VARIANTS = (dots("conv_int8/dots"), MERGED, WINOGRAD_LARGE, WINOGRAD_NARROW, WINOGRAD, _WIDENED, _PANELS)
+FLOAT_VARIANTS = (dots("conv_int8_float/dots"), _WIDENED, _PANELS)

@@ -9,7 +9,7 @@ from typing import ClassVar
 from edgec.kernels.depthwise import CODES, depthwise_reach
 from edgec.kernels.functions import with_functions
 from edgec.kernels.variants import Variant
-from edgec.kernels.windows import lines, row_items, tap_pointers
+from edgec.kernels.windows import lines, row_items, tap_pointers, taps
 from edgec.program.arguments import LANES, Arguments, Window, pointer, real, size
 from edgec.program.expr import Number
 from edgec.program.program import Pointer
@@ -77,6 +77,7 @@ TILES: dict[str, StripTile] = {
     "neon32": StripTile(taps=4, strip=2),
     "fp16": StripTile(taps=4),
     "dsp": StripTile(taps=3, strip=1),
+    "helium": StripTile(taps=1, strip=1),
     "wasm128": StripTile(strip=2),
     "relaxed7": StripTile(strip=2),
     "relaxed8": StripTile(taps=4),
@@ -155,4 +156,10 @@ def _rows(kernel: int, stride: int) -> Variant:
     return Variant(name, row_items, scratch, tiles, CODES, admits, "depthwise_int8/rows", headers)
 
 
-VARIANTS = (_rows(3, 1), _rows(3, 2), _rows(5, 1), Variant("strips", row_items, _scratch, TILES, CODES))
+def _pairs_scratch(arguments: DepthwiseInt8, _: Collection[str]) -> int:
+    """How far taps are from the first, addresses of those of two pixels, and a pixel of padding."""
+    return lines(3 * taps(arguments.window) * 4 + arguments.channels)
+
+
+_PAIRS_OF_TAPS = Variant("pairs", row_items, _pairs_scratch, {"helium": None}, CODES, template="depthwise_int8/pairs")
+VARIANTS = (_PAIRS_OF_TAPS, _rows(3, 1), _rows(3, 2), _rows(5, 1), Variant("strips", row_items, _scratch, TILES, CODES))

@@ -34,6 +34,7 @@ TILES: dict[str, MatrixTile] = {
     "fp16": MatrixTile((2, 1), 1, 4, k_step=2, hold="pixels"),
     "neon32": MatrixTile((1,), 1, 4, k_step=2, hold="pixels"),
     "dsp": MatrixTile((2, 1), 1, 16, k_step=2, hold="pixels"),
+    "helium": MatrixTile((2, 1), 1, 16, k_step=4, hold="pixels"),
     "wasm128": MatrixTile((4, 1), 1, 4),
     "relaxed7": MatrixTile((2, 1), 1, 4, hold="pixels"),
     "relaxed8": MatrixTile((2, 1), 1, 4, hold="pixels"),

@@ -11,7 +11,7 @@ TILE_COST = 1  # cost of starting a tile, in pixel rows
 # floats in a vector
 WIDTH = {
     "portable": 1, "sse41": 4, "avx2": 8, "avxvnni": 8, "avx512vnni": 16, "neon": 4, "dotprod": 4, "i8mm": 4, "fp16": 4, "neon32": 4,
-    "dsp": 1, "wasm128": 4, "relaxed7": 4, "relaxed8": 4,
+    "dsp": 1, "helium": 4, "wasm128": 4, "relaxed7": 4, "relaxed8": 4,
 }  # fmt: skip
 
 
@@ -50,6 +50,7 @@ _SHAPES: dict[str, tuple[Any, ...]] = {
     "fp16": ((8, 4, 1), (2,), 4, True),
     "neon32": ((4, 1), (2,), 4, True),
     "dsp": ((4, 1), (4,)),
+    "helium": ((3, 2, 1), (2,)),
     **dict.fromkeys(("wasm128", "relaxed7", "relaxed8"), ((6, 4, 1), (2,))),
 }
 TILES = {name: VectorTile(WIDTH[name], *shape) for name, shape in _SHAPES.items()}

@@ -16,6 +16,7 @@
 #define EDGEC_CPU_FP16 64u
 #define EDGEC_CPU_NEON32 0u /* what the armv7 targets are built for */
 #define EDGEC_CPU_DSP 0u /* what the Cortex-M targets are built for */
+#define EDGEC_CPU_HELIUM 0u
 #define EDGEC_CPU_WASM128 0u /* engines without it take another module */
 #define EDGEC_CPU_RELAXED7 0u /* the same */
 #define EDGEC_CPU_RELAXED8 128u

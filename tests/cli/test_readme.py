@@ -135,7 +135,8 @@ def test_lists_of_the_readme_are_complete() -> None:
         "neon": "NEON",
     }
     spoken |= {"dotprod": "dotprod", "i8mm": "i8mm", "fp16": "half arithmetic", "neon32": "32-bit NEON", "wasm128": "WebAssembly's SIMD128"}
-    spoken |= {"dsp": "DSP instructions of Cortex-M", **dict.fromkeys(("relaxed7", "relaxed8"), "relaxed dot products")}
+    spoken |= {"dsp": "DSP instructions of Cortex-M", "helium": "Helium"}
+    spoken |= dict.fromkeys(("relaxed7", "relaxed8"), "relaxed dot products")
     assert set(spoken) == set(VOCABULARIES) and all(name in README.replace("\n  ", " ") for name in spoken.values())
 
 

@@ -80,8 +80,8 @@ UNUSUAL = (
     Variant("armv7-clang", "rpi-32bit", CLANG_ARM32, "-O2", (), NEON32, ("clang", *ARMV7)),
     # clang has no doubles for Cortex-M4, which sums of 16 bits take
     *(
-        Variant(name, name, f"clang --target={triple}", "-O2", (), (Run("dsp"),), ("clang", "ld.lld", "qemu-system-arm"))
-        for name, triple in (("cortex-m7", "thumbv7em-none-eabihf"), ("cortex-m55", "thumbv8.1m.main-none-eabihf"))
+        Variant(name, name, f"clang --target={triple}", "-O2", (), (Run(isa),), ("clang", "ld.lld", "qemu-system-arm"))
+        for name, triple, isa in (("cortex-m7", "thumbv7em-none-eabihf", "dsp"), ("cortex-m55", "thumbv8.1m.main-none-eabihf", "helium"))
     ),
     Variant("riscv64-gcc-O0", "linux-riscv64", "riscv64-linux-gnu-gcc", "-O0", (), RISCV, ("riscv64-linux-gnu-gcc", "qemu-riscv64")),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.contract.examiner import WHOLE, available
+from tests.kernels import micro
 from tests.kernels.driver import QEMU_ARM32, QEMU_ARM64, Build
 from tests.kernels.wasm import CLANG, NODE, relaxed
 
@@ -19,6 +20,7 @@ ALWAYS = (
     Build("neon", ARM64, ("-O1", "-static"), QEMU_ARM64, signed=True),
     Build("neon32", ARM32, ("-O1", "-static"), QEMU_ARM32, signed=True),
     Build("wasm128", (*CLANG, "-msimd128"), ("-O1",), NODE),
+    Build("helium", micro.CLANG, ("-O1",), micro.QEMU, signed=True, libraries=micro.LINKING),
 )
 # With EDGEC_TEST_ALL these too
 MORE = (

@@ -174,10 +174,11 @@ def _sums(
     scale = scales(random, acc.reshape(-1, groups * co)).reshape(groups, co)
     merged = merging and not target.gpu and merges(SimpleNamespace(window=window, groups=groups, in_channels=ci))
     inputs = w.reshape(groups, co, 1, -1) if merged else w
-    packed = padded(
-        padded(inputs, input_multiple(target.vocabularies), 3), 16, 1
-    )  # [group, channel, tap, k] -> [group][panel][tap][k / 4][16][4]
-    packed = packed.reshape(groups, -1, 16, *packed.shape[2:3], packed.shape[3] // 4, 4).transpose(0, 1, 3, 4, 2, 5)
+    multiple, block = input_multiple(target.vocabularies), 4
+    if target.vocabularies == ("helium",):  # which takes all that lies under a window as inputs of one tap
+        inputs, multiple, block = w.reshape(groups, co, 1, -1), 16, 16
+    packed = padded(padded(inputs, multiple, 3), 16, 1)  # [group, channel, tap, k] -> [group][panel][tap][k / block][16][block]
+    packed = packed.reshape(groups, -1, 16, *packed.shape[2:3], packed.shape[3] // block, block).transpose(0, 1, 3, 4, 2, 5)
     folded = bias - zero_x * w.astype(np.int64).sum(axis=(2, 3))
     return acc, {
         "window": window, "x": x, "weights": np.ascontiguousarray(packed), "bias": padded(folded, 16, 1).astype(np.int32),

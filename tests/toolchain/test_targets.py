@@ -22,8 +22,9 @@ def test_all_targets_load() -> None:
     assert set(NEEDED) <= set(found)
     assert load_target("host").name in found
     for target in found.values():
-        assert input_multiple(target.vocabularies) == (8 if target.signed_activations else 4)
-        assert target.vocabularies[0] in ("portable", "sse41", "neon", "neon32", "dsp")
+        multiple = 16 if "helium" in target.vocabularies else 8 if target.signed_activations else 4
+        assert input_multiple(target.vocabularies) == multiple
+        assert target.vocabularies[0] in ("portable", "sse41", "neon", "neon32", "dsp", "helium")
 
 
 def test_extends_overrides() -> None:

@@ -23,6 +23,7 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "fp16": ("asimdhp",),
     "neon32": ("neon",),
     "dsp": ("dsp",),  # of microcontrollers, which say nothing of themselves
+    "helium": ("mve",),
     "wasm128": ("simd128",),  # of engines, which take another module where they lack it
     "relaxed7": ("relaxed_simd",),
     "relaxed8": ("relaxed_simd",),

@@ -1,0 +1,7 @@
+#ifndef UNISTD_H
+#define UNISTD_H
+
+#define _SC_PAGESIZE 0
+long sysconf(int what);
+
+#endif
