@@ -112,8 +112,9 @@ def sqrt(x: Fraction) -> Fraction:
 
 
 def divide(a: Fraction, b: Fraction) -> Fraction:
+    """a / b; by 0, which is +0, what IEEE has: 0 / 0 is undefined, else infinite."""
     if b == 0:
-        raise Undefined
+        raise Infinite(1 if a > 0 else -1) if a else Undefined
     return a / b
 
 
@@ -121,7 +122,7 @@ def power(a: Fraction, b: Fraction) -> Fraction:
     """a ** b: whole exponents exactly, halves through the square root, others through e^(b ln a)."""
     if a == 0:
         if b < 0:
-            raise Undefined
+            raise Infinite(1)
         return Fraction(1 if b == 0 else 0)
     if b.denominator == 1 and abs(b) <= 64:
         return a ** int(b)

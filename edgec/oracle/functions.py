@@ -142,13 +142,16 @@ def elu(x: Fraction, alpha: Fraction, gamma: Fraction = Fraction(1)) -> Fraction
 
 
 def divide(a: Fraction, b: Fraction) -> Real:
-    return UNDEFINED if b == 0 else a / b
+    """a / b; 0 / 0 is undefined, another number by 0 infinite with that number's sign."""
+    if b == 0:
+        return INFINITE if a > 0 else MINUS_INFINITE if a < 0 else UNDEFINED
+    return a / b
 
 
 def power(a: Fraction, b: Fraction) -> Real:
-    """a^b: exact for whole b, through square roots for half ones, else e^(b ln a); 0 to a negative power is undefined."""
+    """a^b: exact for whole b, through square roots for half ones, else e^(b ln a); 0 to a negative power is infinite."""
     if a == 0:
-        return Fraction(1 if b == 0 else 0) if b >= 0 else UNDEFINED
+        return Fraction(1 if b == 0 else 0) if b >= 0 else INFINITE
     if b.denominator == 1 and abs(b) <= 64:
         return a ** int(b)
     sign = -1 if a < 0 and b.denominator == 1 and int(b) % 2 else 1

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
+import onnxruntime
 import pytest
 
 from edgec.integer.operators import Function
@@ -31,3 +34,28 @@ def test_tables_agree_with_the_evaluator(name: str) -> None:
         wanted = Evaluator(b.model({"x": x}, {out: dtype})).run({"x": x})[out]
         found = table((Function(name),), Parameters(scale, int(zero)), Parameters(step, int(result)), activation)
         np.testing.assert_array_equal(found, wanted)
+
+
+SPECIAL = (
+    ("Div of", 1, [100]),
+    ("Div of", -1, [100]),
+    ("Div", 0, [99, 101]),
+    ("Pow", -2, [100]),
+    ("Pow", -1, [100]),
+    ("Log", None, [100]),
+)
+
+
+@pytest.mark.parametrize("name, constant, codes", SPECIAL)
+def test_infinite_results_are_those_of_onnx_runtime(name: str, constant: int | None, codes: list[int]) -> None:
+    """Of quotients by 0, of negative powers of 0 and of its logarithm: a norm's reciprocal is large where the norm's code stands for 0."""
+    x, source, result = np.arange(256).astype(np.uint8), Parameters(f32(0.5), 100), Parameters(f32(0.02), 7)
+    b = Builder(opset=22)
+    operand = b.dequantize("x", source.scale, np.uint8(source.zero))
+    operands = [operand] if constant is None else [operand, b.const(constant, np.float32)]
+    op, _, backward = name.partition(" ")
+    out = b.quantize(b.op(op, *(operands[::-1] if backward else operands)), result.scale, np.uint8(result.zero))
+    session = onnxruntime.InferenceSession(b.model({"x": x}, {out: np.uint8}).SerializeToString())
+    numbers = () if constant is None else (Fraction(constant),)
+    found = table((Function(name, numbers),), source, result, DType.UINT8)
+    assert found[codes].tolist() == session.run(None, {"x": x})[0][codes].tolist()

@@ -71,7 +71,9 @@ def test_exact_values_keep_their_ties() -> None:
 
 def test_undefined_and_infinite_results() -> None:
     assert entries("Log", 1.0, 2, 0.1, 33)[:4].tolist() == [33, 33, 0, 33]
-    assert entries("Reciprocal", 1.0, 2, 0.1, 33)[2] == 33
+    assert entries("Reciprocal", 1.0, 2, 0.1, 33)[2] == 255
+    assert entries("Pow", 1.0, 2, 0.1, 33, constant=-1.0)[2] == 255
+    assert entries("Div", 1.0, 2, 0.1, 33, constant=0.0)[:4].tolist() == [0, 0, 33, 255]
     assert entries("Sqrt", 1.0, 2, 0.1, 33)[:4].tolist() == [33, 33, 33, 43]
     assert entries("Exp", 1000.0, 128, 1.0, 0)[[0, 127, 128, 129, 255]].tolist() == [0, 0, 1, 255, 255]
 
