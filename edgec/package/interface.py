@@ -27,7 +27,7 @@ class Face:
             with np.errstate(over="ignore"):  # what overflows saturates
                 steps = np.rint(np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf) * (np.float32(1) / np.float32(self.scale)))
             array = np.clip(steps, limits.min - self.zero_point, limits.max - self.zero_point) + self.zero_point
-        return np.asarray(array, self.dtype, order="C")
+        return _of_type(array, self.dtype)
 
     def to_model(self, array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
         """A tensor of the package as the model's own, of element type `dtype`; codes by clause 3 of docs/int8.md."""
@@ -35,4 +35,10 @@ class Face:
             array = (array.astype(np.int32) - self.zero_point).astype(np.float32) * np.float32(self.scale)
         if self.channels_last and array.ndim == 4:
             array = array.transpose(0, 3, 1, 2)
+        return _of_type(array, dtype)
+
+
+def _of_type(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """What a smaller type of floats cannot hold is infinite there."""
+    with np.errstate(over="ignore"):
         return np.asarray(array, dtype, order="C")

@@ -136,7 +136,8 @@ def const(value: int | float | bool, dtype: DType | None = None) -> Const:
     if dtype is None:
         dtype = BOOL if isinstance(value, bool) else INT if isinstance(value, int) else FLOAT
     if dtype.is_float or dtype is BOOL:
-        return Const(dtype, dtype.numpy.type(value).item())
+        with np.errstate(over="ignore"):  # what is too large for the type is infinite there
+            return Const(dtype, dtype.numpy.type(value).item())
     return Const(dtype, wrap(int(value), dtype.numpy))
 
 
