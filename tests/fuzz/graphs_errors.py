@@ -8,6 +8,7 @@ ill-conditioned chains, steps that a number may lie on either side of and infini
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
@@ -24,6 +25,7 @@ STRONGER = 4.0  # than a node's own error at most
 BEYOND = 2.0  # how far beyond what the executions reach an answer may be
 UNIT = 2.0**-24
 HALF = 2.0**13  # units of what rounding to float16 moves: ONNX Runtime leaves it out between operators that it has for float32 alone
+BOUNDED = frozenset((b"Sigmoid", b"Tanh", b"HardSigmoid", b"Softsign"))  # activations of cells
 LARGE = 100.0  # states that no step makes: only a first one is
 TINY = 1e-37  # about which products become zeros
 GELUS = ("Gelu", "FastGelu", "BiasGelu", "QuickGelu")
@@ -264,11 +266,23 @@ def _transformed(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
 
 
 def _gated(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
-    """A gate's absolute error times the state that it lets through, or its product with R: a gate of ONNX Runtime is never quite 0."""
-    states = [operands[name] for name in step.node.input[5:7] if name]
-    size = max((float(np.nan_to_num(np.abs(state.astype(np.float64))).max(initial=0)) for state in states), default=0.0)
+    """A gate's absolute error times the state that it lets through, or its product with R: a gate of ONNX Runtime is never quite 0.
+
+    A function without bounds as a gate or behind one: what the others are off by, times the largest number that it can be, in each step.
+    """
+    x, w, r, b = (_largest(operands, step.node.input[place : place + 1]) for place in range(4))
+    first, last = _largest(operands, step.node.input[5:7]), _largest({"y": array}, ["y"])
     rows = float(np.nan_to_num(np.abs(operands[step.node.input[2]].astype(np.float64))).sum(axis=-1).max(initial=0))
-    return np.full(array.shape, 1e-6 + (4e-7 * size * (1 + rows) if size > LARGE else 0.0))
+    far = 4e-7 * first * (1 + rows) if first > LARGE else 0.0
+    chosen = next((item.strings for item in step.node.attribute if item.name == "activations"), [])
+    if not BOUNDED.issuperset(chosen):
+        (steps, _, inputs), (_, _, hidden) = (operands[step.node.input[place]].shape for place in (0, 2))
+        far += 1e-6 * min(max(1.0, inputs * x * w + hidden * r * max(first, last) + 2 * b), 1e7) ** min(steps, 40)
+    return np.full(array.shape, 1e-6 + far)
+
+
+def _largest(operands: Arrays, names: Iterable[str]) -> float:
+    return max((float(np.nan_to_num(np.abs(operands[name].astype(np.float64))).max(initial=0)) for name in names if name), default=0.0)
 
 
 # what roundings within a node lose that no operand's noise shows

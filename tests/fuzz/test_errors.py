@@ -248,3 +248,13 @@ def test_a_gate_that_is_nearly_shut_lets_through_a_little_of_a_large_state() -> 
     usual, allowed = drawn.values[0]["y"], bounds(drawn, 0)["y"]
     assert np.abs(usual - np.tanh(0.2)).max() > 1e-4 and is_within(np.full((1, 1, 2), np.tanh(0.2), np.float32), usual, allowed).all()
     assert allowed.max() < 0.1
+
+
+@pytest.mark.parametrize("gate, steps, least", [("Relu", 3, 1e-2), ("Relu", 1, 2e-5), ("Sigmoid", 3, 0)])
+def test_a_gate_without_bounds_lets_through_what_a_state_is_off_by(gate: str, steps: int, least: float) -> None:
+    """ONNX Runtime's tanh of a large number is 1.0000005, and a gate of 50 makes 50 times the difference in each step."""
+    text = f"""(float[{steps},1,1] x) => (y) <float[1,3,1] w = {{50,0,40}}, float[1,3,1] r = {{0,0,0}}>
+    {{ y = GRU<hidden_size = 1, activations = ["{gate}", "Tanh"]>(x, w, r) }}"""
+    drawn = replayed(parser.parse_model(HEAD + text), [{"x": np.ones((steps, 1, 1), np.float32)}])
+    allowed = bounds(drawn, 0)["y"].max()
+    assert allowed >= least and (gate == "Relu" or allowed < 1e-4)
