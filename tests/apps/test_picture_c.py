@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from edgec.apps.app import App, tensors
-from edgec.apps.picture import has_pictures, picture_files
+from edgec.apps.picture import has_pictures, most_bytes, picture_files
 from edgec.emit import emit_sources
 from edgec.ir.types import DType
 from edgec.lower.plan import plan
@@ -55,9 +55,13 @@ def apps() -> list[App]:
 
 @cache
 def library() -> ctypes.CDLL:
+    return compiled(apps())
+
+
+def compiled(wanted: list[App]) -> ctypes.CDLL:
     require("gcc")
     folder = Path(mkdtemp(prefix="edgec-pictures-"))
-    for app in apps():
+    for app in wanted:
         program = Program(app.name, "host")
         port(program, "x", DType.FLOAT32, (4,), Kind.INPUT)
         port(program, "y", DType.FLOAT32, (4,), Kind.OUTPUT)
@@ -68,7 +72,7 @@ def library() -> ctypes.CDLL:
         for path, text in ({header: emit_sources(program, load_target("portable"), "c").files[header]} | picture_files(app)).items():
             (folder / Path(path).name).write_bytes(text)
     checks = ["-fsanitize=undefined", "-fno-sanitize-recover=all", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
-    words = ["gcc", "-std=c99", "-O0", "-shared", "-fPIC", *checks, "-o", "pictures.so", *(f"{app.name}_picture.c" for app in apps())]
+    words = ["gcc", "-std=c99", "-O0", "-shared", "-fPIC", *checks, "-o", "pictures.so", *(f"{app.name}_picture.c" for app in wanted)]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     return ctypes.CDLL(str(folder / "pictures.so"))
@@ -152,6 +156,48 @@ def test_what_is_no_picture_is_refused() -> None:
         assert convert(app, image, 2, scratch, **changed)[0] == status, changed
     assert convert(app, image, 2, scratch[1:])[0] == ARENA_TOO_SMALL
     assert convert(app, image, 2, aligned(len(scratch) + 8)[1:])[0] == ARENA_MISALIGNED
+
+
+@pytest.mark.parametrize("app", apps(), ids=lambda app: str(app.name))
+def test_a_picture_comes_row_by_row(app: App) -> None:
+    """Each row from memory of its own; what is too much is refused, and changes nothing."""
+    for image in images():
+        height, width = image.shape[:2]
+        size, right = memory_for(app, width, height), convert(app, image, 2)[1]
+        memory, made = aligned(size), np.zeros_like(right)
+        places = [ctypes.c_void_p(memory.ctypes.data), ctypes.c_size_t(size), ctypes.c_void_p(made.ctypes.data)]
+        assert library()[f"{app.name}_picture_begin"](width, height, 2, *places) == 0
+        found = [library()[f"{app.name}_picture_row"](places[0], bytes(row)) for row in (*image, image[0])]
+        assert found == [0] * height + [BAD_ARGUMENT] and (memory[-GUARD:] == 0xA5).all() and np.array_equal(made, right)
+
+
+def test_no_picture_takes_more_memory_than_is_said() -> None:
+    sides = sorted({1, 2, 3, 5, 31, 46, 47, 48, 49, 32767, 32768, *(round(1.37**power) for power in range(1, 34))})
+    of_sizes = [
+        replace(app, name=f"{app.name}_{width}", picture=replace(app.picture, width=width, height=height))
+        for app in apps()
+        if app.picture is not None
+        for width, height in ((7, 90), (160, 1), (WIDTH, HEIGHT))
+    ]
+    made = compiled(of_sizes)
+    for app in of_sizes:
+        assert app.picture is not None
+        size, most = made[f"{app.name}_picture_bytes"], most_bytes(app.picture, app.inputs[0])
+        size.restype = ctypes.c_size_t
+        sizes = [size(width, height) for width in sides for height in sides]
+        assert min(sizes) > 0 and max(sizes) <= most, app.name
+        assert most < 2_000_000 or app.picture.width != WIDTH
+        assert f"_PICTURE_MOST_BYTES {most}\n" in next(iter(picture_files(app).values())).decode()
+
+
+def test_what_would_become_too_long_is_no_picture() -> None:
+    """Scaled as its shorter side asks for, more than 1e9 pixels long."""
+    app = replace(apps()[0], name="sharp")
+    assert app.picture is not None
+    made = compiled([replace(app, picture=replace(app.picture, shorter=40000))])
+    size = made["sharp_picture_bytes"]
+    size.restype = ctypes.c_size_t
+    assert size(32768, 1) == size(1, 32768) == 0 and size(300, 40) > 0
 
 
 @pytest.mark.parametrize("number", [0, 2, 4, 5])
