@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from edgec.apps.app import MOST_BOXES, App, Tensor
 from edgec.apps.names import camel, legal, pascal, quoted
+from edgec.apps.picture import MOST, has_pictures, most_bytes, picture_files
 from edgec.base.errors import UsageError
 from edgec.base.harmless import in_a_comment
 from edgec.base.version import __version__
@@ -17,6 +18,7 @@ from edgec.emit.templates import fill, runtime
 from edgec.ir.types import DType
 from edgec.package.draft import Draft
 from edgec.package.manifest import Manifest
+from edgec.toolchain.wasm import MOST_MEMORY, STACK_BYTES
 
 # What JavaScript holds such elements in; it has no halves and no bools of one byte
 ARRAYS = {
@@ -48,12 +50,10 @@ TEMPLATES = {
     "Makefile.j2": "Makefile",
 }
 RUNTIMES = ("memory.c", "string.h", "pthread.h", "sched.h", "threads.c")
-STACK_BYTES = 65536  # four times what a run takes
 MODULES = ("", "_threads", "_baseline")  # ends of the modules' names
 RELAXED_MODULES = ("_relaxed", "_threads_relaxed")  # and of those for relaxed dot products, in packages that have them
 THREADS, USUAL_THREADS = 8, 4  # most of an instance, and most where nobody asks for a number: phones have few processors that are fast
 WORTH_THREADS = 2_000_000  # multiply-accumulates of a run; what has less takes as long to hand over as to compute
-MOST_MEMORY = (1 << 32) - 65536  # a page less than addresses reach, since zig takes 32 bits
 PAGE = 65536
 _CARD = {"description": "description", "author": "author", "license": "license", "homepage": "url"}  # field of package.json -> of the card
 # task -> the methods that ask a model, and the type of what its own one gives
@@ -65,7 +65,7 @@ _METHODS: dict[str, tuple[list[str], list[str]]] = {
     "segment": (["run", "segment"], ["Mask"]),
 }
 _TAKEN = """
-ModelError INPUTS OUTPUTS LABELS ISAS SIMD RELAXED SECRET THREADS PAGES NEEDED WIDTH HEIGHT CHANNELS MULTIPLY ADD VALUES NAME METHODS
+ModelError INPUTS OUTPUTS LABELS ISAS SIMD RELAXED SECRET THREADS PAGES NEEDED NAME METHODS
 ERRORS ARRAYS WIDTHS
 TensorFacts Pixels Picture Label Box Mask Source Isa LoadOptions Exclude BufferSource CanvasImageSource
 Object Array Math Map Set Symbol Promise Number Error TypeError RangeError URL URLSearchParams Response WebAssembly DataView
@@ -78,6 +78,7 @@ def web_files(app: App, draft: Draft) -> Draft:
     manifest = draft.manifest
     if manifest.weights.form == "bin":
         raise UsageError("a WebAssembly module holds its weights", hint="leave out --weights bin")
+    draft = draft.plus(picture_files(app))
     constants = sum(
         len(content) for path, content in draft.files.items() if path.endswith((".c", ".h")) and not path.endswith("_weights.c")
     )
@@ -104,7 +105,7 @@ def _context(app: App, manifest: Manifest) -> dict[str, object]:
     inputs = [_tensor(tensor, key) for tensor, key in zip(app.inputs, keys, strict=True)]
     keys = legal([tensor.name for tensor in app.outputs], "javascript", camel, "output")
     outputs = [_tensor(tensor, key) for tensor, key in zip(app.outputs, keys, strict=True)]
-    picture = _picture(app, dict(zip((tensor.name for tensor in app.inputs), inputs, strict=True)))
+    picture = _picture(app, inputs)
     methods, types = _METHODS[app.task.kind if app.task else ""]
     return {
         "name": app.name,
@@ -126,7 +127,7 @@ def _context(app: App, manifest: Manifest) -> dict[str, object]:
         "usual_threads": USUAL_THREADS if manifest.macs >= WORTH_THREADS else 1,
         "most_memory": MOST_MEMORY,
         "picture": picture,
-        "methods": [*methods, *(["reset"] if app.stateful else [])],
+        "methods": [*methods, *(["fromPicture"] if picture else []), *(["reset"] if app.stateful else [])],
         "types": sorted(
             ["LoadOptions", f"{class_name(app)}Inputs", f"{class_name(app)}Outputs", *(["Picture"] if picture else []), *types]
         ),
@@ -146,27 +147,18 @@ def _shared_pages(app: App, source_bytes: int) -> int:
     """
     tensors = sum(tensor.elements * 8 for tensor in (*app.inputs, *app.outputs))
     arena = app.arena_bytes + (THREADS - 1) * app.scratch_bytes
-    return (app.weights_bytes + arena + 2 * tensors + (THREADS + 1) * STACK_BYTES + 4 * source_bytes) // PAGE + 16
+    pictures = 0 if app.picture is None or not has_pictures(app) else most_bytes(app.picture, app.input(app.picture.input)) + 4 * MOST
+    return (app.weights_bytes + arena + 2 * tensors + pictures + (THREADS + 1) * STACK_BYTES + 4 * source_bytes) // PAGE + 16
 
 
-def _picture(app: App, inputs: Mapping[str, Mapping[str, object]]) -> dict[str, object] | None:
-    """How JavaScript makes the input of a picture; None where there is none, or where it holds several pictures."""
+def _picture(app: App, inputs: Sequence[Mapping[str, object]]) -> dict[str, object] | None:
+    """What of pictures JavaScript knows; None where there is none, or where the input holds several."""
     picture = app.picture
-    if picture is None or app.input(picture.input).shape[0] != 1:
+    if picture is None or not has_pictures(app):
         return None
-    tensor = app.input(picture.input)
-    codes = (-128, 127) if tensor.dtype is DType.INT8 else (0, 255)
-    cropped = picture.resize == "crop"
-    return asdict(picture) | {
-        "key": inputs[picture.input]["key"],
-        "array": ARRAYS[tensor.dtype],
-        "multiply": ", ".join(map(repr, picture.multiply)),
-        "add": ", ".join(map(repr, picture.add)),
-        "codes": codes if tensor.scale is not None else None,
-        "scale": tensor.scale,
-        "zero_point": tensor.zero_point,
-        "outside": 0 if cropped else picture.fill,
-    }
+    place = app.picture_place
+    size = {"width": picture.width, "height": picture.height, "resize": picture.resize, "most": MOST}
+    return size | {"place": place, "key": inputs[place]["key"], "array": inputs[place]["array"]}
 
 
 def class_name(app: App) -> str:

@@ -51,7 +51,7 @@ def compile_web(
     out.mkdir(exist_ok=True)
     web, weights = f"src/web/{name}_web", f"src/{name}_weights"
     core = [f"src/{name}", f"src/{name}_dispatch", "src/web/memory", *(f"src/{name}_kernels_{isa}" for isa in manifest.vocabularies)]
-    core += [f"src/{name}_task"] if (directory / f"src/{name}_task.c").exists() else []
+    core += [f"src/{name}_{part}" for part in ("task", "picture") if (directory / f"src/{name}_{part}.c").exists()]
     flags = [*FREESTANDING, *optimization(compiler, optimize), *extra_flags]
     made: list[str] = []
     old = f"web/{name}_relaxed.wasm" in modules and _lacks_relaxed(compiler, directory)

@@ -27,7 +27,7 @@ from tests.apps import element_types
 from tests.apps.android_stubs import write_stubs
 from tests.apps.drafts import empty_draft
 from tests.apps.kotlin_compiler import LIBRARIES, compile_java, compile_kotlin, compiler_folder
-from tests.apps.test_web_pictures import WAYS, app, images
+from tests.apps.ways import WAYS, app, images
 from tests.apps.test_web_tasks import WORDS, detector, model, words
 from tests.conftest import require
 from tests.contract.examiner import WHOLE

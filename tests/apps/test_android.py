@@ -20,7 +20,7 @@ from edgec.ir.types import DType
 from tests.apps import element_types
 from tests.apps.androids import CODES, HOSTILE, LABELS, SMALL, TRIED, drive, make_all
 from tests.apps.drafts import empty_draft
-from tests.apps.test_web_pictures import WAYS, app, images
+from tests.apps.ways import WAYS, app, images
 from tests.conftest import once
 
 pytestmark = pytest.mark.thorough

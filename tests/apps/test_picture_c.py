@@ -21,8 +21,8 @@ from edgec.program.expr import FLOAT, const, load, var
 from edgec.program.program import For, Kind, Program, Store
 from edgec.quant.preprocess import Preprocess
 from edgec.targets import load_target
-from tests.apps.test_web_pictures import HEIGHT, WAYS, WIDTH, images
-from tests.apps.test_web_pictures import app as app_of_way
+from tests.apps.ways import HEIGHT, WAYS, WIDTH, images
+from tests.apps.ways import app as app_of_way
 from tests.conftest import require
 from tests.emit.programs import loop, port
 
@@ -43,7 +43,7 @@ class Pixels(ctypes.Structure):
 
 
 def apps() -> list[App]:
-    """The ways of tests.apps.test_web_pictures, then one with codes and one of a model that takes pixels as they are."""
+    """The ways of tests.apps.ways, then one with codes and one of a model that takes pixels as they are."""
     ways = [app_of_way(number, how) for number, how in enumerate(WAYS)]
     coded, raw = (replace(ways[number], name=name) for number, name in ((4, "coded"), (2, "raw")))
     dtype, scale, zero = CODES

@@ -28,12 +28,12 @@ export async function use(canvas: HTMLCanvasElement): Promise<Label[]> {
   const scale: number | null = Digits.outputs.logits.scale;
   const names: readonly string[] = Digits.labels;
   const isa: Isa = model.isa;
-  const tensor: Float32Array = Digits.fromPicture(canvas);
   const worker = await DigitsWorker.load();
+  const tensors: Float32Array[] = [model.fromPicture(canvas), await worker.fromPicture(pixels)];
   const found = [...model.classify(pixels, { most: 3 }), ...(await worker.classify(inputs))];
   model.close();
   worker.close();
-  throw new ModelError(`${logits.length} ${scale} ${names[0]} ${isa} ${tensor.length} ${found[0]?.label}`, 1);
+  throw new ModelError(`${logits.length} ${scale} ${names[0]} ${isa} ${tensors.length} ${found[0]?.label}`, 1);
 }
 
 // @ts-expect-error the constructor is private
@@ -57,7 +57,8 @@ const canvas = Object.assign(document.createElement("canvas"), { width: 20, heig
 canvas.getContext("2d").fillRect(5, 0, 5, 20);
 const asked = await worker.run({ image }), seen = await worker.classify(canvas);
 const alike = (one, other) => JSON.stringify(one) === JSON.stringify(other);
-const same = alike(asked, model.run({ image })) && alike(seen, model.classify(canvas));
+const fitted = alike(await worker.fromPicture(canvas), model.fromPicture(canvas));
+const same = fitted && alike(asked, model.run({ image })) && alike(seen, model.classify(canvas));
 const caught = (promise) => promise.then(() => "nothing", (error) => `${error.constructor.name}: ${error.message}`);
 const wrong = await caught(worker.run({})), number = await caught(worker.classify({ image }, { most: 0 }));
 const late = caught(worker.run({ image }));
@@ -97,7 +98,7 @@ def test_a_picture_gives_what_its_tensor_gives() -> None:
     code = """
     const model = await m.Digits.load();
     const picture = { width: 8, height: 8, data: new Uint8ClampedArray(256).map((_, i) => (i * 7) % 256) };
-    const image = m.Digits.fromPicture(picture);
+    const image = model.fromPicture(picture);
     const all = model.classify(picture, { most: 20 });
     const wrong = [];
     for (const options of [{ most: 0 }, { most: 1.5 }, { most: "3" }]) {

@@ -1,95 +1,126 @@
-"""JavaScript brings pictures to the model's size with the same numbers as calibration does, whatever the way.
-
-Pillow may resize rows or columns first where it changes the proportions, so that rounding is one level of a pixel apart.
-"""
+"""JavaScript has pictures brought to the model's size by the C in its module: the bytes are those of everywhere."""
 
 from __future__ import annotations
 
-import base64
 import json
 import shutil
 import subprocess
+from base64 import b64decode
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from edgec.apps.app import App, Picture, Tensor
-from edgec.apps.web import web_files
-from edgec.ir.types import DType
-from edgec.quant.preprocess import Preprocess
-from tests.apps.drafts import empty_draft
-from tests.conftest import require
-
-SIZES = ((30, 40), (24, 32), (7, 5), (61, 33), (1, 90))  # of pictures; the second one is the model's
-WAYS = (
-    Preprocess(),
-    Preprocess(shorter=28, interpolation="bicubic", std=(58.4, 57.1, 57.4), mean=(123.7, 116.3, 103.5)),
-    Preprocess(resize="stretch", interpolation="area", color="bgr", layout="nhwc"),
-    Preprocess(resize="stretch", interpolation="nearest", color="gray", scale=1 / 255),
-    Preprocess(resize="letterbox", fill=114, scale=1 / 127, mean=(1.0,)),
-    Preprocess(resize="letterbox", fill=3, anchor="top-left", color="bgr", interpolation="bicubic"),
-)
-HEIGHT, WIDTH = SIZES[1]
+import edgec
+from tests.apps.test_web_tasks import detector
+from tests.apps.ways import ALL, WAYS, expected, images, shape, write
+from tests.apps.webs import digits, node
+from tests.conftest import once, require
 
 
-def app(number: int, how: Preprocess) -> App:
-    layout = "nhwc" if how.layout == "nhwc" else "nchw"
-    shape = (1, HEIGHT, WIDTH, how.channels) if layout == "nhwc" else (1, how.channels, HEIGHT, WIDTH)
-    a, b = how.affine()
-    picture = Picture(
-        "x", HEIGHT, WIDTH, how.channels, layout, False, how.color, how.resize, how.shorter, how.anchor, how.fill,
-        tuple(map(float, a)), tuple(map(float, b)), how.interpolation,
-    )  # fmt: skip
-    inputs, outputs = (Tensor("x", "x", DType.FLOAT32, shape),), (Tensor("y", "y", DType.FLOAT32, (1,)),)
-    return App(f"way{number}", "fp32", inputs, outputs, 0, 0, 0, picture)
+def make_all(folder: Path) -> None:
+    """A package for each way, with one module, and answers.json: for each of them what JavaScript makes of each picture."""
+    require("node", "clang", "wasm-ld", "make")
+    for name in ALL:
+        words = ["make", "-s", "-C", str(write(name, "wasm", folder / name)), f"web/{name}.wasm", "CFLAGS=-O0"]
+        subprocess.run(words, check=True)
+    (folder / "pictures.bin").write_bytes(b"".join(rgba(image) for image in images()))
+    sizes = [[image.shape[1], image.shape[0]] for image in images()]
+    code = f"""import {{ readFileSync, writeFileSync }} from "node:fs";
+    const bytes = readFileSync(new URL("./pictures.bin", import.meta.url)), found = {{}};
+    for (const name of {json.dumps(ALL)}) {{
+      const module = await import(`./${{name}}/web/${{name}}.mjs`), kind = Object.keys(module).find((key) => key.startsWith("Way"));
+      const model = await module[kind].load(undefined, {{ threads: 1, isa: "wasm128" }});
+      let at = 0;
+      found[name] = {json.dumps(sizes)}.map(([width, height]) => {{
+        const data = new Uint8ClampedArray(bytes.subarray(at, (at += 4 * width * height)));
+        const tensor = model.fromPicture({{ width, height, data }}), {{ y }} = model.run({{ x: tensor }});
+        if (model.run({{ width, height, data }}).y.join() !== y.join()) throw new Error("a run is of another input");
+        return Buffer.from(tensor.buffer).toString("base64");
+      }});
+    }}
+    writeFileSync(new URL("./answers.json", import.meta.url), JSON.stringify(found));
+    """
+    (folder / "all.mjs").write_text(code, encoding="utf-8")
+    done = subprocess.run([str(shutil.which("node")), str(folder / "all.mjs")], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
-def written(app: App, folder: Path) -> Path:
-    """The ES module of an app that has no package."""
-    path = folder / f"{app.name}.mjs"
-    path.write_bytes(web_files(app, empty_draft(app.name)).files[f"web/{app.name}.mjs"])
-    return path
+def rgba(image: np.ndarray) -> bytes:
+    """With any opacity, which does not count."""
+    opaque = np.arange(image.shape[0] * image.shape[1], dtype=np.uint32).reshape(*image.shape[:2], 1) % 256
+    return np.concatenate([image, opaque.astype(np.uint8)], axis=2).tobytes()
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> list[list[bytes]]:
-    """For each way, what JavaScript makes of each picture."""
-    require("node")
-    folder = tmp_path_factory.mktemp("ways")
-    apps = [app(number, how) for number, how in enumerate(WAYS)]
-    imports = [f"import {{ {item.name.capitalize()} }} from {json.dumps(written(item, folder).as_uri())};" for item in apps]
-    pictures = json.dumps([{"width": image.shape[1], "height": image.shape[0], "rgba": rgba(image)} for image in images()])
-    code = f"""{" ".join(imports)}
-    const pixels = (rgba) => new Uint8ClampedArray(Buffer.from(rgba, "base64"));
-    const pictures = {pictures}.map(({{ width, height, rgba }}) => ({{ width, height, data: pixels(rgba) }}));
-    const encoded = (tensor) => Buffer.from(tensor.buffer).toString("base64");
-    const ways = [{", ".join(item.name.capitalize() for item in apps)}];
-    console.log(JSON.stringify(ways.map((way) => pictures.map((picture) => encoded(way.fromPicture(picture))))));
-    """
-    command = [str(shutil.which("node")), "--input-type=module", "-e", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return [[base64.b64decode(text) for text in way] for way in json.loads(done.stdout)]
+def folder(shared: Path) -> Path:
+    return once(shared / "web-ways", make_all)
 
 
-def images() -> list[np.ndarray]:
-    random = np.random.default_rng(5)
-    return [random.integers(0, 256, (*size, 3), dtype=np.uint8) for size in SIZES]
-
-
-def rgba(image: np.ndarray) -> str:
-    """With any opacity, which does not count."""
-    opaque = np.arange(image.shape[0] * image.shape[1], dtype=np.uint8).reshape(*image.shape[:2], 1)
-    return base64.b64encode(np.concatenate([image, opaque], axis=2).tobytes()).decode()
+def test_every_byte_is_that_of_c(folder: Path, tmp_path: Path) -> None:
+    answers = json.loads((folder / "answers.json").read_text(encoding="utf-8"))
+    right = expected([folder / name for name in ALL], tmp_path)
+    assert {name: [b64decode(text) for text in found] for name, found in answers.items()} == right
 
 
 @pytest.mark.parametrize("number", range(len(WAYS)))
-def test_pictures_are_brought_to_size_as_for_calibration(number: int, answers: list[list[bytes]]) -> None:
-    how = WAYS[number]
-    shape = app(number, how).inputs[0].shape
-    for image, got in zip(images(), answers[number], strict=True):
-        expected = how.apply(image, shape)
-        found = np.frombuffer(got, np.float32).reshape(shape)
-        apart = float(np.abs(found - expected).max())
+def test_pictures_are_brought_to_size_as_for_calibration(number: int, folder: Path) -> None:
+    """Pillow may resize rows or columns first where it changes the proportions: one level of a pixel apart."""
+    how, answers = WAYS[number], json.loads((folder / "answers.json").read_text(encoding="utf-8"))
+    for image, text in zip(images(), answers[f"way{number}"], strict=True):
+        found = np.frombuffer(b64decode(text), np.float32).reshape(shape(how))
+        apart = float(np.abs(found - how.apply(image, shape(how))).max())
         assert apart <= (1.001 * float(how.affine()[0].max()) if how.resize == "stretch" else 0.0), image.shape
+
+
+def test_every_module_makes_the_same_of_a_picture() -> None:
+    """Whatever its instructions and its threads, the largest and the smallest first."""
+    code = """
+    const found = [];
+    for (const how of [{ isa: "portable" }, { isa: "wasm128" }, { threads: 3 }, { threads: 1 }]) {
+      const model = await m.Digits.load(undefined, how);
+      for (const [width, height] of [[32768, 3], [2, 32768], [1, 1], [301, 211]]) {
+        const data = new Uint8ClampedArray(4 * width * height).map((_, i) => (i * 7919) % 251), picture = { width, height, data };
+        const { logits } = model.run(picture);
+        found.push([width, [...model.fromPicture(picture)].join(), logits.join()].join(" "));
+      }
+      model.close();
+    }
+    show([found.length, [...new Set(found)].length, found[2]]);
+    """
+    count, different, smallest = node(digits(), code)
+    assert (count, different) == (16, 4) and smallest.startswith("1 5.27")
+
+
+def test_what_is_no_picture_is_said() -> None:
+    code = """
+    const model = await m.Digits.load(), data = new Uint8Array(64), given = {
+      nothing: null, number: 5, empty: { width: 0, height: 4, data }, negative: { width: -4, height: -1, data },
+      nan: { width: NaN, height: 1, data },
+      short: { width: 5, height: 4, data },
+      halves: { width: 2.5, height: 6.4, data },
+      long: { width: 32769, height: 1, data: new Uint8Array(4 * 32769) }, wrapped: { width: 2 ** 32, height: 2 ** -28, data },
+    };
+    const found = {}, tried = (act) => { try { return act(); } catch ({ name, message }) { return `${name}: ${message}`; } };
+    for (const [key, picture] of Object.entries(given)) found[key] = tried(() => model.fromPicture(picture));
+    found.run = tried(() => model.run(given.short));
+    model.close();
+    found.closed = tried(() => model.fromPicture({ width: 4, height: 4, data }));
+    show(found);
+    """
+    found, large = node(digits(), code), "is too large, or too long and narrow"
+    assert found["nothing"] == found["number"] == "TypeError: a picture is ImageData, or what a canvas can draw"
+    assert found["empty"] == found["negative"] == found["nan"] == "TypeError: the picture is empty, or not loaded yet"
+    assert found["short"] == found["run"] == "TypeError: a picture of 5 x 4 has 80 bytes, not 64"
+    assert (
+        found["halves"] == f"RangeError: a picture of 2.5 x 6.4 {large}" and found["long"] == f"RangeError: a picture of 32769 x 1 {large}"
+    )
+    assert found["wrapped"].startswith("RangeError: a picture of 4294967296 x ") and found["closed"] == "ModelError: the model is closed"
+
+
+def test_a_package_without_pictures_has_none_of_it(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    edgec.build(detector(tmp_path), target="wasm", out=out, precision="fp32", compile=False)
+    for path in ("src/web/finder_web.c", "web/finder.mjs", "web/finder.d.mts", "web/finder_worker.d.mts", "Makefile"):
+        assert "icture" not in (out / path).read_text(encoding="utf-8"), path
+    assert not list(out.rglob("*_picture.*"))
