@@ -4,8 +4,8 @@
 
 FOLDER has mobilenetv2-1.0.onnx with imagenet_calib.npz and imagenet_eval.npz, and yolox_nano_416.onnx with pictures in coco_val_a/.
 Both are built in INT8 with fused pre-processing. Outputs of pictures are compared with those that the package's C gives to Python,
-byte for byte: pictures go through Kotlin's resizing there and Pillow's here. Exit code 1 when something differs. Times are the best
-of all runs, on one thread. The Kotlin compiler is the tests'.
+byte for byte: pictures go through Kotlin and the C below it there, and through Pillow here. Exit code 1 when something differs. Times
+are the best of all runs, on one thread. The Kotlin compiler is the tests'.
 """
 
 from __future__ import annotations

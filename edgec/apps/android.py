@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from edgec.apps.app import MOST_BOXES, MOST_THREADS, App, Tensor
 from edgec.apps.names import camel, legal, pascal, quoted, quoted_java
-from edgec.apps.picture import has_pictures
+from edgec.apps.picture import has_pictures, picture_files
 from edgec.base.errors import UsageError
 from edgec.base.harmless import in_a_comment
 from edgec.base.version import __version__
@@ -77,7 +77,7 @@ implements import instanceof int interface long native new package private prote
 synchronized this throw throws transient try void volatile while true false null
 """  # what neither a part of a package's name nor a parameter may be
 _TYPES = """
-Label Box Mask Tensor Picture Fitting Place Processor ModelException Answers Background AndroidPictures Outputs Companion Any Array Boolean
+Label Box Mask Tensor Picture Fitting Processor ModelException Answers Background AndroidPictures Outputs Companion Any Array Boolean
 Byte Double Float Int Long Short String Unit Nothing List Set Map Pair BooleanArray ByteArray DoubleArray FloatArray IntArray LongArray
 ShortArray ByteBuffer ByteOrder Closeable Collections IdentityHashMap IllegalArgumentException IllegalStateException RuntimeException
 Exception Error Throwable Suppress JvmField JvmOverloads JvmStatic Math System Object Bitmap Image ImageProxy R BuildConfig Dispatchers
@@ -102,6 +102,7 @@ def android_files(app: App, draft: Draft) -> Draft:
     if app.task is not None:
         templates |= {"Answer.java.j2": f"{CORE}/{ANSWERS[app.task.kind]}.java"}
     found = {path.format(**places): fill("apps/android", template, context).encode() for template, path in templates.items()}
+    found |= picture_files(app)
     names = AndroidNames(str(context["package"]), str(context["class"]), MIN_SDK)
     return draft.plus(found, replace(draft.manifest, android=names))
 
@@ -166,25 +167,12 @@ def _declared(tensors: Sequence[Mapping[str, object]]) -> str:
 
 
 def _picture(app: App, inputs: Sequence[Mapping[str, object]]) -> dict[str, object] | None:
-    """How Kotlin makes the input of a picture; None where no picture makes one."""
+    """What of pictures the templates know; None where no picture makes an input."""
     picture = app.picture
     if picture is None or not has_pictures(app):
         return None
-    place = app.picture_place
-    tensor = app.inputs[place]
-    codes = (-128, 127) if tensor.dtype is DType.INT8 else (0, 255)
-    return asdict(picture) | {
-        "alone": len(inputs) == 1,
-        "key": inputs[place]["key"],
-        "primitive": inputs[place]["primitive"],
-        "array": inputs[place]["array"],
-        "multiply": ", ".join(f"{number!r}f" for number in picture.multiply),
-        "add": ", ".join(f"{number!r}f" for number in picture.add),
-        "codes": codes if tensor.scale is not None else None,
-        "scale": tensor.scale,
-        "zero_point": tensor.zero_point,
-        "outside": 0 if picture.resize == "crop" else picture.fill,
-    }
+    size = {"width": picture.width, "height": picture.height, "resize": picture.resize, "alone": len(inputs) == 1}
+    return size | {key: inputs[app.picture_place][key] for key in ("key", "primitive", "array", "region", "c_type", "elements", "bytes")}
 
 
 def _tensor(tensor: Tensor, key: str, c_name: str) -> dict[str, object]:

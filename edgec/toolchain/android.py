@@ -65,9 +65,10 @@ def make_android(directory: Path, optimize: str = "-O3", store: Store = NOTHING)
 def link_library(directory: Path, abi: str, optimize: str = "-O3", store: Store = NOTHING) -> Path:
     """The package and what Kotlin calls, as build/android/jni/ABI/libNAME.so, which needs no other library."""
     name = read_manifest(directory)[0].name
-    source, headers = f"android/src/main/cpp/{name}_jni.c", resource("runtimes", "android")
+    sources, headers = [f"android/src/main/cpp/{name}_jni.c"], resource("runtimes", "android")
+    sources += [f"src/{name}_picture.c"] if (directory / f"src/{name}_picture.c").exists() else []
     result = f"build/android/jni/{abi}/lib{name}.so"
-    library = link_freestanding(directory, abi, sources=[source], flags=[f"-I{headers}"], result=result, optimize=optimize, store=store)
+    library = link_freestanding(directory, abi, sources=sources, flags=[f"-I{headers}"], result=result, optimize=optimize, store=store)
     shutil.rmtree(directory / "build" / abi)  # the objects, which hold the weights once more
     return library
 

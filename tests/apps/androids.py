@@ -8,7 +8,6 @@ import platform
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,17 +17,13 @@ import numpy as np
 from onnx import helper
 
 import edgec
-from edgec.apps.android import android_files
-from edgec.apps.app import App
 from edgec.base.resources import resource
-from edgec.ir.types import DType
 from edgec.toolchain.android import link_library, make_android
 from tests.apps import element_types
 from tests.apps.android_stubs import write_stubs
-from tests.apps.drafts import empty_draft
 from tests.apps.kotlin_compiler import LIBRARIES, compile_java, compile_kotlin, compiler_folder
-from tests.apps.ways import WAYS, app, images
 from tests.apps.test_web_tasks import WORDS, detector, model, words
+from tests.apps.ways import ALL, images, write
 from tests.conftest import require
 from tests.contract.examiner import WHOLE
 
@@ -39,8 +34,7 @@ ABI = {"x86_64": "x86_64", "aarch64": "arm64-v8a"}.get(platform.machine(), "arme
 HOSTILE = '*/ fun `1`() // "\\ ${x}\u2028'
 LABELS = [f'digit {number} \u2603 "$HOME" \\ */' for number in range(10)]
 FUSED = {"preprocess": {"resize": "letterbox"}, "fuse_preprocess": True}
-CODES = (1.7, -20)  # scale and zero point of codes that a picture becomes
-TRIED = range(len(WAYS)) if WHOLE else (1, 2, 3, 5)  # of the ways of pictures
+TRIED = ALL if WHOLE else ("way1", "way2", "way3", "way5", "way6")  # of the ways of pictures
 SMALL = ("finder", "areas", "native", "Model_exception", "mixed")
 EXAMINED = ("digits", "mixed")  # on the JVM
 
@@ -57,18 +51,8 @@ def write_packages(folder: Path) -> None:
     _write(words(folder / "words.onnx", given="threshold"), folder / "native", labels=text, name="native", **WORDS)
     _write(element_types.model(folder), folder / "mixed", precision="fp32", state=element_types.STATE)
     _write(_odd(folder), folder / "Model_exception", precision="fp32", name="Model_exception")
-    for item in (*(app(number, WAYS[number]) for number in TRIED), codes_app()):
-        for path, data in android_files(item, empty_draft(item.name)).files.items():
-            if path.endswith(("/Picture.java", "/Fitting.java")):
-                (folder / item.name / path).parent.mkdir(parents=True, exist_ok=True)
-                (folder / item.name / path).write_bytes(data)
-
-
-def codes_app() -> App:
-    """The first way for a model that takes 8-bit codes."""
-    item = app(0, WAYS[0])
-    coded = replace(item.inputs[0], dtype=DType.INT8, scale=CODES[0], zero_point=CODES[1])
-    return replace(item, name=f"way{len(WAYS)}", inputs=(coded,))
+    for name in TRIED:
+        write(name, "android", folder / name)
 
 
 def _write(path: Path, out: Path, **settings: Any) -> None:
@@ -97,16 +81,16 @@ def _odd(folder: Path) -> Path:
 
 def ways_driver() -> str:
     """A Kotlin function that says what each way makes of each picture."""
-    made = "ai.edgec.way{n}.Fitting.tensorOf(ai.edgec.way{n}.Picture(p.first, p.second, p.third))"
-    call = f'    pictures.forEachIndexed {{{{ i, p -> say("way.{{n}}.$i", hex({made})) }}}}'
-    calls = "\n".join(call.format(n=n) for n in (*TRIED, len(WAYS)))
+    made = "ai.edgec.{name}.Fitting.tensorOf(ai.edgec.{name}.Picture(p.first, p.second, p.third))"
+    call = f'    pictures.forEachIndexed {{{{ i, p -> say("{{name}}.$i", hex({made})) }}}}'
+    calls = "\n".join(call.format(name=name) for name in TRIED)
     sizes = ", ".join(f"{image.shape[1]} to {image.shape[0]}" for image in images())
     return f"""import java.io.File
 import java.nio.ByteBuffer
 
 private fun hex(values: ByteArray) = values.joinToString("") {{ "%02x".format(it) }}
 
-private fun hex(values: FloatArray) = values.joinToString("") {{ "%08x".format(it.toRawBits()) }}
+private fun hex(values: FloatArray) = values.joinToString("") {{ "%08x".format(Integer.reverseBytes(it.toRawBits())) }}
 
 fun ways(folder: File) {{
     val data = ByteBuffer.wrap(File(folder, "pictures.bin").readBytes()).asIntBuffer()
@@ -154,7 +138,7 @@ def make_all(folder: Path) -> None:
     libraries.mkdir()
     make_android(folder / "digits", "-O0")
     shutil.copy(folder / f"digits/build/android/jni/{ABI}/libdigits.so", libraries)
-    for name in SMALL:
+    for name in (*SMALL, *TRIED):
         shutil.copy(link_library(folder / name, ABI, "-O0"), libraries)
     for name in EXAMINED:
         link_exam(folder / name, libraries)
@@ -169,7 +153,8 @@ def make_all(folder: Path) -> None:
     ]
     sources = [
         *whole,
-        *(path / "android/src/main" for path in sorted(folder.iterdir()) if path.name not in EXAMINED and (path / "android").is_dir()),
+        *(folder / name / "android/src/main" for name in SMALL if name not in EXAMINED),
+        *(folder / name / "android/src/main/java" for name in TRIED),  # what fits pictures needs no Kotlin
     ]
     (folder / "Scripts.kt").write_text(scripts(folder / "digits"), encoding="utf-8")
     (folder / "Documented.kt").write_text(documented("docs/android.md"), encoding="utf-8")

@@ -18,9 +18,9 @@ from edgec.apps.names import quoted_java
 from edgec.base.errors import UsageError
 from edgec.ir.types import DType
 from tests.apps import element_types
-from tests.apps.androids import CODES, HOSTILE, LABELS, SMALL, TRIED, drive, make_all
+from tests.apps.androids import HOSTILE, LABELS, SMALL, TRIED, drive, make_all
 from tests.apps.drafts import empty_draft
-from tests.apps.ways import WAYS, app, images
+from tests.apps.ways import ALL, WAYS, expected, images, shape
 from tests.conftest import once
 
 pytestmark = pytest.mark.thorough
@@ -133,6 +133,15 @@ def _bits(values: np.ndarray) -> str:
         "native.status": f"{WRONG}as many indices as classes",
         "native.label": "0",
         "native.bytes": "-1",
+        "native.fit.null": f"{WRONG}the memory is too small",
+        "native.fit.heap": f"{WRONG}the memory is too small",
+        "native.fit.small": f"{WRONG}the memory is too small",
+        "native.fit.pixels": f"{WRONG}as many numbers as pixels",
+        "native.fit.none": f"{WRONG}as many numbers as pixels",
+        "native.fit.tensor": f"{WRONG}as many numbers as the input has",
+        "native.fit.sizes": "[5, 5, 5, 0]",
+        "native.fit.bytes": "[0, 0, 0, 0]",
+        "native.box": f"{WRONG}four sides",
         "refused": "ModelException: 1 a pointer is NULL or a number is out of its range",
         "picture.size": f"{WRONG}a picture of 2 x 2 has 4 pixels, not 3",
         "picture.empty": f"{WRONG}a picture of 0 x 2 is empty",
@@ -170,22 +179,20 @@ def test_frames_of_cameras_become_pictures(said: dict[str, str]) -> None:
     assert said["yuv"] == f"[{', '.join(bytes(color).hex() for color in expected)}]"
 
 
-@pytest.mark.parametrize("number", TRIED)
-def test_pictures_are_brought_to_size_as_for_calibration(number: int, said: dict[str, str]) -> None:
+def test_every_byte_of_a_picture_is_that_of_c(folder: Path, said: dict[str, str], tmp_path: Path) -> None:
+    right = expected([folder / name for name in TRIED], tmp_path)
+    found = {name: [bytes.fromhex(said[f"{name}.{place}"]) for place in range(len(images()))] for name in TRIED}
+    assert found == right
+
+
+@pytest.mark.parametrize("name", [name for name in TRIED if name in ALL[: len(WAYS)]])
+def test_pictures_are_brought_to_size_as_for_calibration(name: str, said: dict[str, str]) -> None:
     """Pillow may resize rows or columns first where it changes the proportions: one level of a pixel apart."""
-    how, shape = WAYS[number], app(number, WAYS[number]).inputs[0].shape
+    how = WAYS[ALL.index(name)]
     for place, image in enumerate(images()):
-        expected = how.apply(image, shape)
-        found = np.frombuffer(bytes.fromhex(said[f"way.{number}.{place}"]), ">f4").reshape(shape)
-        apart = float(np.abs(found - expected).max())
+        found = np.frombuffer(bytes.fromhex(said[f"{name}.{place}"]), np.float32).reshape(shape(how))
+        apart = float(np.abs(found - how.apply(image, shape(how))).max())
         assert apart <= (1.001 * float(how.affine()[0].max()) if how.resize == "stretch" else 0.0), image.shape
-
-
-def test_pictures_become_codes(said: dict[str, str]) -> None:
-    for place, image in enumerate(images()):
-        pixels = WAYS[0].apply(image, app(0, WAYS[0]).inputs[0].shape)
-        expected = np.clip(np.rint(pixels / np.float32(CODES[0])) + CODES[1], -128, 127).astype(np.int8)
-        assert bytes.fromhex(said[f"way.{len(WAYS)}.{place}"]) == expected.tobytes()
 
 
 def test_tasks_give_what_can_be_shown(said: dict[str, str]) -> None:

@@ -22,7 +22,7 @@ from tests.contract.examiner import WHOLE
 from tests.toolchain.elf import LOAD, NEEDED, SONAME, Elf
 
 MACHINES = {"arm64-v8a": (64, 183), "armeabi-v7a": (32, 40), "x86_64": (64, 62)}
-FUNCTIONS = ("bytes", "open", "close", "threads", "isa", "message", "compute", "take", "runDirect", "classify", "label")
+FUNCTIONS = ("bytes", "open", "close", "threads", "isa", "message", "compute", "take", "runDirect", "classify", "label", "fitBytes", "fit")
 # places of functions in the table of the native interface, and sizes of types
 PROBE = """
 #include <jni.h>

@@ -132,6 +132,24 @@ fun nativeErrors(image: FloatArray) {
     say("native.label", DigitsNative.label(-1).size + DigitsNative.label(Int.MAX_VALUE).size)
 }
 
+/** Pictures of sizes that are none, in memory that is too small, with too few pixels. */
+fun nativePictures() {
+    val memory = direct(DigitsNative.fitBytes(3, 2).toInt())
+    val (pixels, tensor) = Pair(IntArray(6), FloatArray(64))
+    val reached = DigitsNative::class.java.declaredMethods.single { it.name == "fit" }
+    val fit = { args: Array<Any?> -> reached.invoke(null, *args) }
+    failure("native.fit.null") { fit(arrayOf(null, pixels, 3, 2, tensor)) }
+    failure("native.fit.heap") { fit(arrayOf(ByteBuffer.allocate(memory.capacity()), pixels, 3, 2, tensor)) }
+    failure("native.fit.small") { fit(arrayOf(direct(memory.capacity() - 1), pixels, 3, 2, tensor)) }
+    failure("native.fit.pixels") { fit(arrayOf(memory, IntArray(5), 3, 2, tensor)) }
+    failure("native.fit.none") { fit(arrayOf(memory, null, 3, 2, tensor)) }
+    failure("native.fit.tensor") { fit(arrayOf(memory, pixels, 3, 2, FloatArray(63))) }
+    val sizes = listOf(Pair(0, 2), Pair(-3, -2), Pair(32769, 1))
+    say("native.fit.sizes", sizes.plus(Pair(3, 2)).map { (width, height) -> DigitsNative.fit(memory, pixels, width, height, tensor) })
+    say("native.fit.bytes", sizes.plus(Pair(Int.MIN_VALUE, Int.MAX_VALUE)).map { (width, height) -> DigitsNative.fitBytes(width, height) })
+    failure("native.box") { ai.edgec.finder.FinderNative.boxInPicture(3, 2, FloatArray(3)) }
+}
+
 fun crowds(images: List<FloatArray>) {
     val pool = Executors.newFixedThreadPool(4)
     Digits(threads = 2).use { model ->
@@ -262,6 +280,7 @@ fun main(args: Array<String>) {
     answers(images)
     errors(images[0])
     nativeErrors(images[0])
+    nativePictures()
     crowds(images)
     frames()
     processors()
