@@ -185,6 +185,13 @@ def test_every_byte_of_a_picture_is_that_of_c(folder: Path, said: dict[str, str]
     assert found == right
 
 
+def test_a_package_without_pictures_has_none_of_it(folder: Path) -> None:
+    assert not [
+        path for path in (folder / "areas").rglob("*") if path.name.endswith(("Pictures.java", "Fitting.java", "_picture.c", "_picture.h"))
+    ]
+    assert "icture" not in (folder / "areas/android/src/main/cpp/areas_jni.c").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", [name for name in TRIED if name in ALL[: len(WAYS)]])
 def test_pictures_are_brought_to_size_as_for_calibration(name: str, said: dict[str, str]) -> None:
     """Pillow may resize rows or columns first where it changes the proportions: one level of a pixel apart."""

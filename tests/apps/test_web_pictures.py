@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 
 import edgec
+from edgec.apps.android import android_files
+from edgec.apps.web import web_files
+from edgec.quant.preprocess import Preprocess
+from tests.apps.drafts import empty_draft
 from tests.apps.test_web_tasks import detector
-from tests.apps.ways import ALL, WAYS, expected, images, shape, write
+from tests.apps.ways import ALL, WAYS, app, expected, images, shape, write
 from tests.apps.webs import digits, node
 from tests.conftest import once, require
 
@@ -124,3 +128,13 @@ def test_a_package_without_pictures_has_none_of_it(tmp_path: Path) -> None:
     for path in ("src/web/finder_web.c", "web/finder.mjs", "web/finder.d.mts", "web/finder_worker.d.mts", "Makefile"):
         assert "icture" not in (out / path).read_text(encoding="utf-8"), path
     assert not list(out.rglob("*_picture.*"))
+
+
+def test_where_nothing_is_resized_the_one_size_is_said() -> None:
+    how = Preprocess(resize="none")
+    (module,) = (text.decode() for path, text in web_files(app(0, how), empty_draft("way0")).files.items() if path == "web/way0.mjs")
+    (java,) = (
+        text.decode() for path, text in android_files(app(0, how), empty_draft("way0")).files.items() if path.endswith("/Fitting.java")
+    )
+    assert "new RangeError(`a picture of ${width} x ${height}, the model takes 32 x 24`)" in module
+    assert 'IllegalArgumentException("a picture of " + width + " x " + height + ", the model takes 32 x 24")' in java
