@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.calling import package, program, work  # noqa: F401  (fixtures of all rooms)
 from tests.fuzz.frame import FUZZED
 from tests.operators.summary import lines
 

@@ -1,4 +1,4 @@
-"""benchmarks/newcomer.py: every environment leads from the model to the same first answer. tests/cli/test_readme.py has the README's."""
+"""benchmarks/newcomer.py: every environment leads from the model to the same first answer. tests/docs/test_readme.py has the README's."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from edgec.provenance.signing_keys import fingerprint, read_private_key, read_pu
 from edgec.settings import FILE, ConfigFile, resolve
 from edgec.settings.config import configure
 from tests.apps.signers import PASSPHRASE, keys_in
-from tests.cli.conftest import QUICK, Program, program, work  # noqa: F401
+from tests.calling import QUICK, Program
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_a_key_that_others_may_read(keys: Path, tmp_path: Path) -> None:
         read_private_key(tmp_path / "key")
 
 
-def test_a_build_says_so_before_the_long_work_and_with_all_else(keys: Path, program: Program) -> None:  # noqa: F811
+def test_a_build_says_so_before_the_long_work_and_with_all_else(keys: Path, program: Program) -> None:
     done = program("build", "digits.onnx", "--sign", keys / "rsa", "--calib", "missing.npz", *QUICK)
     done.failed(2, "2 things stand in the way", "not an ed25519 key", "missing.npz")
 

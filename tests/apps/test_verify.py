@@ -21,7 +21,7 @@ from edgec.cli.verbs import parse
 from edgec.provenance.signature import sign
 from edgec.provenance.signing_keys import read_private_key
 from tests.apps.signers import keys_in
-from tests.cli.conftest import DIGITS, Program, program, work  # noqa: F401
+from tests.calling import DIGITS, Program
 
 CARD = {"license": "Apache-2.0", "author": "Ada | <b>B</b>", "limitations": "None of\nthem *known*."}
 HOSTILE = {"model_author": "somebody else", "citation": "\u202eevil\x07 ](http://x) | <script>", "Unknown": "x", "url": "u" * 5000}
@@ -75,7 +75,7 @@ def edit(package: Path, change: Callable[[dict[str, Any]], object], name: str = 
     (package / name).write_text(json.dumps(facts))
 
 
-def test_a_signed_package_is_verified(made: Path, program: Program) -> None:  # noqa: F811
+def test_a_signed_package_is_verified(made: Path, program: Program) -> None:
     found = edgec.verify(made / "digits", key=made / "key.pub")
     assert found.trusted and found.files == len(edgec.Package(made / "digits").manifest.files) and found.compiled > 5
     done = program("verify", made / "digits", "--key", made / "key.pub", "--json")
@@ -130,7 +130,7 @@ def test_one_flipped_bit_is_found_anywhere_in_the_lists(package: Path, made: Pat
             assert name == "manifest.json"
 
 
-def test_everything_that_is_wrong_is_said_at_once(package: Path, made: Path, program: Program) -> None:  # noqa: F811
+def test_everything_that_is_wrong_is_said_at_once(package: Path, made: Path, program: Program) -> None:
     (package / "src/digits.c").unlink()
     (package / "src/extra.c").write_text("int main(void) { return 0; }")
     (package / "GNUmakefile").write_text("all:; echo owned")
@@ -306,7 +306,7 @@ def test_the_commands_of_the_page_are_understood() -> None:
     assert [parse(command.split()[1:]).verb for command in commands] == ["build", "verify"]
 
 
-def test_what_is_no_package_or_no_key_is_a_matter_of_usage(made: Path, program: Program, tmp_path: Path) -> None:  # noqa: F811
+def test_what_is_no_package_or_no_key_is_a_matter_of_usage(made: Path, program: Program, tmp_path: Path) -> None:
     for place in (tmp_path / "nothing", tmp_path, made / "key"):
         program("verify", place).failed(2)
     for name, words in (("key", "private key"), ("rsa.pub", "not an ed25519 key"), ("none", "no such file"), ("digits.onnx", "too large")):

@@ -17,7 +17,7 @@ from edgec.cli.main import main
 from edgec.records.results import Job, read_results
 from tests.boards.boards import Board
 from tests.boards.inventories import keep
-from tests.cli.conftest import Ended, Program
+from tests.calling import Ended, Program
 
 DIGITS = Path(__file__).parents[2] / "examples/digits"
 QUICK = ("--seconds", "0.04", "--runs", "10", "--rounds", "2", "--threads", "1", "--accept-noise")

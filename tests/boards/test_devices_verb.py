@@ -21,7 +21,7 @@ from edgec.targets import host_name
 from tests.boards.boards import Board
 from tests.boards.inventories import keep
 from tests.boards.phones import adb_server, phone
-from tests.cli.conftest import Ended, Program
+from tests.calling import Ended, Program
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.conftest import Program, names_in
+from tests.calling import Program, names_in
 
 Images = np.ndarray
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import edgec
-from tests.cli.conftest import DIGITS, QUICK, Program, names_in
+from tests.calling import DIGITS, QUICK, Program, names_in
 
 Change = Callable[[onnx.ModelProto], None]
 BLOCKERS = (

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Program, names_in
+from tests.calling import Program, names_in
 
 FILES = {"digits.onnx", "calibration.npz", "evaluation.npz"}
 BUILD = ("build", "-q", "digits.onnx", "--precision", "fp32", "-o", "out")

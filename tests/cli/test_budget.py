@@ -11,7 +11,7 @@ from onnx import helper
 from edgec.frontend import load_model
 from edgec.ir.liveness import live_bytes
 from edgec.passes import optimize
-from tests.cli.conftest import QUICK, Program, names_in
+from tests.calling import QUICK, Program, names_in
 from tests.frontend.test_budget import CASES, nested_functions
 
 FP32 = ("--precision", "fp32", "--no-compile", *QUICK)

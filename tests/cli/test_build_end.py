@@ -10,7 +10,7 @@ from edgec.cli.main import main
 from edgec.cli.progress import STAGES
 from edgec.settings.config import FLAGS, BuildConfig
 from edgec.targets import all_targets
-from tests.cli.conftest import QUICK, Program
+from tests.calling import QUICK, Program
 
 pytestmark = pytest.mark.usefixtures("kept_builds")
 

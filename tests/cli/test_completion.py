@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from edgec.cli.verbs import VERBS
-from tests.cli.conftest import Program
+from tests.calling import Program
 
 CASES = {
     "edgec bu": {"build"},

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Program
+from tests.calling import Program
 
 BOARD = ("--devices", "devices.yaml", "--device", "desk")
 VERBS: dict[str, tuple[str, ...]] = {

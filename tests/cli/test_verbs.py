@@ -14,7 +14,7 @@ import pytest
 from onnx import numpy_helper
 
 import edgec
-from tests.cli.conftest import QUICK, Program, names_in
+from tests.calling import QUICK, Program, names_in
 
 BUILD = ("build", "--calib", "calibration.npz", "digits.onnx", *QUICK)
 

@@ -17,7 +17,7 @@ import pytest
 import edgec
 from edgec.base.errors import ModelError, UsageError
 from edgec.frontend.file.formats import refuse_foreign
-from tests.cli.conftest import DIGITS
+from tests.calling import DIGITS
 
 HEADER = b'{"weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
 # what a file holds -> words of the error; Core ML: version 8, a description and a network in field 500

@@ -11,7 +11,7 @@ import pytest
 
 import edgec
 from edgec.base.errors import EdgecError
-from tests.cli.conftest import DIGITS
+from tests.calling import DIGITS
 
 NO_PROGRAM = ("no exam program", "run `make` in it")
 CHANGED = ("edgec verify", "build it again")

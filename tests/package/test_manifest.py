@@ -19,7 +19,7 @@ from edgec.package import Package
 from edgec.package.manifest import LARGEST, Manifest, parse_manifest, read_manifest
 from edgec.pipeline.evaluation import kept_options
 from edgec.targets import load_target
-from tests.cli.conftest import DIGITS
+from tests.calling import DIGITS
 from tests.contract.examiner import WHOLE
 from tests.emit.programs import small_program
 

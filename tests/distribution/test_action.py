@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from edgec.package import Package
-from tests.cli.conftest import ROOT
+from tests.calling import ROOT
 
 pytestmark = pytest.mark.usefixtures("kept_builds")
 

@@ -19,7 +19,7 @@ from edgec.base.output import check_outputs, write_file
 from edgec.base.output.foreign import is_package
 from edgec.base.output.mark import FORMS, is_ours, sealed
 from edgec.records.results import to_line
-from tests.cli.conftest import QUICK, ROOT, Program
+from tests.calling import QUICK, ROOT, Program
 from tests.reports.samples import job
 from tests.reports.samples import package as measured
 

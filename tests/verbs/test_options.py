@@ -14,7 +14,7 @@ import edgec
 from edgec.package import Package
 from edgec.quant.options import OBSERVERS
 from edgec.quant.steps import CHEAP
-from tests.cli.conftest import QUICK, Program, names_in
+from tests.calling import QUICK, Program, names_in
 from tests.nets import MODELS
 
 pytestmark = pytest.mark.usefixtures("kept_builds")

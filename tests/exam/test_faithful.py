@@ -13,7 +13,7 @@ from onnx import numpy_helper
 from edgec.exam.comparison import LOW_AGREEMENT, LOW_SQNR
 from edgec.exam.fidelity import COMPARED
 from edgec.package import Package
-from tests.cli.conftest import QUICK, ROOT, Program
+from tests.calling import QUICK, ROOT, Program
 
 pytestmark = pytest.mark.usefixtures("kept_builds")
 

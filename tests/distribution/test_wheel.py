@@ -15,7 +15,7 @@ import pytest
 from packaging.metadata import Metadata
 from trove_classifiers import classifiers
 
-from tests.cli.conftest import DIGITS, ROOT
+from tests.calling import DIGITS, ROOT
 
 DATA = ("templates", "runtimes", "targets")
 

@@ -18,7 +18,7 @@ from edgec.frontend import from_proto
 from edgec.frontend.translation.builder import RANDOM
 from edgec.frontend.translation.rules import RULES
 from edgec.ops import OPERATORS
-from tests.cli.conftest import ROOT
+from tests.calling import ROOT
 
 USAGE = (ROOT / "docs" / "usage.md").read_text(encoding="utf-8")
 Operands = dict[str, np.ndarray | None]  # None: computed while the model runs

@@ -16,7 +16,7 @@ from edgec.export import to_onnx
 from edgec.oracle import Evaluator
 from edgec.package import Package
 from edgec.settings.config import configure
-from tests.cli.conftest import QUICK, Program, names_in
+from tests.calling import QUICK, Program, names_in
 from tests.quant.small import Small, samples
 from tests.reports.test_hostile import Page
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from edgec.cli.verbs import parse
-from tests.cli.conftest import Program
+from tests.calling import Program
 
 WORKFLOW = Path(".github/workflows/edgec.yml")
 FILES = ("edgec.toml", "devices.yaml", WORKFLOW)

@@ -23,7 +23,7 @@ from edgec.emit.vocabularies import VOCABULARIES
 from edgec.quant.preprocess import Preprocess
 from edgec.settings import FILE, ConfigFile, resolve
 from edgec.settings.config import FLAGS
-from tests.cli.conftest import ROOT
+from tests.calling import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

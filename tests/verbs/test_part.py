@@ -11,7 +11,7 @@ import pytest
 from onnx import parser
 
 import edgec
-from tests.cli.conftest import QUICK, Program
+from tests.calling import QUICK, Program
 
 pytestmark = pytest.mark.usefixtures("kept_builds")
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import edgec
-from tests.cli.conftest import QUICK, Program
+from tests.calling import QUICK, Program
 
 pytestmark = pytest.mark.usefixtures("kept_builds")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.conftest import Program
+from tests.calling import Program
 
 pytestmark = pytest.mark.usefixtures("kept_builds")
 

@@ -11,7 +11,7 @@ import pytest
 from edgec.base.errors import UsageError
 from edgec.settings import FILE, ConfigFile, find_file, resolve
 from edgec.settings.config import SETTINGS
-from tests.cli.conftest import QUICK, Program, names_in
+from tests.calling import QUICK, Program, names_in
 
 TRACE = "it ran"
 EVIL = f"""

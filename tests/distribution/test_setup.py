@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import ROOT
+from tests.calling import ROOT
 
 TOOLS = ("sh", "grep", "rm", "touch", "test", "echo", "sleep", "env", "make")
 

@@ -9,7 +9,7 @@ import pytest
 
 import edgec
 from edgec.base.errors import GateError, UsageError
-from tests.cli.conftest import QUICK, Program, names_in
+from tests.calling import QUICK, Program, names_in
 from tests.contract.examiner import available
 
 pytestmark = pytest.mark.usefixtures("kept_builds")

@@ -1,4 +1,4 @@
-"""The example model in a folder of its own, and the program as users call it."""
+"""edgec as users call it, for every room: the example model in a folder of its own, the program, and how it ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import edgec
 from edgec.cli.main import main
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 DIGITS = ROOT / "examples" / "digits"
 QUICK = ("--cc", "gcc -O0", "--target", "portable")
 

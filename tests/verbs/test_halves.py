@@ -12,7 +12,7 @@ import pytest
 
 from edgec.cli.verbs import parse
 from edgec.targets import all_targets, load_target
-from tests.cli.conftest import Program
+from tests.calling import Program
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("docs/usage.md", "docs/raspberry-pi.md", "docs/android.md")

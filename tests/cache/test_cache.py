@@ -17,7 +17,7 @@ from edgec.cache import opened
 from edgec.pipeline.depends import draft_key, quantization_key
 from edgec.pipeline.prepare import prepare
 from edgec.settings.config import configure
-from tests.cli.conftest import QUICK, Program
+from tests.calling import QUICK, Program
 
 FOUND = "found in the cache"
 FLOAT = ("build", "digits.onnx", "--precision", "fp32", *QUICK)

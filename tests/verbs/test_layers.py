@@ -15,7 +15,7 @@ from onnx import numpy_helper
 
 import edgec
 from edgec.package import Package
-from tests.cli.conftest import QUICK, Program
+from tests.calling import QUICK, Program
 from tests.reports.test_hostile import Page
 
 pytestmark = pytest.mark.usefixtures("kept_builds")

@@ -16,7 +16,7 @@ import edgec
 from edgec.export import to_onnx
 from edgec.package import Package
 from edgec.records.results import Job, packages_of, read_results, to_line
-from tests.cli.conftest import QUICK, Program, names_in
+from tests.calling import QUICK, Program, names_in
 from tests.quant.small import samples
 from tests.quant.test_exact_rewrites import bounded_net
 from tests.reports.test_hostile import Page
