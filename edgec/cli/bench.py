@@ -34,7 +34,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     measuring.add_argument("--seconds", type=float, default=2.0, help="at least this long, over all rounds (2)")
     measuring.add_argument("--runs", type=int, default=100, help="at least this many, over all rounds (100)")
     measuring.add_argument("--rounds", type=int, default=5, help="fresh processes, whose spread gives the interval (5)")
-    measuring.add_argument("--threads", type=_threads, default=None, help="such as 1,2,4 (auto: powers of two up to the board's cores)")
+    measuring.add_argument(
+        "--threads", type=_threads, default=None, help="such as 1,2,4, of which the fastest counts (auto: up to all cores)"
+    )
     measuring.add_argument("--cores", type=_counts, default=None, help="pin to these, such as 2,3 (what the inventory says)")
     measuring.add_argument("--isa", default=None, help="force a vocabulary, e.g. neon")
     measuring.add_argument("--profile", action="store_true", help="measure every layer too")
@@ -138,8 +140,9 @@ def _rows(job: Job, packages: dict[str, PackageFacts]) -> Iterator[tuple[object,
         yield (*head, *["-"] * 7, job.status)
     for one in job.latencies:
         interval = f"{us_text(one.low_us)} to {us_text(one.high_us)}"
+        ways = f"{one.threads}{' + GPU' if one.gpu else ''}{', fastest' if one is job.fastest and len(job.latencies) > 1 else ''}"
         times = (us_text(one.p90_us), us_text(one.p99_us), us_text(one.cold_us), f"{one.rss_bytes / 2**20:.1f} MiB")
-        yield (*head, f"{one.threads}{' + GPU' if one.gpu else ''}", us_text(one.p50_us), interval, *times, job.status)
+        yield (*head, ways, us_text(one.p50_us), interval, *times, job.status)
 
 
 def _versus_row(one: Versus, packages: dict[str, PackageFacts]) -> tuple[object, ...]:
@@ -158,8 +161,10 @@ def _name(sha256: str, packages: dict[str, PackageFacts]) -> str:
 
 
 def _brief(job: Job) -> dict[str, object]:
-    """A job without its thousands of samples, which are in the results file."""
+    """A job without its thousands of samples, which are in the results file, and which way of running it to choose."""
     facts = asdict(job)
+    best = job.fastest
+    facts["fastest"] = {"threads": best.threads, "gpu": best.gpu} if best is not None else None
     for latency in facts["latencies"]:
         del latency["samples_us"]
     return facts

@@ -194,6 +194,11 @@ class Job:
         return self.status != "unsteady" and (self.noise_accepted or not self.noise)
 
     @property
+    def fastest(self) -> Latency | None:
+        """The number of threads, or the GPU, that took least of those measured."""
+        return min(self.latencies, key=lambda latency: latency.p50_us, default=None)
+
+    @property
     def handed_over(self) -> tuple[Latency, Latency] | None:
         """One thread and, of the numbers of threads that surely take longer, the worst: handing work over costs more than it saves."""
         processor = {one.threads: one for one in self.latencies if not one.gpu}

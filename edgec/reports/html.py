@@ -10,7 +10,7 @@ from edgec.base.resources import resource
 from edgec.records.results import Record
 from edgec.reports import boards, layers, memory, outcome, timing
 from edgec.reports.page import Page, Section, Tile
-from edgec.reports.runs import Run, fastest, gather, verdict
+from edgec.reports.runs import Run, gather, verdict
 from edgec.reports.words import moment, plural, size_text, time_text
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _subtitle(run: Run) -> str:
 
 def _tiles(run: Run) -> tuple[Tile, ...]:
     tiles = [Tile(f"{count:,}", status, status) for status, count in run.counts.items() if count]
-    measured = [(latency, job) for job in run.jobs if (latency := fastest(job)) is not None]
+    measured = [(latency, job) for job in run.jobs if (latency := job.fastest) is not None]
     if measured:
         latency, job = min(measured, key=lambda pair: pair[0].p50_us)
         tiles.append(Tile(time_text(latency.p50_us), f"fastest median, {run.label(job.package)} on {job.device}"))

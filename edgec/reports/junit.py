@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from edgec.records.results import Job, Record
 from edgec.reports.outcome import accuracy_words
-from edgec.reports.runs import Run, exam_text, fastest, gather, way
+from edgec.reports.runs import Run, exam_text, gather, way
 from edgec.reports.words import interval_text, time_text
 
 BROKEN = ("failure", "error")
@@ -47,7 +47,7 @@ def _suite(root: ET.Element, run: Run, device: str) -> None:
 def _job(suite: ET.Element, job: Job, classname: str) -> None:
     """exam, latency, accuracy, each gate; and `job` where none of these tells that it did not pass."""
     cases = [_exam(suite, job, classname)]
-    if latency := fastest(job):
+    if latency := job.fastest:
         cases.append(_case(suite, classname, "latency", latency.seconds))
         warning = f"; {job.status}: {job.reason}" if job.status == "unsteady" else ""
         _say(cases[-1], f"p50 {time_text(latency.p50_us, 4)}, {interval_text(latency.low_us, latency.high_us)}, {way(latency)}{warning}")

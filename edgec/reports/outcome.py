@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgec.records.results import Accuracy, Job
 from edgec.reports.page import Cell, Details, Item, Section, Table, cells, columns, filled, status_cell
-from edgec.reports.runs import Run, exam_text, fastest, gpu_text, hashes_text
+from edgec.reports.runs import Run, exam_text, gpu_text, hashes_text
 from edgec.reports.words import digits, interval_text, percent, plural, time_text
 
 MOST_JOBS, MOST_GATES, MOST_ATTEMPTS = 1000, 500, 300  # rows
@@ -51,7 +51,7 @@ def _exam(job: Job) -> Cell:
 
 
 def _median(job: Job) -> Cell:
-    latency = fastest(job)
+    latency = job.fastest
     return Cell(time_text(latency.p50_us, 4), "number", interval_text(latency.low_us, latency.high_us)) if latency else Cell("", "number")
 
 

@@ -13,7 +13,7 @@ from edgec.records.results import Job, Record, read_results
 from edgec.reports.html import render_html
 from edgec.reports.junit import render_junit
 from edgec.reports.markdown import render_markdown
-from edgec.reports.runs import Run, Verdict, exam_text, fastest, gather, verdict
+from edgec.reports.runs import Run, Verdict, exam_text, gather, verdict
 from edgec.reports.suffixes import DEFAULT, SUFFIXES
 from edgec.reports.trace import render_trace
 
@@ -78,7 +78,7 @@ def _started(records: Sequence[Record]) -> str:
 
 
 def _job_facts(run: Run, job: Job) -> dict[str, Any]:
-    latency = fastest(job)
+    latency = job.fastest
     return {
         "device": job.device,
         "package": job.package,

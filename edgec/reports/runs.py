@@ -96,11 +96,6 @@ def verdict(run: Run) -> Verdict:
     return Verdict("failed", f"{sum(bad.values()):,} of {plural(total, 'job')} {where} did not pass: {kinds}")
 
 
-def fastest(job: Job) -> Latency | None:
-    """The way to run the package that took least, of those measured."""
-    return min(job.latencies, key=lambda latency: latency.p50_us, default=None)
-
-
 def way(latency: Latency) -> str:
     """How a package was run, in words."""
     pinned = f", cores {','.join(map(str, latency.cores[:8]))}" if latency.cores else ""

@@ -10,7 +10,7 @@ from edgec.records.results import Job, Latency, Versus
 from edgec.reports.outcome import left_out
 from edgec.reports.page import Cell, Details, Figure, Gallery, Item, Section, Table, cells, columns
 from edgec.reports.pictures import POINTS, histogram, history_picture, logarithm, median_bar, ratio_picture, reach, threads_picture
-from edgec.reports.runs import Run, fastest, way
+from edgec.reports.runs import Run, way
 from edgec.reports.words import digits, interval_text, percent, size_text, time_text
 
 MOST_ROWS, MOST_FIGURES = 1000, 48
@@ -46,7 +46,7 @@ def _percentiles(run: Run, measured: Sequence[tuple[Job, Latency]]) -> Table:
 def _pictures(run: Run) -> Gallery:
     """The distribution of the fastest way of every job, and where threads were swept, what they gain."""
     figures = []
-    shown = [(job, latency, f"{run.label(job.package)} on {job.device}") for job in run.jobs if (latency := fastest(job)) is not None]
+    shown = [(job, latency, f"{run.label(job.package)} on {job.device}") for job in run.jobs if (latency := job.fastest) is not None]
     for _, latency, who in shown[:MOST_FIGURES]:
         caption = f"{way(latency)}: p50 {time_text(latency.p50_us, 4)}, p99 {time_text(latency.p99_us)}"
         figures.append(Figure(who, histogram(latency, who), caption))
@@ -117,7 +117,7 @@ def history(runs: Sequence[Run]) -> Section | None:
     last = {_identity(runs[-1], job) for job in runs[-1].jobs}
     for run in runs:
         for job in sorted(run.jobs, key=lambda job: job.started):
-            latency = fastest(job)
+            latency = job.fastest
             if latency is not None and _identity(run, job) in last:
                 points[_identity(run, job)].append(_Point(job.started[:10], latency, job.steady))
     several = [(identity, found) for identity, found in points.items() if len(found) > 1]

@@ -9,7 +9,7 @@ from typing import Any
 from edgec.records.results import Job, Record
 from edgec.reports.layers import timed_layers
 from edgec.reports.memory import occupied
-from edgec.reports.runs import Run, fastest, gather
+from edgec.reports.runs import Run, gather
 
 
 def render_trace(records: Iterable[Record], *, history: Sequence[Iterable[Record]] = ()) -> str:
@@ -32,7 +32,7 @@ def _named(what: str, process: int, thread: int, name: str) -> dict[str, Any]:
 def _job(run: Run, job: Job, process: int, thread: int) -> list[dict[str, Any]]:
     """A slice for the run, one for each call in it, and the arena's bytes in use from call to call."""
     calls = timed_layers(run, job)
-    latency = fastest(job)
+    latency = job.fastest
     whole = sum(max(call.us, 0.0) for call in calls) if calls else latency.p50_us if latency else 0.0
     place = {"pid": process, "tid": thread}
     args: dict[str, Any] = {"status": job.status, "package": job.package}

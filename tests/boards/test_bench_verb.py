@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import edgec
+from edgec.boards.board.measure import sweep
 from edgec.boards.device import Device, Limits
 from edgec.cli.main import main
 from edgec.records.results import Job, read_results
@@ -65,6 +67,16 @@ def test_a_second_bench_leaves_the_first_alone_and_a_resumed_one_has_nothing_to_
     assert jobs("bench-digits-2") == second and not Path("bench-digits-3").exists()
     again = bench("digits", "--out", "bench-digits")
     assert again.code == 2 and "--resume" in again.err
+
+
+def test_the_fastest_number_of_threads_is_picked_by_measurement(bench: Program, package: Callable[..., Path]) -> None:
+    done = bench(package(), "--threads", "auto", "-o", "auto")
+    cores = os.cpu_count() or 1
+    assert done.code == 0 and [one.threads for one in jobs("auto")[0].latencies] == list(sweep(cores)), done.err
+    assert ("fastest" in done.out) == (cores > 1), "of one there is nothing to pick"
+    (job,) = bench(package(), "--threads", "1,2", "--json", "-o", "two").json["jobs"]
+    least = min(job["latencies"], key=lambda latency: latency["p50_us"])
+    assert len(job["latencies"]) == 2 and job["fastest"] == {"threads": least["threads"], "gpu": ""}
 
 
 def test_int8_and_float_side_by_side_judged_by_a_data_set(bench: Program, package: Callable[..., Path]) -> None:
