@@ -63,3 +63,16 @@ def test_the_four_changes_work(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert " bytes" in done.stdout
+
+
+def test_the_page_names_rooms_and_tests_that_are_there() -> None:
+    named = set(re.findall(r"`((?:edgec|tests|docs)/[\w/.]+)`", CHANGE.sub("", PAGE)))
+    assert {"tests/verbs", "tests/settings", "tests/boards/test_gates.py", "tests/apps", "tests/cli", "tests/docs"} <= named
+    assert not {path for path in named if not (ROOT / path).exists()}
+
+
+def test_rooms_of_tests_have_the_names_of_rooms() -> None:
+    """Beside those for what is no room of the sources."""
+    rooms = {path.name for path in (ROOT / "edgec").iterdir() if (path / "__init__.py").exists()}
+    tests = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("test_*.py"))}
+    assert tests - rooms == {"benchmarks", "contract", "distribution", "docs", "fuzz", "gpu", "laws", "operators"}
