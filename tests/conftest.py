@@ -52,6 +52,8 @@ PROGRAMS = {
     "java": "openjdk-17-jdk-headless",
     "javac": "openjdk-17-jdk-headless",
     "npm": "npm",
+    "zsh": "zsh",
+    "fish": "fish",
     "pkg-config": "pkg-config",
 }
 

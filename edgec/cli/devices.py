@@ -53,7 +53,7 @@ def _declare_flags(parser: argparse.ArgumentParser, action: str = "") -> None:
     parser.add_argument("--connection", choices=KINDS, help="add: how to reach it (default ssh)")
     parser.add_argument("--write", action="store_true", default=None, help="add: append the entry to the inventory")
     for flag in parser._actions if action else ():
-        foreign = _CHOOSING if action in _BOARDS else _ONLY_ADD
+        foreign = {*(_CHOOSING if action in _BOARDS else ()), *(_ONLY_ADD if action != "add" else ())}
         flag.help = argparse.SUPPRESS if flag.dest in foreign else (flag.help or "").removeprefix(f"{action}: ")
 
 

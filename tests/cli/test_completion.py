@@ -1,15 +1,14 @@
-"""Completion in a real shell."""
+"""Completion in real shells."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
-
-import pytest
+from collections.abc import Callable
+from pathlib import Path
 
 from edgec.cli.verbs import VERBS
-from tests.calling import Program
+from tests.calling import Program, names_in
 
 CASES = {
     "edgec bu": {"build"},
@@ -29,20 +28,41 @@ CASES = {
 ASK = 'COMP_WORDS=(LINE); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); COMPREPLY=(); _edgec; echo "${COMPREPLY[@]}"'
 
 
+def typed(line: str) -> str:
+    """Its words for a shell, the last of which is being typed."""
+    return line + (" ''" if line.endswith(" ") else "")
+
+
 def test_bash_completes(program: Program) -> None:
     done = program("completion", "bash")
-    asked = "\n".join(ASK.replace("LINE", line + (" ''" if line.endswith(" ") else "")) for line in CASES)
+    asked = "\n".join(ASK.replace("LINE", typed(line)) for line in CASES)
     ended = subprocess.run(["bash", "-uc", f"{done.out}\n{asked}"], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert [set(line.split()) for line in ended.stdout.splitlines()] == list(CASES.values())
 
 
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_get_all_verbs_and_flags(program: Program, shell: str) -> None:
-    text = program("completion", shell).out
-    assert all(verb in text for verb in VERBS) and "min-agreement" in text and "roll-back" in text
-    if shutil.which(shell):
-        subprocess.run([shell, "-n", "-c", text], check=True)
+def test_zsh_completes(program: Program, needs: Callable[..., None]) -> None:
+    """Its own system takes the function; what that offers is looked at, of which zsh shows what begins with the word."""
+    needs("zsh")
+    asked = [f"words=({typed(line)}); CURRENT=$#words; _edgec; print" for line in CASES]
+    seen = ["_files() { }", 'compadd() { shift; print -rn -- "$@ " }']
+    script = ["autoload -Uz compinit", "compinit -u -D", program("completion", "zsh").out, "[[ $_comps[edgec] == _edgec ]]", *seen, *asked]
+    ended = subprocess.run(["zsh", "-fec", "\n".join(script)], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    offered = [line.split() for line in ended.stdout.splitlines()]
+    begun = ["" if line.endswith(" ") else line.split()[-1] for line in CASES]
+    assert [{word for word in words if word.startswith(start)} for words, start in zip(offered, begun, strict=True)] == list(CASES.values())
+
+
+def test_fish_completes(program: Program, work: Path, needs: Callable[..., None]) -> None:
+    """Where no word of edgec's can follow, it offers files."""
+    needs("fish")
+    asked = [f"complete -C '{line}' | string replace -r '\\t.*' '' | string join ' '" for line in CASES]
+    script = "\n".join([program("completion", "fish").out, *asked, "true"])
+    ended = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0 and not ended.stderr, ended.stderr
+    offered = [set(line.split()) - names_in(work) for line in ended.stdout.splitlines()]
+    assert offered == list(CASES.values())
 
 
 def test_the_flags_of_every_verb_are_known_without_what_computes() -> None:
