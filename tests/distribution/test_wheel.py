@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from trove_classifiers import classifiers
 
 from tests.calling import DIGITS, ROOT
 
+BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 DATA = ("templates", "runtimes", "targets")
 
 
@@ -69,6 +71,13 @@ def test_a_package_index_takes_what_it_says(wheel: Path) -> None:
         said.license_expression == "Apache-2.0" and said.summary and said.description and said.description_content_type == "text/markdown"
     )
     assert said.classifiers and set(said.classifiers) <= classifiers
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    prose = BLOCK.sub("", said.description)
+    links = re.findall(r"\]\(([^)]*)\)", prose)
+    assert links and all(link.startswith("https://") for link in links), "an index has none of the repository's files"
+    named = set(re.findall(r"\]\(((?:docs/)?[\w-]+\.md)", readme))
+    assert len(named) > 10 and all(page in prose for page in named)
+    assert BLOCK.findall(said.description) == BLOCK.findall(readme), "no block of code is touched"
 
 
 def test_the_wheel_holds_the_package_and_its_data_and_nothing_else(wheel: Path) -> None:
