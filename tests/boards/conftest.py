@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -15,10 +16,13 @@ import edgec
 from edgec.boards.connect.connection import Connection
 from edgec.boards.connect.connectors import connect
 from edgec.boards.device import Device
+from edgec.cli.main import main
 from edgec.targets import load_target
 from edgec.toolchain import compile_package
+from tests.boards.benches import QUICK
 from tests.boards.boards import Board, has_walls, start_board
 from tests.boards.network import make_namespace
+from tests.calling import Ended, Program
 from tests.conftest import require
 
 DIGITS = Path(__file__).parents[2] / "examples/digits"
@@ -108,6 +112,23 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         return out
 
     return make
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Program:
+    """`edgec bench`, quickly, in this process and a folder with the example model and its data; boards keep their files there too."""
+    monkeypatch.delenv("EDGEC_DEVICES", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for name in ("digits.onnx", "calibration.npz", "evaluation.npz"):
+        shutil.copy(DIGITS / name, tmp_path / name)
+
+    def call(*arguments: object) -> Ended:
+        capfd.readouterr()
+        code = main(["bench", *QUICK, *map(str, arguments)])
+        return Ended(code, *capfd.readouterr())
+
+    return call
 
 
 @pytest.fixture

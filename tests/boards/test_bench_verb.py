@@ -17,33 +17,10 @@ from edgec.boards.board.measure import sweep
 from edgec.boards.device import Device, Limits
 from edgec.cli.main import main
 from edgec.records.results import Job, read_results
+from tests.boards.benches import QUICK, jobs
 from tests.boards.boards import Board
 from tests.boards.inventories import keep
-from tests.calling import Ended, Program
-
-DIGITS = Path(__file__).parents[2] / "examples/digits"
-QUICK = ("--seconds", "0.04", "--runs", "10", "--rounds", "2", "--threads", "1", "--accept-noise")
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Program:
-    """`edgec bench`, quickly, in this process and a folder with the example model and its data; boards keep their files there too."""
-    monkeypatch.delenv("EDGEC_DEVICES", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    for name in ("digits.onnx", "calibration.npz", "evaluation.npz"):
-        shutil.copy(DIGITS / name, tmp_path / name)
-
-    def call(*arguments: object) -> Ended:
-        capfd.readouterr()
-        code = main(["bench", *QUICK, *map(str, arguments)])
-        return Ended(code, *capfd.readouterr())
-
-    return call
-
-
-def jobs(folder: str) -> list[Job]:
-    return [record for record in read_results(Path(folder) / "results.jsonl") if isinstance(record, Job)]
+from tests.calling import Program
 
 
 def test_a_model_is_benched_on_this_machine_without_any_set_up(bench: Program) -> None:
