@@ -102,6 +102,15 @@ def test_a_lost_board_ends_with_5_and_the_others_have_their_results(bench: Progr
     assert worse.code == 1, "a broken promise weighs more than a board that is gone"
 
 
+def test_a_full_disk_is_the_boards_and_says_so(walls: None, bench: Program, package: Callable[..., Path], board: Board) -> None:
+    board.work.mkdir(exist_ok=True)
+    board.mount(board.work, "size=64k")
+    keep(board.device("shelf"))
+    done = bench(package(), "--max-latency", "100s", "-o", "out")
+    (job,) = jobs("out")
+    assert done.code == 5 and job.status == "refused" and "disk" in job.reason and not job.gates, done.err
+
+
 def test_entries_that_are_one_board_take_turns(bench: Program, package: Callable[..., Path]) -> None:
     """They share its lock; neither finds the other's bench in its way."""
     keep(*(Device(name, "host", "emulated", prefix=("env",), work="work") for name in ("one", "two", "three")))
