@@ -28,12 +28,13 @@ def pi(board: Board, bench: Program) -> Device:
     return device
 
 
-def test_from_the_model_to_the_report(bench: Program, pi: Device) -> None:
+def test_from_the_model_to_the_report(bench: Program, pi: Device, board: Board) -> None:
     """Built for the board, brought there, examined, measured, judged by a data set, told in the report; and every promise decides."""
     judged = ("--data", "evaluation.npz", "--labels", "labels", "--samples", 20, "--min-agreement", "90%", "--min-top1", 0.9)
     words = ("digits.onnx", "--calib", "calibration.npz", "--effort", "fast", "--device", "pi", *judged, "--max-rss", "1GB", "--profile")
     done = bench(*words, "--max-latency", "100s", "-o", "out")
     assert done.code == 0, done.err
+    assert (board.folder / "sshd.log").read_text().count("Accepted ") == 1, "one session for all of it"
     (job,) = jobs("out")
     assert (job.status, job.device, job.target) == ("passed", "pi", "rpi-32bit") and job.exam is not None
     assert job.exam.passed and job.exam.exact and job.exam.isa == "neon32"
