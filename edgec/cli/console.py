@@ -22,13 +22,20 @@ NARROW = 140  # columns
 WIDE = 1000  # columns of an output that is no terminal: nothing is folded
 
 
+class _Stream(rich.console.Console):
+    """Whoever ends reading ends the program: main() says with which status, and farms let go of their boards before."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 class Console:
     """One for each run of the program; honours NO_COLOR through rich."""
 
     def __init__(self, *, json: bool = False, quiet: bool = False, verbose: bool = False) -> None:
         self.as_json, self.quiet, self.verbose = json, quiet, verbose
-        self._results = rich.console.Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else WIDE)
-        self._notes = rich.console.Console(stderr=True, highlight=False, emoji=False, width=None if sys.stderr.isatty() else WIDE)
+        self._results = _Stream(highlight=False, emoji=False, width=None if sys.stdout.isatty() else WIDE)
+        self._notes = _Stream(stderr=True, highlight=False, emoji=False, width=None if sys.stderr.isatty() else WIDE)
 
     def note(self, text: str) -> None:
         """A remark on standard error, unless --quiet."""

@@ -37,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):  # what is left in them is said to nobody
+            os.dup2(nothing, stream.fileno())
         return 128 + int(getattr(signal, "SIGPIPE", 13))
     except Exception:
         return _bug(list(sys.argv[1:] if arguments is None else arguments))

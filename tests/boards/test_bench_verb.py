@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -19,6 +22,8 @@ from edgec.cli.main import main
 from edgec.records.results import Job, read_results
 from tests.boards.benches import QUICK, jobs
 from tests.boards.boards import Board
+from tests.boards.conftest import DIGITS
+from tests.boards.deploying import mark
 from tests.boards.inventories import keep
 from tests.calling import Program
 
@@ -109,6 +114,18 @@ def test_a_full_disk_is_the_boards_and_says_so(walls: None, bench: Program, pack
     done = bench(package(), "--max-latency", "100s", "-o", "out")
     (job,) = jobs("out")
     assert done.code == 5 and job.status == "refused" and "disk" in job.reason and not job.gates, done.err
+
+
+def test_whoever_ends_reading_ends_the_bench(bench: Program, package: Callable[..., Path]) -> None:
+    """The board is let go, and nothing is said of the package."""
+    words = shlex.join([sys.executable, "-m", "edgec.cli.main", "bench", str(package()), *QUICK, "--device", "local", "-o", "out"])
+    keep(Device("local", "host", "local", work="work"))
+    environment = {**os.environ, "PYTHONPATH": str(DIGITS.parents[1])}
+    ended = subprocess.run(
+        ["bash", "-c", f"{words} 2>&1 | head -1; exit ${{PIPESTATUS[0]}}"], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert ended.returncode == 141 and ended.stdout == "local: connecting\n" and not ended.stderr, ended
+    assert not jobs("out") and not mark(Path("work"))
 
 
 def test_entries_that_are_one_board_take_turns(bench: Program, package: Callable[..., Path]) -> None:

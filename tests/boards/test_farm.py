@@ -46,6 +46,15 @@ def test_all_boards_work_at_once(tmp_path: Path) -> None:
     assert read_results(tmp_path / "results.jsonl") == records
 
 
+def test_an_error_of_who_listens_is_raised_and_no_board_blamed(tmp_path: Path) -> None:
+    def tell(words: str) -> None:
+        raise BrokenPipeError(words)
+
+    with pytest.raises(BrokenPipeError):
+        run_farm([task(f"board{number}", tmp_path) for number in range(3)], passes, results=tmp_path / "results.jsonl", tell=tell)
+    assert not (tmp_path / "results.jsonl").read_text()
+
+
 def test_tasks_of_one_board_take_turns(tmp_path: Path) -> None:
     busy: list[str] = []
 

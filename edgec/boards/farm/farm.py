@@ -144,7 +144,7 @@ class _Floor:
     def __init__(self, run: Run, retries: int, tell: Tell | None) -> None:
         self._run, self._retries, self._tell = run, retries, tell
         self._stopped, self._saying = Event(), Lock()
-        self._outcomes: SimpleQueue[Outcome] = SimpleQueue()
+        self._outcomes: SimpleQueue[Outcome | BaseException] = SimpleQueue()
 
     def work(self, tasks: Sequence[Task], after: Sequence[Thread] = ()) -> None:
         """One thread's part: its tasks in turn, when the threads before it have ended."""
@@ -160,23 +160,28 @@ class _Floor:
                 self._outcomes.put(Outcome(lost(task, bug_reason(error), start=start), error))
 
     def next_outcome(self) -> Outcome:
+        """Of a task; or what our caller's own `tell` raised, which ends the run as an interruption does."""
         while True:
             try:
-                return self._outcomes.get(timeout=1)  # no longer: where a wait cannot be interrupted, Ctrl-C is heard between two
+                found = self._outcomes.get(timeout=1)  # no longer: where a wait cannot be interrupted, Ctrl-C is heard between two
             except Empty:
                 continue
+            if isinstance(found, BaseException):
+                raise found
+            return found
 
     def rest(self) -> list[Outcome]:
         """Outcomes that came while nobody waited for them."""
         found = []
         while not self._outcomes.empty():
             found.append(self._outcomes.get())
-        return found
+        return [outcome for outcome in found if isinstance(outcome, Outcome)]
 
     def close(self, threads: Sequence[Thread]) -> None:
         """Tell the boards to stop and wait until they have; a second interruption, or GRACE, ends the wait."""
         self._stopped.set()
-        self._say("stopping: each board ends its step and is let go; interrupt again to leave at once")
+        with suppress(OSError):  # nobody may listen any more
+            self._say("stopping: each board ends its step and is let go; interrupt again to leave at once")
         end = time.monotonic() + GRACE
         for thread in threads:
             thread.join(max(0.0, end - time.monotonic()))
@@ -185,8 +190,12 @@ class _Floor:
         def tell(words: str) -> None:
             if self._stopped.is_set():
                 raise KeyboardInterrupt
-            if words:
-                self._say(f"{name}: {words}")
+            try:
+                if words:
+                    self._say(f"{name}: {words}")
+            except BaseException as error:
+                self._outcomes.put(error)
+                raise KeyboardInterrupt from error
 
         return tell
 
