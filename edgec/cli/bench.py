@@ -68,7 +68,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def act(options: argparse.Namespace, console: Console) -> int:
     config = _config(options)
     if config is not None:
-        console.remark(settings_table(config))
+        console.remark(settings_table(config, unheard=("target", "out")))
     with console.progress() as progress:
         found = edgec.bench(
             options.what, devices=options.device, tags=options.tag, everything=options.all, inventory=options.devices,

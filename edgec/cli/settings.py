@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 
 import rich.table
@@ -62,7 +62,7 @@ def resolve_key(options: argparse.Namespace) -> Path | None:
     return resolve({"key": options.key}, variables, find_file(Path(FILE), getattr(options, "config", None))).key
 
 
-def settings_table(config: BuildConfig) -> rich.table.Table:
-    """What was set, and where, for verbs that have no plan of a build."""
-    given = [(key, item["value"], item["from"]) for key, item in settings_facts(config).items() if item["from"] != "default"]
-    return table("", ["", "", ""], given)
+def settings_table(config: BuildConfig, *, unheard: Container[str] = ()) -> rich.table.Table:
+    """What was set, and where, for verbs that have no plan of a build. unheard: settings that the verb decides itself."""
+    given = {key: item for key, item in settings_facts(config).items() if item["from"] != "default" and key not in unheard}
+    return table("", ["", "", ""], [(key, item["value"], item["from"]) for key, item in given.items()])

@@ -40,6 +40,13 @@ def test_a_model_is_benched_on_this_machine_without_any_set_up(bench: Program) -
     assert Path("bench-digits/packages/digits-host-fp32/manifest.json").is_file()
 
 
+def test_settings_that_boards_decide_are_not_told(bench: Program) -> None:
+    Path("edgec.toml").write_text('[build]\ntarget = "rpi4"\nout = "elsewhere"\neffort = "fast"\ncalib = "calibration.npz"\n')
+    done = bench("digits.onnx", "--device", "local", "-o", "out")
+    assert done.code == 0 and jobs("out")[0].target == "host" and not Path("elsewhere").exists()
+    assert "calibration.npz" in done.err and "rpi4" not in done.err and "None" not in done.err
+
+
 def test_a_second_bench_leaves_the_first_alone_and_a_resumed_one_has_nothing_to_do(bench: Program, package: Callable[..., Path]) -> None:
     shutil.copytree(package(), "digits")
     assert [bench("digits").code, bench("digits").code] == [0, 0]
