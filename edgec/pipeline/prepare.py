@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from edgec.apps.labels import read_labels
 from edgec.apps.wheel_archive import check_wheel
-from edgec.base.errors import EdgecError, Problem, UsageError
+from edgec.base.errors import EdgecError, Problem, UsageError, did_you_mean
 from edgec.base.output import check_destination, check_failed, check_outputs
 from edgec.emit.c_text import identifier as c_identifier
 from edgec.frontend.file.formats import refuse_foreign
@@ -28,6 +29,7 @@ from edgec.toolchain import Compiler, find_compiler
 _STAGES = ("1-imported", "2-optimized", "2-pruned", "3-quantized")
 DUMPED = (*(f"{stage}{form}" for stage in _STAGES for form in (".eir", ".onnx")), "4-matched.eir", "5-program.eir")
 MOST_SETS = 64  # of shapes: each has its own code for every layer
+MOST_NAMES = 1000  # of a folder, that are looked at for a hint
 LONGEST_NAME = 64  # letters of a package's name, which names of files and symbols begin with
 
 
@@ -163,7 +165,15 @@ def check_file(model: Path) -> None:
     refuse_foreign(model)
     if not model.is_file():
         what = "is a folder, not a model" if model.is_dir() else "is no file" if model.exists() else "no such file"
-        raise UsageError(what, where=str(model), hint="give an ONNX file")
+        raise UsageError(what, where=str(model), hint=_models_near(model) or "give an ONNX file")
+
+
+def _models_near(place: Path) -> str:
+    """A hint that names the ONNX files of a folder, or those beside a file that is not there; "" without any."""
+    with suppress(OSError):
+        names = [str(path) for path in islice((place if place.is_dir() else place.parent).glob("*.onnx"), MOST_NAMES)]
+        return did_you_mean(str(place), names) if names else ""
+    return ""
 
 
 def model_path(model: object) -> Path:

@@ -141,6 +141,13 @@ def test_what_cannot_be_lowered_is_listed_before_the_calibration(program: Progra
     assert program("inspect", "best.onnx").code == 3
 
 
+def test_a_model_that_is_not_there_is_looked_for(program: Program, work: Path) -> None:
+    """By its name, beside where it should be, and in a folder."""
+    program("build", "digit.onnx", *QUICK).failed(2, "digit.onnx: no such file", "did you mean 'digits.onnx'?")
+    program("build", work, *QUICK).failed(2, "is a folder, not a model", f"{work / 'digits.onnx'}")
+    program("inspect", "none/x.onnx").failed(2, "give an ONNX file")
+
+
 def test_shapes_that_do_not_fit_the_model(program: Program) -> None:
     done = program("build", "digits.onnx", "--no-compile", "--shape", "image=1,1,8", "--shape", "imag=1,1,8,8")
     done.failed(2, "3 dimensions", "did you mean 'image'?")
