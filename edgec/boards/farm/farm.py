@@ -193,7 +193,7 @@ class _Floor:
             try:
                 if words:
                     self._say(f"{name}: {words}")
-            except BaseException as error:
+            except BaseException as error:  # our caller's trouble and no board's: an outcome of its own, whatever becomes of the task
                 self._outcomes.put(error)
                 raise KeyboardInterrupt from error
 
