@@ -35,7 +35,7 @@ from edgec.targets import Target
 Hosts = Mapping[str, Mapping[str, object]]  # what the hosts know of tensors, by buffer
 
 ABI_VERSION = 3
-INT8_CONTRACT = 8
+INT8_CONTRACT = 9
 STACK_BYTES = 16384
 WEIGHTS = ("incbin", "c", "bin")
 MOST_LITERALS = 64 << 20  # bytes of weights that are written as C too, unasked: compilers take a minute and gigabytes for more

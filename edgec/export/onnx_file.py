@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from edgec.export.expansions import EXPANSIONS, expansion_constants
 from edgec.export.identities import folder_of, identities, identity_constants, with_identity
 from edgec.export.saturation import without_saturated_clips
 from edgec.ir.graph import Graph, Node
@@ -38,8 +38,7 @@ def to_onnx(graph: Graph, *, held: bool = False) -> onnx.ModelProto:
     _name_uniquely(proto)
     proto.input.extend(_value(name, graph.types[name]) for name in graph.inputs)
     proto.output.extend(_value(name, graph.types[name]) for name in graph.outputs)
-    scalars = {name: np.array(value, graph.types[like].dtype.numpy) for name, value, like in _alphas(graph)}
-    constants = graph.constants | scalars | identity_constants(graph, folder)
+    constants = graph.constants | expansion_constants(graph) | identity_constants(graph, folder)
     proto.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
     shown = set(graph.inputs) | set(graph.outputs) | set(graph.constants)
     proto.value_info.extend(_value(name, graph.types[name]) for node in graph.nodes for name in node.outputs if name and name not in shown)
@@ -104,14 +103,8 @@ def _value(name: str, kind: TensorType) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, tensor_code(kind.dtype), shape)
 
 
-def _alphas(graph: Graph) -> list[tuple[str, float, str]]:
-    """Constants that expansion needs: name, value, a value of the same type."""
-    swishes = [node for node in graph.nodes if node.op == "Swish" and node.attributes["alpha"] != 1]
-    return [(f"{node.outputs[0]}/alpha", node.attributes["alpha"], node.inputs[0]) for node in swishes]
-
-
 def _expanded(graph: Graph, node: Node, folder: str) -> list[Node]:
-    """Swish (opset 24) as x * Sigmoid(alpha * x), cells with identities in `folder`; everything else is in OPSET.
+    """What expansions.py has in other operators, cells with identities in `folder`; everything else is in OPSET.
 
     Dilations of 1 are not written into an AveragePool: ONNX Runtime's quantized form refuses that attribute, whatever it says.
     """
@@ -119,16 +112,8 @@ def _expanded(graph: Graph, node: Node, folder: str) -> list[Node]:
         return [replace(node, attributes={name: value for name, value in node.attributes.items() if name != "dilations"})]
     if node.op in CELLS:
         return [with_identity(graph, node, folder)]
-    if node.op != "Swish":
-        if schema(node.op).since_version > OPSET and node.op != "BitCast":
-            raise ValueError(f"{node.op} is younger than operator set {OPSET} and has no expansion")
-        return [node]
-    (x,), (y,) = node.inputs, node.outputs
-    gate, scaled = f"{y}/sigmoid", f"{y}/scaled"
-    if node.attributes["alpha"] == 1:
-        return [Node("Sigmoid", [x], [gate], {}, f"{node.name}/sigmoid"), Node("Mul", [x, gate], [y], {}, node.name)]
-    return [
-        Node("Mul", [x, f"{y}/alpha"], [scaled], {}, f"{node.name}/scale"),
-        Node("Sigmoid", [scaled], [gate], {}, f"{node.name}/sigmoid"),
-        Node("Mul", [x, gate], [y], {}, node.name),
-    ]
+    if node.op in EXPANSIONS:
+        return EXPANSIONS[node.op](node)
+    if schema(node.op).since_version > OPSET and node.op != "BitCast":
+        raise ValueError(f"{node.op} is younger than operator set {OPSET} and has no expansion")
+    return [node]

@@ -62,6 +62,16 @@ def dispatch(b: Builder, source: Source) -> None:
         expand(b, source, body_of(b, source, schema))
 
 
+@rule("RMSNormalization")
+def root_normalization(b: Builder, source: Source) -> None:
+    """Fused over the last axis of float32."""
+    kind = b.type(source.inputs[0])
+    if kind.dtype is DType.FLOAT32 and source.attributes["axis"] in (-1, len(kind.shape) - 1):
+        normalization.layer_normalization(b, source)
+    else:
+        expand(b, source, body_of(b, source, find_schema(source.op, "", source.version)))
+
+
 @rule("LayerNormalization")
 def layer_normalization(b: Builder, source: Source) -> None:
     """Fused, except where mean and deviation are outputs as well."""

@@ -1,4 +1,4 @@
-"""Clause 18: LayerNormalization from codes to codes."""
+"""Clause 18: LayerNormalization and RMSNormalization from codes to codes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LIMIT = 2**62  # of epsilon in that unit
 
 
 def layer_norm_refusal(graph: Graph, node: Node) -> str:
-    """Why clause 18 cannot compute this LayerNormalization, whatever its grids are; "" when it can."""
+    """Why clause 18 cannot compute this normalization, whatever its grids are; "" when it can."""
     if node.attributes["axis"] % len(graph.shape(node.inputs[0])) != len(graph.shape(node.inputs[0])) - 1:
-        return "a LayerNormalization over other axes than the last"
+        return f"a {node.op} over other axes than the last"
     if any(node.outputs[1:]):
-        return "a LayerNormalization that gives its means or deviations too"
+        return f"a {node.op} that gives its means or deviations too"
     count = graph.types[node.inputs[0]].static_shape[-1]
     if not all(is_known(graph, name) and graph.types[name].elements == count for name in node.inputs[1:] if name):
         return "its scale and bias are not a constant for each element"
@@ -42,7 +42,7 @@ def layer_norm_of(graph: Graph, node: Node, source: Operand, tail: Tail) -> Laye
     scale, offset = (_by_element(graph, node.input(place), count, tail) for place in (1, 2))
     if not usable(*np.abs(scale), *np.abs(offset)):
         return "a multiplier is above 2^64"
-    return LayerNorm(node, (source,), tail, count, epsilon, scale, offset)
+    return LayerNorm(node, (source,), tail, node.op == "LayerNormalization", count, epsilon, scale, offset)
 
 
 def _by_element(graph: Graph, name: str, count: int, tail: Tail) -> np.ndarray:

@@ -176,9 +176,13 @@ class Softmax(IntegerOperator):
 
 @dataclass(frozen=True, eq=False)
 class LayerNorm(IntegerOperator):
-    """LayerNormalization; scale, offset: its scale and bias by s_y for each of `count` elements; epsilon: in the sums' unit."""
+    """LayerNormalization, or RMSNormalization, which is not centered; scale, offset: its scale and bias by s_y for each of `count`
+
+    elements; epsilon: in the sums' unit.
+    """
 
     clause = 18
+    centered: bool
     count: int
     epsilon: int
     scale: np.ndarray  # float32

@@ -1,4 +1,4 @@
-"""LayerNormalization of rows of codes."""
+"""LayerNormalization and RMSNormalization of rows of codes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from edgec.program.program import Pointer
 
 @dataclass(frozen=True)
 class LayerNormInt8(Arguments):
-    """LayerNormalization of rows: S and Q the sums of x and of x * x over a row, u = columns * x - S,
+    """Normalization of rows: S and Q the sums of x and of x * x over a row, u = columns * x - S, V = columns * Q - S * S,
 
-    w = max(1, 2^16 * (columns * Q - S * S) + epsilon), R = 2^8 / sqrt(w) to 24 bits, as clause 18 of docs/int8.md has it;
+    or where it is not centered u = columns * (x - zero_x), V = columns * sum((x - zero_x)^2);
+    w = max(1, 2^16 * V + epsilon), R = 2^8 / sqrt(w) to 24 bits, as clause 18 of docs/int8.md has it;
     y = clamp(rint(fl32(fl32(fl32(u * R) * scale) + offset)), low - zero_y, high - zero_y) + zero_y. epsilon: one int64. scale, offset:
     of each column, padded to a multiple of 16.
     """
@@ -31,6 +32,8 @@ class LayerNormInt8(Arguments):
     y: Pointer = pointer("activation")
     rows: Size = size()
     columns: int = size()
+    centered: int = size()
+    zero_x: int = size()
     zero_y: int = size()
     low: int = size()
     high: int = size()

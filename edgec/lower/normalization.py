@@ -84,6 +84,26 @@ def layer_normalization(lowering: Lowering, node: Node) -> None:
     _normalize(lowering, node, value, axes, lambda p, index: p.at(broadcast_index(index, p.shape)), scale, bias)
 
 
+def root_normalization(lowering: Lowering, node: Node) -> None:
+    """Over the last axis: v = sum(x * x) / n, r = 1 / sqrt(v + epsilon): (x * r) * scale."""
+    value = _source(lowering, node)
+    axes = [value.rank - 1]
+    value, scale = _in_rows(lowering, node, value, axes), lowering.value(node.inputs[1])
+    result, outer, inner, index = _frame(lowering, node, value, axes)
+    x, n, inverse = value.at(index), _elements(value, axes), var("inverse", FLOAT)
+    squares, add = _running("squares", 0.0, lambda s: s + x * x, inner)
+    last = [store(result, index, (x * inverse) * scale.at(broadcast_index(index, scale.shape)))]
+    root = unary("sqrt", squares / n + real(node.attributes["epsilon"]))
+    lowering.loops(
+        outer, [*add, Declare(inverse, real(1.0) / root), *loop(inner, last)], node.outputs[0], result.by(node=node.name, op=node.op)
+    )
+    lowering.define(node.outputs[0], result)
+
+
+def _elements(value: Value, axes: Sequence[int]) -> Expr:
+    return convert(product(tuple(value.shape[d] for d in axes)), FLOAT)
+
+
 def instance_normalization(lowering: Lowering, node: Node) -> None:
     """Over the spatial axes; scale and bias by channel."""
     value = _source(lowering, node)
@@ -98,7 +118,7 @@ def _normalize(
     """mean = sum(x) / n, d = x - mean, v = sum(d * d) / n, r = 1 / sqrt(v + epsilon): ((d * r) * scale) + bias."""
     value = _in_rows(lowering, node, value, axes)
     result, outer, inner, index = _frame(lowering, node, value, axes)
-    x, n = value.at(index), convert(product(tuple(value.shape[d] for d in axes)), FLOAT)
+    x, n = value.at(index), _elements(value, axes)
     total, add = _running("total", 0.0, lambda s: s + x, inner)
     mean, inverse, squares = var("mean", FLOAT), var("inverse", FLOAT), var("squares", FLOAT)
     d, again = var("d", FLOAT), var("d_again", FLOAT)  # one name each: loops of one element vanish, and then share a scope

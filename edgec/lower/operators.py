@@ -34,7 +34,14 @@ from edgec.lower.matmul import product_node
 from edgec.lower.movement import lift
 from edgec.lower.moves import MOVES, concat
 from edgec.lower.non_max import non_max_suppression
-from edgec.lower.normalization import batch_normalization, instance_normalization, layer_normalization, local_response, softmax
+from edgec.lower.normalization import (
+    batch_normalization,
+    instance_normalization,
+    layer_normalization,
+    local_response,
+    root_normalization,
+    softmax,
+)
 from edgec.lower.pair_product import pair_product
 from edgec.lower.pooling import average_codes, average_pool, global_average, global_max, max_pool
 from edgec.lower.quantized import (
@@ -78,7 +85,8 @@ RULES: dict[str, Rule] = {
     "Conv": product_node, "ConvTranspose": product_node, "Gemm": product_node, "MatMul": matmul,
     "MaxPool": max_pool, "AveragePool": average_pool, "GlobalAveragePool": global_average, "GlobalMaxPool": global_max,
     "QuantizeLinear": unmatched_quantize, "DequantizeLinear": dequantize_node,
-    "Softmax": softmax, "LogSoftmax": softmax, "LayerNormalization": layer_normalization, "LRN": local_response,
+    "Softmax": softmax, "LogSoftmax": softmax, "LRN": local_response,
+    "LayerNormalization": layer_normalization, "RMSNormalization": root_normalization,
     "InstanceNormalization": instance_normalization, "BatchNormalization": batch_normalization,
     **dict.fromkeys(("RNN", "GRU", "LSTM"), recurrent),
     "Unique": unique, "NonZero": non_zero, "Compress": compress, "NonMaxSuppression": non_max_suppression, "Shape": shape,

@@ -30,6 +30,13 @@ def _layer(call: Call) -> list[TensorType]:
     return [call.type(0)]
 
 
+def _root(call: Call) -> list[TensorType]:
+    """Over the last axis alone: over several, sums of other orders are meant (docs/int8.md, clause 10)."""
+    rank = len(call.shape(0))
+    need(axis_of(attribute(call, "axis"), rank) == rank - 1, "is one over the last axis")
+    return _layer(call)
+
+
 def _lrn(call: Call) -> list[TensorType]:
     need(len(call.shape(0)) >= 2, f"needs a channel axis, not {text(call.shape(0))}")
     return [call.type(0)]
@@ -38,6 +45,7 @@ def _lrn(call: Call) -> list[TensorType]:
 operator("Softmax", _along_axis, role=Role.SOFTMAX)
 operator("LogSoftmax", _along_axis)
 operator("LayerNormalization", _layer, role=Role.NORM)
+operator("RMSNormalization", _root, role=Role.NORM)
 operator("InstanceNormalization", _per_channel)
 operator("BatchNormalization", _per_channel)
 operator("LRN", _lrn)

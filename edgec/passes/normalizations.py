@@ -1,10 +1,11 @@
-"""Layer normalization, found again in its primitive operators, in three steps: the core, the scale, the bias."""
+"""Layer normalization, found again in its primitive operators, in three steps: the core, the scale, the bias; and by root mean squares."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from edgec.ir.graph import Graph, Node
+from edgec.ir.types import DType
 from edgec.passes.rewrite import axes_of, become, constant_operand, rewrites, scalar, sole_producer, why_not
 
 
@@ -32,25 +33,51 @@ def fuse_layer_norm(graph: Graph, node: Node) -> bool:
     return become(graph, node, "LayerNormalization", [difference.inputs[0], ones], {"axis": first - len(shape), "epsilon": epsilon})
 
 
+@rewrites("Div", "Mul")
+def fuse_root_norm(graph: Graph, node: Node) -> bool:
+    """x / sqrt(mean(x*x) + eps), the mean over the last axis -> rmsnorm(x; scale of ones)."""
+    match = _root_mean_square(graph, node)
+    if match is None:
+        return False
+    x, mean, epsilon = match
+    kind, extent = graph.types[x], graph.shape(x)[-1] if graph.shape(x) else None
+    if axes_of(graph, mean) != (len(kind.shape) - 1,) or not isinstance(extent, int):
+        return why_not(node, "the mean does not go over the last axis alone, or its extent is a symbol")
+    if kind != graph.types[node.outputs[0]] or kind.dtype is not DType.FLOAT32 or not mean.attributes.get("keepdims", 1):
+        return why_not(node, "the mean drops its axis, or the type is not float32")
+    ones = graph.add_constant(f"{node.outputs[0]}_scale", np.ones(extent, np.float32))
+    return become(graph, node, "RMSNormalization", [x, ones], {"axis": len(kind.shape) - 1, "epsilon": epsilon})
+
+
 def _root_mean_square(graph: Graph, node: Node) -> tuple[str, Node, float] | None:
-    """(d, its mean of squares, eps) when `node` is d / sqrt(mean(d*d) + eps), or d * reciprocal(sqrt(...))."""
+    """(d, its mean of squares, eps) when `node` is d / sqrt(mean(d*d) + eps), or d times the reciprocal or the power of -0.5."""
     pairs = [(node.inputs[0], node.inputs[1])] if node.op == "Div" else [(node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])]
     for deviation, divisor in pairs:
-        if node.op == "Mul":
-            inverse = graph.producer(divisor)
-            if inverse is None or not (inverse.op == "Reciprocal" or (inverse.op == "Div" and scalar(graph, inverse.inputs[0]) == 1)):
-                continue
-            divisor = inverse.inputs[-1]
-        root = graph.producer(divisor)
-        if root is None or not (root.op == "Sqrt" or (root.op == "Pow" and scalar(graph, root.inputs[1]) == 0.5)):
-            continue
-        total = graph.producer(root.inputs[0], "Add")
+        total = _under_root(graph, divisor) if node.op == "Div" else _under_inverse_root(graph, divisor)
         operand = constant_operand(graph, total) if total is not None else None
         epsilon = scalar(graph, total.inputs[operand[2]]) if total is not None and operand is not None else None
         mean = graph.producer(operand[0], "ReduceMean") if operand is not None else None
         if mean is not None and epsilon is not None and _is_square(graph, mean.inputs[0], deviation):
             return deviation, mean, epsilon
     return None
+
+
+def _under_root(graph: Graph, value: str) -> Node | None:
+    """The Add of which `value` is the root."""
+    root = graph.producer(value)
+    if root is None or not (root.op == "Sqrt" or (root.op == "Pow" and scalar(graph, root.inputs[1]) == 0.5)):
+        return None
+    return graph.producer(root.inputs[0], "Add")
+
+
+def _under_inverse_root(graph: Graph, value: str) -> Node | None:
+    inverse = graph.producer(value)
+    if inverse is None:
+        return None
+    if inverse.op == "Pow" and scalar(graph, inverse.inputs[1]) == -0.5:
+        return graph.producer(inverse.inputs[0], "Add")
+    reciprocal = inverse.op == "Reciprocal" or (inverse.op == "Div" and scalar(graph, inverse.inputs[0]) == 1)
+    return _under_root(graph, inverse.inputs[-1]) if reciprocal else None
 
 
 def _is_square(graph: Graph, value: str, x: str) -> bool:
@@ -62,8 +89,8 @@ def _is_square(graph: Graph, value: str, x: str) -> bool:
 
 @rewrites("Mul")
 def fold_layer_norm_scale(graph: Graph, node: Node) -> bool:
-    """layernorm(x; s) * c -> layernorm(x; s*c), for a constant c over the normalized axes, when there is no bias yet."""
-    match = _norm_and_constant(graph, node)
+    """layernorm(x; s) * c -> layernorm(x; s*c), for a constant c over the normalized axes, when there is no bias yet; rmsnorm likewise."""
+    match = _norm_and_constant(graph, node, "LayerNormalization", "RMSNormalization")
     if match is None:
         return False
     norm, constant = match
@@ -71,13 +98,13 @@ def fold_layer_norm_scale(graph: Graph, node: Node) -> bool:
     if scale is None or norm.input(2):
         return why_not(node, "the scale is computed, or the normalization has a bias")
     product = (scale.astype(np.float64) * constant).astype(scale.dtype)
-    return become(graph, node, "LayerNormalization", [norm.inputs[0], graph.add_constant(norm.inputs[1], product)], norm.attributes)
+    return become(graph, node, norm.op, [norm.inputs[0], graph.add_constant(norm.inputs[1], product)], norm.attributes)
 
 
 @rewrites("Add")
 def fold_layer_norm_bias(graph: Graph, node: Node) -> bool:
     """layernorm(x; s, b) + c -> layernorm(x; s, b + c), for a constant c over the normalized axes."""
-    match = _norm_and_constant(graph, node)
+    match = _norm_and_constant(graph, node, "LayerNormalization")
     if match is None:
         return False
     norm, constant = match
@@ -88,10 +115,10 @@ def fold_layer_norm_bias(graph: Graph, node: Node) -> bool:
     return become(graph, node, "LayerNormalization", [*norm.inputs[:2], name], norm.attributes)
 
 
-def _norm_and_constant(graph: Graph, node: Node) -> tuple[Node, np.ndarray] | None:
-    """The LayerNormalization before a binary node, and its constant operand broadcast to the normalized axes."""
+def _norm_and_constant(graph: Graph, node: Node, *operators: str) -> tuple[Node, np.ndarray] | None:
+    """The normalization before a binary node, and its constant operand broadcast to the normalized axes."""
     operand = constant_operand(graph, node)
-    norm = sole_producer(graph, operand[0], "LayerNormalization") if operand is not None else None
+    norm = sole_producer(graph, operand[0], *operators) if operand is not None else None
     if operand is None or norm is None or len(norm.outputs) > 1 or graph.types[operand[0]] != graph.types[node.outputs[0]]:
         return None
     shape, constant = graph.types[norm.inputs[1]].static_shape, operand[1]

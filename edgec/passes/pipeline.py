@@ -73,6 +73,7 @@ PIPELINE: tuple[Rewrite, ...] = (
     activations.fuse_hard_sigmoid,
     activations.fuse_swish,
     normalizations.fuse_layer_norm,
+    normalizations.fuse_root_norm,
     normalizations.fold_layer_norm_scale,
     normalizations.fold_layer_norm_bias,
     # algebra

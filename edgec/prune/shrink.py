@@ -129,5 +129,7 @@ _RULES: dict[str, Callable[[Graph, Node, Kept], Constants]] = {
     "Slice": _slice,
     **dict.fromkeys(("Concat", "Transpose", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"), _nothing),
     **dict.fromkeys(("Squeeze", "Unsqueeze", "Flatten", "DepthToSpace", "SpaceToDepth", "Pad", "Softmax", "LogSoftmax"), _nothing),
-    **dict.fromkeys(("LayerNormalization", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"), _nothing),
+    **dict.fromkeys(
+        ("LayerNormalization", "RMSNormalization", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"), _nothing
+    ),
 }

@@ -124,7 +124,7 @@ def _along(graph: Graph, node: Node, cells: Cells) -> str:
     read = cells.of.get(node.inputs[0])
     rank = len(graph.shape(node.inputs[0]))
     first = int(node.attributes.get("axis", -1)) % rank
-    normalized = range(first, rank) if node.op == "LayerNormalization" else (first,)
+    normalized = range(first, rank) if node.op in ("LayerNormalization", "RMSNormalization") else (first,)
     if read is not None and read.axis in normalized:
         return "it compares channels with each other"
     return _hand_on(node, cells)
@@ -225,7 +225,7 @@ _RULES: dict[str, _Rule] = {
     **dict.fromkeys(POOLS, _pool),
     **dict.fromkeys(REDUCTIONS, _reduction),
     **dict.fromkeys(MOVES, _move),
-    **dict.fromkeys(("Softmax", "LogSoftmax", "LayerNormalization"), _along),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization"), _along),
     "Concat": _concat,
     "Pad": _pad,
     "Resize": _resize,

@@ -24,7 +24,7 @@ def residual_values(graph: Graph) -> frozenset[str]:
         if carries(node) and not found.isdisjoint(node.outputs):
             found.update(name for name in node.inputs if name and name not in graph.constants)
     for node in graph.nodes:
-        if node.op == "LayerNormalization" or (_role(node) is Role.MOVE and node.inputs[0] in found):
+        if _role(node) is Role.NORM or (_role(node) is Role.MOVE and node.inputs[0] in found):
             found.update(name for name in node.outputs if name)
     return frozenset(found)
 
@@ -40,8 +40,8 @@ def _role(node: Node) -> Role:
 
 
 def _normalized(graph: Graph, node: Node) -> list[str]:
-    """What a normalization over the last axis reads: LayerNormalization, or the mean of squares that others are written with."""
-    if node.op == "LayerNormalization":
+    """What a normalization over the last axis reads: one of Role.NORM, or the mean of squares that others are written with."""
+    if _role(node) is Role.NORM:
         return [node.inputs[0]]
     squares = graph.producer(node.inputs[0]) if node.op == "ReduceMean" and _over_the_last_axis(graph, node) else None
     return [squares.inputs[0]] if squares is not None and _squares(graph, squares) else []

@@ -39,7 +39,7 @@ def quantize(d: Draft, op: str) -> None:
 def dequantize(d: Draft, op: str) -> None:
     d.since(13)
     if d.chance(0.75):
-        d.pick(product, product, product, pair, softmax, layer_norm)(d)
+        d.pick(product, product, product, pair, softmax, layer_norm, root_norm)(d)
         return
     kind = d.pick(*CODES, *CODES, np.int32)
     x = d.data((kind,))
@@ -102,6 +102,19 @@ def layer_norm(d: Draft) -> None:
     bias = [d.numbers(inner)] if d.chance(0.7) else []
     y = d.op("LayerNormalization", d.op("DequantizeLinear", *operand(d, x)), d.numbers(inner), *bias, axis=axis, epsilon=d.pick(1e-5, 0.1))
     coded(d, y, 0.02)
+
+
+def root_norm(d: Draft) -> None:
+    """Between codes (clause 18), as an exporter writes it."""
+    d.since(13)
+    x = codes(d, 1, 4, where=lambda shape: shape[-1] > 1)
+    real = d.op("DequantizeLinear", *operand(d, x))
+    axes = {} if d.opset >= 18 else {"axes": [-1]}
+    mean = d.op("ReduceMean", d.op("Mul", real, real), *([d.const([-1], np.int64)] if d.opset >= 18 else []), keepdims=1, **axes)
+    total = d.op("Add", mean, d.const(d.pick(1e-5, 0.1), FLOAT))
+    root = d.op("Sqrt", total)
+    y = d.pick(lambda: d.op("Div", real, root), lambda: d.op("Mul", d.op("Reciprocal", root), real))()
+    coded(d, d.op("Mul", y, d.numbers(d.shape(x)[-1:])), 0.02)
 
 
 def dynamic(d: Draft, op: str) -> None:

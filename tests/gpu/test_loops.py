@@ -165,13 +165,14 @@ def reduction(
     constants = []
     if "Normalization" in operator:
         count = shape[1] if operator.startswith("Instance") else shape[-1]
-        constants = [numpy_helper.from_array(rng.normal(size=count).astype(np.float32), name) for name in ("scale", "bias")]
+        names = ("scale",) if operator.startswith("RMS") else ("scale", "bias")
+        constants = [numpy_helper.from_array(rng.normal(size=count).astype(np.float32), name) for name in names]
     elif axes is not None:
         constants = [numpy_helper.from_array(np.array(axes, np.int64), "axes")]
     node = helper.make_node(operator, ["x", *(item.name for item in constants)], ["y"], **attributes)
     x, y = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape), helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     graph = helper.make_graph([node], "reduction", [x], [y], constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
     return onnx.shape_inference.infer_shapes(model), rng.normal(1, 0.5, shape).astype(np.float32)
 
 
@@ -183,6 +184,7 @@ def reduction(
         ("Softmax", (3, 500, 7), None, {"axis": 1}, 21),
         ("LogSoftmax", (2, 300), None, {}, 2),
         ("LayerNormalization", (5, 301), None, {"axis": -1}, 5),
+        ("RMSNormalization", (5, 301), None, {"axis": -1}, 5),
         ("InstanceNormalization", (2, 3, 9, 13), None, {}, 6),
         ("GlobalAveragePool", (1, 5, 11, 11), None, {}, 5),
         ("ReduceMean", (4, 6, 200), (2,), {}, 24),

@@ -119,20 +119,23 @@ def layer_norm_case(random: np.random.Generator, target: Target, columns: int) -
     scale = (random.standard_normal(columns) * float(random.choice([0.0, 1.0, 60.0]))).astype(np.float32)
     offset = (random.standard_normal(columns) * 30).astype(np.float32)
     zero, low, high = bounds(random, dtype)
-    v = normalized(x.astype(np.int64), epsilon) * scale + offset
+    centered, about = bool(random.random() < 0.5), int(random.integers(info.min, info.max + 1))
+    v = normalized(x.astype(np.int64), epsilon, None if centered else about) * scale + offset
     y = np.clip(np.rint(v), low - zero, high - zero).astype(np.int64) + zero
     arguments = LayerNormInt8(
         x.reshape(-1), np.array([epsilon], np.int64), np.pad(scale, (0, padding)), np.pad(offset, (0, padding)),
-        np.full(x.size, SENTINEL, dtype), rows, columns, zero, low, high,
+        np.full(x.size, SENTINEL, dtype), rows, columns, int(centered), about, zero, low, high,
     )  # type: ignore[arg-type]  # fmt: skip
     return arguments, y.astype(dtype).reshape(-1)
 
 
-def normalized(x: np.ndarray, epsilon: int) -> np.ndarray:
-    """fl32(u * R) of clause 18, for rows of codes; R by Python's integers."""
+def normalized(x: np.ndarray, epsilon: int, about: int | None) -> np.ndarray:
+    """fl32(u * R) of clause 18, for rows of codes about their mean or about a zero point; R by Python's integers."""
     columns = x.shape[-1]
     total = x.sum(axis=-1, keepdims=True)
     spread = columns * (x * x).sum(axis=-1, keepdims=True) - total * total
+    if about is not None:
+        total, spread = np.full_like(total, columns * about), columns * ((x - about) ** 2).sum(axis=-1, keepdims=True)
     factors = [inverse_root(max(1, (int(v) << 16) + epsilon)) for v in spread.reshape(-1)]
     found: np.ndarray = (columns * x - total).astype(np.float32) * np.array(factors, np.float32).reshape(spread.shape)
     return found

@@ -105,7 +105,7 @@ def layer_norm_int8(b: Batches) -> None:
         return found
 
     epsilon = int(known(b.a.epsilon)[0])
-    v = normalized(x, epsilon) * known(b.a.scale)[:columns] + known(b.a.offset)[:columns]
+    v = normalized(x, epsilon, None if b.a.centered else b.a.zero_x) * known(b.a.scale)[:columns] + known(b.a.offset)[:columns]
     y = memory[b.a.y.buffer]
     y[b.places("y", axes)] = settle(v, b.a.low, b.a.high, b.a.zero_y).astype(y.dtype)
 

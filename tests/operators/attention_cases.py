@@ -9,6 +9,7 @@ import numpy as np
 from edgec.oracle import Evaluator
 from tests.operators.case import Case
 from tests.operators.int8_cases import Quantized, Shape
+from tests.oracle.models import root_norm as in_operators
 
 Made = tuple[str, float]
 
@@ -71,7 +72,14 @@ def layer_norm(b: Quantized) -> Made:
     return b.op("LayerNormalization", _operand(b, shape), scale, *([bias] if b.chance(0.7) else []), **axis, **named), 0.02
 
 
-KINDS = (pair, pair, softmax, layer_norm)
+def root_norm(b: Quantized) -> Made:
+    """RMSNormalization, as models with codes have it."""
+    shape = (*b.extents(0, 3, 1, 5), int(b.g.integers(2, b.pick(5, 40, 300))))
+    x, scale = _operand(b, shape), b.const((b.g.standard_normal(shape[-1]) + 1).astype(np.float32))
+    return in_operators(b, x, scale, b.pick(1e-12, 1e-3, 0.5)), 0.02
+
+
+KINDS = (pair, pair, softmax, layer_norm, root_norm)
 
 
 def attention_case(seed: int) -> Case:
@@ -80,7 +88,7 @@ def attention_case(seed: int) -> Case:
     make = KINDS[seed % len(KINDS)]
     y, near = make(b)
     dtype: Any = np.float32
-    if make in (softmax, layer_norm) or b.chance(0.7):
+    if make in (softmax, layer_norm, root_norm) or b.chance(0.7):
         y, dtype = b.quantize(y, b.scale(near), b.zero()), b.dtype
     model = b.model(b.inputs, {y: dtype})
     evaluator = Evaluator(model)

@@ -359,6 +359,13 @@ def _chains() -> Iterator[Case]:
     net = Net("chain_convolutions_inside_the_output", (1, 5, 3, 4))
     planes = [net.node("Conv", "x0", net.normal(1, 5, 1, 1)) for _ in range(3)]
     yield net.case(net.node("Concat", *planes, axis=1))
+    for shape in ((3, 5), (2, 1, 19), (4,), (3, 1)):
+        net = Net(f"root_mean_square_normalization_{shape}", shape)
+        mean = net.node("ReduceMean", net.node("Mul", "x0", "x0"), net.constant([-1]), keepdims=1)
+        total = net.node("Add", mean, net.constant(1e-2, np.float32))
+        yield net.case(
+            net.node("Mul", net.node("Mul", "x0", net.node("Pow", total, net.constant(-0.5, np.float32))), net.normal(shape[-1]))
+        )
     for shape in ((3, 1), (1, 1), (2, 3, 1)):
         net = Net(f"layer_normalization_of_one_{shape}", shape)
         yield net.case(net.node("LayerNormalization", "x0", net.normal(1), net.normal(1), axis=-1))

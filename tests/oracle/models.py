@@ -64,3 +64,10 @@ def random_q(generator: np.random.Generator, shape: tuple[int, ...], dtype: Any)
     q = generator.integers(info.min, info.max + 1, shape).astype(dtype)
     q.flat[0], q.flat[-1] = info.min, info.max
     return q
+
+
+def root_norm(b: Builder, x: str, scale: str, epsilon: float) -> str:
+    """RMSNormalization, which is younger than the operator sets that models with codes have, in the operators that stand for it."""
+    mean = b.op("ReduceMean", b.op("Mul", x, x), b.const([-1]), keepdims=1)
+    inverse = b.op("Reciprocal", b.op("Sqrt", b.op("Add", mean, b.const(epsilon, np.float32))))
+    return b.op("Mul", b.op("Mul", x, inverse), scale)

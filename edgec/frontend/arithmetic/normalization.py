@@ -55,7 +55,7 @@ def mean_variance_normalization(b: Builder, s: Source) -> None:
 
 
 def layer_normalization(b: Builder, s: Source) -> None:
-    """The fused form, which has one output."""
+    """The fused form, which has one output; RMSNormalization likewise."""
     axis = axis_of(s.attributes["axis"], b.rank(s.inputs[0]))
     b.emit(s, s.op, s.inputs, s.outputs[:1], {**s.attributes, "axis": axis})
 
