@@ -178,6 +178,13 @@ def test_the_version_is_told(program: Program, capfd: pytest.CaptureFixture[str]
     assert ended.value.code == 0 and capfd.readouterr().out == f"edgec {edgec.__version__}\n"
 
 
+def test_python_runs_it_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "edgec", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"edgec {edgec.__version__}"
+    done = subprocess.run([sys.executable, "-m", "edgec", "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("usage: edgec ")
+
+
 def test_no_color_is_honoured(work: Path, needs: Callable[..., None]) -> None:
     """On a terminal, which `script` makes, colours appear without NO_COLOR and none do with it."""
     needs("script")
