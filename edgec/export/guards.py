@@ -6,13 +6,15 @@ The guarded model gives there what docs/int8.md, clause 13 says, and what it gav
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from edgec.export.loops import folder_of_loop
 from edgec.ir.graph import Graph, Node
+from edgec.ir.loops import loops_in
 from edgec.ir.types import DType
 
 
@@ -28,16 +30,32 @@ def needs_guard(graph: Graph, node: Node) -> bool:
 
 def guarded(model: onnx.ModelProto, graph: Graph) -> onnx.ModelProto:
     """`model`, which is `graph` in ONNX's form, with such divisions guarded; it is changed."""
-    found = {node.outputs[0]: graph.dtype(node.inputs[1]) for node in graph.nodes if needs_guard(graph, node)}
-    nodes = [part for node in model.graph.node for part in (_guard(node, found[node.output[0]]) if node.output[0] in found else [node])]
+    found = _divisions(graph)
+    _guard_all(model.graph, found)
     numbers = [
         numpy_helper.from_array(np.array(number, dtype.numpy), f"guard/{dtype.value}/{number}")
         for dtype in sorted(set(found.values()), key=lambda dtype: dtype.value) for number in _numbers(dtype)
     ]  # fmt: skip
-    del model.graph.node[:]
-    model.graph.node.extend(nodes)
     model.graph.initializer.extend(numbers)
     return model
+
+
+def _divisions(graph: Graph) -> dict[str, DType]:
+    """By the names of their results in ONNX's form, those in the bodies of loops too."""
+    found = {node.outputs[0]: graph.dtype(node.inputs[1]) for node in graph.nodes if needs_guard(graph, node)}
+    for loop in loops_in(graph):
+        folder = folder_of_loop(graph, loop)
+        found |= {f"{folder}{name}": dtype for name, dtype in _divisions(loop.body).items()}
+    return found
+
+
+def _guard_all(graph: onnx.GraphProto, found: Mapping[str, DType]) -> None:
+    for attribute in (attribute for node in graph.node for attribute in node.attribute if attribute.HasField("g")):
+        _guard_all(attribute.g, found)
+    nodes = [part for node in graph.node for part in (_guard(node, found[node.output[0]]) if node.output[0] in found else [node])]
+    kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del graph.node[:]
+    graph.node.extend(kept)
 
 
 def _numbers(dtype: DType) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from onnx import helper, numpy_helper
 
 from edgec.export.expansions import EXPANSIONS, expansion_constants
 from edgec.export.identities import folder_of, identities, identity_constants, with_identity
+from edgec.export.loops import loop_protos
 from edgec.export.saturation import without_saturated_clips
 from edgec.ir.graph import Graph, Node
+from edgec.ir.loops import loop_of, loops_in
 from edgec.ir.types import DType, Symbol, TensorType
 from edgec.ops.proto import IR_VERSION, OPSET, node_proto, schema, tensor_code
 from edgec.ops.recurrent import CELLS
@@ -30,11 +33,19 @@ def to_onnx(graph: Graph, *, held: bool = False) -> onnx.ModelProto:
 
     held: with inputs and outputs in the types that its caller holds them in, else they are all as the graph computes them.
     """
-    graph = without_saturated_clips(with_casts(graph) if held and graph.held else graph)
+    graph = with_casts(graph) if held and graph.held else graph
+    opset = [helper.make_opsetid("", _opset(graph))]
+    model = helper.make_model(_proto(graph), producer_name="edgec", opset_imports=opset, ir_version=IR_VERSION)
+    helper.set_model_props(model, dict(sorted(graph.metadata.items())))
+    return model
+
+
+def _proto(graph: Graph) -> onnx.GraphProto:
+    graph = without_saturated_clips(graph)
     proto = onnx.GraphProto(name=graph.name)
     folder = folder_of(graph)
     proto.node.extend(node_proto(item) for item in identities(graph, folder))
-    proto.node.extend(node_proto(item) for node in graph.nodes for item in _expanded(graph, node, folder))
+    proto.node.extend(item for node in graph.nodes for item in _protos(graph, node, folder))
     _name_uniquely(proto)
     proto.input.extend(_value(name, graph.types[name]) for name in graph.inputs)
     proto.output.extend(_value(name, graph.types[name]) for name in graph.outputs)
@@ -42,9 +53,12 @@ def to_onnx(graph: Graph, *, held: bool = False) -> onnx.ModelProto:
     proto.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
     shown = set(graph.inputs) | set(graph.outputs) | set(graph.constants)
     proto.value_info.extend(_value(name, graph.types[name]) for node in graph.nodes for name in node.outputs if name and name not in shown)
-    model = helper.make_model(proto, producer_name="edgec", opset_imports=[helper.make_opsetid("", _opset(graph))], ir_version=IR_VERSION)
-    helper.set_model_props(model, dict(sorted(graph.metadata.items())))
-    return model
+    return proto
+
+
+def _protos(graph: Graph, node: Node, folder: str) -> Iterator[onnx.NodeProto]:
+    loop = loop_of(node)
+    return map(node_proto, _expanded(graph, node, folder)) if loop is None else loop_protos(graph, loop, _proto(loop.body))
 
 
 def with_casts(graph: Graph) -> Graph:
@@ -84,7 +98,8 @@ def _opset(graph: Graph) -> int:
 
     if any(node.op == "BitCast" for node in graph.nodes):
         return BITS_OPSET
-    return OPSET if any(node.op in CODED and newer(node) for node in graph.nodes) else LOADED_OPSET
+    found = OPSET if any(node.op in CODED and newer(node) for node in graph.nodes) else LOADED_OPSET
+    return max(found, *(_opset(loop.body) for loop in loops_in(graph)), 0)
 
 
 def _name_uniquely(graph: onnx.GraphProto) -> None:

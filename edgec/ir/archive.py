@@ -82,7 +82,13 @@ def _dim(dim: Dim) -> int | list[str | int]:
 
 
 def _attributes(node: Node, number: Any) -> dict[str, Any]:
-    return {key: {"array": number(value)} if isinstance(value, np.ndarray) else _plain(value) for key, value in node.attributes.items()}
+    return {key: _attribute(value, number) for key, value in node.attributes.items()}
+
+
+def _attribute(value: Any, number: Any) -> Any:
+    if isinstance(value, Graph):
+        return {"graph": _told(value, number)}
+    return {"array": number(value)} if isinstance(value, np.ndarray) else _plain(value)
 
 
 def _plain(value: Any) -> Any:
@@ -108,4 +114,6 @@ def _as_dim(dim: Any) -> Dim:
 
 
 def _as_attribute(value: Any, arrays: list[np.ndarray]) -> Any:
-    return arrays[value["array"]] if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return _read(value["graph"], arrays) if "graph" in value else arrays[value["array"]]
+    return value

@@ -25,7 +25,7 @@ class State:
 
 @dataclass(eq=False)
 class Node:
-    """One operator call. An absent optional input is the empty string; attributes hold int, float, str, list or ndarray."""
+    """One operator call. An absent optional input is the empty string; attributes hold int, float, str, list, ndarray or, of a loop, a Graph."""
 
     op: str
     inputs: list[str]
@@ -211,5 +211,9 @@ class Graph:
 
     def copy(self) -> Graph:
         """An independent graph that shares the (never modified) arrays."""
-        nodes = [Node(n.op, list(n.inputs), list(n.outputs), dict(n.attributes), n.name) for n in self.nodes]
+        nodes = [Node(n.op, list(n.inputs), list(n.outputs), _copied(n.attributes), n.name) for n in self.nodes]
         return Graph(self.name, self.inputs, self.outputs, nodes, self.constants, self.types, self.metadata, self.held, self.states)
+
+
+def _copied(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value.copy() if isinstance(value, Graph) else value for key, value in attributes.items()}

@@ -7,6 +7,8 @@
     %y: float32[1,4,8,8] = Conv(%x, %w) {dilations=[1,1], group=1} "conv1"
     output %y
 
+Behind a loop stands its body, indented, from `body example` to `end`.
+
 What the caller holds in another type ends in `held float16`, an input that is an output of the run before in `from %y`, or in
 `from %y after 0.5` where it does not start with zeros.
 
@@ -26,8 +28,10 @@ import numpy as np
 
 from edgec.base.errors import UsageError
 from edgec.ir.graph import Graph, Node, State
+from edgec.ir.loops import loop_of
 from edgec.ir.types import Dim, DType, Symbol, TensorType
 
+BODY = "body"  # the attribute that a loop's graph is
 INLINE = 32  # elements; longer arrays are written as a pattern
 _PLAIN = re.compile(r"[A-Za-z0-9_./:\-]+")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -44,12 +48,20 @@ _ATTRIBUTE = re.compile(rf'(\w+)=(?:({_TYPE})=)?("[0-9a-f]*"|\[[^\]]*\]|[^,]+)(?
 
 def dumps(graph: Graph) -> str:
     """`graph` as text; the same graph gives the same text."""
-    lines = [f"graph {graph.name if _PLAIN.fullmatch(graph.name) else _quoted(graph.name)}"]
+    return "\n".join(_lines(graph, "graph")) + "\n"
+
+
+def _lines(graph: Graph, word: str) -> list[str]:
+    lines = [f"{word} {graph.name if _PLAIN.fullmatch(graph.name) else _quoted(graph.name)}"]
     lines += [f"input {_typed(graph, name)}{_held(graph, name)}{_state(graph, name)}" for name in graph.inputs]
     lines += [f"const {_typed(graph, name)} = {_array(array)}" for name, array in graph.constants.items()]
-    lines += [_node(graph, node) for node in graph.nodes]
-    lines += [f"output {value_name(name)}{_held(graph, name)}" for name in graph.outputs]
-    return "\n".join(lines) + "\n"
+    lines += [line for node in graph.nodes for line in (_node(graph, node), *_body(node))]
+    return lines + [f"output {value_name(name)}{_held(graph, name)}" for name in graph.outputs]
+
+
+def _body(node: Node) -> list[str]:
+    loop = loop_of(node)
+    return [] if loop is None else [f"  {line}" for line in (*_lines(loop.body, "body"), "end")]
 
 
 def _held(graph: Graph, name: str) -> str:
@@ -79,7 +91,7 @@ def _typed(graph: Graph, name: str) -> str:
 
 def _node(graph: Graph, node: Node) -> str:
     outputs = ", ".join(_typed(graph, name) if name else "_" for name in node.outputs)
-    attributes = ", ".join(f"{key}={_attribute(value)}" for key, value in sorted(node.attributes.items()))
+    attributes = ", ".join(f"{key}={_attribute(value)}" for key, value in sorted(node.attributes.items()) if key != BODY)
     parts = [f"{outputs} = {node.op}({', '.join(map(value_name, node.inputs))})"]
     parts += [f"{{{attributes}}}"] if attributes else []
     parts += [_quoted(node.name)] if node.name else []
@@ -136,17 +148,30 @@ def _seed_of(array: np.ndarray) -> str:
 
 def loads(text: str) -> Graph:
     """The Graph that `text` writes; UsageError with the line's number where it does not parse."""
-    graph = Graph("graph")
+    graphs = [Graph("graph")]
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
         if not line or line.startswith("#"):
             continue
         try:
-            _read_line(graph, line)
-        except (ValueError, KeyError) as error:
+            _read_line_of(graphs, line)
+        except (ValueError, KeyError, IndexError) as error:
             raise UsageError(f"does not parse: {line} ({error})", where=f"line {number}") from None
-    graph.touched()
-    return graph
+    graphs[0].touched()
+    return graphs[0]
+
+
+def _read_line_of(graphs: list[Graph], line: str) -> None:
+    """A line of the innermost of some graphs, or one where another begins or ends."""
+    word, _, rest = line.partition(" ")
+    if word == BODY:
+        inner = Graph(_shown(_hidden(rest)))
+        graphs[-1].nodes[-1].attributes[BODY] = inner
+        graphs.append(inner)
+    elif word == "end":
+        graphs.pop().touched()
+    else:
+        _read_line(graphs[-1], line)
 
 
 def _hidden(line: str) -> str:

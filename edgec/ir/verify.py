@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from edgec.base.errors import ModelError, Problem
 from edgec.ir.graph import Graph, Node
+from edgec.ir.loops import loops_in
 from edgec.ir.types import DType, TensorType
 
 InferRule = Callable[[Graph, Node], list[TensorType]]
@@ -18,11 +19,16 @@ def verify(graph: Graph, hint: str = "this is a bug of edgec") -> None:
     """ModelError that lists everything: order of nodes, definitions, types against the shape rules, constants against their types."""
     if not infer_rules:
         raise RuntimeError("import edgec.ops before verifying: it brings the shape rules")
-    problems = [*_constants(graph), *_order(graph)]
-    if not problems:
-        problems = [problem for node in graph.nodes for problem in _types(graph, node)]
+    problems = _problems(graph)
     if problems:
         raise ModelError(f"the graph {graph.name!r} is not well formed", problems, hint=hint)
+
+
+def _problems(graph: Graph) -> list[Problem]:
+    """Those of the bodies of its loops, else its own."""
+    inner = [problem for loop in loops_in(graph) for problem in _problems(loop.body)]
+    problems = [*inner, *_constants(graph), *_order(graph)]
+    return problems or [problem for node in graph.nodes for problem in _types(graph, node)]
 
 
 def _constants(graph: Graph) -> list[Problem]:
