@@ -16,6 +16,7 @@ from edgec.ir.types import DType
 from edgec.program.arguments import Arguments, Window, in_struct, is_pointer
 from edgec.program.expr import Binary, Expr, Load, Size, Unary, Var, const, expr
 from edgec.program.program import AnyCall, Assign, Declare, For, LoopCall, Pointer, Program, Store, TemplateCall, When
+from edgec.program.repeats import spans
 from edgec.program.walk import statements, subexpressions
 from edgec.targets import Target
 
@@ -30,7 +31,8 @@ NAMES_OF_THE_FUNCTION = frozenset({
 class Function:
     """One emitted function: its C name, text and forms, how many work items it has; where in the arena it tells of bad indices, or -1;
 
-    where the bool is that must be `holds` for it to be called, or -1; and for which set of shapes, or 0.
+    where the bool is that must be `holds` for it to be called, or -1; for which set of shapes, or 0; and what comes behind it, where that
+    is not always the next.
     """
 
     name: str
@@ -41,14 +43,24 @@ class Function:
     condition: int = -1
     holds: bool = True
     shape: int = 0
+    jump: Jump | None = None
+
+
+@dataclass(frozen=True)
+class Jump:
+    """Where a run goes on: at the call `on` where the int32 at that place in the arena is not 0, else at `off`."""
+
+    address: int
+    on: int
+    off: int
 
 
 def functions(program: Program, target: Target) -> list[Function]:
     """The calls of the Program in order; names are made unique."""
     taken = {port.identifier for port in program.ports} | {size.name for size in program.sizes}
     tables = code_tables(program, DType.INT8 if target.signed_activations else DType.UINT8)
-    result = []
-    for call in program.calls:
+    result, jumps = [], _jumps(program)
+    for number, call in enumerate(program.calls):
         name = identifier(f"step_{call.call.name}"[:LONGEST_NAME], taken)
         taken.add(name)
         lines = _loop_call(program, call, tables) if isinstance(call, LoopCall) else _template_call(program, call)
@@ -63,8 +75,18 @@ def functions(program: Program, target: Target) -> list[Function]:
         text = "\n".join(filter(None, [comment(call.call.comment), head, *lines, "}"]))
         condition = _condition(program, call.call.when)
         forms, outside = _forms(program, call, target), _outside(program, call)
-        result.append(Function(name, text, work_items(call), forms, outside, *condition, call.call.shape))
+        result.append(Function(name, text, work_items(call), forms, outside, *condition, call.call.shape, jumps.get(number)))
     return result
+
+
+def _jumps(program: Program) -> dict[int, Jump]:
+    """Behind the last call of each turn, and behind the one before the first where there may be no turn."""
+    found = {}
+    for name, span in spans(program).items():
+        repeat = program.repeats[name]
+        jump = Jump(_address(program, repeat.goes_on), span.first, span.end)
+        found.update(dict.fromkeys([span.first - 1] * repeat.conditional + [span.end - 1], jump))
+    return found
 
 
 def _forms(program: Program, call: AnyCall, target: Target) -> tuple[LoopForm, ...]:
@@ -77,7 +99,11 @@ def _forms(program: Program, call: AnyCall, target: Target) -> tuple[LoopForm, .
 def _outside(program: Program, call: AnyCall) -> int:
     if not isinstance(call, LoopCall) or call.outside is None:
         return -1
-    address = program.buffers[call.outside].address
+    return _address(program, call.outside)
+
+
+def _address(program: Program, name: str) -> int:
+    address = program.buffers[name].address
     assert address is not None, "the Program is planned"
     return address
 
@@ -85,9 +111,7 @@ def _outside(program: Program, call: AnyCall) -> int:
 def _condition(program: Program, when: When | None) -> tuple[int, bool]:
     if when is None:
         return -1, True
-    address = program.buffers[when.buffer].address
-    assert address is not None, "the Program is planned"
-    return address, when.holds
+    return _address(program, when.buffer), when.holds
 
 
 def work_items(call: AnyCall) -> Expr:

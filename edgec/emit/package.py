@@ -14,7 +14,7 @@ from edgec.base.harmless import in_a_comment
 from edgec.base.version import __version__
 from edgec.emit.addresses import port_field
 from edgec.emit.c_text import C_TYPES, float_literal, identifier
-from edgec.emit.calls import Function, functions
+from edgec.emit.calls import Function, Jump, functions
 from edgec.emit.constants import ALIGNMENT, assembly, c_source, layout_constants
 from edgec.emit.gpu.host import GPU_STATUSES, GpuPlan, describe_gpu, gpu_context, port_contexts, render_shaders
 from edgec.emit.gpu.metal import metal_files
@@ -39,6 +39,7 @@ INT8_CONTRACT = 9
 STACK_BYTES = 16384
 WEIGHTS = ("incbin", "c", "bin")
 MOST_LITERALS = 64 << 20  # bytes of weights that are written as C too, unasked: compilers take a minute and gigabytes for more
+NO_JUMP = Jump(-1, 0, 0)
 COMPILED = ("micro", "swift", "web")  # forms whose weights are compiled from C
 # what an installation is found by: path in packaging/ -> template
 PACKAGING = {
@@ -236,11 +237,13 @@ def _context(program: Program, target: Target, weights: str, blob: Content, plan
                 "condition": item.condition,
                 "holds": int(item.holds),
                 "shape": item.shape,
+                "jump": item.jump or NO_JUMP,
             }
             for item in functions(program, target)
         ],
         "has_indices": any(isinstance(call, LoopCall) and call.outside is not None for call in program.calls),
         "which": program.sizes[0].name if any(port.shapes for port in program.ports) else "",
+        "has_repeats": bool(program.repeats),
         "has_conditions": any(call.call.when is not None for call in program.calls),
         "calls": len(program.calls),
         "loop_forms": forms_of(target),

@@ -28,7 +28,7 @@ def loop_protos(graph: Graph, loop: Loop, body: onnx.GraphProto) -> Protos:
     """body: its graph in ONNX's form, with names of its own. Rows of turns that do not begin are filled up with zeros behind the loop."""
     folder = folder_of_loop(graph, loop)
     begins, holds = f"{folder}begins", f"{folder}holds"
-    _rename(body, {name: outer for name, outer in zip(loop.read, loop.around, strict=True)}, folder)
+    _rename(body, dict(zip(loop.read, loop.around, strict=True)), folder)
     states = list(body.input)[1 : loop.count + 1]
     flag = helper.make_tensor_value_info(begins, tensor_code(DType.BOOL), [])
     turn, outputs = body.input[0], list(body.output)

@@ -67,10 +67,14 @@ def keep_condition(lowering: Lowering, wanted: frozenset[str], name: str) -> Non
     lowering.conditions[name] = value.view.buffer, len(lowering.program.calls)
 
 
-def guard_calls(lowering: Lowering, guards: Mapping[str, frozenset[Guard]]) -> None:
-    """Let calls say when they count: under what all their nodes do, and all readers of what they write, or take it there alone."""
+def guard_calls(lowering: Lowering, guards: Mapping[str, frozenset[Guard]], first: int) -> None:
+    """Let calls say when they count: under what all their nodes do, and all readers of what they write, or take it there alone.
+
+    first: of the calls of this graph, all to the last; those in the bodies of its loops have been told already.
+    """
     program = lowering.program
-    under = [_common(program, call, guards) for call in program.calls]
+    under = [_common(program, call, guards) if number >= first and not call.call.within else frozenset[Guard]()
+             for number, call in enumerate(program.calls)]  # fmt: skip
     takers = {guard: _takers(lowering.graph, guard) for guard in frozenset[Guard]().union(*under)}
     behind = _readers(program)
 

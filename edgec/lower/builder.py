@@ -81,6 +81,13 @@ class Lowering:
         self._serials: dict[str, int] = {}
         self._constants: dict[tuple[str, Contents], str] = {}
 
+    def inner(self, graph: Graph, matched: Matched) -> Lowering:
+        """The lowering of a loop's body: to the same Program, over values of its own."""
+        found = Lowering(graph, matched, self.target, self.program.name, self.options)
+        found.program, found.problems = self.program, self.problems
+        found._identifiers, found._serials, found._constants = self._identifiers, self._serials, self._constants
+        return found
+
     # Names and buffers
 
     def identifier(self, hint: str) -> str:

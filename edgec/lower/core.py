@@ -5,29 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 import edgec.ops  # noqa: F401  (fills OPERATORS)
-from edgec.base.budget import Budget, check_time, spending
-from edgec.base.errors import CUT, ModelError, Problem, cut_hint
+from edgec.base.budget import Budget, spending
+from edgec.base.errors import ModelError, Problem
 from edgec.integer import match
 from edgec.integer.grid import Grid, any_grid_of, grid_of
-from edgec.ir.graph import Graph, Node
-from edgec.ir.types import HELD_ONLY, DType
-from edgec.lower.attention import absorb_attention
-from edgec.lower.branches import guard_calls, guards_of, keep_condition
-from edgec.lower.builder import Lowering, LowerOptions, Unsupported
-from edgec.lower.chains import cut
+from edgec.ir.graph import Graph
+from edgec.ir.types import DType
+from edgec.lower.branches import guard_calls
+from edgec.lower.builder import Lowering, LowerOptions
 from edgec.lower.coding import Parameters, coded_form, decoded, local, shift_to
-from edgec.lower.concatenation import reserve
 from edgec.lower.counts import fill_up
 from edgec.lower.limits import LARGEST
-from edgec.lower.operators import lower_node, rule_of
-from edgec.lower.quantized import as_numbers, held_type, params_of
-from edgec.lower.values import Coded, Extents, NotStatic, Value, View, channels_last, extents, packed_strides, row_major, viewed
+from edgec.lower.nodes import lower_nodes
+from edgec.lower.quantized import as_numbers, params_of
+from edgec.lower.values import Coded, Extents, Value, View, channels_last, packed_strides, row_major, viewed
 from edgec.lower.whole_product import with_float_products
 from edgec.program.expr import Size, cast, const, most, product
 from edgec.program.program import Kind, Port, Program, State
 from edgec.targets import Target
 
-CONVERSIONS = ("Cast", "BitCast")  # what alone gives floats that are not computed with
 _IO = {"int8": DType.INT8, "uint8": DType.UINT8}
 
 
@@ -44,40 +40,13 @@ def _lowered(graph: Graph, target: Target, name: str, options: LowerOptions) -> 
     graph = with_float_products(graph)
     raw = _raw_inputs(graph, options)
     lowering = Lowering(graph, match(graph, raw), target, name, options)
-    guards = guards_of(graph)
-    conditions = frozenset(name for found in guards.values() for name, _ in found)
     _inputs(lowering, raw)
     _output_buffers(lowering)
-    reserve(lowering)
-    absorb_attention(lowering)
-    for name in graph.inputs:
-        keep_condition(lowering, conditions, name)
-    for node in graph:
-        if id(node) in lowering.done:
-            continue
-        try:
-            _check(graph, node)
-            lower_node(lowering, node)
-            cut(lowering, node)
-            for name in node.outputs:
-                keep_condition(lowering, conditions, name)
-            check_time(f"{node.name} ({node.op})")
-        except Unsupported as problem:
-            hint = problem.hint.replace(CUT, _cut_there(graph, node), 1)
-            lowering.problems.append(Problem(f"{node.op}: {problem.what}", node.name or node.outputs[0], hint))
-            _placeholder(lowering, node)
-        except NotStatic:
-            what = f"{node.op}: an extent is only known when the model runs"
-            lowering.problems.append(Problem(what, node.name or node.outputs[0], _cut_there(graph, node)))
-            _placeholder(lowering, node)
-        except ArithmeticError as error:  # an error of arithmetic comes from numbers, and those are the model's
-            what = f"{node.op}: its numbers cannot be computed with ({error})"
-            lowering.problems.append(Problem(what, node.name or node.outputs[0], "export the model again"))
-            _placeholder(lowering, node)
+    guards = lower_nodes(lowering)
     _raise(lowering.problems, target)
     _outputs(lowering)
     _states(lowering)
-    guard_calls(lowering, guards)
+    guard_calls(lowering, guards, 0)
     lowering.values.clear()  # they hold the lowering, which holds them, and with it the weights
     return lowering.program
 
@@ -89,34 +58,9 @@ def _check_sizes(graph: Graph) -> None:
         raise ModelError(f"{len(problems)} tensors are too large", problems, hint="give smaller shapes")
 
 
-def _cut_there(graph: Graph, node: Node) -> str:
-    return cut_hint((name for name in node.inputs if graph.producer(name) is not None), node.outputs)
-
-
-def _check(graph: Graph, node: Node) -> None:
-    """Unsupported when no rule covers the node."""
-    if rule_of(node.op) is None:
-        raise Unsupported("there is no implementation", f"{CUT}, or export another operator")
-    for name in node.outputs:
-        if name and graph.dtype(name) in HELD_ONLY and node.op not in CONVERSIONS:
-            raise Unsupported(f"the result is {graph.dtype(name).value}", "convert the model to float32")
-
-
 def _raise(problems: list[Problem], target: Target) -> None:
     if problems:
         raise ModelError(f"{len(problems)} operators have no implementation for target {target.name}", problems)
-
-
-def _placeholder(lowering: Lowering, node: Node) -> None:
-    """Zeros in place of a node that failed, and of those computed with it, so that the nodes behind them can be checked too."""
-    operator = lowering.matched.at.get(node)
-    for output in (name for failed in (operator.nodes if operator else (node,)) for name in failed.outputs):
-        if output:
-            kind = lowering.graph.types[output]
-            grid = lowering.matched.grids.get(output)
-            dtype = held_type(lowering, grid) if grid else kind.dtype
-            zeros = Value(dtype, extents(kind.shape), lambda index, d=dtype: const(0, d), free=True)  # type: ignore[misc]
-            lowering.values[output] = as_numbers(zeros, params_of(lowering, grid)) if grid else zeros
 
 
 # Ports

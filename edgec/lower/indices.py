@@ -8,7 +8,9 @@ from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.lower.builder import Lowering, split_axes
 from edgec.lower.values import Value, row_major, store
+from edgec.program.bounds import Scope
 from edgec.program.expr import INT, Const, Expr, binary, cast, clamp, const, logical, select, var
+from edgec.program.polynomial import number
 from edgec.program.program import Assign, Declare, For, Statement, Store
 
 WIDE = DType.INT64
@@ -17,9 +19,21 @@ WIDE = DType.INT64
 def places_on(lowering: Lowering, node: Node, indices: Value, extent: Expr) -> Value:
     """The indices, some of which may count from the end, as places on an axis: 0 <= place < extent."""
     known = indices.constant
+    if known is None and _is_place(lowering, indices, extent):
+        return indices
     if known is None or not isinstance(extent, Const):
         return indices if known is not None and not known.any() else _checked(lowering, node, indices, extent)
     return lowering.literal(known % extent.value, node.inputs[1]) if bool((known < 0).any()) else indices
+
+
+def _is_place(lowering: Lowering, indices: Value, extent: Expr) -> bool:
+    """Whether a single index is proven to be in range, as the number of a turn may be."""
+    index = indices.at(()) if indices.rank == 0 and indices.free else None
+    if index is None or index.dtype.is_float:
+        return False
+    scope = Scope(lowering.program.buffers)
+    place = scope.of(index)
+    return scope.never_negative(place) and scope.never_negative(scope.of(extent) - place - number(1))
 
 
 def _checked(lowering: Lowering, node: Node, indices: Value, extent: Expr) -> Value:

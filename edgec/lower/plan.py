@@ -15,6 +15,7 @@ from itertools import accumulate
 from edgec.lower.in_place import in_place_pairs
 from edgec.lower.slots import by_slots
 from edgec.program.program import AnyCall, Kind, LoopCall, Program, TemplateCall
+from edgec.program.repeats import lives
 
 ALIGNMENT = 64
 SLACK = 64  # readable bytes after the last tensor: 8-bit kernels read a few bytes past a pixel's channels
@@ -50,13 +51,14 @@ def plan(program: Program) -> None:
 
 def _place_states(program: Program, roots: dict[str, str]) -> None:
     """Behind the tensors, since states outlive a run. A run that fails must leave them as they were."""
-    first, last = _first_uses(program, roots), _last_uses(program, roots)
+    uses = _lives_of(program, roots)
     fails = [index for index, call in enumerate(program.calls) if isinstance(call, LoopCall) and call.outside is not None]
     placed = []
     for state in program.states:
         read, written = state.input.buffer, state.output.buffer
         size = _aligned(program.buffers[read].max_bytes)
-        one = last.get(read, -1) < first[written] and not any(index >= first[written] for index in fails)
+        (_, last), (first, _) = uses.get(read, (0, -1)), uses[written]
+        one = last < first and not any(index >= first for index in fails)
         start = _aligned(program.arena_bytes)
         placed.append(replace(state, places=(start, start if one else start + size)))
         added = start - program.arena_bytes + (size if one else 2 * size)
@@ -90,7 +92,8 @@ def _shared_roots(program: Program) -> dict[str, str]:
             name = merged[name]
         return name
 
-    last_use, first_use = _last_uses(program, roots), _first_uses(program, roots)
+    uses = _lives_of(program, roots)
+    first_use, last_use = ({name: life[end] for name, life in uses.items()} for end in (0, 1))
     for index, written, read in in_place_pairs(program):
         source, result = final(roots[read]), roots[written]
         fresh = result not in merged and first_use[result] == index  # no bytes of its own yet: not even another operand's
@@ -105,20 +108,13 @@ def _same_size(program: Program, source: str, result: str) -> bool:
     return one.kind is two.kind is Kind.ARENA and one.max_bytes >= two.max_bytes
 
 
-def _last_uses(program: Program, roots: dict[str, str]) -> dict[str, int]:
-    last: dict[str, int] = dict.fromkeys(roots.values(), -1)
+def _lives_of(program: Program, roots: dict[str, str]) -> dict[str, tuple[int, int]]:
+    """The first and the last call that need each root."""
+    uses: dict[str, list[int]] = {}
     for index, call in enumerate(program.calls):
         for name in _touched(call):
-            last[roots[name]] = index
-    return last
-
-
-def _first_uses(program: Program, roots: dict[str, str]) -> dict[str, int]:
-    first: dict[str, int] = {}
-    for index, call in enumerate(program.calls):
-        for name in _touched(call):
-            first.setdefault(roots[name], index)
-    return first
+            uses.setdefault(roots[name], []).append(index)
+    return lives(program, uses)
 
 
 def _touched(call: AnyCall) -> Iterator[str]:
@@ -130,16 +126,8 @@ def _touched(call: AnyCall) -> Iterator[str]:
 
 def _lives(program: Program, roots: dict[str, str]) -> list[Life]:
     """Lives of the memory blocks, in order of first use; a buffer that no call touches needs none."""
-    found: dict[str, Life] = {}
-    for index, call in enumerate(program.calls):
-        for name in _touched(call):
-            buffer = program.buffers[roots[name]]
-            if buffer.kind is not Kind.ARENA:
-                continue
-            size = _aligned(buffer.max_bytes)
-            life = found.get(buffer.name, Life(buffer.name, size, index, index))
-            found[buffer.name] = replace(life, last=index)
-    return list(found.values())
+    found = {name: life for name, life in _lives_of(program, roots).items() if program.buffers[name].kind is Kind.ARENA}
+    return [Life(name, _aligned(program.buffers[name].max_bytes), *life) for name, life in found.items()]
 
 
 def _live_bound(lives: Sequence[Life], calls: int) -> int:

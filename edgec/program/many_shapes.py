@@ -26,13 +26,16 @@ def merged(programs: Sequence[Program]) -> Program:
     _check(programs)
     taken = {port.identifier for port in first.ports}
     argument = next(name for name in (ARGUMENT, f"which_{ARGUMENT}", f"{first.name}_{ARGUMENT}") if name not in taken)
-    result = replace(first, buffers={}, calls=[], sizes=[Size(INT, argument, len(programs))])
+    result = replace(first, buffers={}, calls=[], repeats={}, sizes=[Size(INT, argument, len(programs))])
     for number, program in enumerate(programs, 1):
         names = _names(result, program, number)
         for name, buffer in program.buffers.items():
             known = result.buffers.get(names[name])
             result.buffers[names[name]] = _renamed_buffer(buffer, names) if known is None else _larger(known, buffer)
         result.calls += [_renamed_call(call, names, number) for call in program.calls]
+        for name, repeat in program.repeats.items():
+            inner = replace(repeat, turn=names[repeat.turn], goes_on=names[repeat.goes_on])
+            result.repeats[_numbered(name, number)] = inner
     result.inputs = [_port(same) for same in zip(*(program.inputs for program in programs), strict=True)]
     result.outputs = [_port(same) for same in zip(*(program.outputs for program in programs), strict=True)]
     return result
@@ -96,7 +99,13 @@ def _renamed_call(call: AnyCall, names: Names, number: int) -> AnyCall:
 def _about(call: Call, names: Names, number: int) -> Call:
     when = None if call.when is None else When(names[call.when.buffer], call.when.holds)
     reads, writes = (tuple(names[name] for name in group) for group in (call.reads, call.writes))
-    return replace(call, reads=reads, writes=writes, when=when, shape=number)
+    within = tuple(_numbered(name, number) for name in call.within)
+    return replace(call, reads=reads, writes=writes, when=when, shape=number, within=within)
+
+
+def _numbered(name: str, number: int) -> str:
+    """What runs in turns, of a set of shapes."""
+    return f"{name}_at_{number}"
 
 
 def _statement(item: Statement, names: Names, done: dict[int, Expr]) -> Statement:

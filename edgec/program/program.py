@@ -106,10 +106,25 @@ class When:
 
 
 @dataclass(frozen=True)
+class Repeat:
+    """Calls that run in turns: those `within` it, one behind the other, behind one more that begins the first turn.
+
+    turn: the buffer of one int32 that is the turn's number, which the call before them and the last of them write. goes_on: the one that
+    the last of them leaves at 0 where no further turn begins; where `conditional` the call before them does so too.
+    """
+
+    turns: int
+    turn: str
+    goes_on: str
+    conditional: bool
+
+
+@dataclass(frozen=True)
 class Call:
     """What every kernel call says about itself: its C name, the ONNX nodes it computes and the comment above it.
 
-    when: what it writes is taken only then; it may be left out else. shape: the set of shapes for which it is there; 0: the only one.
+    macs: of a whole run. when: what it writes is taken only then; it may be left out else. shape: the set of shapes for which it is
+    there; 0: the only one. within: the names of what it runs in turns of, outermost first.
     """
 
     name: str
@@ -120,6 +135,7 @@ class Call:
     macs: int
     when: When | None = None
     shape: int = 0
+    within: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -250,6 +266,7 @@ class Program:
     states: list[State] = field(default_factory=list)
     buffers: dict[str, Buffer] = field(default_factory=dict)
     calls: list[AnyCall] = field(default_factory=list)
+    repeats: dict[str, Repeat] = field(default_factory=dict)
     sizes: list[Size] = field(default_factory=list)
     counts: dict[str, str] = field(default_factory=dict)  # of each size that a call finds, the buffer of one int32 that it is in
     arena_bytes: int = 0

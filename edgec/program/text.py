@@ -7,7 +7,7 @@ from dataclasses import is_dataclass
 
 from edgec.program.arguments import Window
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var
-from edgec.program.program import Assign, Buffer, Declare, For, LoopCall, Pointer, Program, Statement, TemplateCall
+from edgec.program.program import Assign, Buffer, Declare, For, LoopCall, Pointer, Program, Repeat, Statement, TemplateCall
 
 _SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "eq": "==",
@@ -36,14 +36,22 @@ def _lines(program: Program) -> Iterator[str]:
         yield f"state {state.input.name!r} = {state.input.buffer} from {state.output.buffer} after {state.start!r} @ {places}"
     for buffer in program.buffers.values():
         yield _buffer(buffer)
+    for name, repeat in program.repeats.items():
+        yield f"repeat {name} up to {repeat.turns} times: turn {repeat.turn}, goes on {repeat.goes_on}{_conditionally(repeat)}"
     for call in program.calls:
         yield ""
         yield from (f"# {line}" for line in call.call.comment)
         if call.call.shape:
             yield f"shape {call.call.shape}"
+        if call.call.within:
+            yield f"within {', '.join(call.call.within)}"
         if call.call.when is not None:
             yield f"when {call.call.when.buffer} is {str(call.call.when.holds).lower()}"
         yield from _loop_call(call) if isinstance(call, LoopCall) else _template_call(call)
+
+
+def _conditionally(repeat: Repeat) -> str:
+    return " from the first on" if repeat.conditional else ""
 
 
 def _buffer(buffer: Buffer) -> str:

@@ -3,7 +3,7 @@
 A call computes with halves where there is such a kernel, its weights keep their digits as halves, and its result lies in the arena. Then
 its tensors are halves there; calls that know floats alone, and the caller's tensors, keep theirs, and a loop makes the one of the other
 between them. Loops compute with floats whatever they read; where one reads back what it writes, a total that grows or a state, no step may
-round, and that stays floats. Finite numbers beyond the range of halves become its ends.
+round, and that stays floats, as does what calls that run in turns carry from one turn to the next. Finite numbers beyond the range of halves become its ends.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from edgec.program.program import (
     When,
     read_by,
 )
+from edgec.program.repeats import carried
 from edgec.program.walk import loads, statements, stores
 
 LEAST = 2.0**-13  # of the largest weight of a channel, whose smallest ones have few digits as halves
@@ -47,6 +48,7 @@ def with_halves(program: Program) -> Program:
     roots = {name: program.root(name) for name in program.buffers}
     able = [isinstance(call, TemplateCall) and _is_able(program, call.arguments) for call in program.calls]
     fixed = {roots[name] for name, buffer in program.buffers.items() if not _may_be_halves(buffer)}
+    fixed |= carried(program)
     for call, can in zip(program.calls, able, strict=True):
         if isinstance(call, LoopCall):
             fixed |= {roots[name] for name in loads(call.body)} & {roots[name] for name in stores(call.body)}
@@ -56,8 +58,10 @@ def with_halves(program: Program) -> Program:
     touched = {roots[name] for call, can in zip(program.calls, computing, strict=True) if can for name in _tensors(call)}
     halves = {name for name, root in roots.items() if root in touched - fixed}
     buffers = {name: replace(buffer, dtype=DType.FLOAT16) if name in halves else buffer for name, buffer in program.buffers.items()}
-    done, twins = replace(program, buffers=buffers, calls=[]), Twins()
+    done, twins, within = replace(program, buffers=buffers, calls=[]), Twins(), tuple[str, ...]()
     for call, can in zip(program.calls, computing, strict=True):
+        if call.call.within != within:  # a turn must make its own, and there may be none
+            twins, within = Twins(), call.call.within
         done.calls += _converted(done, call, can, twins) if isinstance(call, TemplateCall) else [_limited(done, call)]
         written = {roots[name] for name in call.call.writes}
         twins = {key: twin for key, twin in twins.items() if roots[key[0]] not in written}
@@ -140,7 +144,7 @@ def _conversion(program: Program, source: str, result: str, reader: Call) -> Any
     i = var("i")
     body = For(i, program.buffers[source].size, (Store(result, i, load(source, i, FLOAT)),))
     comment = (f"{source} as {program.buffers[result].dtype.value}",)
-    call = Call(f"{reader.name}_{source}"[-48:], reader.nodes, comment, (source,), (result,), 0, reader.when)
+    call = Call(f"{reader.name}_{source}"[-48:], reader.nodes, comment, (source,), (result,), 0, reader.when, within=reader.within)
     return _limited(program, LoopCall(call, (body,), True))
 
 

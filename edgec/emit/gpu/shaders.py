@@ -16,6 +16,7 @@ from edgec.program.expr import Cast, Expr, Unary
 from edgec.program.halves import NO_HALVES, Halves
 from edgec.program.program import AnyCall, Kind, LoopCall, Program
 from edgec.program.regions import places
+from edgec.program.repeats import spans
 from edgec.program.views import views_of
 from edgec.program.walk import subexpressions, walk
 from edgec.targets import Target
@@ -37,8 +38,11 @@ def shaders_or_reasons(program: Program, target: Target, dialect: Dialect, halve
     if program.sizes:
         return ("has symbolic sizes",) * len(program.calls)
     where, exact = places(program, halves), floats_are_exact(program)
+    repeated = {index for span in spans(program).values() for index in range(span.first - 1, span.end)}
 
     def one(index: int, call: AnyCall) -> Shader | str:
+        if index in repeated:
+            return "runs in the turns of a loop"
         try:
             if isinstance(call, LoopCall):
                 return loop_shader(program, index, call, where, dialect, exact)
