@@ -25,7 +25,7 @@ class State:
 
 @dataclass(eq=False)
 class Node:
-    """One operator call. An absent optional input is the empty string; attributes hold int, float, str, list, ndarray, or a loop's Graph."""
+    """One operator call. An absent optional input is the empty string; attributes hold int, float, str, list, ndarray, a loop's Graph."""
 
     op: str
     inputs: list[str]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 
 from edgec.ir.graph import Node
+from edgec.ir.loops import loop_of
 from edgec.ir.types import TensorType
 
 Types = Mapping[str, TensorType]
@@ -49,6 +50,9 @@ BY_INPUT = ("ConvTranspose", "RNN", "GRU", "LSTM")
 def operations(node: Node, types: Types) -> int:
     """Those of one run, a symbol counted as its bound; `types` has all the node's values."""
     read, made = (sum(types[name].elements for name in names if name) for names in (node.inputs, node.outputs))
+    loop = loop_of(node)
+    if loop is not None:
+        return loop.turns * sum(operations(inner, loop.body.types) for inner in loop.body.nodes)
     terms = TERMS.get(node.op)
     if terms is None:
         return read + made

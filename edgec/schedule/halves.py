@@ -3,7 +3,8 @@
 A call computes with halves where there is such a kernel, its weights keep their digits as halves, and its result lies in the arena. Then
 its tensors are halves there; calls that know floats alone, and the caller's tensors, keep theirs, and a loop makes the one of the other
 between them. Loops compute with floats whatever they read; where one reads back what it writes, a total that grows or a state, no step may
-round, and that stays floats, as does what calls that run in turns carry from one turn to the next. Finite numbers beyond the range of halves become its ends.
+round, and that stays floats, as does what calls carry from one of their turns to the next. Finite numbers beyond the range of halves
+become its ends.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 
 import onnx
 from onnx import numpy_helper
@@ -61,8 +62,7 @@ class Body:
         """
         before, prefix = len(self._b.problems), f"{self._prefix}/{turn}"
         called = dict(zip(self._outputs, into, strict=False)) if len(set(self._outputs)) == len(self._outputs) else {}
-        self._add(self._once, self._shared, f"{self._prefix}/", called)
-        self._once = []
+        self._do_once(called)
         names = ChainMap(dict(zip((value.name for value in self._graph.input), inputs, strict=False)), self._shared)
         self._add(self._each, names, prefix, called)
         results = [names.get(name, name) for name in self._outputs]
@@ -72,6 +72,29 @@ class Body:
         if len(self._b.problems) > before or self._b.is_broken(results):
             raise Broken
         return results
+
+    def begin(self) -> None:
+        """Adds what is computed once. Broken when something in it failed."""
+        before = len(self._b.problems)
+        self._do_once({})
+        if len(self._b.problems) > before:
+            raise Broken
+
+    def around(self) -> list[str]:
+        """What every run reads of the graph around it, and of what was computed once."""
+        inner = {name for node in self._each for name in node.output} | {value.name for value in self._graph.input}
+        read = [*(name for node in self._each for name in reads(node)), *self._outputs]
+        return list(dict.fromkeys(self._shared.get(name, name) for name in read if name not in inner))
+
+    def within(self, b: Builder) -> Body:
+        """The same body, which has begun, for another builder that knows what is around it."""
+        other = copy(self)
+        other._b, other._shared = b, self._shared.new_child()
+        return other
+
+    def _do_once(self, called: Mapping[str, str]) -> None:
+        self._add(self._once, self._shared, f"{self._prefix}/", called)
+        self._once = []
 
     def _add(self, nodes: Sequence[onnx.NodeProto], names: ChainMap[str, str], prefix: str, called: Mapping[str, str]) -> None:
         made = [name for node in nodes for name in node.output if name]

@@ -1,4 +1,4 @@
-"""If, Loop and Scan as straight nodes: a branch that is taken, turns one behind the other, a choice of what both branches make."""
+"""If and Loop: a branch that is taken, a choice of what both branches make, a loop's node, or its turns one behind the other."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import onnx
 
-from edgec.base.budget import check_turns, spend_constant, spend_node
+from edgec.base.budget import check_turns, spend_node
 from edgec.base.errors import ModelError
 from edgec.frontend.control.body import Body
 from edgec.frontend.control.conditional import as_condition, both, choose, constants_behind, decided_by, hand_on, where
+from edgec.frontend.control.rows import counted, misfit, stack
+from edgec.frontend.control.turns import keep
 from edgec.frontend.translation.builder import Broken, Builder
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
-from edgec.ops.proto import coded_type
-from edgec.ops.rules import axis_of, fixed
 
 _LEAVE = "leave the branch out"
 
@@ -62,14 +61,28 @@ def _blame_condition(b: Builder, condition: str, start: int) -> None:
 
 @rule("Loop")
 def loop(b: Builder, s: Source) -> None:
-    """One turn behind the other, as long as it is known that there is one; behind a condition that is computed while the model runs each
-    turn counts only where it holds, and rows of a turn that does not are 0."""
+    """As one node where it has more than a few turns, else one turn behind the other."""
     graph, states = s.attributes["body"], list(s.inputs[2:])
     if len(graph.input) != len(states) + 2 or len(graph.output) < 1 + max(len(states), len(s.outputs)):
-        raise _misfit(graph)
-    wanted = [*range(len(states) + 1), *(place + 1 for place, name in enumerate(s.outputs) if place >= len(states) and name)]
+        raise misfit(graph)
+    stacked = [place for place, name in enumerate(s.outputs) if place >= len(states) and name]
+    wanted = [*range(len(states) + 1), *(place + 1 for place in stacked)]
     body, most = Body(b, s, graph, wanted), _most_turns(b, s)
-    rows: list[list[str]] = [[] for _ in wanted[len(states) + 1 :]]
+    kept = keep(b, s, body, most, states, lambda inner, turn, now: [turn, _holds(inner, s), *now], s.input(1), decides=True)
+    if kept is None:
+        _write_out(b, s, body, most, stacked)
+        return
+    outputs = [*s.outputs[: len(states)], *(s.outputs[place] for place in stacked)]
+    for value, output in zip((*kept.ends, *kept.stacks), outputs, strict=len(s.outputs) >= len(states)):
+        hand_on(b, s, value, output)
+    b.ragged |= {s.outputs[place] for place in stacked} if kept.ragged else set()
+
+
+def _write_out(b: Builder, s: Source, body: Body, most: float, stacked: Sequence[int]) -> None:
+    """One turn behind the other, as long as it is known that there is one; behind a condition that is computed while the model runs each
+    turn counts only where it holds, and rows of a turn that does not are 0."""
+    states = list(s.inputs[2:])
+    rows: list[list[str]] = [[] for _ in stacked]
     condition, active, turn, settled = s.input(1), "", 0, body.repeats(0, 1)
     while turn < most:
         known = b.value(condition) if condition else np.array(True)
@@ -82,22 +95,21 @@ def loop(b: Builder, s: Source) -> None:
             check_turns(most - turn, body.nodes, s.where)
         spend_node(s.where)
         with where(b, s, active):
-            holds = b.constant(f"{s.outputs[0]}_condition", True, "bool")
-            found = body.run([b.constant(f"{s.outputs[0]}_turn", turn), holds, *states], f"{turn}/")
+            found = body.run([b.constant(f"{s.outputs[0]}_turn", turn), _holds(b, s), *states], f"{turn}/")
         condition, fresh, made = found[0], found[1 : len(states) + 1], found[len(states) + 1 :]
         states = [choose(b, s, active, new, old) if active else new for new, old in zip(fresh, states, strict=True)]
         for column, row in zip(rows, made, strict=True):
-            column.append(_counted(b, s, active, row))
+            column.append(counted(b, s, active, row))
         turn += 1
     for value, output in zip(states, s.outputs, strict=False):
         hand_on(b, s, value, output)
-    for place, column in zip(wanted[len(states) + 1 :], rows, strict=True):
-        _stack(b, s, column, 0, s.outputs[place - 1], graph.output[place])
-        b.ragged |= {s.outputs[place - 1]} if active else set()
+    for place, column in zip(stacked, rows, strict=True):
+        stack(b, s, column, 0, s.outputs[place], s.attributes["body"].output[place + 1])
+        b.ragged |= {s.outputs[place]} if active else set()
 
 
-def _misfit(graph: onnx.GraphProto) -> ModelError:
-    return ModelError(f"its body has {len(graph.input)} inputs and {len(graph.output)} outputs, which does not fit the node")
+def _holds(b: Builder, s: Source) -> str:
+    return b.constant(f"{s.outputs[0]}_condition", True, "bool")
 
 
 def _most_turns(b: Builder, s: Source) -> float:
@@ -109,107 +121,3 @@ def _most_turns(b: Builder, s: Source) -> float:
     if count.size != 1:
         raise ModelError(f"its trip count has {count.size} elements, must have one")
     return int(count.reshape(-1)[0])
-
-
-def _counted(b: Builder, s: Source, active: str, row: str) -> str:
-    if not active:
-        return row
-    zero = b.constant(f"{s.outputs[0]}_zero", 0, b.type(row).dtype.value)
-    return b.emit(s, "Where", [active, row, zero])[0]
-
-
-def _stack(b: Builder, s: Source, rows: Sequence[str], axis: int, output: str, declared: onnx.ValueInfoProto) -> None:
-    """The rows along a new axis; no rows at all have the declared type."""
-    if not rows:
-        tensor = declared.type.tensor_type
-        if not tensor.elem_type:
-            raise ModelError(f"has no iterations, and does not say what {declared.name} would be")
-        shape = [dim.dim_value for dim in tensor.shape.dim]
-        shape.insert(axis_of(axis, len(shape) + 1), 0)
-        b.define(output, np.zeros(shape, coded_type(tensor.elem_type).numpy))
-        return
-    where_to = b.constant(f"{s.outputs[0]}_axis", [axis])
-    b.emit(s, "Concat", [b.emit(s, "Unsqueeze", [row, where_to])[0] for row in rows], [output], {"axis": axis})
-
-
-@rule("Scan")
-def scan(b: Builder, s: Source) -> None:
-    """One turn for each place on the axes that are scanned. Before version 9 the first axis of everything counts sequences."""
-    count = s.attributes["num_scan_inputs"]
-    given = s.inputs if s.version >= 9 else s.inputs[1:]
-    states, columns = list(given[: len(given) - count]), list(given[len(given) - count :])
-    graph = s.attributes["body"]
-    if not 1 <= count <= len(given) or len(graph.input) != len(given) or len(graph.output) < max(len(s.outputs), len(states)):
-        raise _misfit(graph)
-    body = Body(b, s, graph, range(max(len(s.outputs), len(states))))
-    if s.version >= 9:
-        ends, made = _scanned(b, s, body, states, columns, None)
-        for value, output in zip(ends, s.outputs, strict=False):
-            hand_on(b, s, value, output)
-        axes = _axes(s, "scan_output_axes", len(made))
-        for place, (rows, axis) in enumerate(zip(made, axes, strict=True), len(states)):
-            _stack(b, s, rows, axis, s.outputs[place], graph.output[place])
-    else:
-        _scan_sequences(b, s, body, states, columns)
-
-
-def _scan_sequences(b: Builder, s: Source, body: Body, states: list[str], columns: list[str]) -> None:
-    """Version 8: each sequence by itself, as far as its length says; rows behind its end are 0."""
-    batch, longest = (fixed(extent, "an axis of Scan") for extent in b.shape(columns[0])[:2])
-    lengths = b.known(s, 0, "the list of lengths") if s.input(0) else [longest] * batch
-    if len(lengths) != batch or not all(1 <= length <= longest for length in lengths):
-        raise ModelError(f"the lengths {lengths[:8]} do not fit {batch} sequences of {longest}")
-    made: list[list[str]] = []
-    for number, length in enumerate(lengths):
-        firsts, parts = ([_taken(b, s, x, 0, number) for x in values] for values in (states, columns))
-        ends, rows = _scanned(b, s, body, firsts, parts, length)
-        for column in rows:
-            kind = b.type(column[0])
-            spend_constant(kind.bytes, s.where)
-            column += [b.constant(f"{s.outputs[0]}_rest", np.zeros(kind.static_shape, kind.dtype.numpy))] * (longest - length)
-        joined = [b.fresh(f"{s.outputs[0]}_rows") for _ in rows]
-        for name, column in zip(joined, rows, strict=True):
-            _stack(b, s, column, 0, name, onnx.ValueInfoProto())
-        made.append([*ends, *joined])
-    for output, whole in zip(s.outputs, zip(*made, strict=True), strict=False):
-        if output:
-            _stack(b, s, whole, 0, output, onnx.ValueInfoProto())
-
-
-def _scanned(
-    b: Builder, s: Source, body: Body, states: list[str], columns: list[str], length: int | None
-) -> tuple[list[str], list[list[str]]]:
-    """The states after the last turn and the rows of each further output."""
-    old = s.version < 9
-    given = [0] * len(columns) if old else _axes(s, "scan_input_axes", len(columns))
-    axes = [axis_of(axis, b.rank(x)) for axis, x in zip(given, columns, strict=True)]
-    backwards = _axes(s, "directions" if old else "scan_input_directions", len(columns))
-    extents = [fixed(b.shape(x)[axis], "an axis of Scan") for x, axis in zip(columns, axes, strict=True)]
-    if len(set(extents)) != 1:
-        raise ModelError(f"scans axes of {' and '.join(map(str, extents))}, which must be of one extent")
-    turns = extents[0] if length is None else length
-    rows: list[list[str]] = [[] for _ in s.outputs[len(states) :]]
-    for turn in range(turns):
-        spend_node(s.where)
-        parts = [_taken(b, s, x, axis, turns - 1 - turn if back else turn) for x, axis, back in zip(columns, axes, backwards, strict=True)]
-        found = body.run([*states, *parts], f"{turn}/")
-        states, made = found[: len(states)], found[len(states) :]
-        for column, row in zip(rows, made, strict=True):
-            column.append(row)
-    if not old:
-        reverse = _axes(s, "scan_output_directions", len(rows))
-        rows = [column[::-1] if back else column for column, back in zip(rows, reverse, strict=True)]
-    return states, rows
-
-
-def _axes(s: Source, name: str, count: int) -> list[int]:
-    """A list attribute with one number for each of so many values, 0 by default."""
-    found = list(s.get(name) or [0] * count)[:count]
-    if len(found) != count:
-        raise ModelError(f"{name} has {len(found)} numbers, needs {count}")
-    return found
-
-
-def _taken(b: Builder, s: Source, x: str, axis: int, place: int) -> str:
-    """What lies there on that axis, which is gone."""
-    return b.emit(s, "Gather", [x, b.constant(f"{s.outputs[0]}_place", place)], attributes={"axis": axis})[0]
