@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from edgec.ir.loops import LOOP
 from edgec.ops.places import POSITIONS, Axis, axis_of, between, cubic_taps, nearest_of
 from edgec.ops.recurrent import CELLS
 
@@ -102,7 +103,7 @@ MODES: dict[str, Callable[[Axis, Mapping[str, Any], np.ndarray], np.ndarray | No
 # None where the reference computes what ONNX defines
 CORRECTED: dict[str, Callable[[Mapping[str, Any], Inputs], list[np.ndarray] | None]] = {"LRN": local_response, "Resize": resize}
 # What the reference computes wrongly, and nothing here instead: of recurrent cells it knows neither all functions nor directions, and it
-# counts the places of the largest otherwise. Packages compute them, of constants too.
-BEYOND = frozenset((*CELLS, "MaxPool"))
+# counts the places of the largest otherwise. Packages compute them, of constants too, and loops, whose bodies are graphs of our own.
+BEYOND = frozenset((*CELLS, "MaxPool", LOOP))
 # Operands with which the reference computes what ONNX defines
 RESTATED: dict[str, Callable[[Mapping[str, Any], Inputs], Inputs]] = {"Resize": resize_by_extents, "Pad": cropped}

@@ -18,7 +18,10 @@ Limits = tuple[np.float32 | None, np.float32 | None]
 
 @dataclass(frozen=True)
 class Step:
-    """run(*inputs) -> outputs. `raw`: a quantized input arrives as its q, else dequantized. Absent inputs arrive as None."""
+    """run(*inputs) -> outputs. `raw`: a quantized input arrives as its q, else dequantized. Absent inputs arrive as None.
+
+    turns: of a loop, which disturbs each step of its turns by itself.
+    """
 
     node: Node
     inputs: tuple[str, ...]
@@ -27,6 +30,7 @@ class Step:
     raw: bool = False
     exact: bool = True
     grids: tuple[Grid | None, ...] = ()  # of the outputs that hold q standing for a float value
+    turns: Callable[..., Sequence[Array]] | None = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from edgec.oracle.disturbance import Chance, disturbed
 from edgec.oracle.grid import Array, Grid, dequantize, quantize
 from edgec.oracle.integer import integer_step, maximum_of_windows
 from edgec.oracle.islands import island
+from edgec.oracle.loop import Turns
 from edgec.oracle.matrix import convolve, matrix, scatter
 from edgec.oracle.model import Model, Node
 from edgec.oracle.moves import MOVES, PAD_MODES, extreme, move_step, pad, reference
@@ -89,6 +90,8 @@ class Evaluator:
         inputs = [None if not name else values[name] if step.raw else self._as_float(name, values) for name in step.inputs]
         with np.errstate(all="ignore"):
             try:
+                if step.turns is not None:
+                    return list(step.turns(inputs, chance))
                 results = list(step.run(*inputs))[: len(step.outputs)]  # the last ones may have no names
             except IndexError as error:  # as of ONNX Runtime, for numbers that lead outside
                 raise ModelError(f"{step.node.op} reads a place that is not there: {error}", where=step.node.proto.name) from error
@@ -159,6 +162,10 @@ class Evaluator:
 
     def _float(self, node: Node) -> Step:
         """A float island, an operator on integers, or one whose float result is not fixed bit for bit."""
+        if node.op == "Loop":
+            turns = Turns(self.context, node, Evaluator)
+            inputs = (*node.inputs, *[""] * (2 - len(node.inputs)), *turns.around)
+            return Step(node, inputs, node.outputs, turns, exact=turns.exact, turns=turns)
         if is_recurrent(node):
             return Step(node, node.inputs, node.outputs, recurrent(self.context, node), exact=takes_sums(self.context, node))
         kind = self.model.types.get(node.input(0))

@@ -47,7 +47,7 @@ class Model:
         for node in self.nodes:
             for name in node.inputs:
                 self.readers.setdefault(name, []).append(node)
-            for name in _captured(node.proto):
+            for name in captured(node.proto):
                 self.readers.setdefault(name, []).append(None)
         for name in self.outputs:
             self.readers.setdefault(name, []).append(None)
@@ -57,6 +57,10 @@ class Model:
         """The node that is the single reader of `value`, None when there is none or more than one."""
         readers = self.readers.get(value, [])
         return readers[0] if len(readers) == 1 else None
+
+    def knows(self, value: str) -> bool:
+        """Whether it is a value of this graph, not one of a subgraph's own."""
+        return value in self.producers or value in self.constants or value in self.inputs
 
 
 @dataclass(frozen=True)
@@ -91,13 +95,13 @@ def _plain(value: Any) -> Any:
     return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
 
 
-def _captured(proto: onnx.NodeProto) -> Iterator[str]:
+def captured(proto: onnx.NodeProto) -> Iterator[str]:
     """Names that subgraphs of this node read; some may be the subgraph's own, which does no harm."""
     for item in proto.attribute:
         for graph in (item.g, *item.graphs):
             for node in graph.node:
-                yield from node.input
-                yield from _captured(node)
+                yield from filter(None, node.input)
+                yield from captured(node)
 
 
 def integers(array: np.ndarray | None) -> list[int]:

@@ -9,6 +9,7 @@ import numpy as np
 from edgec.base.budget import Budget, check_time, spending
 from edgec.base.errors import ModelError
 from edgec.ir.graph import Graph
+from edgec.ir.loops import loops_in
 from edgec.ir.verify import verify
 from edgec.ops.weights import check_weights
 from edgec.passes import (
@@ -20,6 +21,7 @@ from edgec.passes import (
     convolutions,
     duplicates,
     gemm,
+    loops,
     noops,
     normalizations,
     pools,
@@ -48,6 +50,7 @@ PIPELINE: tuple[Rewrite, ...] = (
     noops.remove_clip,
     duplicates.merge_duplicates,
     duplicates.remove_dead,
+    loops.move_constants_inside,
     # data movement
     reshapes.canonical_reshape,
     reshapes.merge_reshapes,
@@ -101,13 +104,16 @@ PIPELINE: tuple[Rewrite, ...] = (
 
 
 def optimize(graph: Graph, budget: Budget | None = None) -> None:
-    """Rewrite `graph` in place until no rule applies. Inputs, outputs and their names stay; results agree up to float rounding.
+    """Rewrite `graph`, and the bodies of its loops, in place until no rule applies. Inputs, outputs and their names stay; results agree up
+    to float rounding.
 
     budget: what it may cost (the default, or what counts already); BudgetError when it costs more. ModelError when constants that
     belong together leave float32, or make no number.
     """
     with spending(budget), np.errstate(all="ignore"):
         _settle(graph)
+        for loop in loops_in(graph):
+            optimize(loop.body)
     check_weights(graph, "merged with the constants around it, it leaves float32 or has no value: the weights are too large, or negative")
     name_uniquely(graph)
 

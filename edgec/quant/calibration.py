@@ -84,13 +84,18 @@ def fingerprint(graph: Graph) -> str:
     """sha256 over nodes and constants: what a calibration belongs to."""
     digest = hashlib.sha256()
     for node in graph.nodes:
-        attributes = sorted((key, np.asarray(value).tolist()) for key, value in node.attributes.items())
+        attributes = sorted((key, _told(value)) for key, value in node.attributes.items())
         digest.update(repr((node.op, node.name, node.inputs, node.outputs, attributes)).encode())
     for name in sorted(graph.constants):
         array = graph.constants[name]
         digest.update(repr((name, array.dtype.name, array.shape)).encode())
         digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
+
+
+def _told(value: Any) -> Any:
+    """An attribute as plain numbers and text."""
+    return [value.inputs, value.outputs, fingerprint(value)] if isinstance(value, Graph) else np.asarray(value).tolist()
 
 
 def packed(array: np.ndarray) -> str:

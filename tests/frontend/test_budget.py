@@ -115,9 +115,11 @@ def test_a_bomb_is_refused_with_its_node_and_the_flag_that_raises_the_limit(name
     assert f"--budget {key}=" in str(caught.value)
 
 
+# the second state grows, so that each turn is written out
 TURNS = """<ir_version: 8, opset_import: ["": 18]> graph (float[8] x) => (float[8] y) {
   often = Constant<value = int64 {200}>()
-  y = Loop(often, , x) <body = b (int64 i, bool c, float[8] s) => (bool d, float[8] n) { d = Identity(c) BODY }>
+  y, z = Loop(often, , x, x) <body = b (int64 i, bool c, float[8] s, float[K] r) => (bool d, float[8] n, float[L] m) {
+    d = Identity(c) m = Concat<axis = 0>(r, s) BODY }>
 }"""
 
 

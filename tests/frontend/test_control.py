@@ -83,8 +83,12 @@ def test_rows_of_turns_that_may_not_be_made_are_for_nobody_inside() -> None:
 
 
 def test_a_loop_that_may_turn_too_often_is_refused_at_once() -> None:
+    often = WHILE.replace("OFTEN", "9000000").replace("READ", "s")
+    with pytest.raises(BudgetError, match=r"--budget operations="):
+        read(often, budget=Budget(operations=1_000_000))
+    grows = often.replace("n = Exp(s)", "n = Concat<axis = 0>(s, s)").replace("float[3] n, float[3] row", "float[N] n, float[M] row")
     with pytest.raises(BudgetError, match=r"9,000,000 iterations.*--budget nodes="):
-        read(WHILE.replace("OFTEN", "9000000").replace("READ", "s"), budget=Budget(nodes=1000))
+        read(grows, budget=Budget(nodes=1000))
 
 
 @pytest.mark.parametrize(
