@@ -108,31 +108,33 @@ def _cases() -> Iterator[Case]:
         return np.asarray(rng.standard_normal(shape), np.float32)
 
     x, bad, good = f(3, 4), np.array([7, -9]), np.array([-1, 2])
-    yield _case("if_taken", "If", BRANCH, {"x": x, "at": good, "c": np.array(True)})
-    yield _case("if_not_taken_whose_indices_are_bad", "If", BRANCH, {"x": x, "at": bad, "c": np.array(False)})
+    yield control_case("if_taken", "If", BRANCH, {"x": x, "at": good, "c": np.array(True)})
+    yield control_case("if_not_taken_whose_indices_are_bad", "If", BRANCH, {"x": x, "at": bad, "c": np.array(False)})
     for c in (False, True):
         for d in (False, True):
-            yield _case(f"if_in_if_{c}_{d}", "If", NESTED, {"x": f(5), "c": np.array(c), "d": np.array(d)})
+            yield control_case(f"if_in_if_{c}_{d}", "If", NESTED, {"x": f(5), "c": np.array(c), "d": np.array(d)})
             heavy = HEAVY.replace("WEIGHTS", ", ".join(f"{value:.3f}" for value in f(81)))
             inputs = {"x": f(1, 3, 6, 5), "code": f(1, 2), "c": np.array(c), "d": np.array(d)}
-            yield _case(f"if_of_convolutions_{c}_{d}", "If", heavy, inputs)
+            yield control_case(f"if_of_convolutions_{c}_{d}", "If", heavy, inputs)
     for opset in (8, 11, 18):
-        yield _case(f"loop_{opset}", "Loop", TURNS, {"x": f(4), "w": f(4)}, opset)
-    yield _case("loop_whose_state_grows", "Loop", GROWING, {"x": f(2, 3)})
+        yield control_case(f"loop_{opset}", "Loop", TURNS, {"x": f(4), "w": f(4)}, opset)
+    yield control_case("loop_whose_state_grows", "Loop", GROWING, {"x": f(2, 3)})
     for limit in (-9.0, 0.5, 2.5, 99.0):
-        yield _case(f"loop_while_below_{limit}", "Loop", WHILE, {"x": np.array([0.25, -1, 1.5], np.float32), "limit": np.float32(limit)})
-    yield _case("loop_in_loop_with_branches", "Loop", INNER, {"x": f(3, 2), "k": f(2)})
+        yield control_case(
+            f"loop_while_below_{limit}", "Loop", WHILE, {"x": np.array([0.25, -1, 1.5], np.float32), "limit": np.float32(limit)}
+        )
+    yield control_case("loop_in_loop_with_branches", "Loop", INNER, {"x": f(3, 2), "k": f(2)})
     for opset in (9, 11, 20):
         text = SCAN if opset >= 11 else SCAN.replace("-1", "1")  # before, axes count from the front alone
-        yield _case(f"scan_{opset}", "Scan", text, {"h": f(2), "a": f(3, 4, 2), "b": f(2, 4)}, opset)
+        yield control_case(f"scan_{opset}", "Scan", text, {"h": f(2), "a": f(3, 4, 2), "b": f(2, 4)}, opset)
     for lengths in ("4, 4", "3, 1"):
-        yield _case(f"scan_8_{lengths}", "Scan", BATCHED.replace("LENGTHS", lengths), {"h": f(2, 3), "a": f(2, 4, 3)}, 8)
+        yield control_case(f"scan_8_{lengths}", "Scan", BATCHED.replace("LENGTHS", lengths), {"h": f(2, 3), "a": f(2, 4, 3)}, 8)
     for c in (False, True):  # of the product's parts one is read as numbers of each type
-        yield _case(f"where_of_a_product_{c}", "Where", SHARED, {"x": np.arange(12, dtype=np.uint8).reshape(3, 4), "c": np.array(c)})
-    yield _case("sequences", "SequenceAt", PARTS, {"x": f(7, 2), "at": np.array(-3)})
+        yield control_case(f"where_of_a_product_{c}", "Where", SHARED, {"x": np.arange(12, dtype=np.uint8).reshape(3, 4), "c": np.array(c)})
+    yield control_case("sequences", "SequenceAt", PARTS, {"x": f(7, 2), "at": np.array(-3)})
 
 
-def _case(name: str, operator: str, text: str, inputs: Mapping[str, Any], opset: int = 18) -> Case:
+def control_case(name: str, operator: str, text: str, inputs: Mapping[str, Any], opset: int = 18) -> Case:
     """Where ONNX Runtime gives fewer rows than the model declares, the others are 0."""
     model = parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> graph {text}')
     arrays = {key: np.asarray(array) for key, array in inputs.items()}

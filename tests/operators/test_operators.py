@@ -20,6 +20,7 @@ from tests.operators.composed_cases import composed_cases
 from tests.operators.control_cases import control_cases
 from tests.operators.coverage import KEY as COVERAGE
 from tests.operators.coverage import WRITTEN, Coverage, counts, coverage, line
+from tests.operators.loop_cases import loop_cases
 from tests.operators.onnx_cases import onnx_cases
 from tests.operators.own_cases import own_cases
 from tests.operators.recurrent_cases import recurrent_cases
@@ -53,7 +54,7 @@ NAMED = re.compile(r"(\w+), opset \d+\)[^(]*has no implementation|(\w+): there i
 
 
 def all_cases() -> list[Case]:
-    return [*onnx_cases(), *own_cases(), *composed_cases(), *recurrent_cases(), *selection_cases(), *control_cases()]
+    return [*onnx_cases(), *own_cases(), *composed_cases(), *recurrent_cases(), *selection_cases(), *control_cases(), *loop_cases()]
 
 
 def sample(cases: Sequence[Case]) -> list[Case]:
