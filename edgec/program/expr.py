@@ -165,6 +165,8 @@ def cast(a: Expr, dtype: DType) -> Expr:
     if isinstance(a, Const):
         whole = a.dtype.is_float and not dtype.is_float and dtype is not BOOL
         return const(to_integer(a.dtype.numpy.type(a.value), dtype.numpy).item() if whole else a.value, dtype)
+    if dtype is INT and isinstance(a, Cast) and a.dtype is DType.INT64 and a.a.dtype is INT:  # there and back
+        return a.a
     return Cast(dtype, a)
 
 

@@ -13,13 +13,18 @@ import pytest
 from onnx import TensorProto, helper
 
 from edgec.emit import ExamData
+from edgec.frontend import from_proto
+from edgec.lower import lower
+from edgec.lower.plan import plan
 from edgec.program.program import Program
+from edgec.schedule import schedule
 from edgec.toolchain import compile_package
 from tests.contract import examiner
 from tests.contract.subjects import exam_of as exam_of_net
 from tests.contract.subjects import random_net
 from tests.emit.packages import HOST, write_package
 from tests.emit.programs import exam_of, pool_answer, pool_program, random_inputs, small_program, symbolic_program
+from tests.operators.loop_cases import loop_cases
 
 pytestmark = pytest.mark.sampled  # by two sets of instructions
 
@@ -98,7 +103,17 @@ def quantized(folder: Path) -> Path:
     return examiner.write_package(folder, net, HOST, exam_of_net(net))
 
 
-@pytest.mark.parametrize("write", [small, symbolic, pooled, quantized])
+def looped(folder: Path) -> Path:
+    """With a loop whose first turn need not begin."""
+    case = next(case for case in loop_cases() if case.name == "long_loop_while_below_-9.0")
+    graph = from_proto(case.model).graph
+    program = schedule(lower(graph, HOST, "looped"), HOST)
+    plan(program)
+    expected = dict(zip(graph.outputs, case.expected, strict=True))
+    return write_package(folder, program, HOST, ExamData([case.inputs], [expected], dict.fromkeys(graph.outputs, True)))
+
+
+@pytest.mark.parametrize("write", [small, symbolic, pooled, quantized, looped])
 def test_every_call_is_told_once_in_the_manifests_order(write: Callable[[Path], Path], tmp_path: Path) -> None:
     folder = write(tmp_path)
     manifest = json.loads((folder / "manifest.json").read_text())

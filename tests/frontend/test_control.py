@@ -11,6 +11,8 @@ from edgec.base.errors import ModelError
 from edgec.base.part import Part
 from edgec.frontend import from_proto
 from edgec.frontend.load import Imported
+from edgec.ir.graph import Graph
+from edgec.ir.loops import loops_in
 from edgec.ops.legal import CHECKED
 
 from .models import ops
@@ -107,6 +109,80 @@ def test_a_loop_that_turns_for_ever_is_refused(condition: str, words: str) -> No
     }}"""
     with pytest.raises(BudgetError, match=rf"{words}.*--budget nodes="):
         read(text, budget=Budget(nodes=300))
+
+
+LONG = """(float[3] x, float[3] w, bool go) => (float[3] y, float[N,3] rows) {
+  often = Constant<value = int64 {TURNS}>()  zero = Constant<value = int64 {0}>()  no = Constant<value = bool {0}>()
+  n, y, rows = Loop(often, START, zero, x) <body = b (int64 i, bool c, int64 k, float[3] s)
+    => (bool d, int64 k2, float[3] t, float[3] row) {
+      two = Constant<value = int64 {2}>()  most = Constant<value = int64 {40}>()  k2 = Add(k, two)  less = Less(k2, most)
+      d = ON  e = Exp(w)  f = Cast<to = 1>(k)  a = Add(s, e)  t = Mul(a, f)  row = Neg(s) }>
+}"""
+
+
+def long(turns: str = "12", start: str = "", on: str = "Identity(c)") -> Graph:
+    return read(LONG.replace("TURNS", turns).replace("START", start).replace("ON", on)).graph
+
+
+def test_more_than_a_few_turns_stay_a_loop_that_reads_what_is_computed_once() -> None:
+    graph = long()
+    (loop,) = loops_in(graph)
+    assert (loop.turns, loop.condition, loop.firsts) == (12, "", ["x"])
+    assert [graph.producer(name, "Exp") is not None for name in loop.around] == [True]
+    assert "Exp" not in ops(loop.body)
+    assert [name for name, array in loop.body.constants.items() if array.tolist() == list(range(0, 24, 2))]  # the counter in all turns
+
+
+@pytest.mark.parametrize(
+    ("turns", "start", "on", "found"),
+    [
+        ("8", "", "Identity(c)", None),
+        ("9", "", "Identity(c)", (9, False)),
+        ("9223372036854775807", "", "Identity(less)", (20, False)),
+        ("15", "", "Identity(less)", (15, False)),
+        ("15", "go", "Identity(c)", (15, True)),
+        ("15", "", "Identity(go)", (15, True)),
+        ("15", "", "Identity(no)", None),
+    ],
+)
+def test_how_many_turns_a_loop_has_and_whether_a_run_decides_it(turns: str, start: str, on: str, found: tuple[int, bool] | None) -> None:
+    assert [(loop.turns, bool(loop.condition)) for loop in loops_in(long(turns, start, on))] == ([found] if found else [])
+
+
+def test_turns_that_must_be_known_are_written_out() -> None:
+    shaped = read("""(float[20] x) => (float[2] y) {
+      often = Constant<value = int64 {9}>()  none = Constant<value = float[2] {0, 0}>()
+      y = Loop(often, , none) <body = b (int64 i, bool c, float[2] s) => (bool d, float[2] n) {
+        d = Identity(c)  two = Constant<value = int64 {2}>()  axes = Constant<value = int64[1] {0}>()  k = Add(i, two)
+        a = Unsqueeze(i, axes)  e = Unsqueeze(k, axes)  p = Slice(x, a, e)  n = Add(s, p) }>
+    }""")
+    assert ops(shaped.graph).count("Slice") == 9
+
+
+def test_a_loop_of_constants_is_computed_while_the_model_is_read() -> None:
+    graph = read("""(float[3] z) => (float[3] y) {
+      often = Constant<value = int64 {12}>()  x = Constant<value = float[3] {1, 2, 3}>()
+      n = Loop(often, , x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) { d = Identity(c)  t = Sqrt(s) }>
+      y = Add(n, z)
+    }""").graph
+    assert ops(graph) == ["Add"]
+
+
+def test_a_loop_in_a_branch_turns_where_that_is_taken() -> None:
+    graph = read("""(float[3] x, bool c) => (float[3] y) {
+      y = If(c) <
+        then_branch = t () => (float[3] a) {
+          often = Constant<value = int64 {10}>()
+          a = Loop(often, , x) <body = b (int64 i, bool g, float[3] s) => (bool d, float[3] n) { d = Identity(g)  n = Sin(s) }> },
+        else_branch = f () => (float[3] e) { e = Neg(x) }>
+    }""").graph
+    (loop,) = loops_in(graph)
+    assert (loop.condition, loop.turns) == ("c", 10)
+
+
+def test_rows_of_a_loop_that_a_run_may_end_are_for_nobody_inside() -> None:
+    with pytest.raises(ModelError, match=r"reads rows of iterations that a run need not make.*--output rows"):
+        read(WHILE.replace("OFTEN", "50").replace("READ", "rows"))
 
 
 def test_a_trip_count_that_is_an_input_is_named() -> None:

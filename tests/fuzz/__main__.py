@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import secrets
 import sys
 import time
 from pathlib import Path
 
 from tests.fuzz.frame import Tally, fuzz
+from tests.fuzz.graphs import AMONG
 
 FUZZERS = ("mutants", "graphs")
 EVERY = 60  # seconds between two lines of progress
@@ -23,7 +25,9 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
     parser.add_argument("--count", type=int, default=1 << 60, help="trials at most")
     parser.add_argument("--finds", type=Path, default=Path("build/fuzz"), help="folder for what reproduces them (build/fuzz)")
+    parser.add_argument("--among", default="", metavar="Loop,Scan", help="operators that graphs are drawn around")
     options = parser.parse_args()
+    os.environ[AMONG] = options.among
     print(f"{options.fuzzer}: seed {options.seed}", flush=True)
     said = time.monotonic()
 

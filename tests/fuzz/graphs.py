@@ -8,6 +8,7 @@ an error of edgec's own. One model of a batch goes through `edgec build`, with i
 from __future__ import annotations
 
 import itertools
+import os
 import resource
 import subprocess
 import sys
@@ -35,6 +36,7 @@ from tests.operators.vulkan import ON_CPU, run_programs_on_vulkan
 
 CPU_SECONDS = 600  # of a batch, with what its finds take to become small
 BATCH = 40
+AMONG = "EDGEC_FUZZ_AMONG"  # the variable that names the operators which models are drawn around, all where it is not set
 THREADS = (1, 3)
 NATIVE_BACKENDS = tuple(Backend(item.name, item.target, item.isas, "-O0", SANITIZE) for item in NATIVE)
 AS_BUILT = replace(NATIVE[1], name=f"{NATIVE[1].name} with -O3", optimize="-O3")
@@ -65,7 +67,7 @@ def trial(g: np.random.Generator, folder: Path) -> Outcome:
     """A batch; what is wrong with its models is minimized and kept in the folder."""
     resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[1],) * 2)  # the sanitizers' shadow is large
     places = iter(folder / f"work{number}" for number in itertools.count())
-    names = list(DRAWERS)
+    names = list(filter(None, os.environ.get(AMONG, "").split(","))) or list(DRAWERS)
     models = {f"graph{number}": draw(g, str(g.choice(names))) for number in range(BATCH)}
     counts, finds, compiled = Counter[str](graphs=BATCH), dict[str, Wrong](), list[Compiled]()
     backends = [NATIVE_BACKENDS[int(g.integers(len(NATIVE_BACKENDS)))], *(item for item, share in ELSEWHERE.items() if g.random() < share)]

@@ -14,6 +14,8 @@ from tests.fuzz.graphs_pointwise import BOOL, Drawer
 KINDS = (FLOAT, FLOAT, np.dtype(np.int32))
 UNARY = {"f": ("Relu", "Neg", "Abs", "Identity", "Floor"), "i": ("Neg", "Abs", "Identity")}
 PAIRS = ("Max", "Min")
+INDEX = np.dtype(np.int64)
+DEEPEST = 16  # letters of names in a body in bodies
 
 
 class Inner:
@@ -39,6 +41,8 @@ class Inner:
         """A new value of that type, of one to three nodes."""
         fits = [name for name, kind in self.kinds.items() if kind == like]
         x = self.d.pick(*fits) if fits else self.const(self.d.array(*like))
+        if self.d.chance(0.15) and len(self.prefix) < DEEPEST:
+            x = self.looped(x)
         for _ in range(self.d.number(1, 3)):
             fits = [name for name, kind in self.kinds.items() if kind == like]
             if self.d.chance(0.4) and (like[0].kind == "f" or self.d.opset >= 12):
@@ -46,6 +50,21 @@ class Inner:
             else:
                 x = self.op(self.d.pick(*UNARY[like[0].kind]), x)
         return x
+
+    def looped(self, x: str) -> str:
+        """What a loop in this body makes of it, which also reads values around it."""
+        count, inner = turns(self.d), Inner(self.d, self.kinds)
+        inner.prefix = self.name() + inner.prefix
+        inputs = [f"{inner.prefix}{name}" for name in ("turn", "go", "state")]
+        inner.kinds |= dict(zip(inputs, [(INDEX, ()), (BOOL, ()), self.kinds[x]], strict=True))
+        made = inner.value(self.kinds[x]) if self.d.chance(0.7) else inner.row(inputs[0], count, self.kinds[x])
+        outputs = [inner.op("Identity", inputs[1]), inner.op("Identity", made)]
+        return self.op("Loop", self.const(np.array(count)), "", x, like=self.kinds[x], body=inner.graph(inputs, outputs))
+
+    def row(self, turn: str, count: int, like: Kind) -> str:
+        """The turn's own numbers, from a table of all turns."""
+        table = self.const(self.d.array(like[0], (count, *like[1])))
+        return self.op("Gather", table, turn, like=like, axis=0)
 
     def graph(self, inputs: Sequence[str], outputs: Sequence[str]) -> onnx.GraphProto:
         return helper.make_graph(
@@ -55,6 +74,11 @@ class Inner:
     def info(self, name: str) -> onnx.ValueInfoProto:
         dtype, shape = self.kinds[name]
         return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), shape)
+
+
+def turns(d: Draft) -> int:
+    """Few are written out, more stay a loop."""
+    return d.pick(d.number(1, 4), d.number(8, 12))
 
 
 def values(d: Draft, count: int) -> list[str]:
@@ -78,15 +102,23 @@ def branch(d: Draft, op: str) -> None:
 
 
 def loop(d: Draft, op: str) -> None:
-    """A known number of turns; with a condition that is computed only states come out."""
-    states, decided = values(d, d.number(1, 3)), d.chance(0.6)
-    inner = Inner(d, {})
+    """A number of turns that is known, perhaps by a counter; with a condition that is computed only states come out."""
+    states, decided, count = values(d, d.number(1, 3)), d.chance(0.6), turns(d)
+    counted = decided and d.chance(0.3)
+    states += [d.const(np.array(d.number(-1, 1)))] if counted else []
+    inner = Inner(d, {name: d.kind(name) for name in values(d, d.number(0, 2))})
     inputs = [f"{inner.prefix}turn", f"{inner.prefix}go", *(f"{inner.prefix}s{place}" for place in range(len(states)))]
     bool_kind = (BOOL, ())
-    inner.kinds |= dict(zip(inputs, [(np.dtype(np.int64), ()), bool_kind, *map(d.kind, states)], strict=True))
-    made = [inner.value(inner.kinds[name]) for name in inputs[2:]]
+    inner.kinds |= dict(zip(inputs, [(INDEX, ()), bool_kind, *map(d.kind, states)], strict=True))
+    if d.chance(0.5):
+        inner.row(inputs[0], count, d.kind(states[0]))
+    made = [inner.value(inner.kinds[name]) for name in inputs[2 : len(inputs) - counted]]
     rows = [inner.value(inner.kinds[name]) for name in inputs[2:] if decided and d.chance(0.5)]
-    if decided:
+    if counted:
+        made.append(inner.op("Add", inputs[-1], inner.const(np.array(d.pick(1, 2)))))
+        go = inner.op("Less", made[-1], inner.const(np.array(d.number(1, 2 * count))), like=bool_kind)
+        limit = d.const(np.array(count)) if rows or d.chance(0.5) else ""
+    elif decided:
         go = inner.op("Identity", inputs[1])
     else:
         dtype, shape = inner.kinds[made[0]]
@@ -95,16 +127,29 @@ def loop(d: Draft, op: str) -> None:
         go = inner.op("Less", first, inner.const(np.asarray(d.pick(0, 1, -1), dtype)), like=bool_kind)
     outputs = [go, *(inner.op("Identity", name) for name in (*made, *rows))]
     start = "" if decided and d.chance(0.3) else d.const(np.array(True)) if decided else flag(d)
-    d.op(op, d.const(np.array(d.number(1, 4))), start, *states, outputs=len(made) + len(rows), body=inner.graph(inputs, outputs))
+    limit = limit if counted else d.const(np.array(count))
+    d.op(op, limit, start, *states, outputs=len(made) + len(rows), body=inner.graph(inputs, outputs))
+
+
+def is_long(shape: tuple[int, ...]) -> bool:
+    """Whether an axis is long enough for a loop that stays one."""
+    return max(shape) > 8
+
+
+def long_shape(d: Draft) -> tuple[int, ...]:
+    shape = list(d.extents(0, 2, 4))
+    shape.insert(d.number(0, len(shape)), d.number(9, 13))
+    return tuple(shape)
 
 
 def scan(d: Draft, op: str) -> None:
     """Along axes of one extent, forwards and backwards."""
     d.since(9)
-    x = d.data(KINDS, 1, 3)
+    x = d.data(KINDS, 1, 3) if d.chance(0.4) else d.data(KINDS, 1, 3, is_long, lambda: long_shape(d), 0.0)
     count, axis = d.number(1, 2), d.number(0, d.rank(x) - 1)
+    axis = d.shape(x).index(max(d.shape(x))) if d.chance(0.6) else axis
     columns, states = [x] * count, values(d, d.number(0, 2))
-    inner = Inner(d, {})
+    inner = Inner(d, {name: d.kind(name) for name in values(d, d.number(0, 1))})
     inputs = [f"{inner.prefix}{place}in" for place in range(len(states) + count)]
     part = (d.dtype(x), tuple(extent for place, extent in enumerate(d.shape(x)) if place != axis))
     inner.kinds |= dict(zip(inputs, [*map(d.kind, states), *[part] * count], strict=True))

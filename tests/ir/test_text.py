@@ -10,8 +10,10 @@ from hypothesis.extra import numpy as arrays
 
 from edgec.base.errors import UsageError
 from edgec.ir.graph import Graph, Node
+from edgec.ir.loops import loops_in
 from edgec.ir.text import dumps, loads
 from edgec.ir.types import DType, Symbol, TensorType
+from tests.ir.loops import LOOPS
 
 EXAMPLE = """\
 graph example
@@ -31,8 +33,18 @@ output %b
 """
 
 
-def test_text_is_stable() -> None:
-    assert dumps(loads(EXAMPLE)) == EXAMPLE
+@pytest.mark.parametrize("text", [EXAMPLE, LOOPS])
+def test_text_is_stable(text: str) -> None:
+    assert dumps(loads(text)) == text
+    assert dumps(loads(text).copy()) == text
+
+
+def test_a_copy_has_bodies_of_its_own() -> None:
+    graph = loads(LOOPS)
+    copy = graph.copy()
+    (loop,) = loops_in(copy)
+    loop.body.nodes[0].name = "other"
+    assert dumps(graph) == LOOPS
 
 
 def test_what_the_text_says() -> None:

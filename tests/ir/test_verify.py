@@ -13,6 +13,7 @@ from edgec.ir.graph import Graph
 from edgec.ir.text import loads
 from edgec.ir.types import DType, TensorType
 from edgec.ir.verify import verify
+from tests.ir.loops import LOOPS
 
 TEXT = """
 input %x: float32[2]
@@ -96,6 +97,24 @@ def test_damage_is_found(damage: Callable[[Graph], None]) -> None:
     damage(broken)
     with pytest.raises(ModelError, match=BREAKS[damage]):
         verify(broken)
+
+
+BODIES: dict[tuple[str, str], str] = {
+    ('"add"\n    output', '"add"\n    %ghost: float32[2] = Neg(%lost) "neg"\n    output'): r"neg .Neg.: reads 'lost' before it is defined",
+    ("input %state: float32[2]\n    input", "input %state: float32[3]\n    input"): r"add .Add.: .*do not broadcast",
+    ("turns=12", "turns=0"): r"inner .Loop.: it has 0 turns",
+    ("output %off\n    ", ""): r"inner .Loop.: its body has 1 outputs",
+    ("%x: float32[9,2]\n  const", "%x: float32[8,2]\n  const"): r"outer .Loop.: x of its body is float32\[8,2\] instead of float32\[9,2\]",
+    ("const %off: bool[] = false", "const %off: bool[1] = [false]"): r"inner .Loop.: off of its body is bool\[1\] instead of bool\[\]",
+}
+
+
+@pytest.mark.parametrize("damage", BODIES, ids=lambda damage: damage[0].strip()[:20])
+def test_damage_in_and_around_a_body_is_found(damage: tuple[str, str]) -> None:
+    verify(loads(LOOPS))
+    assert damage[0] in LOOPS
+    with pytest.raises(ModelError, match=BODIES[damage]):
+        verify(loads(LOOPS.replace(*damage)))
 
 
 def test_all_problems_are_listed() -> None:

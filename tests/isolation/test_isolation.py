@@ -27,6 +27,7 @@ from edgec.isolation import process
 from edgec.isolation.requests import import_model, outline_model
 from edgec.passes import optimize
 from tests.frontend.models import model, node, weights
+from tests.ir.loops import LOOPS
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
@@ -65,14 +66,15 @@ def test_graphs_come_back_as_they_were() -> None:
         'graph "odd name"\ninput %x: float32[N<=4,3]\nconst %n: int64[1] = [2]\nconst %b: bool[2] = [1, 0]\nconst %e: float32[0] = []\n'
         '%y: float32[N<=4,3] = Relu(%x) "näme"\n%z: float32[2] = ConstantOfShape(%n) {value=float32[1]=[0.5]}\noutput %y\noutput %z\n'
     )  # fmt: skip
+    looped = loads(LOOPS)
     stream = io.BytesIO()
     send = Sender(stream)
-    for item in (graph, odd, graph.copy()):
+    for item in (graph, odd, looped, graph.copy()):
         send(kind="graph", graph=item)
     once = len(stream.getvalue())
     assert once < 2 * sum(array.nbytes for array in graph.constants.values()) + 40_000  # shared arrays travel once
     found = [message["graph"] for message in received(io.BufferedReader(io.BytesIO(stream.getvalue())))]  # type: ignore[arg-type]
-    assert [dumps(item) for item in found] == [dumps(graph), dumps(odd), dumps(graph)]
+    assert [dumps(item) for item in found] == [dumps(graph), dumps(odd), dumps(looped), dumps(graph)]
     assert list(received(io.BufferedReader(io.BytesIO(stream.getvalue()[:-1]))))[-1:] != found[-1:]  # type: ignore[arg-type]
 
 

@@ -50,7 +50,8 @@ BRANCH = """(float[5] x, int64 at, bool c) => (float[5] y) {
         d = Identity(g)  p = Gather<axis = 0>(x, at)  q = Add(s, p)  n = Sin(q) }> },
     else_branch = f () => (float[5] e) { e = Neg(x) }>
 }"""
-TURNING = """(float[4] a, float[4] b, int32[3] k, bool flag) => (float[4] y, float[4] z, int32[3] m, bool last, float[9,4] rows, uint8[9] bits) {
+TURNING = """(float[4] a, float[4] b, int32[3] k, bool flag)
+  => (float[4] y, float[4] z, int32[3] m, bool last, float[9,4] rows, uint8[9] bits) {
   often = Constant<value = int64 {9}>()
   y, z, m, last, rows, bits = Loop(often, , a, b, k, flag) <body = step (int64 i, bool c, float[4] s, float[4] t, int32[3] j, bool f)
     => (bool c2, float[4] t2, float[4] s2, int32[3] j2, bool f2, float[4] row, uint8 bit) {

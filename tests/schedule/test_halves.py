@@ -17,6 +17,7 @@ from edgec.lower import lower
 from edgec.passes import optimize
 from edgec.pipeline.finish import build
 from edgec.program.program import LoopCall, Program, TemplateCall, When
+from edgec.program.repeats import carried, spans
 from edgec.program.walk import loads, stores
 from edgec.schedule.halves import LEAST, NOTHING, with_halves
 from edgec.targets import load_target
@@ -83,6 +84,29 @@ def test_what_is_scattered_onto_stays_floats() -> None:
     found = model(nodes, [4, 8], {"w": np.eye(8)}, "y")
     found.graph.initializer.append(numpy_helper.from_array(np.zeros((4, 1), np.int64), "where"))
     assert totals(with_halves(lowered(found))) == {"sum_ScatterND": "float32"}
+
+
+def test_what_a_loop_carries_stays_floats_and_each_turn_makes_its_own_halves() -> None:
+    step = helper.make_graph(
+        [conv("s", "a", "w"), helper.make_node("Add", ["a", "p"], ["n"], "add"), helper.make_node("Identity", ["n"], ["row"], "row")],
+        "step",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8, 4, 4]) for name in "sp"],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8, 4, 4]) for name in ("n", "row")],
+    )
+    nodes = [
+        conv("x", "b", "w"), helper.make_node("Unsqueeze", ["b", "axis"], ["u"], "u"), helper.make_node("Tile", ["u", "often"], ["t"], "t"),
+        helper.make_node("Scan", ["b", "t"], ["y", "rows"], "scan", body=step, num_scan_inputs=1),
+    ]  # fmt: skip
+    found = model(nodes, [1, 8, 4, 4], {"w": pointwise(8, 8)}, "y", "rows")
+    constants = {"axis": np.array([0]), "often": np.array([12, 1, 1, 1, 1])}
+    found.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
+    program = with_halves(lowered(found))
+    assert {program.buffers[name].dtype.value for name in carried(program)} == {"float32", "int32"}
+    (span,) = spans(program).values()
+    made = [call.call.within for call in program.calls[span.first : span.end]]
+    assert made == [("scan",)] * len(made) and any(
+        "as float16" in " ".join(call.call.comment) for call in program.calls[span.first : span.end]
+    )
 
 
 def conversions(program: Program) -> list[tuple[str, When | None]]:

@@ -1,0 +1,152 @@
+"""Loops as calls that run in turns: what they are, in which order, and what of their memory outlives a turn."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgec.emit.calls import functions
+from edgec.frontend import from_proto
+from edgec.ir.text import loads
+from edgec.lower import lower
+from edgec.lower.plan import plan
+from edgec.passes import optimize
+from edgec.program.program import Program
+from edgec.program.repeats import carried, lives, spans
+from edgec.program.text import dumps
+from edgec.schedule import schedule
+from edgec.targets import load_target
+from tests.operators.loop_cases import loop_cases
+
+TARGET = load_target("portable")
+NAMES = [case.name for case in loop_cases() if "slices" not in case.name]
+
+SUMS = """graph sums
+input %x: float32[12,3]
+input %go: bool[]
+const %half: float32[] = 0.5
+const %axis: int64[1] = [0]
+%first: float32[3] = ReduceSum(%x, %axis) {keepdims=0, noop_with_empty_axes=0} "first"
+%last: float32[3], %rows: float32[12,3] = Loop(%go, %first, %x) {states=1, turns=12} "sum"
+  body step
+  input %turn: int64[]
+  input %s: float32[3]
+  input %xs: float32[12,3]
+  const %limit: float32[] = 9.0
+  const %place: int64[] = 0
+  %row: float32[3] = Gather(%xs, %turn) {axis=0} "take"
+  %more: float32[3] = Add(%s, %row) "add"
+  %top: float32[] = Gather(%more, %place) {axis=0} "top"
+  %on: bool[] = Less(%top, %limit) "less"
+  output %on
+  output %more
+  output %s
+  end
+output %last
+output %rows
+"""
+
+CALLS = """\
+# %3 = Loop  ONNX "sum"  up to 12 turns of what follows -> f32[3], f32[12,3]
+loop sum_begins
+  sum_turn[0] = 0
+  sum_goes_on[0] = int32(input_go[0])
+
+# %4 = Add  ONNX "add"  -> f32[3]
+within sum
+loop add_call parallel
+  for i0 < 3
+    more[i0] = (s[i0] + input_x[((sum_turn[0] * 3) + i0)])
+
+# %5 = copy  -> f32[3]
+within sum
+loop s_call parallel
+  for i0 < 3
+    output_rows[((sum_turn[0] * 3) + i0)] = s[i0]
+
+# %6 = Less  ONNX "less"  -> bool[]
+within sum
+loop less_call
+  on[0] = (more[0] < 9.0)
+
+# %7 = copy  -> f32[3]
+within sum
+loop s_next_call parallel
+  for i0 < 3
+    s[i0] = more[i0]
+
+# %8 = the end of a turn of "sum"
+within sum
+loop sum_ends
+  sum_goes_on[0] = (((sum_turn[0] < 11) and on[0]) ? 1 : 0)
+  sum_turn[0] = min((sum_turn[0] + 1), 11)
+"""
+
+
+def scheduled(text: str) -> Program:
+    program = schedule(lower(loads(text), TARGET, "case"), TARGET)
+    plan(program)
+    return program
+
+
+def lowered(name: str) -> Program:
+    graph = from_proto(next(case.model for case in loop_cases() if case.name == name)).graph
+    optimize(graph)
+    program = schedule(lower(graph, TARGET, "case"), TARGET)
+    plan(program)
+    return program
+
+
+def test_the_calls_of_a_loop_as_text() -> None:
+    told = dumps(scheduled(SUMS))
+    assert "repeat sum up to 12 times: turn sum_turn, goes on sum_goes_on from the first on\n" in told
+    assert CALLS in told
+
+
+def test_a_run_goes_back_behind_the_last_call_of_a_turn_and_past_it_where_there_is_none() -> None:
+    program = scheduled(SUMS)
+    (span,) = spans(program).values()
+    jumps = {place: (item.jump.on, item.jump.off) for place, item in enumerate(functions(program, TARGET)) if item.jump is not None}
+    assert jumps == {span.first - 1: (span.first, span.end), span.end - 1: (span.first, span.end)}
+
+
+def test_a_loop_counts_the_work_of_all_its_turns() -> None:
+    program = lowered("long_scan_of_a_cell")
+    assert sum(call.call.macs for call in program.calls) == 20 * 2 * (3 * 6 + 6 * 6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_turn_reads_of_others_shares_no_memory_with_what_it_makes(name: str) -> None:
+    """A call in a loop writes over nothing that a call before it in the loop reads in the next turn, or that was made before the loop."""
+    program = lowered(name)
+    uses: dict[str, list[int]] = {}
+    for number, call in enumerate(program.calls):
+        for used in (*call.call.reads, *call.call.writes):
+            uses.setdefault(program.root(used), []).append(number)
+    assert spans(program) and carried(program) <= uses.keys()
+    for span in spans(program).values():
+        outside = {
+            used for used, numbers in uses.items() if any(number in span for number in numbers) != all(number in span for number in numbers)
+        }
+        kept = [program.buffers[used] for used in outside if program.buffers[used].address is not None and uses[used][0] < span.first]
+        kept = [buffer for buffer in kept if buffer.kind.value == "arena" and any(number in span for number in uses[buffer.name])]
+        assert carried(program) & outside
+        for call in program.calls[span.first : span.end]:
+            for written in (program.buffers[program.root(used)] for used in call.call.writes):
+                if written.kind.value == "arena":
+                    assert all(other.name == written.name or apart(written, other) for other in kept), (call.call.name, written.name)
+
+
+def apart(one: object, other: object) -> bool:
+    (start, end), (first, last) = ((item.address, item.address + item.max_bytes) for item in (one, other))  # type: ignore[attr-defined]
+    return bool(end <= first or last <= start)
+
+
+def test_what_is_used_in_turns_and_outside_lives_through_all_of_them() -> None:
+    program = scheduled(SUMS)
+    (span,) = spans(program).values()
+    used = {
+        name: [number for number, call in enumerate(program.calls) if name in (*call.call.reads, *call.call.writes)]
+        for name in ("s", "more")
+    }
+    assert lives(program, used) == {"s": (used["s"][0], used["s"][-1]), "more": (span.first, span.end - 2)}
+    assert used["s"][0] < span.first and used["s"][-1] >= span.end
