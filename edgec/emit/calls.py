@@ -16,7 +16,7 @@ from edgec.ir.types import DType
 from edgec.program.arguments import Arguments, Window, in_struct, is_pointer
 from edgec.program.expr import Binary, Expr, Load, Size, Unary, Var, const, expr
 from edgec.program.program import AnyCall, Assign, Declare, For, LoopCall, Pointer, Program, Store, TemplateCall, When
-from edgec.program.repeats import spans
+from edgec.program.turns import spans
 from edgec.program.walk import statements, subexpressions
 from edgec.targets import Target
 

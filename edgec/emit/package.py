@@ -226,21 +226,7 @@ def _context(program: Program, target: Target, weights: str, blob: Content, plan
         "os": target.os,
         "flags": list(target.flags),
         "prologue": runtime("c/prologue.h", program.name).decode().strip(),
-        "functions": [
-            {
-                "name": item.name,
-                "text": item.text,
-                "extent": render(item.items, run),
-                "forms": item.forms,
-                "work": _by_form(item, target),
-                "outside": item.outside,
-                "condition": item.condition,
-                "holds": int(item.holds),
-                "shape": item.shape,
-                "jump": item.jump or NO_JUMP,
-            }
-            for item in functions(program, target)
-        ],
+        "functions": [_step(item, run, target) for item in functions(program, target)],
         "has_indices": any(isinstance(call, LoopCall) and call.outside is not None for call in program.calls),
         "which": program.sizes[0].name if any(port.shapes for port in program.ports) else "",
         "has_repeats": bool(program.repeats),
@@ -248,6 +234,21 @@ def _context(program: Program, target: Target, weights: str, blob: Content, plan
         "calls": len(program.calls),
         "loop_forms": forms_of(target),
         **gpu_context(program, plan, _tensor_bytes(program), len(blob)),
+    }
+
+
+def _step(item: Function, run: Scope, target: Target) -> dict[str, object]:
+    return {
+        "name": item.name,
+        "text": item.text,
+        "extent": render(item.items, run),
+        "forms": item.forms,
+        "work": _by_form(item, target),
+        "outside": item.outside,
+        "condition": item.condition,
+        "holds": int(item.holds),
+        "shape": item.shape,
+        "jump": item.jump or NO_JUMP,
     }
 
 

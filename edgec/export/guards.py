@@ -12,9 +12,9 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from edgec.export.loops import folder_of_loop
+from edgec.export.loop import folder_of_loop
 from edgec.ir.graph import Graph, Node
-from edgec.ir.loops import loops_in
+from edgec.ir.loop import loops_in
 from edgec.ir.types import DType
 
 

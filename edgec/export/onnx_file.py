@@ -11,10 +11,10 @@ from onnx import helper, numpy_helper
 
 from edgec.export.expansions import EXPANSIONS, expansion_constants
 from edgec.export.identities import folder_of, identities, identity_constants, with_identity
-from edgec.export.loops import loop_protos
+from edgec.export.loop import loop_protos
 from edgec.export.saturation import without_saturated_clips
 from edgec.ir.graph import Graph, Node
-from edgec.ir.loops import loop_of, loops_in
+from edgec.ir.loop import loop_of, loops_in
 from edgec.ir.types import DType, Symbol, TensorType
 from edgec.ops.proto import IR_VERSION, OPSET, node_proto, schema, tensor_code
 from edgec.ops.recurrent import CELLS

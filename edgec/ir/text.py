@@ -28,7 +28,7 @@ import numpy as np
 
 from edgec.base.errors import UsageError
 from edgec.ir.graph import Graph, Node, State
-from edgec.ir.loops import loop_of
+from edgec.ir.loop import loop_of
 from edgec.ir.types import Dim, DType, Symbol, TensorType
 
 BODY = "body"  # the attribute that a loop's graph is

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from edgec.base.errors import ModelError, Problem
 from edgec.ir.graph import Graph, Node
-from edgec.ir.loops import loops_in
+from edgec.ir.loop import loops_in
 from edgec.ir.types import DType, TensorType
 
 InferRule = Callable[[Graph, Node], list[TensorType]]

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from edgec.base.budget import check_time
 from edgec.base.errors import CUT, Problem, cut_hint
 from edgec.ir.graph import Graph, Node
-from edgec.ir.loops import loop_of
+from edgec.ir.loop import loop_of
 from edgec.ir.types import HELD_ONLY
 from edgec.lower.attention import absorb_attention
 from edgec.lower.branches import Guard, guards_of, keep_condition
 from edgec.lower.builder import Lowering, Unsupported
 from edgec.lower.chains import cut
 from edgec.lower.concatenation import reserve
+from edgec.lower.loop import repeat
 from edgec.lower.operators import lower_node, rule_of
 from edgec.lower.quantized import as_numbers, held_type, params_of
-from edgec.lower.repeat import repeat
 from edgec.lower.values import NotStatic, Value, extents
 from edgec.program.expr import const
 

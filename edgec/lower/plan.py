@@ -15,7 +15,7 @@ from itertools import accumulate
 from edgec.lower.in_place import in_place_pairs
 from edgec.lower.slots import by_slots
 from edgec.program.program import AnyCall, Kind, LoopCall, Program, TemplateCall
-from edgec.program.repeats import lives
+from edgec.program.turns import lives
 
 ALIGNMENT = 64
 SLACK = 64  # readable bytes after the last tensor: 8-bit kernels read a few bytes past a pixel's channels

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.ir.loops import LOOP
+from edgec.ir.loop import LOOP
 from edgec.ops.places import POSITIONS, Axis, axis_of, between, cubic_taps, nearest_of
 from edgec.ops.recurrent import CELLS
 

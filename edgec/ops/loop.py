@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgec.ir.loops import Loop, loop_of
+from edgec.ir.loop import Loop, loop_of
 from edgec.ir.types import DType, TensorType
 from edgec.ops.registry import Call, operator
 from edgec.ops.rules import need

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 
 from edgec.ir.graph import Node
-from edgec.ir.loops import loop_of
+from edgec.ir.loop import loop_of
 from edgec.ir.types import TensorType
 
 Types = Mapping[str, TensorType]

@@ -18,7 +18,7 @@ from edgec.oracle.model import Model, Node, captured
 _TURN, _HOLDS = 0, 1  # inputs of a body
 
 
-class Body(Protocol):
+class Evaluates(Protocol):
     """What evaluates a model."""
 
     exact_outputs: frozenset[str]
@@ -30,7 +30,7 @@ class Body(Protocol):
 class Turns:
     """A Loop's node. around: what it reads of the model beside the node's inputs."""
 
-    def __init__(self, context: Context, node: Node, evaluator: Callable[[onnx.ModelProto], Body]) -> None:
+    def __init__(self, context: Context, node: Node, evaluator: Callable[[onnx.ModelProto], Evaluates]) -> None:
         self._graph: onnx.GraphProto = node.attributes["body"]
         known = [name for name in captured(node.proto) if context.model.knows(name)]
         constants = {name: array for name in known if (array := context.constant(name)) is not None}

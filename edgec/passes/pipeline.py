@@ -9,7 +9,7 @@ import numpy as np
 from edgec.base.budget import Budget, check_time, spending
 from edgec.base.errors import ModelError
 from edgec.ir.graph import Graph
-from edgec.ir.loops import loops_in
+from edgec.ir.loop import loops_in
 from edgec.ir.verify import verify
 from edgec.ops.weights import check_weights
 from edgec.passes import (
@@ -21,7 +21,7 @@ from edgec.passes import (
     convolutions,
     duplicates,
     gemm,
-    loops,
+    loop,
     noops,
     normalizations,
     pools,
@@ -50,7 +50,7 @@ PIPELINE: tuple[Rewrite, ...] = (
     noops.remove_clip,
     duplicates.merge_duplicates,
     duplicates.remove_dead,
-    loops.move_constants_inside,
+    loop.move_constants_inside,
     # data movement
     reshapes.canonical_reshape,
     reshapes.merge_reshapes,
@@ -112,8 +112,8 @@ def optimize(graph: Graph, budget: Budget | None = None) -> None:
     """
     with spending(budget), np.errstate(all="ignore"):
         _settle(graph)
-        for loop in loops_in(graph):
-            optimize(loop.body)
+        for found in loops_in(graph):
+            optimize(found.body)
     check_weights(graph, "merged with the constants around it, it leaves float32 or has no value: the weights are too large, or negative")
     name_uniquely(graph)
 

@@ -34,7 +34,7 @@ from edgec.program.program import (
     When,
     read_by,
 )
-from edgec.program.repeats import carried
+from edgec.program.turns import carried
 from edgec.program.walk import loads, statements, stores
 
 LEAST = 2.0**-13  # of the largest weight of a channel, whose smallest ones have few digits as halves

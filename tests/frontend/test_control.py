@@ -12,7 +12,7 @@ from edgec.base.part import Part
 from edgec.frontend import from_proto
 from edgec.frontend.load import Imported
 from edgec.ir.graph import Graph
-from edgec.ir.loops import loops_in
+from edgec.ir.loop import loops_in
 from edgec.ops.legal import CHECKED
 
 from .models import ops

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 from edgec.base.errors import UsageError
 from edgec.ir.graph import Graph, Node
-from edgec.ir.loops import loops_in
+from edgec.ir.loop import loops_in
 from edgec.ir.text import dumps, loads
 from edgec.ir.types import DType, Symbol, TensorType
 from tests.ir.loops import LOOPS

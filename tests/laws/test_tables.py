@@ -18,6 +18,7 @@ from edgec.cli.verbs import VERBS
 from edgec.emit.package import WEIGHTS
 from edgec.emit.templates import _environment
 from edgec.emit.vocabularies import VOCABULARIES
+from edgec.ir.loop import LOOP
 from edgec.kernels import VARIANTS
 from edgec.lower.operators import rule_of
 from edgec.ops.registry import OPERATORS, Role
@@ -37,7 +38,8 @@ ROOMS = {"cache", "completion", "targets"}
 
 
 def test_every_operator_is_lowered_or_listed() -> None:
-    assert {name for name in OPERATORS if rule_of(name) is None} == set(NOT_LOWERED)
+    """A loop has no rule of its own: the nodes of its body do."""
+    assert {name for name in OPERATORS if rule_of(name) is None} == {*NOT_LOWERED, LOOP}
 
 
 def test_what_may_become_a_table_has_an_exact_function() -> None:

@@ -11,8 +11,8 @@ from edgec.lower import lower
 from edgec.lower.plan import plan
 from edgec.passes import optimize
 from edgec.program.program import Program
-from edgec.program.repeats import carried, lives, spans
 from edgec.program.text import dumps
+from edgec.program.turns import carried, lives, spans
 from edgec.schedule import schedule
 from edgec.targets import load_target
 from tests.operators.loop_cases import loop_cases

@@ -7,7 +7,7 @@ import pytest
 
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
-from edgec.ir.loops import loops_in
+from edgec.ir.loop import loops_in
 from edgec.oracle import Evaluator
 from tests.operators.case import Case
 from tests.operators.loop_cases import loop_cases

@@ -17,7 +17,7 @@ from edgec.lower import lower
 from edgec.passes import optimize
 from edgec.pipeline.finish import build
 from edgec.program.program import LoopCall, Program, TemplateCall, When
-from edgec.program.repeats import carried, spans
+from edgec.program.turns import carried, spans
 from edgec.program.walk import loads, stores
 from edgec.schedule.halves import LEAST, NOTHING, with_halves
 from edgec.targets import load_target

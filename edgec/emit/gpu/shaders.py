@@ -16,7 +16,7 @@ from edgec.program.expr import Cast, Expr, Unary
 from edgec.program.halves import NO_HALVES, Halves
 from edgec.program.program import AnyCall, Kind, LoopCall, Program
 from edgec.program.regions import places
-from edgec.program.repeats import spans
+from edgec.program.turns import spans
 from edgec.program.views import views_of
 from edgec.program.walk import subexpressions, walk
 from edgec.targets import Target

@@ -12,8 +12,8 @@ from edgec.base.budget import check_turns, spend_node
 from edgec.base.errors import ModelError
 from edgec.frontend.control.body import Body
 from edgec.frontend.control.conditional import as_condition, both, choose, constants_behind, decided_by, hand_on, where
-from edgec.frontend.control.rows import counted, misfit, stack
-from edgec.frontend.control.turns import keep
+from edgec.frontend.control.loop import keep
+from edgec.frontend.control.stacks import counted, misfit, stack
 from edgec.frontend.translation.builder import Broken, Builder
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source

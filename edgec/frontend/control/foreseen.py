@@ -15,7 +15,7 @@ from edgec.base.budget import spend_constant, spend_node
 from edgec.base.errors import ModelError
 from edgec.frontend.translation.builder import NEVER_FOLDED
 from edgec.ir.graph import Graph, Node
-from edgec.ir.loops import LOOP
+from edgec.ir.loop import LOOP
 from edgec.ops.evaluate import evaluate, has_types
 
 MOST = 100_000  # turns of which states are known where no condition ends them

@@ -12,8 +12,8 @@ from edgec.base.budget import spend_constant, spend_node
 from edgec.base.errors import ModelError
 from edgec.frontend.control.body import Body
 from edgec.frontend.control.conditional import hand_on
-from edgec.frontend.control.rows import misfit, moved_rows, reversed_rows, stack
-from edgec.frontend.control.turns import keep
+from edgec.frontend.control.loop import keep
+from edgec.frontend.control.stacks import misfit, moved_rows, reversed_rows, stack
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
@@ -62,7 +62,7 @@ def _scan_sequences(b: Builder, s: Source, body: Body, states: list[str], column
 
 
 @dataclass(frozen=True)
-class Walk:
+class Columns:
     """Values, each along an axis, forwards or from its end, in so many turns."""
 
     columns: Sequence[str]
@@ -71,7 +71,7 @@ class Walk:
     turns: int
 
 
-def _walk(b: Builder, s: Source, columns: Sequence[str], length: int | None = None) -> Walk:
+def _walk(b: Builder, s: Source, columns: Sequence[str], length: int | None = None) -> Columns:
     """length: of the sequence, where not all places are walked along."""
     old = s.version < 9
     given = [0] * len(columns) if old else _axes(s, "scan_input_axes", len(columns))
@@ -80,10 +80,10 @@ def _walk(b: Builder, s: Source, columns: Sequence[str], length: int | None = No
     extents = [fixed(b.shape(x)[axis], "an axis of Scan") for x, axis in zip(columns, axes, strict=True)]
     if len(set(extents)) != 1:
         raise ModelError(f"scans axes of {' and '.join(map(str, extents))}, which must be of one extent")
-    return Walk(columns, axes, backwards, extents[0] if length is None else length)
+    return Columns(columns, axes, backwards, extents[0] if length is None else length)
 
 
-def _kept(b: Builder, s: Source, body: Body, states: Sequence[str], walk: Walk) -> bool:
+def _kept(b: Builder, s: Source, body: Body, states: Sequence[str], walk: Columns) -> bool:
     """The scan as one node, where that may be."""
 
     def inputs(inner: Builder, turn: str, now: Sequence[str]) -> Sequence[str]:
@@ -103,7 +103,7 @@ def _kept(b: Builder, s: Source, body: Body, states: Sequence[str], walk: Walk) 
     return True
 
 
-def _write_out(b: Builder, s: Source, body: Body, states: Sequence[str], walk: Walk) -> None:
+def _write_out(b: Builder, s: Source, body: Body, states: Sequence[str], walk: Columns) -> None:
     """One turn behind the other."""
     ends, made = _scanned(b, s, body, states, walk)
     for value, output in zip(ends, s.outputs, strict=False):
@@ -113,7 +113,7 @@ def _write_out(b: Builder, s: Source, body: Body, states: Sequence[str], walk: W
         stack(b, s, rows, axis, s.outputs[place], s.attributes["body"].output[place])
 
 
-def _scanned(b: Builder, s: Source, body: Body, states: Sequence[str], walk: Walk) -> tuple[list[str], list[list[str]]]:
+def _scanned(b: Builder, s: Source, body: Body, states: Sequence[str], walk: Columns) -> tuple[list[str], list[list[str]]]:
     """The states after the last turn and the rows of each further output."""
     rows: list[list[str]] = [[] for _ in s.outputs[len(states) :]]
     for turn in range(walk.turns):

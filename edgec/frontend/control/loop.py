@@ -13,7 +13,7 @@ from edgec.frontend.control.foreseen import Foreseen, foresee
 from edgec.frontend.translation.builder import Broken, Builder
 from edgec.frontend.translation.source import Source
 from edgec.ir.graph import Graph, Node
-from edgec.ir.loops import LOOP
+from edgec.ir.loop import LOOP
 from edgec.ir.types import DType, TensorType
 from edgec.ops.infer import infer_node
 from edgec.ops.work import operations
@@ -25,7 +25,7 @@ Inputs = Callable[[Builder, str, Sequence[str]], Sequence[str]]  # of the body, 
 
 
 @dataclass(frozen=True)
-class Kept:
+class Looped:
     """The states behind the last turn, and the rows of all turns, stacked on a new first axis. ragged: whether a run may not make all."""
 
     ends: list[str]
@@ -63,7 +63,7 @@ class Turn:
 def keep(
     b: Builder, s: Source, body: Body, most: float, states: Sequence[str], inputs: Inputs, condition: str = "", *,
     decides: bool = False, columns: Sequence[str] = (),
-) -> Kept | None:  # fmt: skip
+) -> Looped | None:  # fmt: skip
     """The loop as one node; None where it has few turns, where nothing in it is computed, or where each turn must be known by itself.
 
     condition: whether there is a first turn, "" where there is. decides: whether the body's first output says if there is another.
@@ -144,7 +144,7 @@ class _Placing:
         self.turn.graph.inputs.remove(state)
         self.turn.graph.insert(node, [self.turn.graph.types[state]], before=first)
 
-    def placed(self, condition: str) -> Kept:
+    def placed(self, condition: str) -> Looped:
         """condition: one that only a run knows, and "" for none."""
         b, s, turn, graph = self.b, self.s, self.turn, self.turn.graph
         start = self._start(condition)
@@ -166,7 +166,7 @@ class _Placing:
         spend_operations(operations(node, b.graph.types), s.where)
         self._tell(ends, stacks)
         found = dict(zip((state for _, state, _ in self.carried), ends, strict=True)) | self.ends
-        return Kept([found[state] for state in turn.states], stacks, bool(start))
+        return Looped([found[state] for state in turn.states], stacks, bool(start))
 
     def _start(self, condition: str) -> str:
         scalar = as_condition(self.b, self.s, condition) if condition else ""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from edgec.integer import match
-from edgec.ir.loops import Loop
+from edgec.ir.loop import Loop
 from edgec.ir.types import DType
 from edgec.lower.branches import Guard, guard_calls
 from edgec.lower.builder import Lowering, split_axes

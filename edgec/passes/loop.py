@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgec.ir.graph import Graph, Node
-from edgec.ir.loops import LOOP, Loop, loop_of
+from edgec.ir.loop import LOOP, Loop, loop_of
 from edgec.passes.rewrite import rewrites
 
 

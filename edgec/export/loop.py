@@ -9,7 +9,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from edgec.ir.graph import Graph
-from edgec.ir.loops import Loop
+from edgec.ir.loop import Loop
 from edgec.ir.types import DType, TensorType
 from edgec.ops.proto import tensor_code
 
