@@ -185,6 +185,12 @@ def test_rows_of_a_loop_that_a_run_may_end_are_for_nobody_inside() -> None:
         read(WHILE.replace("OFTEN", "50").replace("READ", "rows"))
 
 
+@pytest.mark.parametrize("turns", ["7", "50"])
+def test_ended_rows_that_come_out_are_compared_with_those_of_the_graph(turns: str) -> None:
+    text = WHILE.replace("OFTEN", turns).replace("READ", "s").replace("(float y)", "(float y, float[N,3] rows)")
+    assert read(text).misread == ("output rows",)
+
+
 def test_a_trip_count_that_is_an_input_is_named() -> None:
     text = """(float[3] x, int64 n) => (float[3] y) {
       y = Loop(n, , x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) { d = Identity(c) t = Exp(s) }>
