@@ -15,6 +15,7 @@ from edgec.lower.plan import plan
 from edgec.passes import optimize
 from edgec.program.expr import FLOAT, INT, Cast, Expr, cast, clamp, const, load, unary, var
 from edgec.program.program import For, Kind, Program, Size, Store, TemplateCall
+from edgec.program.turns import spans
 from edgec.schedule import schedule
 from tests.contract.imported import HAND_MADE
 from tests.emit.programs import buffer, loop, port
@@ -22,6 +23,7 @@ from tests.gpu.cases import target_with_gpu
 from tests.gpu.programs import on_the_cpu
 from tests.nets import MODELS
 from tests.operators.attention_cases import attention_case
+from tests.operators.loop_cases import loop_cases
 from tests.operators.suite import to_program
 
 TARGET = target_with_gpu("rpi5")
@@ -48,6 +50,16 @@ def test_attention_in_codes_stays_on_the_cpu() -> None:
     calls = [(place(program, TARGET), program) for program in programs]
     reasons = [why for found, program in calls for why, call in zip(found, program.calls, strict=True) if isinstance(call, TemplateCall)]
     assert reasons == ["attention in codes"] * 4
+
+
+def test_the_turns_of_a_loop_stay_on_the_cpu_and_what_is_around_them_does_not() -> None:
+    case = next(case for case in loop_cases() if case.name == "long_loop_over_a_picture")
+    program = to_program(case.model, TARGET)
+    layout_constants(program)
+    (span,) = spans(program).values()
+    found = place(program, TARGET)
+    assert {number for number, why in enumerate(found) if why == "runs in the turns of a loop"} == {*range(span.first - 1, span.end)}
+    assert set(found[: span.first - 1] + found[span.end :]) == {""}
 
 
 def test_a_float_program_runs_on_the_gpu() -> None:

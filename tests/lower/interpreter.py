@@ -15,6 +15,7 @@ from edgec.program import semantics
 from edgec.program.expr import Binary, Cast, Const, Expr, Load, Select, Size, Unary, Var
 from edgec.program.lanes import LANES, totals
 from edgec.program.program import Assign, Declare, For, Kind, LoopCall, Program, Statement, Store
+from edgec.program.turns import spans
 from tests.lower.templates import run_template
 
 Env = dict[str, Any]
@@ -27,8 +28,7 @@ def run(program: Program, inputs: dict[str, np.ndarray], sizes: dict[str, int] |
         data = np.ascontiguousarray(inputs[port.name], dtype=port.dtype.numpy).reshape(-1)
         assert data.size == machine.integer(program.buffers[port.buffer].size)
         machine.memory[port.buffer][:] = data
-    for call in program.calls:
-        machine.run(call)
+    machine.run_all()
     return {port.name: machine.memory[port.buffer].reshape([machine.integer(e) for e in port.shape]).copy() for port in program.outputs}
 
 
@@ -46,6 +46,18 @@ class Machine:
 
     def integer(self, e: Expr | int) -> int:
         return int(e) if isinstance(e, int) else int(self.value(e, {}, None))
+
+    def run_all(self) -> None:
+        """The calls in order, those that run in turns as often as they say."""
+        ends = {span.end - 1: (name, span) for name, span in spans(self.program).items()}
+        begins = {span.first - 1: (name, span) for name, span in spans(self.program).items() if self.program.repeats[name].conditional}
+        number = 0
+        while number < len(self.program.calls):
+            self.run(self.program.calls[number])
+            name, span = ends.get(number) or begins.get(number) or ("", None)
+            number += 1
+            if span is not None:
+                number = span.first if self.memory[self.program.repeats[name].goes_on][0] else span.end
 
     def run(self, call: Any) -> None:
         if isinstance(call, LoopCall):

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from edgec.emit.calls import functions
+from edgec.export import to_onnx
 from edgec.frontend import from_proto
+from edgec.ir.loop import loops_in
+from edgec.ir.text import dumps as text_of
 from edgec.ir.text import loads
 from edgec.lower import lower
 from edgec.lower.plan import plan
+from edgec.oracle import Evaluator
 from edgec.passes import optimize
 from edgec.program.program import Program
 from edgec.program.text import dumps
 from edgec.program.turns import carried, lives, spans
+from edgec.quant import quantize
 from edgec.schedule import schedule
 from edgec.targets import load_target
+from tests.lower.interpreter import run
+from tests.operators.case import Case
 from tests.operators.loop_cases import loop_cases
 
 TARGET = load_target("portable")
@@ -107,6 +115,31 @@ def test_a_run_goes_back_behind_the_last_call_of_a_turn_and_past_it_where_there_
     (span,) = spans(program).values()
     jumps = {place: (item.jump.on, item.jump.off) for place, item in enumerate(functions(program, TARGET)) if item.jump is not None}
     assert jumps == {span.first - 1: (span.first, span.end), span.end - 1: (span.first, span.end)}
+
+
+@pytest.mark.parametrize("case", loop_cases(), ids=lambda case: case.name)
+def test_what_the_calls_compute(case: Case) -> None:
+    program = lowered(case.name)
+    found = run(program, case.inputs)
+    for port, expected in zip(program.outputs, case.expected, strict=True):
+        np.testing.assert_allclose(found[port.name], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_quantized_around_a_loop_leaves_it_in_float() -> None:
+    """The body is what it was, and the Program computes what the evaluator does."""
+    case = next(case for case in loop_cases() if case.name == "long_loop_over_a_picture")
+    graph = from_proto(case.model).graph
+    optimize(graph)
+    samples = [{name: array * scale for name, array in case.inputs.items()} for scale in (1, np.float32(0.5))]
+    coded = quantize(graph, lambda: iter(samples)).graph
+    ((before,), (after,)) = (loops_in(graph), loops_in(coded))
+    assert text_of(before.body) == text_of(after.body)
+    assert any(node.op == "QuantizeLinear" for node in coded.nodes)
+    program = schedule(lower(coded, TARGET, "case"), TARGET)
+    plan(program)
+    found, expected = run(program, case.inputs), Evaluator(to_onnx(coded)).run(case.inputs)
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-5, atol=1e-5)
 
 
 def test_a_loop_counts_the_work_of_all_its_turns() -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from onnx import parser
 
 from edgec.base.errors import UsageError
+from edgec.frontend import from_proto
 from edgec.ir.types import DType
+from edgec.lower import lower
 from edgec.program.expr import const
 from edgec.program.many_shapes import merged
 from edgec.program.program import Buffer, Kind, Port, Program
+from edgec.program.turns import spans
+from edgec.schedule import schedule
+from edgec.targets import load_target
 
 
 def relay(extent: int, identifier: str, scale: float | None = None, zero_point: int = 0) -> Program:
@@ -39,3 +45,17 @@ def test_what_callers_would_read_otherwise_is_refused(other: Program, what: str)
     with pytest.raises(UsageError) as caught:
         merged([relay(4, "y", 0.5, 3), other])
     assert [problem.what for problem in caught.value.problems] == [what]
+
+
+def test_loops_of_two_sets_turn_each_by_itself() -> None:
+    """Their names are apart, also where the shapes differ in nothing but how often they turn."""
+    target = load_target("portable")
+    text = """<ir_version: 8, opset_import: ["": 18]> graph (float[N,4] x, float[4] h) => (float[4] y) {
+      y = Scan <num_scan_inputs = 1, body = step (float[4] s, float[4] p) => (float[4] t) { a = Add(s, p)  t = Tanh(a) }>(h, x) }"""
+    graphs = [from_proto(parser.parse_model(text), {"x": (turns, 4)}).graph for turns in (12, 20)]
+    both = merged([schedule(lower(graph, target, "net"), target) for graph in graphs])
+    first, second = spans(both).values()
+    assert [repeat.turns for repeat in both.repeats.values()] == [12, 20]
+    assert {call.call.shape for call in both.calls[first.first : first.end]} == {1}
+    assert {call.call.shape for call in both.calls[second.first : second.end]} == {2} and first.end < second.first
+    assert all({repeat.turn, repeat.goes_on} <= both.buffers.keys() for repeat in both.repeats.values())
