@@ -6,13 +6,21 @@ import numpy as np
 
 from edgec.base.errors import ModelError, Problem
 from edgec.ir.graph import Graph
+from edgec.ir.loop import loops_in
 from edgec.ops import OPERATORS
 from edgec.ops.registry import Role
 
 
 def check_weights(graph: Graph, hint: str) -> None:
     """ModelError unless no constant is NaN and no weight infinite; infinities are fine in masks and bounds."""
-    problems = []
+    problems = _problems(graph)
+    if problems:
+        raise ModelError(f"{len(problems)} weight tensor(s) are not finite", problems, hint=hint)
+
+
+def _problems(graph: Graph) -> list[Problem]:
+    """Those of the bodies of its loops too."""
+    problems = [problem for loop in loops_in(graph) for problem in _problems(loop.body)]
     for name, array in graph.constants.items():
         if array.dtype.kind != "f":
             continue
@@ -22,5 +30,4 @@ def check_weights(graph: Graph, hint: str) -> None:
             problems.append(Problem("holds NaN", f"tensor {name}", f"read by {', '.join(node.name for node in readers[:3])}"))
         elif weight and np.isinf(array).any():
             problems.append(Problem("holds infinities", f"tensor {name}", f"read by {', '.join(node.name for node in readers[:3])}"))
-    if problems:
-        raise ModelError(f"{len(problems)} weight tensor(s) are not finite", problems, hint=hint)
+    return problems

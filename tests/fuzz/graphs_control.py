@@ -102,9 +102,8 @@ def branch(d: Draft, op: str) -> None:
 
 
 def loop(d: Draft, op: str) -> None:
-    """A number of turns that is known, perhaps by a counter; with a condition that is computed only states come out."""
-    states, decided, count = values(d, d.number(1, 3)), d.chance(0.6), turns(d)
-    counted = decided and d.chance(0.3)
+    """A number of turns that is known, perhaps by a counter; with a condition that is computed, at first or later, only states come out."""
+    states, decided, counted, count = values(d, d.number(1, 3)), d.chance(0.6), d.chance(0.3), turns(d)
     states += [d.const(np.array(d.number(-1, 1)))] if counted else []
     inner = Inner(d, {name: d.kind(name) for name in values(d, d.number(0, 2))})
     inputs = [f"{inner.prefix}turn", f"{inner.prefix}go", *(f"{inner.prefix}s{place}" for place in range(len(states)))]
@@ -113,11 +112,12 @@ def loop(d: Draft, op: str) -> None:
     if d.chance(0.5):
         inner.row(inputs[0], count, d.kind(states[0]))
     made = [inner.value(inner.kinds[name]) for name in inputs[2 : len(inputs) - counted]]
-    rows = [inner.value(inner.kinds[name]) for name in inputs[2:] if decided and d.chance(0.5)]
+    begins = decided and d.chance(0.8)
+    rows = [inner.value(inner.kinds[name]) for name in inputs[2:] if begins and d.chance(0.5)]
     if counted:
         made.append(inner.op("Add", inputs[-1], inner.const(np.array(d.pick(1, 2)))))
+    if decided and counted:
         go = inner.op("Less", made[-1], inner.const(np.array(d.number(1, 2 * count))), like=bool_kind)
-        limit = d.const(np.array(count)) if rows or d.chance(0.5) else ""
     elif decided:
         go = inner.op("Identity", inputs[1])
     else:
@@ -126,9 +126,9 @@ def loop(d: Draft, op: str) -> None:
         first = inner.op("Gather", top, inner.const(np.array(0)), like=(dtype, ()), axis=0)
         go = inner.op("Less", first, inner.const(np.asarray(d.pick(0, 1, -1), dtype)), like=bool_kind)
     outputs = [go, *(inner.op("Identity", name) for name in (*made, *rows))]
-    start = "" if decided and d.chance(0.3) else d.const(np.array(True)) if decided else flag(d)
-    limit = limit if counted else d.const(np.array(count))
-    d.op(op, limit, start, *states, outputs=len(made) + len(rows), body=inner.graph(inputs, outputs))
+    start = "" if begins and d.chance(0.3) else d.const(np.array(True)) if begins else flag(d)
+    endless = decided and counted and not rows and d.chance(0.5)
+    d.op(op, "" if endless else d.const(np.array(count)), start, *states, outputs=len(made) + len(rows), body=inner.graph(inputs, outputs))
 
 
 def is_long(shape: tuple[int, ...]) -> bool:

@@ -75,6 +75,26 @@ INNER_EXIT = """(float[3] x, float[12] limits) => (float[3] y, float[12,3] rows)
       some = Constant<value = float {0.3}>()  v = Add(u, some)  t = ReduceMax<keepdims = 0>(v)  g2 = Less(t, limit) }>
     row = Sub(n, s) }>
 }"""
+ENDED = """(float[3] x, bool go, float limit) => (float[3] y, int64 n, int64 m) {
+  often = Constant<value = int64 {30}>()  zero = Constant<value = int64 {0}>()  yes = Constant<value = bool {1}>()
+  n, z = Loop(often, go, zero, x) <body = b (int64 i, bool c, int64 k, float[3] s) => (bool d, int64 k2, float[3] t) {
+    two = Constant<value = int64 {2}>()  last = Constant<value = int64 {23}>()  k2 = Add(k, two)  d = Less(k2, last)  t = Sin(s) }>
+  m, y = Loop(often, yes, zero, z) <body = e (int64 i, bool c, int64 k, float[3] s) => (bool d, int64 k2, float[3] t) {
+    two = Constant<value = int64 {2}>()  half = Constant<value = float {0.5}>()  k2 = Add(k, two)  t = Add(s, half)
+    top = ReduceMax<keepdims = 0>(t)  d = Less(top, limit) }>
+}"""
+GUARDED = """(float[12,3] x, bool c) => (float[3] y) {
+  y = If(c) <
+    then_branch = t () => (float[3] a) {
+      start = Constant<value = float[3] {0, 1, 2}>()  axes = Constant<value_ints = [0]>()
+      last, rows = Scan <num_scan_inputs = 1, body = step (float[3] s, float[3] p) => (float[3] n, float[3] r) {
+        n = Add(s, p)  r = Sin(n) }>(start, x)
+      often = Constant<value = int64 {9}>()
+      more, stacked = Loop(often, , last) <body = b (int64 i, bool g, float[3] s) => (bool d, float[3] n, float[3] r) {
+        d = Identity(g)  n = Cos(s)  r = Neg(n) }>
+      k = ReduceSum<keepdims = 0>(rows, axes)  l = ReduceSum<keepdims = 0>(stacked, axes)  a = Add(k, l) },
+    else_branch = f () => (float[3] e) { one = Constant<value = int64 {1}>()  e = Gather<axis = 0>(x, one) }>
+}"""
 SLICED = """(float[30] x) => (float[2] y, float[14,2] rows) {
   often = Constant<value = int64 {14}>()  none = Constant<value = float[2] {0, 0}>()
   y, rows = Loop(often, , none) <body = b (int64 i, bool c, float[2] s) => (bool c2, float[2] n, float[2] row) {
@@ -116,4 +136,9 @@ def _cases() -> Iterator[Case]:
     yield control_case(
         "long_loop_with_loops_that_end_early", "Loop", INNER_EXIT, {"x": np.array([0, -1, 0.25], np.float32), "limits": limits}
     )
+    for go, limit in ((True, 3.25), (False, 1.5), (True, -9)):
+        inputs = {"x": f(3), "go": np.array(go), "limit": np.float32(limit)}
+        yield control_case(f"long_loop_with_a_counter_{go}_{limit}", "Loop", ENDED, inputs)
+    for taken in (True, False):
+        yield control_case(f"long_loops_in_a_branch_whose_rows_are_read_{taken}", "Loop", GUARDED, {"x": f(12, 3), "c": np.array(taken)})
     yield control_case("long_loop_with_slices", "Loop", SLICED, {"x": f(30)})

@@ -23,7 +23,7 @@ MOST = 100_000  # turns of which states are known where no condition ends them
 
 @dataclass(frozen=True)
 class Foreseen:
-    """turns: how many there are, or at most. settled: whether it is so many.
+    """turns: how many there are, or, where that is not settled, at most.
 
     tables: of each known state its values at the beginning of all turns, and behind the last.
     """
@@ -47,7 +47,7 @@ def foresee(graph: Graph, turn: str, states: Mapping[str, tuple[np.ndarray | Non
     settled = decided or not goes_on
     if decided and goes_on in graph.constants:
         most, decided = (most if graph.constants[goes_on].all() else min(most, 1)), False
-    if not firsts and not decided:
+    if not settled or not (firsts or decided):
         return Foreseen(most, settled, {})
     if not decided and most > MOST:
         return None

@@ -84,9 +84,16 @@ def keep(
     ahead = foresee(turn.graph, turn.number, given, turn.goes_on, most)
     if ahead is None or ahead.turns <= FEW or ahead.turns > LONGEST:
         return None
-    if all(name in ahead.tables for name in turn.states) and turn.graph.inputs == [turn.number, *turn.states]:
-        return None  # all of it is known
+    if not _computes(b, turn, firsts):
+        return None
+    if condition and known is None:  # with no turn at all states are what they were at first
+        ahead = replace(ahead, tables={})
     return _Placing(b, s, turn, ahead, firsts).placed("" if known is not None else condition)
+
+
+def _computes(b: Builder, turn: Turn, firsts: Sequence[str]) -> bool:
+    """Whether it reads anything that is not known."""
+    return any(name not in b.graph.constants for name in (*firsts, *turn.graph.inputs[1 + len(firsts) :]))
 
 
 def _translated(
@@ -166,7 +173,7 @@ class _Placing:
         spend_operations(operations(node, b.graph.types), s.where)
         self._tell(ends, stacks)
         found = dict(zip((state for _, state, _ in self.carried), ends, strict=True)) | self.ends
-        return Looped([found[state] for state in turn.states], stacks, bool(start))
+        return Looped([found[state] for state in turn.states], stacks, bool(condition) or not self.settled)
 
     def _start(self, condition: str) -> str:
         scalar = as_condition(self.b, self.s, condition) if condition else ""
