@@ -1,4 +1,8 @@
-"""A graph's loop as ONNX's Loop, whose body reads what is around it by its names there."""
+"""A graph's loop as ONNX's Loop, whose body reads what is around it by its names there.
+
+But what comes from codes is handed on as a state that never changes: where a DequantizeLinear, or what moves its result, is read by a body,
+an optimizer of ONNX Runtime, up to 1.30 at least, looks for an input that the loop has not, and ends the process.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from edgec.ir.types import DType, TensorType
 from edgec.ops.proto import tensor_code
 
 Protos = Iterator[onnx.NodeProto]
+MOVED = frozenset(("Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Slice", "MaxPool", "Identity"))
 
 
 def folder_of_loop(graph: Graph, loop: Loop) -> str:
@@ -28,20 +33,25 @@ def loop_protos(graph: Graph, loop: Loop, body: onnx.GraphProto) -> Protos:
     """body: its graph in ONNX's form, with names of its own. Rows of turns that do not begin are filled up with zeros behind the loop."""
     folder = folder_of_loop(graph, loop)
     begins, holds = f"{folder}begins", f"{folder}holds"
-    _rename(body, dict(zip(loop.read, loop.around, strict=True)), folder)
-    states = list(body.input)[1 : loop.count + 1]
+    handed = [place for place, name in enumerate(loop.around) if _comes_from_codes(graph, name)]
+    read = {name: outer for place, (name, outer) in enumerate(zip(loop.read, loop.around, strict=True)) if place not in handed}
+    _rename(body, read, folder)
+    states, fixed = list(body.input)[1 : loop.count + 1], [body.input[loop.count + 1 + place] for place in handed]
     flag = helper.make_tensor_value_info(begins, tensor_code(DType.BOOL), [])
     turn, outputs = body.input[0], list(body.output)
     if not loop.condition:
         body.node.append(helper.make_node("Identity", [begins], [holds], holds))
         outputs = [helper.make_tensor_value_info(holds, tensor_code(DType.BOOL), []), *outputs]
-    _set(body.input, [turn, flag, *states])
+    kept = [helper.make_node("Identity", [item.name], [f"{item.name}/again"], f"{item.name}/again") for item in fixed]
+    body.node.extend(kept)
+    outputs[loop.count + 1 : loop.count + 1] = [_called(item, f"{item.name}/again") for item in fixed]
+    _set(body.input, [turn, flag, *states, *fixed])
     _set(body.output, outputs)
+    unread = [f"{item.name}/end" for item in fixed]
+    firsts = [*loop.firsts, *(loop.around[place] for place in handed)]
     count, made = f"{folder}turns", [f"{folder}made/{place}" for place in range(len(loop.stacks))] if loop.condition else loop.stacks
     yield _constant(count, np.array(loop.turns, np.int64))
-    yield helper.make_node(
-        "Loop", [count, loop.condition, *loop.firsts], [*loop.lasts, *made], loop.node.name, body=body
-    )  # fmt: skip
+    yield helper.make_node("Loop", [count, loop.condition, *firsts], [*loop.lasts, *unread, *made], loop.node.name, body=body)
     for name, stack in zip(made, loop.stacks if loop.condition else [], strict=bool(loop.condition)):
         yield from _filled(name, stack, graph.types[stack])
 
@@ -55,6 +65,19 @@ def _filled(made: str, stack: str, kind: TensorType) -> Protos:
     for name, number in (("first", 0), ("end", kind.static_shape[0])):
         yield _constant(f"{made}/{name}", np.array([number], np.int64))
     yield helper.make_node("Slice", [f"{made}/longer", f"{made}/first", f"{made}/end", f"{made}/first"], [stack], stack)
+
+
+def _comes_from_codes(graph: Graph, name: str) -> bool:
+    producer = graph.producer(name)
+    while producer is not None and producer.op in MOVED:
+        producer = graph.producer(producer.inputs[0])
+    return producer is not None and producer.op == "DequantizeLinear"
+
+
+def _called(item: onnx.ValueInfoProto, name: str) -> onnx.ValueInfoProto:
+    other = onnx.ValueInfoProto.FromString(item.SerializeToString())
+    other.name = name
+    return other
 
 
 def _constant(name: str, array: np.ndarray) -> onnx.NodeProto:

@@ -10,8 +10,10 @@ import onnxruntime
 import pytest
 
 from edgec.export import save, to_onnx
+from edgec.export.runtime import Effort, Session
 from edgec.frontend import from_proto
 from edgec.ir.text import dumps, loads
+from edgec.ir.verify import verify
 
 STAGES = {
     "swish": '%y: float32[1,4,6] = Swish(%x) {alpha=1.0} "s"',
@@ -62,3 +64,37 @@ def test_the_same_graph_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in ("a", "b"):
         save(loads(text("fused")), tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+CODED = """graph coded
+input %q: uint8[24]
+input %s: float32[2]
+const %scale: float32[] = 0.5
+const %zero: uint8[] = 3
+const %shape: int64[2] = [12, 2]
+%x: float32[24] = DequantizeLinear(%q, %scale, %zero) {axis=1} "decode"
+%rows: float32[12,2] = Reshape(%x, %shape) {allowzero=0} "rows"
+%y: float32[2] = Loop(_, %s, %rows) {states=1, turns=12} "loop"
+  body step
+  input %turn: int64[]
+  input %state: float32[2]
+  input %rows: float32[12,2]
+  %row: float32[2] = Gather(%rows, %turn) {axis=0} "take"
+  %next: float32[2] = Add(%state, %row) "add"
+  output %next
+  end
+output %y
+"""
+
+
+def test_a_loop_over_what_comes_from_codes_can_be_optimized() -> None:
+    """Read by its name there it would end the process: so it does not by itself, and the answers are the same."""
+    graph = loads(CODED)
+    verify(graph)
+    model = to_onnx(graph)
+    (loop,) = [node for node in model.graph.node if node.op_type == "Loop"]
+    assert len(loop.input) == 4 and not {"rows", "x"} & {name for node in loop.attribute[0].g.node for name in node.input}
+    feed = {"q": np.arange(24, dtype=np.uint8), "s": np.array([1, -1], np.float32)}
+    (found,) = Session(model.SerializeToString(), Effort.EXTENDED)(["y"], feed)
+    expected = feed["s"] + ((feed["q"].astype(np.float32) - 3) / 2).reshape(12, 2).sum(axis=0)
+    np.testing.assert_array_equal(found, expected)

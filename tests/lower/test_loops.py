@@ -11,11 +11,12 @@ from edgec.frontend import from_proto
 from edgec.ir.loop import loops_in
 from edgec.ir.text import dumps as text_of
 from edgec.ir.text import loads
+from edgec.ir.verify import verify
 from edgec.lower import lower
 from edgec.lower.plan import plan
 from edgec.oracle import Evaluator
 from edgec.passes import optimize
-from edgec.program.program import Program
+from edgec.program.program import Program, TemplateCall
 from edgec.program.text import dumps
 from edgec.program.turns import carried, lives, spans
 from edgec.quant import quantize
@@ -183,3 +184,44 @@ def test_what_is_used_in_turns_and_outside_lives_through_all_of_them() -> None:
     }
     assert lives(program, used) == {"s": (used["s"][0], used["s"][-1]), "more": (span.first, span.end - 2)}
     assert used["s"][0] < span.first and used["s"][-1] >= span.end
+
+
+CODED = """graph coded
+input %s: float32[1,4]
+const %scale: float32[] = 0.0625
+const %zero: int8[] = 1
+%last: float32[1,4], %rows: float32[9,1,4] = Loop(_, %s) {states=1, turns=9} "loop"
+  body step
+  input %turn: int64[]
+  input %state: float32[1,4]
+  const %scale: float32[] = 0.0625
+  const %zero: int8[] = 1
+  const %w: int8[4,4] = normal(seed=2)
+  const %small: float32[] = 0.01
+  const %none: int8[] = 0
+  %q: int8[1,4] = QuantizeLinear(%state, %scale, %zero) {axis=1, block_size=0, output_dtype=0, saturate=1} "code"
+  %x: float32[1,4] = DequantizeLinear(%q, %scale, %zero) {axis=1} "decode"
+  %v: float32[4,4] = DequantizeLinear(%w, %small, %none) {axis=1} "weights"
+  %m: float32[1,4] = MatMul(%x, %v) "product"
+  %n: int8[1,4] = QuantizeLinear(%m, %scale, %zero) {axis=1, block_size=0, output_dtype=0, saturate=1} "code again"
+  %y: float32[1,4] = DequantizeLinear(%n, %scale, %zero) {axis=1} "decode again"
+  output %y
+  output %x
+  end
+output %last
+output %rows
+"""
+
+
+def test_codes_that_the_model_has_in_a_body_are_computed_with_as_such() -> None:
+    graph = loads(CODED.replace(", block_size=0, output_dtype=0, saturate=1", ""))
+    verify(graph)
+    program = schedule(lower(graph, TARGET, "case"), TARGET)
+    plan(program)
+    assert any(isinstance(call, TemplateCall) and "int8" in call.arguments.kernel for call in program.calls)
+    inputs = {"s": np.array([[1.5, -0.75, 3, 0.1]], np.float32)}
+    evaluator = Evaluator(to_onnx(graph))
+    assert evaluator.exact_outputs == {"last", "rows"}
+    found, expected = run(program, inputs), evaluator.run(inputs)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array)
