@@ -64,7 +64,8 @@ def _call(call: AnyCall, title: str) -> Call:
     kernel = call.arguments.kernel if isinstance(call, TemplateCall) else "loop"
     about = call.call
     return Call(
-        title, kernel, tuple(about.nodes), about.macs, bound(work_items(call)), tuple(about.reads), tuple(about.writes)
+        title, kernel, tuple(about.nodes), about.macs, bound(work_items(call)), tuple(about.reads), tuple(about.writes),
+        about.within or None,
     )  # fmt: skip
 
 

@@ -71,7 +71,10 @@ class Size:
 
 @dataclass(frozen=True)
 class Call:
-    """One kernel call of a run. name: its first ONNX node's, and of no other call. reads, writes: names of the memory that it touches."""
+    """One kernel call of a run. name: its first ONNX node's, and of no other call. reads, writes: names of the memory that it touches.
+
+    macs: of a whole run. within: the loops in whose turns it runs, outermost first.
+    """
 
     name: Text
     kernel: Word
@@ -80,6 +83,7 @@ class Call:
     items: Count
     reads: tuple[Text, ...]
     writes: tuple[Text, ...]
+    within: tuple[Text, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -38,17 +38,26 @@ def _layers(manifest: Manifest) -> tuple[BenchedLayer, ...]:
 
 
 def _blocks(manifest: Manifest) -> tuple[Block, ...]:
-    """Buffers of the arena and the thread's scratch, each from the first to the last call that reads or writes it."""
+    """Buffers of the arena and the thread's scratch, each from the first to the last call that reads or writes it, and as long as a loop
+    turns that others outside of it use as well."""
     used: dict[str, list[int]] = {}
     for index, call in enumerate(manifest.calls):
         for name in (*call.reads, *call.writes):
             used.setdefault(name, []).append(index)
-    found = [
-        Block(item.name, item.address or 0, item.bytes, used[item.name][0], used[item.name][-1])
-        for item in manifest.memory
-        if item.kind == "arena" and item.name in used
-    ]
+    arenas = [item for item in manifest.memory if item.kind == "arena" and item.name in used]
+    found = [Block(item.name, item.address or 0, item.bytes, *_life(manifest, used[item.name])) for item in arenas]
     arena = manifest.arena
     if arena.scratch_bytes_per_thread:
         found.append(Block("scratch", arena.tensor_bytes, arena.scratch_bytes_per_thread, 0, max(0, len(manifest.calls) - 1)))
     return tuple(found)
+
+
+def _life(manifest: Manifest, used: list[int]) -> tuple[int, int]:
+    """From the first to the last of the calls that need what those calls use."""
+    first, last = used[0], used[-1]
+    loops = {name for index in used for name in manifest.calls[index].within or ()}
+    for loop in loops:
+        if not all(loop in (manifest.calls[index].within or ()) for index in used):
+            turns = [index for index, call in enumerate(manifest.calls) if loop in (call.within or ())]
+            first, last = min(first, turns[0]), max(last, turns[-1])
+    return first, last
