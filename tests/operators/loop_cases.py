@@ -83,6 +83,11 @@ ENDED = """(float[3] x, bool go, float limit) => (float[3] y, int64 n, int64 m) 
     two = Constant<value = int64 {2}>()  half = Constant<value = float {0.5}>()  k2 = Add(k, two)  t = Add(s, half)
     top = ReduceMax<keepdims = 0>(t)  d = Less(top, limit) }>
 }"""
+NEVER = """(float[3] x, int64 at, bool go) => (float[3] y) {
+  often = Constant<value = int64 {10}>()
+  y = Loop(often, go, x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] n) {
+    d = Identity(c)  p = Gather<axis = 0>(x, at)  n = Add(s, p) }>
+}"""
 GUARDED = """(float[12,3] x, bool c) => (float[3] y) {
   y = If(c) <
     then_branch = t () => (float[3] a) {
@@ -139,6 +144,9 @@ def _cases() -> Iterator[Case]:
     for go, limit in ((True, 3.25), (False, 1.5), (True, -9)):
         inputs = {"x": f(3), "go": np.array(go), "limit": np.float32(limit)}
         yield control_case(f"long_loop_with_a_counter_{go}_{limit}", "Loop", ENDED, inputs)
+    for at, go in ((2, True), (99, False)):
+        inputs = {"x": f(3), "at": np.array(at), "go": np.array(go)}
+        yield control_case(f"long_loop_that_need_not_turn_{go}", "Loop", NEVER, inputs)
     for taken in (True, False):
         yield control_case(f"long_loops_in_a_branch_whose_rows_are_read_{taken}", "Loop", GUARDED, {"x": f(12, 3), "c": np.array(taken)})
     yield control_case("long_loop_with_slices", "Loop", SLICED, {"x": f(30)})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from edgec.base.budget import check_tensors, spend_operations
 from edgec.base.errors import ModelError
 from edgec.frontend.control.body import Body
-from edgec.frontend.control.conditional import as_condition, both
+from edgec.frontend.control.conditional import as_condition, both, where
 from edgec.frontend.control.foreseen import Foreseen, foresee
 from edgec.frontend.translation.builder import Broken, Builder
 from edgec.frontend.translation.source import Source
@@ -72,7 +72,9 @@ def keep(
     known = b.value(condition)
     if most <= FEW or (known is not None and not known.all()):
         return None
-    body.begin()
+    condition = "" if known is not None or not condition else as_condition(b, s, condition)
+    with where(b, s, condition):
+        body.begin()
     around = list(dict.fromkeys((*body.around(), *columns)))
     if any(name not in b.graph.types for name in (*states, *around)):
         return None  # sequences, and what is nothing
@@ -86,9 +88,9 @@ def keep(
         return None
     if not _computes(b, turn, firsts):
         return None
-    if condition and known is None:  # with no turn at all states are what they were at first
+    if condition:  # with no turn at all states are what they were at first
         ahead = replace(ahead, tables={})
-    return _Placing(b, s, turn, ahead, firsts).placed("" if known is not None else condition)
+    return _Placing(b, s, turn, ahead, firsts).placed(condition)
 
 
 def _computes(b: Builder, turn: Turn, firsts: Sequence[str]) -> bool:
@@ -134,7 +136,7 @@ class _Placing:
 
     def __init__(self, b: Builder, s: Source, turn: Turn, ahead: Foreseen, firsts: Sequence[str]) -> None:
         self.b, self.s, self.turn, self.turns, self.settled, self.tables = b, s, turn, int(ahead.turns), ahead.settled, ahead.tables
-        self.ends: dict[str, str] = {}  # of states that are known, or never change
+        self.ends: dict[str, str] = {}  # of states that are known
         self.carried: list[tuple[str, str, str]] = []  # first, its name in the body, next
         for first, state, then in zip(firsts, turn.states, turn.next, strict=True):
             if state in self.tables:
@@ -152,9 +154,9 @@ class _Placing:
         self.turn.graph.insert(node, [self.turn.graph.types[state]], before=first)
 
     def placed(self, condition: str) -> Looped:
-        """condition: one that only a run knows, and "" for none."""
+        """condition: a scalar that only a run knows, and "" for none."""
         b, s, turn, graph = self.b, self.s, self.turn, self.turn.graph
-        start = self._start(condition)
+        start = both(b, s, b.guard, condition)
         goes_on = "" if self.settled else turn.goes_on
         if goes_on and not start:
             start = b.constant(f"{s.name}/begins", True, "bool")
@@ -174,10 +176,6 @@ class _Placing:
         self._tell(ends, stacks)
         found = dict(zip((state for _, state, _ in self.carried), ends, strict=True)) | self.ends
         return Looped([found[state] for state in turn.states], stacks, bool(condition) or not self.settled)
-
-    def _start(self, condition: str) -> str:
-        scalar = as_condition(self.b, self.s, condition) if condition else ""
-        return both(self.b, self.s, self.b.guard, scalar)
 
     def _output(self, name: str) -> str:
         """A value as an output of the body, which a node of its own makes."""
