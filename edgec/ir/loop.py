@@ -90,6 +90,13 @@ def loop_of(node: Node) -> Loop | None:
     return Loop(node, node.attributes["body"], int(node.attributes["turns"])) if node.op == LOOP else None
 
 
+def all_graphs(graph: Graph) -> Iterator[Graph]:
+    """The graph, and the bodies of its loops, those in bodies too."""
+    yield graph
+    for loop in loops_in(graph):
+        yield from all_graphs(loop.body)
+
+
 def loops_in(graph: Graph) -> Iterator[Loop]:
     """Those of the graph itself, not those in their bodies."""
     for node in graph.nodes:

@@ -15,6 +15,7 @@ from edgec.emit.manifest import calls_of, memory_of
 from edgec.frontend.file.formats import refuse_foreign
 from edgec.integer import match
 from edgec.ir.graph import Graph
+from edgec.ir.loop import all_graphs
 from edgec.ir.types import Dim
 from edgec.isolation.requests import outline_model
 from edgec.lower import lower
@@ -122,14 +123,15 @@ def _ports(ports: Iterable[Port]) -> list[dict[str, Any]]:
 
 def _of_model(loaded: Model, program: Program, unsupported: list[dict[str, str]]) -> Inspection:
     graph = loaded.graph
-    constants = graph.constants.values()
+    graphs = list(all_graphs(graph))
+    constants = [array for each in graphs for array in each.constants.values()]
     layers = _layers(calls_of(program), memory_of(program))
     return Inspection(
         loaded.name, "model",
         _values(graph, graph.given), _values(graph, graph.answered), _states(graph),
         macs=sum(layer.macs for layer in layers), arena_bytes=program.arena_bytes + program.scratch_bytes,
         weights_bytes=sum(array.nbytes for array in constants), parameters=sum(array.size for array in constants),
-        operators=dict(sorted(Counter(node.op for node in graph.nodes).items())), layers=layers,
+        operators=dict(sorted(Counter(node.op for each in graphs for node in each.nodes).items())), layers=layers,
         unsupported=unsupported, kept_in_float=_kept_in_float(graph), notes=list(loaded.notes),
     )  # fmt: skip
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from itertools import combinations
+from pathlib import Path
 
+import onnx
 import pytest
 
 from edgec.emit import emit_sources
@@ -13,6 +15,7 @@ from edgec.lower.plan import plan
 from edgec.package.summary import summarize
 from edgec.schedule import schedule
 from edgec.targets import load_target
+from edgec.verbs.inspect import inspect
 from tests.operators.case import Case
 from tests.operators.loop_cases import loop_cases
 
@@ -34,3 +37,11 @@ def test_blocks_that_the_turns_of_a_loop_need_lie_apart(case: Case) -> None:
 def overlap(address: int, count: int, other: object) -> bool:
     first, last = other.address, other.address + other.bytes  # type: ignore[attr-defined]
     return bool(address < last and first < address + count)
+
+
+def test_what_a_body_holds_is_counted(tmp_path: Path) -> None:
+    case = next(case for case in loop_cases() if case.name == "long_scan_of_a_cell")
+    onnx.save(case.model, tmp_path / "cell.onnx")
+    found = inspect(tmp_path / "cell.onnx")
+    assert (found.operators["Loop"], found.operators["MatMul"]) == (1, 2)
+    assert found.parameters >= 3 * 6 + 6 * 6 + 6 and found.macs == 20 * 2 * (3 * 6 + 6 * 6)

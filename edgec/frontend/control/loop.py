@@ -86,7 +86,7 @@ def keep(
     ahead = foresee(turn.graph, turn.number, given, turn.goes_on, most)
     if ahead is None or ahead.turns <= FEW or ahead.turns > LONGEST:
         return None
-    if not _computes(b, turn, firsts):
+    if not _computes(b, turn, firsts) or not (turn.rows or len(firsts) > len(ahead.tables)):
         return None
     if condition:  # with no turn at all states are what they were at first
         ahead = replace(ahead, tables={})
