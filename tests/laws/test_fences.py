@@ -97,7 +97,7 @@ MAY_IMPORT_INSIDE = {
         "selection": {"translation", "windows"},
         "arithmetic": {"translation"},
         "quantized": {"arithmetic", "translation", "windows"},
-        "domains": {"quantized", "translation", "windows"},
+        "domains": {"control", "quantized", "translation", "windows"},
     },
     "boards": {
         "connect": {"device"},

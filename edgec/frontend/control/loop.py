@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from edgec.base.budget import check_tensors, spend_operations
 from edgec.base.errors import ModelError
-from edgec.frontend.control.body import Body
 from edgec.frontend.control.conditional import as_condition, both, where
 from edgec.frontend.control.foreseen import Foreseen, foresee
 from edgec.frontend.translation.builder import Broken, Builder
@@ -20,6 +20,19 @@ from edgec.ops.work import operations
 
 LONGEST = 2**31 - 1  # turns that an int32 counts
 FEW = 8  # turns that are written out: then they fold, and become one with what is around them
+
+
+class Repeatable(Protocol):
+    """What a turn does. It is begun once, by what no turn changes; `around`: the values that each turn reads."""
+
+    def begin(self) -> None: ...
+
+    def around(self) -> list[str]: ...
+
+    def within(self, b: Builder) -> Repeatable: ...
+
+    def run(self, inputs: Sequence[str]) -> list[str]: ...
+
 
 Inputs = Callable[[Builder, str, Sequence[str]], Sequence[str]]  # of the body, by the turn's number and the states
 
@@ -61,7 +74,7 @@ class Turn:
 
 
 def keep(
-    b: Builder, s: Source, body: Body, most: float, states: Sequence[str], inputs: Inputs, condition: str = "", *,
+    b: Builder, s: Source, body: Repeatable, most: float, states: Sequence[str], inputs: Inputs, condition: str = "", *,
     decides: bool = False, columns: Sequence[str] = (),
 ) -> Looped | None:  # fmt: skip
     """The loop as one node; None where it has few turns, where nothing in it is computed, or where each turn must be known by itself.
@@ -99,7 +112,7 @@ def _computes(b: Builder, turn: Turn, firsts: Sequence[str]) -> bool:
 
 
 def _translated(
-    b: Builder, s: Source, body: Body, firsts: Sequence[str], around: Sequence[str], inputs: Inputs, decides: bool
+    b: Builder, s: Source, body: Repeatable, firsts: Sequence[str], around: Sequence[str], inputs: Inputs, decides: bool
 ) -> Turn | None:  # fmt: skip
     inner = _inside(b, s, around)
     number = inner.fresh(f"{s.name}/turn")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from edgec.base.errors import ModelError
+from edgec.frontend.control.loop import Looped, keep
+from edgec.frontend.control.stacks import reversed_rows
 from edgec.frontend.quantized.dynamic import dynamic_quantize_linear
 from edgec.frontend.quantized.linear import whole
 from edgec.frontend.translation.builder import Builder
@@ -25,6 +27,9 @@ class Matrix:
 
     codes: str
     scale: Value
+
+    def on(self, b: Builder) -> Matrix:
+        return Matrix(self.codes, self.scale.on(b))
 
     def times(self, x: Value) -> Value:
         """x is quantized by its own range."""
@@ -49,15 +54,43 @@ class Walk:
     hidden: int
     couples: bool  # the forget gate is what the input gate leaves
 
-    def steps(self, x: Value, h: Value | None, c: Value | None) -> Iterator[tuple[Value, Value]]:
-        """The hidden and the cell state behind each step, of x [steps, batch, inputs]; a first state that is None is 0."""
-        gates = self.of_inputs.times(x)
+    def steps(self, x: Value, h: Value | None, c: Value | None) -> tuple[Value, Value, Value]:
+        """The hidden states behind all steps [steps, 1, hidden], and the last hidden and cell state, of x [steps, 1, inputs]; a first
+        state that is None is 0."""
+        gates, count = self.of_inputs.times(x), x.shape[0]
         if self.bias is not None:
             gates = gates + self.bias
-        for step in reversed(range(x.shape[0])) if self.back else range(x.shape[0]):
-            total = gates.at(0, step)
-            h, c = self.cell(total if h is None else total + self.of_state.times(h), c)
-            yield h, c
+        h, c = self.step(gates.at(0, count - 1 if self.back else 0), h, c)
+        along, kept = [h.spread(0)], self._kept(gates, h, c)
+        if kept is not None:
+            h, c, rows = (Value(x.b, x.s, name) for name in (*kept.ends, *kept.stacks))
+            along.append(Value(x.b, x.s, reversed_rows(x.b, x.s, rows.name)) if self.back else rows)
+        else:
+            for step in range(1, count):
+                h, c = self.step(gates.at(0, count - 1 - step if self.back else step), h, c)
+                along.append(h.spread(0))
+        first, *others = reversed(along) if self.back else along
+        return first.joined(others, 0) if others else first, h, c
+
+    def step(self, total: Value, h: Value | None, c: Value | None) -> tuple[Value, Value]:
+        """total: what the step's inputs give to all gates."""
+        return self.cell(total if h is None else total + self.of_state.times(h), c)
+
+    def _kept(self, gates: Value, h: Value, c: Value) -> Looped | None:
+        """All steps but the first as a loop, where they may be one."""
+        count = gates.shape[0]
+
+        def inputs(inner: Builder, turn: str, now: Sequence[str]) -> Sequence[str]:
+            number = Value(inner, gates.s, turn)
+            place = number.constant(count - 2) - number if self.back else number + 1
+            return [gates.on(inner).taken(place, 0).name, *now]
+
+        return keep(gates.b, gates.s, Steps(self, gates), count - 1, [h.name, c.name], inputs)
+
+    def on(self, b: Builder) -> Walk:
+        """For the builder of a loop's body."""
+        peepholes = None if self.peepholes is None else self.peepholes.on(b)
+        return replace(self, of_inputs=self.of_inputs.on(b), of_state=self.of_state.on(b), peepholes=peepholes)
 
     def cell(self, total: Value, c: Value | None) -> tuple[Value, Value]:
         """total: of the gates i, o, f and c, side by side."""
@@ -78,6 +111,28 @@ class Walk:
         return (total.clipped(-self.clip, self.clip) if self.clip else total).of(function)
 
 
+@dataclass(frozen=True)
+class Steps:
+    """Any step of a walk but the first, as the body of a loop: of what its inputs give to the gates, and the states."""
+
+    walk: Walk
+    gates: Value
+
+    def begin(self) -> None:
+        """Nothing is left that does not change."""
+
+    def around(self) -> list[str]:
+        matrix, peepholes = self.walk.of_state, self.walk.peepholes
+        return [self.gates.name, matrix.codes, matrix.scale.name, *([] if peepholes is None else [peepholes.name])]
+
+    def within(self, b: Builder) -> Steps:
+        return Steps(self.walk.on(b), self.gates.on(b))
+
+    def run(self, inputs: Sequence[str]) -> list[str]:
+        h, c = self.walk.step(*(Value(self.gates.b, self.gates.s, name) for name in inputs))
+        return [h.name, c.name, h.name]
+
+
 @rule("DynamicQuantizeLSTM", domain=MICROSOFT)
 def dynamic_quantize_lstm(b: Builder, s: Source) -> None:
     """inputs: those of LSTM, with W and R as codes [directions, rows, gates]; their scales and zero points. One sample at a time.
@@ -95,9 +150,8 @@ def dynamic_quantize_lstm(b: Builder, s: Source) -> None:
         raise ModelError("lengths of sequences are not supported", hint="build for the length that is needed, by --shape")
     parts: list[tuple[Value, ...]] = []
     for place, walk in enumerate(_walks(b, s, x.shape[2], DIRECTIONS[direction])):
-        found = list(walk.steps(x, *(_state(b, s, number, place) for number in (FIRST_H, FIRST_C))))
-        along = [h.spread(0, 1) for h, _ in (reversed(found) if walk.back else found)]
-        parts.append((along[0].joined(along[1:], 0), *(last.spread(0) for last in found[-1])))
+        along, *ends = walk.steps(x, *(_state(b, s, number, place) for number in (FIRST_H, FIRST_C)))
+        parts.append((along.spread(1), *(last.spread(0) for last in ends)))
     for place, name in enumerate(s.outputs):
         if name:
             first, *others = (part[place] for part in parts)

@@ -50,6 +50,10 @@ class Value:
     def numbers(self, array: np.ndarray) -> Value:
         return self.constant(array.astype(self.dtype.numpy))
 
+    def on(self, b: Builder) -> Value:
+        """The same value for another builder, which knows it."""
+        return Value(b, self.s, self.name)
+
     # Arithmetic
 
     def below(self, limit: float, then: Value, otherwise: Value) -> Value:
