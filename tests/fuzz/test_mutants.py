@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 
 import edgec
 from edgec.base.errors import ModelError
 from tests.fuzz.cases import CASES, Case
 from tests.fuzz.frame import FUZZED, fuzz
+from tests.fuzz.mutate_tensors import MOST_AXES, change_numbers
 
 WHOLE = bool(os.environ.get("EDGEC_TEST_ALL"))
 
@@ -43,3 +45,11 @@ def test_mutants_become_packages_or_clear_errors(tmp_path: Path, record_property
     record_property(FUZZED, said)
     assert not tally.finds, said
     assert len(tally.operators) > (50 if WHOLE else 15)  # enough to see that mutants get far, on a busy machine too
+
+
+def test_numbers_with_as_many_axes_as_numpy_has_are_damaged_too() -> None:
+    tensor = numpy_helper.from_array(np.zeros([1] * MOST_AXES, np.float32), "c")
+    for seed in range(20):
+        change_numbers(tensor, np.random.default_rng(seed))
+        assert len(tensor.dims) <= MOST_AXES
+        tensor = numpy_helper.from_array(np.zeros([1] * MOST_AXES, np.float32), "c")
