@@ -26,6 +26,7 @@ BEYOND = 2.0  # how far beyond what the executions reach an answer may be
 UNIT = 2.0**-24
 HALF = 2.0**13  # units of what rounding to float16 moves: ONNX Runtime leaves it out between operators that it has for float32 alone
 BOUNDED = frozenset((b"Sigmoid", b"Tanh", b"HardSigmoid", b"Softsign"))  # activations of cells
+LOST_COUNT = 1e6  # off by more, a cell's answer may be anything
 LARGE = 100.0  # states that no step makes: only a first one is
 TINY = 1e-37  # about which products become zeros
 GELUS = ("Gelu", "FastGelu", "BiasGelu", "QuickGelu")
@@ -278,6 +279,7 @@ def _gated(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
     if not BOUNDED.issuperset(chosen):
         (steps, _, inputs), (_, _, hidden) = (operands[step.node.input[place]].shape for place in (0, 2))
         far += 1e-6 * min(max(1.0, inputs * x * w + hidden * r * max(first, last) + 2 * b), 1e7) ** min(steps, 40)
+        far = far if far < LOST_COUNT else np.inf  # gates grow with the states: soon all is infinite, of which ONNX Runtime makes zeros
     return np.full(array.shape, 1e-6 + far)
 
 

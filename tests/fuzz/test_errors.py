@@ -258,3 +258,13 @@ def test_a_gate_without_bounds_lets_through_what_a_state_is_off_by(gate: str, st
     drawn = replayed(parser.parse_model(HEAD + text), [{"x": np.ones((steps, 1, 1), np.float32)}])
     allowed = bounds(drawn, 0)["y"].max()
     assert allowed >= least and (gate == "Relu" or allowed < 1e-4)
+
+
+def test_states_that_gates_without_bounds_make_infinite_may_be_anything() -> None:
+    """By IEEE they are NaN in the end, of which the cell of ONNX Runtime makes 0."""
+    text = """(float[17,1,1] x) => (s, y) <float[1,4,1] w = {9,-8,7,6}, float[1,4,1] r = {2,-3,3,2}>
+    { s, y = LSTM<hidden_size = 1, activations = ["LeakyRelu", "Tanh", "Relu"], activation_alpha = [0.3]>(x, w, r) }"""
+    g = np.random.default_rng(3)
+    drawn = replayed(parser.parse_model(HEAD + text), [{"x": g.normal(0, 4, (17, 1, 1)).astype(np.float32)}])
+    usual, allowed = drawn.values[0]["y"], bounds(drawn, 0)["y"]
+    assert is_within(np.full_like(usual, np.nan), usual, allowed).all()
