@@ -1,7 +1,8 @@
 """A graph's loop as ONNX's Loop, whose body reads what is around it by its names there.
 
-But what comes from codes is handed on as a state that never changes: where a DequantizeLinear, or what moves its result, is read by a body,
-an optimizer of ONNX Runtime, up to 1.30 at least, looks for an input that the loop has not, and ends the process.
+But what comes from codes is handed on as a state that never changes: where a body reads what moves a DequantizeLinear's result, an optimizer
+of ONNX Runtime (QDQPropagationTransformer, up to 1.31 at least) looks for an input that the loop has not, and ends the process of whoever
+loads the file.
 """
 
 from __future__ import annotations

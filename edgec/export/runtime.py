@@ -16,6 +16,7 @@ _LEVELS = onnxruntime.GraphOptimizationLevel
 _WRONG = (
     "WeightBiasQuantization",  # stores float weights in 8 bits where what is read and written is: the model says otherwise
     "MatmulTransposeFusion",  # takes the wrong axis of a transposed matrix for the product with a vector
+    "QDQPropagationTransformer",  # ends the process where a body reads what a DequantizeLinear and movement behind it give
 )
 # Products with coded weights compute in float32, as the model says: by default it rounds their activations to 8 bits.
 _EXACT = ("session.qdq_matmulnbits_accuracy_level", "1")
