@@ -1,8 +1,7 @@
 """A graph's loop as ONNX's Loop, whose body reads what is around it by its names there.
 
-But what comes from codes is handed on as a state that never changes: where a body reads what moves a DequantizeLinear's result, an optimizer
-of ONNX Runtime (QDQPropagationTransformer, up to 1.31 at least) looks for an input that the loop has not, and ends the process of whoever
-loads the file.
+But what comes from codes is handed on as a state that never changes: where a body reads what moves a DequantizeLinear's result, ONNX
+Runtime's QDQPropagationTransformer, up to 1.31 at least, looks for an input that the loop has not, and ends the process that loads it.
 """
 
 from __future__ import annotations

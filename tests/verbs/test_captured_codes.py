@@ -18,7 +18,8 @@ def test_a_body_that_reads_moved_codes_is_built(tmp_path: Path, turns: int) -> N
     <float s = {{0.1}}, uint8 z = {{3}}, int64 n = {{{turns}}}, bool c = {{1}}> {{
       d = DequantizeLinear(q, s, z)
       moved = Transpose<perm = [0]>(d)
-      last = Loop(n, c, first) <body = b (int64 i, bool go, float[4] a) => (bool on, float[4] sum) {{ on = Identity(go) sum = Add(a, moved) }}>
+      last = Loop(n, c, first) <body = b (int64 i, bool go, float[4] a) => (bool on, float[4] sum)
+        {{ on = Identity(go) sum = Add(a, moved) }}>
     }}"""
     onnx.save(parser.parse_model(text), tmp_path / "m.onnx")
     command = [sys.executable, "-m", "edgec", "build", "--json", "-o", str(tmp_path / "out"), str(tmp_path / "m.onnx")]
