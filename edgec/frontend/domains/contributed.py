@@ -11,7 +11,6 @@ from edgec.frontend.translation.formula import Value, operand
 from edgec.frontend.translation.rules import MICROSOFT, rule
 from edgec.frontend.translation.source import Source
 from edgec.frontend.windows.window import conv
-from edgec.ir.types import DType
 from edgec.ops.rules import axis_of
 
 RUNTIMES = ("LayerNormalization", "SimplifiedLayerNormalization")  # that stand among ONNX's own, whatever the operator set
@@ -118,12 +117,10 @@ def layer_norm(x: Value, scale: Value, bias: Value | None, epsilon: float, axis:
 
 
 def root_norm(x: Value, scale: Value, epsilon: float, axis: int = -1) -> Value:
-    """x / sqrt(mean(x^2) + epsilon) * scale; one node where edgec has one"""
+    """x / sqrt(mean(x^2) + epsilon) * scale"""
     rank = len(x.shape)
-    first = axis_of(axis, rank)
-    if x.dtype is DType.FLOAT32 and first == rank - 1:
-        return x.of("RMSNormalization", scale, axis=first, epsilon=epsilon)
-    return x * (1.0 / ((x * x).of("ReduceMean", x.constant(list(range(first, rank))), keepdims=1) + epsilon).of("Sqrt")) * scale
+    axes = x.constant(list(range(axis_of(axis, rank), rank)))
+    return x * (1.0 / ((x * x).of("ReduceMean", axes, keepdims=1) + epsilon).of("Sqrt")) * scale
 
 
 @rule("LayerNormalization", domain=MICROSOFT)
