@@ -44,20 +44,32 @@ def _blocks(manifest: Manifest) -> tuple[Block, ...]:
     for index, call in enumerate(manifest.calls):
         for name in (*call.reads, *call.writes):
             used.setdefault(name, []).append(index)
-    arenas = [item for item in manifest.memory if item.kind == "arena" and item.name in used]
-    found = [Block(item.name, item.address or 0, item.bytes, *_life(manifest, used[item.name])) for item in arenas]
+    turns = _turns(manifest)
+    found = [
+        Block(item.name, item.address or 0, item.bytes, *_life(manifest, used[item.name], turns))
+        for item in manifest.memory
+        if item.kind == "arena" and item.name in used
+    ]
     arena = manifest.arena
     if arena.scratch_bytes_per_thread:
         found.append(Block("scratch", arena.tensor_bytes, arena.scratch_bytes_per_thread, 0, max(0, len(manifest.calls) - 1)))
     return tuple(found)
 
 
-def _life(manifest: Manifest, used: list[int]) -> tuple[int, int]:
+def _turns(manifest: Manifest) -> dict[str, tuple[int, int]]:
+    """The first and the last call of each loop's turns."""
+    found: dict[str, tuple[int, int]] = {}
+    for index, call in enumerate(manifest.calls):
+        for loop in call.within or ():
+            found[loop] = found[loop][0] if loop in found else index, index
+    return found
+
+
+def _life(manifest: Manifest, used: list[int], turns: dict[str, tuple[int, int]]) -> tuple[int, int]:
     """From the first to the last of the calls that need what those calls use."""
     first, last = used[0], used[-1]
-    loops = {name for index in used for name in manifest.calls[index].within or ()}
-    for loop in loops:
-        if not all(loop in (manifest.calls[index].within or ()) for index in used):
-            turns = [index for index, call in enumerate(manifest.calls) if loop in (call.within or ())]
-            first, last = min(first, turns[0]), max(last, turns[-1])
+    for loop in {name for index in used for name in manifest.calls[index].within or ()}:
+        begin, end = turns[loop]
+        if not begin <= used[0] <= used[-1] <= end:
+            first, last = min(first, begin), max(last, end)
     return first, last
