@@ -46,10 +46,10 @@ def adb_server(home: Path) -> Iterator[Mapping[str, str]]:
 
 
 @contextmanager
-def phone(folder: Path, state: str = "device") -> Iterator[Phone]:
-    """A phone in one of the states of phone.py, until the end of the block."""
+def phone(folder: Path, state: str = "device", port: int = 0) -> Iterator[Phone]:
+    """A phone in one of the states of phone.py, until the end of the block. port 0: a free one."""
     folder.mkdir(parents=True, exist_ok=True)
-    words = [sys.executable, str(Path(__file__).with_name("phone.py")), "0", str(folder), state]
+    words = [sys.executable, str(Path(__file__).with_name("phone.py")), str(port), str(folder), state]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

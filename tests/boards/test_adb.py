@@ -74,6 +74,13 @@ def test_a_phone_that_never_answers_is_offline(adb: None, tmp_path: Path) -> Non
         connect(replace(hasty, address=silent.address))
 
 
+def test_a_phone_that_comes_back_where_adb_lost_one_is_not_offline(adb: None, tmp_path: Path) -> None:
+    with phone(tmp_path / "1") as lost:
+        connect(lost.device()).close()
+    with phone(tmp_path / "2", port=int(lost.address.rpartition(":")[2])) as back:
+        assert connect(back.device()).execute(["pwd"]).output.decode().strip() == str(back.folder)
+
+
 def test_an_android_without_exit_codes_is_refused(adb: None, tmp_path: Path) -> None:
     with phone(tmp_path, "old") as old, pytest.raises(DeviceError, match=r"pixel: its adb gives no exit codes.*Android 7"):
         connect(device(old.address))

@@ -25,6 +25,8 @@ from edgec.package.running import Session, finish, run_to_end
 ANDROID_WORK = f"{HOME}/edgec"
 _BLOCK = 1 << 20  # bytes of a file that go at once; each block has limits.transfer seconds
 _DEFAULT_WORK = next(field.default for field in fields(Device) if field.name == "work")
+_BETWEEN_LOOKS = 0.1  # seconds
+_OFFLINE = "offline"
 _NONE, _TOO_LARGE = 44, 45  # statuses of our scripts: there is no such file
 
 _READ = 'if [ ! -e "$1" ]; then exit 44; fi; if [ "$(stat -c %s "$1")" -gt "$2" ]; then exit 45; fi; cat "$1"'
@@ -39,7 +41,7 @@ _MOVE = (
 _STATES: Mapping[str, tuple[str, str]] = {
     "unauthorized": ("the phone does not trust this computer", "unlock it and accept its question about USB debugging"),
     "authorizing": ("the phone does not trust this computer", "unlock it and accept its question about USB debugging"),
-    "offline": ("the phone is offline", "plug it in again, or run `adb reconnect offline`"),
+    _OFFLINE: ("the phone is offline", "plug it in again, or run `adb reconnect offline`"),
     "no permissions": ("this user may not open the phone", "install the udev rules (Debian: android-sdk-platform-tools-common)"),
     "recovery": ("the phone is in recovery mode", "boot it into Android"),
     "sideload": ("the phone is in sideload mode", "boot it into Android"),
@@ -154,10 +156,11 @@ class AdbConnection:
     def _find(self) -> str:
         """The serial number of the board, which is there and lets us in."""
         address = self.device.address
-        if ":" in address and address not in self._listed():
+        if ":" in address and self._listed().get(address, _OFFLINE) == _OFFLINE:
             with suppress(BoardTimeout):  # the list then says what is wrong
+                self._adb("disconnect", address)  # adb keeps a line that was cut, and tries it again when it likes
                 self._adb("connect", address)
-        found = self._listed()
+        found = self._settled(address)
         if not address and len(found) > 1:
             raise self._error(f"{len(found)} devices are connected", hint=f"give one as its address: {', '.join(found)}")
         serial = address or next(iter(found), "")
@@ -169,6 +172,16 @@ class AdbConnection:
             what, hint = _STATES[found[serial]]
             raise BoardLost(what, where=self.device.name, hint=hint)
         return serial
+
+    def _settled(self, address: str) -> dict[str, str]:
+        """What adb lists once the board is no longer offline, which every board is while adb greets it; at the latest after limits.connect."""
+        end = time.monotonic() + self.device.limits.connect
+        while True:
+            found = self._listed()
+            states = [found.get(address)] if address else list(found.values())
+            if _OFFLINE not in states or time.monotonic() > end:
+                return found
+            time.sleep(_BETWEEN_LOOKS)
 
     def _listed(self) -> dict[str, str]:
         """State of every device that adb knows, by serial number."""
