@@ -174,7 +174,7 @@ class AdbConnection:
         return serial
 
     def _settled(self, address: str) -> dict[str, str]:
-        """What adb lists once the board is no longer offline, which every board is while adb greets it; at the latest after limits.connect."""
+        """What adb lists once the board is not offline, as each is while adb greets it; at the latest after limits.connect."""
         end = time.monotonic() + self.device.limits.connect
         while True:
             found = self._listed()
