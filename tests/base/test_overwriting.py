@@ -255,7 +255,8 @@ WRITERS = {
     "edgec/boards/farm/journal.py": "results, which it only adds to",
     "edgec/exam/judging.py": "a file of tempfile's",
     "edgec/provenance/copy.py": "into a folder of tempfile's",
-    "edgec/cli/main.py": "a file of tempfile's",
+    "edgec/cli/bug.py": "a file of tempfile's",
+    "edgec/cli/guard.py": "takes away what tempfile made for a process that died",
     "edgec/export/onnx_file.py": "save(), for tests and for whoever uses the library",
 }
 # what writes: methods of paths, and functions of modules

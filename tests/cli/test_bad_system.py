@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import shlex
@@ -156,7 +157,7 @@ def test_an_interruption_while_compiling(work: Path, number: signal.Signals, cod
         [*EDGEC, *BUILD, "--cc", "./slowcc"], env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     wait_for(marker, running)
-    os.killpg(running.pid, number)
+    os.killpg(running.pid, number)  # as a terminal does: the program and its work hear it both
     _, errors = running.communicate(timeout=60)
     assert running.returncode == code and "Traceback" not in errors, errors
     assert names_in(work) == FILES | {"started", "slowcc", "tmp"} and names_in(temporary) == set()
@@ -201,7 +202,7 @@ def test_a_bug_of_our_own_leaves_a_report(program: Program, monkeypatch: pytest.
     (work / "tmp").mkdir()
     with monkeypatch.context() as patch:
         patch.setattr("edgec.cli.build.resolve_settings", fail)
-        patch.setattr("edgec.cli.main.tempfile.tempdir", folder)
+        patch.setattr("edgec.cli.bug.tempfile.tempdir", folder)
         done, facts = program(*BUILD), program(*BUILD, "--json")
     assert done.code == facts.code == 70 and "a bug of edgec's own: RuntimeError: a cosmic ray" in done.err
     assert facts.json["exit_code"] == 70
@@ -209,3 +210,44 @@ def test_a_bug_of_our_own_leaves_a_report(program: Program, monkeypatch: pytest.
     assert len(reports) == (2 if folder == "tmp" else 0)
     assert any(str(report.name) in done.err for report in reports) if reports else "Traceback" in done.err
     assert all("a cosmic ray" in report.read_text() and "fp32" in report.read_text() for report in reports)
+
+
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGKILL"])
+def test_native_code_that_ends_the_process_is_one_error_and_leaves_nothing(work: Path, name: str) -> None:
+    """Samples stand for it here: a function of the user's own, which is called where ONNX Runtime and numpy compute, too."""
+    temporary = work / "tmp"
+    temporary.mkdir()
+    Path("fatal.py").write_text(
+        "import os, pathlib, signal, tempfile\n"
+        "def samples():\n"
+        "    pathlib.Path(tempfile.mkdtemp(), 'file').touch(); tempfile.NamedTemporaryFile(dir='.', delete=False)\n"
+        f"    os.kill(os.getpid(), signal.{name})\n"
+        "    yield {}\n"
+    )
+    command = [*EDGEC, "build", "digits.onnx", "--calib", "fatal.py:samples", "--no-compile", "-o", "out"]
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    for words in (command, [*command, "--json"]):
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 70 and f"of a library below it: the process was ended by {name}" in done.stderr, done.stderr
+        assert ("when memory runs out" in done.stderr) == (name == "SIGKILL")
+    assert json.loads(done.stdout)["exit_code"] == 70
+    reports = [json.loads((temporary / report).read_text()) for report in names_in(temporary)]
+    assert len(reports) == 2 and names_in(work) - {"__pycache__"} == FILES | {"fatal.py", "tmp"}
+    assert all(any("fatal.py" in line for line in report["traceback"]) for report in reports if name != "SIGKILL")
+
+
+def test_who_kills_the_program_kills_its_work(work: Path) -> None:
+    Path("slow.py").write_text(
+        "import os, pathlib, time\ndef samples():\n    pathlib.Path('started').write_text(str(os.getpid())); time.sleep(60); yield {}\n"
+    )
+    command = [*EDGEC, "build", "digits.onnx", "--calib", "slow.py:samples", "--no-compile", "-o", "out"]
+    running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    wait_for(work / "started", running)
+    running.kill()
+    running.wait()
+    worker = int((work / "started").read_text())
+    assert worker != running.pid
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{worker}").exists() and "State:\tZ" not in Path(f"/proc/{worker}/status").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -32,7 +32,7 @@ ENVIRONMENTS = {"child_environment", "users_command_environment"}
 # the one place where a command is the user's own, and gets what the user gave it
 USERS_OWN = {"edgec/boards/connect/ssh_line.py"}
 # the one place that forks: a worker that was started without secrets, for one request
-FORKS = {("edgec/isolation/worker.py", "fork")}
+FORKS = {("edgec/isolation/worker.py", "fork"), ("edgec/cli/guard.py", "fork")}
 
 
 def calls(tree: ast.AST) -> Iterator[tuple[ast.Call, str, str]]:
