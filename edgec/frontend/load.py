@@ -30,7 +30,7 @@ from edgec.frontend.file.structure import check_functions, check_text, drop_unre
 from edgec.frontend.translation.builder import CONVERSIONS, FLOATS, WIDENED, Builder
 from edgec.frontend.translation.source import Names, Source, read_node
 from edgec.ir.graph import Graph
-from edgec.ir.types import HELD_ONLY, DType
+from edgec.ir.types import HELD_ONLY, DType, TensorType
 from edgec.ir.verify import verify
 from edgec.ops.weights import check_weights
 
@@ -107,9 +107,7 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
     file = model.graph
     initializers = {tensor.name for tensor in file.initializer}
     types, notes = pin_inputs([value for value in file.input if value.name not in initializers], shapes or {})
-    for name, kind in types.items():
-        spread = prod(max(1, extent) for extent in kind.static_shape)  # NumPy counts so in arrays that hold nothing
-        check_tensors(spread * kind.dtype.bytes, f"input {name}")
+    _check_sizes(types)
     empty = {name: types.pop(name) for name in list(types) if 0 in types[name].shape}
     notes += [f"input {name}: {kind} holds nothing, so it is no input of the package" for name, kind in empty.items()]
     nodes = ordered(file, set(types) | set(empty) | initializers | {tensor.values.name for tensor in file.sparse_initializer})
@@ -154,6 +152,12 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
             f"ONNX Runtime misreads {', '.join(strange)}: answers are compared with what edgec imported, not with the file"
         )
     return Imported(graph, tuple(builder.notes), origin, (*strange, *rounded, *builder.believed), fixed, tuple(builder.calls))
+
+
+def _check_sizes(types: Mapping[str, TensorType]) -> None:
+    for name, kind in types.items():
+        spread = prod(max(1, extent) for extent in kind.static_shape)  # NumPy counts so in arrays that hold nothing
+        check_tensors(spread * kind.dtype.bytes, f"input {name}")
 
 
 def _metadata(model: onnx.ModelProto) -> dict[str, str]:
