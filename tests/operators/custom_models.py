@@ -30,10 +30,11 @@ def written(name: str, text: str) -> Path:
     return Path(name)
 
 
-def saved(*nodes: onnx.NodeProto, output: str = "y", opset: int = 18, **more: Any) -> Path:
-    """A model of these nodes between x and y, float32[2,8]."""
+def saved(*nodes: onnx.NodeProto, output: str = "y", opset: int = 18, more: dict[str, np.ndarray] | None = None, **kinds: Any) -> Path:
+    """A model of these nodes between x and y, float32[2,8]; a is a constant of eight numbers, `more` are others."""
+    known = {"a": weights(8) ** 2 + 1, **(more or {})}
     domains = dict.fromkeys({item.domain for item in nodes if item.domain}, 1)
-    onnx.save(model(list(nodes), {"x": [2, 8]}, [output], {"a": weights(8) ** 2 + 1}, opset=opset, domains=domains, **more), "model.onnx")
+    onnx.save(model(list(nodes), {"x": [2, 8]}, [output], known, opset=opset, domains=domains, **kinds), "model.onnx")
     return Path("model.onnx")
 
 

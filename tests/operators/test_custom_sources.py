@@ -17,6 +17,7 @@ from edgec.operators import CustomOperator, custom
 from edgec.operators.finding import mentioned
 from edgec.pipeline.models import read_model
 from edgec.settings.config import configure
+from tests.calling import QUICK, Program
 from tests.frontend.models import model, node, weights
 from tests.operators.custom_models import SNAKE, X, answer, own, refused, saved, written
 
@@ -219,3 +220,39 @@ def _dense(more: dict[str, Any]) -> Path:
 def test_the_class_is_what_custom_makes() -> None:
     made = custom("com.acme", "F")(lambda x: x)
     assert isinstance(made, CustomOperator) and str(made) == "com.acme::F"
+
+
+def test_every_verb_that_reads_a_model_takes_them(program: Program, work: Path) -> None:
+    """By the flag; and by an edgec.toml of the current folder, which `compare` hears too."""
+    saved(own("Snake", "x a"), node("MatMul", "y w", "z"), output="z", more={"w": weights(8, 4)})
+    written("acme.py", SNAKE)
+    np.savez("samples.npz", x=weights(16, 8, seed=2))
+    flags = ("--operators", "acme.py")
+    program("quantize", "model.onnx", "--calib", "samples.npz").failed(3, "--operators")
+    for verb in (
+        ("quantize", "model.onnx", "--calib", "samples.npz", *flags),
+        ("inspect", "model.onnx", *flags),
+        ("build", "model.onnx", "--dry-run", *flags),
+        ("build", "model.onnx", "--calib", "samples.npz", "-o", "made", *QUICK, *flags),
+        ("compare", "model.onnx", "made", "--data", "samples.npz", "--layers", *flags),
+    ):
+        done = program(*verb)
+        assert done.code == 0, done.err
+    program("compare", "model.onnx", "made", "--data", "samples.npz").failed(3, "--operators")
+    written("edgec.toml", '[build]\noperators = "acme.py"\n')
+    assert program("compare", "model.onnx", "made", "--data", "samples.npz").code == 0
+    assert program("inspect", "model.onnx").code == 0
+    program("build", "model.onnx", "--operators", "none.py", "--dry-run").failed(2, "none.py: no such file")
+
+
+@pytest.mark.long
+def test_models_are_benched_with_them(program: Program, work: Path) -> None:
+    saved(own("Snake", "x a"))
+    written("acme.py", SNAKE)
+    written("devices.yaml", "devices:\n  here: {connection: local, target: portable, work: boards}\n")
+    np.savez("samples.npz", x=weights(8, 8, seed=2))
+    done = program(
+        "bench", "model.onnx", "--all", "--operators", "acme.py", "--data", "samples.npz", "--seconds", 0.01, "--runs", 2, "--rounds", 2,
+        "--threads", 1, "--cc", "gcc -O0", "-o", "first",
+    )  # fmt: skip
+    assert done.code == 0, done.err
