@@ -39,7 +39,7 @@ class Body:
 
     def node(self, name: str, inputs: Sequence[str], outputs: int, attributes: Iterable[onnx.AttributeProto], domain: str) -> list[str]:
         """The names of what a new node computes."""
-        names = [f"v{self.made + place}" for place in range(outputs)]
+        names = [f"v.{self.made + place}" for place in range(outputs)]  # as no parameter of Python can be called
         self.made += outputs
         node = onnx.NodeProto(op_type=name, input=inputs, output=names, domain=domain, name=f"{name}_{len(self.nodes)}")
         node.attribute.extend(attributes)

@@ -62,6 +62,7 @@ BODIES: dict[str, tuple[Any, Any]] = {
     "several outputs": (lambda x: op.Concat(*op.Split(x, axis=1, num_outputs=2, outputs=2)[::-1], axis=1), lambda x: np.roll(x, 4, 1)),
     "shape of the operand": (lambda x: x + op.Cast(op.Gather(op.Shape(x), 1), to=1), lambda x: x + 8),
     "a loop of Python": (lambda x: [x := x / 2 for _ in range(3)][-1], lambda x: x / 8),
+    "names as of values": (lambda v0: abs(v0) + v0, lambda x: abs(x) + x),
     "its operand": (lambda x: x, lambda x: x),
     "the current type": (lambda x: op.Max(x, 0, 0.25), lambda x: np.maximum(x, 0.25)),
 }  # fmt: skip
