@@ -48,9 +48,13 @@ class CustomOperator:
 
 
 @overload
-def custom(domain: str, name: str, body: None = ..., *, shape: ShapeRule | None = ..., opset: int = ...) -> Callable[[Callable[..., Any]], CustomOperator]: ...  # fmt: skip  # noqa: E501
+def custom(
+    domain: str, name: str, body: None = ..., *, shape: ShapeRule | None = ..., opset: int = ...
+) -> Callable[[Callable[..., Any]], CustomOperator]: ...
 @overload
-def custom(domain: str, name: str, body: str | onnx.FunctionProto, *, shape: ShapeRule | None = ..., opset: int = ...) -> CustomOperator: ...  # fmt: skip  # noqa: E501
+def custom(
+    domain: str, name: str, body: str | onnx.FunctionProto, *, shape: ShapeRule | None = ..., opset: int = ...
+) -> CustomOperator: ...
 def custom(
     domain: str, name: str, body: str | onnx.FunctionProto | None = None, *, shape: ShapeRule | None = None, opset: int = OPSET
 ) -> Any:
