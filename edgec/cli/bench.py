@@ -19,8 +19,8 @@ from edgec.cli.settings import declare_key, declare_settings, resolve_key, resol
 from edgec.records.results import Gate, Job, PackageFacts, Versus
 
 _BUILD = (
-    *("precision", "calib", "shape", "input", "output", "constant", "state", "observer", "effort", "exclude", "io", "io_layout"),
-    *("weights", "cc", "fuse_preprocess", "seed", "force"),
+    *("precision", "calib", "shape", "input", "output", "constant", "state", "operators", "observer", "effort", "exclude"),
+    *("io", "io_layout", "weights", "cc", "fuse_preprocess", "seed", "force"),
 )
 _COLUMNS = ("board", "target", "package", "exam", "threads", "p50", "95 % interval", "p90", "p99", "cold", "memory", "verdict")
 

@@ -12,6 +12,7 @@ import edgec
 from edgec.base.errors import GateError, Problem, UsageError
 from edgec.cli.console import Console, table
 from edgec.cli.layers import layer_tables
+from edgec.cli.settings import declare_operators, resolve_operators
 
 if TYPE_CHECKING:
     from edgec.exam.comparison import Comparison
@@ -26,6 +27,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-agreement", type=float, default=None, help="fail (exit code 1) below this share of equal arg-max, e.g. 0.95")
     parser.add_argument("--min-sqnr", type=float, default=None, help="fail (exit code 1) below this signal-to-noise ratio in dB, e.g. 20")
     parser.add_argument("--isa", default=None, help="force a vocabulary, e.g. avx2")
+    declare_operators(parser)
     parser.add_argument("--layers", action="store_true", help="also say what each layer of an INT8 package loses, and what to try next")
     parser.add_argument("--report", type=Path, default=None, help="with --layers: write a page with plots (.html), or JSON (.json)")
     parser.add_argument("--force", action="store_true", help="the report may replace an input, or a file that edgec did not write")
@@ -42,7 +44,7 @@ def act(options: argparse.Namespace, console: Console) -> int:
     with console.progress() as progress:
         found = edgec.compare(
             options.model, options.package, options.data,
-            labels=options.labels, samples=options.samples, isa=options.isa, progress=progress,
+            labels=options.labels, samples=options.samples, isa=options.isa, operators=resolve_operators(options), progress=progress,
         )  # fmt: skip
     failures = found.failures(options.min_agreement, options.min_sqnr)
     console.result({**found.facts, "passed": not failures, **facts}, [*shown, *_tables(found)])
@@ -62,7 +64,8 @@ def _layers(options: argparse.Namespace, console: Console) -> tuple[dict[str, An
     with console.progress() as progress:
         found = edgec.diagnose(
             options.model, options.package, options.data,
-            samples=options.samples, report=options.report, force=options.force, progress=progress,
+            samples=options.samples, report=options.report, force=options.force, operators=resolve_operators(options),
+            progress=progress,
         )  # fmt: skip
     written = [f"wrote {options.report}"] if options.report else []
     return {"diagnosis": found.facts}, [*layer_tables(found), *written, ""]

@@ -24,6 +24,7 @@ SETTINGS = (
         "output",
         "constant",
         "state",
+        "operators",
         "observer",
         "effort",
         "exclude",

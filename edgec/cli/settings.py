@@ -13,7 +13,7 @@ from edgec.cli.console import table
 from edgec.settings import FILE, find_file, resolve
 from edgec.settings.config import FLAGS, BuildConfig
 from edgec.settings.facts import settings_facts
-from edgec.settings.forms_of_text import OneOf
+from edgec.settings.forms_of_text import OneOf, Operators
 
 GROUPS = list(dict.fromkeys(setting.group for setting in FLAGS.values()))
 OF_A_BUILD = tuple(flag for flag in FLAGS if flag != "key")
@@ -58,8 +58,23 @@ def declare_key(parser: argparse.ArgumentParser) -> None:
 
 def resolve_key(options: argparse.Namespace) -> Path | None:
     """--key, over EDGEC_KEY, over the edgec.toml that is named or lies in the current folder: one beside a package has no say."""
-    variables = {key: value for key, value in os.environ.items() if key == "EDGEC_KEY"}
-    return resolve({"key": options.key}, variables, find_file(Path(FILE), getattr(options, "config", None))).key
+    return _resolve_one("key", options).key
+
+
+def declare_operators(parser: argparse.ArgumentParser) -> None:
+    """For verbs that read a model, and take all else from a package."""
+    parser.add_argument("--operators", action="append", default=None, metavar="FILE", help=FLAGS["operators"].help)
+
+
+def resolve_operators(options: argparse.Namespace) -> tuple[Operators, ...]:
+    """As --key is: one beside the model has no say."""
+    return _resolve_one("operators", options).operators
+
+
+def _resolve_one(name: str, options: argparse.Namespace) -> BuildConfig:
+    variable = f"EDGEC_{name.upper()}"
+    variables = {key: value for key, value in os.environ.items() if key == variable}
+    return resolve({name: getattr(options, name)}, variables, find_file(Path(FILE), getattr(options, "config", None)))
 
 
 def settings_table(config: BuildConfig, *, unheard: Container[str] = ()) -> rich.table.Table:

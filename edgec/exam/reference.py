@@ -23,16 +23,16 @@ class FloatModel:
     Runtime does not take it (an operator it lacks), would die of it (a division by 0) or rounds between its nodes what the graph does not
     (to floats of 16 bits), the graph runs; `from_file` tells.
     optimize: let ONNX Runtime fuse and reorder. halves: the graph runs as float16 storage would have it, see edgec/export/halves.py.
-    fixed: inputs of the file that are constants in the graph.
+    fixed: inputs of the file that are constants in the graph. functions: bytes of an ONNX model that has functions which the file lacks.
     An output of which only a run knows how many elements it has is filled up, as a package does it.
     A call raises ModelError for what ONNX Runtime cannot run, and for answers of another type than the graph's.
     """
 
     def __init__(
         self, graph: Graph, file: Path | None = None, *, optimize: bool = True, halves: bool = False,
-        fixed: Mapping[str, np.ndarray] | None = None,
+        fixed: Mapping[str, np.ndarray] | None = None, functions: bytes = b"",
     ) -> None:  # fmt: skip
-        self._source, self._fixed = (graph, file), dict(fixed or {})
+        self._source, self._fixed, self._functions = (graph, file), dict(fixed or {}), functions
         self._choices = Effort.ALL if optimize else Effort.NONE, halves
         self._inputs, self._outputs = list(graph.inputs), list(graph.outputs)
         self._types = {name: graph.types[name] for name in graph.outputs}
@@ -42,7 +42,7 @@ class FloatModel:
     def _open(self) -> Session:
         (graph, file), (effort, halves) = self._source, self._choices
         traps = any(needs_guard(graph, node) for node in graph.nodes)
-        session = _opened(file, effort) if file is not None and not traps and not graph.held else None
+        session = _opened(file, self._functions, effort) if file is not None and not traps and not graph.held else None
         self.from_file = session is not None
         if session is None:
             self._fixed = {}
@@ -51,7 +51,7 @@ class FloatModel:
     def unoptimized(self) -> FloatModel:
         """The same model, each operator by itself. This one gives its memory back until it is called again: weights may be large."""
         self._session = None
-        return FloatModel(*self._source, optimize=False, fixed=self._fixed)
+        return FloatModel(*self._source, optimize=False, fixed=self._fixed, functions=self._functions)
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
         self._session = self._session or self._open()
@@ -79,8 +79,8 @@ def _bytes(graph: Graph, halves: bool) -> bytes:
     return bytes((rounded(model) if halves else model).SerializeToString())
 
 
-def _opened(file: Path, effort: Effort) -> Session | None:
+def _opened(file: Path, functions: bytes, effort: Effort) -> Session | None:
     try:
-        return Session(str(file), effort)
+        return Session(file.read_bytes() + functions, effort, folder=file.parent) if functions else Session(str(file), effort)
     except ModelError:  # an operator that it lacks, perhaps: the graph may do
         return None

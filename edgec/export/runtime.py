@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ _WRONG = (
 )
 # Products with coded weights compute in float32, as the model says: by default it rounds their activations to 8 bits.
 _EXACT = ("session.qdq_matmulnbits_accuracy_level", "1")
+_BESIDE = "session.model_external_initializers_file_folder_path"
 _SILENT = 4  # severity of what it logs: its errors are told by us, once
 _DIVIDED = 2  # threads: how sums are divided among them shows in their last bits
 _NODE = re.compile(r"(?:node with name |Name:)'([^']+)'|[Ii]n [Nn]ode \(\"?([^\")]+)|Node:\s?([^\s,]+)")
@@ -38,15 +40,17 @@ class Effort(Enum):
 class Session:
     """A model, by its path or its bytes, ready to run. ModelError when ONNX Runtime does not take it."""
 
-    def __init__(self, model: str | bytes, effort: Effort, *, lean: bool = False) -> None:
+    def __init__(self, model: str | bytes, effort: Effort, *, lean: bool = False, folder: Path | None = None) -> None:
         """lean: spare memory and processor time between calls, for sessions that see very different sizes, and answer alike on any number
 
-        of cores.
+        of cores. folder: of the file that the bytes are of, beside which its weights may lie.
         """
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = _SILENT
         settings.graph_optimization_level = effort.value
         settings.add_session_config_entry(*_EXACT)
+        if folder is not None:
+            settings.add_session_config_entry(_BESIDE, str(folder.absolute()))
         if lean:
             settings.enable_mem_pattern = settings.enable_cpu_mem_arena = False
             settings.add_session_config_entry("session.intra_op.allow_spinning", "0")

@@ -12,6 +12,7 @@ from edgec.frontend import control, former, quantized, selection, signal, window
 from edgec.frontend.arithmetic import normalization
 from edgec.frontend.control.conditional import hand_on
 from edgec.frontend.domains import contributed
+from edgec.frontend.domains.own import check_call, told_call
 from edgec.frontend.file.structure import graphs_in
 from edgec.frontend.movement import late
 from edgec.frontend.translation.builder import HINTS, Builder, unsupported
@@ -22,6 +23,7 @@ from edgec.ir.types import DType
 from edgec.ops import OPERATORS
 from edgec.ops.proto import attribute_proto, tensor_code
 
+OWN = "see docs/custom-operators.md"
 DEEPEST = 32  # nested function calls; a function that calls itself would never end
 
 
@@ -29,10 +31,7 @@ def dispatch(b: Builder, source: Source) -> None:
     """Translate one node, or raise ModelError. A node that reads broken values is checked for support only."""
     key = (source.domain, source.op, source.overload)
     if key in b.functions:
-        if not b.is_broken(source.inputs):
-            expand(b, source, b.functions[key])
-        else:
-            b.broken.update(source.outputs)
+        call_function(b, source, b.functions[key])
         return
     schema = find_schema(source.op, source.domain, source.version)
     translate = RULES.get((source.domain, source.op))
@@ -85,7 +84,12 @@ def layer_normalization(b: Builder, source: Source) -> None:
 
 def unknown_hint(source: Source) -> str:
     if source.domain:
-        return f"operators of the domain {source.domain} are not supported: export the model with ONNX's own"
+        how = "export the model with ONNX's own"
+        if source.domain.startswith(("ai.onnx", "com.microsoft")):
+            return f"operators of the domain {source.domain} are not supported: {how}"
+        return (
+            f"operators of the domain {source.domain} are not known: give a Python file that defines them with --operators, {OWN}, or {how}"
+        )
     if any(schema.name == source.op for schema in defs.get_all_schemas()):
         return f"it exists in other operator sets, not in {source.version}"
     return did_you_mean(source.op, OPERATORS)
@@ -108,6 +112,19 @@ def body_of(b: Builder, source: Source, schema: Any) -> onnx.FunctionProto:
         raise unsupported(source.op)
     function.ParseFromString(text)
     return function
+
+
+def call_function(b: Builder, source: Source, function: onnx.FunctionProto) -> None:
+    """A node of a function of the model, or of an operator that the user defines."""
+    is_own = (source.domain, source.op) in b.own
+    if is_own:
+        check_call(source, function)
+    if b.is_broken(source.inputs):
+        b.broken.update(source.outputs)
+        return
+    expand(b, source, function)
+    if is_own:
+        b.calls.append(told_call(b, source, function))
 
 
 def type_proto(b: Builder, name: str) -> bytes:

@@ -17,6 +17,8 @@ from edgec.base.errors import ModelError, Problem, UsageError
 from edgec.base.part import WHOLE, Part
 from edgec.frontend.dispatch import dispatch
 from edgec.frontend.domains.categories import told
+from edgec.frontend.domains.own import OwnCall
+from edgec.frontend.file.bodies import add_bodies, misread_bodies
 from edgec.frontend.file.cutting import cut, fix
 from edgec.frontend.file.declarations import declared
 from edgec.frontend.file.external import load_external
@@ -28,7 +30,7 @@ from edgec.frontend.file.structure import check_functions, check_text, drop_unre
 from edgec.frontend.translation.builder import CONVERSIONS, FLOATS, WIDENED, Builder
 from edgec.frontend.translation.source import Names, Source, read_node
 from edgec.ir.graph import Graph
-from edgec.ir.types import HELD_ONLY, DType
+from edgec.ir.types import HELD_ONLY, DType, TensorType
 from edgec.ir.verify import verify
 from edgec.ops.weights import check_weights
 
@@ -37,7 +39,7 @@ from edgec.ops.weights import check_weights
 class Imported:
     """A canonical graph, what the import assumed, for the user to read, what the file says of itself, and nodes ONNX Runtime misreads.
 
-    fixed: of inputs of the file that the graph has as constants.
+    fixed: of inputs of the file that the graph has as constants. calls: of nodes of operators that the user defines.
     """
 
     graph: Graph
@@ -45,14 +47,17 @@ class Imported:
     origin: Mapping[str, str] = field(default_factory=dict)
     misread: tuple[str, ...] = ()
     fixed: Mapping[str, np.ndarray] = field(default_factory=dict)
+    calls: tuple[OwnCall, ...] = ()
 
 
-def load_model(path: str | Path, shapes: Shapes | None = None, budget: Budget | None = None, part: Part = WHOLE) -> Imported:
-    """Read the ONNX file at `path`; see from_proto."""
+def load_model(
+    path: str | Path, shapes: Shapes | None = None, budget: Budget | None = None, part: Part = WHOLE, operators: bytes = b""
+) -> Imported:  # fmt: skip
+    """Read the ONNX file at `path`; see from_proto. operators: the bundle of those that the user defines, see edgec/operators."""
     path = Path(path)
     model = _parsed(path)
     with spending(budget):
-        return _read(model, shapes, path.parent, part)
+        return _read(model, shapes, path.parent, part, operators)
 
 
 def _parsed(path: Path) -> onnx.ModelProto:
@@ -87,8 +92,9 @@ def from_proto(
         return _read(copy, shapes, base_dir, part)
 
 
-def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, part: Part) -> Imported:
+def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, part: Part, operators: bytes = b"") -> Imported:
     """Translate a model that is ours to change."""
+    own, hidden = add_bodies(model, operators)
     check_text(model)
     check_functions(model)
     origin, versions = origin_of(model), _versions(model)
@@ -101,21 +107,19 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
     file = model.graph
     initializers = {tensor.name for tensor in file.initializer}
     types, notes = pin_inputs([value for value in file.input if value.name not in initializers], shapes or {})
-    for name, kind in types.items():
-        spread = prod(max(1, extent) for extent in kind.static_shape)  # NumPy counts so in arrays that hold nothing
-        check_tensors(spread * kind.dtype.bytes, f"input {name}")
+    _check_sizes(types)
     empty = {name: types.pop(name) for name in list(types) if 0 in types[name].shape}
     notes += [f"input {name}: {kind} holds nothing, so it is no input of the package" for name, kind in empty.items()]
     nodes = ordered(file, set(types) | set(empty) | initializers | {tensor.values.name for tensor in file.sparse_initializer})
     functions = {(item.domain, item.name, item.overload): item for item in model.functions}
     graph = Graph(file.name or "model", list(types), [value.name for value in file.output])
     graph.types.update(types)
-    said = [(item.key, item.value) for item in model.metadata_props]  # what is not UTF-8 comes as bytes
-    graph.metadata.update({key: value for key, value in said if isinstance(key, str) and isinstance(value, str)})
+    graph.metadata.update(_metadata(model))
     taken = set(types) | set(empty) | initializers | {name for node in file.node for name in (*node.input, *node.output)}
     builder = Builder(
-        graph, functions, taken, dispatch, notes=[*found, *notes], misread=strange, versions=versions, declared=declared(file)
-    )
+        graph, functions, taken, dispatch, notes=[*found, *notes, *hidden], misread=strange, versions=versions, declared=declared(file),
+        own=own,
+    )  # fmt: skip
     _hold_inputs(builder, file)
     fixed = {**fixed, **{name: np.zeros(kind.static_shape, kind.dtype.numpy) for name, kind in empty.items()}}
     for name in empty:
@@ -142,11 +146,24 @@ def _read(model: onnx.ModelProto, shapes: Shapes | None, base_dir: Path | None, 
     nothing = [Problem(f"{graph.types[name]} holds nothing", f"output {name}") for name in graph.outputs if 0 in graph.shape(name)]
     if nothing:
         raise ModelError(f"{len(nothing)} output(s) are empty tensors", nothing, hint="leave them out of the model")
+    strange += misread_bodies(model, {call.operator for call in builder.calls})
     if strange:
         builder.notes.append(
             f"ONNX Runtime misreads {', '.join(strange)}: answers are compared with what edgec imported, not with the file"
         )
-    return Imported(graph, tuple(builder.notes), origin, (*strange, *rounded, *builder.believed), fixed)
+    return Imported(graph, tuple(builder.notes), origin, (*strange, *rounded, *builder.believed), fixed, tuple(builder.calls))
+
+
+def _check_sizes(types: Mapping[str, TensorType]) -> None:
+    for name, kind in types.items():
+        spread = prod(max(1, extent) for extent in kind.static_shape)  # NumPy counts so in arrays that hold nothing
+        check_tensors(spread * kind.dtype.bytes, f"input {name}")
+
+
+def _metadata(model: onnx.ModelProto) -> dict[str, str]:
+    """Less what is not UTF-8, which comes as bytes."""
+    said = [(item.key, item.value) for item in model.metadata_props]
+    return {key: value for key, value in said if isinstance(key, str) and isinstance(value, str)}
 
 
 def _add(builder: Builder, node: onnx.NodeProto, versions: Mapping[str, int], names: Names) -> None:

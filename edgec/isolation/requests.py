@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 from edgec.base.budget import Budget, BudgetError, exceeded
 from edgec.base.errors import EdgecError, ModelError, Problem, UsageError
 from edgec.base.part import WHOLE, Part
+from edgec.frontend.domains.own import OwnCall
 from edgec.frontend.file.outline import Outline
 from edgec.frontend.load import Imported
 from edgec.ir.graph import Graph
@@ -27,23 +29,27 @@ Shapes = Mapping[str, Sequence[int | Symbol]]
 
 
 def import_model(
-    path: Path, shapes: Shapes, preprocess: Mapping[str, Any] | None, budget: Budget, *, codes: bool = False, part: Part = WHOLE
-) -> Iterator[Imported]:
+    path: Path, shapes: Shapes, preprocess: Mapping[str, Any] | None, budget: Budget, *, codes: bool = False, part: Part = WHOLE,
+    operators: bytes = b"",
+) -> Iterator[Imported]:  # fmt: skip
     """The model as imported, then as optimized, with what else the import found. ModelError also when the worker does not survive it.
 
-    codes: large matrices that the model has as codes stay so.
+    codes: large matrices that the model has as codes stay so. operators: the bundle of those that the user defines.
     """
     told = {name: [[dim.name, dim.bound] if isinstance(dim, Symbol) else int(dim) for dim in dims] for name, dims in shapes.items()}
     notes: tuple[str, ...] = ()
     origin: dict[str, str] = {}
     misread: tuple[str, ...] = ()
     fixed: dict[str, np.ndarray] = {}
-    for message in _answers(path, budget, task="read", shapes=told, preprocess=preprocess, codes=codes, part=asdict(part)):
+    calls: tuple[OwnCall, ...] = ()
+    task = {"shapes": told, "preprocess": preprocess, "codes": codes, "part": asdict(part), "operators": b64encode(operators).decode()}
+    for message in _answers(path, budget, task="read", **task):
         notes, origin = tuple(message.get("notes", notes)), message.get("origin", origin)
         misread = tuple(message.get("misread", misread))
         fixed |= {name: np.array(numbers, kind).reshape(shape) for name, kind, shape, numbers in message.get("fixed", ())}
         graph: Graph = message["graph"]
-        yield Imported(graph, notes, origin, misread, fixed)
+        calls = tuple(OwnCall(**call) for call in message["calls"]) if "calls" in message else calls
+        yield Imported(graph, notes, origin, misread, fixed, calls)
 
 
 def outline_model(path: Path, budget: Budget) -> Outline:

@@ -8,7 +8,9 @@ import logging
 import os
 import sys
 import traceback
+from base64 import b64decode
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +103,7 @@ def read(request: dict[str, Any], send: Sender) -> None:
     """The graph as imported, with the pre-processing where it is asked for, and as optimized."""
     shapes = {name: [Symbol(*dim) if isinstance(dim, list) else dim for dim in dims] for name, dims in request["shapes"].items()}
     with spending(Budget(**request["budget"])):
-        imported = load_model(Path(request["path"]), shapes, part=Part(**request["part"]))
+        imported = load_model(Path(request["path"]), shapes, part=Part(**request["part"]), operators=b64decode(request["operators"]))
         original = imported.graph
         if request["preprocess"] is not None:
             from edgec.quant.preprocess import Preprocess, fuse  # loads more than most models need
@@ -109,7 +111,7 @@ def read(request: dict[str, Any], send: Sender) -> None:
             original = fuse(original, Preprocess.parse(request["preprocess"]))
         fixed = [[name, array.dtype.name, array.shape, array.reshape(-1).tolist()] for name, array in imported.fixed.items()]
         told = {"notes": imported.notes, "origin": dict(imported.origin), "misread": imported.misread, "fixed": fixed}
-        send(kind="imported", graph=original, **told)
+        send(kind="imported", graph=original, calls=[asdict(call) for call in imported.calls], **told)
         graph = original.copy()
         if not request["codes"]:
             decode_weights(graph)

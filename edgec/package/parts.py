@@ -198,6 +198,7 @@ class Options:
     also_shape: tuple[Mapping[Text, Shape], ...] | None = None
     constant: Mapping[Text, Numbers] | None = None
     state: Mapping[Text, State] | None = None
+    operators: Mapping[Text, Hash] | None = None
 
 
 @dataclass(frozen=True)

@@ -250,7 +250,7 @@ def _origin(
     """What the manifest says of where the package came from."""
     kept = [port.name for port in (*program.inputs, *program.outputs) if config.io != "model" and port.dtype.value != config.io]
     notes = [*loaded.notes, *(f"{name} stays as the model has it: nothing quantizes it (--io {config.io})" for name in kept)]
-    options = _options(config)
+    options = _options(config, loaded)
     return Origin(
         precision=config.precision,
         notes=(*notes, *(quantized.report.notes if quantized else [])),
@@ -270,7 +270,7 @@ def _origin(
     )
 
 
-def _options(config: BuildConfig) -> Options:
+def _options(config: BuildConfig, loaded: Model) -> Options:
     """What was chosen, without places on the disk of whoever built."""
     return Options(
         observer=config.observer,
@@ -294,4 +294,5 @@ def _options(config: BuildConfig) -> Options:
         output=config.output or None,
         constant=dict(config.constant) or None,
         state={name: StateOption(*state) for name, state in config.state.items()} or None,
+        operators=dict(loaded.operators) or None,
     )

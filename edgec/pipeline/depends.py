@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from edgec.base.errors import UsageError
 from edgec.cache.keys import key_of, of_file, of_files, own
+from edgec.operators.finding import find
 from edgec.pipeline.prepare import Plan
 from edgec.quant.array_files import pictures_in
 from edgec.settings.config import BuildConfig
@@ -47,10 +49,12 @@ def quantization_key(model: Path, config: BuildConfig) -> str | None:
 def _key(kind: str, model: Path, config: BuildConfig, without: Collection[str], *more: object) -> str | None:
     if _is_code(config.calib) or _has_more(model):
         return None
+    apart = (*without, "calib", "operators")
     try:
-        settings = {item.name: _told(getattr(config, item.name)) for item in fields(BuildConfig) if item.name not in (*without, "calib")}
-        return key_of(kind, own(), of_file(model), settings, _data(config.calib), *more)
-    except (OSError, ValueError):  # what cannot be read: the build says so, if it needs it
+        settings = {item.name: _told(getattr(config, item.name)) for item in fields(BuildConfig) if item.name not in apart}
+        defined = [[str(item), item.sha256] for item in find(model, config.operators)]
+        return key_of(kind, own(), of_file(model), settings, _data(config.calib), defined, *more)
+    except (OSError, ValueError, UsageError):  # what cannot be read: the build says so, if it needs it
         return None
 
 

@@ -13,10 +13,10 @@ from edgec.exam.judging import Evaluation
 from edgec.exam.streaming import Stream
 from edgec.package import Package
 from edgec.pipeline.models import Model, read_model, reference_of, samples_of
-from edgec.pipeline.prepare import check_data, check_file
+from edgec.pipeline.prepare import check_data, check_file, check_operators
 from edgec.quant.array_files import read_array_file
 from edgec.settings.config import BuildConfig, configure
-from edgec.settings.forms_of_text import Calibration
+from edgec.settings.forms_of_text import Calibration, OperatorSources
 
 Arrays = dict[str, np.ndarray]
 Data: TypeAlias = "Calibration | Path"
@@ -24,10 +24,11 @@ Labels = str | Path | Sequence[int] | np.ndarray
 
 
 def open_evaluation(
-    model: Path, package: Package, data: Data, labels: Labels | None = None, samples: int | None = None
+    model: Path, package: Package, data: Data, labels: Labels | None = None, samples: int | None = None,
+    operators: OperatorSources = (),
 ) -> Evaluation:  # fmt: skip
     """With the shapes and the pre-processing of the package's build. samples: at most that many. UsageError when they do not fit."""
-    loaded, config = open_model(model, package, data, samples)
+    loaded, config = open_model(model, package, data, samples, operators)
     graph = loaded.original
     known = None if labels is None else read_labels(labels, data)
     source = samples_of(graph, config)
@@ -36,14 +37,18 @@ def open_evaluation(
     return Evaluation(tuple(graph.given), types, source, Stream(graph, reference_of(loaded, config)), known)
 
 
-def open_model(model: Path, package: Package, data: Data, samples: int | None = None) -> tuple[Model, BuildConfig]:
+def open_model(
+    model: Path, package: Package, data: Data, samples: int | None = None, operators: OperatorSources = ()
+) -> tuple[Model, BuildConfig]:  # fmt: skip
     """The model as the package's build read it, and the settings that give the samples of `data`. UsageError when they do not fit."""
     check_file(model)
     options = kept_options(package) | {"shape": _shapes_of(package, data)}
-    config = configure(calib=str(data) if isinstance(data, Path) else data, samples=samples, **options)
+    config = configure(calib=str(data) if isinstance(data, Path) else data, samples=samples, operators=operators, **options)
     check_data(config)
+    check_operators(config)
     loaded = read_model(model, config)
     _check_same(loaded.original.given, loaded.original.answered, package)
+    _check_operators(loaded, package)
     return loaded, config
 
 
@@ -99,6 +104,15 @@ def _check_same(inputs: Sequence[str], outputs: Sequence[str], package: Package)
     if ours != {*inputs, *outputs}:
         hint = f"it has {', '.join(sorted(ours))}; the model has {', '.join((*inputs, *outputs))}"
         raise UsageError("the package was built from another model", where=str(package.directory), hint=hint)
+
+
+def _check_operators(loaded: Model, package: Package) -> None:
+    """Those that the package was built with are those that the model is read with."""
+    built = package.manifest.options.operators or {}
+    changed = [name for name, sha256 in loaded.operators.items() if built.get(name) != sha256]
+    if changed:
+        hint = "give the file of the build with --operators, or build the package again"
+        raise UsageError(f"the package was built with another {' and '.join(changed)}", where=str(package.directory), hint=hint)
 
 
 def _named_arrays(data: Data) -> Mapping[str, np.ndarray]:

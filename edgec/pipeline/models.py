@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from edgec.base.budget import spending
-from edgec.base.errors import EdgecError, UsageError
+from edgec.base.errors import EdgecError, ModelError, UsageError
 from edgec.base.output import write_file
 from edgec.base.part import Part
 from edgec.exam.comparison import Comparison
@@ -23,9 +23,13 @@ from edgec.exam.fidelity import compare_coded, compare_with_model
 from edgec.exam.measurement import read_times
 from edgec.exam.reference import FloatModel
 from edgec.export import to_onnx
+from edgec.frontend.domains.own import OwnCall
 from edgec.ir.graph import Graph
 from edgec.ir.text import dumps
 from edgec.isolation.requests import import_model
+from edgec.operators.definition import CustomOperator, bundle_of
+from edgec.operators.finding import find
+from edgec.operators.promised import broken_promise
 from edgec.pipeline.kept import Entry
 from edgec.pipeline.prepare import identifier
 from edgec.prune import prune
@@ -55,6 +59,8 @@ class Model:
     origin: Mapping[str, str]  # what the file says of itself
     misread: tuple[str, ...] = ()  # what of the file ONNX Runtime cannot be asked about
     fixed: Mapping[str, np.ndarray] = field(default_factory=dict)  # inputs of the file that are constants in the graphs
+    operators: Mapping[str, str] = field(default_factory=dict)  # that a user defines and the model has, with their hashes
+    bundle: bytes = b""  # what makes ONNX Runtime know them, behind the file's bytes
     pruning: Pruning | None = None  # where `original` is no longer what the file has
 
 
@@ -70,15 +76,28 @@ class Pruning:
 def read_model(model: Path, config: BuildConfig) -> Model:
     """Import and optimize, in a process of its own. Errors name the file."""
     fused = asdict(Preprocess.parse(config.preprocess)) if config.fuse_preprocess else None
+    operators = find(model, config.operators)
     with about(model):
-        graphs = []
-        told = import_model(model, config.shape, fused, config.budget, codes=config.precision != "int8", part=config.part)
+        graphs, bundle = [], bundle_of(operators)
+        told = import_model(
+            model, config.shape, fused, config.budget, codes=config.precision != "int8", part=config.part, operators=bundle
+        )  # fmt: skip
         for stage, imported in zip(("1-imported", "2-optimized"), told, strict=True):
             _dump(config, stage, imported.graph)
             graphs.append(imported.graph)
+        called = _called(operators, imported.calls)
     original, graph = graphs
     found = imported.notes, imported.origin, imported.misread, imported.fixed
-    return Model(config.name or identifier(model.stem), model, original, graph, *found)
+    return Model(config.name or identifier(model.stem), model, original, graph, *found, operators=called, bundle=bundle)
+
+
+def _called(operators: Sequence[CustomOperator], calls: Iterable[OwnCall]) -> dict[str, str]:
+    """The operators that the model has nodes of, with their hashes. ModelError where one's shape rule is not what its body computes."""
+    calls, known = list(calls), {str(item): item for item in operators}
+    told = [broken_promise(known[it.operator], it.where, it.inputs, it.outputs, it.attributes) for it in calls if it.is_known]
+    if problems := [problem for problem in told if problem is not None]:
+        raise ModelError(f"{len(problems)} shape rule(s) do not hold", problems)
+    return {name: known[name].sha256 for name in sorted({call.operator for call in calls})}
 
 
 def prune_model(loaded: Model, config: BuildConfig, progress: Progress | None = None) -> Model:
@@ -178,7 +197,7 @@ def samples_of(graph: Graph, config: BuildConfig) -> Samples | None:
 def reference_of(loaded: Model, config: BuildConfig) -> FloatModel:
     """The model file in ONNX Runtime; with fused preprocessing, nodes that it misreads, fewer channels or where it is cut the graph."""
     changed = config.fuse_preprocess or config.part.is_cut or loaded.misread or loaded.pruning
-    return FloatModel(loaded.original, None if changed else loaded.file, fixed=loaded.fixed)
+    return FloatModel(loaded.original, None if changed else loaded.file, fixed=loaded.fixed, functions=loaded.bundle)
 
 
 def int8_model(quantized: Quantized) -> bytes:

@@ -17,6 +17,7 @@ from edgec.base.errors import EdgecError, Problem, UsageError, did_you_mean
 from edgec.base.output import check_destination, check_failed, check_outputs
 from edgec.emit.c_text import identifier as c_identifier
 from edgec.frontend.file.formats import refuse_foreign
+from edgec.operators.paths import check_path
 from edgec.program.names import PACKAGES
 from edgec.quant.options import QuantizeOptions
 from edgec.quant.preprocess import Preprocess
@@ -102,6 +103,8 @@ def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
     with _collecting(errors):
         check_data(config)
     with _collecting(errors):
+        check_operators(config)
+    with _collecting(errors):
         _check_interface(config, name)
     with _collecting(errors):
         _check_goal(config)
@@ -143,7 +146,7 @@ def inputs_of(model: Path, config: BuildConfig) -> list[Path]:
     calib = config.calib.partition(".py:") if isinstance(config.calib, str) else ("", "", "")
     named = [
         Path(calib[0] + calib[1].rstrip(":")),
-        *(path for path in (config.labels, config.sign, config.gpu, config.profile) if isinstance(path, Path)),
+        *(path for path in (config.labels, config.sign, config.gpu, config.profile, *config.operators) if isinstance(path, Path)),
     ]
     files = [Path(origin) for origin in dict.fromkeys(config.origins.values()) if origin.endswith(".toml")]
     return [path for path in (model, *named, *files) if path.is_file()]
@@ -158,6 +161,13 @@ def _check_dump(config: BuildConfig, out: Path) -> None:
 def dumped(config: BuildConfig) -> list[Path]:
     """The files of --dump."""
     return [] if config.dump is None else [config.dump / name for name in DUMPED]
+
+
+def check_operators(config: BuildConfig) -> None:
+    """What can be said of the files of operators without running them."""
+    for path in config.operators:
+        if isinstance(path, Path):
+            check_path(path)
 
 
 def check_file(model: Path) -> None:

@@ -130,8 +130,8 @@ def _origin(manifest: Manifest) -> Iterable[tuple[str, str]]:
         "calibration samples": manifest.calibration_sha256,
         "options of the build": manifest.options_sha256,
     }
-    for name, value in hashes.items():
-        yield name, f"`{value}`" if value else "none"
+    for name, value in (hashes | {f"operator {name}": value for name, value in (manifest.options.operators or {}).items()}).items():
+        yield plain(name), f"`{value}`" if value else "none"
     versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     yield "made by", plain(versions)
 

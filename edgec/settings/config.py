@@ -16,6 +16,7 @@ from edgec.quant.options import EFFORTS, OBSERVERS
 from edgec.settings.forms_of_text import (
     GPU,
     Calibration,
+    Operators,
     Shapes,
     bits_value,
     constants_value,
@@ -27,6 +28,7 @@ from edgec.settings.forms_of_text import (
     identifier_value,
     names_value,
     one_of_value,
+    operators_value,
     path_value,
     placement_value,
     results_value,
@@ -60,6 +62,7 @@ class BuildConfig:
     output: tuple[str, ...] = ()
     constant: Mapping[str, Constant] = field(default_factory=dict)
     state: States = field(default_factory=dict)
+    operators: tuple[Operators, ...] = ()
     observer: str | None = None
     weight_bits: int | None = None
     effort: str | None = None
@@ -180,6 +183,15 @@ SETTINGS: dict[str, Setting] = {
         many=True,
         group="model",
         default="none",
+    ),
+    "operators": Setting(
+        operators_value,
+        "Python file that defines operators of the model's own domains; may be repeated",
+        many=True,
+        path="read",
+        danger="names Python code to run",
+        group="model",
+        default="those of installed packages",
     ),
     "observer": Setting(one_of_value(*OBSERVERS), f"how ranges are chosen: {', '.join(OBSERVERS)}", group="quantization", default="mse"),
     "weight_bits": Setting(

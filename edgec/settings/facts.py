@@ -25,6 +25,8 @@ def shown_value(key: str, config: BuildConfig) -> Any:
         return str(value)
     if isinstance(value, Budget):
         return asdict(value)
+    if key == "operators":
+        return [str(item) for item in value]
     if key == "also_shape":
         return [";".join(f"{name}={','.join(map(str, extents))}" for name, extents in shapes.items()) for shapes in value]
     if key == "state":

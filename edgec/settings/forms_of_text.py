@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 GPU = ("auto", "on", "off")
 HIGHEST_SQNR = 100.0  # dB that can be asked for: float32 itself does not do better
 Shapes = Mapping[str, Sequence[int]]
+Operators: TypeAlias = "Path | Callable[..., Any]"  # a file, or an operator itself
+OperatorSources: TypeAlias = "str | Path | Callable[..., Any] | Sequence[str | Path | Callable[..., Any]]"
 Calibration: TypeAlias = "str | Callable[[], Iterable[Any]] | Mapping[str, np.ndarray] | np.ndarray"
 
 
@@ -158,6 +160,12 @@ def results_value(value: object) -> Path:
     if not str(value).endswith(".jsonl"):
         raise ValueError("write the results.jsonl of a bench")
     return path_value(value)
+
+
+def operators_value(value: object) -> tuple[Operators, ...]:
+    """Python files, one or a list; in Python also operators themselves."""
+    items = value if isinstance(value, (list, tuple)) else value.split(";") if isinstance(value, str) else [value]
+    return tuple(item if callable(item) else path_value(item) for item in items)
 
 
 def placement_value(value: object) -> str | Path:

@@ -51,9 +51,14 @@ def _from_file(file: ConfigFile, problems: list[Problem]) -> dict[str, Any]:
     values = parse_settings(words, SETTINGS, lambda key: f"{file.path} [{key}]", problems)
     built = parse_settings(tables["build"], IN_FILES, lambda key: f"{file.path} [build] {key}", problems)
     folder = file.path.parent
-    for key in [key for key, value in built.items() if not isinstance(value, (str, Path)) and SETTINGS[key].path]:
+    for key in [key for key, value in built.items() if not isinstance(value, (str, Path, tuple)) and SETTINGS[key].path]:
         problems.append(Problem(f"cannot use {built.pop(key)!r}", f"{file.path} [build] {key}", "write a path"))
-    return values | {key: type(value)(folder / value) if _is_path(key, value) else value for key, value in built.items()}
+    return values | {key: _seen_from(folder, value) if _is_path(key, value) else value for key, value in built.items()}
+
+
+def _seen_from(folder: Path, value: Any) -> Any:
+    """A path, as text or not, or several."""
+    return tuple(folder / path for path in value) if isinstance(value, tuple) else type(value)(folder / value)
 
 
 def _is_path(key: str, value: object) -> bool:

@@ -32,6 +32,7 @@ from edgec.provenance.verify import verify_files
 from edgec.records.results import Job, PackageFacts, Record, Versus, packages_of
 from edgec.reports import write_report
 from edgec.settings.config import BuildConfig, configure
+from edgec.settings.forms_of_text import OperatorSources
 from edgec.targets import load_target
 
 RESULTS, REPORT = "results.jsonl", "report.html"
@@ -140,7 +141,7 @@ def bench(
             verify_files(parcels[place].files, Path(key), str(place))
     _check_parcels(parcels, packages, isa, gpu)
     floats = {package.directory: Path(model or path) for several in packages.values() for path, package in zip(paths, several, strict=True)}
-    judge = None if data is None else _judge(floats, parcels, data, labels, samples, progress)
+    judge = None if data is None else _judge(floats, parcels, data, labels, samples, progress, configured.operators)
     owner = f"{getpass.getuser()}@{socket.gethostname()} (edgec bench, process {os.getpid()})"
     tasks = [
         Task(device, tuple(parcels[one.directory] for one in packages[device.name]), options, gates, judge, owner, allow_downgrade)
@@ -274,7 +275,7 @@ def _check_parcels(
 
 def _judge(
     floats: Mapping[Path, Path], parcels: Mapping[Path, Parcel], data: Data, labels: Labels | None, samples: int | None,
-    progress: Progress | None,
+    progress: Progress | None, operators: OperatorSources,
 ) -> Judge:  # fmt: skip
     """Each package against its float model. Reference answers are computed once for each model and way to read the data set, however
     many packages and boards there are."""
@@ -283,7 +284,7 @@ def _judge(
         package = Package(directory)
         key = model, repr(kept_options(package))
         if key not in sheets:
-            opened = open_evaluation(model, package, data, labels, samples)
+            opened = open_evaluation(model, package, data, labels, samples, operators)
             sheets[key] = opened, write_sheet(opened, package, progress)
         papers[parcels[directory].facts.sha256] = paper_of(package, *sheets[key])
     return BoardJudge(papers)

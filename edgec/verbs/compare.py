@@ -12,18 +12,20 @@ from edgec.package import Package, as_package
 from edgec.pipeline.evaluation import Arrays, Data, Labels, open_evaluation
 from edgec.pipeline.models import Progress
 from edgec.pipeline.prepare import model_path
+from edgec.settings.forms_of_text import OperatorSources
 
 
 def compare(
     model: str | Path, package: Package | str | Path, data: Data, *, labels: Labels | None = None, samples: int | None = None,
-    isa: str | None = None, progress: Progress | None = None,
+    isa: str | None = None, operators: OperatorSources = (), progress: Progress | None = None,
 ) -> Comparison:  # fmt: skip
     """Compare a package with its float model (ONNX Runtime) over a data set, with the shapes and the pre-processing of its build.
 
     labels: class indices, an .npy file of them, or the name of their array in the .npz `data`. samples: at most that many.
+    operators: those that the package was built with, as for build().
     """
     package = as_package(package)
-    opened = open_evaluation(model_path(model), package, data, labels, samples)
+    opened = open_evaluation(model_path(model), package, data, labels, samples, operators)
     inputs, outputs = package.inputs, package.outputs  # asking a package reads its manifest
     with package.load(isa=isa, whole=True) as runner:
 

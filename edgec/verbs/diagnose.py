@@ -17,13 +17,14 @@ from edgec.quant.calibration import fingerprint
 from edgec.quant.diagnose import diagnose as diagnose_layers
 from edgec.records.diagnosis import Diagnosis
 from edgec.reports import check_diagnosis_form, write_diagnosis
+from edgec.settings.forms_of_text import OperatorSources
 
 CALIBRATION = "calibration.json"
 
 
 def diagnose(
     model: str | Path, package: Package | str | Path, data: Data, *, samples: int | None = None, report: str | Path | None = None,
-    force: bool = False, progress: Progress | None = None,
+    force: bool = False, operators: OperatorSources = (), progress: Progress | None = None,
 ) -> Diagnosis:  # fmt: skip
     """What each layer of an INT8 package loses over a data set, by itself and with all before it, and what to try next.
 
@@ -34,21 +35,22 @@ def diagnose(
         check_diagnosis_form(Path(report))
         named = [Path(data)] if isinstance(data, (str, Path)) else []
         check_outputs([Path(report)], [path for path in (model_path(model), *named) if path.is_file()], force=force)
-    found = diagnose_package(model_path(model), package, data, samples, progress)
+    found = diagnose_package(model_path(model), package, data, samples, progress, operators)
     if report is not None:
         write_diagnosis(found, f"{package.manifest.name}: layers", Path(report), force=force)
     return found
 
 
 def diagnose_package(
-    model: Path, package: Package, data: Data, samples: int | None = None, progress: Progress | None = None
+    model: Path, package: Package, data: Data, samples: int | None = None, progress: Progress | None = None,
+    operators: OperatorSources = (),
 ) -> Diagnosis:  # fmt: skip
     """With the shapes and the pre-processing of the package's build. samples: at most that many.
 
     UsageError for a package that edgec did not quantize, or not from this model. The package is not run.
     """
     content = decisions_of(package)
-    loaded, config = open_model(model, package, data, samples)
+    loaded, config = open_model(model, package, data, samples, operators)
     if package.manifest.pruning is not None:
         loaded = read_pruned(loaded, read_listed(package.directory, package.manifest, PRUNED), config)
     if package.manifest.options.also_shape:  # the same decisions hold for every set of shapes

@@ -9,7 +9,7 @@ from edgec.base.output import check_outputs, write_file
 from edgec.pipeline import compiler
 from edgec.pipeline.evaluation import Data
 from edgec.pipeline.models import Progress, int8_model, prune_model, quantize_model, read_model
-from edgec.pipeline.prepare import check_data, check_file, check_profile, dumped, inputs_of, model_path
+from edgec.pipeline.prepare import check_data, check_file, check_operators, check_profile, dumped, inputs_of, model_path
 from edgec.quant import Quantized
 from edgec.reports import render_quantization
 from edgec.settings.config import BuildConfig, configure
@@ -27,6 +27,7 @@ def quantize(
     config, model = config or configure(calib=calib, **settings), model_path(model)
     check_file(model)
     check_data(config)
+    check_operators(config)
     check_profile(config)
     pruned = _pruned_beside(Path(out)) if out is not None and config.prune is not None else None
     outputs = [Path(path) for path in (out, report, pruned) if path is not None]

@@ -75,4 +75,4 @@ def test_rooms_of_tests_have_the_names_of_rooms() -> None:
     """Beside those for what is no room of the sources."""
     rooms = {path.name for path in (ROOT / "edgec").iterdir() if (path / "__init__.py").exists()}
     tests = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("test_*.py"))}
-    assert tests - rooms == {"benchmarks", "contract", "distribution", "docs", "fuzz", "gpu", "laws", "operators"}
+    assert tests - rooms == {"benchmarks", "contract", "distribution", "docs", "fuzz", "gpu", "laws"}

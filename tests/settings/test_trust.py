@@ -49,6 +49,7 @@ HOSTILE = {
     "gpu": 'gpu = "../results.jsonl"',
     "profile": 'profile = "../results.jsonl"',
     "budget": 'budget = "memory=1T"',
+    "operators": 'operators = ["prep.py"]',
 }
 VERBS = (
     ("build", "download/digits.onnx", "--no-compile"),
@@ -179,6 +180,20 @@ def test_the_plan_says_where_every_setting_came_from(program: Program, work: Pat
         words = re.sub(" +", " ", shown.out + shown.err)
         assert "minmax download/edgec.toml" in words and "calibration.npz download/edgec.toml" in words, words
     assert "precision int8 default" in re.sub(" +", " ", program("build", "download/digits.onnx", "--dry-run", "--no-compile").out)
+
+
+def test_operators_are_the_users_own_where_the_file_is(program: Program, work: Path, download: Path) -> None:
+    """Paths are seen from the file, one or several; whoever may be strange is not run."""
+    (download / "prep.py").write_text(f"{EVIL}\nfrom edgec.operators import custom\nmine = custom('com.acme', 'Mine')(lambda x: -x)\n")
+    for value in ('"prep.py"', '["prep.py"]'):
+        settle(download, f"operators = {value}")
+        program("inspect", "download/digits.onnx").failed(2, "names Python code to run", "give --operators yourself, or --trust-config")
+        assert not (work / TRACE).exists()
+    for verb in (("--trust-config",), ("--config", "download/edgec.toml"), ("--operators", "download/prep.py")):
+        assert program("inspect", "download/digits.onnx", *verb).code == 0
+    assert (work / TRACE).exists()
+    settle(download, "operators = [3]")
+    program("inspect", "download/digits.onnx", "--trust-config").failed(2, "[build] operators", "write a path")
 
 
 def test_data_beside_the_model_can_be_calibrated_with(program: Program, download: Path) -> None:

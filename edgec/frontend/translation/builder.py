@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -48,7 +48,8 @@ class Builder:
     first rows.
     outermost: the node of the file that is being added. guard: a bool scalar; where it is false, nobody takes what is being added, so
     its indices must not end the run. `declared`: the shapes that the file gives values, `believed` values that have theirs from there,
-    whatever operands say that a run computes. `texts`: what the numbers of a value stand for that is text in the file.
+    whatever operands say that a run computes. `texts`: what the numbers of a value stand for that is text in the file. `own`: the
+    functions, by domain and name, that the user defines, and `calls` what there is to tell of nodes that are calls of them.
     """
 
     graph: Graph
@@ -73,6 +74,8 @@ class Builder:
     outermost: Source | None = None
     declared: dict[str, tuple[int, ...]] = field(default_factory=dict)
     depth: int = 0
+    own: Collection[tuple[str, str]] = ()
+    calls: list[Any] = field(default_factory=list)
 
     # Questions
 
