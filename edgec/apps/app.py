@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from edgec.base.errors import Problem, UsageError
 from edgec.ir.types import DType
@@ -31,10 +32,22 @@ class Tensor:
 
     @property
     def elements(self) -> int:
-        count = 1
-        for extent in self.shape:
-            count *= extent
-        return count
+        return prod(self.shape)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Of each set of shapes how many elements it has."""
+        return tuple(map(prod, self.shapes))
+
+    @property
+    def most_elements(self) -> int:
+        """What is enough for every set."""
+        return max(self.sizes, default=self.elements)
+
+    def described(self) -> str:
+        """Its name, type and shapes, for comments."""
+        shapes = "], [".join(", ".join(map(str, extents)) for extents in self.shapes or [self.shape])
+        return f"{self.name} {self.dtype.value}[{shapes}]"
 
     @property
     def bytes(self) -> int:

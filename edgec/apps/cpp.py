@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any
 
 from edgec.apps.app import App, Tensor
@@ -113,7 +112,7 @@ def _fields(tensors: Sequence[Tensor], taken: Sequence[str]) -> list[tuple[str, 
 
 def _tensor(tensor: Tensor, fields: Sequence[tuple[str, ...]], place: int, group: str) -> dict[str, Any]:
     field, shape, scale, zero_point, *more = fields[place]
-    c_type, sizes = C_TYPES[tensor.dtype], [prod(extents) for extents in tensor.shapes]
+    c_type = C_TYPES[tensor.dtype]
     every = "], [".join(",".join(map(str, extents)) for extents in tensor.shapes or [tensor.shape])
     return {
         "field": field,
@@ -122,8 +121,8 @@ def _tensor(tensor: Tensor, fields: Sequence[tuple[str, ...]], place: int, group
         "zero_point_field": zero_point,
         "comment": in_a_comment(f"{tensor.name}: {tensor.dtype.value}[{every}]"),
         "c_type": c_type if c_type in ("float", "double") else f"std::{c_type}",
-        "elements": max(sizes, default=tensor.elements),
-        "sizes": ", ".join(map(str, sizes)),
+        "elements": tensor.most_elements,
+        "sizes": ", ".join(map(str, tensor.sizes)),
         "sizes_field": "".join(more),
         "fits": f"{field}.holds({group}::{more[0]}[shape - 1])" if more else f"{field}.fits()",
         "rank": len(tensor.shape),

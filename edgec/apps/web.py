@@ -66,8 +66,8 @@ _METHODS: dict[str, tuple[list[str], list[str]]] = {
 }
 _TAKEN = """
 ModelError INPUTS OUTPUTS LABELS ISAS SIMD RELAXED SECRET THREADS PAGES NEEDED NAME METHODS
-ERRORS ARRAYS WIDTHS
-TensorFacts Pixels Picture Label Box Mask Source Isa LoadOptions Exclude BufferSource CanvasImageSource
+ERRORS ARRAYS WIDTHS SETS
+TensorFacts Pixels Picture Label Box Mask Source Isa LoadOptions SetOptions Exclude BufferSource CanvasImageSource
 Object Array Math Map Set Symbol Promise Number Error TypeError RangeError URL URLSearchParams Response WebAssembly DataView
 TextDecoder SharedArrayBuffer Atomics Worker ArrayBuffer OffscreenCanvas Element WorkerGlobalScope Uint8ClampedArray Buffer ImageData
 """  # what the modules say themselves
@@ -106,6 +106,7 @@ def _context(app: App, manifest: Manifest) -> dict[str, object]:
     keys = legal([tensor.name for tensor in app.outputs], "javascript", camel, "output")
     outputs = [_tensor(tensor, key) for tensor, key in zip(app.outputs, keys, strict=True)]
     picture = _picture(app, inputs)
+    more = [*(["Picture"] if picture else []), *(["SetOptions"] if app.sets else [])]
     methods, types = _METHODS[app.task.kind if app.task else ""]
     return {
         "name": app.name,
@@ -120,6 +121,7 @@ def _context(app: App, manifest: Manifest) -> dict[str, object]:
         "labels": [quoted(label) for label in app.labels],
         "task": app.task,
         "stateful": app.stateful,
+        "sets": app.sets,
         "answers": ", ".join(f"tensor_{len(inputs) + place}" for place in app.answer_places),
         "most_boxes": MOST_BOXES,
         "stack_bytes": STACK_BYTES,
@@ -128,9 +130,7 @@ def _context(app: App, manifest: Manifest) -> dict[str, object]:
         "most_memory": MOST_MEMORY,
         "picture": picture,
         "methods": [*methods, *(["fromPicture"] if picture else []), *(["reset"] if app.stateful else [])],
-        "types": sorted(
-            ["LoadOptions", f"{class_name(app)}Inputs", f"{class_name(app)}Outputs", *(["Picture"] if picture else []), *types]
-        ),
+        "types": sorted(["LoadOptions", f"{class_name(app)}Inputs", f"{class_name(app)}Outputs", *more, *types]),
         "given": f"{class_name(app)}Inputs" + (" | Picture" if picture else ""),
         "vocabularies": manifest.vocabularies,
         "modules": _modules(app, manifest),
@@ -145,7 +145,7 @@ def _shared_pages(app: App, source_bytes: int) -> int:
 
     No constant of C takes more than four bytes for each of its text, and results are shorter than the answers that they are made of.
     """
-    tensors = sum(tensor.elements * 8 for tensor in (*app.inputs, *app.outputs))
+    tensors = sum(tensor.most_elements * 8 for tensor in (*app.inputs, *app.outputs))
     arena = app.arena_bytes + (THREADS - 1) * app.scratch_bytes
     pictures = 0 if app.picture is None or not has_pictures(app) else most_bytes(app.picture, app.input(app.picture.input)) + 4 * MOST
     return (app.weights_bytes + arena + 2 * tensors + pictures + (THREADS + 1) * STACK_BYTES + 4 * source_bytes) // PAGE + 16
@@ -196,12 +196,15 @@ def _tensor(tensor: Tensor, key: str) -> dict[str, object]:
         "key": key,
         "literal": quoted(tensor.name),
         "codes": "" if tensor.scale is None else f": code q is (q - {tensor.zero_point}) * {float(tensor.scale)!r}",
-        "comment": in_a_comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
+        "comment": in_a_comment(tensor.described()),
         "dtype": tensor.dtype.value,
         "array": ARRAYS[tensor.dtype],
         "c_type": C_TYPES[tensor.dtype],
         "shape": shape,
         "elements": tensor.elements,
+        "most_elements": tensor.most_elements,
+        "shapes": json.dumps(tensor.shapes),
+        "sizes": json.dumps(tensor.sizes),
         "scale": "null" if tensor.scale is None else repr(float(tensor.scale)),
         "zero_point": tensor.zero_point,
     }

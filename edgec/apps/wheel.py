@@ -183,7 +183,6 @@ def _picture(app: App, inputs: list[Context]) -> Context | None:
 
 def _tensor(tensor: Tensor, key: str) -> Context:
     shape = ", ".join(map(str, tensor.shape))
-    every = "], [".join(", ".join(map(str, extents)) for extents in tensor.shapes or [tensor.shape])
     return {
         "key": key,
         "literal": ascii(tensor.name),
@@ -192,5 +191,5 @@ def _tensor(tensor: Tensor, key: str) -> Context:
         "type": f"{tensor.dtype.value}[{shape}]",
         "scaled": "" if tensor.scale is None else f", {float(tensor.scale)!r}, {tensor.zero_point}",
         "shapes": f", shapes={tensor.shapes!r}" if tensor.shapes else "",
-        "comment": in_a_comment(f"{tensor.name} {tensor.dtype.value}[{every}]"),
+        "comment": in_a_comment(tensor.described()),
     }

@@ -7,30 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime
 import pytest
-from onnx import parser
 
 import edgec
 from edgec.base.errors import EdgecError, UsageError
 from edgec.emit import ExamData
-from edgec.package import Package
 from edgec.package.running import exam_program, run
 from edgec.pipeline.shapes import joined
 from edgec.settings.forms_of_text import shape_sets_value
 from tests.apps import wheels
 from tests.conftest import require
 from tests.contract.examiner import WHOLE
+from tests.contract.shaped import SETS, SIZES, built, given, images, rows
 
-# Products, a reduction and a reshape over open axes; and images of any size
-ROWS = """<ir_version: 9, opset_import: ["": 21]> rows (float[batch,steps,8] x, int64[batch,steps] mask) => (y, z, w)
-<float[8,5] m = {WEIGHTS}, int64[1] two = {2}, int64[1] one = {1}, int64[1] flat = {-1}>
-{ f = Cast<to = 1>(mask) g = Unsqueeze(f, two) h = Mul(x, g) y = MatMul(h, m)
-  z = ReduceSum<keepdims = 0>(y, one) w = Reshape(mask, flat) }"""
-IMAGES = """<ir_version: 9, opset_import: ["": 21]> images (float[n,3,height,width] x) => (y)
-<float[20,3,3,3] k = {KERNEL}, float[20,20,1,1] m = {PRODUCT}>
-{ a = Conv<pads = [1,1,1,1], strides = [2,2]>(x, k) b = Relu(a) c = Conv(b, m) d = Add(b, c) y = GlobalAveragePool(d) }"""
 CPP = """
 #include "rows.hpp"
 #include <cstdio>
@@ -55,35 +45,7 @@ int main() {
     return 3;
 }
 """.replace("INPUT_MASK", "mask_2")  # what the header says itself is called `mask`
-SETS = [{"x": (1, 4, 8), "mask": (1, 4)}, {"x": (2, 16, 8), "mask": (2, 16)}, {"x": (4, 1, 8), "mask": (4, 1)}]
-SIZES = [(1, 3, 12, 12), (2, 3, 7, 9), (1, 3, 1, 30)]
 CHECKED = "cc -O0 -fsanitize=address,undefined -fno-sanitize-recover=all"
-
-
-def numbers(count: int) -> str:
-    return ",".join(f"{number:.3f}" for number in np.random.default_rng(count).standard_normal(count))
-
-
-def rows(folder: Path) -> Path:
-    onnx.save(parser.parse_model(ROWS.replace("WEIGHTS", numbers(40))), folder / "rows.onnx")
-    return folder / "rows.onnx"
-
-
-def images(folder: Path) -> Path:
-    text = IMAGES.replace("KERNEL", numbers(540)).replace("PRODUCT", numbers(400))
-    onnx.save(parser.parse_model(text), folder / "images.onnx")
-    return folder / "images.onnx"
-
-
-def given(shapes: dict[str, tuple[int, ...]], seed: int) -> dict[str, np.ndarray]:
-    generator = np.random.default_rng(seed)
-    found = {name: generator.standard_normal(shape).astype(np.float32) for name, shape in shapes.items() if name == "x"}
-    return found | {name: generator.integers(0, 2, shape) for name, shape in shapes.items() if name == "mask"}
-
-
-def built(model: Path, out: Path, sets: list[Any], **settings: Any) -> Package:
-    first, *others = sets
-    return edgec.build(model, shape=first, also_shape=others, out=out, **{"precision": "fp32", "target": "portable", **settings})
 
 
 def test_every_set_answers_as_the_model_does(tmp_path: Path) -> None:
@@ -146,7 +108,7 @@ def test_int8_has_the_scales_of_the_first_set_in_all(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "flag"),
-    [({"state": {"x": ("y", 0.0)}}, "--state"), ({"target": "wasm"}, "--target wasm"), ({"prune": 0.5}, "--prune")],
+    [({"state": {"x": ("y", 0.0)}}, "--state"), ({"target": "android"}, "--target android"), ({"prune": 0.5}, "--prune")],
 )
 def test_what_goes_with_one_set_alone_is_refused_before_the_work(settings: dict[str, Any], flag: str, tmp_path: Path) -> None:
     with pytest.raises(EdgecError) as caught:
