@@ -68,6 +68,8 @@ PICTURE_TEMPLATES = {
     "AndroidPictures.java.j2": CORE + "/AndroidPictures.java",
     "AndroidPictures.kt.j2": SOURCES + "/AndroidPictures.kt",
 }
+SETS_TEMPLATES = {"Sets.java.j2": CORE + "/Sets.java"}
+_LIST = "Collections.unmodifiableList(Arrays.{}asList({}))"  # in Java
 ANSWERS = {"classify": "Label", "keyword": "Label", "detect": "Box", "segment": "Mask"}  # of a task, the class of what it gives
 MIN_SDK = 21
 MOST_TENSORS = 100  # methods of Java have at most 255 parameters
@@ -88,6 +90,8 @@ Charsets MainActivity Manifest Bundle TextView LinearLayout Executors PreviewVie
 # what methods say beside their parameters; outputs meet the first two only
 _VALUES = "held answers picture most score overlap threshold resultIndices resultScores resultPlaces resultCount resultMask at"
 _C_NAMES = "env self memory model status spans pool instance best keyword boxes mask linux unix"
+# the same in packages of several sets of shapes
+_SETS_TYPES, _SETS_VALUES, _SETS_C_NAMES = "Sets", "sizes setOf", "set sizes"
 
 
 def android_files(app: App, draft: Draft) -> Draft:
@@ -98,7 +102,7 @@ def android_files(app: App, draft: Draft) -> Draft:
         raise UsageError(f"a method of Java takes at most {MOST_TENSORS} tensors, the model has more", hint="join some of them")
     context = _context(app)
     places = {"name": app.name, "class": str(context["class"]), "path": str(context["package"]).replace(".", "/")}
-    templates = TEMPLATES | (PICTURE_TEMPLATES if context["picture"] else {})
+    templates = TEMPLATES | (PICTURE_TEMPLATES if context["picture"] else {}) | (SETS_TEMPLATES if app.sets else {})
     if app.task is not None:
         templates |= {"Answer.java.j2": f"{CORE}/{ANSWERS[app.task.kind]}.java"}
     found = {path.format(**places): fill("apps/android", template, context).encode() for template, path in templates.items()}
@@ -115,8 +119,9 @@ def package_name(app: App) -> str:
 
 def class_name(app: App) -> str:
     """No name of _TYPES in other letters either: files beside each other would be one where systems do not tell them apart."""
-    wanted = next((taken for taken in _TYPES.split() if taken.lower() == pascal(app.name).lower()), app.name)
-    (name,) = legal([wanted], "kotlin", pascal, "Model", _TYPES.split())
+    types = [*_TYPES.split(), *(_SETS_TYPES.split() if app.sets else [])]
+    wanted = next((taken for taken in types if taken.lower() == pascal(app.name).lower()), app.name)
+    (name,) = legal([wanted], "kotlin", pascal, "Model", types)
     return name
 
 
@@ -127,16 +132,18 @@ def mangled(name: str) -> str:
 
 def _context(app: App) -> dict[str, object]:
     """All that the templates of templates/apps/android read."""
-    keys = legal([tensor.name for tensor in app.inputs], "kotlin", camel, "input", {*_JAVA.split(), *_VALUES.split()})
-    keys += legal([tensor.name for tensor in app.outputs], "kotlin", camel, "output", {*_JAVA.split(), *_VALUES.split()[:2], *keys})
+    words = {*_JAVA.split(), *(_SETS_VALUES.split() if app.sets else [])}
+    keys = legal([tensor.name for tensor in app.inputs], "kotlin", camel, "input", {*words, *_VALUES.split()})
+    keys += legal([tensor.name for tensor in app.outputs], "kotlin", camel, "output", {*words, *_VALUES.split()[:2], *keys})
     tensors = (*app.inputs, *app.outputs)
-    names = legal([tensor.identifier for tensor in tensors], "c", str, "tensor", _C_NAMES.split())
-    facts = [_tensor(*item) for item in zip(tensors, keys, names, strict=True)]
+    names = legal([tensor.identifier for tensor in tensors], "c", str, "tensor", f"{_C_NAMES} {_SETS_C_NAMES if app.sets else ''}".split())
+    facts = [_tensor(place, *item) for place, item in enumerate(zip(tensors, keys, names, strict=True))]
     inputs, outputs = facts[: len(app.inputs)], facts[len(app.inputs) :]
     package, kind = package_name(app), class_name(app)
     return {
         "name": app.name,
         "NAME": app.name.upper(),
+        "sizes": [", ".join(map(str, sizes)) for sizes in zip(*(tensor.sizes for tensor in tensors), strict=True)],
         "package": package,
         "class": kind,
         "native": mangled(f"{package}.{kind}Native"),
@@ -151,6 +158,11 @@ def _context(app: App) -> dict[str, object]:
         "labels": len(app.labels),
         "task": app.task,
         "stateful": app.stateful,
+        "sets": app.sets,
+        "which": f", set: Int = {_set_of(inputs)}" if app.sets else "",  # Kotlin's parameter
+        "set_of": _set_of(inputs),
+        "remaining": ", ".join(f"{tensor['key']}.remaining() / {tensor['width']}" for tensor in inputs),
+        "of_picture": ", 1" if app.sets else "",  # pictures are of the first set
         "answers": ", ".join(f"model->{outputs[place]['c_name']}" for place in app.answer_places),
         "most_boxes": MOST_BOXES,
         "most_threads": MOST_THREADS,
@@ -166,6 +178,16 @@ def _declared(tensors: Sequence[Mapping[str, object]]) -> str:
     return ", ".join(f"{tensor['key']}: {tensor['array']}" for tensor in tensors)
 
 
+def _set_of(inputs: Sequence[Mapping[str, object]]) -> str:
+    return f"setOf({', '.join(str(tensor['key']) for tensor in inputs)})"
+
+
+def _lists(shapes: Sequence[Sequence[int]], inner: str, outer: str) -> str:
+    """The shapes of all sets as one more argument, in expressions of Kotlin or Java; nothing where there is one set."""
+    each = ", ".join(inner.format(", ".join(map(str, shape))) for shape in shapes)
+    return f", {outer.format(each)}" if shapes else ""
+
+
 def _picture(app: App, inputs: Sequence[Mapping[str, object]]) -> dict[str, object] | None:
     """What of pictures the templates know; None where no picture makes an input."""
     picture = app.picture
@@ -175,14 +197,18 @@ def _picture(app: App, inputs: Sequence[Mapping[str, object]]) -> dict[str, obje
     return size | {key: inputs[app.picture_place][key] for key in ("key", "primitive", "array", "region", "c_type", "elements", "bytes")}
 
 
-def _tensor(tensor: Tensor, key: str, c_name: str) -> dict[str, object]:
-    primitive, shape = PRIMITIVES[tensor.dtype], ", ".join(map(str, tensor.shape))
+def _tensor(place: int, tensor: Tensor, key: str, c_name: str) -> dict[str, object]:
+    """count, span: its elements and bytes, as C's function for a run finds them."""
+    primitive, shape, width = PRIMITIVES[tensor.dtype], ", ".join(map(str, tensor.shape)), tensor.dtype.bytes
+    counts = dict.fromkeys(tensor.sizes or [tensor.elements])
+    elements, numbers = (" or ".join(str(count * unit) for count in counts) for unit in (1, width))
+    of_set = ", by its set of shapes" if len(counts) > 1 else ""
     return {
         "key": key,
         "c_name": c_name,
         "literal": quoted(tensor.name),
         "java_literal": quoted_java(tensor.name),
-        "comment": in_a_comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
+        "comment": in_a_comment(tensor.described()),
         "codes": "" if tensor.scale is None else f", code q is (q - {tensor.zero_point}) * {float(tensor.scale)!r}",
         "dtype": tensor.dtype.value,
         "primitive": primitive,
@@ -190,11 +216,16 @@ def _tensor(tensor: Tensor, key: str, c_name: str) -> dict[str, object]:
         "region": primitive.capitalize(),
         "c_type": C_TYPES[tensor.dtype],
         "shape": shape,
+        "every_kotlin": _lists(tensor.shapes, "listOf({})", "listOf({})"),
+        "every_java": _lists(tensor.shapes, _LIST.format("<Integer>", "{}"), _LIST.format("", "{}")),
         "elements": tensor.elements,
-        "width": tensor.dtype.bytes,
+        "most_elements": tensor.most_elements,
+        "count": f"sizes[set - 1][{place}]" if tensor.shapes else str(tensor.elements),
+        "width": width,
         "bytes": tensor.bytes,
-        "wrong_array": text_literal(f"{key} must have {tensor.elements} elements"),
-        "wrong_buffer": text_literal(f"{key} must be a direct buffer of {tensor.bytes} bytes, aligned to {tensor.dtype.bytes}"),
+        "span": f"(size_t)sizes[set - 1][{place}] * {width}" if tensor.shapes else str(tensor.bytes),
+        "wrong_array": text_literal(f"{key} must have {elements} elements{of_set}"),
+        "wrong_buffer": text_literal(f"{key} must be a direct buffer of {numbers} bytes{of_set}, aligned to {width}"),
         "scale": "null" if tensor.scale is None else f"{float(tensor.scale)!r}f",
         "zero_point": tensor.zero_point,
     }

@@ -108,10 +108,10 @@ def scripts(package: Path) -> str:
     return "package gradle\n\n" + "\n".join(functions)
 
 
-def documented(page: str, language: str = "kotlin") -> str:
-    """The one program of a page that is written in a language."""
-    (code,) = re.findall(rf"```{language}\n(.*?)```", (DIGITS.parents[1] / page).read_text(encoding="utf-8"), re.DOTALL)
-    return str(code)
+def documented(page: str, language: str = "kotlin", number: int = 0) -> str:
+    """A program of a page that is written in a language."""
+    found = re.findall(rf"```{language}\n(.*?)```", (DIGITS.parents[1] / page).read_text(encoding="utf-8"), re.DOTALL)
+    return str(found[number])
 
 
 def pictures() -> bytes:
