@@ -120,10 +120,12 @@ CALLED int64_t __aeabi_lasr(int64_t n, int32_t by) {
 CALLED double __aeabi_ul2d(uint64_t n) { return (double)(uint32_t)(n >> 32) * 4294967296.0 + (double)(uint32_t)n; }
 CALLED double __aeabi_l2d(int64_t n) { return (double)(int32_t)(n >> 32) * 4294967296.0 + (double)(uint32_t)n; }
 
-/* Rounded once: what does not fit into a double's 53 bits leaves a sticky bit, below those that a float keeps. */
+/* Rounded once, without doubles, which many of these processors lack: what does not fit into 32 bits leaves a sticky bit, below those
+   that a float keeps. */
 static float rounded(uint64_t n) {
-    if (n >> 53 != 0) n = (n >> 11 | ((n & 2047u) != 0)) << 11;
-    return (float)__aeabi_ul2d(n);
+    float unit = 1.0f;
+    for (; n >> 32 != 0; unit *= 2.0f) n = n >> 1 | (n & 1u);
+    return (float)(uint32_t)n * unit;
 }
 CALLED float __aeabi_ul2f(uint64_t n) { return rounded(n); }
 CALLED float __aeabi_l2f(int64_t n) { return n < 0 ? -rounded(0u - (uint64_t)n) : rounded((uint64_t)n); }
