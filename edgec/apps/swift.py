@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, replace
 from pathlib import PurePosixPath
 
@@ -117,6 +118,7 @@ def _context(app: App) -> dict[str, object]:
         "tensors": tensors,
         "task": app.task,
         "stateful": app.stateful,
+        "sets": app.sets,
         "keyword": app.task is not None and app.task.kind == "keyword",
         "answers": ", ".join(_answer(app, place) for place in app.answer_places),
         "most_boxes": MOST_BOXES,
@@ -150,7 +152,7 @@ def _tensor(tensor: Tensor, key: str, is_input: bool) -> dict[str, object]:
         "key": key,
         "is_input": is_input,
         "literal": quoted_swift(tensor.name),
-        "comment": in_a_comment(f"{tensor.name} {tensor.dtype.value}[{shape}]"),
+        "comment": in_a_comment(tensor.described()),
         "codes": "" if tensor.scale is None else f": code q is (q - {tensor.zero_point}) * {float(tensor.scale)!r}",
         "dtype": tensor.dtype.value,
         "element": element,
@@ -158,7 +160,8 @@ def _tensor(tensor: Tensor, key: str, is_input: bool) -> dict[str, object]:
         "c_type": C_TYPES[tensor.dtype],
         "shape": shape,
         "elements": tensor.elements,
-        "bytes": tensor.bytes,
+        "shapes": json.dumps(tensor.shapes),
+        "most_bytes": tensor.most_elements * tensor.dtype.bytes,
         "scale": "nil" if tensor.scale is None else repr(float(tensor.scale)),
         "zero_point": tensor.zero_point,
     }

@@ -284,7 +284,7 @@ def _check_shapes(config: BuildConfig, target: Target) -> None:
     if not config.also_shape:
         return
     alone = {
-        f"--target {config.target}": target.form in ("micro", "swift"),
+        f"--target {config.target}": target.form == "micro",
         "--precision fp16": config.precision == "fp16",
         "--gpu-precision float16": config.gpu_precision == "float16",
         "--prune": config.prune is not None,

@@ -15,6 +15,7 @@ from tempfile import mkdtemp
 import tree_sitter_swift
 from tree_sitter import Language, Node, Parser
 
+import edgec
 from edgec.apps.app import App, Picture, tensors
 from edgec.apps.swift import swift_files
 from edgec.apps.tasks import add_task
@@ -26,9 +27,11 @@ from edgec.program.program import For, Kind, Program, Store
 from edgec.targets import load_target
 from tests.apps.task_packages import CASES
 from tests.apps.task_packages import program_of as program_of_task
+from tests.contract.shaped import LENGTHS, SETS, encoder, rows
 from tests.emit.programs import exam_of, loop, port, small_program
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+SEVERAL = Path(__file__).parent / "several"
 MANUAL = DIGITS.parents[1] / "docs" / "ios.md"
 NAMES = (
     "self", "init", "class", "a b", "a-b", "a_b", "größe", "日本", "*/ evil /*", '"\\(exit(1))"', "x\n// y\r\u2028z", "1", "", "Type",
@@ -49,6 +52,16 @@ def digits() -> Path:
     done = subprocess.run(["bash", "-ec", commands], cwd=folder, env=settings, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder / "DigitsModel"
+
+
+@cache
+def several(name: str) -> Path:
+    """A package of tests.contract.shaped that takes several sets of shapes; nothing is compiled."""
+    folder = Path(mkdtemp(prefix="edgec-swift-"))
+    model, (first, *others) = {"rows": (rows, SETS), "encoder": (encoder, LENGTHS)}[name]
+    out = folder / f"several_{name}"
+    edgec.build(model(folder), target="ios", precision="fp32", shape=first, also_shape=others, compile=False, out=out)
+    return out
 
 
 def snippets() -> list[str]:

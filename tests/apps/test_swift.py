@@ -15,7 +15,21 @@ from tree_sitter import Node
 
 import edgec
 from edgec.base.errors import UsageError
-from tests.apps.swifts import CASES, DIGITS, PACKAGES, digits, lists, mistakes, parse, snippets, sources, walk, with_names, with_task
+from tests.apps.swifts import (
+    CASES,
+    DIGITS,
+    PACKAGES,
+    digits,
+    lists,
+    mistakes,
+    parse,
+    several,
+    snippets,
+    sources,
+    walk,
+    with_names,
+    with_task,
+)
 from tests.contract.examiner import WHOLE
 from tests.gpu.fake_metal import link, parse_host
 
@@ -28,10 +42,15 @@ COMPILERS = {"here": ("gcc", "-fsanitize=address,undefined", ""), "qemu": ("aarc
 @cache
 def packages() -> dict[str, dict[str, bytes]]:
     """Every package's files: the example's, one for each task, and of models with names that nobody should have."""
-    built = {str(path.relative_to(digits())): path.read_bytes() for path in digits().rglob("*") if path.is_file()}
+    built = {folder.name: _contents(folder) for folder in (digits(), several("rows"), several("encoder"))}
+    built["digits"] = built.pop(digits().name)
     named = PACKAGES if WHOLE else PACKAGES[:2]
     tasks = CASES if WHOLE else ("codes", "words", "pairs", "last")
-    return {"digits": built} | {name: with_names(name) for name in named} | {name: with_task(name) for name in tasks}
+    return built | {name: with_names(name) for name in named} | {name: with_task(name) for name in tasks}
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def c_sources(package: Path) -> list[str]:
@@ -53,7 +72,7 @@ def test_all_sources_are_good_swift() -> None:
             assert not mistakes(text), f"{name}: {path}"
     for program in snippets():
         assert not mistakes(program.encode()), program
-    assert len(snippets()) == 3
+    assert len(snippets()) == 4
     assert mistakes(b"let a: Int = ") and mistakes(b"func f( {}")
 
 

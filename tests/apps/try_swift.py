@@ -5,8 +5,8 @@
 FOLDER is made anew. --swift: the words that a command of Swift begins with, followed by `build`, `test` or `swiftc`'s arguments.
 --seen-as: what that command calls FOLDER, where it runs in a container of its own.
 
-For each package `swift test` (of the example) or `swift build` must succeed; then the parts for Apple's frameworks are checked against
-swift_stubs, which declare what Apple documents. A compiler for Linux: Debian 13's package swiftlang.
+For each package `swift test` (of the example, and of one of several sets of shapes) or `swift build` must succeed; then the parts for
+Apple's frameworks are checked against swift_stubs, which declare what Apple documents. A compiler for Linux: Debian 13's package swiftlang.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.apps.swifts import CASES, PACKAGES, digits, snippets, with_names, with_task
+from tests.apps.swifts import CASES, PACKAGES, SEVERAL, digits, several, snippets, with_names, with_task
 
 STUBS = Path(__file__).parent / "swift_stubs"
 FRAMEWORKS = ("CoreGraphics", "CoreVideo", "CoreML", "SwiftUI", "PhotosUI")  # each after those that it imports
+SHAPED = ("several_rows", "several_encoder")  # packages of several sets of shapes
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -34,17 +35,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     shutil.rmtree(options.folder, ignore_errors=True)
     shutil.copytree(STUBS, options.folder / "stubs")
     shutil.copytree(digits(), options.folder / "digits")
+    for name in SHAPED:
+        shutil.copytree(several(name.removeprefix("several_")), options.folder / name)
+    shutil.copy(SEVERAL / "SeveralTests.swift", options.folder / "several_rows/swift/RowsModelTests")
     for name in PACKAGES:
         _write(options.folder / name, with_names(name))
     for name in CASES:
         _write(options.folder / name, with_task(name))
     for framework in FRAMEWORKS:
         _swiftc(options.swift, f"{seen}/stubs", "-emit-module", "-module-name", framework, f"{seen}/stubs/{framework}.swift")
-    _call(options.swift, "test", "--package-path", f"{seen}/digits")
-    for name in ("digits", *PACKAGES, *CASES):
+    for name in ("digits", "several_rows"):
+        _call(options.swift, "test", "--package-path", f"{seen}/{name}")
+    for name in ("digits", *SHAPED, *PACKAGES, *CASES):
         _check(options.folder / name, options.swift, seen)
         print(f"{name}: good Swift")
-    maps = ["-Xcc", f"-fmodule-map-file={seen}/digits/src/apple/module.modulemap"]
+    maps = [
+        word for name in ("digits", "several_encoder") for word in ("-Xcc", f"-fmodule-map-file={seen}/{name}/src/apple/module.modulemap")
+    ]
     for number, program in enumerate(snippets()):
         folder = options.folder / f"manual{number}"
         folder.mkdir()

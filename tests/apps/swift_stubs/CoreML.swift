@@ -2,6 +2,7 @@
 @_exported import Foundation
 
 public final class MLMultiArray {
+    public var shape: [NSNumber] { [] }
     public var count: Int { 0 }
     public subscript(index: Int) -> NSNumber { 0 }
 }
