@@ -88,7 +88,8 @@ def _context(app: App, target: Target, sources: list[str]) -> dict[str, object]:
         "sources": sources,
         "inputs": [_tensor(app, tensor, "INPUT") for tensor in app.inputs],
         "outputs": [_tensor(app, tensor, "OUTPUT") for tensor in app.outputs],
-        "tensor_bytes": sum(-(-tensor.bytes // ALIGNMENT) * ALIGNMENT for tensor in tensors),
+        "sets": app.sets,
+        "tensor_bytes": sum(-(-tensor.most_elements * tensor.dtype.bytes // ALIGNMENT) * ALIGNMENT for tensor in tensors),
         "stack_bytes": STACK_BYTES,
         "board": Board(*target.board),
         "target": target,
@@ -98,9 +99,11 @@ def _context(app: App, target: Target, sources: list[str]) -> dict[str, object]:
 
 
 def _tensor(app: App, tensor: Tensor, role: str) -> dict[str, object]:
+    macro = f"{app.name}_{role}_{tensor.identifier}".upper()
     return {
         "field": f"tensor_{tensor.identifier}",
-        "macro": f"{app.name}_{role}_{tensor.identifier}".upper(),
+        "macro": macro,
+        "count": str(tensor.elements) if tensor.shapes else f"{macro}_ELEMENTS",  # of a run
         "c_type": C_TYPES[tensor.dtype],
         "printed": "" if tensor.dtype not in (DType.INT64, DType.UINT64) else "(long)",
     }

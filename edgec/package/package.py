@@ -148,10 +148,11 @@ class Package:
 
         whole: it gives all outputs of the package in their largest shapes, else the model's, each as large as it is in that run.
         """
-        command = exam_program(self.directory, self.target, "--run", *self._choices(isa, threads, gpu))
+        choices = self._choices(isa, threads, gpu)
 
         def start(number: int) -> Session:
-            return Session([*command, *(["--sizes", str(number)] if number else [])])
+            sizes = ["--sizes", str(number)] if number else []
+            return Session(exam_program(self.directory, self.target, "--run", *choices, *sizes))
 
         return Runner(self.inputs, self.outputs, start, whole)
 

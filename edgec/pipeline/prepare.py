@@ -121,7 +121,7 @@ def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
         with _collecting(errors):
             _check_gpu(config, target)
         with _collecting(errors):
-            _check_shapes(config, target)
+            _check_shapes(config)
         with _collecting(errors):
             _check_wheel(config, target, start)
     if out is not None:
@@ -279,12 +279,11 @@ def _check_gpu(config: BuildConfig, target: Target) -> None:
         raise UsageError("no such file", where=str(config.gpu), hint="give the results.jsonl of a bench with --profile")
 
 
-def _check_shapes(config: BuildConfig, target: Target) -> None:
+def _check_shapes(config: BuildConfig) -> None:
     """What a package of several sets of shapes cannot have."""
     if not config.also_shape:
         return
     alone = {
-        f"--target {config.target}": target.form == "micro",
         "--precision fp16": config.precision == "fp16",
         "--gpu-precision float16": config.gpu_precision == "float16",
         "--prune": config.prune is not None,

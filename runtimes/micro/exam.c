@@ -1,7 +1,7 @@
 /* The exam of NAME for a processor without a system: the same questions, options and answers as those of the program that other packages
    have. It talks to a debugger, or to an emulator, through semihosting.
 
-   NAME_exam [--isa NAME] [--threads 1] [--json] [--bench SECONDS [--runs N] [--samples N] | --profile SECONDS | --run] [--isas]
+   NAME_exam [--isa NAME] [--threads 1] [--json] [--bench SECONDS [--runs N] [--samples N] | --profile SECONDS | --run [--sizes N]] [--isas]
 
    Time is that of the processor's clock; where QEMU counts instructions (-icount shift=0), a microsecond is a thousand of them. */
 #include "NAME_exam.h"
@@ -12,9 +12,10 @@ enum { TENSORS = INPUTS + OUTPUTS, MOST_SAMPLES = 200, PROFILE_RUNS = 5, WARM_UP
 
 static struct {
     int json, run, isas, runs, samples;
+    int32_t set; /* of shapes */
     uint64_t bench, profile; /* ticks */
     char isa[32];
-} options = {0, 0, 0, 1, 0, 0, 0, ""};
+} options = {0, 0, 0, 1, 0, 1, 0, 0, ""};
 
 /* What an application has for itself: an arena, and the tensors that it gives and gets. */
 static unsigned char arena[MACRO_ARENA_BYTES + 1] __attribute__((aligned(MACRO_ARENA_ALIGNMENT)));
@@ -40,6 +41,7 @@ static void parse(void) {
         else if (same(word, "--profile")) options.profile = ticks_of(value);
         else if (same(word, "--runs")) options.runs = (int)whole_number(value);
         else if (same(word, "--samples")) options.samples = (int)whole_number(value);
+        else if (SIZES > 0 && same(word, "--sizes")) options.set = (int32_t)whole_number(value);
         else if (same(word, "--threads") && same(value, "1")) continue;
         else fail("there is one thread, and no such option", word);
     }
@@ -218,6 +220,8 @@ static int profile(void) {
 static int run_sets(void) {
     char any;
     use(&exam_vectors[VECTORS]);
+    sizes[0] = options.set;
+    exam_bytes(sizes, bytes);
     for (;;) {
         if (INPUTS == 0 && get(&any, 1) == 0) return 0;
         for (int i = 0; i < INPUTS; i++) {

@@ -108,7 +108,7 @@ def test_int8_has_the_scales_of_the_first_set_in_all(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "flag"),
-    [({"state": {"x": ("y", 0.0)}}, "--state"), ({"target": "cortex-m4"}, "--target cortex-m4"), ({"prune": 0.5}, "--prune")],
+    [({"state": {"x": ("y", 0.0)}}, "--state"), ({"fuse_preprocess": True}, "--fuse-preprocess"), ({"prune": 0.5}, "--prune")],
 )
 def test_what_goes_with_one_set_alone_is_refused_before_the_work(settings: dict[str, Any], flag: str, tmp_path: Path) -> None:
     with pytest.raises(EdgecError) as caught:
