@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import prod
 from pathlib import Path
 
@@ -69,6 +69,26 @@ def find_task(graph: Graph, wanted: Wanted) -> tuple[Task, tuple[str, ...]]:
         )
     task = found[0]
     return task, fit_labels(task, labels, wanted.labels)
+
+
+def find_tasks(graphs: Sequence[Graph], wanted: Wanted) -> tuple[Task, tuple[str, ...]]:
+    """The one task of a model that was imported in several sets of shapes, and its labels. As find_task; UsageError where sets differ."""
+    task, labels = find_task(graphs[0], wanted)
+    for number, graph in enumerate(graphs[1:], 2):
+        try:
+            found, _ = find_task(graph, wanted)
+        except ModelError as error:
+            raise ModelError(f"{error.summary}, in set {number} of shapes", error.problems, where=error.where, hint=error.hint) from error
+        said = [(field.name, getattr(task, field.name), getattr(found, field.name)) for field in fields(Task)]
+        problems = [
+            Problem(f"is {other}, and {one} in the first set", f"{name}, set {number} of shapes")
+            for name, one, other in said
+            if one != other
+        ]
+        if problems:
+            what = f"--task {wanted.kind} is for answers that are alike in all sets of shapes"
+            raise UsageError(what, problems, where="--also-shape", hint="build a package for each, or leave --task out")
+    return task, labels
 
 
 def refuse_dynamic(graph: Graph, task: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from edgec.apps.app import App, Task
 from edgec.apps.cpp import cpp_files
 from edgec.apps.describe import Pictures, check_pictures, describe_app
-from edgec.apps.find_task import Wanted, find_task
+from edgec.apps.find_task import Wanted, find_tasks
 from edgec.apps.forms import add_form
 from edgec.apps.single_file import single_files
 from edgec.apps.tasks import add_task
@@ -93,7 +93,7 @@ def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
         others = read_shapes(model, config)
         _check_halves(loaded, config)
         check_pictures(loaded.original, _pictures(config))
-        task, labels = _task(loaded, config)
+        task, labels = _task([loaded, *(other for _, other in others)], config)
     if config.precision == "int8":
         lower(
             loaded.graph, target, loaded.name, budget=config.budget
@@ -153,11 +153,11 @@ def _pictures(config: BuildConfig) -> Pictures | None:
     return Pictures(Preprocess.parse(config.preprocess), config.fuse_preprocess, config.io_layout == "nhwc")
 
 
-def _task(loaded: Model, config: BuildConfig) -> tuple[Task | None, tuple[str, ...]]:
-    """The task that the settings name, and its labels."""
+def _task(loaded: Sequence[Model], config: BuildConfig) -> tuple[Task | None, tuple[str, ...]]:
+    """The task that the settings name, and its labels. loaded: the model in each set of shapes."""
     if config.task is None:
         return None, ()
-    return find_task(loaded.original, Wanted(config.task, config.labels, config.io_layout == "nhwc"))
+    return find_tasks([model.original for model in loaded], Wanted(config.task, config.labels, config.io_layout == "nhwc"))
 
 
 def json_bytes(value: object) -> bytes:

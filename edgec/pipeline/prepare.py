@@ -287,7 +287,6 @@ def _check_shapes(config: BuildConfig) -> None:
         "--precision fp16": config.precision == "fp16",
         "--gpu-precision float16": config.gpu_precision == "float16",
         "--prune": config.prune is not None,
-        "--task": config.task is not None,
         "--fuse-preprocess": config.fuse_preprocess,
         "--state": bool(config.state),
     }

@@ -27,7 +27,7 @@ from edgec.program.program import For, Kind, Program, Store
 from edgec.targets import load_target
 from tests.apps.task_packages import CASES
 from tests.apps.task_packages import program_of as program_of_task
-from tests.contract.shaped import LENGTHS, SETS, encoder, rows
+from tests.contract.shaped import LENGTHS, SETS, encoder, rows, scene_settings, scenes
 from tests.emit.programs import exam_of, loop, port, small_program
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -58,9 +58,10 @@ def digits() -> Path:
 def several(name: str) -> Path:
     """A package of tests.contract.shaped that takes several sets of shapes; nothing is compiled."""
     folder = Path(mkdtemp(prefix="edgec-swift-"))
-    model, (first, *others) = {"rows": (rows, SETS), "encoder": (encoder, LENGTHS)}[name]
+    model, sets = {"rows": (rows, SETS), "encoder": (encoder, LENGTHS), "scenes": (scenes, [])}[name]
+    settings = {"shape": sets[0], "also_shape": sets[1:], "precision": "fp32"} if sets else scene_settings(folder)
     out = folder / f"several_{name}"
-    edgec.build(model(folder), target="ios", precision="fp32", shape=first, also_shape=others, compile=False, out=out)
+    edgec.build(model(folder), target="ios", compile=False, out=out, **settings)
     return out
 
 

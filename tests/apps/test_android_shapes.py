@@ -10,16 +10,19 @@ import onnxruntime
 import pytest
 
 import edgec
+from edgec.base.resources import resource
 from edgec.toolchain.android import link_library
 from tests.apps.android_stubs import write_stubs
 from tests.apps.androids import ABI, documented, drive, link_exam
 from tests.apps.kotlin_compiler import compile_java, compile_kotlin
+from tests.apps.test_task_shapes import alike, scores
 from tests.conftest import once, require
-from tests.contract.shaped import LENGTHS, SETS, encoder, given, rows
+from tests.contract.shaped import LENGTHS, SCENE_SIZES, SETS, encoder, given, rows, scene_settings, scenes
 
 pytestmark = pytest.mark.thorough
 
 DRIVERS = Path(__file__).parent / "several"
+NAMES = ("rows", "encoder", "scenes")
 WRONG = "IllegalArgumentException: "
 
 
@@ -28,19 +31,31 @@ def make_all(folder: Path) -> None:
     require("java", "javac", "gcc", "npm", "clang", "ld.lld")
     libraries = folder / "libraries"
     libraries.mkdir()
-    for model, (first, *others) in ((rows(folder), SETS), (encoder(folder), LENGTHS)):
+    plain = [
+        (model, {"shape": sets[0], "also_shape": sets[1:], "precision": "fp32"})
+        for model, sets in ((rows(folder), SETS), (encoder(folder), LENGTHS))
+    ]
+    for model, settings in (*plain, (scenes(folder), scene_settings(folder))):
         out = folder / model.stem
-        edgec.build(model, target="android", out=out, shape=first, also_shape=others, precision="fp32", compile=False)
+        edgec.build(model, target="android", out=out, compile=False, **settings)
         shutil.copy(link_library(out, ABI, "-O0"), libraries)
         link_exam(out, libraries)
     (folder / "inputs.bin").write_bytes(b"".join(array.tobytes() for turn, each in enumerate(SETS) for array in given(each, turn).values()))
+    (folder / "scenes.bin").write_bytes(b"".join(given(each, turn)["x"].tobytes() for turn, each in enumerate(SCENE_SIZES)))
     (folder / "Documented.kt").write_text(documented("docs/android.md", number=1), encoding="utf-8")
-    parts = [folder / name / "android/src" / part for name in ("rows", "encoder") for part in ("main", "androidTest")]
-    sources = [*parts, folder / "rows/android/sample/src", DRIVERS / "Several.kt", folder / "Documented.kt"]
+    parts = [folder / name / "android/src" / part for name in NAMES for part in ("main", "androidTest")]
+    sources = [
+        *parts,
+        *(folder / name / "android/sample/src" for name in ("rows", "scenes")),
+        DRIVERS / "Several.kt",
+        folder / "Documented.kt",
+    ]
     words = compile_kotlin(folder / "classes", write_stubs(folder / "stubs"), *sources)
     done = drive(folder, libraries, "-Xcheck:jni", "SeveralKt", str(folder))
     (folder / "said.txt").write_text(words + done.stdout + done.stderr, encoding="utf-8")
-    words = compile_java(folder / "plain", *(folder / "rows/android/src").rglob("*.java"), DRIVERS / "Several.java")
+    sources = [path for name in ("rows", "scenes") for path in (folder / name / "android/src").rglob("*.java")]
+    stubs = ["-sourcepath", str(resource("runtimes", "android") / "stubs"), "-implicit:none"]
+    words = compile_java(folder / "plain", *sources, DRIVERS / "Several.java", flags=stubs)
     done = drive(folder, libraries, "-Xcheck:jni", "Several", str(folder), classes="plain")
     (folder / "plain.txt").write_text(words + done.stdout + done.stderr, encoding="utf-8")
 
@@ -94,6 +109,15 @@ def test_what_no_set_has_is_refused_in_words(said: dict[str, str]) -> None:
     assert said["native.compute.short"] == said["other"] and "y must have 20 or 160" in said["native.take.long"]
     assert said["set"] == "2" and said["after"] == ",".join(["1"] * 32)
     assert said["facts"].startswith("[1, 4, 5] 20 [[1, 4, 5], [2, 16, 5], [4, 1, 5]] [1, 5] 5 [")
+
+
+def test_a_task_is_that_of_every_set(folder: Path, said: dict[str, str]) -> None:
+    for place, shapes in enumerate(SCENE_SIZES):
+        words = said[f"scenes.{place}"].split()
+        assert alike(zip(words[::2], words[1::2], strict=True), scores(folder, given(shapes, place)))
+    assert said["scenes.picture"] == "true" and (said["scenes.run"], said["scenes.third"]) == ("5", "2")
+    assert said["scenes.two"] == f"{WRONG}sets 1 and 2 of shapes have as many elements: x 432: say which"
+    assert said["scenes.other"] == f"{WRONG}x must have 432 or 189 elements, by its set of shapes"
 
 
 def test_the_interface_in_java_answers_as_that_in_kotlin(folder: Path, said: dict[str, str]) -> None:

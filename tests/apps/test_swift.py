@@ -42,7 +42,7 @@ COMPILERS = {"here": ("gcc", "-fsanitize=address,undefined", ""), "qemu": ("aarc
 @cache
 def packages() -> dict[str, dict[str, bytes]]:
     """Every package's files: the example's, one for each task, and of models with names that nobody should have."""
-    built = {folder.name: _contents(folder) for folder in (digits(), several("rows"), several("encoder"))}
+    built = {folder.name: _contents(folder) for folder in (digits(), *map(several, ("rows", "encoder", "scenes")))}
     built["digits"] = built.pop(digits().name)
     named = PACKAGES if WHOLE else PACKAGES[:2]
     tasks = CASES if WHOLE else ("codes", "words", "pairs", "last")

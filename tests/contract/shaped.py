@@ -12,7 +12,8 @@ from onnx import parser
 import edgec
 from edgec.package import Package
 
-# Products, a reduction and a reshape over open axes; images of any size; and the model of the documentation, whose lengths tell its sets
+# Products, a reduction and a reshape over open axes; images of any size; the model of the documentation, whose lengths tell its sets; and
+# scores of images of any size
 ROWS = """<ir_version: 9, opset_import: ["": 21]> rows (float[batch,steps,8] x, int64[batch,steps] mask) => (y, z, w)
 <float[8,5] m = {WEIGHTS}, int64[1] two = {2}, int64[1] one = {1}, int64[1] flat = {-1}>
 { f = Cast<to = 1>(mask) g = Unsqueeze(f, two) h = Mul(x, g) y = MatMul(h, m)
@@ -23,8 +24,12 @@ IMAGES = """<ir_version: 9, opset_import: ["": 21]> images (float[n,3,height,wid
 ENCODER = """<ir_version: 9, opset_import: ["": 21]> encoder (int64[batch,steps] ids, int64[batch,steps] mask) => (embedding)
 <float[16,8] table = {WEIGHTS}, int64[1] two = {2}, int64[1] one = {1}>
 { a = Gather(table, ids) f = Cast<to = 1>(mask) g = Unsqueeze(f, two) h = Mul(a, g) embedding = ReduceMean<keepdims = 0>(h, one) }"""
+SCENES = """<ir_version: 9, opset_import: ["": 21]> scenes (float[n,3,height,width] x) => (scores)
+<float[6,3,3,3] k = {KERNEL}, float[6,5] m = {PRODUCT}>
+{ a = Conv<pads = [1,1,1,1], strides = [2,2]>(x, k) b = Relu(a) c = GlobalAveragePool(b) d = Flatten(c) scores = MatMul(d, m) }"""
 SETS = [{"x": (1, 4, 8), "mask": (1, 4)}, {"x": (2, 16, 8), "mask": (2, 16)}, {"x": (4, 1, 8), "mask": (4, 1)}]
 LENGTHS = [{"ids": (1, 32), "mask": (1, 32)}, {"ids": (1, 128), "mask": (1, 128)}, {"ids": (8, 32), "mask": (8, 32)}]
+SCENE_SIZES = [{"x": (1, 3, 12, 12)}, {"x": (1, 3, 8, 18)}, {"x": (1, 3, 7, 9)}]
 SIZES = [(1, 3, 12, 12), (2, 3, 7, 9), (1, 3, 1, 30)]
 
 
@@ -46,6 +51,21 @@ def images(folder: Path) -> Path:
 def encoder(folder: Path) -> Path:
     onnx.save(parser.parse_model(ENCODER.replace("WEIGHTS", numbers(128))), folder / "encoder.onnx")
     return folder / "encoder.onnx"
+
+
+def scenes(folder: Path) -> Path:
+    onnx.save(parser.parse_model(SCENES.replace("KERNEL", numbers(162)).replace("PRODUCT", numbers(30))), folder / "scenes.onnx")
+    return folder / "scenes.onnx"
+
+
+def scene_settings(folder: Path) -> dict[str, Any]:
+    """Of a build that says what the scores mean, in every set, and takes pictures, in the first."""
+    (folder / "labels.txt").write_text("sea\nsky\nsand\nsnow\nstone\n", encoding="utf-8")
+    first, *others = SCENE_SIZES
+    how = {"resize": "stretch", "scale": 1 / 255}
+    return {
+        "shape": first, "also_shape": others, "precision": "fp32", "task": "classify", "labels": folder / "labels.txt", "preprocess": how,
+    }  # fmt: skip
 
 
 def given(shapes: dict[str, tuple[int, ...]], seed: int) -> dict[str, np.ndarray]:

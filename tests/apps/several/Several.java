@@ -2,6 +2,9 @@
 
 import ai.edgec.rows.Rows;
 import ai.edgec.rows.Tensor;
+import ai.edgec.scenes.Label;
+import ai.edgec.scenes.Picture;
+import ai.edgec.scenes.Scenes;
 import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -72,11 +75,27 @@ public class Several {
         say("facts", String.join(" ", facts));
     }
 
+    static void tasks(File folder) throws IOException {
+        final ByteBuffer data = ByteBuffer.wrap(Files.readAllBytes(new File(folder, "scenes.bin").toPath())).order(ByteOrder.LITTLE_ENDIAN);
+        final float[] x = new float[432];
+        for (int at = 0; at < x.length; at++) x[at] = data.getFloat();
+        try (Scenes model = new Scenes()) {
+            final StringBuilder text = new StringBuilder();
+            for (Label found : model.classify(x, 5, 1)) text.append(text.length() == 0 ? "" : " ").append(found.getIndex() + " " + found.getScore());
+            say("scenes.0", text);
+            say("scenes.run", model.run(new Picture(11, 9, new int[99])).scores.length);
+            say("scenes.third", model.classify(new float[189], 2).size());
+            failure("scenes.two", () -> model.classify(x));
+            failure("scenes.other", () -> model.classify(x, 3, 3));
+        }
+    }
+
     public static void main(String[] words) throws IOException {
         try (Rows model = new Rows()) {
             answers(new File(words[0]), model);
             errors(model);
         }
+        tasks(new File(words[0]));
         say("end", "reached");
     }
 }

@@ -3,6 +3,8 @@
 import ai.edgec.rows.Rows
 import ai.edgec.rows.RowsExam
 import ai.edgec.rows.RowsNative
+import ai.edgec.scenes.Picture
+import ai.edgec.scenes.Scenes
 import java.io.File
 import java.nio.ByteBuffer
 import java.nio.ByteOrder
@@ -78,6 +80,24 @@ fun errors(model: Rows) {
     say("after", model.run(FloatArray(256) { 1f }, LongArray(32) { 1 }).w.joinToString(","))
 }
 
+/** A task: a picture is of the first set, whose lengths another one has, too. */
+fun tasks(folder: File) {
+    val data = ByteBuffer.wrap(File(folder, "scenes.bin").readBytes()).order(ByteOrder.LITTLE_ENDIAN)
+    val given = Scenes.inputs[0].shapes.map { shape -> FloatArray(shape.fold(1, Int::times)) { data.float } }
+    Scenes().use { model ->
+        for ((place, x) in given.withIndex()) {
+            say("scenes.$place", model.classify(x, set = place + 1).joinToString(" ") { "${it.index} ${it.score}" })
+        }
+        val picture = Picture(11, 9, IntArray(99) { 4097 * it })
+        val fitted = Scenes.fromPicture(picture)
+        say("scenes.picture", fitted.size == 432 && model.classify(picture) == model.classify(fitted, 5, 1))
+        say("scenes.run", model.run(picture).scores.size)
+        say("scenes.third", model.classify(given[2], 2).size)
+        failure("scenes.two") { model.classify(given[0]) }
+        failure("scenes.other") { model.classify(given[0], most = 3, set = 3) }
+    }
+}
+
 /** The native functions alone, as a caller might call them that goes past the class. */
 fun natives() {
     val held = direct(RowsNative.bytes(1).toInt())
@@ -104,5 +124,6 @@ fun main(words: Array<String>) {
         answers(folder, model, "two")
     }
     natives()
+    tasks(folder)
     say("end", "reached")
 }
