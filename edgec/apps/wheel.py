@@ -98,7 +98,7 @@ def exam_of(app: App, exam: ExamData, weights: str) -> tuple[dict[str, Any], byt
         answers = [answer(tensor, outputs[tensor.name], limit) for tensor, limit in zip(app.outputs, row, strict=True)]
         more: dict[str, int] = {"anew": len(vectors) in exam.anew} if app.stateful else {}
         if app.sets:
-            more = {"set": next(place for place in range(app.sets) if _is_of(app, place, inputs))}
+            more |= {"set": next(place for place in range(app.sets) if _is_of(app, place, inputs))}
         vectors.append({"inputs": places, "outputs": answers, **more})
         if len(blob) * (len(vectors) + 1) > EXAM_BYTES * len(vectors):
             break

@@ -160,8 +160,9 @@ def _has_sets(program: Program) -> bool:
 
 def _set_of(program: Program, values: Mapping[str, np.ndarray]) -> int:
     """The number of the set of shapes that these tensors have."""
-    columns = zip(*(port.shapes for port in program.ports), strict=True)
-    shapes = tuple(values[port.name].shape for port in program.ports)
+    ports = [*program.inputs, *program.outputs]
+    columns = zip(*(port.shapes for port in ports), strict=True)
+    shapes = tuple(values[port.name].shape for port in ports)
     return next(number for number, found in enumerate(columns, 1) if found == shapes)
 
 

@@ -154,7 +154,7 @@ class Package:
             sizes = ["--sizes", str(number)] if number else []
             return Session(exam_program(self.directory, self.target, "--run", *choices, *sizes))
 
-        return Runner(self.inputs, self.outputs, start, whole)
+        return Runner(self.inputs, self.outputs, start, whole, bool(self.manifest.states))
 
     def _ask(self, what: str, arguments: Sequence[str], isa: str | None, threads: int, gpu: bool) -> dict[str, Any]:
         choices, program = self._choices(isa, threads, gpu), partial(exam_program, self.directory, self.target)

@@ -43,24 +43,32 @@ class Runner:
     """Calls a package: arrays in (by position, by name or as one dict), a list of output arrays out, which have these `names`.
 
     start: starts the package, for a set of shapes by its number from 1 on, where it takes several; 0 elsewhere. whole: all that it gives,
-    else the model's outputs, each in the shape that it has in that run. What a model keeps of a run is there in the next, until `reset`.
+    else the model's outputs, each in the shape that it has in that run. stream: whether the model keeps something of a run, which is there
+    in the next, until `reset`; a stream stays with one set here, each of which has a process.
     """
 
-    def __init__(self, inputs: list[Tensor], outputs: list[Tensor], start: Callable[[int], Session], whole: bool = False) -> None:
+    def __init__(
+        self, inputs: list[Tensor], outputs: list[Tensor], start: Callable[[int], Session], whole: bool = False, stream: bool = False
+    ) -> None:
         self._sets, self._start = sets_of(inputs, outputs), start
         self._inputs, self._sessions = inputs, {min(self._sets): start(min(self._sets))}
         self._told = {} if whole else {tensor.shape_of: tensor.name for tensor in outputs if tensor.shape_of}
         self.names = [tensor.name for tensor in outputs if whole or not tensor.shape_of]
         self._end = finalize(self, _close, self._sessions)
+        self._stream, self._began = stream, 0  # in which set
 
     def __call__(self, *arrays: np.ndarray | Mapping[str, np.ndarray], **named: np.ndarray) -> list[np.ndarray]:
         """One run. UsageError lists every array that is missing, unknown, or of another type or shape."""
         given = self._named(arrays, named)
         number = number_of(self._sets, given)
+        if self._stream and self._began not in (0, number):
+            hint = "reset() begins another one; where it goes from set to set, take a wheel, or the package's own interface"
+            raise UsageError(f"this stream began in set {self._began} of shapes, and these are of set {number}", hint=hint)
         inputs, outputs = self._sets[number]
         data = b"".join(array.tobytes() for array in fitting(inputs, given)) or NOTHING
         if number not in self._sessions:
             self._sessions[number] = self._start(number)
+        self._began = number
         answer = self._sessions[number].exchange(data, sum(output.bytes for output in outputs))
         results, start = {}, 0
         for output in outputs:
@@ -88,6 +96,7 @@ class Runner:
         self._end()
         self._sessions = {number: self._start(number) for number in numbers}
         self._end = finalize(self, _close, self._sessions)
+        self._began = 0
 
     def close(self) -> None:
         self._end()

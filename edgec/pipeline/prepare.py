@@ -288,7 +288,6 @@ def _check_shapes(config: BuildConfig) -> None:
         "--gpu-precision float16": config.gpu_precision == "float16",
         "--prune": config.prune is not None,
         "--fuse-preprocess": config.fuse_preprocess,
-        "--state": bool(config.state),
     }
     problems = [Problem("is for a package of one set of shapes", flag) for flag, given in alone.items() if given]
     if len(config.also_shape) >= MOST_SETS:

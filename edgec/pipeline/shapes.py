@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 
 from edgec.base.errors import UsageError
@@ -61,11 +62,13 @@ def joined(exams: Sequence[ExamData]) -> ExamData:
         return first
     if sum(map(_bytes, exams)) > MOST_BYTES:
         exams = [first, *map(_first_question, others)]
+    *starts, _ = accumulate((len(exam.inputs) for exam in exams), initial=0)
     return replace(
         first,
         inputs=[vector for exam in exams for vector in exam.inputs],
         outputs=[vector for exam in exams for vector in exam.outputs],
         exact={name: all(exam.exact[name] for exam in exams) for name in first.exact},
+        anew=[start + place for start, exam in zip(starts, exams, strict=True) for place in exam.anew],
         tolerance=min(exam.tolerance for exam in exams),
         tolerances=[tolerance for exam in exams for tolerance in exam.on_cpu],
     )
@@ -76,4 +79,5 @@ def _bytes(exam: ExamData) -> int:
 
 
 def _first_question(exam: ExamData) -> ExamData:
-    return replace(exam, inputs=exam.inputs[:1], outputs=exam.outputs[:1], tolerances=exam.tolerances[:1])
+    """Which is a stream of its own, where a model has states."""
+    return replace(exam, inputs=exam.inputs[:1], outputs=exam.outputs[:1], tolerances=exam.tolerances[:1], anew=exam.anew[:1])

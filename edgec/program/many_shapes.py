@@ -19,7 +19,8 @@ Names = Mapping[str, str]
 
 
 def merged(programs: Sequence[Program]) -> Program:
-    """Scheduled Programs of the same ports as one. UsageError for what belongs to a single set of shapes: states, sizes that runs find."""
+    """Scheduled Programs of the same ports as one, which has their states once. UsageError where ports differ in more than their shapes,
+    states in these too, and for sizes that runs find, which belong to a single set."""
     first, *others = programs
     if not others:
         return first
@@ -43,15 +44,27 @@ def merged(programs: Sequence[Program]) -> Program:
 
 def _check(programs: Sequence[Program]) -> None:
     first, *others = programs
-    if any(program.states or program.sizes or program.counts for program in programs):
-        raise UsageError("a network that keeps a state, or counts what it finds, has one set of shapes", where="--also-shape")
+    if any(program.sizes or program.counts for program in programs):
+        raise UsageError("a network that counts what it finds has one set of shapes", where="--also-shape")
     problems = []
     for number, program in enumerate(others, 2):
         for one, other in zip((*first.inputs, *first.outputs), (*program.inputs, *program.outputs), strict=True):
             if (now := _contract(other)) != (then := _contract(one)):
-                problems.append(Problem(f"is {now}, and {then} in the first set", f"{one.name}, set {number} of shapes"))
+                problems.append(_differs(one, now, then, number))
+        for kept, also in zip(first.states, program.states, strict=True):
+            if (now := _state(also.input)) != (then := _state(kept.input)):
+                problems.append(_differs(kept.input, now, then, number))
     if problems:
         raise UsageError("inputs and outputs must be alike for all shapes", problems, where="--also-shape")
+
+
+def _differs(port: Port, now: str, then: str, number: int) -> Problem:
+    return Problem(f"is {now}, and {then} in the first set", f"{port.name}, set {number} of shapes")
+
+
+def _state(port: Port) -> str:
+    """What a run may not change of what it keeps."""
+    return f"a state of {port.dtype.value}[{','.join(str(bound(extent)) for extent in port.shape)}]"
 
 
 def _contract(port: Port) -> str:

@@ -13,7 +13,7 @@ import edgec
 from edgec.package import Package
 
 # Products, a reduction and a reshape over open axes; images of any size; the model of the documentation, whose lengths tell its sets; and
-# scores of images of any size
+# scores of images of any size; and a stream of chunks of any size
 ROWS = """<ir_version: 9, opset_import: ["": 21]> rows (float[batch,steps,8] x, int64[batch,steps] mask) => (y, z, w)
 <float[8,5] m = {WEIGHTS}, int64[1] two = {2}, int64[1] one = {1}, int64[1] flat = {-1}>
 { f = Cast<to = 1>(mask) g = Unsqueeze(f, two) h = Mul(x, g) y = MatMul(h, m)
@@ -27,9 +27,14 @@ ENCODER = """<ir_version: 9, opset_import: ["": 21]> encoder (int64[batch,steps]
 SCENES = """<ir_version: 9, opset_import: ["": 21]> scenes (float[n,3,height,width] x) => (scores)
 <float[6,3,3,3] k = {KERNEL}, float[6,5] m = {PRODUCT}>
 { a = Conv<pads = [1,1,1,1], strides = [2,2]>(x, k) b = Relu(a) c = GlobalAveragePool(b) d = Flatten(c) scores = MatMul(d, m) }"""
+STREAM = """<ir_version: 9, opset_import: ["": 21]> stream (float[batch,steps,4] x, float[1,4] h) => (y, h_next)
+<float[4,4] m = {WEIGHTS}, int64[2] both = {0,1}, float half = {0.5}>
+{ old = Mul(h, half) mean = ReduceMean<keepdims = 0>(x, both) new = Add(old, mean) h_next = Tanh(new)
+  z = MatMul(x, m) y = Add(z, h_next) }"""
 SETS = [{"x": (1, 4, 8), "mask": (1, 4)}, {"x": (2, 16, 8), "mask": (2, 16)}, {"x": (4, 1, 8), "mask": (4, 1)}]
 LENGTHS = [{"ids": (1, 32), "mask": (1, 32)}, {"ids": (1, 128), "mask": (1, 128)}, {"ids": (8, 32), "mask": (8, 32)}]
 SCENE_SIZES = [{"x": (1, 3, 12, 12)}, {"x": (1, 3, 8, 18)}, {"x": (1, 3, 7, 9)}]
+CHUNKS = [{"x": (1, 4, 4)}, {"x": (1, 16, 4)}, {"x": (2, 4, 4)}]
 SIZES = [(1, 3, 12, 12), (2, 3, 7, 9), (1, 3, 1, 30)]
 
 
@@ -66,6 +71,11 @@ def scene_settings(folder: Path) -> dict[str, Any]:
     return {
         "shape": first, "also_shape": others, "precision": "fp32", "task": "classify", "labels": folder / "labels.txt", "preprocess": how,
     }  # fmt: skip
+
+
+def stream(folder: Path) -> Path:
+    onnx.save(parser.parse_model(STREAM.replace("WEIGHTS", numbers(16))), folder / "stream.onnx")
+    return folder / "stream.onnx"
 
 
 def given(shapes: dict[str, tuple[int, ...]], seed: int) -> dict[str, np.ndarray]:
