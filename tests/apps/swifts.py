@@ -27,7 +27,7 @@ from edgec.program.program import For, Kind, Program, Store
 from edgec.targets import load_target
 from tests.apps.task_packages import CASES
 from tests.apps.task_packages import program_of as program_of_task
-from tests.contract.shaped import LENGTHS, SETS, encoder, rows, scene_settings, scenes
+from tests.contract.shaped import LENGTHS, SETS, encoder, rows, scene_settings, scenes, stream, stream_settings
 from tests.emit.programs import exam_of, loop, port, small_program
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -58,8 +58,12 @@ def digits() -> Path:
 def several(name: str) -> Path:
     """A package of tests.contract.shaped that takes several sets of shapes; nothing is compiled."""
     folder = Path(mkdtemp(prefix="edgec-swift-"))
-    model, sets = {"rows": (rows, SETS), "encoder": (encoder, LENGTHS), "scenes": (scenes, [])}[name]
-    settings = {"shape": sets[0], "also_shape": sets[1:], "precision": "fp32"} if sets else scene_settings(folder)
+    model, settings = {
+        "rows": (rows, {"shape": SETS[0], "also_shape": SETS[1:], "precision": "fp32"}),
+        "encoder": (encoder, {"shape": LENGTHS[0], "also_shape": LENGTHS[1:], "precision": "fp32"}),
+        "scenes": (scenes, scene_settings(folder)),
+        "stream": (stream, stream_settings()),
+    }[name]
     out = folder / f"several_{name}"
     edgec.build(model(folder), target="ios", compile=False, out=out, **settings)
     return out

@@ -15,14 +15,15 @@ from edgec.toolchain.android import link_library
 from tests.apps.android_stubs import write_stubs
 from tests.apps.androids import ABI, documented, drive, link_exam
 from tests.apps.kotlin_compiler import compile_java, compile_kotlin
+from tests.apps.test_stream_shapes import chunks, expected
 from tests.apps.test_task_shapes import alike, scores
 from tests.conftest import once, require
-from tests.contract.shaped import LENGTHS, SCENE_SIZES, SETS, encoder, given, rows, scene_settings, scenes
+from tests.contract.shaped import LENGTHS, SCENE_SIZES, SETS, encoder, given, rows, scene_settings, scenes, stream, stream_settings
 
 pytestmark = pytest.mark.thorough
 
 DRIVERS = Path(__file__).parent / "several"
-NAMES = ("rows", "encoder", "scenes")
+NAMES = ("rows", "encoder", "scenes", "stream")
 WRONG = "IllegalArgumentException: "
 
 
@@ -35,13 +36,14 @@ def make_all(folder: Path) -> None:
         (model, {"shape": sets[0], "also_shape": sets[1:], "precision": "fp32"})
         for model, sets in ((rows(folder), SETS), (encoder(folder), LENGTHS))
     ]
-    for model, settings in (*plain, (scenes(folder), scene_settings(folder))):
+    for model, settings in (*plain, (scenes(folder), scene_settings(folder)), (stream(folder), stream_settings())):
         out = folder / model.stem
         edgec.build(model, target="android", out=out, compile=False, **settings)
         shutil.copy(link_library(out, ABI, "-O0"), libraries)
         link_exam(out, libraries)
     (folder / "inputs.bin").write_bytes(b"".join(array.tobytes() for turn, each in enumerate(SETS) for array in given(each, turn).values()))
     (folder / "scenes.bin").write_bytes(b"".join(given(each, turn)["x"].tobytes() for turn, each in enumerate(SCENE_SIZES)))
+    (folder / "stream.bin").write_bytes(b"".join(x.tobytes() for x in chunks()))
     (folder / "Documented.kt").write_text(documented("docs/android.md", number=1), encoding="utf-8")
     parts = [folder / name / "android/src" / part for name in NAMES for part in ("main", "androidTest")]
     sources = [
@@ -79,6 +81,14 @@ def test_the_exam_asks_every_set(said: dict[str, str]) -> None:
     assert said["exam"] == said["exam.threads"] == "[]" and said["end"] == "reached"
 
 
+def test_a_stream_goes_from_set_to_set(folder: Path, said: dict[str, str]) -> None:
+    assert said["stream.exam"] == "[]"
+    right = np.concatenate([answer.ravel() for answer in expected(folder, chunks())])
+    found = np.frombuffer(bytes.fromhex(said["stream"]), ">f4")
+    np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-5)
+    assert said["stream.anew"] == said["stream"]
+
+
 def test_every_set_answers_as_the_model_does(folder: Path, said: dict[str, str]) -> None:
     """In arrays of the set's own sizes, with one thread and with two, and on direct buffers, past whose ends nothing is written."""
     session = onnxruntime.InferenceSession(folder / "rows.onnx")
@@ -86,8 +96,8 @@ def test_every_set_answers_as_the_model_does(folder: Path, said: dict[str, str])
         y, z, w = session.run(None, given(shapes, place))
         for name in ("one", "two"):
             *floats, whole = said[f"{name}.{place}"].split()
-            for found, expected in zip(floats, (y, z), strict=True):
-                np.testing.assert_allclose(np.frombuffer(bytes.fromhex(found), ">f4"), expected.ravel(), rtol=1e-5, atol=1e-5)
+            for found, right in zip(floats, (y, z), strict=True):
+                np.testing.assert_allclose(np.frombuffer(bytes.fromhex(found), ">f4"), right.ravel(), rtol=1e-5, atol=1e-5)
             assert [int(number) for number in whole.split(",")] == w.tolist()
             assert said[f"{name}.direct.{place}"] == "true"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -16,9 +15,9 @@ from onnx import parser
 import edgec
 from edgec.base.errors import UsageError
 from tests.apps import webs, wheels
-from tests.contract.shaped import CHUNKS, given, stream
+from tests.contract.shaped import CHUNKS, given, stream, stream_settings
 
-KEPT: dict[str, Any] = {"state": {"h": ("h_next", 0.25)}, "precision": "fp32", "shape": CHUNKS[0], "also_shape": CHUNKS[1:]}
+KEPT = stream_settings()
 TURNS = (0, 1, 1, 2, 0, 1)  # the sets of a stream's runs
 
 

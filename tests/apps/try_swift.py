@@ -22,7 +22,7 @@ from tests.apps.swifts import CASES, PACKAGES, SEVERAL, digits, several, snippet
 
 STUBS = Path(__file__).parent / "swift_stubs"
 FRAMEWORKS = ("CoreGraphics", "CoreVideo", "CoreML", "SwiftUI", "PhotosUI")  # each after those that it imports
-SHAPED = ("several_rows", "several_encoder", "several_scenes")  # packages of several sets of shapes
+SHAPED = ("several_rows", "several_encoder", "several_scenes", "several_stream")  # packages of several sets of shapes
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _write(options.folder / name, with_task(name))
     for framework in FRAMEWORKS:
         _swiftc(options.swift, f"{seen}/stubs", "-emit-module", "-module-name", framework, f"{seen}/stubs/{framework}.swift")
-    for name in ("digits", "several_rows", "several_scenes"):
+    for name in ("digits", "several_rows", "several_scenes", "several_stream"):
         _call(options.swift, "test", "--package-path", f"{seen}/{name}")
     for name in ("digits", *SHAPED, *PACKAGES, *CASES):
         _check(options.folder / name, options.swift, seen)

@@ -78,6 +78,11 @@ def stream(folder: Path) -> Path:
     return folder / "stream.onnx"
 
 
+def stream_settings() -> dict[str, Any]:
+    """Of a build that keeps its state."""
+    return {"state": {"h": ("h_next", 0.25)}, "precision": "fp32", "shape": CHUNKS[0], "also_shape": CHUNKS[1:]}
+
+
 def given(shapes: dict[str, tuple[int, ...]], seed: int) -> dict[str, np.ndarray]:
     generator = np.random.default_rng(seed)
     found = {name: generator.standard_normal(shape).astype(np.float32) for name, shape in shapes.items() if name == "x"}

@@ -5,6 +5,8 @@ import ai.edgec.rows.RowsExam
 import ai.edgec.rows.RowsNative
 import ai.edgec.scenes.Picture
 import ai.edgec.scenes.Scenes
+import ai.edgec.stream.Stream
+import ai.edgec.stream.StreamExam
 import java.io.File
 import java.nio.ByteBuffer
 import java.nio.ByteOrder
@@ -98,6 +100,24 @@ fun tasks(folder: File) {
     }
 }
 
+/** A stream, each of whose chunks has a set of its own; what is refused changes nothing. */
+fun streams(folder: File) {
+    Stream(threads = 2).use { model ->
+        say("stream.exam", StreamExam.problems(model))
+        for (name in listOf("stream", "stream.anew")) {
+            val data = ByteBuffer.wrap(File(folder, "stream.bin").readBytes()).order(ByteOrder.LITTLE_ENDIAN)
+            model.reset()
+            val sizes = listOf(16, 64, 64, 32, 16, 64)
+            val answers = sizes.map { size ->
+                runCatching { model.run(FloatArray(17)) }
+                runCatching { model.run(FloatArray(16), 3) }
+                bits(model.run(FloatArray(size) { data.float }).y)
+            }
+            say(name, answers.joinToString(""))
+        }
+    }
+}
+
 /** The native functions alone, as a caller might call them that goes past the class. */
 fun natives() {
     val held = direct(RowsNative.bytes(1).toInt())
@@ -125,5 +145,6 @@ fun main(words: Array<String>) {
     }
     natives()
     tasks(folder)
+    streams(folder)
     say("end", "reached")
 }
