@@ -55,7 +55,10 @@ Array Bool Double Float Int Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 UI
 Element Optional OpaquePointer UnsafeBufferPointer UnsafeRawBufferPointer UnsafeMutableRawPointer LocalizedError NSLock DispatchQueue Data
 Foundation Swift Dispatch Metal CoreML CoreVideo CoreGraphics XCTest XCTestCase SwiftUI PhotosUI PhotosPicker PhotosPickerItem UIImage
 UIGraphicsImageRenderer CGImage CGContext CGColorSpace CGImageAlphaInfo CGRect CVPixelBuffer OSType MLMultiArray NSNumber
-"""  # what the sources say themselves
+Bundle Calendar Date DateInterval Decimal Dimension Expression FileHandle FileManager Formatter Host IndexPath IndexSet InputStream Locale
+Measurement Notification Operation OutputStream Pipe Port Predicate Process ProcessInfo Progress RunLoop Scanner Selector Stream Thread
+TimeInterval TimeZone Timer URL UUID Unit
+"""  # what the sources say themselves, and names of Foundation's, which applications import beside the model
 
 
 def swift_files(app: App, draft: Draft) -> Draft:

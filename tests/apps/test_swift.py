@@ -14,6 +14,8 @@ import pytest
 from tree_sitter import Node
 
 import edgec
+from edgec.apps.app import App
+from edgec.apps.swift import class_name
 from edgec.base.errors import UsageError
 from tests.apps.swifts import (
     CASES,
@@ -42,7 +44,7 @@ COMPILERS = {"here": ("gcc", "-fsanitize=address,undefined", ""), "qemu": ("aarc
 @cache
 def packages() -> dict[str, dict[str, bytes]]:
     """Every package's files: the example's, one for each task, and of models with names that nobody should have."""
-    built = {folder.name: _contents(folder) for folder in (digits(), *map(several, ("rows", "encoder", "scenes")))}
+    built = {folder.name: _contents(folder) for folder in (digits(), *map(several, ("rows", "encoder", "scenes", "stream")))}
     built["digits"] = built.pop(digits().name)
     named = PACKAGES if WHOLE else PACKAGES[:2]
     tasks = CASES if WHOLE else ("codes", "words", "pairs", "last")
@@ -214,6 +216,12 @@ def test_module_maps_show_headers_that_stand_alone(needs: Needs, tmp_path: Path)
 def test_a_package_without_its_weights_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a Swift package holds its weights"):
         edgec.build(DIGITS / "digits.onnx", target="ios", precision="fp32", weights="bin", compile=False, out=tmp_path / "out")
+
+
+def test_a_class_is_called_as_none_of_foundation_s() -> None:
+    """An application that imports both could name neither."""
+    names = ["stream", "time_zone", "digits"]
+    assert [class_name(App(name, "fp32", (), (), 0, 0, 0)) for name in names] == ["Stream_2", "TimeZone_2", "Digits"]
 
 
 def test_what_a_model_names_is_never_code() -> None:
