@@ -18,6 +18,7 @@ from typing import Annotated, Any
 
 from edgec.base.codec import Rule, decode, encode
 from edgec.base.errors import Problem, UsageError
+from edgec.base.strict_json import load_json
 from edgec.package.card import FIELDS, MOST, OF_THE_FILE, printable
 from edgec.package.goal import GoalFacts
 from edgec.package.parts import (
@@ -165,19 +166,6 @@ def scan(raw: Mapping[str, Any], problems: list[Problem]) -> Manifest:
     return manifest
 
 
-def load_json(text: bytes, problems: list[Problem]) -> dict[str, Any] | None:
-    """A JSON object in which no key comes twice; None, with a problem, for anything else."""
-    try:
-        facts = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        problems.append(Problem(f"cannot be read: {str(error)[:200]}"))
-        return None
-    if not isinstance(facts, dict):
-        problems.append(Problem("is no JSON object"))
-        return None
-    return facts
-
-
 def read_listed(directory: Folder, manifest: Manifest, name: str) -> bytes:
     """A file of the package as the manifest lists it. UsageError: it is not there, or was changed since."""
     listed, where = manifest.files.get(name), str(directory / name)
@@ -236,15 +224,3 @@ def _alike(paths: Iterable[str]) -> Iterable[Problem]:
         if path.lower() in seen:
             yield Problem("must be a path in a package, once", f"files {path!r}")
         seen.add(path.lower())
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    facts = dict(pairs)
-    if len(facts) != len(pairs):
-        (name, _), *_ = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"{ascii(name)[:80]} comes twice")
-    return facts
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is not a number")

@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from edgec.base.codec import decode
 from edgec.base.errors import GateError, Problem, UsageError
-from edgec.package.manifest import LARGEST, NO_PACKAGE, Manifest, load_json, scan
+from edgec.base.strict_json import load_json
+from edgec.package.manifest import LARGEST, NO_PACKAGE, Manifest, scan
 from edgec.package.parts import File
 from edgec.package.single_values import BUILD, MANIFEST, SIGNATURE
 from edgec.provenance import signature

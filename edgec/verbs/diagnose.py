@@ -8,8 +8,9 @@ from typing import Any
 
 from edgec.base.errors import EdgecError, UsageError
 from edgec.base.output import check_outputs
+from edgec.base.strict_json import load_json
 from edgec.package import Package, as_package
-from edgec.package.manifest import load_json, read_listed
+from edgec.package.manifest import read_listed
 from edgec.pipeline.evaluation import Data, open_model
 from edgec.pipeline.models import PRUNED, Progress, read_pruned, samples_of
 from edgec.pipeline.prepare import model_path
