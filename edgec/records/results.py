@@ -101,10 +101,12 @@ class Latency:
 
 @dataclass(frozen=True)
 class LayerTime:
-    """Median time of a call (`BenchedLayer` of the same index) in one run on one thread."""
+    """Median time of a call (`BenchedLayer` of the same index) in one run on one thread, and that of each round where several packages took
+    turns."""
 
     layer: int
     us: float
+    rounds_us: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,7 @@ class Job:
     gpu: GpuUse | None = None  # of a package that has a half for one
     noise: str = ""  # why its speed is not known well, in words; "" when it is
     noise_accepted: bool = False  # whoever asked takes its speed for known all the same
+    profile_noise: str = ""  # why the times of its layers are not known well
 
     @property
     def steady(self) -> bool:

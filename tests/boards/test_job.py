@@ -79,6 +79,7 @@ def test_a_package_that_is_right_passes_with_all_its_figures(tmp_path: Path, par
     )
     assert all(one.runs >= 20 and one.rounds == 2 and one.rss_bytes > facts.arena_bytes for one in job.latencies)
     assert [one.layer for one in job.profile] == list(range(len(facts.layers)))
+    assert all(len(one.rounds_us) == 2 and min(one.rounds_us) <= one.us <= max(one.rounds_us) for one in job.profile)
     assert job.board and "processor" in job.board and job.before and job.after
     assert 0 < job.locked_from < job.locked_to
     assert [gate.passed for gate in job.gates] == [True]

@@ -12,7 +12,7 @@ import pytest
 
 from edgec.base.errors import UsageError
 from edgec.boards.board.exam_program import ProgramFailed, ProgramHung
-from edgec.boards.board.measure import Options, measure, profile, sweep
+from edgec.boards.board.measure import Options, measure, profile, profile_in_rounds, sweep
 from edgec.boards.board.validity import spoiled
 from edgec.boards.connect.connection import Connection
 from edgec.boards.connect.connectors import connect
@@ -110,6 +110,18 @@ def test_a_profile_has_a_time_for_every_call(connection: Connection, tmp_path: P
     assert profile(connection, path, 2, QUICK) == (1.5, 2.5)
     with pytest.raises(ProgramFailed, match="times of 2 calls, the package has 3"):
         profile(connection, path, 3, QUICK)
+
+
+def test_profiles_of_several_packages_take_turns_in_rounds(connection: Connection, tmp_path: Path) -> None:
+    """And share the seconds, so that what changes on the board meanwhile changes all."""
+    said = {"schema_version": 1, "name": "net", "isa": "avx2", "runs": 20, "calls_us": [1.5, 2.5]}
+    paths = [program(tmp_path, name, said | {"calls_us": us}) for name, us in (("a", [1, 2]), ("b", [3]))]
+    renewed: list[int] = []
+    found = profile_in_rounds(
+        connection, [(paths[0], 2), (paths[1], 1)], replace(QUICK, rounds=4, seconds=2), renew=lambda: renewed.append(1)
+    )
+    assert found == [[(1, 2)] * 4, [(3,)] * 4] and len(renewed) == 8
+    assert [line[0] for line in log(tmp_path)] == list("abbaabba") and all("--profile 0.5" in line for line in log(tmp_path))
 
 
 def test_a_sweep_doubles_up_to_all_cores() -> None:

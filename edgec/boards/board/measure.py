@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, isfinite
 from statistics import median
 from typing import Any
@@ -159,6 +159,22 @@ def pool(rounds: Sequence[Round], threads: int, cores: tuple[int, ...]) -> Laten
 def profile(connection: Connection, program: str, calls: int, options: Options) -> tuple[float, ...]:
     """The median time of every call of a run on one thread, in microseconds."""
     return profile_facts(connection, program, calls, options)[1]
+
+
+def profile_in_rounds(
+    connection: Connection, programs: Sequence[tuple[str, int]], options: Options, *, renew: Callable[[], None] | None = None
+) -> list[list[tuple[float, ...]]]:
+    """Of each program, given with the number of its calls, a profile from each round. Rounds take turns as those of measure() do, and share
+    the seconds."""
+    found: list[list[tuple[float, ...]]] = [[] for _ in programs]
+    share = replace(options, seconds=options.seconds / options.rounds)
+    for turn in range(options.rounds):
+        turns = list(enumerate(programs))
+        for index, (program, calls) in turns if turn % 2 == 0 else reversed(turns):
+            found[index].append(profile(connection, program, calls, share))
+            if renew is not None:
+                renew()
+    return found
 
 
 def profile_facts(

@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from statistics import median
 from typing import Protocol
 
 from edgec.base.errors import DeviceError, EdgecError, GateError
@@ -18,7 +19,7 @@ from edgec.boards.board.exam_program import ProgramFailed, ProgramHung, examine,
 from edgec.boards.board.gpu import examine_gpu, profile_gpu, wrong_on_gpu
 from edgec.boards.board.intervals import paired_ratio
 from edgec.boards.board.look import describe, gather, read_state, unfit
-from edgec.boards.board.measure import Options, measure, pinned, profile, sweep
+from edgec.boards.board.measure import Options, measure, pinned, profile_in_rounds, sweep
 from edgec.boards.board.validity import noisy, spoiled
 from edgec.boards.connect.connection import Connection, Exchange
 from edgec.boards.connect.connectors import connect, program_words
@@ -71,6 +72,7 @@ class _Draft:
     accuracy: Accuracy | None = None
     gpu: GpuUse | None = None
     noise: str = ""  # why its speed is not known
+    profile_noise: str = ""  # nor that of its layers
 
     @property
     def on_gpu(self) -> bool:
@@ -153,20 +155,31 @@ def _work(
             if task.judge is not None:
                 tell(f"judging the answers of {draft.parcel.facts.name}")
                 draft.accuracy = _judge(connection, lock, options, task.judge, draft)
-            if options.profile:
-                tell(f"profiling {draft.parcel.facts.name}")
-                with lock.kept():
-                    _profile(connection, options, draft)
             lock.renew()
+    if options.profile and _open(drafts):
+        _profile(connection, lock, options, visit, _open(drafts), tell)
 
 
-def _profile(connection: Connection, options: Options, draft: _Draft) -> None:
-    """Every call on the processor, and those that can be on the GPU there."""
-    calls = len(draft.parcel.facts.layers)
-    draft.profile = tuple(LayerTime(*pair) for pair in enumerate(profile(connection, draft.program, calls, options)))
-    if draft.gpu is not None and draft.gpu.device:
-        wait, times = profile_gpu(connection, draft.program, calls, draft.parcel.gpu_calls, options)
-        draft.gpu = replace(draft.gpu, wait_us=wait, profile=times)
+def _profile(connection: Connection, lock: Lock, options: Options, visit: _Visit, drafts: Sequence[_Draft], tell: Tell) -> None:
+    """Every call of all packages on the processor, interleaved, and those that can be on the GPU there."""
+    programs = [(draft.program, len(draft.parcel.facts.layers)) for draft in drafts]
+
+    def once() -> list[Latency]:
+        with lock.kept():
+            found = profile_in_rounds(connection, programs, options, renew=_renewing(lock, tell))
+        for draft, rounds in zip(drafts, found, strict=True):
+            times = [tuple(of_call) for of_call in zip(*rounds, strict=True)]
+            draft.profile = tuple(LayerTime(call, median(of_call), of_call) for call, of_call in enumerate(times))
+        return []
+
+    *_, noise = _unless_spoiled(connection, lock, options, visit, tell, "profiling", once)
+    for draft in drafts:
+        draft.profile_noise = noise
+        if draft.gpu is not None and draft.gpu.device:
+            with _failing(visit, [draft]), lock.kept():
+                wait, on_gpu = profile_gpu(connection, draft.program, len(draft.profile), draft.parcel.gpu_calls, options)
+                draft.gpu = replace(draft.gpu, wait_us=wait, profile=on_gpu)
+        lock.renew()
 
 
 def _examine(connection: Connection, options: Options, draft: _Draft, tell: Tell, program: str) -> None:
@@ -190,33 +203,50 @@ def _examine(connection: Connection, options: Options, draft: _Draft, tell: Tell
 
 
 def _measure(connection: Connection, lock: Lock, options: Options, visit: _Visit, drafts: Sequence[_Draft], tell: Tell) -> None:
-    """Latencies of all packages, interleaved; measured again while the board spoils them, as often as the options allow."""
+    """Latencies of all packages, interleaved."""
 
-    def renew() -> None:
-        tell("")
-        lock.renew()
-
-    for attempt in range(options.repeats + 1):
-        clock = time.monotonic()
-        tell("measuring" if attempt == 0 else f"measuring again, since {visit.attempts[-1].reason}")
-        visit.before = read_state(connection)
+    def once() -> list[Latency]:
         with lock.kept():
-            found = measure(connection, [draft.program for draft in drafts], options, gpus=[draft.on_gpu for draft in drafts], renew=renew)
-        visit.after = read_state(connection)
+            programs, gpus = [draft.program for draft in drafts], [draft.on_gpu for draft in drafts]
+            found = measure(connection, programs, options, gpus=gpus, renew=_renewing(lock, tell))
         for draft, latencies in zip(drafts, found, strict=True):
             draft.latencies = latencies
-        reason = spoiled(visit.before, visit.after, [latency for latencies in found for latency in latencies])
+        return [latency for latencies in found for latency in latencies]
+
+    visit.before, visit.after, noise = _unless_spoiled(connection, lock, options, visit, tell, "measuring", once)
+    for draft in drafts:
+        draft.noise = noise or noisy(visit.idle or visit.before, visit.cores, draft.latencies)
+
+
+def _unless_spoiled(
+    connection: Connection, lock: Lock, options: Options, visit: _Visit, tell: Tell, doing: str, once: Callable[[], list[Latency]]
+) -> tuple[State, State, str]:
+    """How the board was before and after something was measured; again while it spoils that, as often as the options allow: then why."""
+    for attempt in range(options.repeats + 1):
+        clock = time.monotonic()
+        tell(doing if attempt == 0 else f"{doing} again, since {visit.attempts[-1].reason}")
+        before = read_state(connection)
+        found = once()
+        after = read_state(connection)
+        reason = spoiled(before, after, found)
         if not reason:
-            for draft in drafts:
-                draft.noise = noisy(visit.idle or visit.before, visit.cores, draft.latencies)
-            return
+            return before, after, ""
         visit.attempts.append(Attempt(printable(reason), time.monotonic() - clock))
         if attempt < options.repeats:
             _pause(options.pause, tell)
             lock.renew()
     advice = "cool it, mend its power supply, or fix its clock (governor performance)"
-    for draft in drafts:
-        draft.noise = f"{reason}, {options.repeats + 1} times; {advice}"
+    return before, after, f"{reason}, {options.repeats + 1} times; {advice}"
+
+
+def _renewing(lock: Lock, tell: Tell) -> Callable[[], None]:
+    """What is called between rounds."""
+
+    def renew() -> None:
+        tell("")
+        lock.renew()
+
+    return renew
 
 
 def _pause(seconds: float, tell: Tell) -> None:
@@ -307,6 +337,7 @@ def _verdict(task: Task, visit: _Visit, draft: _Draft, started: str, seconds: fl
         gpu=draft.gpu,
         noise=printable(draft.noise),
         noise_accepted=bool(draft.noise) and task.options.accept_noise,
+        profile_noise=printable(draft.profile_noise),
     )
 
 
