@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from edgec.kernels import VARIANTS, Variant
 from edgec.program.arguments import Arguments
 from edgec.program.program import Chosen, Slot
+from edgec.program.signature import signature
 from edgec.targets import Target
+
+Choices = Mapping[str, str]  # by the signature of a layer, the name of the variant that was measured to be the fastest
+UNTUNED: Choices = {}
 
 
 def variants(kind: type[Arguments], target: Target) -> list[Variant]:
@@ -26,10 +30,17 @@ def _of_use(variant: Variant, last: Variant, target: Target) -> bool:
     return any(variant.outdone.get(vocabulary) not in target.vocabularies for vocabulary in able)
 
 
-def variant_of(arguments: Arguments, target: Target) -> Variant:
-    """The first that admits the layer and pays."""
-    found = filter(lambda variant: variant.admits(arguments), variants(type(arguments), target))
-    return next(variant for variant in found if variant.pays(arguments, target.vocabularies))
+def candidates(arguments: Arguments, target: Target) -> list[Variant]:
+    """All that can compute a call, in the order that the cost model prefers them."""
+    return [variant for variant in variants(type(arguments), target) if variant.admits(arguments)]
+
+
+def variant_of(arguments: Arguments, target: Target, tuned: Choices = UNTUNED) -> Variant:
+    """The one that was measured to be the fastest, if it is one of the candidates; else the first that pays."""
+    found = candidates(arguments, target)
+    wanted = tuned.get(signature(arguments)) if tuned else None
+    likely = (variant for variant in found if variant.pays(arguments, target.vocabularies))
+    return next((variant for variant in found if variant.name == wanted), None) or next(likely)
 
 
 def slot(kind: type[Arguments], variant: Variant) -> Slot:

@@ -6,25 +6,28 @@ from dataclasses import replace
 
 from edgec.program.memory import prove_memory
 from edgec.program.program import Program, TemplateCall
-from edgec.schedule.choice import choose, slot, variant_in, variant_of
+from edgec.schedule.choice import UNTUNED, Choices, choose, slot, variant_in, variant_of
 from edgec.schedule.gpu.shading import shading
 from edgec.schedule.packing import packed
 from edgec.targets import Target
 
 
-def schedule(program: Program, target: Target) -> Program:
-    """`program` with all that lowering leaves open about template calls; no access of it lies outside of its buffer."""
-    calls = [scheduled(call, target) if isinstance(call, TemplateCall) else call for call in program.calls]
+def schedule(program: Program, target: Target, tuned: Choices = UNTUNED) -> Program:
+    """`program` with all that lowering leaves open about template calls; no access of it lies outside of its buffer.
+
+    tuned: what was measured, in place of what the cost model says.
+    """
+    calls = [scheduled(call, target, tuned) if isinstance(call, TemplateCall) else call for call in program.calls]
     if target.gpu and not program.sizes:
         calls = [shaded(call) if isinstance(call, TemplateCall) else call for call in calls]
-    done = packed(replace(program, calls=calls), target)
+    done = packed(replace(program, calls=calls), target, tuned)
     prove_memory(done)
     return done
 
 
-def scheduled(call: TemplateCall, target: Target) -> TemplateCall:
+def scheduled(call: TemplateCall, target: Target, tuned: Choices = UNTUNED) -> TemplateCall:
     """`call` with what computes it. All instruction sets of a package divide its work alike, and share weights and scratch memory."""
-    kind, variant = type(call.arguments), variant_of(call.arguments, target)
+    kind, variant = type(call.arguments), variant_of(call.arguments, target, tuned)
     variants = [variant_in(kind, variant, vocabulary) for vocabulary in target.vocabularies]
     items, packings = {variant.items(call.arguments) for variant in variants}, {variant.packing.name for variant in variants}
     assert len(items) == len(packings) == 1, f"{call.call.name}: the variants of {kind.kernel} divide its work or its weights differently"

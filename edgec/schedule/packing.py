@@ -12,18 +12,18 @@ from edgec.ir.types import DType
 from edgec.program.contents import Contents, contents
 from edgec.program.expr import const
 from edgec.program.program import AnyCall, Buffer, Kind, Pointer, Program, TemplateCall, read_by
-from edgec.schedule.choice import variant_of
+from edgec.schedule.choice import UNTUNED, Choices, variant_of
 from edgec.targets import Target
 
 Use = tuple[int, str, Callable[[], np.ndarray]]  # a call's number, the argument that points to a buffer, and what makes that packed
 
 
-def packed(program: Program, target: Target) -> Program:
+def packed(program: Program, target: Target, tuned: Choices = UNTUNED) -> Program:
     """`program` with packed weights; equal ones share a buffer, and one that is packed in several orders becomes several."""
     uses: dict[str, list[Use]] = {}
     for number, call in enumerate(program.calls):
         if isinstance(call, TemplateCall):
-            for argument, plain, pack in _packed(program, call, target):
+            for argument, plain, pack in _packed(program, call, target, tuned):
                 uses.setdefault(plain, []).append((number, argument, pack))
     buffers: dict[str, Buffer] = {}
     held: dict[Contents, str] = {}  # the buffers of contents
@@ -44,10 +44,12 @@ def packed(program: Program, target: Target) -> Program:
     return replace(program, buffers=buffers, calls=calls)
 
 
-def _packed(program: Program, call: TemplateCall, target: Target) -> Iterator[tuple[str, str, Callable[[], np.ndarray]]]:
+def _packed(
+    program: Program, call: TemplateCall, target: Target, tuned: Choices
+) -> Iterator[tuple[str, str, Callable[[], np.ndarray]]]:  # fmt: skip
     """(argument, the buffer that it points to, what makes it packed)."""
     arguments = call.arguments
-    packing = variant_of(arguments, target).packing
+    packing = variant_of(arguments, target, tuned).packing
     for argument, pack in packing.pack.items():
         pointer: Pointer | None = getattr(arguments, argument)
         data = program.buffers[pointer.buffer].data if pointer is not None else None
