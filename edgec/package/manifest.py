@@ -107,6 +107,7 @@ class Origin:
     goal: GoalFacts | None = None  # where layers stay in float32 for it
     pruning: PruningFacts | None = None  # where channels were removed: model.pruned.onnx is what was quantized
     package_version: Count | None = None  # which boards never let fall
+    tuned_sha256: Hash | None = None  # of the record that chose variants of kernels
 
 
 @dataclass(frozen=True, kw_only=True)

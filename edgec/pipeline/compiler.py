@@ -24,7 +24,7 @@ from edgec.base.errors import UsageError
 from edgec.base.output import write_file
 from edgec.base.stage import stage
 from edgec.base.version import __version__
-from edgec.cache import Store
+from edgec.cache import Store, opened
 from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.placement import place
@@ -65,6 +65,7 @@ from edgec.pipeline.models import (
 )
 from edgec.pipeline.prepare import Plan
 from edgec.pipeline.shapes import Shaped, joined, read_shapes, with_numbers
+from edgec.pipeline.tuned import RecordedChoices, read_tuned
 from edgec.program.many_shapes import merged
 from edgec.program.offload import Offload
 from edgec.program.program import Program
@@ -87,6 +88,7 @@ from edgec.toolchain import compile_shaders
 def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
     """Every file of the package of an ONNX file, but what a C compiler makes of them."""
     model, config, target = planned.model, planned.config, planned.target
+    tuned = read_tuned(config.tuned, target)
     decided = entry(store, partial(quantization_key, model, config)) if config.precision == "int8" else NOT_KEPT
     with stage(tell, "reading the model"):
         loaded = read_model(model, config)
@@ -106,7 +108,7 @@ def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
     shaped = [Shaped(config, loaded, graph), *with_numbers(others, quantized)]
     asked = [_asked(each.model, each.config, tell) for each in shaped]
     with stage(tell, "lowering"):
-        programs = [_scheduled(each.graph, target, loaded.name, config) for each in shaped]
+        programs = [_scheduled(each.graph, target, loaded.name, config, tuned) for each in shaped]
         program = _planned(programs, graph, target, config)
         choice = _choice(model, graph, program, target, config)
     with stage(tell, "writing the exam"):
@@ -114,7 +116,8 @@ def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
         exam = joined([_exam(*each, coded is not None, halves) for each in zip(shaped, programs, asked, strict=True)])
     with stage(tell, "emitting"):
         origin = _origin(model, loaded, program, quantized, found, config)
-        origin = replace(origin, notes=(*origin.notes, *doubts(exam)), coded_weights=_coded_facts(coded, config))
+        notes = (*origin.notes, *tuned.notes(programs, target), *doubts(exam))
+        origin = replace(origin, notes=notes, coded_weights=_coded_facts(coded, config), tuned_sha256=tuned.sha256)
         made = emit_sources(
             program, target, config.weights, origin, _offload(program, target, choice), ["task"] if task else [], config.single_file
         )
@@ -135,6 +138,16 @@ def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
                 made, describe_app(program, target, made.manifest, _pictures(config), task, labels), target, exam, config
             )
         return made.complete()
+
+
+def untuned_program(planned: Plan, progress: Progress | None = None) -> Program:
+    """The Program of the package that draft() makes without a tuning record, for those who look at its calls alone."""
+    model, config, tell = planned.model, planned.config, progress or (lambda stage, done, total: None)
+    decided = entry(opened(config.cache), partial(quantization_key, model, config)) if config.precision == "int8" else NOT_KEPT
+    loaded = prune_model(read_model(model, config), config, tell)
+    quantized = quantize_model(loaded, config, tell, decided) if config.precision == "int8" else None
+    graph = (quantized or code_model(loaded, config) or loaded).graph
+    return _scheduled(graph, planned.target, loaded.name, config, RecordedChoices())
 
 
 def _add_interfaces(draft: Draft, app: App, target: Target, exam: ExamData, config: BuildConfig) -> Draft:
@@ -164,12 +177,12 @@ def json_bytes(value: object) -> bytes:
     return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _scheduled(graph: Graph, target: Target, name: str, config: BuildConfig) -> Program:
+def _scheduled(graph: Graph, target: Target, name: str, config: BuildConfig, tuned: RecordedChoices) -> Program:
     with spending(config.budget):
         program = lower(graph, target, name, LowerOptions(io=config.io, io_layout=config.io_layout))
         if config.precision == "fp16":
             program = with_halves(program)
-        return schedule(program, target)
+        return schedule(program, target, tuned.by_layer)
 
 
 def _planned(programs: Sequence[Program], graph: Graph, target: Target, config: BuildConfig) -> Program:

@@ -24,7 +24,7 @@ ELSEWHERE = ("out", "cc", "compile", "sign", "key", "keep_failed", "force", "cac
 # further ones, which decide nothing of how a model is quantized; the target does so where a goal weighs what layers cost on it
 LATER = (
     "card", "gpu", "gpu_precision", "io_layout", "labels", "name", "package_version", "precision", "seed", "single_file", "target", "task",
-    "weight_bits", "weights", "wheel",
+    "tuned", "weight_bits", "weights", "wheel",
 )  # fmt: skip
 BESIDE = b"location"  # stands in every model that keeps weights in files beside it
 

@@ -21,6 +21,7 @@ from edgec.operators.paths import check_path
 from edgec.program.names import PACKAGES
 from edgec.quant.options import QuantizeOptions
 from edgec.quant.preprocess import Preprocess
+from edgec.records.tuning import read_tuning
 from edgec.settings.config import SETTINGS, BuildConfig
 from edgec.settings.facts import origin_of, settings_facts, shown_value
 from edgec.settings.forms_of_text import names_function
@@ -112,6 +113,9 @@ def prepare(model: Path, config: BuildConfig, *, start: bool = True) -> Plan:
         _check_weight_bits(config, target)
     with _collecting(errors):
         _check_labels(config)
+    with _collecting(errors):
+        if config.tuned is not None:
+            read_tuning(config.tuned)
     if config.sign is not None:
         from edgec.provenance.signing_keys import read_private_key  # loads cryptography
 
@@ -146,7 +150,11 @@ def inputs_of(model: Path, config: BuildConfig) -> list[Path]:
     calib = config.calib.partition(".py:") if isinstance(config.calib, str) else ("", "", "")
     named = [
         Path(calib[0] + calib[1].rstrip(":")),
-        *(path for path in (config.labels, config.sign, config.gpu, config.profile, *config.operators) if isinstance(path, Path)),
+        *(
+            path
+            for path in (config.labels, config.sign, config.gpu, config.profile, config.tuned, *config.operators)
+            if isinstance(path, Path)
+        ),
     ]
     files = [Path(origin) for origin in dict.fromkeys(config.origins.values()) if origin.endswith(".toml")]
     return [path for path in (model, *named, *files) if path.is_file()]

@@ -129,6 +129,7 @@ def _origin(manifest: Manifest) -> Iterable[tuple[str, str]]:
         "operators and weights": manifest.network_sha256,
         "calibration samples": manifest.calibration_sha256,
         "options of the build": manifest.options_sha256,
+        **({"tuning record": manifest.tuned_sha256} if manifest.tuned_sha256 is not None else {}),
     }
     for name, value in (hashes | {f"operator {name}": value for name, value in (manifest.options.operators or {}).items()}).items():
         yield plain(name), f"`{value}`" if value else "none"

@@ -84,6 +84,7 @@ class BuildConfig:
     card: Mapping[str, str] = field(default_factory=dict)
     gpu: str | Path = "auto"
     gpu_precision: str = "float32"
+    tuned: Path | None = None
     task: str | None = None
     labels: Path | None = None
     single_file: bool = False
@@ -274,6 +275,13 @@ SETTINGS: dict[str, Setting] = {
         "of an fp32 package's tensors on the GPU: float32 or float16",
         group="making",
         default="float32",
+    ),
+    "tuned": Setting(
+        path_value,
+        "record of edgec tune: which variants of kernels are the fastest on the board",
+        path="read",
+        group="making",
+        default="a cost model chooses",
     ),
     "task": Setting(
         one_of_value(*TASKS),

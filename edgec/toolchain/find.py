@@ -147,3 +147,12 @@ def _archiver(program: str) -> str:
         if shutil.which(candidate):
             return candidate
     return "ar"
+
+
+def version_of(compiler: Compiler) -> str:
+    """What the compiler says of itself, in a line, and the words that it is called with beside its name."""
+    done = subprocess.run(
+        [*compiler.command, "--version"], env=child_environment(), capture_output=True, text=True, errors="replace", check=False
+    )
+    said = next(iter(done.stdout.splitlines()), "") if done.returncode == 0 else ""
+    return " ".join([said.strip() or Path(compiler.command[0]).name, *compiler.command[1:]])

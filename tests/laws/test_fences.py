@@ -78,6 +78,7 @@ MAY_IMPORT = {
         "provenance",
         "prune",
         "quant",
+        "records",
         "schedule",
         "settings",
         "targets",
