@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from edgec.verbs.quantize import quantize
     from edgec.verbs.report import report
     from edgec.verbs.run import run
+    from edgec.verbs.tune import Tuned, tune
     from edgec.verbs.verify import verify
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Deployed",
     "EdgecError",
     "Package",
+    "Tuned",
     "Verified",
     "__version__",
     "bench",
@@ -49,6 +51,7 @@ __all__ = [
     "quantize",
     "report",
     "run",
+    "tune",
     "verify",
 ]
 
@@ -59,6 +62,7 @@ _HOMES = {
     "Deployed": "verbs.deploy",
     "EdgecError": "base.errors",
     "Package": "package",
+    "Tuned": "verbs.tune",
     "Verified": "provenance.verify",
     "__version__": "base.version",
     "configure": "settings.config",

@@ -18,7 +18,7 @@ from edgec.cli.devices import declare_choice
 from edgec.cli.settings import declare_key, declare_settings, resolve_key, resolve_settings, settings_table
 from edgec.records.results import Gate, Job, PackageFacts, Versus
 
-_BUILD = (
+BUILD = (
     *("precision", "calib", "shape", "input", "output", "constant", "state", "operators", "observer", "effort", "exclude"),
     *("io", "io_layout", "weights", "cc", "fuse_preprocess", "seed", "force"),
 )
@@ -31,17 +31,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     declare_choice(parser)
     parser.add_argument("-o", "--out", type=Path, default=None, help="folder for results.jsonl, report.html and packages (bench-NAME)")
     measuring = parser.add_argument_group("how to measure")
-    measuring.add_argument("--seconds", type=float, default=2.0, help="at least this long, over all rounds (2)")
-    measuring.add_argument("--runs", type=int, default=100, help="at least this many, over all rounds (100)")
-    measuring.add_argument("--rounds", type=int, default=5, help="fresh processes, whose spread gives the interval (5)")
-    measuring.add_argument(
-        "--threads", type=_threads, default=None, help="such as 1,2,4, of which the fastest counts (auto: up to all cores)"
-    )
-    measuring.add_argument("--cores", type=_counts, default=None, help="pin to these, such as 2,3 (what the inventory says)")
-    measuring.add_argument("--isa", default=None, help="force a vocabulary, e.g. neon")
+    declare_rounds(measuring)
     measuring.add_argument("--profile", action="store_true", help="measure every layer too")
     measuring.add_argument("--gpu", default="auto", choices=GPU, help="measure on the GPU too what has shaders: auto where the board can")
-    measuring.add_argument("--repeats", type=int, default=2, help="measure again this often while a board throttles (2)")
     judging = parser.add_argument_group("what to judge by")
     judging.add_argument("--data", default=None, help="judge answers on the board: .npz, .npy, a folder of images, FILE.py:FUNCTION")
     judging.add_argument("--labels", default=None, help="class indices: the name of an array in the .npz, or an .npy file")
@@ -62,7 +54,20 @@ def declare(parser: argparse.ArgumentParser) -> None:
     farm.add_argument("--resume", action="store_true", help="keep the results there are and do the rest")
     farm.add_argument("--retries", type=int, default=1, help="try a lost board again this often (1)")
     farm.add_argument("--scheduler", default=None, metavar="ADDRESS", help="a dask scheduler whose workers own the boards, tcp://...")
-    declare_settings(parser, _BUILD, {"precision": "int8 with --calib, else fp32"})
+    declare_settings(parser, (*BUILD, "tuned"), {"precision": "int8 with --calib, else fp32"})
+
+
+def declare_rounds(measuring: argparse._ArgumentGroup) -> None:
+    """How packages are measured on a board, for every verb that does."""
+    measuring.add_argument("--seconds", type=float, default=2.0, help="at least this long, over all rounds (2)")
+    measuring.add_argument("--runs", type=int, default=100, help="at least this many, over all rounds (100)")
+    measuring.add_argument("--rounds", type=int, default=5, help="fresh processes, whose spread gives the interval (5)")
+    measuring.add_argument(
+        "--threads", type=_threads, default=None, help="such as 1,2,4, of which the fastest counts (auto: up to all cores)"
+    )
+    measuring.add_argument("--cores", type=_counts, default=None, help="pin to these, such as 2,3 (what the inventory says)")
+    measuring.add_argument("--isa", default=None, help="force a vocabulary, e.g. neon")
+    measuring.add_argument("--repeats", type=int, default=2, help="measure again this often while a board throttles (2)")
 
 
 def act(options: argparse.Namespace, console: Console) -> int:
@@ -115,7 +120,7 @@ def _config(options: argparse.Namespace) -> edgec.BuildConfig | None:
     models = [path for path in options.what if not path.is_dir()]
     if not models:
         return None
-    chosen = (*_BUILD, "config", "trust_config")
+    chosen = (*BUILD, "tuned", "config", "trust_config")
     given = argparse.Namespace(**{name: getattr(options, name) for name in chosen}, model=models[0])
     return replace(resolve_settings(given), out=None)
 

@@ -28,6 +28,7 @@ VERBS = {
     "devices": "list, check, show and add the boards of an inventory",
     "deploy": "bring a package to boards, prove it there by its exam, and make it the version in use; or roll back",
     "bench": "measure packages or models on boards, check promises about them, and write a report",
+    "tune": "measure on a board which variants of kernels compute a model's layers fastest, and record it for builds",
     "report": "write what edgec bench found as a page, Markdown, JUnit or a Chrome trace",
     "cache": "show how much earlier builds left for later ones, or remove it",
     "targets": "list the targets that edgec builds for",

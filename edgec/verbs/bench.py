@@ -208,7 +208,7 @@ def _packages(
     plans: dict[tuple[Path, str], tuple[Path, BuildConfig]] = {}
     models = [path for path in paths if not path.is_dir()]
     for index, path in enumerate(models):
-        fitting, note = _with_precision(path, config, asked)
+        fitting, note = with_precision(path, config, asked)
         notes += [note] if note else []
         stem = path.stem if [other.stem for other in models].count(path.stem) == 1 else f"{index + 1}-{path.stem}"
         for target in dict.fromkeys(device.target for device in devices):
@@ -241,7 +241,7 @@ def _prepare(plans: Mapping[tuple[Path, str], tuple[Path, BuildConfig]]) -> None
     raise type(worst)("packages cannot be built for all of these boards", problems, hint="bench some of them: --device NAME")
 
 
-def _with_precision(model: Path, config: BuildConfig, asked: bool) -> tuple[BuildConfig, str]:
+def with_precision(model: Path, config: BuildConfig, asked: bool) -> tuple[BuildConfig, str]:
     """int8 where it can be had; a note where it cannot and nobody asked for it."""
     if asked or config.precision != "int8" or config.calib is not None:
         return config, ""
