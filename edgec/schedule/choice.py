@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from edgec.kernels import VARIANTS, Variant
 from edgec.program.arguments import Arguments
+from edgec.program.layer_signature import signature
 from edgec.program.program import Chosen, Slot
-from edgec.program.signature import signature
 from edgec.targets import Target
 
 Choices = Mapping[str, str]  # by the signature of a layer, the name of the variant that was measured to be the fastest

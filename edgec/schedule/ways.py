@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from edgec.program.arguments import Arguments
+from edgec.program.layer_signature import signature
 from edgec.program.program import Program, TemplateCall
-from edgec.program.signature import signature
 from edgec.program.titles import titles
 from edgec.schedule.choice import Choices, candidates, choose, variant_of
 from edgec.targets import Target

@@ -11,9 +11,9 @@ from edgec.kernels import VARIANTS
 from edgec.lower import lower
 from edgec.passes import optimize
 from edgec.program.arguments import in_struct
+from edgec.program.layer_signature import signature
 from edgec.program.memory import prove_memory
 from edgec.program.program import Program, TemplateCall
-from edgec.program.signature import signature
 from edgec.program.text import dumps
 from edgec.schedule import schedule
 from edgec.schedule.choice import candidates

@@ -48,6 +48,7 @@ HOSTILE = {
     "labels": 'labels = "../secret.txt"',
     "gpu": 'gpu = "../results.jsonl"',
     "profile": 'profile = "../results.jsonl"',
+    "tuned": 'tuned = "../tuned.json"',
     "budget": 'budget = "memory=1T"',
     "operators": 'operators = ["prep.py"]',
 }
@@ -58,6 +59,7 @@ VERBS = (
     ("quantize", "download/digits.onnx"),
     ("inspect", "download/digits.onnx"),
     ("bench", "download/digits.onnx", "--all"),
+    ("tune", "download/digits.onnx"),
 )
 
 
