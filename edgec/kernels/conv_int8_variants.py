@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,19 @@ from edgec.kernels.matrix_int8 import MatrixTile, input_multiple
 from edgec.kernels.variants import Packing, Variant
 from edgec.kernels.windows import lines, taps
 from edgec.kernels.winograd_int8 import HEADERS as WINOGRAD_HEADERS
-from edgec.kernels.winograd_int8 import LARGE_TILES, NARROW_TILES, OUTDONE, WinogradTile, admits, admits_large, admits_narrow, pays, scratch
+from edgec.kernels.winograd_int8 import (
+    LARGE_TILES,
+    NARROW_TILES,
+    OUTDONE,
+    WinogradTile,
+    admits,
+    admits_large,
+    admits_narrow,
+    pays,
+    pays_large,
+    pays_narrow,
+    scratch,
+)
 from edgec.kernels.winograd_int8 import TILES as WINOGRAD_TILES
 from edgec.program.arguments import LANES, PIXEL_BLOCK, Window
 from edgec.program.expr import expr
@@ -129,18 +141,20 @@ MERGED_HEADERS = {name: (*HEADERS.get(name, ()), *WIDENED_HEADERS.get(name, ()),
 MERGED = Variant("merged", conv_items, _merged_scratch, {**TILES, **WIDENED}, MERGED_PACKING, merges, "conv_int8/merged", MERGED_HEADERS)
 
 
-def _winograd(name: str, tiles: Mapping[str, WinogradTile], admits: Callable[[Any], bool]) -> Variant:
+def _winograd(
+    name: str, tiles: Mapping[str, WinogradTile], admits: Callable[[Any], bool], pays: Callable[[Any, Collection[str]], bool]
+) -> Variant:  # fmt: skip
     headers = {vocabulary: WINOGRAD_HEADERS[vocabulary] for vocabulary in tiles}
 
     def bytes_of(arguments: Any, vocabularies: Collection[str]) -> int:
         return scratch(arguments, tiles, vocabularies)
 
-    return Variant(name, conv_items, bytes_of, tiles, PACKING, admits, "conv_int8/winograd", headers, OUTDONE)
+    return Variant(name, conv_items, bytes_of, tiles, PACKING, admits, "conv_int8/winograd", headers, OUTDONE, pays)
 
 
-WINOGRAD_LARGE = _winograd("winograd4", LARGE_TILES, admits_large)
-WINOGRAD_NARROW = _winograd("winograd4_narrow", NARROW_TILES, admits_narrow)
-WINOGRAD = replace(_winograd("winograd", WINOGRAD_TILES, admits), pays=pays)
+WINOGRAD_LARGE = _winograd("winograd4", LARGE_TILES, admits_large, pays_large)
+WINOGRAD_NARROW = _winograd("winograd4_narrow", NARROW_TILES, admits_narrow, pays_narrow)
+WINOGRAD = _winograd("winograd", WINOGRAD_TILES, admits, pays)
 _WIDENED = Variant("widened", conv_items, _widened_scratch, WIDENED, PACKING, template="conv_int8/widened", headers=WIDENED_HEADERS)
 _PANELS = Variant("panels", conv_items, conv_scratch(1), TILES, PACKING, headers=HEADERS)
 VARIANTS = (dots("conv_int8/dots"), MERGED, WINOGRAD_LARGE, WINOGRAD_NARROW, WINOGRAD, _WIDENED, _PANELS)

@@ -107,12 +107,14 @@ def winograd_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
     for extreme in product(codes, [*weights, across > 2]):
         cases.append(conv_case(random, target, 1, 19, 31, False, False, three_by_three(random, 19, 31, (12, 13)), extreme))
     cases += [conv_case(random, target, 1, 19, 31, False, False, three_by_three(random, 19, 31, (24, 25)), one) for one in large_extremes()]
+    for index in range(12):  # few tiles, inputs and outputs, where little is gained or nothing
+        ci, co, *size = (int(random.integers(*few)) for few in ((4, 12), (1, 18), (3, 8), (3, 8)))
+        cases.append(conv_case(random, target, 1, ci, co, False, index % 2 == 0, three_by_three(random, ci, co, (size[0], size[1]))))
     for most in (most_inputs(64), most_inputs(4)):
         window = three_by_three(random, most, 31, (12, 13))
         cases.append(conv_case(random, target, 1, most, 31, False, False, window, (codes[0], weights[0])))
-    admitted = [case for case in cases if WINOGRAD.admits(case[0])]
-    assert len(admitted) > 0.8 * len(cases) and admitted[-2:] == cases[-2:]
-    return admitted
+    assert sum(WINOGRAD.admits(case[0]) for case in cases) > 0.7 * len(cases)
+    return cases
 
 
 def agree_by_winograd(program: Program, target: Target) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from edgec.kernels import VARIANTS, Variant
 from edgec.program.arguments import Arguments
 from edgec.program.expr import bound
-from edgec.schedule.choice import slot, variants
+from edgec.schedule.choice import slot, variant_of, variants
 from edgec.targets import Target
 
 PLACES = [(kind, variant) for kind in VARIANTS for variant in VARIANTS[kind]]  # what a driver's cases are numbered by
 
 
 def place_of(arguments: Arguments, target: Target, variant: Variant | None = None) -> int:
-    """The place of a variant; of the first of a target that admits the layer if none is given."""
-    return PLACES.index((type(arguments), variant or _admitted(arguments, target)))
+    """The place of a variant; of the one that a package for the target takes if none is given."""
+    return PLACES.index((type(arguments), variant or variant_of(arguments, target)))
 
 
 def slot_in(kind: type[Arguments], variant: Variant, target: Target) -> str:
@@ -22,14 +22,10 @@ def slot_in(kind: type[Arguments], variant: Variant, target: Target) -> str:
 
 
 def work_items(arguments: Arguments, target: Target) -> int:
-    return bound(_admitted(arguments, target).items(arguments))
+    return bound(variant_of(arguments, target).items(arguments))
 
 
 def scratch_bytes(arguments: Arguments, target: Target, variant: Variant | None = None) -> int:
     return max(
-        one.scratch(arguments, target.vocabularies) for one in (variant or _admitted(arguments, target), VARIANTS[type(arguments)][-1])
+        one.scratch(arguments, target.vocabularies) for one in (variant or variant_of(arguments, target), VARIANTS[type(arguments)][-1])
     )
-
-
-def _admitted(arguments: Arguments, target: Target) -> Variant:
-    return next(variant for variant in variants(type(arguments), target) if variant.admits(arguments))
