@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from edgec.base.output import replace_file
 from edgec.base.version import __version__
 from edgec.boards.board.measure import Options
 from edgec.boards.deploy.parcel import Parcel, open_parcel
@@ -69,7 +70,7 @@ class Lab:
             record = self.folder / f"{name}.json"
             layers = {layer: TunedLayer(variant, {}, variant) for layer, variant in choices.items()}
             board = TunedBoard(self.device.name, "any", self.plan.target.vocabularies, "any compiler", __version__, layers)
-            record.write_bytes(Tuning(boards=(board,)).text)
+            replace_file(record, Tuning(boards=(board,)).text)
             config = replace(config, tuned=record)
         return open_parcel(build(self.plan.model, config, self.progress).directory)
 

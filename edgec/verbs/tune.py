@@ -65,7 +65,7 @@ class Gain:
 class Tuned:
     """What tuning found. tried, left: builds that were measured, and those that no time was left for. layers: calls with a choice.
 
-    kept: whether builds take the `faster` variants from now on; not where there are none, or the whole package is surely slower.
+    kept: whether builds take the `faster` variants from now on; not where there are none, or the whole package got slower.
     """
 
     record: Path
@@ -163,8 +163,8 @@ def _tune(lab: Lab, record: Path, clock: Clock) -> Tuned:
 
 
 def _judged(lab: Lab, layers: Sequence[Ways], board: TunedBoard, base: Parcel, names: Sequence[str], found: Tuned, clock: Clock) -> Tuned:
-    """What wins, as a whole against the cost model's package: kept unless that is surely slower in one of the ways to run it; then the half
-    of it that saves most is judged, and so on."""
+    """What wins, as a whole against the cost model's package: kept where that is no loss; else the half of it that saves most is judged,
+    and so on."""
     choices = winners(layers, board)
     while choices:
         lab.say(f"comparing the whole package, with {len(choices)} of its layers changed")
@@ -172,7 +172,7 @@ def _judged(lab: Lab, layers: Sequence[Ways], board: TunedBoard, base: Parcel, n
         try:
             was, now = lab.raced(base, lab.built(f"tuned-{len(choices)}", choices), layers=False)
             found = replace(found, gains=_gains(was, now))
-            found = replace(found, kept=all(gain.low <= 1 for gain in found.gains))
+            found = replace(found, kept=_no_loss(found.gains))
         except (GateError, ModelError) as error:
             found = replace(found, notes=(*found.notes, f"{len(choices)} layers stay as they were: {error.summary}"))
         clock.note_step(begun)
@@ -188,6 +188,11 @@ def _gains(was: Job, now: Job) -> tuple[Gain, ...]:
     """One for each number of threads."""
     pairs = zip(was.latencies, now.latencies, strict=True)
     return tuple(Gain(one.threads, two.p50_us, one.p50_us, *paired_ratio(one.medians_us, two.medians_us)) for one, two in pairs)
+
+
+def _no_loss(gains: Sequence[Gain]) -> bool:
+    """Not slower in the way that is the fastest, by the middle of its interval, and in no way surely slower."""
+    return min(gains, key=lambda gain: gain.base_us).ratio <= 1 and all(gain.low <= 1 for gain in gains)
 
 
 def _faster(layers: Sequence[Ways], board: TunedBoard, choices: Mapping[str, str], names: Sequence[str]) -> tuple[FasterLayer, ...]:

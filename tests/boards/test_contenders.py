@@ -114,6 +114,11 @@ def test_winners_are_kept_where_the_whole_package_is_no_slower(tmp_path: Path) -
     assert [(gain.threads, round(gain.ratio, 9)) for gain in found.gains] == [(1, 0.8), (2, 1.0)]
 
 
+def test_what_is_slower_in_the_fastest_way_is_not_kept_for_want_of_certainty() -> None:
+    found = tune._no_loss([tune.Gain(1, 108, 100, 1.08, 0.9, 1.3), tune.Gain(2, 150, 300, 0.5, 0.4, 0.6)])
+    assert not found and tune._no_loss([tune.Gain(1, 100, 100, 1.0, 0.9, 1.1), tune.Gain(2, 310, 300, 1.03, 0.9, 1.2)])
+
+
 def test_half_of_them_where_it_is_slower_on_any_number_of_threads(tmp_path: Path) -> None:
     found, record = judged(Stub({2: (0.8, 1.1), 1: (0.9, 0.9)}), tmp_path)
     assert found.kept and record.boards[-1].choices == {"b": "rows"} and [one.name for one in found.faster] == ["two"]
