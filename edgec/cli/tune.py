@@ -7,15 +7,20 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich.table
 
 import edgec
+from edgec.base.harmless import ending
 from edgec.boards.board.inventory import FILE
 from edgec.boards.farm.gates import us_text
 from edgec.cli.bench import BUILD, declare_rounds
 from edgec.cli.console import Console, table
 from edgec.cli.settings import declare_settings, resolve_settings, settings_table
+
+if TYPE_CHECKING:  # it loads most of edgec
+    from edgec.verbs.tune import FasterLayer, Gain
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -49,14 +54,16 @@ def act(options: argparse.Namespace, console: Console) -> None:
     for note in found.notes:
         console.note(f"note: {note}")
     words = list(_words(found, options.model, config))
-    layers = [(one.name, one.calls, one.base, one.variant, f"{one.ratio:.3f}", f"{one.low:.3f} to {one.high:.3f}") for one in found.faster]
-    gains = [
-        (one.threads, us_text(one.base_us), us_text(one.us), f"{one.ratio:.3f}", f"{one.low:.3f} to {one.high:.3f}") for one in found.gains
-    ]
+    layers = [(ending(one.name), one.calls, one.base, one.variant, *_ratio(one)) for one in found.faster]
+    gains = [(one.threads, us_text(one.base_us), us_text(one.us), *_ratio(one)) for one in found.gains]
     shown: list[rich.table.Table | str] = []
     shown += [table("", ("layer", "calls", "variant", "faster", "ratio", "95 % interval"), layers), ""] if layers else []
     shown += [table("", ("threads", "before", "tuned", "ratio", "95 % interval"), gains), ""] if gains else []
     console.result({**asdict(found), "record": str(found.record), "exit_code": 0, "words": words}, [*shown, *words])
+
+
+def _ratio(found: FasterLayer | Gain) -> tuple[str, str]:
+    return f"{found.ratio:.3f}", f"{found.low:.3f} to {found.high:.3f}"
 
 
 def _words(found: edgec.Tuned, model: Path, config: edgec.BuildConfig) -> Iterator[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from edgec.base.errors import GateError
+from edgec.base.errors import DeviceError, EdgecError, GateError
+from edgec.boards.farm import contest
 from edgec.records.results import Job, LayerTime
 from edgec.records.tuning import Compared, TunedBoard, TunedLayer, Tuning, read_tuning
 from edgec.schedule.ways import Ways
@@ -73,6 +75,26 @@ def test_the_half_that_saves_most_is_left() -> None:
     })  # fmt: skip
     assert stronger_half(LAYERS, board, {"a": "tall", "b": "rows"}) == {"b": "rows"}
     assert stronger_half(LAYERS, board, {"b": "rows"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"status": "failed", "reason": "local: the exam failed"}, GateError),
+        ({"status": "unreachable", "reason": "local: gone"}, DeviceError),
+        ({"status": "unsteady", "noise": "the board throttled"}, DeviceError),
+        ({"profile_noise": "the board throttled"}, DeviceError),
+    ],
+    ids=str,
+)
+def test_what_does_not_count_ends_the_contest(changes: dict[str, Any], error: type[EdgecError]) -> None:
+    found = replace(job(package()), **changes)
+    with pytest.raises(error):
+        contest._check(found, accept_noise=False)
+    noisy = "noise" in changes or "profile_noise" in changes
+    with nullcontext() if noisy else pytest.raises(error):
+        contest._check(found, accept_noise=True)
+    contest._check(job(package()), accept_noise=False)
 
 
 @dataclass
