@@ -112,7 +112,12 @@ def tune(
         plan = prepare(path, replace(fitting, out=Path(folder) / "plan"))
         _check_isa(isa, plan)
         lab = Lab(plan, devices[0], options, Path(folder), retries, allow_downgrade, progress, tell)
-        found = _tune(lab, record, clock)
+        try:
+            found = _tune(lab, record, clock)
+        except DeviceError:
+            if record.exists():
+                lab.say(f"what was compared so far is in {record}: the same command goes on from there")
+            raise
     return replace(found, notes=(*filter(None, [note]), *found.notes))
 
 
@@ -151,9 +156,6 @@ def _tune(lab: Lab, record: Path, clock: Clock) -> Tuned:
             _save(record, board, decided=False)
         except (GateError, ModelError) as error:  # wrong answers, or more memory than there is
             notes.append(f"try {number} does not count: {error.summary}")
-        except DeviceError:
-            lab.say(f"what was compared so far is in {record}: the same command goes on from there")
-            raise
         clock.note_step(begun)
         done += 1
     calls = sum(len(way.calls) for way in layers)
