@@ -70,6 +70,7 @@ POLES = {"Reciprocal": 0, "Div": 1, "Log": 0, "Pow": 0}  # operands at whose zer
 TELL_ZERO = {"Cast", "CastLike", "NonZero"}  # to bool, and by counting, from every other number
 # which zero it is depends on the order, or is lost: ONNX Runtime's Where takes what is not zero of either operand
 SIGNLESS = {"Min", "Max", "ReduceMin", "ReduceMax", "MaxPool", "GlobalMaxPool", "Relu", "Clip", "Where", "If", "Loop", "Scan"}
+SUMS = {"AveragePool", "GlobalAveragePool", "ReduceSum", "ReduceMean"}  # which begin with 0 or with their first term, which may be -0
 WRAPPED = 2.0**53  # apart, whole numbers have wrapped or are of what may be anything
 
 
@@ -209,8 +210,10 @@ def _result(step: Step, array: np.ndarray, operands: Arrays, noise: Noise) -> np
         return array
     if op in ("Cast", "CastLike") and array.dtype == np.float16:
         return noise.on(array, HALF, 2.0**-24)
+    if op in SIGNLESS | SUMS:
+        array = np.asarray(np.where(array == 0, np.copysign(0, noise.of(array.shape)), array), array.dtype)
     if op in EXACT:
-        return np.asarray(np.where(array == 0, np.copysign(0, noise.of(array.shape)), array), array.dtype) if op in SIGNLESS else array
+        return array
     units, least = FUNCTIONS.get(op, (4, 0.0))
     floats = [operand for operand in operands.values() if operand.dtype.kind == "f"]
     if any(((np.abs(operand) < 1e-15) & (operand != 0)).any() for operand in floats) or ((np.abs(array) < TINY) & (array != 0)).any():

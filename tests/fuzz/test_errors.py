@@ -268,3 +268,15 @@ def test_states_that_gates_without_bounds_make_infinite_may_be_anything() -> Non
     drawn = replayed(parser.parse_model(HEAD + text), [{"x": g.normal(0, 4, (17, 1, 1)).astype(np.float32)}])
     usual, allowed = drawn.values[0]["y"], bounds(drawn, 0)["y"]
     assert is_within(np.full_like(usual, np.nan), usual, allowed).all()
+
+
+@pytest.mark.parametrize(
+    "op, free", [("AveragePool<kernel_shape = [1, 1]>", True), ("MaxPool<kernel_shape = [1, 1]>", True), ("Neg", False)]
+)
+def test_which_zero_a_sum_of_negative_zeros_is_may_be_anything(op: str, free: bool) -> None:
+    drawn = replayed(
+        parser.parse_model(f"{HEAD} (float[1,1,1,1] x) => (y) {{ a = {op}(x) y = Reciprocal(a) }}"),
+        [{"x": np.full((1, 1, 1, 1), -0.0, np.float32)}],
+    )
+    usual, allowed = drawn.values[0]["y"], bounds(drawn, 0)["y"]
+    assert is_within(-usual, usual, allowed).all() == free
