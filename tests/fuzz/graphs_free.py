@@ -64,6 +64,12 @@ def _beyond_integers(node: onnx.NodeProto, operands: Arrays, result: np.ndarray)
     return ~((x > float(info.min) - 1) & (x < float(info.max)))
 
 
+def _bits_of_nan(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray | bool:
+    """IEEE 754 leaves the sign and the payload of a NaN to the processor."""
+    x = operands[node.input[0]]
+    return np.isnan(x) if x.dtype.kind == "f" else False
+
+
 def _beyond_halves(node: onnx.NodeProto, operands: Arrays, result: np.ndarray) -> np.ndarray | bool:
     """A float that float16 does not hold: ONNX Runtime keeps it where its operators are for float32 alone."""
     return np.isfinite(operands[node.input[0]]) & np.isinf(result) if result.dtype == np.float16 else False
@@ -205,6 +211,7 @@ BLENDS = {
 FREE: tuple[tuple[set[str], Rule], ...] = (
     ({"Cast", "CastLike"}, _beyond_integers),
     ({"Cast", "CastLike"}, _beyond_halves),
+    ({"BitCast"}, _bits_of_nan),
     ({"QuantizeLinear"}, _no_code),
     ({"Resize", "Upsample"}, _between_pixels),
     ({"ArgMax", "ArgMin", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp", "TopK", "Hardmax"}, _beside_nan),

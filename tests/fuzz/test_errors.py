@@ -280,3 +280,9 @@ def test_which_zero_a_sum_of_negative_zeros_is_may_be_anything(op: str, free: bo
     )
     usual, allowed = drawn.values[0]["y"], bounds(drawn, 0)["y"]
     assert is_within(-usual, usual, allowed).all() == free
+
+
+def test_the_bits_of_a_nan_may_be_any() -> None:
+    text = "(float[2] x) => (y) { w = Div(x, x) b = BitCast<to = 6>(w) y = Cast<to = 1>(b) }"
+    drawn = replayed(parser.parse_model(HEAD.replace("21", "26") + text), [{"x": np.array([0, 4], np.float32)}])
+    assert (bounds(drawn, 0)["y"] > 2**30).tolist() == [True, False]
