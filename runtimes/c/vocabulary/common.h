@@ -42,6 +42,8 @@ HELPER int is_pointwise(const window_t *w) {
 HELPER void find_pointwise(const window_t *w, const void *x, int32_t element, int32_t first, int32_t count, int32_t padded,
                                   const void **taps) {
     const ptrdiff_t pixel = (ptrdiff_t)w->in_pixel_stride * element;
+    const char *at = (const char *)x + first * pixel;
     int32_t i;
-    for (i = 0; i < padded; i++) taps[i] = (const char *)x + (first + (i < count ? i : count - 1)) * pixel;
+    for (i = 0; i < count; i++, at += pixel) taps[i] = at;
+    for (; i < padded; i++) taps[i] = at - pixel;
 }
