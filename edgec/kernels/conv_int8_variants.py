@@ -46,6 +46,9 @@ class ConvTile(MatrixTile):
     together: so many panels' sums of a pixel become one packed_t of codes, which is as many registers as it takes.
     by_two: two units of weights pass at once, where pixels are held.
     kept_scales: registers hold the scales of a panel while all pixels of a tile end.
+    whole: tiles all of which is stored, with whatever codes there are, end without a question.
+    deep: these take two steps of inputs at once.
+    halves: these are of half a panel and twice the pixels.
     """
 
     template: ClassVar[str] = "conv_int8/panels.j2"
@@ -57,12 +60,19 @@ class ConvTile(MatrixTile):
     together: int = 1
     kept_scales: bool = False
     by_two: bool = False
+    whole: bool = False
+    deep: bool = False
+    halves: bool = False
 
 
 def _tile(tile: MatrixTile, **facts: Any) -> ConvTile:
     """One that is as high for any width."""
     split = tuple(min(left, tile.panels) for left in range(1, PANELS_PER_ITEM + 1))
     return ConvTile(**vars(tile), heights=(tile.rows,) * tile.panels, split=split, **facts)
+
+
+def _neon(vocabulary: str, **facts: bool) -> ConvTile:
+    return _tile(MATRIX_TILES[vocabulary], together=2, kept_scales=True, by_two=True, **facts)
 
 
 @dataclass(frozen=True)
@@ -83,7 +93,10 @@ class WidenedTile:
 
 NEON = ("neon", "dotprod", "i8mm", "neon32")
 TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} | {
-    **{vocabulary: _tile(MATRIX_TILES[vocabulary], together=2, kept_scales=True, by_two=True) for vocabulary in NEON},
+    "neon": _neon("neon", whole=True),
+    "dotprod": _neon("dotprod", whole=True, deep=True),
+    "i8mm": _neon("i8mm"),
+    "neon32": _neon("neon32", whole=True, halves=True),
     # Two panels for a single pixel alone, which else has too few sums under way
     "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, alone=True, together=2),
     # 31 registers at most: sums, weights and the pixel that passes

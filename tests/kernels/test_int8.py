@@ -80,6 +80,8 @@ def conv_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
         cases.append(conv_case(random, target, groups, ci, co, simple=index % 3 == 0, residual=index % 4 < 2))
     for co in (128, 129, 160, 272):  # more panels than one work item holds
         cases.append(conv_case(random, target, 1, 24, co, simple=True, residual=co % 2 == 0))
+    for index, co in enumerate((8, 24, 40, 56) * 4):  # half a panel at the end
+        cases.append(conv_case(random, target, 1, int(random.choice([8, 16, 24, 40])), co, simple=index < 8, residual=index % 2 == 0))
     return cases
 
 

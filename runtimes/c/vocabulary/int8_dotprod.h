@@ -15,6 +15,16 @@ INLINE weights_t load_weights(const int8_t *w) {
     return weights;
 }
 
+typedef struct { weights_t first, second; } two_weights_t;
+
+/* Of two units. */
+INLINE two_weights_t load_two_weights(const int8_t *w) {
+    two_weights_t two;
+    two.first = load_weights(w);
+    two.second = load_weights(w + 16);
+    return two;
+}
+
 INLINE accumulator_t dot(accumulator_t sum, weights_t w, pixels_t x) {
     return vdotq_lane_s32(vdotq_lane_s32(sum, w.a, x, 0), w.b, x, 1);
 }
@@ -23,6 +33,21 @@ INLINE accumulator_t dot(accumulator_t sum, weights_t w, pixels_t x) {
 INLINE void dot_two(accumulator_t *sum0, accumulator_t *sum1, weights_t w0, weights_t w1, pixels_t x) {
     *sum0 = dot(*sum0, w0, x);
     *sum1 = dot(*sum1, w1, x);
+}
+
+typedef int8x16_t two_steps_t; /* four blocks */
+
+INLINE two_steps_t load_two_steps(const activation *x) { return vld1q_s8(x); }
+
+/* dot_two with the pixels of the first step, and of the second. */
+INLINE void dot_two_of_0(accumulator_t *sum0, accumulator_t *sum1, weights_t w0, weights_t w1, two_steps_t x) {
+    *sum0 = vdotq_laneq_s32(vdotq_laneq_s32(*sum0, w0.a, x, 0), w0.b, x, 1);
+    *sum1 = vdotq_laneq_s32(vdotq_laneq_s32(*sum1, w1.a, x, 0), w1.b, x, 1);
+}
+
+INLINE void dot_two_of_1(accumulator_t *sum0, accumulator_t *sum1, weights_t w0, weights_t w1, two_steps_t x) {
+    *sum0 = vdotq_laneq_s32(vdotq_laneq_s32(*sum0, w0.a, x, 2), w0.b, x, 3);
+    *sum1 = vdotq_laneq_s32(vdotq_laneq_s32(*sum1, w1.a, x, 2), w1.b, x, 3);
 }
 
 INLINE lanes_t collect(accumulator_t a, accumulator_t b, accumulator_t c, accumulator_t d) {

@@ -46,8 +46,28 @@ INLINE lanes_t add_residual(lanes_t v, float v_scale, lanes_t r, int32_t zero, f
     return v;
 }
 
-INLINE lanes_t load_lanes(const activation *x) {
-    const int8x16_t bytes = vld1q_s8(x);
+/* What requantize_4() gives, as floats. */
+INLINE float32x4_t rounded_4(int32x4_t sum, const float *scale, ending_t e) {
+    const float32x4_t v = shaped(vmulq_f32(vcvtq_f32_s32(sum), vld1q_f32(scale)), e);
+    return vrndnq_f32(vminq_f32(vmaxq_f32(v, vdupq_n_f32(e.low)), vdupq_n_f32(e.high)));
+}
+
+INLINE int32x4_t add_codes_4(float32x4_t v, float v_scale, int16x4_t r, float r_scale) {
+    return vcvtnq_s32_f32(vaddq_f32(vmulq_n_f32(v, v_scale), vmulq_n_f32(vcvtq_f32_s32(vmovl_s16(r)), r_scale)));
+}
+
+/* add_residual() of what settle() makes of sums, without its own bounds. */
+INLINE lanes_t add_codes(lanes_t sums, const float *scale, ending_t e, float v_scale, int8x16_t codes, int32_t zero, float r_scale) {
+    const int8x16_t zeros = vdupq_n_s8((int8_t)zero);
+    const int16x8_t low = vsubl_s8(vget_low_s8(codes), vget_low_s8(zeros)), high = vsubl_high_s8(codes, zeros);
+    sums.a = add_codes_4(rounded_4(sums.a, scale, e), v_scale, vget_low_s16(low), r_scale);
+    sums.b = add_codes_4(rounded_4(sums.b, scale + 4, e), v_scale, vget_high_s16(low), r_scale);
+    sums.c = add_codes_4(rounded_4(sums.c, scale + 8, e), v_scale, vget_low_s16(high), r_scale);
+    sums.d = add_codes_4(rounded_4(sums.d, scale + 12, e), v_scale, vget_high_s16(high), r_scale);
+    return sums;
+}
+
+INLINE lanes_t lanes_of_codes(int8x16_t bytes) {
     const int16x8_t low = vmovl_s8(vget_low_s8(bytes)), high = vmovl_s8(vget_high_s8(bytes));
     lanes_t v;
     v.a = vmovl_s16(vget_low_s16(low));
@@ -57,13 +77,21 @@ INLINE lanes_t load_lanes(const activation *x) {
     return v;
 }
 
-/* The codes of a pixel, at least `low` and at most `high`. */
-INLINE int8x16_t pack_codes(lanes_t v, int32_t zero, int32_t low, int32_t high) {
+INLINE lanes_t load_lanes(const activation *x) { return lanes_of_codes(vld1q_s8(x)); }
+
+INLINE int any_codes(int32_t low, int32_t high) { return low == INT8_MIN && high == INT8_MAX; }
+
+/* The codes of a pixel. */
+INLINE int8x16_t saturated_codes(lanes_t v, int32_t zero) {
     const int16x8_t zeros = vdupq_n_s16((int16_t)zero);
     const int16x8_t first = vqaddq_s16(vqmovn_high_s32(vqmovn_s32(v.a), v.b), zeros);
     const int16x8_t second = vqaddq_s16(vqmovn_high_s32(vqmovn_s32(v.c), v.d), zeros);
-    const int8x16_t codes = vqmovn_high_s16(vqmovn_s16(first), second);
-    return vminq_s8(vmaxq_s8(codes, vdupq_n_s8((int8_t)low)), vdupq_n_s8((int8_t)high));
+    return vqmovn_high_s16(vqmovn_s16(first), second);
+}
+
+/* These, at least `low` and at most `high`. */
+INLINE int8x16_t pack_codes(lanes_t v, int32_t zero, int32_t low, int32_t high) {
+    return vminq_s8(vmaxq_s8(saturated_codes(v, zero), vdupq_n_s8((int8_t)low)), vdupq_n_s8((int8_t)high));
 }
 
 INLINE void store_lanes(activation *y, lanes_t v, int32_t zero) {

@@ -37,8 +37,7 @@ INLINE lanes_t add_residual(lanes_t v, float v_scale, lanes_t r, int32_t zero, f
     return v;
 }
 
-INLINE lanes_t load_lanes(const activation *x) {
-    const int8x16_t bytes = vld1q_s8(x);
+INLINE lanes_t lanes_of_codes(int8x16_t bytes) {
     const int16x8_t low = vmovl_s8(vget_low_s8(bytes)), high = vmovl_s8(vget_high_s8(bytes));
     lanes_t v;
     v.a = vmovl_s16(vget_low_s16(low));
@@ -48,13 +47,26 @@ INLINE lanes_t load_lanes(const activation *x) {
     return v;
 }
 
-/* The codes of a pixel, at least `low` and at most `high`. */
-INLINE int8x16_t pack_codes(lanes_t v, int32_t zero, int32_t low, int32_t high) {
+INLINE lanes_t load_lanes(const activation *x) { return lanes_of_codes(vld1q_s8(x)); }
+
+/* What settle() makes of sums, and codes. */
+INLINE lanes_t add_codes(lanes_t sums, const float *scale, ending_t e, float v_scale, int8x16_t codes, int32_t zero, float r_scale) {
+    return add_residual(settle(sums, scale, e), v_scale, lanes_of_codes(codes), zero, r_scale, -255.0f, 255.0f);
+}
+
+INLINE int any_codes(int32_t low, int32_t high) { return low == INT8_MIN && high == INT8_MAX; }
+
+/* The codes of a pixel. */
+INLINE int8x16_t saturated_codes(lanes_t v, int32_t zero) {
     const int16x8_t zeros = vdupq_n_s16((int16_t)zero);
     const int16x8_t first = vqaddq_s16(vcombine_s16(vqmovn_s32(v.a), vqmovn_s32(v.b)), zeros);
     const int16x8_t second = vqaddq_s16(vcombine_s16(vqmovn_s32(v.c), vqmovn_s32(v.d)), zeros);
-    const int8x16_t codes = vcombine_s8(vqmovn_s16(first), vqmovn_s16(second));
-    return vminq_s8(vmaxq_s8(codes, vdupq_n_s8((int8_t)low)), vdupq_n_s8((int8_t)high));
+    return vcombine_s8(vqmovn_s16(first), vqmovn_s16(second));
+}
+
+/* These, at least `low` and at most `high`. */
+INLINE int8x16_t pack_codes(lanes_t v, int32_t zero, int32_t low, int32_t high) {
+    return vminq_s8(vmaxq_s8(saturated_codes(v, zero), vdupq_n_s8((int8_t)low)), vdupq_n_s8((int8_t)high));
 }
 
 INLINE void store_lanes(activation *y, lanes_t v, int32_t zero) {

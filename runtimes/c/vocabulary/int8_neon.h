@@ -20,11 +20,42 @@ INLINE pixels_t load_pixels(const activation *x) {
     return pixels;
 }
 
+/* Four codes four times, and where the next ones are. */
+INLINE int8x16_t next_four(const activation **x) {
+#if defined(__GNUC__) /* whose compilers load numbers and copy them, and add addresses up */
+    int8x16_t four;
+    __asm__("ld1r {%0.4s}, [%1], #4" : "=w"(four), "+r"(*x) : "m"(*(const activation(*)[4])*x));
+    return four;
+#else
+    int32_t four;
+    memcpy(&four, *x, sizeof four);
+    *x += sizeof four;
+    return vreinterpretq_s8_s32(vdupq_n_s32(four));
+#endif
+}
+
+INLINE pixels_t next_pixels(const activation **x) {
+    pixels_t pixels;
+    pixels.a = next_four(x);
+    pixels.b = next_four(x);
+    return pixels;
+}
+
 INLINE weights_t load_weights(const int8_t *w) {
     weights_t weights;
     weights.a = vld1q_s8(w);
     weights.b = vld1q_s8(w + 4 * LANES);
     return weights;
+}
+
+typedef struct { weights_t first, second; } two_weights_t;
+
+/* Of two units. */
+INLINE two_weights_t load_two_weights(const int8_t *w) {
+    two_weights_t two;
+    two.first = load_weights(w);
+    two.second = load_weights(w + 16);
+    return two;
 }
 
 INLINE accumulator_t dot(accumulator_t sum, weights_t w, pixels_t x) {

@@ -21,11 +21,56 @@ INLINE pixels_t load_pixels(const activation *x) {
     return pixels;
 }
 
+/* Four codes twice, and where the next ones are. */
+INLINE int8x8_t next_four(const activation **x) {
+#if defined(__GNUC__)
+    int8x8_t four;
+    __asm__("vld1.32 {%P0[]}, [%1]!" : "=w"(four), "+r"(*x) : "m"(*(const activation(*)[4])*x));
+    return four;
+#else
+    int32_t four;
+    memcpy(&four, *x, sizeof four);
+    *x += sizeof four;
+    return vreinterpret_s8_s32(vdup_n_s32(four));
+#endif
+}
+
+INLINE pixels_t next_pixels(const activation **x) {
+    pixels_t pixels;
+    pixels.a = next_four(x);
+    pixels.b = next_four(x);
+    return pixels;
+}
+
 INLINE weights_t load_weights(const int8_t *w) {
     weights_t weights;
     weights.a = vld1q_s8(w);
     weights.b = vld1q_s8(w + 4 * LANES);
     return weights;
+}
+
+typedef struct { weights_t first, second; } two_weights_t;
+
+/* 32 of them, by one instruction. */
+INLINE int8x16x2_t load_32(const int8_t *w) {
+#if defined(__clang__) || !defined(__GNUC__)
+    return vld1q_s8_x2(w);
+#else
+    int8x16x2_t pair;
+    __asm__("vld1.8 %h0, [%1]" : "=w"(pair) : "r"(w), "m"(*(const int8_t(*)[32])w));
+    return pair;
+#endif
+}
+
+/* Of two units. */
+INLINE two_weights_t load_two_weights(const int8_t *w) {
+    const int8x16x2_t a = load_32(w), b = load_32(w + 4 * LANES);
+    two_weights_t two;
+    two.first.a = a.val[0];
+    two.first.b = b.val[0];
+    two.second.a = a.val[1];
+    two.second.b = b.val[1];
+    return two;
 }
 
 INLINE accumulator_t dot(accumulator_t sum, weights_t w, pixels_t x) {

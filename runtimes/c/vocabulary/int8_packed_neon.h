@@ -23,3 +23,34 @@ INLINE void store_codes(activation *y, int8x16_t codes, int32_t count) {
 }
 
 INLINE lanes_t load_codes(const activation *x, int32_t count) { return load_some(x, count); }
+
+INLINE void store_whole(activation *y, lanes_t v, int32_t zero) { vst1q_s8(y, saturated_codes(v, zero)); }
+
+/* How a residual is added. */
+typedef struct { float scale, r_scale; int32_t r_zero, zero; } addition_t;
+
+INLINE addition_t addition_of(float scale, float r_scale, int32_t r_zero, int32_t zero) {
+    addition_t sum;
+    sum.scale = scale;
+    sum.r_scale = r_scale;
+    sum.r_zero = r_zero;
+    sum.zero = zero;
+    return sum;
+}
+
+INLINE void store_added(activation *y, lanes_t sums, const float *scale, ending_t e, const activation *residual, addition_t sum) {
+    store_whole(y, add_codes(sums, scale, e, sum.scale, vld1q_s8(residual), sum.r_zero, sum.r_scale), sum.zero);
+}
+
+/* The same of the first half of a panel's channels, of two pixels. */
+INLINE void store_whole_half(activation *y, ptrdiff_t stride, lanes_t v, int32_t zero) {
+    const int8x16_t codes = saturated_codes(v, zero);
+    vst1_s8(y, vget_low_s8(codes));
+    vst1_s8(y + stride, vget_high_s8(codes));
+}
+
+INLINE void store_added_half(activation *y, ptrdiff_t stride, lanes_t sums, const float *scale, ending_t e, const activation *residual,
+                             ptrdiff_t r_stride, addition_t sum) {
+    const int8x16_t codes = vcombine_s8(vld1_s8(residual), vld1_s8(residual + r_stride));
+    store_whole_half(y, stride, add_codes(sums, scale, e, sum.scale, codes, sum.r_zero, sum.r_scale), sum.zero);
+}
