@@ -88,18 +88,27 @@ TILES: dict[str, StripTile] = {
 class RowTile:
     """`width` pixels of a row, or of two, of a window of kernel x kernel taps: `taps` rows of a run of channels are interleaved into
     as many vectors, which lie `part` bytes apart in memory; a plane holds the columns that are a stride apart. `together` vectors of
-    pixels share the filters that are loaded."""
+    pixels share the filters that are loaded. `close`: the vectors of some taps are neighbours in memory, which pairs are loaded from,
+    and where codes may be any, the ends of pixels ask for nothing."""
 
+    template: ClassVar[str] = "depthwise_int8/rows.j2"
     kernel: int
     stride: int
     taps: int
     runs: tuple[int, ...]
     width: int = 28
     together: int = 1
+    close: bool = False
 
     def column(self, run: int, vector: int, column: int) -> int:
         """Where what is under a vector of pixels and this column of the window lies, from what the first one begins with."""
-        return vector * self.runs[0] + column % self.stride * self.plane + column // self.stride * run
+        near = self.taps if self.close else 1
+        return vector * self.pixel + column % self.stride * self.plane + column // self.stride * run * near
+
+    @property
+    def pixel(self) -> int:
+        """Bytes from a vector of pixels to the next one."""
+        return self.runs[0] * (self.taps if self.close else 1)
 
     @property
     def heights(self) -> int:
@@ -114,15 +123,15 @@ class RowTile:
     @property
     def plane(self) -> int:
         """Bytes of a vector's columns: those under the pixels, and as many more as a vector may have."""
-        return (self.width + self.kernel + 2) * self.runs[0]
+        return (self.width + self.kernel + 2) * self.pixel
 
     @property
     def part(self) -> int:
-        return self.stride * self.plane
+        return self.runs[0] if self.close else self.stride * self.plane
 
     @property
     def step(self) -> int:
-        return self.taps * self.part
+        return self.stride * self.plane * (1 if self.close else self.taps)
 
     @property
     def work_bytes(self) -> int:
@@ -130,17 +139,39 @@ class RowTile:
         return 4 * self.runs[0] * (2 + self.heights * self.steps * self.kernel) + 2 * self.runs[0] + self.steps * self.step
 
 
+@dataclass(frozen=True)
+class DirectTile:
+    """A pixel of a window of kernel x kernel taps, whose filters all stay in registers: nothing is interleaved."""
+
+    template: ClassVar[str] = "depthwise_int8/direct.j2"
+    kernel: int
+    stride: int
+    work_bytes: ClassVar[int] = LANES  # what lies outside of the image
+
+
 _PAIRS: dict[str, tuple[int, tuple[int, ...]]] = {"sse41": (2, (16,)), "avx2": (2, (32, 16))}
 _FOURS: dict[str, tuple[int, tuple[int, ...]]] = {"avxvnni": (4, (32, 16)), "avx512vnni": (4, (64, 32, 16))}
 _ALWAYS: dict[str, tuple[int, tuple[int, ...]]] = dict.fromkeys(("neon", "dotprod", "i8mm", "neon32", "relaxed8"), (4, (16,)))
+_PAIRING = ("neon", "neon32")  # sum two products, no four: interleaving gains them nothing
+_NEON = (*_PAIRING, "dotprod", "i8mm")
 _TOGETHER = {"avx512vnni": 2, "dotprod": 2, "i8mm": 2}  # where 32 registers hold the sums of two vectors of two rows
+
+
+def _words(tile: RowTile | DirectTile) -> str:
+    if isinstance(tile, DirectTile):
+        return "int8_direct_neon.h"
+    return "int8_kept_four.h" if tile.taps == 4 else "int8_kept_two.h"
 
 
 def _rows(kernel: int, stride: int) -> Variant:
     """For square windows of this size without dilation, over as many channels as a register needs. Where rows are not shared, only
     instructions gain by it that take four of them, in registers of up to 256 bits."""
     shapes = _ALWAYS | ({**_PAIRS, **_FOURS} if stride == 1 else {"avxvnni": _FOURS["avxvnni"]})
-    tiles = {name: RowTile(kernel, stride, *shape, together=_TOGETHER.get(name, 1)) for name, shape in shapes.items()}
+    tiles: dict[str, RowTile | DirectTile] = {
+        name: RowTile(kernel, stride, *shape, together=_TOGETHER.get(name, 1), close=name in _NEON) for name, shape in shapes.items()
+    }
+    if kernel == 3:
+        tiles |= {name: DirectTile(kernel, stride) for name in (_PAIRING if stride == 1 else _NEON)}
     shape = (kernel, kernel, stride, stride, 1, 1)
 
     def admits(arguments: DepthwiseInt8) -> bool:
@@ -151,7 +182,7 @@ def _rows(kernel: int, stride: int) -> Variant:
     def scratch(_: DepthwiseInt8, vocabularies: Collection[str]) -> int:
         return lines(max((tiles[vocabulary].work_bytes for vocabulary in vocabularies if vocabulary in tiles), default=0))
 
-    headers = {name: ("int8_kept_four.h" if tile.taps == 4 else "int8_kept_two.h",) for name, tile in tiles.items()}
+    headers = {name: (_words(tile),) for name, tile in tiles.items()}
     name = f"rows{kernel}" if stride == 1 else f"rows{kernel}_by_{stride}"
     return Variant(name, row_items, scratch, tiles, CODES, admits, "depthwise_int8/rows", headers)
 

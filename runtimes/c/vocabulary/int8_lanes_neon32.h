@@ -85,3 +85,8 @@ INLINE void scale_lanes(float *y, lanes_t sum, const float *scale) {
 
 /* sum + the last four of w times the second of x. */
 INLINE int32x4_t add_high_products(int32x4_t sum, int16x8_t w, int16x4_t x) { return vmlal_lane_s16(sum, vget_high_s16(w), x, 1); }
+
+/* Of upper halves. */
+INLINE int32x4_t add_wide_high(int32x4_t sum, int16x8_t x) { return vaddw_s16(sum, vget_high_s16(x)); }
+INLINE int16x8_t multiply_high(int8x16_t a, int8x16_t b) { return vmull_s8(vget_high_s8(a), vget_high_s8(b)); }
+INLINE int16x8_t add_products_high(int16x8_t sum, int8x16_t a, int8x16_t b) { return vmlal_s8(sum, vget_high_s8(a), vget_high_s8(b)); }

@@ -17,6 +17,11 @@ INLINE void store_sums_16(activation *y, sums_t sums, scales_t scale, ending_t e
     vst1q_s8(y, pack_codes(settle_unbound(sums, scale, e), zero, (int32_t)e.low + zero, (int32_t)e.high + zero));
 }
 
+/* store_sums_16 where there may be any codes. */
+INLINE void store_whole_16(activation *y, sums_t sums, scales_t scale, ending_t e, int32_t zero) {
+    vst1q_s8(y, saturated_codes(settle_unbound(sums, scale, e), zero));
+}
+
 INLINE taps_t load_taps_16(const activation *x0, const activation *x1, const activation *x2, const activation *x3) {
     return load_filters_16(x0, x1, x2, x3);
 }
