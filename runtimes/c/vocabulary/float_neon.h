@@ -24,6 +24,14 @@ INLINE floats floats_scale(floats y, floats n) {
 INLINE inputs inputs_load(const float *p) { return vld1q_f32(p); }
 /* A macro, since the lane k must be a constant without optimization too. */
 #define floats_accumulate_input(s, w, x, k) vfmaq_laneq_f32(s, w, x, k)
+/* A sum in a register of its own. gcc moves sums that take most registers to and fro, and keeps some in memory, unless it is told where they are. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define HELD(s, number) register floats s __asm__("v" #number)
+#define HOLD(s) __asm__("" : "+w"(s))
+#else
+#define HELD(s, number) floats s
+#define HOLD(s) (void)0
+#endif
 
 INLINE floats floats_load_some(const float *p, int32_t n) {
     if (n >= FLOATS) return floats_load(p);
