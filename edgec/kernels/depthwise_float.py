@@ -41,13 +41,20 @@ class PixelTile:
     pixels: int
 
 
+SMALL = ((2, 2), (2, 1), (1, 2), (1, 1))
+MEDIUM = ((2, 4), (2, 1), (1, 4), (1, 1))
+LARGE = ((4, 4), (4, 2), (4, 1), (2, 4), (2, 2), (2, 1), (1, 4), (1, 1))
+
+
 @dataclass(frozen=True)
 class PatchTile:
     """One vector of channels of `patches`, (rows, columns) of output pixels, the largest first, under square windows."""
 
     kernel: int
     stride: int
-    patches: tuple[tuple[int, int], ...] = ((2, 4), (2, 1), (1, 4), (1, 1))
+    patches: tuple[tuple[int, int], ...]
+    held: bool = False  # whether compilers are told in which registers sums stay
+    inside: bool = False  # whether the largest has a form for inputs that all lie in the image
 
     def under(self, pixels: int) -> int:
         """Inputs under so many neighbouring output pixels, along one axis."""
@@ -57,12 +64,11 @@ class PatchTile:
 def patches(
     kernel: int, stride: int, vocabularies: Sequence[str] = ("neon", "dotprod", "i8mm", "neon32"), lanes: int = 4, packing: Packing = FLOATS
 ) -> Variant:
-    """For square windows of this size without dilation, of which half as many registers hold smaller patches.
+    """For square windows of this size without dilation.
 
     lanes: of the widest vectors among these instruction sets.
     """
-    small = {"patches": ((2, 2), (2, 1), (1, 2), (1, 1))}
-    tiles = {name: PatchTile(kernel, stride, **small if name == "neon32" else {}) for name in vocabularies}
+    tiles = {name: _tile(name, kernel, stride, packing is FLOATS) for name in vocabularies}
     shape = (kernel, kernel, stride, stride, 1, 1)
 
     def admits(arguments: DepthwiseFloat) -> bool:
@@ -72,6 +78,13 @@ def patches(
 
     name = f"patches{kernel}" if stride == 1 else f"patches{kernel}_by_{stride}"
     return Variant(name, row_items, _outside, tiles, packing, admits, "depthwise_float/patches")
+
+
+def _tile(vocabulary: str, kernel: int, stride: int, floats: bool) -> PatchTile:
+    """Half as many registers hold smaller patches, those of NEON larger ones while they hold all taps, too."""
+    if vocabulary == "neon32":
+        return PatchTile(kernel, stride, SMALL)
+    return PatchTile(kernel, stride, LARGE if floats and kernel == 3 else MEDIUM, held=floats, inside=floats)
 
 
 def _outside(arguments: DepthwiseFloat, _: Collection[str]) -> int:
