@@ -7,6 +7,7 @@ INLINE floats floats_load(const float *p) { return _mm256_loadu_ps(p); }
 INLINE floats floats_splat(float x) { return _mm256_set1_ps(x); }
 INLINE void floats_store(float *p, floats v) { _mm256_storeu_ps(p, v); }
 INLINE floats floats_add(floats a, floats b) { return _mm256_add_ps(a, b); }
+INLINE floats floats_subtract(floats a, floats b) { return _mm256_sub_ps(a, b); }
 INLINE floats floats_multiply(floats a, floats b) { return _mm256_mul_ps(a, b); }
 INLINE floats floats_divide(floats a, floats b) { return _mm256_div_ps(a, b); }
 INLINE floats floats_max(floats a, floats b) { return _mm256_max_ps(a, b); }

@@ -7,6 +7,7 @@ INLINE floats floats_load(const float *p) { return _mm512_loadu_ps(p); }
 INLINE floats floats_splat(float x) { return _mm512_set1_ps(x); }
 INLINE void floats_store(float *p, floats v) { _mm512_storeu_ps(p, v); }
 INLINE floats floats_add(floats a, floats b) { return _mm512_add_ps(a, b); }
+INLINE floats floats_subtract(floats a, floats b) { return _mm512_sub_ps(a, b); }
 INLINE floats floats_multiply(floats a, floats b) { return _mm512_mul_ps(a, b); }
 INLINE floats floats_divide(floats a, floats b) { return _mm512_div_ps(a, b); }
 INLINE floats floats_max(floats a, floats b) { return _mm512_max_ps(a, b); }

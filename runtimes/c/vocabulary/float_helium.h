@@ -7,6 +7,7 @@ INLINE floats floats_load(const float *p) { return vld1q_f32(p); }
 INLINE floats floats_splat(float x) { return vdupq_n_f32(x); }
 INLINE void floats_store(float *p, floats v) { vst1q_f32(p, v); }
 INLINE floats floats_add(floats a, floats b) { return vaddq_f32(a, b); }
+INLINE floats floats_subtract(floats a, floats b) { return vsubq_f32(a, b); }
 INLINE floats floats_multiply(floats a, floats b) { return vmulq_f32(a, b); }
 /* Where a < b. clang 14 makes that a comparison which is true of NaN where b is the same number in all lanes: such lanes of a stay out. */
 INLINE mve_pred16_t floats_less(floats a, floats b) {

@@ -7,6 +7,7 @@ INLINE floats floats_load(const float *p) { return vld1q_f32(p); }
 INLINE floats floats_splat(float x) { return vdupq_n_f32(x); }
 INLINE void floats_store(float *p, floats v) { vst1q_f32(p, v); }
 INLINE floats floats_add(floats a, floats b) { return vaddq_f32(a, b); }
+INLINE floats floats_subtract(floats a, floats b) { return vsubq_f32(a, b); }
 INLINE floats floats_multiply(floats a, floats b) { return vmulq_f32(a, b); }
 INLINE floats floats_divide(floats a, floats b) { return vdivq_f32(a, b); }
 INLINE floats floats_max(floats a, floats b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }

@@ -7,6 +7,7 @@ INLINE floats floats_load(const float *p) { return wasm_v128_load(p); }
 INLINE floats floats_splat(float x) { return wasm_f32x4_splat(x); }
 INLINE void floats_store(float *p, floats v) { wasm_v128_store(p, v); }
 INLINE floats floats_add(floats a, floats b) { return wasm_f32x4_add(a, b); }
+INLINE floats floats_subtract(floats a, floats b) { return wasm_f32x4_sub(a, b); }
 INLINE floats floats_multiply(floats a, floats b) { return wasm_f32x4_mul(a, b); }
 INLINE floats floats_divide(floats a, floats b) { return wasm_f32x4_div(a, b); }
 INLINE floats floats_max(floats a, floats b) { return wasm_f32x4_pmax(b, a); }
