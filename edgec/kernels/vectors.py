@@ -24,7 +24,7 @@ class VectorTile:
     widths: tuple[int, ...]  # the widest first
     depth: int = 1  # input channels a step: those that one load brings
     around: bool = False  # whether whole tiles go around the branches that storing a part of a vector takes
-    held: bool = False  # whether sums take nearly all registers, so that compilers are told in which they stay
+    held: int = 0  # the register after those that compilers are told to hold sums in, where these are nearly all; 0: they choose
     merged: bool = False  # whether the inputs under a row of the window are read as one pixel's
     stretch: int = 0  # products that are summed in vectors, before wider ones take the sums; 0: all
 
@@ -45,8 +45,8 @@ _SHAPES: dict[str, tuple[Any, ...]] = {
     "avx2": ((6, 4, 1), (2,)),
     "avxvnni": ((6, 4, 1), (2,)),
     "avx512vnni": ((7, 1), (2, 1)),
-    **dict.fromkeys(("neon", "dotprod", "i8mm", "fp16"), ((5, 4, 1), (4, 2), 4, True, True)),
-    "neon32": ((4, 1), (2,), 4, True),
+    **dict.fromkeys(("neon", "dotprod", "i8mm", "fp16"), ((5, 4, 1), (4, 2), 4, True, 32)),
+    "neon32": ((4, 1), (2,), 4, True, 12),
     "dsp": ((4, 1), (4,)),
     "helium": ((3, 2, 1), (2,)),
     **dict.fromkeys(("wasm128", "relaxed7", "relaxed8"), ((6, 4, 1), (2,))),

@@ -37,7 +37,7 @@ class WinogradTile:
     rows: tuple[int, ...]  # heights, the best first and 1 last
     width: int
     depth: int = 1  # input channels a step: those that one load brings
-    held: bool = False  # whether sums take nearly all registers, so that compilers are told in which they stay
+    held: int = 0  # as of a VectorTile
     block: int = BLOCK
     panels: int = PANELS
 
@@ -52,8 +52,8 @@ TILES = {
     "avx2": WinogradTile(WIDTH["avx2"], (6, 3, 1), 2),
     "avxvnni": WinogradTile(WIDTH["avxvnni"], (6, 3, 1), 2),
     "avx512vnni": WinogradTile(WIDTH["avx512vnni"], (14, 7, 2, 1), 2),
-    **{name: WinogradTile(WIDTH[name], (5, 4, 1), 4, 4, True) for name in ("neon", "dotprod", "i8mm")},
-    "neon32": WinogradTile(WIDTH["neon32"], (4, 1), 2, 4),
+    **{name: WinogradTile(WIDTH[name], (5, 4, 1), 4, 4, 32) for name in ("neon", "dotprod", "i8mm")},
+    "neon32": WinogradTile(WIDTH["neon32"], (4, 1), 2, 4, 12),
 }
 
 

@@ -33,6 +33,10 @@ INLINE inputs inputs_load(const float *p) { return vld1q_f32(p); }
 #define HELD(s, number) floats s
 #define HOLD(s) (void)0
 #endif
+/* Two vectors, and how they are loaded from p, which then is `step` further on. What is k inputs further on than p was at first. */
+#define HELD_PAIR(a, b, first, second) floats a, b
+#define NEXT_PAIR(a, b, p, step) (a) = floats_load(p), (b) = floats_load((p) + FLOATS), (p) += (step)
+#define NEXT_INPUTS(x, p, k) (x) = inputs_load((p) + (k))
 
 INLINE floats floats_load_some(const float *p, int32_t n) {
     if (n >= FLOATS) return floats_load(p);

@@ -34,6 +34,23 @@ INLINE inputs inputs_load(const float *p) {
 }
 /* A macro, since the lane k must be a constant without optimization too. */
 #define floats_accumulate_input(s, w, x, k) vmlaq_lane_f32(s, w, (k) < 2 ? vget_low_f32(x) : vget_high_f32(x), (k) & 1)
+/* As in float_neon.h. One instruction loads a pair of neighbouring registers and moves p, but only from there: gcc would compute each address. */
+#if defined(__GNUC__) && !defined(__clang__)
+struct held_inputs { float lanes[FLOATS]; };
+struct held_pair { float lanes[2 * FLOATS]; };
+#define HELD(s, number) register floats s __asm__("q" #number)
+#define HOLD(s) __asm__ volatile("" : "+w"(s))
+#define NEXT_INPUTS(x, p, k) __asm__ volatile("vld1.32 {%e0-%f0}, [%1]!" : "=t"(x), "+r"(p) : "m"(*(const struct held_inputs *)(const void *)(p)))
+#define HELD_PAIR(a, b, first, second) HELD(a, first); HELD(b, second)
+#define NEXT_PAIR(a, b, p, step) \
+    __asm__ volatile("vld1.32 {%e0-%f1}, [%2], %3" : "=w"(a), "=w"(b), "+r"(p) : "r"((step) * sizeof(float)), "m"(*(const struct held_pair *)(const void *)(p)))
+#else
+#define HELD(s, number) floats s
+#define HOLD(s) (void)0
+#define HELD_PAIR(a, b, first, second) floats a, b
+#define NEXT_PAIR(a, b, p, step) (a) = floats_load(p), (b) = floats_load((p) + FLOATS), (p) += (step)
+#define NEXT_INPUTS(x, p, k) (x) = inputs_load((p) + (k))
+#endif
 
 INLINE floats floats_load_some(const float *p, int32_t n) {
     if (n >= FLOATS) return floats_load(p);
