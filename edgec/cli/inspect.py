@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="an ONNX file, or a package directory")
-    declare_settings(parser, ("shape", "input", "output", "constant", "state", "operators", "target", "budget"))
+    declare_settings(parser, ("shape", "input", "output", "constant", "state", "operators", "target", "budget", "trust_model"))
 
 
 def act(options: argparse.Namespace, console: Console) -> int:

@@ -33,7 +33,7 @@ SETTINGS = (
         "profile",
         "prune",
     ),
-    *("samples", "fuse_preprocess", "budget", "dump", "force"),
+    *("samples", "fuse_preprocess", "budget", "trust_model", "dump", "force"),
 )
 WORST = 20
 COLUMNS = {

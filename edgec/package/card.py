@@ -21,7 +21,7 @@ FIELDS = {
     "limitations": "Limitations",
 }
 # what the model file alone can say: key -> title
-OF_THE_FILE = {"producer": "Made with", "domain": "Domain"}
+OF_THE_FILE = {"producer": "Made with", "domain": "Domain", "exported_from": "Exported from"}
 MOST = 2000  # characters of a field
 
 # names under which model files say it, in ONNX's own metadata and as exporters write it -> key

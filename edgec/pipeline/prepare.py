@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -75,14 +74,6 @@ class Plan:
         return facts | {key: value for key, value in chosen.items() if value != shown_value(key, BuildConfig())}
 
 
-# objects of other libraries, by where their classes come from: what makes a file of them
-_OBJECTS = {
-    ("torch", "Module"): 'torch.onnx.export(model.eval(), example_inputs, "model.onnx", dynamo=True), then build "model.onnx"',
-    ("torch", "ExportedProgram"): 'torch.onnx.export(model, f="model.onnx", dynamo=True), then build "model.onnx"',
-    ("keras", "Model"): 'model.export("model.onnx", format="onnx"), then build "model.onnx"',
-    ("sklearn", "BaseEstimator"): 'onnx.save(skl2onnx.to_onnx(model, samples[:1]), "model.onnx"), then build "model.onnx"',
-    ("onnx", "ModelProto"): 'onnx.save(model, "model.onnx"), then build "model.onnx"',
-}
 SETTING_OF = {"compiler": "cc", "package": "out", "calibration": "calib"}  # facts that are called otherwise than their setting
 
 
@@ -192,15 +183,6 @@ def _models_near(place: Path) -> str:
         names = [str(path) for path in islice((place if place.is_dir() else place.parent).glob("*.onnx"), MOST_NAMES)]
         return did_you_mean(str(place), names) if names else ""
     return ""
-
-
-def model_path(model: object) -> Path:
-    """The path that was given as a model. UsageError for what is none, such as the network itself in another library's memory."""
-    if isinstance(model, (str, PathLike)) and isinstance(path := fspath(model), str):
-        return Path(path)
-    known = [_OBJECTS[base] for kind in type(model).__mro__ if (base := (kind.__module__.partition(".")[0], kind.__name__)) in _OBJECTS]
-    hint = known[0] if known else "give the path of an ONNX file"
-    raise UsageError(f"a model is given as a file, not as {type(model).__module__}.{type(model).__qualname__}", where="model", hint=hint)
 
 
 def check_data(config: BuildConfig) -> None:

@@ -92,6 +92,7 @@ class BuildConfig:
     sign: Path | None = None
     package_version: int | None = None
     key: Path | None = None
+    trust_model: bool = False
     keep_failed: bool = False
     force: bool = False
     cache: bool = True
@@ -313,6 +314,14 @@ SETTINGS: dict[str, Setting] = {
         danger="decides whose packages are trusted",
         group="trust",
         default="none",
+    ),
+    "trust_model": Setting(
+        flag_value,
+        "let the library that a file is of load it and make an ONNX file of it, even where loading may run code that the file holds",
+        switch=True,
+        danger="lets a model's file run code",
+        group="trust",
+        default="off",
     ),
     "keep_failed": Setting(
         flag_value,

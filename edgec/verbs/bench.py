@@ -23,6 +23,7 @@ from edgec.boards.farm.gates import Gates, make_gates
 from edgec.boards.farm.job import Judge, Task, run_task
 from edgec.boards.farm.scheduler import run_on_cluster
 from edgec.exam.judging import BoardJudge, paper_of, write_sheet
+from edgec.exporters import path_of
 from edgec.package import Package
 from edgec.pipeline.evaluation import Data, Labels, kept_options, open_evaluation
 from edgec.pipeline.finish import build
@@ -128,11 +129,12 @@ def bench(
     )  # fmt: skip
     pinned = None if cores is None else tuple(cores)
     options = Options(seconds, runs, rounds, tuple(threads or ()), pinned, isa, profile, repeats, pause, gpu=gpu, accept_noise=accept_noise)
-    paths = [Path(item) for item in ([what] if isinstance(what, (str, Path)) else what)]
-    _check(paths, chosen, gates, model is not None, data, labels)
-    folder = _folder(None if out is None else Path(out), paths[0], resume)
     configured = config or configure(calib=str(calib) if isinstance(calib, Path) else calib, precision=precision, **settings)
-    read = [Path(item) for item in (*paths, data, labels, model, faster_than, inventory) if isinstance(item, (str, Path))]
+    given = [Path(item) for item in ([what] if isinstance(what, (str, Path)) else what)]
+    paths = [path_of(item, configured) for item in given]
+    _check(paths, chosen, gates, model is not None, data, labels)
+    folder = _folder(None if out is None else Path(out), given[0], resume)
+    read = [Path(item) for item in (*given, data, labels, model, faster_than, inventory) if isinstance(item, (str, Path))]
     check_outputs([folder / REPORT], read, force=configured.force)
     packages, notes = _packages(paths, chosen, configured, precision is not None, isa, folder, progress, gpu)
     parcels = {package.directory: open_parcel(package.directory) for several in packages.values() for package in several}
@@ -140,7 +142,8 @@ def bench(
         for place in (path for path in paths if path in parcels):
             verify_files(parcels[place].files, Path(key), str(place))
     _check_parcels(parcels, packages, isa, gpu)
-    floats = {package.directory: Path(model or path) for several in packages.values() for path, package in zip(paths, several, strict=True)}
+    known = paths if model is None else [path_of(model, configured)] * len(paths)
+    floats = {package.directory: path for several in packages.values() for path, package in zip(known, several, strict=True)}
     judge = None if data is None else _judge(floats, parcels, data, labels, samples, progress, configured.operators)
     owner = f"{getpass.getuser()}@{socket.gethostname()} (edgec bench, process {os.getpid()})"
     tasks = [

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edgec.exporters import path_of
 from edgec.package import Package
 from edgec.pipeline import finish
-from edgec.pipeline.prepare import Plan, model_path, prepare
+from edgec.pipeline.prepare import Plan, prepare
 from edgec.settings.config import BuildConfig, configure
 
 if TYPE_CHECKING:  # they load most of edgec, which an identical build does without
@@ -16,22 +17,25 @@ if TYPE_CHECKING:  # they load most of edgec, which an identical build does with
 
 
 def build(
-    model: str | Path, *, target: str = "host", precision: str = "int8", calib: Data | None = None, out: str | Path | None = None,
-    config: BuildConfig | None = None, progress: Progress | None = None, **settings: Any,
+    model: Any, *, target: str = "host", precision: str = "int8", calib: Data | None = None, out: str | Path | None = None,
+    config: BuildConfig | None = None, progress: Progress | None = None, example_inputs: Any = None, **settings: Any,
 ) -> Package:  # fmt: skip
     """Build a package from an ONNX file, and examine it in every vocabulary that can run here: a package that fails is not left there.
 
+    model: the path of a file, or a network in the memory of PyTorch, Keras or scikit-learn, which their own exporters write as an ONNX
+    file. example_inputs: what such a network is called with: a tuple, or a dict by the names of its arguments.
     calib: a data file or folder; arrays by input name (for a model of one input, an array), the samples along their first axis; or a
     function that gives an iterable of {input name: array} each time it is called.
     settings: any further field of BuildConfig. config: everything at once instead. Raises EdgecError.
     """
     config = config or configure(target=target, precision=precision, calib=calib, out=out, **settings)
-    return finish.build(model_path(model), config, progress)
+    return finish.build(path_of(model, config, example_inputs), config, progress)
 
 
-def plan(model: str | Path, *, config: BuildConfig | None = None, **settings: Any) -> Plan:
-    """What build() would do with these arguments, without starting a program that they name.
+def plan(model: Any, *, config: BuildConfig | None = None, example_inputs: Any = None, **settings: Any) -> Plan:
+    """What build() would do with these arguments, without starting a program that they name but for the exporter of a model.
 
     Raises every reason to refuse them that needs no long work.
     """
-    return prepare(model_path(model), config or configure(**settings), start=False)
+    config = config or configure(**settings)
+    return prepare(path_of(model, config, example_inputs), config, start=False)

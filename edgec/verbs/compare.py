@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from edgec.exam.comparison import Comparison, compare_answers
+from edgec.exporters import onnx_path
 from edgec.package import Package, as_package
 from edgec.pipeline.evaluation import Arrays, Data, Labels, open_evaluation
 from edgec.pipeline.models import Progress
-from edgec.pipeline.prepare import model_path
 from edgec.settings.forms_of_text import OperatorSources
 
 
@@ -25,7 +25,7 @@ def compare(
     operators: those that the package was built with, as for build().
     """
     package = as_package(package)
-    opened = open_evaluation(model_path(model), package, data, labels, samples, operators)
+    opened = open_evaluation(onnx_path(model), package, data, labels, samples, operators)
     inputs, outputs = package.inputs, package.outputs  # asking a package reads its manifest
     with package.load(isa=isa, whole=True) as runner:
 

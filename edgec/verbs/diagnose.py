@@ -9,11 +9,11 @@ from typing import Any
 from edgec.base.errors import EdgecError, UsageError
 from edgec.base.output import check_outputs
 from edgec.base.strict_json import load_json
+from edgec.exporters import onnx_path
 from edgec.package import Package, as_package
 from edgec.package.manifest import read_listed
 from edgec.pipeline.evaluation import Data, open_model
 from edgec.pipeline.models import PRUNED, Progress, read_pruned, samples_of
-from edgec.pipeline.prepare import model_path
 from edgec.quant.calibration import fingerprint
 from edgec.quant.diagnose import diagnose as diagnose_layers
 from edgec.records.diagnosis import Diagnosis
@@ -35,8 +35,8 @@ def diagnose(
     if report is not None:
         check_diagnosis_form(Path(report))
         named = [Path(data)] if isinstance(data, (str, Path)) else []
-        check_outputs([Path(report)], [path for path in (model_path(model), *named) if path.is_file()], force=force)
-    found = diagnose_package(model_path(model), package, data, samples, progress, operators)
+        check_outputs([Path(report)], [path for path in (onnx_path(model), *named) if path.is_file()], force=force)
+    found = diagnose_package(onnx_path(model), package, data, samples, progress, operators)
     if report is not None:
         write_diagnosis(found, f"{package.manifest.name}: layers", Path(report), force=force)
     return found

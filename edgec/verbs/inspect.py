@@ -12,6 +12,7 @@ from edgec.base.budget import BudgetError, spending
 from edgec.base.codec import encode
 from edgec.base.errors import ModelError, Problem
 from edgec.emit.manifest import calls_of, memory_of
+from edgec.exporters import path_of
 from edgec.frontend.file.formats import refuse_foreign
 from edgec.integer import match
 from edgec.ir.graph import Graph
@@ -24,7 +25,7 @@ from edgec.lower.plan import plan
 from edgec.package import Package
 from edgec.package.parts import Call, Memory, Port
 from edgec.pipeline.models import Model, read_model
-from edgec.pipeline.prepare import check_file, identifier, model_path
+from edgec.pipeline.prepare import check_file, identifier
 from edgec.program.program import Kind, Program
 from edgec.quant import is_quantized
 from edgec.quant.coverage import select
@@ -73,14 +74,15 @@ class Inspection:
         return asdict(self)
 
 
-def inspect(model: str | Path, *, config: BuildConfig | None = None, **settings: Any) -> Inspection:
-    """What an ONNX file or a package directory holds."""
-    path = model_path(model)
+def inspect(model: Any, *, config: BuildConfig | None = None, example_inputs: Any = None, **settings: Any) -> Inspection:
+    """What a model, as build() takes it, or a package directory holds."""
+    config = config or configure(**settings)
+    path = path_of(model, config, example_inputs)
     refuse_foreign(path)
     if path.is_dir():
         return inspect_package(Package(path))
     check_file(path)
-    return inspect_model(path, config or configure(**settings))
+    return inspect_model(path, config)
 
 
 def inspect_model(path: Path, config: BuildConfig) -> Inspection:

@@ -6,25 +6,27 @@ from pathlib import Path
 from typing import Any
 
 from edgec.base.output import check_outputs, write_file
+from edgec.exporters import path_of
 from edgec.pipeline import compiler
 from edgec.pipeline.evaluation import Data
 from edgec.pipeline.models import Progress, int8_model, prune_model, quantize_model, read_model
-from edgec.pipeline.prepare import check_data, check_file, check_operators, check_profile, dumped, inputs_of, model_path
+from edgec.pipeline.prepare import check_data, check_file, check_operators, check_profile, dumped, inputs_of
 from edgec.quant import Quantized
 from edgec.reports import render_quantization
 from edgec.settings.config import BuildConfig, configure
 
 
 def quantize(
-    model: str | Path, *, calib: Data | None = None, out: str | Path | None = None, report: str | Path | None = None,
-    config: BuildConfig | None = None, progress: Progress | None = None, **settings: Any,
+    model: Any, *, calib: Data | None = None, out: str | Path | None = None, report: str | Path | None = None,
+    config: BuildConfig | None = None, progress: Progress | None = None, example_inputs: Any = None, **settings: Any,
 ) -> Quantized:  # fmt: skip
     """Calibrate and quantize; write the standard INT8 ONNX file to `out`, and the report of every layer to `report`, when given.
 
     The report is a page where its name ends in .html, else JSON. Where channels are removed, the float network that is left is written
     beside `out`, as NAME.pruned.onnx.
     """
-    config, model = config or configure(calib=calib, **settings), model_path(model)
+    config = config or configure(calib=calib, **settings)
+    model = path_of(model, config, example_inputs)
     check_file(model)
     check_data(config)
     check_operators(config)

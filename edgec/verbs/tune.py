@@ -18,10 +18,11 @@ from edgec.boards.board.inventory import choose, load_inventory
 from edgec.boards.board.measure import Options
 from edgec.boards.deploy.parcel import Parcel
 from edgec.boards.device import Device
+from edgec.exporters import path_of
 from edgec.pipeline.compiler import untuned_program
 from edgec.pipeline.evaluation import Data
 from edgec.pipeline.models import Progress
-from edgec.pipeline.prepare import Plan, check_file, model_path, prepare
+from edgec.pipeline.prepare import Plan, check_file, prepare
 from edgec.pipeline.tuned import compiler_of
 from edgec.program.titles import titles
 from edgec.records.results import Job
@@ -100,9 +101,9 @@ def tune(
     devices = choose(load_inventory(Path(inventory) if inventory is not None else None), [device] if device else [])
     pinned = None if cores is None else tuple(cores)
     options = Options(seconds, runs, rounds, tuple(threads or ()), pinned, isa, False, repeats, pause, gpu="off", accept_noise=accept_noise)
-    path = model_path(model)
-    check_file(path)
     configured = config or configure(calib=str(calib) if isinstance(calib, Path) else calib, precision=precision, **settings)
+    path = path_of(model, configured)
+    check_file(path)
     _check(configured, most_seconds)
     record = Path(out) if out is not None else configured.tuned or RECORD
     _read(record)

@@ -11,7 +11,6 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
 
 import edgec
@@ -121,19 +120,3 @@ def test_commands_of_python_are_python(tmp_path: Path) -> None:
     )
     compile(echoed.stdout, "command", "exec")
     assert repr(str(path)) in echoed.stdout and repr("it's a $(model).onnx") in echoed.stdout
-
-
-def test_networks_in_memory_are_told_how_they_become_files() -> None:
-    classes = {
-        name: type(name, (), {"__module__": module})
-        for module, name in (("torch.nn.modules.module", "Module"), ("keras.src.models", "Model"))
-    }
-    for kind, words in (("Module", "torch.onnx.export"), ("Model", "model.export")):
-        network = type("Net", (classes[kind],), {"__module__": "__main__"})()
-        with pytest.raises(UsageError, match=f"not as __main__.Net    hint: {words}"):
-            edgec.build(network)
-    for verb in (edgec.build, edgec.plan, edgec.quantize, edgec.inspect):
-        with pytest.raises(UsageError, match=r"onnx\.save"):
-            verb(onnx.ModelProto())
-        with pytest.raises(UsageError, match="give the path"):
-            verb(b"model.onnx")

@@ -51,6 +51,7 @@ HOSTILE = {
     "tuned": 'tuned = "../tuned.json"',
     "budget": 'budget = "memory=1T"',
     "operators": 'operators = ["prep.py"]',
+    "trust_model": "trust_model = true",
 }
 VERBS = (
     ("build", "download/digits.onnx", "--no-compile"),

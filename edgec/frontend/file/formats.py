@@ -22,22 +22,40 @@ SHAPE = "1, 3, 224, 224"  # stands for the input's shape, which such files do no
 class Foreign:
     """command: makes an ONNX file of it, in a shell, or in Python where it is a `script`; FILE and ONNX stand for paths.
 
-    remark: what the user has to know, or to fill in.
+    remark: what the user has to know, or to fill in. packages: where these are installed, edgec runs the command itself; they are the
+    `extra` of edgec. runs_code: what loads such a file may run code that it holds.
     """
 
     what: str
     command: str = ""
     remark: str = "this exports it"
     script: bool = True
+    packages: tuple[str, ...] = ()
+    extra: str = ""
+    runs_code: bool = False
 
     def error(self, path: Path) -> ModelError:
         """What the file at `path` is, and the next step."""
-        quoted = repr if self.script else shlex.quote
         stem = f"{path.stem}-exported" if path.suffix.lower() == ".onnx" else path.stem  # never over the file itself
-        named = {"FILE": quoted(str(path)), "ONNX": quoted(f"{stem}.onnx")}
-        command = re.sub("FILE|ONNX", lambda word: named[word[0]], self.command)  # at once: the paths may hold these words
+        command = self._filled(path, Path(f"{stem}.onnx"))
         shown = f"python -c {shlex.quote(command)}" if self.script else command
-        return ModelError(f"is {self.what}, not an ONNX file", [Problem(shown)] if command else (), where=str(path), hint=self.remark)
+        return ModelError(f"is {self.what}, not an ONNX file", [Problem(shown)] if command else (), where=str(path), hint=self._hint())
+
+    def words(self, path: Path, target: Path) -> list[str]:
+        """The command's: of a script, that alone."""
+        command = self._filled(path, target)
+        return [command] if self.script else shlex.split(command)
+
+    def _filled(self, path: Path, target: Path) -> str:
+        quoted = repr if self.script else shlex.quote
+        named = {"FILE": quoted(str(path)), "ONNX": quoted(str(target))}
+        return re.sub("FILE|ONNX", lambda word: named[word[0]], self.command)  # at once: the paths may hold these words
+
+    def _hint(self) -> str:
+        if not self.packages:
+            return self.remark
+        trust = ", with --trust-model, since loading it may run code that it holds" if self.runs_code else ""
+        return f"{self.remark}; edgec does so itself where edgec[{self.extra}] is installed{trust}"
 
 
 _FILL = f"this exports it, with your input's shape in place of {SHAPE}"
@@ -49,7 +67,8 @@ TORCHSCRIPT = Foreign(
     "a TorchScript program", f"import torch; torch.onnx.export(torch.jit.load(FILE).eval(), {_SAMPLE}, dynamo=False)", _FILL
 )
 TORCH_EXPORT = Foreign(
-    "a program of torch.export", "import torch; torch.onnx.export(torch.export.load(FILE), f=ONNX, dynamo=True)"
+    "a program of torch.export", "import torch; torch.onnx.export(torch.export.load(FILE), f=ONNX, dynamo=True)",
+    packages=("torch", "onnxscript"), extra="torch", runs_code=True,
 )  # fmt: skip
 TORCH_MODULE = Foreign(
     "a pickled PyTorch network",
@@ -67,9 +86,17 @@ SAFETENSORS = Foreign(
     f"{_LOADED}(load_file(FILE)); torch.onnx.export(network.eval(), {_SAMPLE}, dynamo=True)",
     _CLASS,
 )
-KERAS = Foreign("a Keras model", "import keras; keras.saving.load_model(FILE).export(ONNX, format='onnx')")
+_CONVERTER = ("tf2onnx", "tensorflow")
+KERAS = Foreign(
+    # exporters take networks alone that were called
+    "a Keras model", "import keras; network = keras.saving.load_model(FILE); network(network.inputs); network.export(ONNX, format='onnx')",
+    packages=("keras", *_CONVERTER), extra="keras", runs_code=True,
+)  # fmt: skip
 HDF5 = Foreign("an HDF5 file, as Keras writes them", KERAS.command, "this exports it, where it is a whole model and not the weights alone")
-TFLITE = Foreign("a TensorFlow Lite model", "python -m tf2onnx.convert --tflite FILE --output ONNX", script=False)
+TFLITE = Foreign(
+    "a TensorFlow Lite model", "python -m tf2onnx.convert --tflite FILE --output ONNX", script=False,
+    packages=_CONVERTER, extra="tflite",
+)  # fmt: skip
 SAVED_MODEL = Foreign("a TensorFlow SavedModel", "python -m tf2onnx.convert --saved-model FILE --output ONNX", script=False)
 SAVED_GRAPH = Foreign(
     "the graph of a TensorFlow SavedModel", remark="give the folder that it lies in: the error then says how it is exported"
@@ -124,15 +151,20 @@ _NETWORK = b"torch.nn.modules"
 
 
 def refuse_foreign(path: Path) -> None:
-    """ModelError where the file or folder at `path` is one of the known formats; it is looked at, not loaded."""
-    found = None
-    with suppress(OSError, ValueError):
-        if path.is_dir():
-            found = _of_folder(path)
-        elif path.is_file():  # no pipe, which may never end
-            found = _of_file(path)
+    """ModelError where the file or folder at `path` is one of the known formats."""
+    found = foreign_of(path)
     if found is not None:
         raise found.error(path)
+
+
+def foreign_of(path: Path) -> Foreign | None:
+    """Which of the known formats the file or folder at `path` has; it is looked at, not loaded."""
+    with suppress(OSError, ValueError):
+        if path.is_dir():
+            return _of_folder(path)
+        if path.is_file():  # no pipe, which may never end
+            return _of_file(path)
+    return None
 
 
 def _of_folder(path: Path) -> Foreign | None:
