@@ -48,7 +48,7 @@ def window(layer: Layer) -> Window:
 
 
 def depthwise_int8(layer: Layer) -> Arguments:
-    return DepthwiseInt8(window(layer), *5 * (None,), layer[1], 3, 4, 0, 255)  # type: ignore[arg-type]
+    return DepthwiseInt8(window(layer), *5 * (None,), layer[1], 3, 4, 0, 255, 0.0)  # type: ignore[arg-type]
 
 
 def depthwise_float(layer: Layer) -> Arguments:
@@ -60,7 +60,7 @@ def conv_float(layer: Layer) -> Arguments:
 
 
 def conv_int8(layer: Layer) -> Arguments:
-    add, largest = (0.0, 0.0, 0, 0, 0, 0), layer[1] * layer[3] ** 2 * 255 * 127
+    add, largest = (0.0, 0.0, 0, 0, 0, 0, 0.0), layer[1] * layer[3] ** 2 * 255 * 127
     return ConvInt8(window(layer), *6 * (None,), 0, 1, layer[1], layer[2], 3, 4, 0, 255, *add, largest_sum=largest)  # type: ignore[arg-type]
 
 

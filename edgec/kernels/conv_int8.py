@@ -45,6 +45,8 @@ class ConvInt8(PaddedInputs):
     y = clamp(rint(fl32(acc) * scale), low - zero_y, high - zero_y) + zero_y. With a residual r (same pixels, channels):
     first v = that value - zero_y, then y = clamp(rint(fl32(v * add_scale) + fl32((r - residual_zero) * residual_scale)),
     add_low - add_zero, add_high - add_zero) + add_zero. Reads up to multiple - 1 bytes past a pixel's channels.
+    rounding: where it isn't 0, the sum of any acc * scale and it has rint(acc * scale) + zero_y as its last 16 bits,
+    and y are all codes: there is no residual, low and high are the ends of what a code can be.
     """
 
     kernel: ClassVar[str] = "conv_int8"
@@ -70,6 +72,7 @@ class ConvInt8(PaddedInputs):
     add_zero: int = size()
     add_low: int = size()
     add_high: int = size()
+    rounding: float = real()
     largest_sum: int = known()  # no sum of codes by weights is larger, whatever the codes
 
     def reach(self) -> dict[str, Number]:

@@ -18,7 +18,7 @@ from edgec.program.program import Pointer
 @dataclass(frozen=True)
 class DepthwiseInt8(Arguments):
     """One filter per channel. weights: [tap][channels rounded up to 16] int8; bias (with the zero_x correction) and
-    scale: [channels rounded up to 16]. y as in ConvInt8 without residual. Never reads or writes past a pixel's channels."""
+    scale: [channels rounded up to 16]. y and rounding as in ConvInt8 without residual. Never reads or writes past a pixel's channels."""
 
     kernel: ClassVar[str] = "depthwise_int8"
     template: ClassVar[str] = "depthwise_int8/strips"
@@ -33,6 +33,7 @@ class DepthwiseInt8(Arguments):
     zero_y: int = size()
     low: int = size()
     high: int = size()
+    rounding: float = real()
 
     def reach(self) -> dict[str, Number]:
         return depthwise_reach(self, scaled=True)

@@ -148,7 +148,7 @@ def _arguments(
             window, places[0], lowering.weights(base, layer.weights.astype(np.int8)),
             lowering.weights(f"{base}_bias", _folded_bias(layer, source)),
             lowering.weights(f"{base}_scale", layer.scale),
-            places[1], product.groups, *bounds, *numbers,
+            places[1], product.groups, *bounds, 0.0 if kind else _rounding(lowering, layer, source, end), *numbers,
         )  # fmt: skip
     if kind:
         return CONV_INT8_FUNCTION[kind](
@@ -160,7 +160,7 @@ def _arguments(
     return ConvInt8(
         window, places[0], *_panels(lowering, operator.node, layer, source), places[1],
         residual.pixels.view.pointer if residual else None, residual.pixels.stride if residual else 0,
-        product.groups, product.in_channels, product.out_channels, *bounds, *scales, *sums, _largest_sum(lowering, layer),
+        product.groups, product.in_channels, product.out_channels, *bounds, *scales, *sums, 0.0 if residual else _rounding(lowering, layer, source, end), _largest_sum(lowering, layer),
     )  # fmt: skip
 
 
@@ -186,11 +186,25 @@ def _folded_bias(layer: ConvolutionLayer, source: Parameters) -> np.ndarray:
     return folded.astype(np.int32)
 
 
+def _extremes(lowering: Lowering, layer: ConvolutionLayer) -> tuple[np.ndarray, np.ndarray]:
+    """By channel, the least and the largest sum of codes by weights, whatever the codes."""
+    least, most = limits(lowering.activation)
+    above, below = (np.maximum(sign * layer.weights, 0).sum(axis=(2, 3), dtype=np.int64) for sign in (1, -1))
+    return above * least - below * most, above * most - below * least
+
+
 def _largest_sum(lowering: Lowering, layer: ConvolutionLayer) -> int:
     """The largest magnitude of a channel's sum of codes by weights, whatever the codes."""
-    ends = np.array(limits(lowering.activation), np.int64)
-    above, below = (np.maximum(sign * layer.weights, 0).sum(axis=(2, 3), dtype=np.int64) for sign in (1, -1))
-    return int(max(np.abs(above * one - below * other).max(initial=0) for one, other in (ends, ends[::-1])))
+    return int(max(np.abs(sums).max(initial=0) for sums in _extremes(lowering, layer)))
+
+
+def _rounding(lowering: Lowering, layer: ConvolutionLayer, source: Parameters, end: Ending) -> float:
+    """ConvInt8's number: numbers near 1.5 * 2^23 have no fraction bits, so the nearest one has an integer as its last bits, and the even
+    one of two if the zero point is even. 0 where results have bounds of their own, or need more than 16 bits before them."""
+    zero, bias = end.params.zero, _folded_bias(layer, source)
+    largest = max((np.abs(sums + bias) * layer.scale).max(initial=0) for sums in _extremes(lowering, layer))
+    short = largest < 2**15 - 2**8 and zero % 2 == 0 and (end.low, end.high) == limits(lowering.activation)
+    return 1.5 * 2**23 + zero if short else 0.0
 
 
 def _panels(lowering: Lowering, node: Node, layer: ConvolutionLayer, source: Parameters) -> tuple[Pointer, Pointer, Pointer]:

@@ -23,6 +23,12 @@ HELPER void find_taps(const window_t *w, const void *x, int32_t element, int32_t
                 for (j = 0; j < run && ix < 0; j++, ix += w->stride_width) slot[j] = outside;
                 at = ix < width ? (const char *)x + ((image + iy) * w->in_width + ix) * pixel : (const char *)outside;
                 inside = ix < width ? smaller(run, j + (width - ix + w->stride_width - 1) / w->stride_width) : j;
+                for (; j + 3 < inside; j += 4, at += 4 * step) {
+                    slot[j] = at;
+                    slot[j + 1] = at + step;
+                    slot[j + 2] = at + 2 * step;
+                    slot[j + 3] = at + 3 * step;
+                }
                 for (; j < inside; j++, at += step) slot[j] = at;
                 for (; j < run; j++) slot[j] = outside;
             }
@@ -44,6 +50,12 @@ HELPER void find_pointwise(const window_t *w, const void *x, int32_t element, in
     const ptrdiff_t pixel = (ptrdiff_t)w->in_pixel_stride * element;
     const char *at = (const char *)x + first * pixel;
     int32_t i;
-    for (i = 0; i < count; i++, at += pixel) taps[i] = at;
+    for (i = 0; i + 3 < count; i += 4, at += 4 * pixel) {
+        taps[i] = at;
+        taps[i + 1] = at + pixel;
+        taps[i + 2] = at + 2 * pixel;
+        taps[i + 3] = at + 3 * pixel;
+    }
+    for (; i < count; i++, at += pixel) taps[i] = at;
     for (; i < padded; i++) taps[i] = at - pixel;
 }

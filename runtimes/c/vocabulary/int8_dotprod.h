@@ -6,6 +6,12 @@ typedef struct { int8x16_t a, b; } weights_t;
 
 INLINE accumulator_t start(const int32_t *bias) { return vld1q_s32(bias); }
 
+/* What sums begin with, kept for many tiles: so many numbers of a unit. */
+enum { STARTS = 4 };
+
+INLINE void keep_start(int32_t *to, const int32_t *bias) { vst1q_s32(to, vld1q_s32(bias)); }
+INLINE accumulator_t kept_start(const int32_t *from) { return start(from); }
+
 INLINE pixels_t load_pixels(const activation *x) { return vld1_s8(x); }
 
 INLINE weights_t load_weights(const int8_t *w) {
@@ -37,7 +43,17 @@ INLINE void dot_two(accumulator_t *sum0, accumulator_t *sum1, weights_t w0, weig
 
 typedef int8x16_t two_steps_t; /* four blocks */
 
-INLINE two_steps_t load_two_steps(const activation *x) { return vld1q_s8(x); }
+/* These, and where the next ones are. */
+INLINE two_steps_t next_two_steps(const activation **x) {
+    two_steps_t two;
+#if defined(__GNUC__) && !defined(__clang__) /* which would count the codes as well */
+    __asm__("ldr %q0, [%1], #16" : "=w"(two), "+r"(*x) : "m"(*(const activation(*)[16])*x));
+#else
+    two = vld1q_s8(*x);
+    *x += 16;
+#endif
+    return two;
+}
 
 /* dot_two with the pixels of the first step, and of the second. */
 INLINE void dot_two_of_0(accumulator_t *sum0, accumulator_t *sum1, weights_t w0, weights_t w1, two_steps_t x) {

@@ -89,6 +89,18 @@ INLINE int8x16_t saturated_codes(lanes_t v, int32_t zero) {
     return vqmovn_high_s16(vqmovn_s16(first), second);
 }
 
+/* Of sums that end by `rounding`, as ConvInt8 says: the last 16 bits of each. */
+INLINE int16x8_t rounded_eight(int32x4_t a, int32x4_t b, const float *scale, float rounding) {
+    const float32x4_t low = vaddq_f32(vmulq_f32(vcvtq_f32_s32(a), vld1q_f32(scale)), vdupq_n_f32(rounding));
+    const float32x4_t high = vaddq_f32(vmulq_f32(vcvtq_f32_s32(b), vld1q_f32(scale + 4)), vdupq_n_f32(rounding));
+    return vuzp1q_s16(vreinterpretq_s16_f32(low), vreinterpretq_s16_f32(high));
+}
+
+/* The codes of a pixel whose sums end so. */
+INLINE int8x16_t rounded_codes(lanes_t sums, const float *scale, float rounding) {
+    return vqmovn_high_s16(vqmovn_s16(rounded_eight(sums.a, sums.b, scale, rounding)), rounded_eight(sums.c, sums.d, scale + 8, rounding));
+}
+
 /* These, at least `low` and at most `high`. */
 INLINE int8x16_t pack_codes(lanes_t v, int32_t zero, int32_t low, int32_t high) {
     return vminq_s8(vmaxq_s8(saturated_codes(v, zero), vdupq_n_s8((int8_t)low)), vdupq_n_s8((int8_t)high));

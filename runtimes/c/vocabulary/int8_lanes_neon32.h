@@ -64,6 +64,19 @@ INLINE int8x16_t saturated_codes(lanes_t v, int32_t zero) {
     return vcombine_s8(vqmovn_s16(first), vqmovn_s16(second));
 }
 
+/* Of four sums that end by `rounding`, as ConvInt8 says: the last 16 bits. */
+INLINE int16x4_t rounded_four(int32x4_t sums, const float *scale, float rounding) {
+    const float32x4_t v = vaddq_f32(vmulq_f32(vcvtq_f32_s32(sums), vld1q_f32(scale)), vdupq_n_f32(rounding));
+    return vmovn_s32(vreinterpretq_s32_f32(v));
+}
+
+/* The codes of a pixel whose sums end so. */
+INLINE int8x16_t rounded_codes(lanes_t sums, const float *scale, float rounding) {
+    const int16x4_t a = rounded_four(sums.a, scale, rounding), b = rounded_four(sums.b, scale + 4, rounding);
+    const int16x4_t c = rounded_four(sums.c, scale + 8, rounding), d = rounded_four(sums.d, scale + 12, rounding);
+    return vcombine_s8(vqmovn_s16(vcombine_s16(a, b)), vqmovn_s16(vcombine_s16(c, d)));
+}
+
 /* These, at least `low` and at most `high`. */
 INLINE int8x16_t pack_codes(lanes_t v, int32_t zero, int32_t low, int32_t high) {
     return vminq_s8(vmaxq_s8(saturated_codes(v, zero), vdupq_n_s8((int8_t)low)), vdupq_n_s8((int8_t)high));

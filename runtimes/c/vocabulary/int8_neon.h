@@ -12,6 +12,22 @@ INLINE accumulator_t start(const int32_t *bias) {
     return sum;
 }
 
+/* What sums begin with, made once for many tiles: so many numbers of a unit. */
+enum { STARTS = 8 };
+
+INLINE void keep_start(int32_t *to, const int32_t *bias) {
+    const accumulator_t sum = start(bias);
+    vst1q_s32(to, sum.low);
+    vst1q_s32(to + 4, sum.high);
+}
+
+INLINE accumulator_t kept_start(const int32_t *from) {
+    accumulator_t sum;
+    sum.low = vld1q_s32(from);
+    sum.high = vld1q_s32(from + 4);
+    return sum;
+}
+
 INLINE pixels_t load_pixels(const activation *x) {
     const int32x2_t both = vreinterpret_s32_s8(vld1_s8(x));
     pixels_t pixels;
@@ -81,6 +97,15 @@ INLINE void dot_two(accumulator_t *sum0, accumulator_t *sum1, weights_t w0, weig
     high1 = vmlal_high_s8(high1, w1.b, x.b);
     sum1->low = vpadalq_s16(sum1->low, low1);
     sum1->high = vpadalq_s16(sum1->high, high1);
+}
+
+/* Nothing that follows is computed earlier: gcc would run out of registers, and copy products. */
+INLINE void hold(accumulator_t *a, accumulator_t *b) {
+#if defined(__GNUC__) && !defined(__clang__)
+    __asm__ volatile("" : "+w"(a->low), "+w"(a->high), "+w"(b->low), "+w"(b->high));
+#else
+    (void)a, (void)b;
+#endif
 }
 
 INLINE lanes_t collect(accumulator_t a, accumulator_t b, accumulator_t c, accumulator_t d) {

@@ -13,6 +13,12 @@ INLINE accumulator_t start(const int32_t *bias) {
     return sum;
 }
 
+/* What sums begin with, kept for many tiles: so many numbers of a unit. */
+enum { STARTS = 4 };
+
+INLINE void keep_start(int32_t *to, const int32_t *bias) { vst1q_s32(to, vld1q_s32(bias)); }
+INLINE accumulator_t kept_start(const int32_t *from) { return start(from); }
+
 INLINE pixels_t load_pixels(const activation *x) {
     const int32x2_t both = vreinterpret_s32_s8(vld1_s8(x));
     pixels_t pixels;
@@ -25,7 +31,7 @@ INLINE pixels_t load_pixels(const activation *x) {
 INLINE int8x8_t next_four(const activation **x) {
 #if defined(__GNUC__)
     int8x8_t four;
-    __asm__("vld1.32 {%P0[]}, [%1]!" : "=w"(four), "+r"(*x) : "m"(*(const activation(*)[4])*x));
+    __asm__ volatile("vld1.32 {%P0[]}, [%1]!" : "=w"(four), "+r"(*x) : "m"(*(const activation(*)[4])*x));
     return four;
 #else
     int32_t four;
@@ -95,6 +101,15 @@ INLINE void dot_two(accumulator_t *sum0, accumulator_t *sum1, weights_t w0, weig
     high1 = vmlal_s8(high1, vget_high_s8(w1.b), x.b);
     sum1->low = vpadalq_s16(sum1->low, low1);
     sum1->high = vpadalq_s16(sum1->high, high1);
+}
+
+/* Nothing that follows is computed earlier: there are registers for the sums and for what is multiplied with four codes, and no more. */
+INLINE void hold(accumulator_t *a, accumulator_t *b) {
+#if defined(__GNUC__) && !defined(__clang__)
+    __asm__ volatile("" : "+w"(a->low), "+w"(a->high), "+w"(b->low), "+w"(b->high));
+#else
+    (void)a, (void)b;
+#endif
 }
 
 INLINE int32x4_t add_pairs(accumulator_t sum) {

@@ -1,5 +1,12 @@
 /* The codes of two pixels of a panel. Nothing past the `count` first bytes is touched. */
 
+/* Loads from here are done anew: gcc would load once and copy, which takes one instruction for a register where two are loaded by one. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__aarch64__)
+#define ANEW(pointer) __asm__("" : "+r"(pointer))
+#else
+#define ANEW(pointer) (void)(pointer)
+#endif
+
 typedef struct { int8x16_t first, second; } packed_t;
 
 INLINE packed_t pack_two(lanes_t a, lanes_t b, int32_t zero, int32_t low, int32_t high) {
@@ -26,6 +33,8 @@ INLINE lanes_t load_codes(const activation *x, int32_t count) { return load_some
 
 INLINE void store_whole(activation *y, lanes_t v, int32_t zero) { vst1q_s8(y, saturated_codes(v, zero)); }
 
+INLINE void store_rounded(activation *y, lanes_t sums, const float *scale, float rounding) { vst1q_s8(y, rounded_codes(sums, scale, rounding)); }
+
 /* How a residual is added. */
 typedef struct { float scale, r_scale; int32_t r_zero, zero; } addition_t;
 
@@ -45,6 +54,12 @@ INLINE void store_added(activation *y, lanes_t sums, const float *scale, ending_
 /* The same of the first half of a panel's channels, of two pixels. */
 INLINE void store_whole_half(activation *y, ptrdiff_t stride, lanes_t v, int32_t zero) {
     const int8x16_t codes = saturated_codes(v, zero);
+    vst1_s8(y, vget_low_s8(codes));
+    vst1_s8(y + stride, vget_high_s8(codes));
+}
+
+INLINE void store_rounded_half(activation *y, ptrdiff_t stride, lanes_t sums, const float *scale, float rounding) {
+    const int8x16_t codes = rounded_codes(sums, scale, rounding);
     vst1_s8(y, vget_low_s8(codes));
     vst1_s8(y + stride, vget_high_s8(codes));
 }

@@ -22,6 +22,9 @@ INLINE void store_whole_16(activation *y, sums_t sums, scales_t scale, ending_t 
     vst1q_s8(y, saturated_codes(settle_unbound(sums, scale, e), zero));
 }
 
+/* store_sums_16 where sums end by `rounding`, as ConvInt8 says. */
+INLINE void store_rounded_16(activation *y, sums_t sums, scales_t scale, float rounding) { vst1q_s8(y, rounded_codes(sums, scale, rounding)); }
+
 INLINE taps_t load_taps_16(const activation *x0, const activation *x1, const activation *x2, const activation *x3) {
     return load_filters_16(x0, x1, x2, x3);
 }
