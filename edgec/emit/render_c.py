@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from edgec.emit.bounded import nearest_of
 from edgec.emit.c_text import C_TYPES, identifier, literal, scalar_type
 from edgec.emit.early import early_reads
 from edgec.emit.look_ups import LookUpNest, look_ups
@@ -197,7 +198,8 @@ def _cast(item: Cast, scope: Scope) -> tuple[str, int]:
         kind = HALVES[item.dtype]
         return f"edgec_{kind}_to_float(edgec_float_to_{kind}({_single(item, scope)}))", _ATOM
     if item.dtype is DType.INT32 and isinstance(item.a, Unary) and item.a.op == "rint" and _is_near_zero(item.a.a, scope):
-        return f"edgec_nearest({render(item.a.a, scope)})", _ATOM
+        word, parts = nearest_of(item.a.a, scope.shared)
+        return f"{word}({', '.join(render(part, scope) for part in parts)})", _ATOM
     if item.a.dtype.is_float and not item.dtype.is_float and not (is_number(item.a) and _holds(item, scope)):
         kind, whole = _KIND[item.a.dtype], _KIND.get(item.dtype, "i32")
         return _narrow(item.dtype, f"edgec_to_{whole}_{kind}({render(item.a, scope)})", _ATOM)

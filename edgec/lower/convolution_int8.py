@@ -157,10 +157,11 @@ def _arguments(
         )  # fmt: skip
     scales = (float(residual.own_scale), float(residual.scale)) if residual else (0.0, 0.0)
     sums = _sums(lowering, residual) if residual else (0, 0, *limits(lowering.activation))
+    rounding = 0.0 if residual else _rounding(lowering, layer, source, end)
     return ConvInt8(
         window, places[0], *_panels(lowering, operator.node, layer, source), places[1],
         residual.pixels.view.pointer if residual else None, residual.pixels.stride if residual else 0,
-        product.groups, product.in_channels, product.out_channels, *bounds, *scales, *sums, 0.0 if residual else _rounding(lowering, layer, source, end), _largest_sum(lowering, layer),
+        product.groups, product.in_channels, product.out_channels, *bounds, *scales, *sums, rounding, _largest_sum(lowering, layer),
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ SCOPE = Scope({"t": "in", "u": "out"}, ranges={"i": (0, 1000), "j": (0, 1000)})
 i, j, a, b = var("i"), var("j"), var("a", FLOAT), var("b", FLOAT)
 
 LESS, NOT_MORE = Binary(BOOL, "lt", i, j), Binary(BOOL, "le", j, i)
+NUMBER_OR_ZERO = select(Binary(BOOL, "eq", a, a), clamp(a * 2.0, -128.0, 127.0), 0.0)
 
 TEXTS = [
     ((i + 1) * 3, "(i + 1) * 3"),
@@ -41,7 +42,9 @@ TEXTS = [
     (cast(load("t", i, DType.UINT8), INT) - 128, "(int32_t)in[i] + -128"),
     (cast(a + b, DType.INT8), "(int8_t)(edgec_to_i32_f(a + b))"),
     (cast(clamp(a, -128.0, 127.0), DType.INT8), "(int8_t)edgec_min_f(edgec_max_f(a, -128.0f), 127.0f)"),
-    (cast(unary("rint", clamp(a, -128.0, 127.0)), INT), "edgec_nearest(edgec_min_f(edgec_max_f(a, -128.0f), 127.0f))"),
+    (cast(unary("rint", clamp(a, -128.0, 127.0)), INT), "edgec_nearest_within(a, -128.0f, 127.0f)"),
+    (cast(unary("rint", NUMBER_OR_ZERO), INT), "edgec_nearest_known(a, a * 2.0f, -128.0f, 127.0f)"),
+    (cast(unary("rint", clamp(a, -128.0, b)), INT), "edgec_to_i32_f(edgec_rintf(edgec_min_f(edgec_max_f(a, -128.0f), b)))"),
     (cast(unary("rint", clamp(a, -128.0, 8388608.0)), INT), "(int32_t)edgec_rintf(edgec_min_f(edgec_max_f(a, -128.0f), 8388608.0f))"),
     (cast(unary("rint", a), INT), "edgec_to_i32_f(edgec_rintf(a))"),
     (load("t", i, INT) + 1, "edgec_add_i32(in[i], 1)"),

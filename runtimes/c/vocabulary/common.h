@@ -2,6 +2,32 @@
 
 HELPER int32_t smaller(int32_t a, int32_t b) { return a < b ? a : b; }
 
+/* taps[i] = at, and `step` bytes further on each next one, for i of begin..end. */
+HELPER void list_pixels(const void **taps, int32_t begin, int32_t end, const char *at, ptrdiff_t step) {
+    int32_t i = begin;
+#if defined(__GNUC__) && defined(__aarch64__) && defined(__LP64__) /* whose compilers store eight by instructions that take as long as eight */
+    typedef uint64_t two_t __attribute__((vector_size(16)));
+    const two_t further = {2 * (uint64_t)step, 2 * (uint64_t)step};
+    two_t a = {(uint64_t)at, (uint64_t)(at + step)};
+    for (; i + 7 < end; i += 8, at += 8 * step) {
+        const two_t b = a + further, c = b + further, d = c + further;
+        memcpy(taps + i, &a, sizeof a);
+        memcpy(taps + i + 2, &b, sizeof b);
+        memcpy(taps + i + 4, &c, sizeof c);
+        memcpy(taps + i + 6, &d, sizeof d);
+        a = d + further;
+    }
+    if (i + 3 < end) {
+        const two_t b = a + further;
+        memcpy(taps + i, &a, sizeof a);
+        memcpy(taps + i + 2, &b, sizeof b);
+        i += 4;
+        at += 4 * step;
+    }
+#endif
+    for (; i < end; i++, at += step) taps[i] = at;
+}
+
 /* taps[tap * PIXEL_BLOCK + i] = the address of the input pixel under `tap` of output pixel first + i, or `outside` where the
    window leaves the image. `x` is the first pixel's address, `element` the bytes of an element; pixels from `count` to `padded`
    repeat the last one. */
@@ -23,14 +49,8 @@ HELPER void find_taps(const window_t *w, const void *x, int32_t element, int32_t
                 for (j = 0; j < run && ix < 0; j++, ix += w->stride_width) slot[j] = outside;
                 at = ix < width ? (const char *)x + ((image + iy) * w->in_width + ix) * pixel : (const char *)outside;
                 inside = ix < width ? smaller(run, j + (width - ix + w->stride_width - 1) / w->stride_width) : j;
-                for (; j + 3 < inside; j += 4, at += 4 * step) {
-                    slot[j] = at;
-                    slot[j + 1] = at + step;
-                    slot[j + 2] = at + 2 * step;
-                    slot[j + 3] = at + 3 * step;
-                }
-                for (; j < inside; j++, at += step) slot[j] = at;
-                for (; j < run; j++) slot[j] = outside;
+                list_pixels(slot, j, inside, at, step);
+                for (j = inside; j < run; j++) slot[j] = outside;
             }
         }
     }
@@ -50,12 +70,6 @@ HELPER void find_pointwise(const window_t *w, const void *x, int32_t element, in
     const ptrdiff_t pixel = (ptrdiff_t)w->in_pixel_stride * element;
     const char *at = (const char *)x + first * pixel;
     int32_t i;
-    for (i = 0; i + 3 < count; i += 4, at += 4 * pixel) {
-        taps[i] = at;
-        taps[i + 1] = at + pixel;
-        taps[i + 2] = at + 2 * pixel;
-        taps[i + 3] = at + 3 * pixel;
-    }
-    for (; i < count; i++, at += pixel) taps[i] = at;
-    for (; i < padded; i++) taps[i] = at - pixel;
+    list_pixels(taps, 0, count, at, pixel);
+    for (i = count; i < padded; i++) taps[i] = at + (count - 1) * pixel;
 }

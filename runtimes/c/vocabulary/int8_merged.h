@@ -1,8 +1,16 @@
 /* The codes under a window of few channels, one after the other, as if they were the channels of one pixel. */
 
-/* A row of a window whose first column is `left` in the image; `line` is that row of the image, if it has it, else 0. */
-HELPER void gather_row(const window_t *w, const activation *line, int32_t left, int32_t channels, int32_t zero, activation *to) {
+/* A row of a window whose first column is `left` in the image; `line` is that row of the image, if it has it, else 0. `sixteen`: so many
+   codes may be touched from anywhere in both. */
+HELPER void gather_row(const window_t *w, const activation *line, int32_t left, int32_t channels, int32_t zero, int sixteen, activation *to) {
     const int32_t before = left < 0 ? smaller(-left, w->kernel_width) : 0, inside = smaller(w->kernel_width, w->in_width - left) - before;
+    if (sixteen) {
+        memset(to, zero, 16);
+        if (!line || inside <= 0) return;
+        memcpy(to + before * channels, line + (left + before) * channels, 16);
+        if (before + inside < w->kernel_width) memset(to + (before + inside) * channels, zero, 16);
+        return;
+    }
     memset(to, zero, (size_t)(w->kernel_width * channels));
     if (line && inside > 0) memcpy(to + before * channels, line + (left + before) * channels, (size_t)(inside * channels));
 }
@@ -23,11 +31,19 @@ HELPER void gather_windows(const window_t *w, const activation *x, int32_t chann
             const ptrdiff_t inside = w->in_width - w->kernel_width - left, more = ((ptrdiff_t)(height - line) * w->in_width - left) * channels - 16;
             const ptrdiff_t last = inside * channels < more ? inside * channels : more;
             const int32_t whole = from && run <= 16 && last >= 0 ? smaller(here, (int32_t)(last / step) + 1) : 0;
+            const int sixteen = run <= 16 && (!from || (ptrdiff_t)(height - line - 1) * w->in_width * channels >= 16);
             activation *into = to + (ptrdiff_t)i * pitch + ky * run;
             for (j = 0; j < here && left + j * w->stride_width < 0; j++, into += pitch)
-                gather_row(w, from, left + j * w->stride_width, channels, zero, into);
-            for (; j < whole; j++, into += pitch) memcpy(into, from + left * channels + j * step, 16);
-            for (; j < here; j++, into += pitch) gather_row(w, from, left + j * w->stride_width, channels, zero, into);
+                gather_row(w, from, left + j * w->stride_width, channels, zero, sixteen, into);
+            if (j < whole) {
+                const activation *at = from + (left + j * w->stride_width) * channels;
+                for (; j + 1 < whole; j += 2, at += 2 * step, into += 2 * pitch) {
+                    memcpy(into, at, 16);
+                    memcpy(into + pitch, at + step, 16);
+                }
+                for (; j < whole; j++, into += pitch) memcpy(into, at, 16);
+            }
+            for (; j < here; j++, into += pitch) gather_row(w, from, left + j * w->stride_width, channels, zero, sixteen, into);
         }
     }
 }
