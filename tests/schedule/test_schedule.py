@@ -128,7 +128,7 @@ def test_weights_are_proven_to_be_as_many_as_the_variant_reads() -> None:
 def test_windows_over_few_channels_have_taps_as_inputs() -> None:
     """Where that is fewer steps of four inputs, and shaders do not read the weights."""
     add = (0.0, 0.0, 0, 0, 0, 0)
-    wide = ConvInt8(Window(1, 9, 9, 1, 9, 9, 8, 5, 5, 1, 1, 1, 1, 2, 2), *6 * (None,), 0, 1, 1, 8, 3, 4, 0, 255, *add, 0)  # type: ignore[arg-type]
+    wide = ConvInt8(Window(1, 9, 9, 1, 9, 9, 8, 5, 5, 1, 1, 1, 1, 2, 2), *6 * (None,), 0, 1, 1, 8, 3, 4, 0, 255, *add, 0.0, 0)  # type: ignore[arg-type]
     apart, narrow = (
         replace(wide, window=replace(wide.window, in_pixel_stride=2)),
         replace(wide, window=replace(wide.window, kernel_width=1)),
@@ -143,7 +143,7 @@ def int8_layer(size: int, inputs: int, outputs: int, weight: int = 127) -> ConvI
     """`weight`: the mean magnitude of weights of one sign, all others being 0."""
     add = (0.0, 0.0, 0, 0, 0, 0)
     window = Window(1, size, size, inputs, size, size, outputs, 3, 3, 1, 1, 1, 1, 1, 1)
-    return ConvInt8(window, *6 * (None,), 0, 1, inputs, outputs, 3, 4, 0, 255, *add, 9 * inputs * 255 * weight)  # type: ignore[arg-type]
+    return ConvInt8(window, *6 * (None,), 0, 1, inputs, outputs, 3, 4, 0, 255, *add, 0.0, 9 * inputs * 255 * weight)  # type: ignore[arg-type]
 
 
 def test_codes_are_transformed_where_that_saves_time_and_weights_are_the_same() -> None:
