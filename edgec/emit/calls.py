@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from edgec.emit.addresses import address, pointer_declarations
 from edgec.emit.c_text import comment, float_literal, identifier
 from edgec.emit.look_ups import code_tables
-from edgec.emit.loop_forms import LoopForm, forms_of, is_side_by_side
+from edgec.emit.loop_forms import LoopForm, forms_of, gains, is_side_by_side
 from edgec.emit.ranges import of_call
 from edgec.emit.render_c import HALVES, Scope, render, render_loop, render_statements
 from edgec.ir.types import DType
@@ -90,7 +90,7 @@ def _jumps(program: Program) -> dict[int, Jump]:
 
 
 def _forms(program: Program, call: AnyCall, target: Target) -> tuple[LoopForm, ...]:
-    if not isinstance(call, LoopCall):
+    if not isinstance(call, LoopCall) or not gains(call):
         return ()
     floats = any(map(_is_of_floats, subexpressions(call))) and is_side_by_side(call)
     return tuple(form for form in forms_of(target) if floats or not form.floats)

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edgec.emit.vocabularies import VOCABULARIES
-from edgec.program.program import Assign, For, LoopCall
-from edgec.program.walk import statements
+from edgec.program.expr import Binary, Const, Load, Size, Var, bound
+from edgec.program.program import Assign, Declare, For, LoopCall, Statement, Store
+from edgec.program.walk import statements, subexpressions, walk
 from edgec.targets import Target
+
+FEW = 4096  # elements that are done before other instructions are worth their code
 
 
 @dataclass(frozen=True)
@@ -51,3 +54,25 @@ def is_side_by_side(call: LoopCall) -> bool:
     """Whether no iteration waits for another one's total: a chain of additions is slower the more of it is in one vector."""
     chains = (item for item in statements(call.body) if isinstance(item, For) and not item.lanes)
     return not any(isinstance(inner, Assign) and inner.var.dtype.is_float for item in chains for inner in item.body)
+
+
+def gains(call: LoopCall) -> bool:
+    """Whether other instructions make a call faster: not one of a few elements that a run counts, nor one where an element lies where
+    those before it have led, as in a sort."""
+    nest, parts = list(statements(call.body)), list(subexpressions(call))
+    changing = {item.var.name for item in nest if isinstance(item, Declare) and item.mutable}
+    places = [item.index for item in (*nest, *parts) if isinstance(item, (Load, Store))]
+    if any(isinstance(part, Var) and part.name in changing for place in places for part in walk(place)):
+        return False
+    counted = any(isinstance(item, Size) and item.counted for item in parts)
+    return not counted or _iterations(call.body) > FEW
+
+
+def _iterations(body: Sequence[Statement]) -> int:
+    """At most, where extents are that plain."""
+    found = 0
+    for item in body:
+        if isinstance(item, For):
+            plain = all(isinstance(part, (Const, Size, Binary)) and getattr(part, "op", "mul") == "mul" for part in walk(item.extent))
+            found += max(1, _iterations(item.body)) * (bound(item.extent) if plain else FEW + 1)
+    return found

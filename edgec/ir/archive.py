@@ -77,8 +77,11 @@ def _told(graph: Graph, number: Any) -> dict[str, Any]:
     }
 
 
-def _dim(dim: Dim) -> int | list[str | int]:
-    return [dim.name, dim.bound, dim.counted] if isinstance(dim, Symbol) else int(dim)
+def _dim(dim: Dim) -> int | list[Any]:
+    if not isinstance(dim, Symbol):
+        return int(dim)
+    made = dim.made and [dim.made[0], [_dim(operand) for operand in dim.made[1]]]
+    return [dim.name, dim.bound, dim.counted, made]
 
 
 def _attributes(node: Node, number: Any) -> dict[str, Any]:
@@ -110,7 +113,10 @@ def _read(told: dict[str, Any], arrays: list[np.ndarray]) -> Graph:
 
 
 def _as_dim(dim: Any) -> Dim:
-    return Symbol(*dim) if isinstance(dim, list) else int(dim)
+    if not isinstance(dim, list):
+        return int(dim)
+    name, bound, counted, made = dim
+    return Symbol(name, bound, counted, made and (made[0], tuple(map(_as_dim, made[1]))))
 
 
 def _as_attribute(value: Any, arrays: list[np.ndarray]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
 
@@ -53,11 +53,15 @@ HELD_ONLY = frozenset({DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16})
 
 @dataclass(frozen=True)
 class Symbol:
-    """A dimension that is known only when the package runs: 1 <= value <= bound. counted: the run finds it, and it may be 0."""
+    """A dimension that is known only when the package runs: 1 <= value <= bound. counted: the run finds it, and it may be 0.
+
+    made: of one that is computed from others how, see edgec/ir/counts.py, which gives what is equal one name.
+    """
 
     name: str
     bound: int
     counted: bool = False
+    made: tuple[str, tuple[Dim, ...]] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.name}{'<~' if self.counted else '<='}{self.bound}"

@@ -11,7 +11,7 @@ import numpy as np
 from edgec.base.errors import CUT, Problem
 from edgec.integer import Matched
 from edgec.ir.graph import Graph, Node
-from edgec.ir.types import DType
+from edgec.ir.types import Dim, DType, Symbol
 from edgec.lower.coding import decoded
 from edgec.lower.comment import describe
 from edgec.lower.destination import destination
@@ -25,6 +25,7 @@ from edgec.lower.values import (
     Value,
     View,
     channels_last,
+    derived,
     extents,
     is_one,
     order_of,
@@ -36,10 +37,23 @@ from edgec.lower.values import (
 )
 from edgec.program.arguments import Arguments
 from edgec.program.contents import Contents, contents
-from edgec.program.expr import INT, Expr, Size, const, product, var
+from edgec.program.expr import INT, Expr, Size, const, extent, most, product, var
 from edgec.program.memory import unproven
 from edgec.program.names import KEYWORDS, LOCALS, MACROS
-from edgec.program.program import Buffer, Call, For, Kind, LoopCall, Pointer, Program, Statement, TemplateCall, read_by
+from edgec.program.program import (
+    Buffer,
+    Call,
+    Declare,
+    For,
+    Kind,
+    LoopCall,
+    Pointer,
+    Program,
+    Statement,
+    Store,
+    TemplateCall,
+    read_by,
+)
 from edgec.program.walk import distinct, expressions, loads, roots, stores, subexpressions
 from edgec.targets import Target
 
@@ -149,7 +163,27 @@ class Lowering:
         return self.values[name]
 
     def shape(self, name: str) -> Extents:
-        return extents(self.graph.shape(name))
+        return self.extents(self.graph.shape(name))
+
+    def extents(self, dims: Sequence[Dim]) -> Extents:
+        """Expressions of extents. Those that are computed from what the run counts are computed now, in a call of their own, if no call
+        before has done so."""
+        known, statements = dict[str, Expr](), list[Statement]()
+        for dim in dims:
+            self._derive(dim, known, statements)
+        if statements:
+            self.loops([], statements, "extents", Value(INT, (), lambda index: const(0), ops=("Extents",)))
+        return extents(tuple(dims))
+
+    def _derive(self, dim: Dim, known: dict[str, Expr], statements: list[Statement]) -> Expr:
+        """An extent, behind statements that compute it: `known` are the variables of those that have been."""
+        if not isinstance(dim, Symbol) or dim.made is None or dim.name in self.program.counts:
+            return known.get(dim.name, extent(dim)) if isinstance(dim, Symbol) else extent(dim)
+        value = derived(dim, lambda operand: self._derive(operand, known, statements), self.program.counts)
+        name = self.program.counts[dim.name] = self.buffer("extent", INT, const(1))
+        variable = known[dim.name] = var(f"n{len(known)}")
+        statements += [Declare(variable, value), Store(name, const(0), variable)]
+        return variable
 
     def define(self, name: str, value: Value) -> None:
         """Let `name` be `value`; what several readers would compute anew each is put into memory now."""
@@ -180,7 +214,7 @@ class Lowering:
 
     def dense(self, hint: str, dtype: DType, shape: Extents, order: Order) -> Value:
         """A new arena buffer for a tensor in the given memory order."""
-        view = View(self.buffer(hint, dtype, product(shape)), dtype, const(0), packed_strides(shape, order))
+        view = View(self.buffer(hint, dtype, product(tuple(map(most, shape)))), dtype, const(0), packed_strides(shape, order))
         return replace(viewed(view, shape), order=order)
 
     def places(self, hint: str, shape: Extents, extent: Expr) -> Value:

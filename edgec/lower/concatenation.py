@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from edgec.integer.grid import Grid
 from edgec.integer.operators import Join
+from edgec.ir.counts import total
 from edgec.ir.graph import Graph, Node
 from edgec.lower.builder import Lowering
 from edgec.lower.destination import destination, slices
@@ -53,7 +54,9 @@ def _reserve(lowering: Lowering, node: Node, order: Order) -> None:
     view = destination(lowering.destinations.get(name), dtype, shape, order)
     whole = viewed(view, shape) if view is not None else lowering.dense(name, dtype, shape, order)
     lowering.reserved[name] = whole
-    places = slices(whole, node.attributes["axis"] % len(order), [lowering.shape(operand) for operand in node.inputs])
+    axis = node.attributes["axis"] % len(order)
+    dims = [lowering.graph.shape(operand)[axis] for operand in node.inputs]
+    places = slices(whole, axis, lowering.extents([total(dims[:place]) for place in range(len(dims))]))
     for part, place in zip(parts, places, strict=True):
         if part.alone and part.grid == wanted:
             lowering.destinations[part.name] = place

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from edgec.ir.types import DType
-from edgec.lower.values import Extents, Order, Value, View, is_one, order_of, packed_strides, same_strides
-from edgec.program.expr import Expr, const
+from edgec.lower.values import Extents, Order, Value, View, is_one, order_of, packed_strides, same_strides, view_of
+from edgec.program.expr import Expr
 
 
 def destination(view: View | None, dtype: DType, shape: Extents, order: Order) -> View | None:
@@ -23,12 +23,7 @@ def _ordered(view: View, shape: Extents, order: Order) -> bool:
     return [d for d in order_of(view, shape) if not is_one(shape[d])] == real
 
 
-def slices(whole: Value, axis: int, shapes: Sequence[Extents]) -> list[View]:
-    """The views of consecutive parts of `whole` along `axis`."""
-    assert whole.view is not None
-    views, start = [], const(0)
-    offset: Expr = start
-    for shape in shapes:
-        views.append(replace(whole.view, offset=whole.view.offset + offset * whole.view.strides[axis]))
-        offset = offset + shape[axis]
-    return views
+def slices(whole: Value, axis: int, starts: Sequence[Expr]) -> list[View]:
+    """The views of parts of `whole` that begin there along `axis`."""
+    view = view_of(whole)
+    return [replace(view, offset=view.offset + start * view.strides[axis]) for start in starts]

@@ -7,9 +7,9 @@ from dataclasses import replace
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.lower.builder import Lowering, split_axes
-from edgec.lower.values import Value, row_major, store
+from edgec.lower.values import Value, is_one, row_major, store
 from edgec.program.bounds import Scope
-from edgec.program.expr import INT, Const, Expr, binary, cast, clamp, const, logical, select, var
+from edgec.program.expr import INT, Const, Expr, binary, bound, cast, clamp, const, logical, most, select, var
 from edgec.program.polynomial import number
 from edgec.program.program import Assign, Declare, For, Statement, Store
 
@@ -27,12 +27,14 @@ def places_on(lowering: Lowering, node: Node, indices: Value, extent: Expr) -> V
 
 
 def _is_place(lowering: Lowering, indices: Value, extent: Expr) -> bool:
-    """Whether a single index is proven to be in range, as the number of a turn may be."""
-    index = indices.at(()) if indices.rank == 0 and indices.free else None
-    if index is None or index.dtype.is_float:
+    """Whether indices are proven to be in range, as the number of a turn may be, or places that a selection has found."""
+    if not indices.free or indices.dtype.is_float:
         return False
-    scope = Scope(lowering.program.buffers)
-    place = scope.of(index)
+    scope, index = Scope(lowering.program.buffers), []
+    for d, size in enumerate(indices.shape):
+        index.append(const(0) if is_one(size) else var(f"i{d}"))
+        scope.enter(For(var(f"i{d}"), size, ()))
+    place = scope.of(indices.at(tuple(index)))
     return scope.never_negative(place) and scope.never_negative(scope.of(extent) - place - number(1))
 
 
@@ -43,7 +45,7 @@ def _checked(lowering: Lowering, node: Node, indices: Value, extent: Expr) -> Va
     call with the status BAD_INDEX. All of it is done in 64 bits, so that no index is cut to another that is in range.
     """
     hint, order = node.inputs[1], row_major(indices.rank)
-    places = lowering.places(f"{hint}_places", indices.shape, extent)
+    places = lowering.places(f"{hint}_places", indices.shape, most(extent))
     outside = lowering.buffer(f"{hint}_outside", INT, const(1))
     axes, index = split_axes(replace(indices, splits=None), order)
     given, counted, bad, size = var("given", WIDE), var("counted", WIDE), var("bad"), cast(extent, WIDE)
@@ -52,7 +54,7 @@ def _checked(lowering: Lowering, node: Node, indices: Value, extent: Expr) -> Va
         Declare(given, cast(indices.at(index), WIDE)),
         Declare(counted, select(binary("lt", given, 0), given + size, given)),
         Assign(bad, select(wrong, 1, bad)),
-        store(places, index, cast(clamp(counted, 0, size - 1), INT)),
+        store(places, index, cast(clamp(counted, 0, bound(extent) - 1), INT)),
     )
     for axis, count in reversed(axes):
         nest = (For(axis, count, nest),)

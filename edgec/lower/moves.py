@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from edgec.integer.grid import code_of
+from edgec.ir.counts import total
 from edgec.ir.graph import Node
 from edgec.lower import movement
 from edgec.lower.builder import Lowering, Unsupported
@@ -43,6 +44,9 @@ def slice_(lowering: Lowering, node: Node) -> None:
     starts, steps = [0] * source.rank, [1] * source.rank
     lists = [integers(lowering, node, index) for index in range(1, 5)]
     for start, end, axis, step in zip(*lists, strict=True):
+        if not isinstance(source.shape[axis], Const):
+            starts[axis] = start
+            continue
         size = fixed(source.shape[axis])
         starts[axis], _, steps[axis] = slice(start, None if step < 0 and end < -size else end, step).indices(size)
     lowering.define(node.outputs[0], movement.lift(source, lambda value: movement.sliced(value, starts, steps, shape)))
@@ -170,7 +174,9 @@ def concatenated(lowering: Lowering, node: Node, name: str, parts: Sequence[Valu
         order = lowering.preferred(parts[0], name) or natural
         whole = lowering.place(name, parts[0].dtype, shape, order)
     assert whole.view is not None
-    for part, view, source in zip(parts, slices(whole, axis, [part.shape for part in parts]), names, strict=True):
+    dims = [lowering.graph.shape(source)[axis] for source in names]
+    starts = lowering.extents([total(dims[:place]) for place in range(len(dims))])
+    for part, view, source in zip(parts, slices(whole, axis, starts), names, strict=True):
         if part.view is None or not _same_place(part.view, view, part.shape):
             labelled = part.by(part, node=node.name, op=node.op)
             lowering.materialize(labelled, f"{source}_part", into=view)

@@ -11,7 +11,7 @@ from edgec.ir.types import DType
 from edgec.lower.builder import Lowering
 from edgec.lower.compaction import placed, zeros
 from edgec.lower.counts import counted
-from edgec.lower.selection import Row, ordered, ordering
+from edgec.lower.selection import Row, ordered, ordering, turns
 from edgec.lower.values import Index, Value, View, chosen, fixed
 from edgec.program.expr import (
     FLOAT,
@@ -53,7 +53,7 @@ class _Search:
 def non_max_suppression(lowering: Lowering, node: Node) -> None:
     """One call for everything: what is taken of a class depends on its boxes before, and where it goes on all classes before."""
     boxes, scores = (lowering.shared(lowering.value(name), name) for name in node.inputs[:2])
-    samples, classes, count = (fixed(extent) for extent in scores.shape)
+    samples, classes, count = fixed(scores.shape[0]), fixed(scores.shape[1]), bound(scores.shape[2])
     shape = lowering.shape(node.outputs[0])
     size = shape[0]
     assert isinstance(size, Size)
@@ -88,27 +88,28 @@ def _number(lowering: Lowering, node: Node, index: int) -> Expr | None:
 
 def _each_class(lowering: Lowering, node: Node, search: _Search) -> tuple[Statement, ...]:
     """The boxes whose score is high enough, in order, and of them those that are taken."""
-    count = fixed(search.scores.shape[2])
+    there = search.scores.shape[2]
+    count = bound(there)
     b, c, i, m, total = var("b"), var("c"), var("i"), var("m"), var("total")
     row = Row(search.scores, (b, c, const(0)), 2, count, ordering(DType.FLOAT32, largest=True))
-    strides = (const(0), const(0), const(1))
-    sides = [View(placed(lowering, f"{node.outputs[0]}_order", count, count).buffer, INT, const(0), strides) for _ in range(2)]
+    order = placed(lowering, f"{node.outputs[0]}_order", 2 * count, count).buffer
+    sides = View(order, INT, const(0), (const(count), const(0), const(0), const(1)))
     least = _number(lowering, node, 4)
     enough = const(True) if least is None else binary("lt", least, row.at(i))
     gathered: tuple[Statement, ...] = (
-        Store(sides[0].buffer, row.position(sides[0], clamp(m, 0, count - 1)), i), Assign(m, m + select(enough, const(1), const(0))),
+        Store(order, clamp(m, 0, count - 1), i), Assign(m, m + select(enough, const(1), const(0))),
     )  # fmt: skip
     candidates, before = var("candidates"), var("before")
-    body, side = ordered(row, sides, candidates, start=False)
     limit = lowering.graph.constant(node.input(2))
     given = _number(lowering, node, 2)
     assert given is not None
     most = (
         const(min(int(limit.reshape(-1)[0]), count)) if limit is not None else cast(clamp(given, const(0, WIDE), const(count, WIDE)), INT)
     )
-    look = _look(search, row.position(sides[side], i), sides[side].buffer, most, _number(lowering, node, 3))
+    look = _look(search, row.position(sides, i, const(turns(count) % 2)), order, most, _number(lowering, node, 3))
     return (
-        Declare(m, const(0), mutable=True), For(i, const(count), gathered), Declare(candidates, clamp(m, 0, count)), *body,
+        Declare(m, const(0), mutable=True), For(i, there, gathered), Declare(candidates, clamp(m, 0, count)),
+        *ordered(row, sides, candidates),
         Declare(before, clamp(total, 0, search.most)), For(i, candidates, look),
     )  # fmt: skip
 

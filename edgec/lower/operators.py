@@ -27,7 +27,7 @@ from edgec.lower.builder import Lowering
 from edgec.lower.compaction import compress, non_zero
 from edgec.lower.convolution_int8 import dot_product
 from edgec.lower.convolution_int16 import wide_dot_product
-from edgec.lower.counts import shape
+from edgec.lower.counts import constant_of_shape, range_, shape, told
 from edgec.lower.elementwise import elementwise
 from edgec.lower.layer_norm_int8 import layer_norm_codes
 from edgec.lower.matmul import product_node
@@ -90,6 +90,7 @@ RULES: dict[str, Rule] = {
     "InstanceNormalization": instance_normalization, "BatchNormalization": batch_normalization,
     **dict.fromkeys(("RNN", "GRU", "LSTM"), recurrent),
     "Unique": unique, "NonZero": non_zero, "Compress": compress, "NonMaxSuppression": non_max_suppression, "Shape": shape,
+    "ConstantOfShape": constant_of_shape, "Range": range_,
     "ScatterND": scatter_nd, "TopK": top_k, "ArgMax": arg_extreme, "ArgMin": arg_extreme,
     **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"), reduce_),
 }  # fmt: skip
@@ -114,6 +115,8 @@ def lower_node(lowering: Lowering, node: Node) -> None:
     if node in lowering.matched.failed:
         raise lowering.matched.failed[node]
     if operator is None:
+        if told(lowering, node):
+            return
         rule = rule_of(node.op)
         assert rule is not None
         rule(lowering, node)

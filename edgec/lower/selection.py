@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from edgec.ir.graph import Node
@@ -11,8 +11,8 @@ from edgec.lower import movement
 from edgec.lower.builder import Lowering
 from edgec.lower.counts import counted
 from edgec.lower.nest import Axis
-from edgec.lower.values import Index, Value, View, fixed, is_one, view_of, viewed
-from edgec.program.expr import INT, Expr, binary, cast, clamp, const, load, logical, select, unary, var
+from edgec.lower.values import Extents, Index, Value, View, is_one, view_of, viewed
+from edgec.program.expr import INT, Const, Expr, Size, binary, bound, cast, clamp, const, load, logical, select, unary, var
 from edgec.program.program import Assign, Declare, For, Statement, Store
 
 FEW = 3  # so many places, times the binary digits of the extent, are found one by one sooner than a whole row is sorted
@@ -25,14 +25,15 @@ def top_k(lowering: Lowering, node: Node) -> None:
     source = lowering.shared(lowering.value(node.inputs[0]), node.inputs[0])
     axis, known = node.attributes["axis"], lowering.graph.constant(node.inputs[1])
     compared = source.coded.value if source.coded is not None else source  # codes rise with what they stand for
-    shape = lowering.shape(node.outputs[0] or node.outputs[1])
-    k = fixed(source.shape[axis]) if known is None else int(known.reshape(-1)[0])
+    shape, extent = lowering.shape(node.outputs[0] or node.outputs[1]), source.shape[axis]
+    k = shape[axis]
     before = ordering(compared.dtype, bool(node.attributes["largest"]))
     about = Value(INT, shape, lambda index: const(0)).by(source, node=node.name, op=node.op)
+    if known is None and isinstance(k, Size) and k.name not in lowering.program.counts:
+        _count(lowering, node, k, extent, about)
+    if known is not None and isinstance(extent, Size):
+        _check(lowering, node, k, extent, about)
     places = ranked(lowering, compared, axis, k, before, f"{node.outputs[0]}_places", about)
-
-    if known is None:
-        _count(lowering, node, shape[axis], k, about)
 
     def remap(index: Index) -> Index:
         return (*index[:axis], places.at(index), *index[axis + 1 :])
@@ -42,12 +43,19 @@ def top_k(lowering: Lowering, node: Node) -> None:
         lowering.define(node.outputs[1], Value(DType.INT64, shape, lambda index: cast(places.at(index), DType.INT64), free=True))
 
 
-def _count(lowering: Lowering, node: Node, size: Expr, most: int, about: Value) -> None:
+def _count(lowering: Lowering, node: Node, size: Size, most: Expr, about: Value) -> None:
     """How many are wanted, at most as many as there are."""
     given = lowering.value(node.inputs[1])
     wanted = cast(given.at(tuple(const(0) for _ in given.shape)), DType.INT64)
-    number = cast(clamp(wanted, const(0, DType.INT64), const(most, DType.INT64)), INT)
+    number = cast(binary("min", binary("max", wanted, const(0, DType.INT64)), cast(most, DType.INT64)), INT)
     lowering.loops([], [Store(counted(lowering, size), const(0), number)], f"{node.outputs[0]}_wanted", about)
+
+
+def _check(lowering: Lowering, node: Node, k: Expr, extent: Size, about: Value) -> None:
+    """Fewer than are wanted end the run, as an index does that is out of range."""
+    few = lowering.buffer(f"{node.outputs[0]}_few", INT, const(1))
+    store = Store(few, const(0), select(binary("lt", extent, k), const(1), const(0)))
+    lowering.loops([], [store], f"{node.outputs[0]}_enough", about, outside=few)
 
 
 def ordering(dtype: DType, largest: bool) -> Before:
@@ -67,23 +75,31 @@ def _is_nan(a: Expr) -> Expr:
     return unary("not", binary("eq", a, a))
 
 
-def ranked(lowering: Lowering, source: Value, axis: int, k: int, before: Before, name: str, about: Value) -> Value:
+def ranked(lowering: Lowering, source: Value, axis: int, k: Expr, before: Before, name: str, about: Value) -> Value:
     """The places on the axis of its first k elements, in order; one after the other, or by sorting all."""
-    extent = fixed(source.shape[axis])
-    few = k <= FEW * extent.bit_length()
-    shape = tuple(const(k if few else extent) if d == axis else size for d, size in enumerate(source.shape))
+    extent = source.shape[axis]
+    few = isinstance(extent, Const) and bound(k) <= FEW * bound(extent).bit_length()
+    shape = tuple(k if d == axis else size for d, size in enumerate(source.shape))
     loops: list[Axis] = [(var(f"i{d}"), const(1) if d == axis else size) for d, size in enumerate(shape)]
     index = tuple(const(0) if is_one(size) else variable for variable, size in loops)
-    row = Row(source, index, axis, extent, before)
+    row = Row(source, index, axis, bound(extent), before)
     if few:
-        places = lowering.places(name, shape, const(extent))
+        places = lowering.places(name, shape, extent)
         body = _one_by_one(row, view_of(places), k)
     else:
-        views = [view_of(lowering.places(f"{name}_{number}", shape, const(extent))) for number in range(2)]
-        body, last = ordered(row, views, const(extent))
-        places = viewed(views[last], tuple(const(k) if d == axis else size for d, size in enumerate(shape)))
+        sides = lowering.places(name, (const(2), *(extent if d == axis else size for d, size in enumerate(shape))), extent)
+        at = var("at")
+        start = For(at, extent, (Store(view_of(sides).buffer, row.position(view_of(sides), at, const(0)), at),))
+        body = [start, *ordered(row, view_of(sides), extent)]
+        places = side_of(sides, turns(row.extent) % 2, shape)
     lowering.loops(loops, body, name, about)
     return places
+
+
+def side_of(sides: Value, number: int, shape: Extents) -> Value:
+    """One of two buffers that are one."""
+    view = view_of(sides)
+    return viewed(View(view.buffer, view.dtype, number * view.strides[0], view.strides[1:]), shape)
 
 
 @dataclass(frozen=True)
@@ -99,11 +115,11 @@ class Row:
     def at(self, place: Expr) -> Expr:
         return self.source.at((*self.index[: self.axis], place, *self.index[self.axis + 1 :]))
 
-    def position(self, view: View, place: Expr) -> Expr:
-        return view.position((*self.index[: self.axis], place, *self.index[self.axis + 1 :]))
+    def position(self, view: View, place: Expr, *side: Expr) -> Expr:
+        return view.position((*side, *self.index[: self.axis], place, *self.index[self.axis + 1 :]))
 
 
-def _one_by_one(row: Row, places: View, k: int) -> list[Statement]:
+def _one_by_one(row: Row, places: View, k: Expr) -> list[Statement]:
     """Each time the first of those that come after the last one that was found."""
     r, j, found, last = var("r"), var("j"), var("found"), var("last")
     seen, best, bound = (var(name, row.source.dtype) for name in ("seen", "best", "bound"))
@@ -119,38 +135,37 @@ def _one_by_one(row: Row, places: View, k: int) -> list[Statement]:
         Declare(found, const(-1), mutable=True), Declare(best, start, mutable=True), For(j, const(row.extent), look),
         Store(places.buffer, row.position(places, r), clamp(found, 0, row.extent - 1)), Assign(last, found), Assign(bound, best),
     )  # fmt: skip
-    return [Declare(last, const(-1), mutable=True), Declare(bound, start, mutable=True), For(r, const(k), turn)]
+    return [Declare(last, const(-1), mutable=True), Declare(bound, start, mutable=True), For(r, k, turn)]
 
 
-def ordered(row: Row, views: Sequence[View], count: Expr, start: bool = True) -> tuple[list[Statement], int]:
-    """Runs are merged to those of twice the length until one is left, in the other of two buffers each time; and in which that is.
-
-    start: whether the first `count` places are all there are; else the first buffer has them already.
-    """
-    at, pair = var("at"), var("pair")
-    body: list[Statement] = [For(at, count, (Store(views[0].buffer, row.position(views[0], at), at),))] if start else []
-    width, side = 1, 0
-    while width < row.extent:
-        sides, whole, left = (views[side], views[1 - side]), binary("floordiv", count, 2 * width), binary("mod", count, 2 * width)
-        if whole != const(0):
-            body.append(For(pair, whole, _merged(row, sides, pair * (2 * width), const(width), const(2 * width), f"of_{width}")))
-        if left != const(0):
-            body += _merged(row, sides, whole * (2 * width), binary("min", left, width), left, f"end_{width}")
-        width, side = 2 * width, 1 - side
-    return body, side
+def turns(extent: int) -> int:
+    """How often runs are merged until one is left."""
+    return (extent - 1).bit_length()
 
 
-def _merged(row: Row, sides: tuple[View, View], start: Expr, half: Expr, count: Expr, name: str) -> tuple[Statement, ...]:
+def ordered(row: Row, sides: View, count: Expr) -> list[Statement]:
+    """The first `count` places of one side in order: runs are merged to those of twice the length, in the other side each time."""
+    turn, group, width, pair, left = var("turn"), var("group"), var("width"), var("pair"), var("left")
+    start, half, whole = var("start"), var("half"), var("whole")
+    groups = binary("min", binary("floordiv", count + pair - 1, pair), row.extent)
+    merged: tuple[Statement, ...] = (
+        Declare(start, group * pair), Declare(left, count - start), Declare(half, binary("min", width, left)),
+        Declare(whole, binary("min", binary("min", pair, left), row.extent)), *_merged(row, sides, binary("mod", turn, 2), start, half, whole),
+    )  # fmt: skip
+    body: tuple[Statement, ...] = (Declare(pair, width + width), For(group, groups, merged), Assign(width, pair))
+    return [Declare(width, const(1), mutable=True), For(turn, const(turns(row.extent)), body)]
+
+
+def _merged(row: Row, sides: View, side: Expr, start: Expr, half: Expr, count: Expr) -> tuple[Statement, ...]:
     """From one side to the other `count` places from `start` on, of which `half` and the rest are in order each, in order."""
-    source, target = sides
-    i, j, o = var(f"i_{name}"), var(f"j_{name}"), var(f"o_{name}")
+    i, j, o = var("i"), var("j"), var("o")
     first, second, later = var("first"), var("second"), var("later", DType.BOOL)
-    a, b = (load(source.buffer, row.position(source, clamp(at, 0, row.extent - 1)), INT) for at in (i, j))
+    a, b = (load(sides.buffer, row.position(sides, clamp(at, 0, row.extent - 1), side), INT) for at in (i, j))
     more, out = binary("lt", j, start + count), binary("le", start + half, i)
     take = logical("and", more, logical("or", out, row.before(row.at(second), row.at(first))))
     step: tuple[Statement, ...] = (
         Declare(first, a), Declare(second, b), Declare(later, take),
-        Store(target.buffer, row.position(target, clamp(start + o, 0, row.extent - 1)), select(later, second, first)),
+        Store(sides.buffer, row.position(sides, clamp(start + o, 0, row.extent - 1), 1 - side), select(later, second, first)),
         Assign(i, select(later, i, i + 1)), Assign(j, select(later, j + 1, j)),
     )  # fmt: skip
     return (Declare(i, start, mutable=True), Declare(j, start + half, mutable=True), For(o, count, step))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 import numpy as np
 
-from edgec.ir.types import DType, Shape
-from edgec.program.expr import Const, Expr, binary, bound, const, extent, load, select
+from edgec.ir.counts import total
+from edgec.ir.types import Dim, DType, Shape, Symbol, static
+from edgec.program.expr import Const, Expr, binary, bound, const, extent, load, product, select
 from edgec.program.program import Pointer, Store
 
 Index = tuple[Expr, ...]
@@ -89,6 +89,25 @@ def extents(shape: Shape) -> Extents:
     return tuple(extent(dim) for dim in shape)
 
 
+def derived(symbol: Symbol, extent_of: Callable[[Dim], Expr], known: Container[str]) -> Expr:
+    """How a symbol is computed from its operands; a sum of many from that of all but the last, if that is known."""
+    op, operands = symbol.made or ("sum", (symbol,))
+    if op == "sum":
+        shorter = total([item for item in operands if item is not _last(operands)])
+        if isinstance(shorter, Symbol) and shorter.name in known:
+            operands = (shorter, _last(operands))
+    if op == "rest":
+        operands = (operands[0], -static(operands[1:])[0])
+    first, *others = map(extent_of, operands)
+    for other in others:
+        first = binary({"sum": "add", "product": "mul", "least": "min", "rest": "add"}[op], first, other)
+    return binary("max", first, 0) if op == "rest" else first
+
+
+def _last(operands: Sequence[Dim]) -> Dim:
+    return [item for item in operands if isinstance(item, Symbol)][-1]
+
+
 class NotStatic(ValueError):
     """An extent that is no number here."""
 
@@ -124,9 +143,10 @@ def store(target: Value, index: Index, value: Expr) -> Store:
     return Store(view.buffer, view.position(index), value)
 
 
-def digits(place: Expr, sizes: Sequence[int]) -> Index:
-    """The place of an element in row-major order as one on each axis."""
-    return tuple(binary("mod", binary("floordiv", place, prod(sizes[d + 1 :])), size) for d, size in enumerate(sizes))
+def digits(place: Expr, sizes: Sequence[Expr | int]) -> Index:
+    """The place of an element in row-major order as one on each axis; it is below their product."""
+    index = [binary("floordiv", place, product(tuple(sizes[d + 1 :]))) for d in range(len(sizes))]
+    return tuple(binary("mod", item, sizes[d]) if d else item for d, item in enumerate(index))
 
 
 def chosen(place: Expr, items: Sequence[Expr]) -> Expr:

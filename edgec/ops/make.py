@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from math import ceil
 
+from edgec.ir.counts import rest
 from edgec.ir.types import DType, TensorType
+from edgec.ops.extents import counts
 from edgec.ops.registry import Call, operator
 from edgec.ops.rules import attribute, integers, refuse, typed
 
@@ -15,11 +17,14 @@ def _shape(call: Call) -> list[TensorType]:
 
 
 def _constant_of_shape(call: Call) -> list[TensorType]:
-    return typed(DType.of(attribute(call, "value")), integers(call, 0, "the shape"))
+    return typed(DType.of(attribute(call, "value")), counts(call.graph, call.node.inputs[0]) or integers(call, 0, "the shape"))
 
 
 def _range(call: Call) -> list[TensorType]:
     start, limit, delta = (call.constant(index) for index in range(3))
+    wanted = counts(call.graph, call.node.inputs[1])
+    if wanted and start is not None and delta is not None and start.item() >= 0 and delta.item() == 1:
+        return typed(call.dtype(), [rest(wanted[0], start.item())])
     if start is None or limit is None or delta is None:
         raise refuse("its bounds are computed while the model runs", "edgec needs static shapes")
     return typed(call.dtype(), [max(0, ceil((limit.item() - start.item()) / delta.item()))])

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from math import prod
+
 import numpy as np
 
+from edgec.ir.counts import factors, least, rest, times, total
 from edgec.ir.types import Dim, Shape, Symbol, TensorType
+from edgec.ops.extents import counts
 from edgec.ops.registry import Call, Role, operator
-from edgec.ops.rules import attribute, axis_of, broadcast, count, fixed, integers, need, refuse, text, typed
+from edgec.ops.rules import attribute, axis_of, broadcast, fixed, integers, need, of_run, refuse, text, typed
 
 
 def _reshape(call: Call) -> list[TensorType]:
@@ -20,19 +25,23 @@ def reshaped(shape: Shape, wanted: list[int], allow_zero: bool) -> Shape:
     need(all(d < len(shape) for d in copied), f"{wanted} copies more axes than {text(shape)} has")
     need(wanted.count(-1) <= 1 and min(wanted, default=0) >= -1, f"{wanted} is not a shape")
     result: list[Dim] = [shape[d] if extent == 0 and not allow_zero else extent for d, extent in enumerate(wanted)]
-    rest = [extent for extent in shape if isinstance(extent, Symbol)]
-    for extent in result:
-        if isinstance(extent, Symbol):
-            rest.remove(extent)
-    known, total = (count(tuple(e for e in dims if e != -1 and not isinstance(e, Symbol))) for dims in (result, shape))
+    (whole, left), (known, taken) = (_factors(extent for extent in dims if extent != -1) for dims in (shape, result))
+    for symbol in taken:
+        left.remove(symbol)
     if -1 not in result:
-        need(not rest and known == total, f"{text(shape)} does not reshape to {wanted}")
+        need(not left and known == whole, f"{text(shape)} does not reshape to {wanted}")
         return tuple(result)
-    if rest:
-        need(len(rest) == 1 and known == total, f"{text(shape)} does not reshape to {wanted} for every {rest[0].name}")
-    need(known > 0 and total % known == 0, f"{text(shape)} does not reshape to {wanted}")
-    result[result.index(-1)] = rest[0] if rest else total // known
+    if not all(symbol.counted for symbol in left):
+        need(len(left) == 1 and known == whole, f"{text(shape)} does not reshape to {wanted} for every {left[0].name}")
+    need(known > 0 and whole % known == 0, f"{text(shape)} does not reshape to {wanted}")
+    result[result.index(-1)] = times([whole // known, *left])
     return tuple(result)
+
+
+def _factors(dims: Iterable[Dim]) -> tuple[int, list[Symbol]]:
+    """What is multiplied: a number, and symbols."""
+    found = [factors(dim) for dim in dims]
+    return prod(number for number, _ in found), [symbol for _, symbols in found for symbol in symbols]
 
 
 def _flatten(call: Call) -> list[TensorType]:
@@ -43,12 +52,9 @@ def _flatten(call: Call) -> list[TensorType]:
 
 
 def _product(shape: Shape) -> Dim:
-    symbols = [extent for extent in shape if isinstance(extent, Symbol)]
-    number = count(tuple(extent for extent in shape if not isinstance(extent, Symbol)))
-    if not symbols:
-        return number
-    need(len(symbols) == 1 and number == 1, f"cannot merge {text(shape)} into one extent")
-    return symbols[0]
+    number, symbols = _factors(shape)
+    need(all(symbol.counted for symbol in symbols) or (len(symbols) == 1 and number == 1), f"cannot merge {text(shape)} into one extent")
+    return times([number, *symbols])
 
 
 def _transpose(call: Call) -> list[TensorType]:
@@ -76,9 +82,19 @@ def _slice(call: Call) -> list[TensorType]:
     shape = list(call.shape(0))
     starts, ends, axes, steps = (integers(call, index, what) for index, what in enumerate(("starts", "ends", "axes", "steps"), 1))
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        extent = fixed(shape[axis], f"axis {axis} of Slice")
+        extent = shape[axis]
+        if isinstance(extent, Symbol) and extent.counted:
+            shape[axis] = cut(extent, start, end, step, axis)
+            continue
+        extent = fixed(extent, f"axis {axis} of Slice")
         shape[axis] = len(range(*slice(start, None if step < 0 and end < -extent else end, step).indices(extent)))
     return typed(call.dtype(), shape)
+
+
+def cut(extent: Symbol, start: int, end: int, step: int, axis: int) -> Dim:
+    """What a Slice takes of what a run counts, from a place that is counted from the front."""
+    need(start >= 0 and step == 1, f"cuts axis {axis}, whose end only a run knows, from there or by steps of {step}")
+    return rest(rest(extent, -end) if end < 0 else least([extent, end]), start)
 
 
 def _split(call: Call) -> list[TensorType]:
@@ -95,18 +111,18 @@ def _concat(call: Call) -> list[TensorType]:
     for shape in shapes:
         fits = len(shape) == len(shapes[0]) and all(d == axis or a == b for d, (a, b) in enumerate(zip(shape, shapes[0], strict=True)))
         need(fits, f"{text(shapes[0])} and {text(shape)} do not concatenate along axis {axis}")
-    total = shapes[0][axis] if len(shapes) == 1 else sum(fixed(shape[axis], "the axis of Concat") for shape in shapes)
-    return typed(call.dtype(), [*shapes[0][:axis], total, *shapes[0][axis + 1 :]])
+    whole = total([of_run(shape[axis], "the axis of Concat") if len(shapes) > 1 else shape[axis] for shape in shapes])
+    return typed(call.dtype(), [*shapes[0][:axis], whole, *shapes[0][axis + 1 :]])
 
 
 def _expand(call: Call) -> list[TensorType]:
-    return typed(call.dtype(), broadcast([call.shape(0), tuple(integers(call, 1, "the new shape"))]))
+    return typed(call.dtype(), broadcast([call.shape(0), tuple(counts(call.graph, call.node.inputs[1]) or integers(call, 1, "the new shape"))]))
 
 
 def _tile(call: Call) -> list[TensorType]:
     shape, repeats = call.shape(0), integers(call, 1, "the list of repeats")
     need(len(shape) == len(repeats), f"{len(repeats)} repeats for {text(shape)}")
-    return typed(call.dtype(), [e if n == 1 else fixed(e, "a repeated axis") * n for e, n in zip(shape, repeats, strict=True)])
+    return typed(call.dtype(), [e if n == 1 else times([of_run(e, "a repeated axis"), n]) for e, n in zip(shape, repeats, strict=True)])
 
 
 def _gather(call: Call) -> list[TensorType]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from edgec.base.errors import ModelError
-from edgec.ir.types import Dim, DType, Shape, Symbol, TensorType
+from edgec.ir.types import Dim, DType, Shape, Symbol, TensorType, static
 from edgec.ops.registry import Call
 
 
@@ -47,6 +47,16 @@ def fixed(extent: Dim, what: str) -> int:
     if isinstance(extent, Symbol):
         raise refuse(f"{what} must be a number, not the symbol {extent.name}", "only the batch dimension may be symbolic")
     return extent
+
+
+def of_run(extent: Dim, what: str) -> Dim:
+    """An extent that is a number here, or one that the run counts."""
+    return extent if isinstance(extent, Symbol) and extent.counted else fixed(extent, what)
+
+
+def most(extent: Dim, what: str) -> int:
+    """The largest number of such an extent."""
+    return static([of_run(extent, what)])[0]
 
 
 def integers(call: Call, index: int, what: str) -> list[int]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgec.ir.types import DType, TensorType
+from edgec.ir.counts import no_more
+from edgec.ir.types import DType, TensorType, static
+from edgec.ops.extents import counts
 from edgec.ops.registry import Call, operator
-from edgec.ops.rules import attribute, axis_of, fixed, need, text, typed
+from edgec.ops.rules import attribute, axis_of, need, of_run, text, typed
 from edgec.ops.select import counted
 
 
@@ -23,17 +25,18 @@ def _scatter_nd(call: Call) -> list[TensorType]:
 
 
 def _top_k(call: Call) -> list[TensorType]:
-    """A number that only a run knows is at most the axis."""
+    """As many as are wanted, which may be an extent that a run counts; of another number that only a run knows, as many as there are."""
     shape, known = list(call.shape(0)), call.constant(1)
     axis = axis_of(attribute(call, "axis"), len(shape))
-    most = fixed(shape[axis], "the axis of TopK")
+    extent = of_run(shape[axis], "the axis of TopK")
     need(call.shape(1) == (1,), f"k has the shape {text(call.shape(1))}, needs [1]")
-    if known is None:
-        shape[axis] = counted(call, most)
-    else:
+    wanted = counts(call.graph, call.node.inputs[1])
+    if known is not None:
         k = int(known.reshape(-1)[0])
-        need(0 <= k <= most, f"k is {k}, the axis has {most}")
+        need(0 <= k <= static([extent])[0], f"k is {k}, the axis has {extent}")
         shape[axis] = k
+    else:
+        shape[axis] = wanted[0] if wanted and no_more(wanted[0], extent) else counted(call, static([extent])[0])
     return [*typed(call.dtype(), shape), *typed(DType.INT64, shape)]
 
 

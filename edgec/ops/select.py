@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from edgec.ir.types import DType, Symbol, TensorType
 from edgec.ops.registry import Call, operator
-from edgec.ops.rules import axis_of, count, fixed, need, text, typed
+from edgec.ops.rules import axis_of, count, fixed, most, need, text, typed
 
 
 def counted(call: Call, bound: int) -> Symbol:
@@ -14,7 +16,7 @@ def counted(call: Call, bound: int) -> Symbol:
 
 def _non_zero(call: Call) -> list[TensorType]:
     shape = call.shape(0)
-    return typed(DType.INT64, [max(len(shape), 1), counted(call, count(shape))])
+    return typed(DType.INT64, [max(len(shape), 1), counted(call, prod(most(extent, "an extent") for extent in shape))])
 
 
 def _compress(call: Call) -> list[TensorType]:
@@ -22,7 +24,7 @@ def _compress(call: Call) -> list[TensorType]:
     shape, condition = list(call.shape(0)), call.shape(1)
     axis = axis_of(call.node.attributes["axis"], len(shape))
     need(len(condition) == 1 and len(shape) > 0, f"a condition {text(condition)} selects nothing of {text(tuple(shape))}")
-    shape[axis] = counted(call, min(fixed(condition[0], "a condition"), fixed(shape[axis], "the axis of Compress")))
+    shape[axis] = counted(call, min(most(condition[0], "a condition"), most(shape[axis], "the axis of Compress")))
     return typed(call.dtype(), shape)
 
 
@@ -34,9 +36,9 @@ def _non_max_suppression(call: Call) -> list[TensorType]:
     for place, what in enumerate(("number of boxes", "threshold of overlap", "threshold of scores"), 2):
         need(not call.has(place) or count(call.shape(place)) == 1, f"the {what} is not one number")
     known = call.constant(2) if call.has(2) else None
-    most = fixed(boxes[1], "the number of boxes")
-    most = most if known is None else max(0, min(most, int(known.reshape(-1)[0])))
-    return typed(DType.INT64, [counted(call, count(scores[:2]) * most) if most else 0, 3])
+    taken = most(boxes[1], "the number of boxes")
+    taken = taken if known is None else max(0, min(taken, int(known.reshape(-1)[0])))
+    return typed(DType.INT64, [counted(call, count(scores[:2]) * taken) if taken else 0, 3])
 
 
 def _unique(call: Call) -> list[TensorType]:

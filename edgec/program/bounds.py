@@ -109,8 +109,7 @@ class Scope:
         if isinstance(item, Unary) and item.op == "neg":
             return self._fitting(item.dtype, number(0) - self.of(item.a))
         if isinstance(item, Select):
-            (low, high), (least, most) = self.interval(self.of(item.a)), self.interval(self.of(item.b))
-            return self.new(min(low, least), max(high, most))
+            return self.either(self.of(item.a), self.of(item.b))
         if isinstance(item, Binary) and item.op in _COMBINED and not item.a.dtype.is_float:
             return self._fitting(item.dtype, _COMBINED[item.op](self, self.of(item.a), self.of(item.b)))
         return self.new(*limits(item.dtype))
@@ -128,6 +127,17 @@ class Scope:
             most = self.of(buffer.below) - number(1)
             return self.new(0, self.interval(most)[1], (), (most,))
         return self.new(*limits(item.dtype))
+
+    def either(self, a: Polynomial, b: Polynomial) -> Polynomial:
+        """One of both, of which all is known that is of both, as of two places on one axis."""
+        (low, high), (least, most) = self.interval(a), self.interval(b)
+        (lows, highs), (others_lows, others_highs) = self._limits(a), self._limits(b)
+        return self.new(min(low, least), max(high, most), [x for x in lows if x in others_lows], [x for x in highs if x in others_highs])
+
+    def _limits(self, item: Polynomial) -> tuple[tuple[Polynomial, ...], tuple[Polynomial, ...]]:
+        """The bounds of what is but a name."""
+        name = next(iter(item.names), "")
+        return (self.ranges[name].lows, self.ranges[name].highs) if name and item == named(name) else ((), ())
 
     def minimum(self, a: Polynomial, b: Polynomial) -> Polynomial:
         """Also at most the mean, which is a number in min(x, c - x)."""

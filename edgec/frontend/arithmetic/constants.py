@@ -11,6 +11,7 @@ from edgec.base.errors import ModelError
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
+from edgec.ops.extents import counts
 from edgec.ops.proto import coded_type
 
 LARGEST = 2**31  # elements of a tensor that a model makes
@@ -32,6 +33,9 @@ def constant(b: Builder, s: Source) -> None:
 @rule("ConstantOfShape")
 def constant_of_shape(b: Builder, s: Source) -> None:
     value = s.get("value", np.zeros(1, np.float32))
+    if counts(b.graph, s.inputs[0]):
+        b.emit(s, s.op, s.inputs, s.outputs, {"value": value})
+        return
     wanted = b.known(s, 0, "the shape")
     if min(wanted, default=0) < 0 or prod(wanted) > LARGEST:
         raise ModelError(f"the shape {wanted} is not possible")
@@ -50,6 +54,10 @@ def shape(b: Builder, s: Source) -> None:
 
 @rule("Size")
 def size(b: Builder, s: Source) -> None:
+    if b.type(s.inputs[0]).is_counted:
+        (extents,) = b.emit(s, "Shape", s.inputs)
+        b.emit(s, "ReduceProd", [extents], s.outputs, {"keepdims": 0})
+        return
     if not b.type(s.inputs[0]).is_static:
         raise ModelError("of a symbolic shape is not supported")
     b.define(s.outputs[0], np.array(b.type(s.inputs[0]).elements, np.int64))

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
 from edgec.base.errors import ModelError
 from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.source import Source
+from edgec.ir.types import Symbol
 
 
 def as_condition(b: Builder, s: Source, name: str) -> str:
@@ -45,10 +48,38 @@ def choose(b: Builder, s: Source, condition: str, then: str, otherwise: str) -> 
         chosen = b.fresh(f"{s.outputs[0]}_chosen")
         b.lists[chosen] = tuple(choose(b, s, condition, *pair) for pair in pairs)
         return chosen
+    axis = _counted_axis(b, then, otherwise)
+    if axis is not None:
+        parts = [_all_or_none(b, s, condition, then, axis), _all_or_none(b, s, b.emit(s, "Not", [condition])[0], otherwise, axis)]
+        parts = [part for part in parts if part]
+        return parts[0] if len(parts) == 1 else b.emit(s, "Concat", parts, attributes={"axis": axis})[0]
     if then in b.nothing or otherwise in b.nothing or b.type(then) != b.type(otherwise):
         told = [str(b.graph.types.get(name, "nothing")) for name in (then, otherwise)]
         raise _unlike(b, " or ".join(told), condition)
     return b.emit(s, "Where", [condition, then, otherwise])[0]
+
+
+def _counted_axis(b: Builder, then: str, otherwise: str) -> int | None:
+    """The one axis on which two tensors have different extents, if a run counts one of these."""
+    if not {then, otherwise} <= b.graph.types.keys():
+        return None
+    one, other = b.type(then), b.type(otherwise)
+    if one.dtype is not other.dtype or len(one.shape) != len(other.shape):
+        return None
+    pairs = [(axis, pair) for axis, pair in enumerate(zip(one.shape, other.shape, strict=True)) if pair[0] != pair[1]]
+    counted = [axis for axis, pair in pairs if any(isinstance(extent, Symbol) and extent.counted for extent in pair)]
+    return counted[0] if len(pairs) == len(counted) == 1 else None
+
+
+def _all_or_none(b: Builder, s: Source, condition: str, name: str, axis: int) -> str:
+    """The value where the condition holds, else nothing of it along the axis; "" of what holds nothing anyway."""
+    extent = b.shape(name)[axis]
+    if extent == 0:
+        return ""
+    (wanted,) = b.emit(s, "Shape", [name], attributes={"start": axis, "end": axis + 1})
+    (wanted,) = b.emit(s, "ConstantOfShape", [wanted], attributes={"value": np.ones(1, np.bool_)})
+    (wanted,) = b.emit(s, "And", [wanted, condition])
+    return b.emit(s, "Compress", [name, wanted], attributes={"axis": axis})[0]
 
 
 def _unlike(b: Builder, what: str, condition: str) -> ModelError:

@@ -20,6 +20,7 @@ from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import Value, operand
 from edgec.frontend.translation.rules import RULES
 from edgec.frontend.translation.source import Source
+from edgec.ops.extents import extents_of
 from edgec.ops.rules import axis_of, broadcast
 
 Shape = tuple[int, ...]
@@ -28,9 +29,9 @@ MOST = 20  # results of which one is chosen
 
 
 def is_late(b: Builder, s: Source) -> bool:
-    """Whether an operand that a translation of the node must know is not known."""
+    """Whether an operand that a translation of the node must know is not known, nor consists of what a run counts."""
     places, _ = LATE.get(s.op, ((), None))
-    return not s.domain and any(s.input(place) and b.value(s.input(place)) is None for place in places)
+    return not s.domain and any(name and b.value(name) is None and extents_of(b.graph, name) is None for name in map(s.input, places))
 
 
 def translated(b: Builder, s: Source) -> bool:

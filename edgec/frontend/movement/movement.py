@@ -14,9 +14,11 @@ from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import operand
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
-from edgec.ir.types import Symbol, static
+from edgec.ir.types import Dim, Symbol, static
+from edgec.ops.extents import counts
+from edgec.ops.legal import LARGEST
 from edgec.ops.move import reshaped
-from edgec.ops.rules import axis_of, broadcast
+from edgec.ops.rules import axis_of, broadcast, text
 
 
 def given_axes(b: Builder, s: Source) -> list[int] | None:
@@ -27,13 +29,22 @@ def given_axes(b: Builder, s: Source) -> list[int] | None:
 
 @rule("Reshape")
 def reshape(b: Builder, s: Source) -> None:
-    """A static shape is written out in full; with a symbol, the model's 0 and -1 stay."""
-    wanted, extents = b.known(s, 1, "the new shape"), b.shape(s.inputs[0])
+    """A static shape is written out in full; with a symbol, the model's 0 and -1 stay, and what a run counts is one of these."""
+    extents, counted = b.shape(s.inputs[0]), counts(b.graph, s.inputs[1])
+    wanted = b.known(s, 1, "the new shape") if counted is None else _in_numbers(counted, extents)
     result = reshaped(extents, wanted, bool(s.get("allowzero", 0)))
     if not any(isinstance(extent, Symbol) for extent in result):
         wanted = list(result)  # type: ignore[arg-type]
     operand = b.constant(f"{s.outputs[0]}_shape", wanted)
     b.emit(s, "Reshape", [s.inputs[0], operand], s.outputs, {"allowzero": int(0 in wanted and 0 in result)})
+
+
+def _in_numbers(wanted: Sequence[Dim], extents: Sequence[Dim]) -> list[int]:
+    """A shape in which extents that a run counts are copied from the same place, and one of them is the rest."""
+    copied = [isinstance(dim, Symbol) and extents[d : d + 1] == (dim,) for d, dim in enumerate(wanted)]
+    if sum(isinstance(dim, Symbol) and not copied[d] for d, dim in enumerate(wanted)) > 1:
+        raise ModelError(f"{text(tuple(extents))} becomes {text(tuple(wanted))}: more than one extent is only known when the model runs")
+    return [0 if copied[d] else -1 if isinstance(dim, Symbol) else dim for d, dim in enumerate(wanted)]
 
 
 @rule("Flatten")
@@ -69,6 +80,9 @@ def unsqueeze(b: Builder, s: Source) -> None:
 
 @rule("Expand")
 def expand(b: Builder, s: Source) -> None:
+    if counts(b.graph, s.inputs[1]):
+        b.emit(s, "Expand", s.inputs, s.outputs)
+        return
     result = broadcast([b.shape(s.inputs[0]), tuple(b.known(s, 1, "the new shape"))])
     wanted = [1 if isinstance(extent, Symbol) else extent for extent in result]
     b.emit(s, "Expand", [s.inputs[0], b.constant(f"{s.outputs[0]}_shape", wanted)], s.outputs)
@@ -95,6 +109,9 @@ def slice_(b: Builder, s: Source) -> None:
         extent = extents[axis]
         if isinstance(extent, Symbol):
             if start == 0 and step == 1 and end >= extent.bound:
+                continue
+            if extent.counted:
+                rows.append((start, max(min(end, extent.bound), -LARGEST), axis, step))
                 continue
             raise ModelError(f"cuts the symbolic axis {axis}")
         first, last, step = slice(start, None if step < 0 and end < -extent else end, step).indices(extent)

@@ -23,7 +23,9 @@ def top_k(b: Builder, s: Source) -> None:
 
 @rule("NonZero")
 def non_zero(b: Builder, s: Source) -> None:
-    b.emit(s, "NonZero", s.inputs, s.outputs)
+    """What is counted already is not counted again, so that its extent is the same."""
+    known = next((node.outputs[0] for node in b.graph.readers(s.inputs[0]) if node.op == "NonZero"), "")
+    b.emit(s, "Identity" if known else "NonZero", [known or s.inputs[0]], s.outputs)
 
 
 @rule("Compress")
