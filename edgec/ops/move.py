@@ -122,7 +122,7 @@ def _expand(call: Call) -> list[TensorType]:
 def _tile(call: Call) -> list[TensorType]:
     shape, repeats = call.shape(0), integers(call, 1, "the list of repeats")
     need(len(shape) == len(repeats), f"{len(repeats)} repeats for {text(shape)}")
-    return typed(call.dtype(), [e if n == 1 else times([of_run(e, "a repeated axis"), n]) for e, n in zip(shape, repeats, strict=True)])
+    return typed(call.dtype(), [e if n == 1 else fixed(e, "a repeated axis") * n for e, n in zip(shape, repeats, strict=True)])
 
 
 def _gather(call: Call) -> list[TensorType]:

@@ -24,6 +24,7 @@ from tests.operators.loop_cases import loop_cases
 from tests.operators.onnx_cases import onnx_cases
 from tests.operators.own_cases import own_cases
 from tests.operators.recurrent_cases import recurrent_cases
+from tests.operators.counted_cases import counted_cases
 from tests.operators.selection_cases import selection_cases
 from tests.operators.suite import OK, REFUSED, WRONG, run_cases
 
@@ -54,7 +55,7 @@ NAMED = re.compile(r"(\w+), opset \d+\)[^(]*has no implementation|(\w+): there i
 
 
 def all_cases() -> list[Case]:
-    return [*onnx_cases(), *own_cases(), *composed_cases(), *recurrent_cases(), *selection_cases(), *control_cases(), *loop_cases()]
+    return [*onnx_cases(), *own_cases(), *composed_cases(), *recurrent_cases(), *selection_cases(), *counted_cases(), *control_cases(), *loop_cases()]
 
 
 def sample(cases: Sequence[Case]) -> list[Case]:

@@ -56,7 +56,7 @@ def shape(b: Builder, s: Source) -> None:
 def size(b: Builder, s: Source) -> None:
     if b.type(s.inputs[0]).is_counted:
         (extents,) = b.emit(s, "Shape", s.inputs)
-        b.emit(s, "ReduceProd", [extents], s.outputs, {"keepdims": 0})
+        b.emit(s, "ReduceProd", [extents, b.constant(f"{s.outputs[0]}_axes", [0])], s.outputs, {"keepdims": 0})
         return
     if not b.type(s.inputs[0]).is_static:
         raise ModelError("of a symbolic shape is not supported")

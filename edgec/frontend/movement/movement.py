@@ -32,7 +32,7 @@ def reshape(b: Builder, s: Source) -> None:
     """A static shape is written out in full; with a symbol, the model's 0 and -1 stay, and what a run counts is one of these."""
     extents, counted = b.shape(s.inputs[0]), counts(b.graph, s.inputs[1])
     wanted = b.known(s, 1, "the new shape") if counted is None else _in_numbers(counted, extents)
-    result = reshaped(extents, wanted, bool(s.get("allowzero", 0)))
+    result = reshaped(extents, wanted, counted is None and bool(s.get("allowzero", 0)))
     if not any(isinstance(extent, Symbol) for extent in result):
         wanted = list(result)  # type: ignore[arg-type]
     operand = b.constant(f"{s.outputs[0]}_shape", wanted)

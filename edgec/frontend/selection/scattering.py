@@ -14,20 +14,33 @@ from edgec.frontend.translation.formula import operand
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
 from edgec.frontend.windows.window import window
+from edgec.ir.types import Symbol, static
 from edgec.ops.rules import axis_of, text
 
 
 @rule("ScatterElements", "Scatter")
 def scatter_elements(b: Builder, s: Source) -> None:
     """The index says the place on one axis; those on the others are the update's own."""
-    extents, wanted = (operand(b, s, index).shape for index in range(2))
-    axis = axis_of(s.attributes["axis"], len(extents))
-    fits = len(wanted) == len(extents) and all(w <= e for d, (w, e) in enumerate(zip(wanted, extents, strict=True)) if d != axis)
-    if not fits or operand(b, s, 2).shape != wanted:
-        raise ModelError(f"indices {list(wanted)} and updates {list(operand(b, s, 2).shape)} do not fit data {list(extents)}")
+    extents, wanted = operand(b, s, 0).shape, b.shape(s.inputs[1])
+    axis, most = axis_of(s.attributes["axis"], len(extents)), static(wanted)
+    fits = len(wanted) == len(extents) and all(w <= e for d, (w, e) in enumerate(zip(most, extents, strict=True)) if d != axis)
+    if not fits or b.shape(s.inputs[2]) != wanted:
+        raise ModelError(f"indices {text(wanted)} and updates {text(b.shape(s.inputs[2]))} do not fit data {list(extents)}")
     strides = [prod(extents[d + 1 :]) for d in range(len(extents))]
-    own = [numbered(b, s, wanted[d], d, len(wanted), strides[d]) for d in range(len(wanted)) if d != axis and wanted[d] > 1]
-    scatter_rows(b, s, total(b, s, [offsets(b, s, s.inputs[1], extents[axis], strides[axis]), *own]), (prod(extents),), prod(wanted))
+    own = [_own(b, s, d, strides[d]) for d in range(len(wanted)) if d != axis and most[d] > 1]
+    scatter_rows(b, s, total(b, s, [offsets(b, s, s.inputs[1], extents[axis], strides[axis]), *own]), (prod(extents),), prod(most))
+
+
+def _own(b: Builder, s: Source, axis: int, stride: int) -> str:
+    """What the places on an axis of the indices are worth, of which only a run may know how many there are."""
+    wanted = b.shape(s.inputs[1])
+    numbers = numbered(b, s, static(wanted)[axis], axis, len(wanted), stride)
+    if not isinstance(wanted[axis], Symbol):
+        return numbers
+    (end,) = b.emit(s, "Shape", [s.inputs[1]], attributes={"start": axis, "end": axis + 1})
+    (end,) = b.emit(s, "Reshape", [end, b.constant(f"{s.outputs[0]}_scalar", [])])
+    (places,) = b.emit(s, "Range", [b.constant(f"{s.outputs[0]}_first", 0), end, b.constant(f"{s.outputs[0]}_step", 1)])
+    return b.emit(s, "Gather", [numbers, places], attributes={"axis": axis})[0]
 
 
 @rule("ScatterND")
@@ -99,11 +112,12 @@ def max_unpool(b: Builder, s: Source) -> None:
 
 
 def scatter_rows(b: Builder, s: Source, places: str, rows: tuple[int, ...], count: int) -> None:
-    """The data, in the shape `rows`, with `count` updates, of which each goes to the row that `places` says, in its own shape again."""
+    """The data, in the shape `rows`, with at most `count` updates, of which each goes to the row that `places` says, in its own shape again."""
     if not count:
         b.emit(s, "Identity", s.inputs[:1], s.outputs)
         return
-    shapes = {"rows": rows, "places": (count, 1), "updates": (count, *rows[1:]), "whole": operand(b, s, 0).shape}
+    number = count if b.type(s.inputs[1]).is_static else -1
+    shapes = {"rows": rows, "places": (number, 1), "updates": (number, *rows[1:]), "whole": operand(b, s, 0).shape}
     wanted = {what: b.constant(f"{s.outputs[0]}_{what}", list(shape)) for what, shape in shapes.items()}
     (data,) = b.emit(s, "Reshape", [s.inputs[0], wanted["rows"]])
     (places,) = b.emit(s, "Reshape", [places, wanted["places"]])
