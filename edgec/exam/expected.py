@@ -140,9 +140,10 @@ def write_exam(
         kept = _unmoved(graph, vectors, found, halves, other="give --calib with real samples to ask about, or ")
         vectors, found = [vectors[place] for place in kept], [found[place] for place in kept]
     named = [dict(zip(original.answered, answer, strict=True)) for answer in found]
-    exact = {name: not original.dtype(name).is_float for name in original.answered}
     limits = _half_tolerances(graph, vectors, found, halves) if halves else ()
     tolerance = max(FLOAT_TOLERANCE, NOISE_FACTOR * asked.noise)
+    settled = tolerance <= USELESS  # else rounding says what comes first, and integers that were sorted with it move too
+    exact = {name: settled and not original.dtype(name).is_float for name in original.answered}
     limited, on_gpus = ((), limits) if halves == GPU_HALVES else (limits, ())
     shown, answers = ([_shown(arrays, faces) for arrays in group] for group in (vectors, named))
     begins, least = _begins(original, asked.streams), least_numbers(original)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
+from itertools import chain
 from math import prod
 
 from edgec.ir.types import Dim, Symbol, static
@@ -15,14 +16,14 @@ LONGEST = 60  # characters of a name that spells out how it is computed
 def total(dims: Sequence[Dim]) -> Dim:
     """Their sum, in the order in which they come."""
     number, terms = 0, Counter[Symbol]()
-    for dim in (term for dim in dims for term in _operands(dim, "sum")):
-        if isinstance(dim, Symbol):
-            factor, symbols = factors(dim)
+    for term in chain.from_iterable(_operands(dim, "sum") for dim in dims):
+        if isinstance(term, Symbol):
+            factor, symbols = factors(term)
             base = times(symbols)
             assert isinstance(base, Symbol)
             terms[base] += factor
         else:
-            number += dim
+            number += term
     found: list[Dim] = [times([factor, symbol]) for symbol, factor in terms.items()]
     return _made("sum", [*found, number] if number else found, "+", sum(static(found)) + number)
 
@@ -61,8 +62,8 @@ def rest(dim: Dim, number: int) -> Dim:
     """What is left behind the first `number`, 0 where there are not as many."""
     if not isinstance(dim, Symbol):
         return max(dim - number, 0)
-    if dim.made is not None and dim.made[0] == "rest":
-        dim, number = dim.made[1][0], number + static(dim.made[1][1:])[0]
+    first, *others = _operands(dim, "rest")
+    dim, number = first, number + sum(static(others))
     most = max(static([dim])[0] - number, 0)
     return _made("rest", [dim, number], "-", most) if number and most else dim if most else 0
 

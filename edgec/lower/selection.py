@@ -150,7 +150,8 @@ def ordered(row: Row, sides: View, count: Expr) -> list[Statement]:
     groups = binary("min", binary("floordiv", count + pair - 1, pair), row.extent)
     merged: tuple[Statement, ...] = (
         Declare(start, group * pair), Declare(left, count - start), Declare(half, binary("min", width, left)),
-        Declare(whole, binary("min", binary("min", pair, left), row.extent)), *_merged(row, sides, binary("mod", turn, 2), start, half, whole),
+        Declare(whole, binary("min", binary("min", pair, left), row.extent)),
+        *_merged(row, sides, binary("mod", turn, 2), start, half, whole),
     )  # fmt: skip
     body: tuple[Statement, ...] = (Declare(pair, width + width), For(group, groups, merged), Assign(width, pair))
     return [Declare(width, const(1), mutable=True), For(turn, const(turns(row.extent)), body)]

@@ -68,7 +68,7 @@ def _slice(node: Node, operands: Sequence[Any]) -> Known | None:
     cuts = [slice(None)] * data.ndim
     for start, end, axis, step in zip(*map(_ints, numbers), strict=True):
         cuts[axis] = slice(start, None if step < 0 and end < -data.shape[axis] else end, step)
-    return data[tuple(cuts)]  # type: ignore[no-any-return]
+    return np.asarray(data[tuple(cuts)], object)
 
 
 def _by_elements(combine: Callable[[Sequence[Dim]], Dim]) -> Callable[[Node, Sequence[Any]], Known | None]:
@@ -98,7 +98,7 @@ def _negative(rows: Sequence[Any]) -> bool:
 
 
 def _reshape(node: Node, operands: Sequence[Any]) -> Known | None:
-    return operands[0].reshape(_ints(operands[1])) if 0 not in _ints(operands[1]) else None  # type: ignore[no-any-return]
+    return operands[0].reshape(_ints(operands[1])) if 0 not in _ints(operands[1]) else None
 
 
 _RULES: dict[str, Callable[[Node, Sequence[Any]], Known | None]] = {

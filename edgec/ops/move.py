@@ -116,7 +116,8 @@ def _concat(call: Call) -> list[TensorType]:
 
 
 def _expand(call: Call) -> list[TensorType]:
-    return typed(call.dtype(), broadcast([call.shape(0), tuple(counts(call.graph, call.node.inputs[1]) or integers(call, 1, "the new shape"))]))
+    wanted = counts(call.graph, call.node.inputs[1]) or integers(call, 1, "the new shape")
+    return typed(call.dtype(), broadcast([call.shape(0), tuple(wanted)]))
 
 
 def _tile(call: Call) -> list[TensorType]:

@@ -65,12 +65,22 @@ static void open_exam(void) {
     if (options.isa[0] != '\0') check(NAME_force_isa(&instance, options.isa), options.isa);
 }
 
-/* An element of floats of any type, as a float: the comparison needs no doubles, which many of these processors lack. */
+/* An element of floats of any type, or of integers that rounding moves, as a float: the comparison needs no doubles, which many of these processors lack. */
 static float number(const unsigned char *data, enum exam_type type, size_t index) {
     uint16_t half;
     float single;
+    int32_t whole;
+    int64_t wide;
     data += index * exam_bytes_of(type);
     if (type == EXAM_DOUBLE) return nearby(data);
+    if (type == EXAM_INT32) {
+        memcpy(&whole, data, sizeof whole);
+        return (float)whole;
+    }
+    if (type == EXAM_INT64) {
+        memcpy(&wide, data, sizeof wide);
+        return (float)wide;
+    }
     if (type == EXAM_FLOAT) {
         memcpy(&single, data, sizeof single);
         return single;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,7 +67,7 @@ class Draft:
     constants: set[str] = field(default_factory=set)
     values: tuple[Arrays, Arrays] = field(default_factory=lambda: ({}, {}))
     results: list[str] = field(default_factory=list)
-    counted: set[str] = field(default_factory=set)  # results of which only a run knows how many elements they have: nobody reads them
+    counted: set[str] = field(default_factory=set)  # results of which only a run knows how many elements they have
     serial: int = 0
 
     # Choices
@@ -204,7 +204,8 @@ class Draft:
         while operands and not operands[-1]:
             operands.pop()
         node = helper.make_node(kind, operands, names, f"{kind}_{self.serial}", domain=domain, **attributes)
-        step = Step(node, single(node, {name: self.values[0][name] for name in reads(node)}, self.opset))
+        loose = self.counted.intersection(reads(node))
+        step = Step(node, single(node, {name: self.values[0][name] for name in reads(node)}, self.opset, loose))
         found = [step.run(values) for values in self.values]
         for arrays in found:
             if any(array.size > MOST_ELEMENTS for array in arrays):
@@ -214,8 +215,9 @@ class Draft:
         self.nodes.append(step)
         if all(name in self.constants for name in reads(node)):
             self.constants.update(names)
-        self.results += [name for name in names if self.values[0][name].size or kind in COUNTING]
-        self.counted.update(names if kind in COUNTING else ())
+        counting = kind in COUNTING or bool(loose)
+        self.results += [name for name in names if self.values[0][name].size or counting]
+        self.counted.update(names if counting else ())
         return names[0] if outputs == 1 else names
 
     def mark(self) -> tuple[Any, ...]:
@@ -256,10 +258,7 @@ class Draft:
         return Drawn(model, vectors, self.nodes, list(self.values), frozenset(step.node.op_type for step in self.nodes))
 
     def _info(self, name: str) -> onnx.ValueInfoProto:
-        found = info(name, self.values[0][name])
-        for place, extent in enumerate(found.type.tensor_type.shape.dim if name in self.counted else ()):
-            extent.dim_param = f"{name}_{place}"
-        return found
+        return info(name, self.values[0][name], loose=name in self.counted)
 
 
 def replayed(model: onnx.ModelProto, vectors: list[Arrays]) -> Drawn:
@@ -275,8 +274,10 @@ def replayed(model: onnx.ModelProto, vectors: list[Arrays]) -> Drawn:
     return Drawn(model, vectors, steps, values, frozenset(node.op_type for node in model.graph.node))
 
 
-def info(name: str, array: np.ndarray) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+def info(name: str, array: np.ndarray, loose: bool = False) -> onnx.ValueInfoProto:
+    """loose: of its extents only a run knows how large they are."""
+    shape = [f"{name}_{place}" for place in range(array.ndim)] if loose else array.shape
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape)
 
 
 def wrapped(graph: onnx.GraphProto, opset: int) -> onnx.ModelProto:
@@ -284,12 +285,13 @@ def wrapped(graph: onnx.GraphProto, opset: int) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
-def single(node: onnx.NodeProto, arrays: Mapping[str, np.ndarray], opset: int) -> Callable[[Mapping[str, np.ndarray]], list[np.ndarray]]:
-    """A function that runs one node; its operands have the types and shapes of `arrays`."""
+def single(
+    node: onnx.NodeProto, arrays: Mapping[str, np.ndarray], opset: int, loose: Collection[str] = ()
+) -> Callable[[Mapping[str, np.ndarray]], list[np.ndarray]]:
+    """A function that runs one node; its operands have the types and shapes of `arrays`, those that are loose any extents."""
     names = list(dict.fromkeys(reads(node)))
-    graph = helper.make_graph(
-        [node], "one", [info(name, arrays[name]) for name in names], [onnx.ValueInfoProto(name=name) for name in node.output]
-    )
+    made = [onnx.ValueInfoProto(name=name) for name in node.output]
+    graph = helper.make_graph([node], "one", [info(name, arrays[name], name in loose) for name in names], made)
     if not (node.domain or defs.has(node.op_type) or node.op_type in BESIDE):
         raise Misfit("no such operator")
     try:

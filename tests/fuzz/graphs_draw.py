@@ -8,6 +8,7 @@ from tests.fuzz.graphs_classical import CLASSICAL
 from tests.fuzz.graphs_composed import COMPOSED
 from tests.fuzz.graphs_contributed import CONTRIBUTED
 from tests.fuzz.graphs_control import CONTROL
+from tests.fuzz.graphs_counted import COUNTED
 from tests.fuzz.graphs_draft import OPSETS, Draft, Drawn, Misfit
 from tests.fuzz.graphs_former import FORMER, LAST
 from tests.fuzz.graphs_matrix import MATRIX
@@ -18,7 +19,21 @@ from tests.fuzz.graphs_recurrent import RECURRENT
 from tests.fuzz.graphs_select import SELECTION
 from tests.fuzz.graphs_sequences import SEQUENCES
 
-FAMILIES = (POINTWISE, MOVEMENT, MATRIX, COMPOSED, RECURRENT, QUANTIZED, SELECTION, CONTROL, SEQUENCES, CONTRIBUTED, CLASSICAL, FORMER)
+FAMILIES = (
+    POINTWISE,
+    MOVEMENT,
+    MATRIX,
+    COMPOSED,
+    RECURRENT,
+    QUANTIZED,
+    SELECTION,
+    COUNTED,
+    CONTROL,
+    SEQUENCES,
+    CONTRIBUTED,
+    CLASSICAL,
+    FORMER,
+)
 DRAWERS: dict[str, Drawer] = {name: drawer for family in FAMILIES for name, drawer in family.items()}
 LIKELY = (  # what patterns start from
     "Conv", "MatMul", "Gemm", "Add", "Mul", "Relu", "Concat", "Reshape", "Transpose", "Slice", "Clip", "Sigmoid", "DequantizeLinear",

@@ -1,4 +1,4 @@
-"""Axes that a run counts, through the operators behind a selection: of some elements, of all and of none. ONNX Runtime says what is right."""
+"""Axes that a run counts, through the operators behind a selection: of some elements, of all, of none. ONNX Runtime says what is right."""
 
 from __future__ import annotations
 

@@ -18,13 +18,13 @@ from tests.operators.backends import FOREIGN, NATIVE, SANITIZED, Backend, target
 from tests.operators.case import Case, Outcome
 from tests.operators.composed_cases import composed_cases
 from tests.operators.control_cases import control_cases
+from tests.operators.counted_cases import counted_cases
 from tests.operators.coverage import KEY as COVERAGE
 from tests.operators.coverage import WRITTEN, Coverage, counts, coverage, line
 from tests.operators.loop_cases import loop_cases
 from tests.operators.onnx_cases import onnx_cases
 from tests.operators.own_cases import own_cases
 from tests.operators.recurrent_cases import recurrent_cases
-from tests.operators.counted_cases import counted_cases
 from tests.operators.selection_cases import selection_cases
 from tests.operators.suite import OK, REFUSED, WRONG, run_cases
 
@@ -55,7 +55,8 @@ NAMED = re.compile(r"(\w+), opset \d+\)[^(]*has no implementation|(\w+): there i
 
 
 def all_cases() -> list[Case]:
-    return [*onnx_cases(), *own_cases(), *composed_cases(), *recurrent_cases(), *selection_cases(), *counted_cases(), *control_cases(), *loop_cases()]
+    groups = (onnx_cases, own_cases, composed_cases, recurrent_cases, selection_cases, counted_cases, control_cases, loop_cases)
+    return [case for group in groups for case in group()]
 
 
 def sample(cases: Sequence[Case]) -> list[Case]:

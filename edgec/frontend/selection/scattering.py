@@ -112,7 +112,7 @@ def max_unpool(b: Builder, s: Source) -> None:
 
 
 def scatter_rows(b: Builder, s: Source, places: str, rows: tuple[int, ...], count: int) -> None:
-    """The data, in the shape `rows`, with at most `count` updates, of which each goes to the row that `places` says, in its own shape again."""
+    """The data, in the shape `rows`, with at most `count` updates, each at the row that `places` says, in its own shape again."""
     if not count:
         b.emit(s, "Identity", s.inputs[:1], s.outputs)
         return
