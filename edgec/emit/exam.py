@@ -32,8 +32,9 @@ TINY = 1e-30  # instead of a largest magnitude that is less
 
 @dataclass(frozen=True)
 class ExamData:
-    """Questions and answers, by ONNX name: inputs[i] must give outputs[i]. An output is `exact` (equal bytes; integers
-    are, but for those of 32 and 64 bits that rounding moves) or within `tolerance`, the largest difference divided by the largest magnitude expected, and a step of its type in STEPS.
+    """Questions and answers, by ONNX name: inputs[i] must give outputs[i]. An output is `exact` (equal bytes; integers are, but for
+    those of 32 and 64 bits that rounding moves) or within `tolerance`, the largest difference divided by the largest magnitude expected,
+    and a step of its type in STEPS.
 
     tolerances: of each question, where it is more. gpu_tolerances: the same for a GPU's answers; where there are none, what any GPU's
     float32 may be off by. anew: places of questions before which a model's states are forgotten; elsewhere each follows the one before.

@@ -55,7 +55,7 @@ HELD_ONLY = frozenset({DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16})
 class Symbol:
     """A dimension that is known only when the package runs: 1 <= value <= bound. counted: the run finds it, and it may be 0.
 
-    made: of one that is computed from others how, see edgec/ir/counts.py, which gives what is equal one name.
+    made: of one that is computed from others how, see edgec/ir/dimensions.py, which gives what is equal one name.
     """
 
     name: str

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from edgec.integer.grid import Grid
 from edgec.integer.operators import Join
-from edgec.ir.counts import total
+from edgec.ir.dimensions import total
 from edgec.ir.graph import Graph, Node
 from edgec.lower.builder import Lowering
 from edgec.lower.destination import destination, slices

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from edgec.integer.grid import code_of
-from edgec.ir.counts import total
+from edgec.ir.dimensions import total
 from edgec.ir.graph import Node
 from edgec.lower import movement
 from edgec.lower.builder import Lowering, Unsupported

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edgec.ir.counts import total
+from edgec.ir.dimensions import total
 from edgec.ir.types import Dim, DType, Shape, Symbol, static
 from edgec.program.expr import Const, Expr, binary, bound, const, extent, load, product, select
 from edgec.program.program import Pointer, Store

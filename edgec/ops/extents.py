@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.ir.counts import least, times, total
+from edgec.ir.dimensions import least, times, total
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import Dim, DType, Symbol
 
@@ -98,7 +98,8 @@ def _negative(rows: Sequence[Any]) -> bool:
 
 
 def _reshape(node: Node, operands: Sequence[Any]) -> Known | None:
-    return operands[0].reshape(_ints(operands[1])) if 0 not in _ints(operands[1]) else None
+    wanted = _ints(operands[1])
+    return np.asarray(operands[0].reshape(wanted), object) if 0 not in wanted else None
 
 
 _RULES: dict[str, Callable[[Node, Sequence[Any]], Known | None]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from edgec.ir.counts import rest
+from edgec.ir.dimensions import rest
 from edgec.ir.types import DType, TensorType
 from edgec.ops.extents import counts
 from edgec.ops.registry import Call, operator

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from edgec.ir.counts import factors, least, rest, times, total
+from edgec.ir.dimensions import factors, least, rest, times, total
 from edgec.ir.types import Dim, Shape, Symbol, TensorType
 from edgec.ops.extents import counts
 from edgec.ops.registry import Call, Role, operator

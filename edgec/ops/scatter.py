@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgec.ir.counts import no_more
+from edgec.ir.dimensions import no_more
 from edgec.ir.types import DType, TensorType, static
 from edgec.ops.extents import counts
 from edgec.ops.registry import Call, operator
