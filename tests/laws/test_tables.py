@@ -28,11 +28,7 @@ from edgec.targets import all_targets
 
 ROOT = Path(__file__).parents[2]
 # Operators of the IR that no target computes, and why they are there
-NOT_LOWERED = {
-    "Size": "folded: shapes are known",
-    "ConstantOfShape": "folded: its operand is a shape",
-    "Range": "folded where its operands are constants; else its extent is not known",
-}
+NOT_LOWERED = {"Size": "folded where shapes are known; else the product of what Shape says"}
 # Verbs that are no function of edgec's: two are rooms of these names, and one is about the command line itself
 ROOMS = {"cache", "completion", "targets"}
 
