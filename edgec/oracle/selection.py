@@ -61,10 +61,13 @@ def suppressed(
         row = scores[b, c]
         order = np.lexsort((np.arange(row.size), -row, ~np.isnan(row)))
         kept: list[int] = []
+        taken = np.empty_like(corners[b])  # the boxes of these
         for place in order if least is None else order[row[order] > least.reshape(-1)[0]]:
             if most is None or len(kept) >= most.reshape(-1)[0]:
                 break
-            if not _overlaps(corners[b][:, place : place + 1], corners[b][:, kept], limit).any():
+            box = corners[b][:, place : place + 1]
+            if not _overlaps(box, taken[:, : len(kept)], limit).any():
+                taken[:, len(kept)] = box[:, 0]
                 kept.append(int(place))
         found += [(b, c, place) for place in kept]
     return np.array(found, np.int64).reshape(-1, 3)
