@@ -24,8 +24,10 @@ from edgec.program.titles import titles
 from edgec.targets import Target
 
 _HEADERS = ("files.h", "machine.h", "process.h", "timing.h")  # of the exam program, in runtimes/exam
-_TYPES = {DType.FLOAT32: "EXAM_FLOAT", DType.FLOAT64: "EXAM_DOUBLE", DType.FLOAT16: "EXAM_HALF", DType.BFLOAT16: "EXAM_BFLOAT"}
-_MOVED = {DType.INT32: "EXAM_INT32", DType.INT64: "EXAM_INT64"}  # that need not be exact
+_TYPES = {  # of outputs that need not be exact
+    DType.FLOAT32: "EXAM_FLOAT", DType.FLOAT64: "EXAM_DOUBLE", DType.FLOAT16: "EXAM_HALF", DType.BFLOAT16: "EXAM_BFLOAT",
+    DType.INT32: "EXAM_INT32", DType.INT64: "EXAM_INT64",
+}  # fmt: skip
 STEPS = {DType.FLOAT16: 2.0**-10, DType.BFLOAT16: 2.0**-7}  # between neighbours, as a share of the number: a tie may go either way
 TINY = 1e-30  # instead of a largest magnitude that is less
 
@@ -60,6 +62,10 @@ class ExamData:
         """The tolerance of each question to a GPU."""
         return list(map(max, self.on_cpu, self.gpu_tolerances or [GPU_TOLERANCE] * len(self.inputs)))
 
+    def is_exact(self, name: str, kind: DType) -> bool:
+        """Whether an output of that type is right by its bytes alone."""
+        return self.exact.get(name, False) or kind not in _TYPES
+
     def limits(self, outputs: Mapping[str, DType], tolerances: Sequence[float]) -> list[list[float]]:
         """For each question, whose tolerances these are, what each output may be off by, as a share of the largest magnitude expected."""
         found = []
@@ -91,7 +97,7 @@ def emit_exam(program: Program, target: Target, data: ExamData) -> dict[str, byt
         "outputs": program.outputs,
         "sizes": program.sizes,
         "usual_sizes": [1 if _has_sets(program) else size.bound for size in program.sizes],
-        "exam_ports": [_port(program, port, data.exact.get(port.name, False)) for port in ports],
+        "exam_ports": [_port(program, port, data.is_exact(port.name, port.dtype)) for port in ports],
         "calls": [text_literal(" ".join(without_controls(title).split())) for title in titles(program)],
         "vectors": [{**vector, "anew": int(place in data.anew)} for place, vector in enumerate(vectors)],
         "full": [bound(product(port.shape)) * port.dtype.bytes for port in ports],
@@ -185,7 +191,7 @@ def _port(program: Program, port: Port, exact: bool) -> dict[str, object]:
         "bytes": bound(product(port.shape)) * port.dtype.bytes,
         "elements": render(_elements(program, port), Scope({})),
         "element_bytes": port.dtype.bytes,
-        "type": "EXAM_BYTES" if exact else (_TYPES | _MOVED).get(port.dtype, "EXAM_BYTES"),
+        "type": _TYPES.get(port.dtype, "EXAM_BYTES"),
         "exact": int(exact),
         "qualifier": "const " if port in program.inputs else "",
         "c_type": C_TYPES[port.dtype],

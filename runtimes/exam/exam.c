@@ -68,7 +68,7 @@ static int ask(struct exam *exam, int index) {
     if (exam->options.json) printf("%s\n  {\"index\": %d, \"outputs\": [", index > 0 ? "," : "", index);
     for (int i = INPUTS; i < TENSORS; i++) {
         const unsigned char *const got = exam->tensors[i], *const expected = exam_data() + vector->tensors[i].offset;
-        const int exact = exam_ports[i].exact || exam_ports[i].type == EXAM_BYTES;
+        const int exact = exam_ports[i].exact;
         const double apart = exact ? (double)(memcmp(got, expected, exam->bytes[i]) != 0) : difference(got, expected, exam->bytes[i], exam_ports[i].type);
         const int good = exact ? apart == 0.0 : apart <= limit(&exam->options, index, i);
         passed = passed && good;

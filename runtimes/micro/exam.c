@@ -115,7 +115,7 @@ static int ask(int index) {
     if (options.json) put(index > 0 ? ",\n  {\"index\": " : "\n  {\"index\": "), put_number((uint64_t)index), put(", \"outputs\": [");
     for (int i = INPUTS; i < TENSORS; i++) {
         const unsigned char *const expected = exam_data() + vector->tensors[i].offset;
-        const int exact = exam_ports[i].exact || exam_ports[i].type == EXAM_BYTES;
+        const int exact = exam_ports[i].exact;
         const float apart = exact ? (float)!alike(tensors[i], expected, bytes[i]) : difference(tensors[i], expected, bytes[i], exam_ports[i].type);
         const float limit = nearby((const unsigned char *)&exam_limits[index][i - INPUTS]);
         const int good = exact ? apart == 0.0f : apart <= limit;
