@@ -9,7 +9,7 @@ from edgec.ir.types import DType
 from edgec.lower.builder import Lowering, split_axes
 from edgec.lower.values import Value, is_one, row_major, store
 from edgec.program.bounds import Scope
-from edgec.program.expr import INT, Const, Expr, binary, bound, cast, clamp, const, logical, most, select, var
+from edgec.program.expr import INT, Const, Expr, binary, cast, clamp, const, logical, most, select, var
 from edgec.program.polynomial import number
 from edgec.program.program import Assign, Declare, For, Statement, Store
 
@@ -49,12 +49,13 @@ def _checked(lowering: Lowering, node: Node, indices: Value, extent: Expr) -> Va
     outside = lowering.buffer(f"{hint}_outside", INT, const(1))
     axes, index = split_axes(replace(indices, splits=None), order)
     given, counted, bad, size = var("given", WIDE), var("counted", WIDE), var("bad"), cast(extent, WIDE)
+    last = cast(most(extent), WIDE) - 1
     wrong = logical("or", binary("lt", counted, 0), binary("le", size, counted))
     nest: tuple[Statement, ...] = (
         Declare(given, cast(indices.at(index), WIDE)),
         Declare(counted, select(binary("lt", given, 0), given + size, given)),
         Assign(bad, select(wrong, 1, bad)),
-        store(places, index, cast(clamp(counted, 0, bound(extent) - 1), INT)),
+        store(places, index, cast(clamp(counted, 0, last), INT)),
     )
     for axis, count in reversed(axes):
         nest = (For(axis, count, nest),)

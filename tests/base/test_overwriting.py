@@ -256,6 +256,7 @@ WRITERS = {
     "edgec/exam/judging.py": "a file of tempfile's",
     "edgec/provenance/copy.py": "into a folder of tempfile's",
     "edgec/cli/bug.py": "a file of tempfile's",
+    "edgec/exporters": "in folders of tempfile's",
     "edgec/cli/guard.py": "takes away what tempfile made for a process that died",
     "edgec/export/onnx_file.py": "save(), for tests and for whoever uses the library",
 }
