@@ -57,15 +57,15 @@ def is_side_by_side(call: LoopCall) -> bool:
 
 
 def gains(call: LoopCall) -> bool:
-    """Whether other instructions make a call faster: not one of a few elements that a run counts, nor one where an element lies where
-    those before it have led, as in a sort."""
+    """Whether other instructions are worth their code in a call: not where a run counts its few elements, nor where an element of these
+    lies where those before it have led, as in a sort. Detectors have such calls for each class."""
     nest, parts = list(statements(call.body)), list(subexpressions(call))
+    if not any(isinstance(item, Size) and item.counted for item in parts):
+        return True
     changing = {item.var.name for item in nest if isinstance(item, Declare) and item.mutable}
     places = [item.index for item in (*nest, *parts) if isinstance(item, (Load, Store))]
-    if any(isinstance(part, Var) and part.name in changing for place in places for part in walk(place)):
-        return False
-    counted = any(isinstance(item, Size) and item.counted for item in parts)
-    return not counted or _iterations(call.body) > FEW
+    led = any(isinstance(part, Var) and part.name in changing for place in places for part in walk(place))
+    return not led and _iterations(call.body) > FEW
 
 
 def _iterations(body: Sequence[Statement]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from edgec.ir.types import DType
 from edgec.lower.builder import Lowering
 from edgec.lower.compaction import placed, zeros
 from edgec.lower.counts import counted
-from edgec.lower.selection import Row, ordered, ordering, turns
+from edgec.lower.sorting import Row, ordered, ordering, turns, two_sides
 from edgec.lower.values import Index, Value, View, chosen, fixed
 from edgec.program.expr import (
     FLOAT,
@@ -91,13 +91,15 @@ def _each_class(lowering: Lowering, node: Node, search: _Search) -> tuple[Statem
     there = search.scores.shape[2]
     count = bound(there)
     b, c, i, m, total = var("b"), var("c"), var("i"), var("m"), var("total")
+    strides = (const(0), const(0), const(1))  # of places, which are those of one class after the other
     row = Row(search.scores, (b, c, const(0)), 2, count, ordering(DType.FLOAT32, largest=True))
-    order = placed(lowering, f"{node.outputs[0]}_order", 2 * count, count).buffer
-    sides = View(order, INT, const(0), (const(count), const(0), const(0), const(1)))
+    one, other = two_sides(lowering, f"{node.outputs[0]}_order", (const(count),), there)
+    sides = (replace(one, strides=strides), replace(other, strides=strides))
+    last = sides[turns(count) % 2]
     least = _number(lowering, node, 4)
     enough = const(True) if least is None else binary("lt", least, row.at(i))
     gathered: tuple[Statement, ...] = (
-        Store(order, clamp(m, 0, count - 1), i), Assign(m, m + select(enough, const(1), const(0))),
+        Store(sides[0].buffer, row.position(sides[0], clamp(m, 0, count - 1)), i), Assign(m, m + select(enough, const(1), const(0))),
     )  # fmt: skip
     candidates, before = var("candidates"), var("before")
     limit = lowering.graph.constant(node.input(2))
@@ -106,10 +108,10 @@ def _each_class(lowering: Lowering, node: Node, search: _Search) -> tuple[Statem
     most = (
         const(min(int(limit.reshape(-1)[0]), count)) if limit is not None else cast(clamp(given, const(0, WIDE), const(count, WIDE)), INT)
     )
-    look = _look(search, row.position(sides, i, const(turns(count) % 2)), order, most, _number(lowering, node, 3))
+    look = _look(search, row.position(last, i), last.buffer, most, _number(lowering, node, 3))
     return (
         Declare(m, const(0), mutable=True), For(i, there, gathered), Declare(candidates, clamp(m, 0, count)),
-        *ordered(row, sides, candidates),
+        *ordered(row, sides, candidates, const(count)),
         Declare(before, clamp(total, 0, search.most)), For(i, candidates, look),
     )  # fmt: skip
 

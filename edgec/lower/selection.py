@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from edgec.ir.graph import Node
 from edgec.ir.types import DType
 from edgec.lower import movement
 from edgec.lower.builder import Lowering
 from edgec.lower.counts import counted
 from edgec.lower.nest import Axis
-from edgec.lower.values import Extents, Index, Value, View, is_one, view_of, viewed
-from edgec.program.expr import INT, Const, Expr, Size, binary, bound, cast, clamp, const, load, logical, select, unary, var
+from edgec.lower.sorting import Before, Row, ordered, ordering, turns, two_sides
+from edgec.lower.values import Index, Value, View, is_one, view_of, viewed
+from edgec.program.expr import INT, Const, Expr, Size, binary, bound, cast, clamp, const, logical, select, unary, var
 from edgec.program.program import Assign, Declare, For, Statement, Store
 
 FEW = 3  # so many places, times the binary digits of the extent, are found one by one sooner than a whole row is sorted
-
-Before = Callable[[Expr, Expr], Expr]
 
 
 def top_k(lowering: Lowering, node: Node) -> None:
@@ -58,23 +54,6 @@ def _check(lowering: Lowering, node: Node, k: Expr, extent: Size, about: Value) 
     lowering.loops([], [store], f"{node.outputs[0]}_enough", about, outside=few)
 
 
-def ordering(dtype: DType, largest: bool) -> Before:
-    """Whether an element comes before another one for what it is; neither of two equal ones does."""
-
-    def before(a: Expr, b: Expr) -> Expr:
-        low, high = (b, a) if largest else (a, b)
-        plain = binary("lt", low, high)
-        return logical("or", plain, logical("and", binary("eq", low, low), _is_nan(high))) if dtype.is_float else plain
-
-    if dtype is DType.BOOL:
-        return lambda a, b: before(cast(a, INT), cast(b, INT))
-    return before
-
-
-def _is_nan(a: Expr) -> Expr:
-    return unary("not", binary("eq", a, a))
-
-
 def ranked(lowering: Lowering, source: Value, axis: int, k: Expr, before: Before, name: str, about: Value) -> Value:
     """The places on the axis of its first k elements, in order; one after the other, or by sorting all."""
     extent = source.shape[axis]
@@ -87,36 +66,13 @@ def ranked(lowering: Lowering, source: Value, axis: int, k: Expr, before: Before
         places = lowering.places(name, shape, extent)
         body = _one_by_one(row, view_of(places), k)
     else:
-        sides = lowering.places(name, (const(2), *(extent if d == axis else size for d, size in enumerate(shape))), extent)
+        sides = two_sides(lowering, name, tuple(extent if d == axis else size for d, size in enumerate(shape)), extent)
         at = var("at")
-        start = For(at, extent, (Store(view_of(sides).buffer, row.position(view_of(sides), at, const(0)), at),))
-        body = [start, *ordered(row, view_of(sides), extent)]
-        places = side_of(sides, turns(row.extent) % 2, shape)
+        start = For(at, extent, (Store(sides[0].buffer, row.position(sides[0], at), at),))
+        body = [start, *ordered(row, sides, extent, k)]
+        places = viewed(sides[turns(row.extent) % 2], shape)
     lowering.loops(loops, body, name, about)
     return places
-
-
-def side_of(sides: Value, number: int, shape: Extents) -> Value:
-    """One of two buffers that are one."""
-    view = view_of(sides)
-    return viewed(View(view.buffer, view.dtype, number * view.strides[0], view.strides[1:]), shape)
-
-
-@dataclass(frozen=True)
-class Row:
-    """The elements along one axis, all other indices given, and which of two comes first."""
-
-    source: Value
-    index: Index
-    axis: int
-    extent: int
-    before: Before
-
-    def at(self, place: Expr) -> Expr:
-        return self.source.at((*self.index[: self.axis], place, *self.index[self.axis + 1 :]))
-
-    def position(self, view: View, place: Expr, *side: Expr) -> Expr:
-        return view.position((*side, *self.index[: self.axis], place, *self.index[self.axis + 1 :]))
 
 
 def _one_by_one(row: Row, places: View, k: Expr) -> list[Statement]:
@@ -136,37 +92,3 @@ def _one_by_one(row: Row, places: View, k: Expr) -> list[Statement]:
         Store(places.buffer, row.position(places, r), clamp(found, 0, row.extent - 1)), Assign(last, found), Assign(bound, best),
     )  # fmt: skip
     return [Declare(last, const(-1), mutable=True), Declare(bound, start, mutable=True), For(r, k, turn)]
-
-
-def turns(extent: int) -> int:
-    """How often runs are merged until one is left."""
-    return (extent - 1).bit_length()
-
-
-def ordered(row: Row, sides: View, count: Expr) -> list[Statement]:
-    """The first `count` places of one side in order: runs are merged to those of twice the length, in the other side each time."""
-    turn, group, width, pair, left = var("turn"), var("group"), var("width"), var("pair"), var("left")
-    start, half, whole = var("start"), var("half"), var("whole")
-    groups = binary("min", binary("floordiv", count + pair - 1, pair), row.extent)
-    merged: tuple[Statement, ...] = (
-        Declare(start, group * pair), Declare(left, count - start), Declare(half, binary("min", width, left)),
-        Declare(whole, binary("min", binary("min", pair, left), row.extent)),
-        *_merged(row, sides, binary("mod", turn, 2), start, half, whole),
-    )  # fmt: skip
-    body: tuple[Statement, ...] = (Declare(pair, width + width), For(group, groups, merged), Assign(width, pair))
-    return [Declare(width, const(1), mutable=True), For(turn, const(turns(row.extent)), body)]
-
-
-def _merged(row: Row, sides: View, side: Expr, start: Expr, half: Expr, count: Expr) -> tuple[Statement, ...]:
-    """From one side to the other `count` places from `start` on, of which `half` and the rest are in order each, in order."""
-    i, j, o = var("i"), var("j"), var("o")
-    first, second, later = var("first"), var("second"), var("later", DType.BOOL)
-    a, b = (load(sides.buffer, row.position(sides, clamp(at, 0, row.extent - 1), side), INT) for at in (i, j))
-    more, out = binary("lt", j, start + count), binary("le", start + half, i)
-    take = logical("and", more, logical("or", out, row.before(row.at(second), row.at(first))))
-    step: tuple[Statement, ...] = (
-        Declare(first, a), Declare(second, b), Declare(later, take),
-        Store(sides.buffer, row.position(sides, clamp(start + o, 0, row.extent - 1), 1 - side), select(later, second, first)),
-        Assign(i, select(later, i, i + 1)), Assign(j, select(later, j + 1, j)),
-    )  # fmt: skip
-    return (Declare(i, start, mutable=True), Declare(j, start + half, mutable=True), For(o, count, step))

@@ -11,7 +11,7 @@ from edgec.lower import movement
 from edgec.lower.builder import Lowering
 from edgec.lower.compaction import placed, zeros
 from edgec.lower.counts import counted
-from edgec.lower.selection import ordering
+from edgec.lower.sorting import ordering
 from edgec.lower.values import Index, Value, View, digits, fixed
 from edgec.program.expr import INT, Expr, binary, cast, clamp, const, load, logical, select, var
 from edgec.program.program import Assign, Declare, For, Statement, Store

@@ -58,6 +58,10 @@ def _sorted() -> Iterator[Case]:
         yield net.case(values, places, net.node("Gather", rows, places), net.node("Neg", values))
         values, places = net.node("TopK", rows, number(net, rows), outputs=2, axis=0, largest=largest)
         yield net.case(values, net.node("Cast", places, to=1))
+    for part in PARTS:
+        net, rows, numbers = _net("top_k_of_many", part, 200)
+        values, places = net.node("TopK", numbers, _least(net, numbers, 20), outputs=2)
+        yield net.case(values, places, net.node("Gather", rows, places))
     net, rows, numbers = _net("top_k_of_a_number", 1.0)
     yield net.case(*net.node("TopK", numbers, net.constant([4]), outputs=2))
 

@@ -23,7 +23,7 @@ def _top_k() -> Iterator[Case]:
     """Found one by one, and by sorting: rows of 1 to 300 of any length, with many of equal size."""
     rows: list[tuple[Sequence[int], int, int]] = [
         ((7,), 0, 3), ((1,), 0, 1), ((3, 1, 4), 1, 1), ((2, 5, 3), -2, 5), ((4, 70), 1, 50), ((2, 37, 3), 1, 37), ((300,), -1, 299),
-        ((64, 2), 0, 40), ((2, 3, 33), 0, 2),
+        ((64, 2), 0, 40), ((2, 3, 33), 0, 2), ((2, 500), 1, 60),
     ]  # fmt: skip
     for (shape, axis, k), kind, largest in product(rows, (np.float32, np.int64), (0, 1)):
         net = Net(f"top_k_{shape}_{axis}_{k}_{np.dtype(kind)}_{largest}", ())
