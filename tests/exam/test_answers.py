@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,15 +15,22 @@ from onnx import numpy_helper, parser
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 import edgec
+from edgec.apps.app import App, tensors
+from edgec.apps.wheel import exam_of
 from edgec.base.errors import UsageError
-from edgec.exam.expected import FLOAT_TOLERANCE, GPU_HALVES, HALVES, NOISE_FACTOR, Asked, ask, invented_tolerance, write_exam
+from edgec.exam.expected import FLOAT_TOLERANCE, GPU_HALVES, HALVES, NOISE_FACTOR, USELESS, Asked, ask, invented_tolerance, write_exam
 from edgec.exam.reference import FloatModel
 from edgec.exam.saturated import LEAST, least_numbers
 from edgec.frontend import from_proto
 from edgec.lower import lower
+from edgec.lower.plan import plan
 from edgec.passes import optimize
 from edgec.schedule import schedule
 from edgec.targets import load_target
+from edgec.toolchain import compile_package
+from tests.conftest import require
+from tests.contract.examiner import STRICT
+from tests.emit.packages import HOST, write_package
 
 TEXT = """<ir_version: 9, opset_import: ["": 21, "com.microsoft": 1]>
     folded (float[4] v) => (r, y) <uint8[1,4] x = {52,192,225,33}, float s = {0.0625}, uint8 z = {0}, float t = {0.019849159},
@@ -116,6 +124,32 @@ def test_integers_are_asked_for_only_where_halves_leave_them(flag: str) -> None:
     with pytest.raises(UsageError, match="moves integers that this network answers with \\(y\\)") as raised:
         write_exam(original, graph, program, None, 0, asked=replace(asked, streams=[[near]], answers=asked.answers[:1]), halves=flag)
     assert raised.value.where == flag
+
+
+@pytest.mark.parametrize(("noise", "moved"), [(0.0, False), (USELESS, True)])
+def test_integers_may_be_others_only_where_rounding_moves_all(noise: float, moved: bool, tmp_path: Path) -> None:
+    """Everybody who judges an answer takes the same ones for right, of 32 and of 64 bits; truth values are equal anyway."""
+    require("gcc")
+    text = """<ir_version: 9, opset_import: ["": 21]> sorted (float[4] x) => (int64[4] places, int32[4] whole, bool[4] first)
+    <int64[1] k = {4}, int64 zero = {0}>
+    { values, places = TopK(x, k) whole = Cast<to = 6>(places) first = Equal(places, zero) }"""
+    model = parser.parse_model(text)
+    original, graph = from_proto(model).graph, from_proto(model).graph
+    optimize(graph)
+    program = schedule(lower(graph, HOST, "sorted"), HOST)
+    plan(program)
+    x = {"x": np.float32([0.25, 4, 3, 2])}
+    right = write_exam(original, graph, program, None, 0, asked=Asked([[x]], [[FloatModel(original)(x)]], noise))
+    judged = {port.name: right.is_exact(port.name, port.dtype) for port in program.outputs}
+    assert judged == {"places": not moved, "whole": not moved, "first": True}
+    said, _ = exam_of(App("sorted", "fp32", tensors(program.inputs), tensors(program.outputs), 0, 0, 0), right, "")
+    assert ["limit" in output for output in said["vectors"][0]["outputs"]] == [moved, moved, False]
+    for name, passes in (("places", moved), ("whole", moved), ("first", False)):
+        (answer,) = right.outputs
+        other = replace(right, outputs=[{**answer, name: answer[name][::-1]}])
+        built = compile_package(write_package(tmp_path / name, program, HOST, other), HOST, "gcc", "-O0", STRICT)
+        assert built.exam is not None
+        assert subprocess.run([built.exam], check=False, capture_output=True).returncode == (0 if passes else 1)
 
 
 def test_a_gpu_that_would_never_be_taken_is_refused() -> None:
