@@ -38,18 +38,18 @@ def exported_network(model: object, example_inputs: Any, new_folder: Callable[[]
 
 def _torch_module(model: Any, example_inputs: Any, target: Path) -> None:
     """As it infers, whatever it does at the moment; arrays of numpy among the inputs become tensors."""
-    torch = import_module("torch")
-    named = dict(example_inputs) if isinstance(example_inputs, Mapping) else {}
-    values = () if named else example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
-    if (not named and not values) or example_inputs is None:
+    torch, named = import_module("torch"), isinstance(example_inputs, Mapping)
+    inputs = example_inputs if named or isinstance(example_inputs, (tuple, list)) or example_inputs is None else (example_inputs,)
+    if not inputs:
         raise UsageError("what is it called with?", hint="example_inputs=(tensor,), or a dict of them by the names that forward() has")
     trained = [part for part in model.modules() if part.training]
     model.eval()
     try:
         scripted = isinstance(model, torch.jit.ScriptModule)
         words = {"dynamo": False} if scripted else {"dynamo": True, "verbose": False}
-        args, kwargs = tuple(map(_tensor, values)), {name: _tensor(value) for name, value in named.items()}
-        torch.onnx.export(model, args, str(target), kwargs=kwargs or None, **words)
+        args = () if named else tuple(map(_tensor, inputs))
+        kwargs = {name: _tensor(value) for name, value in inputs.items()} if named else None
+        torch.onnx.export(model, args, str(target), kwargs=kwargs, **words)
     finally:
         for part in trained:
             part.training = True
