@@ -39,7 +39,7 @@ def exported_network(model: object, example_inputs: Any, new_folder: Callable[[]
 def _torch_module(model: Any, example_inputs: Any, target: Path) -> None:
     """As it infers, whatever it does at the moment; arrays of numpy among the inputs become tensors."""
     torch, named = import_module("torch"), isinstance(example_inputs, Mapping)
-    inputs = example_inputs if named or isinstance(example_inputs, (tuple, list)) or example_inputs is None else (example_inputs,)
+    inputs: Any = example_inputs if named or isinstance(example_inputs, (tuple, list)) or example_inputs is None else (example_inputs,)
     if not inputs:
         raise UsageError("what is it called with?", hint="example_inputs=(tensor,), or a dict of them by the names that forward() has")
     trained = [part for part in model.modules() if part.training]
