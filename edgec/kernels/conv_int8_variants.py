@@ -48,7 +48,7 @@ class ConvTile(MatrixTile):
     kept_scales: registers hold the scales of a panel while all pixels of a tile end.
     whole: tiles all of which is stored, with whatever codes there are, end without a question.
     deep: these take two steps of inputs at once.
-    halves: these are of half a panel and twice the pixels.
+    halves: these are of half a panel and twice the pixels, because registers are few: the sums of others are held one after the other.
     """
 
     template: ClassVar[str] = "conv_int8/panels.j2"

@@ -27,13 +27,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the onnx
 T = TypeVar("T")
 WIDE = load_target(VULKAN.target)
 TARGET = replace(WIDE, vocabularies=WIDE.vocabularies[:1])  # test_operators has these cases in all; here hundreds of packages are compiled
-COUNTING = {"Compress", "NonMaxSuppression", "NonZero"}
+COUNTING = {"Compress", "Gather", "NonMaxSuppression", "NonZero", "TopK"}
 DOUBLE = {"(operator)", "(reduce)", "(sequence)", "Add", "Cast", "CastLike", "Einsum", "Max", "Min", "Mod", "Neg"}  # cases of float64
 # Why a case has no shader at all: a reason -> the operators whose cases may have it
 LEFT_TO_CPU = {
     "counts what it finds": COUNTING,
     "has symbolic sizes": COUNTING,
-    "tells of indices out of range": {"NonMaxSuppression"},
+    "tells of indices out of range": {"Gather", "NonMaxSuppression", "NonZero"},
     "converts float32 to float64": DOUBLE,
     "converts float64 to float32": DOUBLE,
     "converts float64 to float16": DOUBLE,
