@@ -2,30 +2,26 @@
 
 HELPER int32_t smaller(int32_t a, int32_t b) { return a < b ? a : b; }
 
-/* taps[i] = at, and `step` bytes further on each next one, for i of begin..end. */
-HELPER void list_pixels(const void **taps, int32_t begin, int32_t end, const char *at, ptrdiff_t step) {
-    int32_t i = begin;
+/* taps[i] = at + i * step for i below `count`; a number, since some of them may lie outside of all objects, where nobody reads. */
+HELPER void list_pixels(const void **taps, int32_t count, uintptr_t at, ptrdiff_t step) {
 #if defined(__GNUC__) && defined(__aarch64__) && defined(__LP64__) /* whose compilers store eight by instructions that take as long as eight */
     typedef uint64_t two_t __attribute__((vector_size(16)));
     const two_t further = {2 * (uint64_t)step, 2 * (uint64_t)step};
-    two_t a = {(uint64_t)at, (uint64_t)(at + step)};
-    for (; i + 7 < end; i += 8, at += 8 * step) {
+    two_t a = {at, at + (uint64_t)step};
+    for (; count >= 8; count -= 8, taps += 8) {
         const two_t b = a + further, c = b + further, d = c + further;
-        memcpy(taps + i, &a, sizeof a);
-        memcpy(taps + i + 2, &b, sizeof b);
-        memcpy(taps + i + 4, &c, sizeof c);
-        memcpy(taps + i + 6, &d, sizeof d);
+        memcpy(taps, &a, sizeof a);
+        memcpy(taps + 2, &b, sizeof b);
+        memcpy(taps + 4, &c, sizeof c);
+        memcpy(taps + 6, &d, sizeof d);
         a = d + further;
     }
-    if (i + 3 < end) {
-        const two_t b = a + further;
-        memcpy(taps + i, &a, sizeof a);
-        memcpy(taps + i + 2, &b, sizeof b);
-        i += 4;
-        at += 4 * step;
-    }
+    for (; count >= 2; count -= 2, taps += 2, a += further) memcpy(taps, &a, sizeof a);
+    if (count > 0) *taps = (const void *)a[0];
+#else
+    int32_t i;
+    for (i = 0; i < count; i++, at += (uintptr_t)step) taps[i] = (const void *)at;
 #endif
-    for (; i < end; i++, at += step) taps[i] = at;
 }
 
 /* taps[tap * PIXEL_BLOCK + i] = the address of the input pixel under `tap` of output pixel first + i, or `outside` where the
@@ -33,24 +29,23 @@ HELPER void list_pixels(const void **taps, int32_t begin, int32_t end, const cha
    repeat the last one. */
 HELPER void find_taps(const window_t *w, const void *x, int32_t element, int32_t first, int32_t count, int32_t padded,
                              const void *outside, const void **taps) {
-    const ptrdiff_t pixel = (ptrdiff_t)w->in_pixel_stride * element, step = pixel * w->stride_width;
+    const ptrdiff_t pixel = (ptrdiff_t)w->in_pixel_stride * element;
+    const int32_t width = w->in_width, stride = w->stride_width, dilation = w->dilation_width, kernel = w->kernel_width;
     int32_t row = first / w->out_width, column = first % w->out_width, i, j, ky, kx, run;
     for (i = 0; i < count; i += run, row++, column = 0) { /* a run of pixels in one row */
-        const int32_t top = row % w->out_height * w->stride_height - w->pad_top, left = column * w->stride_width - w->pad_left;
+        const int32_t top = row % w->out_height * w->stride_height - w->pad_top, left = column * stride - w->pad_left;
         const ptrdiff_t image = (ptrdiff_t)(row / w->out_height) * w->in_height;
         const void **slot = taps + i;
         run = smaller(count - i, w->out_width - column);
         for (ky = 0; ky < w->kernel_height; ky++) {
-            const int32_t iy = top + ky * w->dilation_height;
-            const int32_t width = iy >= 0 && iy < w->in_height ? w->in_width : 0;
-            for (kx = 0; kx < w->kernel_width; kx++, slot += PIXEL_BLOCK) {
-                int32_t ix = left + kx * w->dilation_width, inside;
-                const char *at;
-                for (j = 0; j < run && ix < 0; j++, ix += w->stride_width) slot[j] = outside;
-                at = ix < width ? (const char *)x + ((image + iy) * w->in_width + ix) * pixel : (const char *)outside;
-                inside = ix < width ? smaller(run, j + (width - ix + w->stride_width - 1) / w->stride_width) : j;
-                list_pixels(slot, j, inside, at, step);
-                for (j = inside; j < run; j++) slot[j] = outside;
+            const int32_t iy = top + ky * w->dilation_height, within = iy >= 0 && iy < w->in_height;
+            const ptrdiff_t step = within ? pixel * stride : 0, further = within ? pixel * dilation : 0;
+            uintptr_t at = within ? (uintptr_t)x + (uintptr_t)(((image + iy) * width + left) * pixel) : (uintptr_t)outside;
+            int32_t ix = left;
+            for (kx = 0; kx < kernel; kx++, slot += PIXEL_BLOCK, at += (uintptr_t)further, ix += dilation) {
+                list_pixels(slot, run, at, step);
+                for (j = 0; j < run && ix + j * stride < 0; j++) slot[j] = outside;
+                for (j = run - 1; j >= 0 && ix + j * stride >= width; j--) slot[j] = outside;
             }
         }
     }
@@ -68,8 +63,7 @@ HELPER int is_pointwise(const window_t *w) {
 HELPER void find_pointwise(const window_t *w, const void *x, int32_t element, int32_t first, int32_t count, int32_t padded,
                                   const void **taps) {
     const ptrdiff_t pixel = (ptrdiff_t)w->in_pixel_stride * element;
-    const char *at = (const char *)x + first * pixel;
     int32_t i;
-    list_pixels(taps, 0, count, at, pixel);
-    for (i = count; i < padded; i++) taps[i] = at + (count - 1) * pixel;
+    list_pixels(taps, count, (uintptr_t)x + (uintptr_t)(first * pixel), pixel);
+    for (i = count; i < padded; i++) taps[i] = taps[count - 1];
 }
