@@ -95,7 +95,7 @@ NEON = ("neon", "dotprod", "i8mm", "neon32")
 TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} | {
     "neon": _neon("neon", whole=True),
     "dotprod": _neon("dotprod", whole=True, deep=True),
-    "i8mm": _neon("i8mm"),
+    "i8mm": _neon("i8mm", whole=True, halves=True),
     "neon32": _neon("neon32", whole=True, halves=True),
     # Two panels for a single pixel alone, which else has too few sums under way
     "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, alone=True, together=2),
@@ -105,7 +105,8 @@ TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} |
     ),
 }
 HEADERS = {
-    "avxvnni": ("int8_packed_avx2.h",), "avx512vnni": ("int8_packed_avx512.h",), **dict.fromkeys(NEON, ("int8_packed_neon.h",)),
+    "avxvnni": ("int8_packed_avx2.h",), "avx512vnni": ("int8_packed_avx512.h",),
+    **dict.fromkeys(NEON, ("int8_two_neon.h", "int8_packed_neon.h")), "i8mm": ("int8_packed_neon.h",),
 }  # fmt: skip
 WIDENED = {"avx2": WidenedTile((6, 2, 1), 2, 2)}
 WIDENED_HEADERS = {"avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h")}

@@ -89,7 +89,7 @@ _HEADERS = {
 OUTDONE = {"neon": "dotprod"}  # a register of products an instruction: most processors of such packages gain nothing
 HEADERS = _HEADERS | {
     "avx512vnni": ("int8_packed_avx512.h", "int8_winograd_avx512.h"),
-    **dict.fromkeys(("neon", "neon32"), ("int8_packed_neon.h", "int8_winograd_neon.h", "int8_winograd_fours.h")),
+    **dict.fromkeys(("neon", "neon32"), ("int8_two_neon.h", "int8_packed_neon.h", "int8_winograd_neon.h", "int8_winograd_fours.h")),
 }
 
 

@@ -52,20 +52,14 @@ INLINE void store_added(activation *y, lanes_t sums, const float *scale, ending_
 }
 
 /* The same of the first half of a panel's channels, of two pixels. */
-INLINE void store_whole_half(activation *y, ptrdiff_t stride, lanes_t v, int32_t zero) {
-    const int8x16_t codes = saturated_codes(v, zero);
-    vst1_s8(y, vget_low_s8(codes));
-    vst1_s8(y + stride, vget_high_s8(codes));
-}
+INLINE void store_whole_half(activation *y, ptrdiff_t stride, lanes_t v, int32_t zero) { store_two(y, y + stride, saturated_codes(v, zero)); }
 
 INLINE void store_rounded_half(activation *y, ptrdiff_t stride, lanes_t sums, const float *scale, float rounding) {
-    const int8x16_t codes = rounded_codes(sums, scale, rounding);
-    vst1_s8(y, vget_low_s8(codes));
-    vst1_s8(y + stride, vget_high_s8(codes));
+    store_two(y, y + stride, rounded_codes(sums, scale, rounding));
 }
 
 INLINE void store_added_half(activation *y, ptrdiff_t stride, lanes_t sums, const float *scale, ending_t e, const activation *residual,
                              ptrdiff_t r_stride, addition_t sum) {
-    const int8x16_t codes = vcombine_s8(vld1_s8(residual), vld1_s8(residual + r_stride));
+    const int8x16_t codes = load_two(residual, residual + r_stride);
     store_whole_half(y, stride, add_codes(sums, scale, e, sum.scale, codes, sum.r_zero, sum.r_scale), sum.zero);
 }
