@@ -90,7 +90,8 @@ class RowTile:
     """`width` pixels of a row, or of two, of a window of kernel x kernel taps: `taps` rows of a run of channels are interleaved into
     as many vectors, which lie `part` bytes apart in memory; a plane holds the columns that are a stride apart. `together` vectors of
     pixels share the filters that are loaded. `close`: the vectors of some taps are neighbours in memory, which pairs are loaded from,
-    and where codes may be any, the ends of pixels ask for nothing."""
+    and where codes may be any, the ends of pixels ask for nothing. `quarters`: four channels pass after the others, whose filters then
+    stay in registers."""
 
     template: ClassVar[str] = "depthwise_int8/rows.j2"
     kernel: int
@@ -100,6 +101,7 @@ class RowTile:
     width: int = 28
     together: int = 1
     close: bool = False
+    quarters: bool = False
 
     def column(self, run: int, vector: int, column: int) -> int:
         """Where what is under a vector of pixels and this column of the window lies, from what the first one begins with."""
@@ -115,6 +117,11 @@ class RowTile:
     def heights(self) -> int:
         """Output rows at once: two where they share most of the rows under them."""
         return 2 if self.stride == 1 else 1
+
+    @property
+    def sums(self) -> int:
+        """Vectors of pixels that are summed at once."""
+        return self.together * self.heights
 
     @property
     def steps(self) -> int:
@@ -136,8 +143,9 @@ class RowTile:
 
     @property
     def work_bytes(self) -> int:
-        """Bias, scales and filters in four vectors each, by row and tap; two runs of bytes; and what is interleaved."""
-        return 4 * self.runs[0] * (2 + self.heights * self.steps * self.kernel) + 2 * self.runs[0] + self.steps * self.step
+        """Bias, scales and filters in four vectors each, by row and tap; what sums begin with; two runs of bytes; what is interleaved."""
+        starts = self.sums if self.quarters else 0
+        return 4 * self.runs[0] * (2 + starts + self.heights * self.steps * self.kernel) + 2 * self.runs[0] + self.steps * self.step
 
 
 @dataclass(frozen=True)
@@ -154,7 +162,8 @@ _PAIRS: dict[str, tuple[int, tuple[int, ...]]] = {"sse41": (2, (16,)), "avx2": (
 _FOURS: dict[str, tuple[int, tuple[int, ...]]] = {"avxvnni": (4, (32, 16)), "avx512vnni": (4, (64, 32, 16))}
 _ALWAYS: dict[str, tuple[int, tuple[int, ...]]] = dict.fromkeys(("neon", "dotprod", "i8mm", "neon32", "relaxed8"), (4, (16,)))
 _PAIRING = ("neon", "neon32")  # sum two products, no four: interleaving gains them nothing
-_NEON = (*_PAIRING, "dotprod", "i8mm")
+_QUARTERS = ("dotprod", "i8mm")
+_NEON = (*_PAIRING, *_QUARTERS)
 _TOGETHER = {"avx512vnni": 2, "dotprod": 2, "i8mm": 2}  # where 32 registers hold the sums of two vectors of two rows
 
 
@@ -169,7 +178,8 @@ def _rows(kernel: int, stride: int) -> Variant:
     instructions gain by it that take four of them, in registers of up to 256 bits."""
     shapes = _ALWAYS | ({**_PAIRS, **_FOURS} if stride == 1 else {"avxvnni": _FOURS["avxvnni"]})
     tiles: dict[str, RowTile | DirectTile] = {
-        name: RowTile(kernel, stride, *shape, together=_TOGETHER.get(name, 1), close=name in _NEON) for name, shape in shapes.items()
+        name: RowTile(kernel, stride, *shape, together=_TOGETHER.get(name, 1), close=name in _NEON, quarters=name in _QUARTERS)
+        for name, shape in shapes.items()
     }
     if kernel == 3:
         tiles |= {name: DirectTile(kernel, stride) for name in (_PAIRING if stride == 1 else _NEON)}
