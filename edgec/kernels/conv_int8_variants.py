@@ -48,7 +48,8 @@ class ConvTile(MatrixTile):
     kept_scales: registers hold the scales of a panel while all pixels of a tile end.
     whole: tiles all of which is stored, with whatever codes there are, end without a question.
     deep: these take two steps of inputs at once.
-    halves: these are of half a panel and twice the pixels, because registers are few: the sums of others are held one after the other.
+    halves: these are of half a panel and twice the pixels, and the sums of others are held one after the other, where registers are few.
+    passing: the first of their weights are loaded by an instruction that takes the pointer to the next ones as well.
     """
 
     template: ClassVar[str] = "conv_int8/panels.j2"
@@ -63,6 +64,7 @@ class ConvTile(MatrixTile):
     whole: bool = False
     deep: bool = False
     halves: bool = False
+    passing: bool = False
 
 
 def _tile(tile: MatrixTile, **facts: Any) -> ConvTile:
@@ -93,9 +95,9 @@ class WidenedTile:
 
 NEON = ("neon", "dotprod", "i8mm", "neon32")
 TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} | {
-    "neon": _neon("neon", whole=True),
-    "dotprod": _neon("dotprod", whole=True, deep=True),
-    "i8mm": _neon("i8mm", whole=True, halves=True),
+    "neon": _neon("neon", whole=True, passing=True),
+    "dotprod": _neon("dotprod", whole=True, deep=True, passing=True),
+    "i8mm": _neon("i8mm", whole=True, halves=True, passing=True),
     "neon32": _neon("neon32", whole=True, halves=True),
     # Two panels for a single pixel alone, which else has too few sums under way
     "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, alone=True, together=2),

@@ -31,6 +31,18 @@ INLINE two_weights_t load_two_weights(const int8_t *w) {
     return two;
 }
 
+/* load_two_weights, and `w` is so many bytes further. */
+#if defined(__GNUC__) && !defined(__clang__) /* which would add by another instruction */
+#define NEXT_TWO_WEIGHTS(two, w, bytes) \
+    __asm__("ldp %q0, %q1, [%2], %3" \
+            : "=w"((two).first.a), "=w"((two).second.a), "+r"(w) \
+            : "i"(bytes), "m"(*(const int8_t(*)[32])(w))); \
+    (two).first.b = vld1q_s8((w) + (4 * LANES - (bytes))); \
+    (two).second.b = vld1q_s8((w) + (4 * LANES + 16 - (bytes)))
+#else
+#define NEXT_TWO_WEIGHTS(two, w, bytes) (two) = load_two_weights(w), (w) += (bytes)
+#endif
+
 INLINE accumulator_t dot(accumulator_t sum, weights_t w, pixels_t x) {
     return vdotq_lane_s32(vdotq_lane_s32(sum, w.a, x, 0), w.b, x, 1);
 }

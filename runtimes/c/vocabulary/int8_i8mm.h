@@ -45,13 +45,15 @@ INLINE pixels_t next_pixels(const activation **x0, const activation **x1) {
     return pixels;
 }
 
-INLINE weights_t load_weights(const int8_t *w) {
-    const int32x4_t a = vreinterpretq_s32_s8(vld1q_s8(w)), b = vreinterpretq_s32_s8(vld1q_s8(w + 4 * LANES));
+/* From four input channels of four channels, and four more. */
+INLINE weights_t paired(int8x16_t a, int8x16_t b) {
     weights_t weights;
-    weights.low = vreinterpretq_s8_s32(vzip1q_s32(a, b));
-    weights.high = vreinterpretq_s8_s32(vzip2q_s32(a, b));
+    weights.low = vreinterpretq_s8_s32(vzip1q_s32(vreinterpretq_s32_s8(a), vreinterpretq_s32_s8(b)));
+    weights.high = vreinterpretq_s8_s32(vzip2q_s32(vreinterpretq_s32_s8(a), vreinterpretq_s32_s8(b)));
     return weights;
 }
+
+INLINE weights_t load_weights(const int8_t *w) { return paired(vld1q_s8(w), vld1q_s8(w + 4 * LANES)); }
 
 typedef struct { weights_t first, second; } two_weights_t;
 
@@ -62,6 +64,18 @@ INLINE two_weights_t load_two_weights(const int8_t *w) {
     two.second = load_weights(w + 16);
     return two;
 }
+
+/* load_two_weights, and `w` is so many bytes further. */
+#if defined(__GNUC__) && !defined(__clang__) /* which would add by another instruction */
+#define NEXT_TWO_WEIGHTS(two, w, bytes) \
+    __asm__("ldp %q0, %q1, [%2], %3" \
+            : "=w"((two).first.low), "=w"((two).second.low), "+r"(w) \
+            : "i"(bytes), "m"(*(const int8_t(*)[32])(w))); \
+    (two).first = paired((two).first.low, vld1q_s8((w) + (4 * LANES - (bytes)))); \
+    (two).second = paired((two).second.low, vld1q_s8((w) + (4 * LANES + 16 - (bytes))))
+#else
+#define NEXT_TWO_WEIGHTS(two, w, bytes) (two) = load_two_weights(w), (w) += (bytes)
+#endif
 
 INLINE accumulator_t dot(accumulator_t sum, weights_t w, pixels_t x) {
     sum.low = vmmlaq_s32(sum.low, x, w.low);

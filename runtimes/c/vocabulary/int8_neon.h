@@ -74,6 +74,18 @@ INLINE two_weights_t load_two_weights(const int8_t *w) {
     return two;
 }
 
+/* load_two_weights, and `w` is so many bytes further. */
+#if defined(__GNUC__) && !defined(__clang__) /* which would add by another instruction */
+#define NEXT_TWO_WEIGHTS(two, w, bytes) \
+    __asm__("ldp %q0, %q1, [%2], %3" \
+            : "=w"((two).first.a), "=w"((two).second.a), "+r"(w) \
+            : "i"(bytes), "m"(*(const int8_t(*)[32])(w))); \
+    (two).first.b = vld1q_s8((w) + (4 * LANES - (bytes))); \
+    (two).second.b = vld1q_s8((w) + (4 * LANES + 16 - (bytes)))
+#else
+#define NEXT_TWO_WEIGHTS(two, w, bytes) (two) = load_two_weights(w), (w) += (bytes)
+#endif
+
 INLINE accumulator_t dot(accumulator_t sum, weights_t w, pixels_t x) {
     int16x8_t low = vmull_s8(vget_low_s8(w.a), vget_low_s8(x.a)), high = vmull_high_s8(w.a, x.a);
     low = vmlal_s8(low, vget_low_s8(w.b), vget_low_s8(x.b));
