@@ -50,6 +50,7 @@ class ConvTile(MatrixTile):
     deep: these take two steps of inputs at once.
     halves: these are of half a panel and twice the pixels, and the sums of others are held one after the other, where registers are few.
     passing: the first of their weights are loaded by an instruction that takes the pointer to the next ones as well.
+    joined: taps in a row of a window are a single one where they are neighbours in memory.
     """
 
     template: ClassVar[str] = "conv_int8/panels.j2"
@@ -65,6 +66,7 @@ class ConvTile(MatrixTile):
     deep: bool = False
     halves: bool = False
     passing: bool = False
+    joined: bool = False
 
 
 def _tile(tile: MatrixTile, **facts: Any) -> ConvTile:
@@ -95,9 +97,9 @@ class WidenedTile:
 
 NEON = ("neon", "dotprod", "i8mm", "neon32")
 TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} | {
-    "neon": _neon("neon", whole=True, passing=True),
-    "dotprod": _neon("dotprod", whole=True, deep=True, passing=True),
-    "i8mm": _neon("i8mm", whole=True, halves=True, passing=True),
+    "neon": _neon("neon", whole=True, passing=True, joined=True),
+    "dotprod": _neon("dotprod", whole=True, deep=True, passing=True, joined=True),
+    "i8mm": _neon("i8mm", whole=True, halves=True, passing=True, joined=True),
     "neon32": _neon("neon32", whole=True, halves=True),
     # Two panels for a single pixel alone, which else has too few sums under way
     "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, alone=True, together=2),
@@ -108,7 +110,8 @@ TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} |
 }
 HEADERS = {
     "avxvnni": ("int8_packed_avx2.h",), "avx512vnni": ("int8_packed_avx512.h",),
-    **dict.fromkeys(NEON, ("int8_two_neon.h", "int8_packed_neon.h")), "i8mm": ("int8_packed_neon.h",),
+    **dict.fromkeys(("neon", "dotprod"), ("int8_two_neon.h", "int8_packed_neon.h", "int8_joined.h")),
+    "i8mm": ("int8_packed_neon.h", "int8_joined.h"), "neon32": ("int8_two_neon.h", "int8_packed_neon.h"),
 }  # fmt: skip
 WIDENED = {"avx2": WidenedTile((6, 2, 1), 2, 2)}
 WIDENED_HEADERS = {"avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h")}

@@ -21,7 +21,17 @@ from edgec.targets import Target
 from tests.contract.examiner import WHOLE, available
 from tests.kernels.attention_cases import layer_norm_case, pack_case, product_case, softmax_case
 from tests.kernels.builds import LEVEL
-from tests.kernels.int8_cases import any_case, conv_case, depthwise_case, few_channels, float_case, function_case, square, three_by_three
+from tests.kernels.int8_cases import (
+    any_case,
+    conv_case,
+    depthwise_case,
+    few_channels,
+    float_case,
+    function_case,
+    geometry,
+    square,
+    three_by_three,
+)
 from tests.kernels.int8_harness import ARM64, ARMV7, DSP, NEON, WITH_FUNCTIONS, X86, X86_SIGNED, Program, compile_driver
 
 Made = tuple[Target, str, str, tuple[str, ...]]  # a vocabulary of a target, its compiler and flags
@@ -82,6 +92,11 @@ def conv_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
         cases.append(conv_case(random, target, 1, 24, co, simple=True, residual=co % 2 == 0))
     for index, co in enumerate((8, 24, 40, 56) * 4):  # half a panel at the end
         cases.append(conv_case(random, target, 1, int(random.choice([8, 16, 24, 40])), co, simple=index < 8, residual=index % 2 == 0))
+    for index in range(24):  # taps in a row of a window that are neighbours in memory
+        ci, co = int(random.choice([8, 16, 24, 40])), int(random.integers(1, 40))
+        window = square(random, ci, int(random.integers(2, 6)), int(random.integers(1, 3))) if index % 2 else geometry(random, ci, co)
+        window = replace(window, in_pixel_stride=ci, out_pixel_stride=co, dilation_width=1)
+        cases.append(conv_case(random, target, 1, ci, co, False, index % 4 < 2, window))
     return cases
 
 
