@@ -38,6 +38,19 @@ class VectorTile:
             steps.append(-height)
         return tuple(steps)
 
+    @property
+    def counts(self) -> tuple[tuple[int, ...], ...]:
+        """For 0..PIXEL_BLOCK pixels: how many tiles of each height, of which the last may lie in part beyond them."""
+        found = [(0,) * len(self.rows)]
+        for left, step in enumerate(self.steps[1:], 1):
+            before = found[max(0, left - step)]
+            found.append(tuple(count + (rows == step) for rows, count in zip(self.rows, before, strict=True)))
+        return tuple(found)
+
+    def is_partial(self, rows: int) -> bool:
+        """Whether a tile of this height may lie in part beyond the pixels."""
+        return rows in self.steps[1:rows]
+
 
 _SHAPES: dict[str, tuple[Any, ...]] = {
     "portable": ((4, 1), (4,)),
