@@ -15,6 +15,7 @@ INLINE void halves_store(half *p, halves v) { vst1q_f16((float16_t *)p, v); }
 INLINE halves halves_add(halves a, halves b) { return vaddq_f16(a, b); }
 INLINE halves halves_max(halves a, halves b) { return vmaxq_f16(a, b); }
 INLINE halves halves_min(halves a, halves b) { return vminq_f16(a, b); }
+INLINE halves halves_at_least(halves v, halves low) { return vmaxq_f16(v, low); }
 INLINE halves halves_clamp(halves v, halves low, halves high) { return vminq_f16(vmaxq_f16(v, low), high); }
 INLINE halves halves_accumulate(halves s, halves a, halves b) { return vfmaq_f16(s, a, b); }
 INLINE half_inputs half_inputs_load(const half *p) { return vld1q_f16((const float16_t *)p); }
