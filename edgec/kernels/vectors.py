@@ -16,9 +16,9 @@ WIDTH = {
 
 
 def fewest(heights: tuple[int, ...], most: int, beyond: bool = True) -> tuple[int, ...]:
-    """For 0 ... `most` pixels left: the height of the next tile, such that the fewest rows are computed. None is higher than the one before.
+    """For 0 ... `most` pixels left: the height of the next tile, such that the fewest rows are computed.
 
-    beyond: whether the last may reach beyond the pixels.
+    None is higher than the one before. beyond: whether the last may reach beyond the pixels.
     """
     costs, steps = [0], [0]
     for left in range(1, most + 1):
