@@ -20,7 +20,7 @@ from edgec.targets import Target
 
 _HALVES = {
     "float": "half", "floats": "halves", "FLOATS": "HALVES", "Float": "Half", "inputs": "half_inputs",
-    "reals": "half_reals", "REALS": "HALF_REALS", "pooled": "half_pooled",
+    "HELD": "HALF_HELD", "HOLD": "HALF_HOLD", "NEXT": "HALF_NEXT", "reals": "half_reals", "REALS": "HALF_REALS", "pooled": "half_pooled",
 }  # fmt: skip
 _NAME = "@"  # stands for the model's name, whose words are nobody's
 

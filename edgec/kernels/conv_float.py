@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def _admits_tall(arguments: ConvFloat) -> bool:
     return isinstance(stride, Const) and 4 * int(stride.value) % SET_PERIOD != 0
 
 
-def _admits_merged(arguments: ConvFloat) -> bool:
+def admits_merged(arguments: ConvFloat) -> bool:
     """Pixels of a vector's channels at most, one after the other, of which a row of the window has a vector at least."""
     w = arguments.window
     stride = expr(w.in_pixel_stride)
@@ -69,16 +69,20 @@ def _admits_merged(arguments: ConvFloat) -> bool:
     return dense and arguments.groups == 1 and w.kernel_width > 1 and w.dilation_width == 1
 
 
-def _merged_scratch(arguments: ConvFloat, _: Collection[str]) -> int:
-    """Pointers to the rows under a block of pixels, a row of padding, and rows that leave the image."""
-    w = arguments.window
-    pointers, rows = w.kernel_height * PIXEL_BLOCK, 1 + w.kernel_height * PIXEL_BLOCK
-    return lines(POINTER_BYTES * pointers) + lines(4 * w.kernel_width * arguments.in_channels * rows)
+def merged_scratch(element: int) -> Callable[[Any, Collection[str]], int]:
+    """Bytes of pointers to the rows under a block of pixels, a row of padding, and rows that leave the image, of such elements."""
+
+    def scratch(arguments: ConvFloat, _: Collection[str]) -> int:
+        w = arguments.window
+        pointers, rows = w.kernel_height * PIXEL_BLOCK, 1 + w.kernel_height * PIXEL_BLOCK
+        return lines(POINTER_BYTES * pointers) + lines(element * w.kernel_width * arguments.in_channels * rows)
+
+    return scratch
 
 
 VARIANTS = (
     WINOGRAD,
-    Variant("merged", conv_items, _merged_scratch, MERGED, PACKING, _admits_merged),
+    Variant("merged", conv_items, merged_scratch(4), MERGED, PACKING, admits_merged),
     Variant("tall", conv_items, conv_scratch(4), TALL, PACKING, _admits_tall),
     Variant("panels", conv_items, conv_scratch(4), TILES, PACKING),
 )

@@ -68,7 +68,7 @@ def patches(
 
     lanes: of the widest vectors among these instruction sets.
     """
-    tiles = {name: _tile(name, kernel, stride, packing is FLOATS) for name in vocabularies}
+    tiles = {name: _tile(name, kernel, stride, packing is FLOATS or name == "fp16") for name in vocabularies}
     shape = (kernel, kernel, stride, stride, 1, 1)
 
     def admits(arguments: DepthwiseFloat) -> bool:
@@ -80,11 +80,14 @@ def patches(
     return Variant(name, row_items, _outside, tiles, packing, admits, "depthwise_float/patches")
 
 
-def _tile(vocabulary: str, kernel: int, stride: int, floats: bool) -> PatchTile:
-    """Half as many registers hold smaller patches, those of NEON larger ones while they hold all taps, too."""
+def _tile(vocabulary: str, kernel: int, stride: int, own: bool) -> PatchTile:
+    """Half as many registers hold smaller patches, those of NEON larger ones while they hold all taps, too.
+
+    own: whether it computes with numbers as they lie in memory.
+    """
     if vocabulary == "neon32":
         return PatchTile(kernel, stride, SMALL)
-    return PatchTile(kernel, stride, LARGE if floats and kernel == 3 else MEDIUM, held=floats, inside=floats)
+    return PatchTile(kernel, stride, LARGE if own and kernel == 3 else MEDIUM, held=own, inside=own)
 
 
 def _outside(arguments: DepthwiseFloat, _: Collection[str]) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field, fields, make_dataclass
+from dataclasses import field, fields, make_dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from edgec.kernels.conv_float import PACKING, ConvFloat
+from edgec.kernels.conv_float import PACKING, ConvFloat, admits_merged, merged_scratch
 from edgec.kernels.convolution import conv_items, conv_scratch
 from edgec.kernels.depthwise import FLOATS
 from edgec.kernels.depthwise_float import WINDOWS, DepthwiseFloat, PixelTile, patches
@@ -20,7 +20,7 @@ from edgec.kernels.windows import row_items, taps
 from edgec.program.arguments import Arguments
 
 LARGEST = 65504.0
-STRETCH = 32  # products that are summed as halves, before a sum of floats takes them
+STRETCH = 64  # products that are summed as halves, before a sum of floats takes them
 BYTES, LANES = 2, 8
 
 
@@ -55,11 +55,15 @@ def _packing(floats: Packing) -> Packing:
 
 
 # neon computes with floats what lies in memory as halves
-CONV_TILES = {"neon": VectorTile(4, (8, 4, 1), (2,), 4, True), "fp16": VectorTile(8, (4, 1), (4, 3, 2, 1), 8, True, stretch=STRETCH)}
+CONV_TILES = {"neon": VectorTile(4, (8, 4, 1), (2,), 4, True), "fp16": VectorTile(8, (8, 4, 1), (2, 1), 8, True, 32, stretch=STRETCH)}
+MERGED = {name: replace(tile, merged=True) for name, tile in CONV_TILES.items()}
 DEPTHWISE_TILES = {"neon": PixelTile(4), "fp16": PixelTile(4)}
 BLOCKS = _packing(FLOATS)
 VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
-    HALF_OF[ConvFloat]: (Variant("panels", conv_items, conv_scratch(BYTES), CONV_TILES, _packing(PACKING)),),
+    HALF_OF[ConvFloat]: (
+        Variant("merged", conv_items, merged_scratch(BYTES), MERGED, _packing(PACKING), admits_merged),
+        Variant("panels", conv_items, conv_scratch(BYTES), CONV_TILES, _packing(PACKING)),
+    ),
     HALF_OF[DepthwiseFloat]: (
         *(patches(*window, tuple(DEPTHWISE_TILES), LANES, BLOCKS) for window in WINDOWS),
         Variant("rows", row_items, tiles=DEPTHWISE_TILES, packing=BLOCKS),

@@ -15,6 +15,29 @@ WIDTH = {
 }  # fmt: skip
 
 
+def fewest(heights: tuple[int, ...], most: int, beyond: bool = True) -> tuple[int, ...]:
+    """For 0 ... `most` pixels left: the height of the next tile, such that the fewest rows are computed.
+
+    None is higher than the one before. beyond: whether the last may reach beyond the pixels.
+    """
+    costs, steps = [0], [0]
+    for left in range(1, most + 1):
+        fitting = [rows for rows in heights if beyond or rows <= left]
+        cost, height = min((rows + TILE_COST + costs[max(0, left - rows)], -rows) for rows in fitting)
+        costs.append(cost)
+        steps.append(-height)
+    return tuple(steps)
+
+
+def counted(heights: tuple[int, ...], steps: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """For as many pixels: how many tiles of each height, of which the last may lie in part beyond them."""
+    found = [(0,) * len(heights)]
+    for left, step in enumerate(steps[1:], 1):
+        before = found[max(0, left - step)]
+        found.append(tuple(count + (rows == step) for rows, count in zip(heights, before, strict=True)))
+    return tuple(found)
+
+
 @dataclass(frozen=True)
 class VectorTile:
     """`rows` pixels by `widths` vectors of output channels: a wider one while panels are left for it, and the last divides a panel."""
@@ -30,13 +53,17 @@ class VectorTile:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """For 0..PIXEL_BLOCK pixels left: the height of the next tile, such that the fewest rows are computed."""
-        costs, steps = [0], [0]
-        for left in range(1, PIXEL_BLOCK + 1):
-            cost, height = min((rows + TILE_COST + costs[max(0, left - rows)], -rows) for rows in self.rows)
-            costs.append(cost)
-            steps.append(-height)
-        return tuple(steps)
+        """For 0 ... PIXEL_BLOCK pixels left: the height of the next tile."""
+        return fewest(self.rows, PIXEL_BLOCK)
+
+    @property
+    def counts(self) -> tuple[tuple[int, ...], ...]:
+        """For 0 ... PIXEL_BLOCK pixels: how many tiles of each height."""
+        return counted(self.rows, self.steps)
+
+    def is_partial(self, rows: int) -> bool:
+        """Whether a tile of this height may lie in part beyond the pixels."""
+        return rows in self.steps[1:rows]
 
 
 _SHAPES: dict[str, tuple[Any, ...]] = {

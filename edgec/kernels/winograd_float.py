@@ -13,7 +13,7 @@ import numpy as np
 
 from edgec.kernels.convolution import by_output, lanes_of, pack_by_panels, padded_panels, panel_count, round_up
 from edgec.kernels.variants import Packing, Variant
-from edgec.kernels.vectors import WIDTH
+from edgec.kernels.vectors import WIDTH, counted, fewest
 from edgec.kernels.windows import ceil_div, lines
 from edgec.program.arguments import LANES, Window
 from edgec.program.expr import Expr, bound, expr
@@ -45,6 +45,11 @@ class WinogradTile:
     def strip(self) -> int:
         """Output channels at once."""
         return self.width * self.lanes
+
+    @property
+    def counts(self) -> tuple[tuple[int, ...], ...]:
+        """For 0 ... `block` image tiles: how many of each height."""
+        return counted(self.rows, fewest(self.rows, self.block, beyond=False))
 
 
 TILES = {

@@ -31,6 +31,9 @@
 /* gcc for ARM would move sums that fill all registers about where functions grow together: APART ones stay alone. */
 #if defined(__GNUC__) && !defined(__clang__) && (defined(__aarch64__) || defined(__arm__))
 #define APART __attribute__((noinline))
+/* A pointer to what gcc knows nothing of: it loads that anew, not copies it, and makes pairs of the loads and stores behind it. */
+#define ANEW(p) __asm__("" : "+r"(p))
 #else
 #define APART
+#define ANEW(p) (void)0
 #endif

@@ -12,6 +12,7 @@ INLINE floats floats_multiply(floats a, floats b) { return _mm256_mul_ps(a, b); 
 INLINE floats floats_divide(floats a, floats b) { return _mm256_div_ps(a, b); }
 INLINE floats floats_max(floats a, floats b) { return _mm256_max_ps(a, b); }
 INLINE floats floats_min(floats a, floats b) { return _mm256_min_ps(a, b); }
+INLINE floats floats_at_least(floats v, floats low) { return floats_max(low, v); }
 INLINE floats floats_clamp(floats v, floats low, floats high) { return floats_min(high, floats_max(low, v)); }
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return _mm256_blendv_ps(w, v, _mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return _mm256_fmadd_ps(a, b, s); }

@@ -12,6 +12,7 @@ INLINE floats floats_multiply(floats a, floats b) { return _mm512_mul_ps(a, b); 
 INLINE floats floats_divide(floats a, floats b) { return _mm512_div_ps(a, b); }
 INLINE floats floats_max(floats a, floats b) { return _mm512_max_ps(a, b); }
 INLINE floats floats_min(floats a, floats b) { return _mm512_min_ps(a, b); }
+INLINE floats floats_at_least(floats v, floats low) { return floats_max(low, v); }
 INLINE floats floats_clamp(floats v, floats low, floats high) { return floats_min(high, floats_max(low, v)); }
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), w, v); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return _mm512_fmadd_ps(a, b, s); }

@@ -16,6 +16,7 @@ INLINE mve_pred16_t floats_less(floats a, floats b) {
 }
 INLINE floats floats_max(floats a, floats b) { return vpselq_f32(a, b, floats_less(b, a)); }
 INLINE floats floats_min(floats a, floats b) { return vpselq_f32(a, b, floats_less(a, b)); }
+INLINE floats floats_at_least(floats v, floats low) { return floats_max(low, v); }
 INLINE floats floats_clamp(floats v, floats low, floats high) { return floats_min(high, floats_max(low, v)); }
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return vpselq_f32(v, w, floats_less(a, b)); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return vfmaq_f32(s, a, b); }

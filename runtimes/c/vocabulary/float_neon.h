@@ -12,6 +12,7 @@ INLINE floats floats_multiply(floats a, floats b) { return vmulq_f32(a, b); }
 INLINE floats floats_divide(floats a, floats b) { return vdivq_f32(a, b); }
 INLINE floats floats_max(floats a, floats b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 INLINE floats floats_min(floats a, floats b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
+INLINE floats floats_at_least(floats v, floats low) { return vmaxq_f32(v, low); }
 INLINE floats floats_clamp(floats v, floats low, floats high) { return vminq_f32(vmaxq_f32(v, low), high); }
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return vbslq_f32(vcltq_f32(a, b), v, w); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return vfmaq_f32(s, a, b); }
@@ -29,9 +30,17 @@ INLINE inputs inputs_load(const float *p) { return vld1q_f32(p); }
 #if defined(__GNUC__) && !defined(__clang__)
 #define HELD(s, number) register floats s __asm__("v" #number)
 #define HOLD(s) __asm__("" : "+w"(s))
+struct held_four {
+    float lanes[16];
+};
+/* Four vectors, in registers one after the other, from p on, which then is behind them. */
+#define NEXT_FOUR(a, b, c, d, p) \
+    __asm__("ld1 {%0.4s-%3.4s}, [%4], #64" : "=w"(a), "=w"(b), "=w"(c), "=w"(d), "+r"(p) : "m"(*(const struct held_four *)(const void *)(p)))
 #else
 #define HELD(s, number) floats s
 #define HOLD(s) (void)0
+#define NEXT_FOUR(a, b, c, d, p) \
+    (a) = floats_load(p), (b) = floats_load((p) + 4), (c) = floats_load((p) + 8), (d) = floats_load((p) + 12), (p) += 16
 #endif
 /* Two vectors, and how they are loaded from p, which then is `step` further on. What is k inputs further on than p was at first. */
 #define HELD_PAIR(a, b, first, second) floats a, b

@@ -11,6 +11,7 @@ INLINE floats floats_subtract(floats a, floats b) { return vsubq_f32(a, b); }
 INLINE floats floats_multiply(floats a, floats b) { return vmulq_f32(a, b); }
 INLINE floats floats_max(floats a, floats b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 INLINE floats floats_min(floats a, floats b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
+INLINE floats floats_at_least(floats v, floats low) { return vmaxq_f32(v, low); }
 INLINE floats floats_clamp(floats v, floats low, floats high) { return vminq_f32(vmaxq_f32(v, low), high); }
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return vbslq_f32(vcltq_f32(a, b), v, w); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return vmlaq_f32(s, a, b); }

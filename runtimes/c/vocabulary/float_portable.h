@@ -14,6 +14,7 @@ INLINE floats floats_multiply(floats a, floats b) { return a * b; }
 INLINE floats floats_max(floats a, floats b) { return a > b ? a : b; }
 INLINE floats floats_min(floats a, floats b) { return a < b ? a : b; }
 /* The nearest number in [low, high]; NaN is NaN. */
+INLINE floats floats_at_least(floats v, floats low) { return floats_max(low, v); }
 INLINE floats floats_clamp(floats v, floats low, floats high) { return floats_min(high, floats_max(low, v)); }
 /* v in the lanes where a < b, else w. */
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return a < b ? v : w; }

@@ -12,6 +12,7 @@ INLINE floats floats_multiply(floats a, floats b) { return _mm_mul_ps(a, b); }
 INLINE floats floats_divide(floats a, floats b) { return _mm_div_ps(a, b); }
 INLINE floats floats_max(floats a, floats b) { return _mm_max_ps(a, b); }
 INLINE floats floats_min(floats a, floats b) { return _mm_min_ps(a, b); }
+INLINE floats floats_at_least(floats v, floats low) { return floats_max(low, v); }
 INLINE floats floats_clamp(floats v, floats low, floats high) { return floats_min(high, floats_max(low, v)); }
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return _mm_blendv_ps(w, v, _mm_cmplt_ps(a, b)); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return _mm_add_ps(s, _mm_mul_ps(a, b)); }

@@ -12,6 +12,7 @@ INLINE floats floats_multiply(floats a, floats b) { return wasm_f32x4_mul(a, b);
 INLINE floats floats_divide(floats a, floats b) { return wasm_f32x4_div(a, b); }
 INLINE floats floats_max(floats a, floats b) { return wasm_f32x4_pmax(b, a); }
 INLINE floats floats_min(floats a, floats b) { return wasm_f32x4_pmin(b, a); }
+INLINE floats floats_at_least(floats v, floats low) { return floats_max(low, v); }
 INLINE floats floats_clamp(floats v, floats low, floats high) { return floats_min(high, floats_max(low, v)); }
 INLINE floats floats_where_less(floats a, floats b, floats v, floats w) { return wasm_v128_bitselect(v, w, wasm_f32x4_lt(a, b)); }
 INLINE floats floats_accumulate(floats s, floats a, floats b) { return wasm_f32x4_add(s, wasm_f32x4_mul(a, b)); }

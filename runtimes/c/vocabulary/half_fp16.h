@@ -15,6 +15,7 @@ INLINE void halves_store(half *p, halves v) { vst1q_f16((float16_t *)p, v); }
 INLINE halves halves_add(halves a, halves b) { return vaddq_f16(a, b); }
 INLINE halves halves_max(halves a, halves b) { return vmaxq_f16(a, b); }
 INLINE halves halves_min(halves a, halves b) { return vminq_f16(a, b); }
+INLINE halves halves_at_least(halves v, halves low) { return vmaxq_f16(v, low); }
 INLINE halves halves_clamp(halves v, halves low, halves high) { return vminq_f16(vmaxq_f16(v, low), high); }
 INLINE halves halves_accumulate(halves s, halves a, halves b) { return vfmaq_f16(s, a, b); }
 INLINE half_inputs half_inputs_load(const half *p) { return vld1q_f16((const float16_t *)p); }
@@ -39,6 +40,25 @@ HALVES_BY_LANE(6)
 HALVES_BY_LANE(7)
 #define halves_accumulate_input(s, w, x, k) halves_accumulate_input_##k(s, w, x)
 
+/* As in float_neon.h. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define HALF_HELD(s, number) register halves s __asm__("v" #number)
+#define HALF_HOLD(s) __asm__("" : "+w"(s))
+struct held_four_halves {
+    half lanes[32];
+};
+#define HALF_NEXT_FOUR(a, b, c, d, p) \
+    __asm__("ld1 {%0.8h-%3.8h}, [%4], #64" : "=w"(a), "=w"(b), "=w"(c), "=w"(d), "+r"(p) : "m"(*(const struct held_four_halves *)(const void *)(p)))
+#else
+#define HALF_HELD(s, number) halves s
+#define HALF_HOLD(s) (void)0
+#define HALF_NEXT_FOUR(a, b, c, d, p) \
+    (a) = halves_load(p), (b) = halves_load((p) + 8), (c) = halves_load((p) + 16), (d) = halves_load((p) + 24), (p) += 32
+#endif
+#define HALF_HELD_PAIR(a, b, first, second) halves a, b
+#define HALF_NEXT_PAIR(a, b, p, step) (a) = halves_load(p), (b) = halves_load((p) + HALVES), (p) += (step)
+#define HALF_NEXT_INPUTS(x, p, k) (x) = half_inputs_load((p) + (k))
+
 INLINE wide wide_from(float x) {
     const wide all = {vdupq_n_f32(x), vdupq_n_f32(x)};
     return all;
@@ -57,6 +77,18 @@ INLINE wide wide_add(wide sum, halves v) {
 }
 
 INLINE halves wide_rounded(wide sum) { return vcvt_high_f16_f32(vcvt_f16_f32(sum.low), sum.high); }
+
+/* to = from + v, and the same rounded. In memory: gcc would keep copies of both there. */
+INLINE void wide_sum(wide *to, const wide *from, halves v) {
+    const float32x4_t low = from->low, high = from->high;
+    to->low = vaddq_f32(low, vcvt_f32_f16(vget_low_f16(v)));
+    to->high = vaddq_f32(high, vcvt_high_f32_f16(v));
+}
+
+INLINE halves wide_total(const wide *from, halves v) {
+    const float32x4_t low = from->low, high = from->high;
+    return vcvt_high_f16_f32(vcvt_f16_f32(vaddq_f32(low, vcvt_f32_f16(vget_low_f16(v)))), vaddq_f32(high, vcvt_high_f32_f16(v)));
+}
 
 /* 0 while every v was finite, then NaN in its lane; and whether a lane is. */
 INLINE halves halves_beyond(halves found, halves v) { return vfmaq_f16(found, v, vdupq_n_f16(0)); }

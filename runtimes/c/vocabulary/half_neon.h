@@ -10,6 +10,7 @@ INLINE void halves_store(half *p, halves v) { vst1_f16((float16_t *)p, vcvt_f16_
 INLINE halves halves_add(halves a, halves b) { return vaddq_f32(a, b); }
 INLINE halves halves_max(halves a, halves b) { return vmaxq_f32(a, b); }
 INLINE halves halves_min(halves a, halves b) { return vminq_f32(a, b); }
+INLINE halves halves_at_least(halves v, halves low) { return vmaxq_f32(v, low); }
 INLINE halves halves_clamp(halves v, halves low, halves high) { return vminq_f32(vmaxq_f32(v, low), high); }
 INLINE halves halves_accumulate(halves s, halves a, halves b) { return vfmaq_f32(s, a, b); }
 INLINE half_inputs half_inputs_load(const half *p) { return halves_load(p); }
