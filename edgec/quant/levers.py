@@ -3,6 +3,7 @@
 A step of edgec/quant/steps.py is decided before anything is measured; a lever begins where the steps have ended, so what it looks at is the
 network as it will be stored. It is pulled once for each fold, and on the samples that it was not fitted to the best of what it made is held
 against what was there: it stays where it is better for the mean sample, by more than chance makes of it, and for all samples together.
+High effort shall not cost anything, so behind a Softmax or Sigmoid no output may have more errors either, though few samples say so.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def pull_levers(
         scores, stays = [score(way) for way in ways], None
         before, most = best, max(one.ratio for one in scores)
         for way, found in enumerate(scores):
-            if found.surpasses(before, lever.sure) and found.ratio > best.ratio:
+            if found.surpasses(before, lever.sure) and found.spares_outputs(before) and found.ratio > best.ratio:
                 current, best, stays = list(ways[way]), found, way
         if stays is not None:
             taken.append(Pulled(lever, stays))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from edgec.quant.parameters import parameters_of
 from edgec.quant.report import StepReport
 from edgec.quant.settle import mean, middle_mean, settle
 from edgec.quant.steps import CHEAP, STEPS
-from edgec.quant.trial import Trial, judged
+from edgec.quant.trial import Trial, Tried, judged
 from edgec.quant.walk import Walk
 from tests.quant.small import Small, net, samples, sqnr
 
@@ -234,6 +235,22 @@ def test_a_lever_goes_that_the_folds_lose_by_together() -> None:
     folds = [(Fitted(moved(good, 2.0), opened, count), Trial(graph, samples(graph, 4, count), 4, None)) for count in (2, 16)]
     assert pull_levers(graph, folds[:1], EFFORT["high"], [lever])[0]
     assert not pull_levers(graph, folds, EFFORT["high"], [lever])[0]
+
+
+@pytest.mark.parametrize(("output", "taken"), [(0.9, 1), (1.1, 0)])
+def test_a_lever_goes_that_an_output_loses_by(output: float, taken: int) -> None:
+    """What it follows from gains on each sample; one sample makes the output."""
+    graph, opened = thin()
+    good = read_calibration(quantize(graph, opened, EFFORT["fast"]).calibration, graph)
+    better = replace(good)
+
+    def trial(calibration: Calibration) -> Tried:
+        logit, behind = (0.5, output) if calibration is better else (1.0, 1.0)
+        return Tried(np.array([[9.0, 0.0]] * 3 + [[9.0, 9.0]]), np.array([[logit, 0.0]] * 3 + [[logit, behind]]), judges=1)
+
+    lever = Lever("better", lambda *_: (better,), lambda options: True, sure=1.0)
+    folds = [(Fitted(good, opened, 4), cast(Trial, trial))]
+    assert len(pull_levers(graph, folds, EFFORT["high"], [lever])[0]) == taken
 
 
 @pytest.mark.parametrize("count", (16, 64))
