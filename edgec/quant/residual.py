@@ -15,7 +15,7 @@ from edgec.ops.registry import OPERATORS, Role
 def residual_values(graph: Graph) -> frozenset[str]:
     """The values of residual streams; none in a network without normalizations over the last axis.
 
-    What a normalization reads, all that leads there through data movement, sums and differences, and what is moved of these or of a
+    What a normalization reads, all that leads there through data movement, sums, differences and Concat, and what is moved of these or of a
     normalization's result.
     """
     found: set[str] = set()
@@ -30,8 +30,8 @@ def residual_values(graph: Graph) -> frozenset[str]:
 
 
 def carries(node: Node) -> bool:
-    """Whether what `node` reads goes on in what it gives: movement, Add and Sub."""
-    return _role(node) in (Role.MOVE, Role.ADD)
+    """Whether what `node` reads goes on in what it gives: movement, Add, Sub, and Concat, as of a class token with those of a picture."""
+    return _role(node) in (Role.MOVE, Role.ADD, Role.CONCAT)
 
 
 def _role(node: Node) -> Role:

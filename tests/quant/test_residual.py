@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -71,6 +73,26 @@ def test_small_channels_survive_large_ones(kind: str) -> None:
     quantized = quantize(graph, samples(graph), PLAIN).graph
     assert sqnr(graph, quantized) > 35
     assert Evaluator(to_onnx(quantized)).exact_outputs == set(graph.outputs)
+
+
+def joined() -> tuple[Graph, str]:
+    """A class token, a hundredth as large as the others; what is computed of these is joined with it again, and the answer is its."""
+    small = Small((1, 7, WIDTH))
+    token = small.constant((0.02 * small.rng.standard_normal((1, 1, WIDTH))).astype(np.float32))
+    stream = small.node("Concat", token, "x", axis=1)
+    ends = [small.constant(np.array([number])) for number in (0, 1, 8)]
+    own, others = (small.node("Slice", stream, begin, end, ends[1], ends[1]) for begin, end in pairwise(ends))
+    again = small.node("Concat", own, small.node("Add", others, dense(small, others, WIDTH)), axis=1)
+    first = small.node("Slice", layer_norm(small, again), *ends[:2], ends[1], ends[1])
+    return small.done(dense(small, small.node("Reshape", first, small.constant(np.array([1, WIDTH])), allowzero=0), 5)), stream
+
+
+def test_a_class_token_survives_the_tokens_that_it_is_joined_with() -> None:
+    """With the joined stream in 8 bits all its numbers would be within two steps."""
+    graph, stream = joined()
+    assert stream not in select(graph).produced
+    assert not any(layer.node.op == "Concat" for layer in select(graph).layers)
+    assert sqnr(graph, quantize(graph, samples(graph), PLAIN).graph) > 35
 
 
 def test_a_product_that_reads_the_stream_itself_takes_8_bits_of_it() -> None:
