@@ -15,6 +15,7 @@ from edgec.quant.attention import normalizations
 from edgec.quant.coverage import select
 from edgec.quant.diagnose import diagnose
 from edgec.quant.residual import residual_values
+from edgec.quant.squares import WHY
 from tests import nets
 from tests.quant.small import Small, net, samples, sqnr
 
@@ -135,6 +136,43 @@ def test_a_normalization_of_pictures_is_none() -> None:
     mean = small.node("ReduceMean", small.node("Mul", x, x), small.constant(np.array([2, 3])), keepdims=1, noop_with_empty_axes=0)
     graph = small.done(small.node("Div", x, small.node("Sqrt", mean)))
     assert not residual_values(graph)
+
+
+def by_sums(small: Small, x: str, axis: int, features: int) -> str:
+    """As JAX writes it: by the mean of squares less the square of the mean, of channels that are all large."""
+    axes = small.constant(np.array([axis]))
+    per_feature = [features if place == axis else 1 for place in range(3)]
+    part = small.constant(np.array(1 / features, np.float32))
+
+    def mean(value: str) -> str:
+        return small.node("Mul", small.node("ReduceSum", value, axes, keepdims=1, noop_with_empty_axes=0), part)
+
+    middle = mean(x)
+    variance = small.node("Relu", small.node("Sub", mean(small.node("Mul", x, x)), small.node("Mul", middle, middle)))
+    root = small.node("Sqrt", small.node("Add", variance, small.constant(np.array([1e-6], np.float32))))
+    weights = small.constant(small.rng.uniform(0.5, 2, per_feature).astype(np.float32))
+    factor = small.node("Mul", small.node("Reciprocal", root), weights)
+    return small.node("Add", small.node("Mul", small.node("Sub", x, middle), factor), weights)
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_statistics_of_a_normalization_by_sums_stay_in_float(axis: int) -> None:
+    """The variance is a small difference of two large numbers; in 8 bits it would often be 0."""
+    small = Small((1, 7, WIDTH))
+    large = small.node("Add", small.node("Mul", "x", small.constant(np.array([0.1], np.float32))), small.constant(np.ones(1, np.float32)))
+    value = by_sums(small, large, axis, (7, WIDTH)[axis - 1])
+    graph = small.done(dense(small, small.node("Reshape", value, small.constant(np.array([7, WIDTH])), allowzero=0), 5))
+    selection = select(graph)
+    assert [layer.node.op for layer in selection.layers][-2:] == ["Reshape", "MatMul"] and WHY in selection.refused.values()
+    assert sqnr(graph, quantize(graph, samples(graph), PLAIN).graph) > 35
+
+
+def test_products_of_what_was_summed_compute_in_integers() -> None:
+    """As do sums of what is no square: only the statistics stay in float."""
+    small = Small((1, 7, WIDTH))
+    power = small.node("ReduceSum", small.node("Mul", "x", "x"), small.constant(np.array([1])), keepdims=0, noop_with_empty_axes=0)
+    graph = small.done(dense(small, small.node("Relu", dense(small, power, WIDTH)), 5))
+    assert [layer.node.op for layer in select(graph).layers] == ["MatMul", "MatMul"]
 
 
 def test_the_calibration_is_repeated_and_diagnosed() -> None:
