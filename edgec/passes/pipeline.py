@@ -26,6 +26,7 @@ from edgec.passes import (
     normalizations,
     pools,
     reshapes,
+    softmaxes,
     transposes,
 )
 from edgec.passes.rewrite import Rewrite, log
@@ -75,6 +76,7 @@ PIPELINE: tuple[Rewrite, ...] = (
     activations.fuse_hard_swish,
     activations.fuse_hard_sigmoid,
     activations.fuse_swish,
+    softmaxes.fuse_softmax,
     normalizations.fuse_layer_norm,
     normalizations.fuse_root_norm,
     normalizations.fold_layer_norm_scale,

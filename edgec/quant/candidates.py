@@ -13,6 +13,7 @@ from edgec.integer.unary import following_of
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import Role
 from edgec.quant.residual import carries, residual_values
+from edgec.quant.squares import WHY, written_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,8 @@ class Candidates:
 def candidates_of(graph: Graph, *, codes_out: bool = False) -> Candidates:
     """codes_out: products that no other layer takes end in codes, but for networks with residual streams, which stay in float."""
     streams = residual_values(graph)
-    roles = {node: role_of(graph, node) for node in graph.nodes}
+    apart = written_out(graph)
+    roles = {node: (Role.FLOAT, WHY) if node in apart else role_of(graph, node) for node in graph.nodes}
     activations = {node: _finish(graph, node, role) for node, (role, _) in roles.items() if role in FOLLOWED}
     functions = {node for node, (role, _) in roles.items() if role is Role.TABLE}
     chained = functions.difference(activations.values())  # what an activation gives is stored as its layer's result

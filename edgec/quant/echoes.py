@@ -32,11 +32,11 @@ FEWEST, MOST = 12, 64  # samples that are listened to for a loud value
 VALUES = 400  # that are listened to in all, each time by another sample
 COARSE, FINE = (0.65, 0.75, 0.87, 1.15), (0.94, 1.06)  # widths, of the best range so far
 BOTH, LOW, HIGH = (1, 1), (1, 0), (0, 1)  # ends that move
-SHARES = (1.0, 0.5)  # of the way from the ranges before
+SHARES = (0.5, 1.0)  # of the way from the ranges before
 
 
 def echoed(graph: Graph, calibration: Calibration, samples: Samples, count: int, progress: Progress | None) -> tuple[Calibration, ...]:
-    """The calibration with the ranges of the least error, and with ranges that go half as far."""
+    """The calibration with ranges that go half as far as those of the least error, and with these."""
     stored, selection = stored_twin(graph, calibration)
     known, values = calibration.parameters, selection.values
     ends = {value: Histogram(*known[value].range) for value in values}

@@ -3,6 +3,8 @@
 A step of edgec/quant/steps.py is decided before anything is measured; a lever begins where the steps have ended, so what it looks at is the
 network as it will be stored. It is pulled once for each fold, and on the samples that it was not fitted to the best of what it made is held
 against what was there: it stays where it is better for the mean sample, by more than chance makes of it, and for all samples together.
+Of what it made the first is the nearest to what was there, and each other one must be as much better than those before it.
+High effort shall not cost anything, so behind a Softmax or Sigmoid no output may have more errors either, though few samples say so.
 """
 
 from __future__ import annotations
@@ -20,26 +22,23 @@ from edgec.quant.scores import Score, scored
 from edgec.quant.settle import settled
 from edgec.quant.trial import Trial
 
+AHEAD = 1.0  # standard errors that a lever must gain
 Pull = Callable[[Graph, Calibration, Samples, int, Progress | None], Sequence[Calibration]]
 
 
 @dataclass(frozen=True)
 class Lever:
-    """pull: what to try, as many for every calibration, fitted to so many samples; wanted: the option that asks for it.
-
-    sure: standard errors that it must gain; none where theory speaks for it.
-    """
+    """pull: what to try, as many for every calibration, fitted to so many samples; wanted: the option that asks for it."""
 
     name: str
     pull: Pull
     wanted: Callable[[QuantizeOptions], bool]
-    sure: float
 
 
 # in order: a bias makes up for what the ranges have left
 LEVERS = (
-    Lever("ranges by output error", echoed, lambda options: options.observer != "minmax", sure=1.0),
-    Lever("bias correction by propagated error", settled, lambda options: options.correct_bias, sure=0.0),
+    Lever("ranges by output error", echoed, lambda options: options.observer != "minmax"),
+    Lever("bias correction by propagated error", settled, lambda options: options.correct_bias),
 )
 
 
@@ -99,7 +98,7 @@ def pull_levers(
         scores, stays = [score(way) for way in ways], None
         before, most = best, max(one.ratio for one in scores)
         for way, found in enumerate(scores):
-            if found.surpasses(before, lever.sure) and found.ratio > best.ratio:
+            if found.surpasses(best, AHEAD) and found.spares_outputs(best):
                 current, best, stays = list(ways[way]), found, way
         if stays is not None:
             taken.append(Pulled(lever, stays))

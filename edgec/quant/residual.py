@@ -10,12 +10,13 @@ import numpy as np
 
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import OPERATORS, Role
+from edgec.quant.squares import is_square
 
 
 def residual_values(graph: Graph) -> frozenset[str]:
     """The values of residual streams; none in a network without normalizations over the last axis.
 
-    What a normalization reads, all that leads there through data movement, sums and differences, and what is moved of these or of a
+    What a normalization reads, all that leads there through data movement, sums, differences and Concat, and what is moved of these or of a
     normalization's result.
     """
     found: set[str] = set()
@@ -30,8 +31,8 @@ def residual_values(graph: Graph) -> frozenset[str]:
 
 
 def carries(node: Node) -> bool:
-    """Whether what `node` reads goes on in what it gives: movement, Add and Sub."""
-    return _role(node) in (Role.MOVE, Role.ADD)
+    """Whether what `node` reads goes on in what it gives: movement, Add, Sub, and Concat, as of a class token with those of a picture."""
+    return _role(node) in (Role.MOVE, Role.ADD, Role.CONCAT)
 
 
 def _role(node: Node) -> Role:
@@ -44,17 +45,10 @@ def _normalized(graph: Graph, node: Node) -> list[str]:
     if _role(node) is Role.NORM:
         return [node.inputs[0]]
     squares = graph.producer(node.inputs[0]) if node.op == "ReduceMean" and _over_the_last_axis(graph, node) else None
-    return [squares.inputs[0]] if squares is not None and _squares(graph, squares) else []
+    return [squares.inputs[0]] if squares is not None and is_square(graph, squares) else []
 
 
 def _over_the_last_axis(graph: Graph, node: Node) -> bool:
     axes = graph.constant(node.input(1)) if node.input(1) else np.asarray(node.attributes.get("axes", []))
     rank = len(graph.shape(node.inputs[0]))
     return axes is not None and [int(axis) % rank for axis in axes.ravel()] == [rank - 1]
-
-
-def _squares(graph: Graph, node: Node) -> bool:
-    if node.op == "Mul":
-        return len(set(node.inputs)) == 1
-    exponent = graph.constant(node.input(1)) if node.op == "Pow" else None
-    return exponent is not None and exponent.size == 1 and float(exponent.item()) == 2.0

@@ -48,6 +48,10 @@ class Score:
         """
         return self.ratio > other.ratio + least * self.chance(other) and float(self.shares.sum()) <= float(other.shares.sum())
 
+    def spares_outputs(self, other: Score) -> bool:
+        """Whether no output has more errors, of all samples together."""
+        return bool((self.outputs.sum(axis=0) <= other.outputs.sum(axis=0)).all())
+
     def chance(self, other: Score) -> float:
         """The standard error in dB of the difference to `other`, as the samples differ in it."""
         count, mine, others = len(self.shares), self.roots, other.roots

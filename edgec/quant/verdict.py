@@ -1,14 +1,15 @@
 """The last word on the steps that a search chose: samples that they were not fitted to compare what is left of them with plain min-max.
 
 The search goes by the mean sample, and by some of the samples; a sample with what no other has hardly counts there. Here it does: what cuts
-ranges must make the errors of all samples together less, and so must the steps as a whole, by more than a single sample brings about.
-After a Sigmoid or Softmax few samples are all there is of the errors; then what it reads says whether they will be less on other samples.
+ranges must make the errors of all samples together less, and so must the steps as a whole.
+That the steps help is known before anything is measured, so they need not be beyond doubt: by more than chance makes of it they must be
+better for the mean sample, or else in the outputs, and nowhere measurably worse. After a Sigmoid or Softmax few samples are all there is of
+an output's errors, and say little of those on other samples; what it reads says more, on every sample.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import log10
 
 import numpy as np
 
@@ -17,8 +18,9 @@ from edgec.quant.steps import CUTTING, PLAIN, RISK, Choice
 
 SURE = 1.5  # standard errors: what one sample alone gains is 1, however much it is
 PLAINLY = 3.0  # where few of the samples judge
-EVEN = 0.25  # an output that fewer of the samples make the most of, as a detector's that mostly sees nothing, must itself be sure
-CLEAR = 3.0  # dB of what stands for it, with which it need not be
+AHEAD = 1.1  # enough where theory speaks for it, and more than one sample's doing
+NO_WORSE = 0.5  # enough of all samples together, of which few decide
+EVEN = 0.25  # an output that fewer of the samples make the most of, as a detector's that mostly sees nothing, says nothing for it
 
 Judge = Callable[[Sequence[Choice]], Sequence[Score]]  # the scores of choices by the same samples
 
@@ -30,7 +32,7 @@ def verdict(choice: Choice, judge: Judge) -> Choice:
     ranked = list(zip(ways, scores, strict=True))
     if len(ranked) > 1 and not pays(*scores):
         ranked.reverse()
-    return next((way for way, score in ranked if surely_better(score, plain)), PLAIN)
+    return next((way for way, score in ranked if better(score, plain)), PLAIN)
 
 
 def stands(choice: Choice, judge: Judge, least: float) -> bool:
@@ -39,8 +41,8 @@ def stands(choice: Choice, judge: Judge, least: float) -> bool:
     Some are too few to say of the outputs what follows from what stands for them.
     """
     plain, whole, *rest = judge([PLAIN, *ways_of(choice)])
-    sure = all(certainty(one) >= SURE for one in (plain.outputs - whole.outputs).T)
-    return sure and surely_better(whole, plain, least) and all(pays(whole, uncut) and whole.surpasses(uncut) for uncut in rest)
+    sure = certainty(plain.shares - whole.shares) >= least and all(one >= SURE for one in certainties(plain.outputs, whole.outputs))
+    return sure and better(whole, plain) and all(pays(whole, uncut) and whole.surpasses(uncut) for uncut in rest)
 
 
 def ways_of(choice: Choice) -> list[Choice]:
@@ -54,17 +56,15 @@ def pays(cut: Score, uncut: Score) -> bool:
     return cut.ratio > uncut.ratio + RISK and bool(cut.shares.sum() < uncut.shares.sum())
 
 
-def surely_better(found: Score, plain: Score, least: float = SURE) -> bool:
+def better(found: Score, plain: Score) -> bool:
     """Whether the errors are less, and would hardly be more on other samples."""
-    if certainty(plain.shares - found.shares) < least:
+    judged, outputs = (certainties(getattr(plain, of), getattr(found, of)) for of in ("judged", "outputs"))
+    if certainty(plain.shares - found.shares) < NO_WORSE or min([*judged, *outputs]) <= -SURE:
         return False
-    clear = gain(found.shares, plain.shares) >= CLEAR
-    kept = [certainty(one) > -SURE for one in (plain.judged - found.judged).T]
-    behind = [certainty(one) for one in (plain.outputs - found.outputs).T]
-    enough = np.where((plain.even < EVEN) & (not clear), least, 0.0)
-    return all(kept) and all(one >= much for one, much in zip(behind, enough, strict=True))
+    by_outputs = bool(outputs) and bool((plain.even >= EVEN).all()) and min(outputs) >= AHEAD
+    return by_outputs or found.ratio >= plain.ratio + AHEAD * found.chance(plain)
 
 
-def gain(found: np.ndarray, plain: np.ndarray) -> float:
-    """dB of all samples together."""
-    return 10 * log10(max(float(plain.sum()), 1e-300) / max(float(found.sum()), 1e-300))
+def certainties(plain: np.ndarray, found: np.ndarray) -> list[float]:
+    """By how many standard errors each column's errors are less."""
+    return [certainty(gains) for gains in (plain - found).T]

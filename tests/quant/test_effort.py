@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from edgec.quant.parameters import parameters_of
 from edgec.quant.report import StepReport
 from edgec.quant.settle import mean, middle_mean, settle
 from edgec.quant.steps import CHEAP, STEPS
-from edgec.quant.trial import Trial, judged
+from edgec.quant.trial import Trial, Tried, judged
 from edgec.quant.walk import Walk
 from tests.quant.small import Small, net, samples, sqnr
 
@@ -211,7 +212,7 @@ def test_a_lever_stays_where_samples_that_it_was_not_fitted_to_gain(scale: float
         weights = {name: replace(one, scales=(one.scales * factor).astype(np.float32)) for name, one in calibration.weights.items()}
         return replace(calibration, weights=weights)
 
-    lever = Lever("better", lambda graph, calibration, *_: (calibration, scaled(calibration, 1 / scale)), lambda options: True, sure=1.0)
+    lever = Lever("better", lambda graph, calibration, *_: (calibration, scaled(calibration, 1 / scale)), lambda options: True)
     start, trial = Fitted(scaled(good, 2.0), opened, 16), Trial(graph, samples(graph, 16, 7), 16, None)
     found, (after,), (report,) = pull_levers(graph, [(start, trial)], EFFORT["high"], [lever])
     assert [one.lever.name for one in found] == taken and report.taken == len(taken)
@@ -230,10 +231,42 @@ def test_a_lever_goes_that_the_folds_lose_by_together() -> None:
     def pull(graph: Graph, calibration: Calibration, _: Samples, count: int, __: Progress | None) -> tuple[Calibration]:
         return (moved(calibration, count / 4),)
 
-    lever = Lever("doubtful", pull, lambda options: True, sure=0.0)
+    lever = Lever("doubtful", pull, lambda options: True)
     folds = [(Fitted(moved(good, 2.0), opened, count), Trial(graph, samples(graph, 4, count), 4, None)) for count in (2, 16)]
     assert pull_levers(graph, folds[:1], EFFORT["high"], [lever])[0]
     assert not pull_levers(graph, folds, EFFORT["high"], [lever])[0]
+
+
+@pytest.mark.parametrize(("output", "taken"), [(0.9, 1), (1.1, 0)])
+def test_a_lever_goes_that_an_output_loses_by(output: float, taken: int) -> None:
+    """What it follows from gains on each sample; one sample makes the output."""
+    graph, opened = thin()
+    good = read_calibration(quantize(graph, opened, EFFORT["fast"]).calibration, graph)
+    better = replace(good)
+
+    def trial(calibration: Calibration) -> Tried:
+        logit, behind = (0.5, output) if calibration is better else (1.0, 1.0)
+        return Tried(np.array([[9.0, 0.0]] * 3 + [[9.0, 9.0]]), np.array([[logit, 0.0]] * 3 + [[logit, behind]]), judges=1)
+
+    lever = Lever("better", lambda *_: (better,), lambda options: True)
+    folds = [(Fitted(good, opened, 4), cast(Trial, trial))]
+    assert len(pull_levers(graph, folds, EFFORT["high"], [lever])[0]) == taken
+
+
+@pytest.mark.parametrize(("further", "way"), [(np.array([0.48, 0.52, 0.44, 0.55]), 0), (np.full(4, 0.4), 1)])
+def test_of_two_ways_the_further_must_be_better_than_the_nearer(further: np.ndarray, way: int) -> None:
+    """By more than chance, since it may go too far for other data."""
+    graph, opened = thin()
+    good = read_calibration(quantize(graph, opened, EFFORT["fast"]).calibration, graph)
+    made = replace(good), replace(good)
+
+    def trial(calibration: Calibration) -> Tried:
+        error = next((error for one, error in zip(made, (np.full(4, 0.5), further), strict=True) if one is calibration), np.ones(4))
+        return Tried(np.full((4, 1), 9.0), error[:, None], judges=1)
+
+    lever = Lever("two ways", lambda *_: made, lambda options: True)
+    (pulled,), _, _ = pull_levers(graph, [(Fitted(good, opened, 4), cast(Trial, trial))], EFFORT["high"], [lever])
+    assert pulled.way == way
 
 
 @pytest.mark.parametrize("count", (16, 64))

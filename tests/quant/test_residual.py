@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from edgec.quant.attention import normalizations
 from edgec.quant.coverage import select
 from edgec.quant.diagnose import diagnose
 from edgec.quant.residual import residual_values
+from edgec.quant.squares import WHY
 from tests import nets
 from tests.quant.small import Small, net, samples, sqnr
 
@@ -73,6 +76,26 @@ def test_small_channels_survive_large_ones(kind: str) -> None:
     assert Evaluator(to_onnx(quantized)).exact_outputs == set(graph.outputs)
 
 
+def joined() -> tuple[Graph, str]:
+    """A class token, a hundredth as large as the others; what is computed of these is joined with it again, and the answer is its."""
+    small = Small((1, 7, WIDTH))
+    token = small.constant((0.02 * small.rng.standard_normal((1, 1, WIDTH))).astype(np.float32))
+    stream = small.node("Concat", token, "x", axis=1)
+    ends = [small.constant(np.array([number])) for number in (0, 1, 8)]
+    own, others = (small.node("Slice", stream, begin, end, ends[1], ends[1]) for begin, end in pairwise(ends))
+    again = small.node("Concat", own, small.node("Add", others, dense(small, others, WIDTH)), axis=1)
+    first = small.node("Slice", layer_norm(small, again), *ends[:2], ends[1], ends[1])
+    return small.done(dense(small, small.node("Reshape", first, small.constant(np.array([1, WIDTH])), allowzero=0), 5)), stream
+
+
+def test_a_class_token_survives_the_tokens_that_it_is_joined_with() -> None:
+    """With the joined stream in 8 bits all its numbers would be within two steps."""
+    graph, stream = joined()
+    assert stream not in select(graph).produced
+    assert not any(layer.node.op == "Concat" for layer in select(graph).layers)
+    assert sqnr(graph, quantize(graph, samples(graph), PLAIN).graph) > 35
+
+
 def test_a_product_that_reads_the_stream_itself_takes_8_bits_of_it() -> None:
     """And the Add after it the float one: a sum between the two is no layer of its own."""
     small = Small((1, 7, WIDTH))
@@ -113,6 +136,43 @@ def test_a_normalization_of_pictures_is_none() -> None:
     mean = small.node("ReduceMean", small.node("Mul", x, x), small.constant(np.array([2, 3])), keepdims=1, noop_with_empty_axes=0)
     graph = small.done(small.node("Div", x, small.node("Sqrt", mean)))
     assert not residual_values(graph)
+
+
+def by_sums(small: Small, x: str, axis: int, features: int) -> str:
+    """As JAX writes it: by the mean of squares less the square of the mean, of channels that are all large."""
+    axes = small.constant(np.array([axis]))
+    per_feature = [features if place == axis else 1 for place in range(3)]
+    part = small.constant(np.array(1 / features, np.float32))
+
+    def mean(value: str) -> str:
+        return small.node("Mul", small.node("ReduceSum", value, axes, keepdims=1, noop_with_empty_axes=0), part)
+
+    middle = mean(x)
+    variance = small.node("Relu", small.node("Sub", mean(small.node("Mul", x, x)), small.node("Mul", middle, middle)))
+    root = small.node("Sqrt", small.node("Add", variance, small.constant(np.array([1e-6], np.float32))))
+    weights = small.constant(small.rng.uniform(0.5, 2, per_feature).astype(np.float32))
+    factor = small.node("Mul", small.node("Reciprocal", root), weights)
+    return small.node("Add", small.node("Mul", small.node("Sub", x, middle), factor), weights)
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_statistics_of_a_normalization_by_sums_stay_in_float(axis: int) -> None:
+    """The variance is a small difference of two large numbers; in 8 bits it would often be 0."""
+    small = Small((1, 7, WIDTH))
+    large = small.node("Add", small.node("Mul", "x", small.constant(np.array([0.1], np.float32))), small.constant(np.ones(1, np.float32)))
+    value = by_sums(small, large, axis, (7, WIDTH)[axis - 1])
+    graph = small.done(dense(small, small.node("Reshape", value, small.constant(np.array([7, WIDTH])), allowzero=0), 5))
+    selection = select(graph)
+    assert [layer.node.op for layer in selection.layers][-2:] == ["Reshape", "MatMul"] and WHY in selection.refused.values()
+    assert sqnr(graph, quantize(graph, samples(graph), PLAIN).graph) > 35
+
+
+def test_products_of_what_was_summed_compute_in_integers() -> None:
+    """As do sums of what is no square: only the statistics stay in float."""
+    small = Small((1, 7, WIDTH))
+    power = small.node("ReduceSum", small.node("Mul", "x", "x"), small.constant(np.array([1])), keepdims=0, noop_with_empty_axes=0)
+    graph = small.done(dense(small, small.node("Relu", dense(small, power, WIDTH)), 5))
+    assert [layer.node.op for layer in select(graph).layers] == ["MatMul", "MatMul"]
 
 
 def test_the_calibration_is_repeated_and_diagnosed() -> None:

@@ -1,4 +1,4 @@
-"""What a search chose has the last word of other samples: it is sure to be better than plain min-max, or it is plain min-max."""
+"""What a search chose has the last word of other samples: it is better than plain min-max by more than chance, or it is plain min-max."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from edgec.quant import QuantizeOptions, quantize
 from edgec.quant.options import Sample
 from edgec.quant.scores import Score, certainty
 from edgec.quant.steps import OBSERVE, PLAIN, ROUND, Choice
-from edgec.quant.verdict import CLEAR, EVEN, PLAINLY, SURE, stands, verdict
+from edgec.quant.verdict import EVEN, PLAINLY, SURE, stands, verdict
 from tests.quant.small import Small, samples, score_of, sqnr
 
 COUNT = 32
@@ -73,18 +73,26 @@ def test_few_samples_must_be_more_certain() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gain", "even", "stays"),
-    [(1.0, 1.0, True), (1.0, EVEN / 2, False), (CLEAR + 1, EVEN / 2, True)],
+    ("judged", "outputs", "even", "stays"),
+    [
+        (0.8 * ONES, 1 - 0.9 * LONE, EVEN / 2, True),  # a doubtful sample of an output gains or loses, which says little
+        (0.8 * ONES, 1 + 4 * LONE, EVEN / 2, True),
+        (0.8 * ONES, 1 + 0.1 * np.arange(COUNT), 1.0, False),  # measurably worse
+        (1 - 0.2 * LONE, 0.8 * ONES, 1.0, True),  # hardly better before the output, where all samples make it
+        (1 - 0.2 * LONE, 0.8 * ONES, EVEN / 2, False),
+        (1 - 0.2 * LONE, 1 - 0.2 * LONE, 1.0, False),
+    ],
 )
-def test_an_output_that_few_samples_make_must_itself_be_sure(gain: float, even: float, stays: bool) -> None:
-    """What stands for it gains on each sample, the output on one only."""
-    found = score_of(10 ** (-gain / 10) * ONES, 1 - 0.9 * LONE, even)
+def test_an_output_that_others_stand_for(judged: np.ndarray, outputs: np.ndarray, even: float, stays: bool) -> None:
+    found = score_of(judged, outputs, even)
     assert (verdict(UNCUT, judge(found, found)) == UNCUT) is stays
 
 
-def test_an_output_is_never_worse_on_the_samples() -> None:
-    found = score_of(0.1 * ONES, 1 + 0.1 * LONE)
-    assert verdict(UNCUT, judge(found, found)) == PLAIN
+def test_what_should_help_need_not_be_beyond_doubt() -> None:
+    """Of eight samples that differ two lose: better than chance has it, though not sure."""
+    found = score_of(np.append(ONES[:24], [0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 1.4, 1.4]))
+    assert certainty(1 - found.shares) < SURE
+    assert verdict(UNCUT, judge(found, found)) == UNCUT
 
 
 def test_one_sample_is_one_standard_error() -> None:
