@@ -14,7 +14,7 @@ from edgec.kernels.convolution import PANELS_PER_ITEM, conv_items, conv_scratch,
 from edgec.kernels.matrix_int8 import TILES as MATRIX_TILES
 from edgec.kernels.matrix_int8 import MatrixTile, input_multiple
 from edgec.kernels.variants import Packing, Variant
-from edgec.kernels.windows import lines, taps
+from edgec.kernels.windows import lines, out_pixels, taps
 from edgec.kernels.winograd_int8 import HEADERS as WINOGRAD_HEADERS
 from edgec.kernels.winograd_int8 import (
     LARGE_TILES,
@@ -31,7 +31,7 @@ from edgec.kernels.winograd_int8 import (
 )
 from edgec.kernels.winograd_int8 import TILES as WINOGRAD_TILES
 from edgec.program.arguments import LANES, PIXEL_BLOCK, Window
-from edgec.program.expr import expr
+from edgec.program.expr import bound, expr
 
 SLACK = 16  # codes between gathered windows, which copies of whole registers may touch
 
@@ -81,18 +81,12 @@ def _neon(vocabulary: str, **facts: bool) -> ConvTile:
 
 @dataclass(frozen=True)
 class WidenedTile:
-    """A panel's channels / `parts` of `rows` pixels, the most first, in `units` registers a pixel; `held` codes are widened at once."""
+    """A panel in `units` registers a pixel of `rows` pixels, the most first; `held` codes are widened at once."""
 
     template: ClassVar[str] = "conv_int8/widened.j2"
     rows: tuple[int, ...]
-    parts: int
     units: int
-    held: int = 12 * 1024
-
-    @property
-    def pixels(self) -> int:
-        """Those of a block, in whole tiles."""
-        return round_up(PIXEL_BLOCK, self.rows[0])
+    held: int = 56 * 1024
 
 
 NEON = ("neon", "dotprod", "i8mm", "neon32")
@@ -113,21 +107,26 @@ HEADERS = {
     **dict.fromkeys(("neon", "dotprod"), ("int8_two_neon.h", "int8_packed_neon.h", "int8_joined.h")),
     "i8mm": ("int8_packed_neon.h", "int8_joined.h"), "neon32": ("int8_two_neon.h", "int8_packed_neon.h"),
 }  # fmt: skip
-WIDENED = {"avx2": WidenedTile((6, 2, 1), 2, 2)}
+WIDENED = {"avx2": WidenedTile((6, 2, 1), 2)}
 WIDENED_HEADERS = {"avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h")}
 
 
 def _wide(depth: int, vocabularies: Collection[str]) -> int:
-    """Bytes of the sums of a block by a panel, and of widened codes, `depth` of a pixel, where codes are widened."""
+    """Bytes of widened codes and of the weights of a panel, `depth` of a pixel and of a channel, where they are widened."""
     tiles = [WIDENED[vocabulary] for vocabulary in vocabularies if vocabulary in WIDENED]
-    codes = (max(min(tile.pixels * depth, tile.held), tile.rows[0] * depth) for tile in tiles)
-    return lines(4 * LANES * max((tile.pixels for tile in tiles), default=0)) + lines(2 * max(codes, default=0))
+    pixels = [max(min(PIXEL_BLOCK, tile.held // depth), tile.rows[0]) for tile in tiles]
+    return lines(2 * depth * max((LANES + most for most in pixels), default=0))
 
 
 def _widened_scratch(arguments: Any, vocabularies: Collection[str]) -> int:
     """A pixel of padding too."""
     inputs = round_up(arguments.in_channels, input_multiple(vocabularies))
     return lines(arguments.in_channels + LANES) + _wide(taps(arguments.window) * inputs, vocabularies)
+
+
+def _shares_weights(arguments: Any, _: Collection[str] = ()) -> bool:
+    """Whether enough pixels are multiplied by weights to widen these first."""
+    return bound(out_pixels(arguments.window)) >= LANES
 
 
 def _merged_scratch(arguments: Any, vocabularies: Collection[str]) -> int:
@@ -174,7 +173,9 @@ def _winograd(
 WINOGRAD_LARGE = _winograd("winograd4", LARGE_TILES, admits_large, pays_large)
 WINOGRAD_NARROW = _winograd("winograd4_narrow", NARROW_TILES, admits_narrow, pays_narrow)
 WINOGRAD = _winograd("winograd", WINOGRAD_TILES, admits, pays)
-_WIDENED = Variant("widened", conv_items, _widened_scratch, WIDENED, PACKING, template="conv_int8/widened", headers=WIDENED_HEADERS)
+_WIDENED = Variant(
+    "widened", conv_items, _widened_scratch, WIDENED, PACKING, template="conv_int8/widened", headers=WIDENED_HEADERS, pays=_shares_weights
+)
 _PANELS = Variant("panels", conv_items, conv_scratch(1), TILES, PACKING, headers=HEADERS)
 VARIANTS = (dots("conv_int8/dots"), MERGED, WINOGRAD_LARGE, WINOGRAD_NARROW, WINOGRAD, _WIDENED, _PANELS)
 FLOAT_VARIANTS = (dots("conv_int8_float/dots"), _WIDENED, _PANELS)

@@ -158,31 +158,49 @@ class DirectTile:
     work_bytes: ClassVar[int] = LANES  # what lies outside of the image
 
 
-_PAIRS: dict[str, tuple[int, tuple[int, ...]]] = {"sse41": (2, (16,)), "avx2": (2, (32, 16))}
-_FOURS: dict[str, tuple[int, tuple[int, ...]]] = {"avxvnni": (4, (32, 16)), "avx512vnni": (4, (64, 32, 16))}
-_ALWAYS: dict[str, tuple[int, tuple[int, ...]]] = dict.fromkeys(("neon", "dotprod", "i8mm", "neon32", "relaxed8"), (4, (16,)))
+@dataclass(frozen=True)
+class ColumnsTile:
+    """A run of channels of a row of pixels of a 3x3 window, or of more rows where it is shorter than the first of `runs`: `taps` rows under
+    a column are interleaved once, and taken by the sums of all pixels that it is under."""
+
+    template: ClassVar[str] = "depthwise_int8/columns.j2"
+    stride: int
+    taps: int
+    runs: tuple[int, ...]
+
+    @property
+    def work_bytes(self) -> int:
+        """What lies outside of the image, and where no pixel is stored."""
+        return 2 * self.runs[0]
+
+
+Tile = RowTile | DirectTile | ColumnsTile
+Shape = tuple[int, tuple[int, ...]]  # taps, and runs
+_X86: dict[str, Shape] = {"sse41": (2, (16,)), "avx2": (2, (32, 16)), "avxvnni": (4, (32, 16)), "avx512vnni": (4, (64, 32, 16))}
+_ALWAYS: dict[str, Shape] = dict.fromkeys(("neon", "dotprod", "i8mm", "neon32", "relaxed8"), (4, (16,)))
 _PAIRING = ("neon", "neon32")  # sum two products, no four: interleaving gains them nothing
+_KEPT = (("avx2", 1),)  # has too few registers for the sums of three pixels of a row: what is interleaved is kept for two rows
 _QUARTERS = ("dotprod", "i8mm")
 _NEON = (*_PAIRING, *_QUARTERS)
 _TOGETHER = {"avx512vnni": 2, "dotprod": 2, "i8mm": 2}  # where 32 registers hold the sums of two vectors of two rows
 
 
-def _words(tile: RowTile | DirectTile) -> str:
-    if isinstance(tile, DirectTile):
-        return "int8_direct_neon.h"
-    return "int8_kept_four.h" if tile.taps == 4 else "int8_kept_two.h"
+def _words(tile: Tile) -> tuple[str, ...]:
+    if isinstance(tile, RowTile):
+        return ("int8_kept_four.h" if tile.taps == 4 else "int8_kept_two.h",)
+    return ("int8_direct_neon.h",) if isinstance(tile, DirectTile) else ()
 
 
 def _rows(kernel: int, stride: int) -> Variant:
-    """For square windows of this size without dilation, over as many channels as a register needs. Where rows are not shared, only
-    instructions gain by it that take four of them, in registers of up to 256 bits."""
-    shapes = _ALWAYS | ({**_PAIRS, **_FOURS} if stride == 1 else {"avxvnni": _FOURS["avxvnni"]})
-    tiles: dict[str, RowTile | DirectTile] = {
+    """For square windows of this size without dilation, over as many channels as a register needs."""
+    shapes = _ALWAYS | (_X86 if stride == 1 else {})
+    tiles: dict[str, Tile] = {
         name: RowTile(kernel, stride, *shape, together=_TOGETHER.get(name, 1), close=name in _NEON, quarters=name in _QUARTERS)
         for name, shape in shapes.items()
     }
     if kernel == 3:
         tiles |= {name: DirectTile(kernel, stride) for name in (_PAIRING if stride == 1 else _NEON)}
+        tiles |= {name: ColumnsTile(stride, *shape) for name, shape in _X86.items() if (name, stride) not in _KEPT}
     shape = (kernel, kernel, stride, stride, 1, 1)
 
     def admits(arguments: DepthwiseInt8) -> bool:
@@ -193,7 +211,7 @@ def _rows(kernel: int, stride: int) -> Variant:
     def scratch(_: DepthwiseInt8, vocabularies: Collection[str]) -> int:
         return lines(max((tiles[vocabulary].work_bytes for vocabulary in vocabularies if vocabulary in tiles), default=0))
 
-    headers = {name: (_words(tile),) for name, tile in tiles.items()}
+    headers = {name: _words(tile) for name, tile in tiles.items()}
     name = f"rows{kernel}" if stride == 1 else f"rows{kernel}_by_{stride}"
     return Variant(name, row_items, scratch, tiles, CODES, admits, "depthwise_int8/rows", headers)
 

@@ -30,6 +30,8 @@ INLINE packed_t pack_two(lanes_t a, lanes_t b, int32_t zero, int32_t low, int32_
 INLINE void store_half(activation *y, __m128i v, int32_t count) {
     if (count >= 16) {
         _mm_storeu_si128((__m128i *)(void *)y, v);
+    } else if (count == 8) {
+        _mm_storel_epi64((__m128i *)(void *)y, v);
     } else {
         activation part[16];
         _mm_storeu_si128((__m128i *)(void *)part, v);

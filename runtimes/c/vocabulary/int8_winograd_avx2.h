@@ -1,8 +1,5 @@
-/* Codes, weights and sums at the points of Winograd's forms of 3x3 windows: sixteen 16-bit numbers in a register, or eight sums. */
+/* What Winograd's forms of 3x3 windows need of codes, weights and sums at their points, beyond int8_widened_avx2.h. */
 
-typedef __m256i wide_t;
-typedef accumulator_t wide_sum_t;
-typedef pixels_t wide_pair_t;
 enum { WIDE = 16, WIDE_REST = 4 };
 
 INLINE wide_t wide_whole(const activation *x) { return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)x)); }
@@ -19,31 +16,12 @@ INLINE wide_t wide_zero(void) { return _mm256_setzero_si256(); }
 INLINE wide_t wide_add(wide_t a, wide_t b) { return _mm256_add_epi16(a, b); }
 INLINE wide_t wide_subtract(wide_t a, wide_t b) { return _mm256_sub_epi16(a, b); }
 #define wide_left(v, bits) _mm256_slli_epi16(v, bits)
-INLINE wide_t wide_load(const int16_t *from) { return _mm256_loadu_si256((const __m256i *)(const void *)from); }
-INLINE void wide_store(int16_t *to, wide_t v) { _mm256_storeu_si256((__m256i *)(void *)to, v); }
 INLINE void wide_store_rest(int16_t *to, wide_t v, int32_t count) {
     (void)count;
     _mm_storel_epi64((__m128i *)(void *)to, _mm256_castsi256_si128(v));
 }
 
-/* Weights of eight channels for four inputs, as two pairs of inputs; channels are in the order that sums of widened codes have. */
-INLINE void wide_weights(const int8_t *w, wide_t *first, wide_t *second) {
-    const __m256 a = _mm256_castsi256_ps(load_weights(w)), b = _mm256_castsi256_ps(load_weights(w + 16));
-    *first = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
-    *second = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD));
-}
-
-/* Two inputs of a tile, for all channels. */
-INLINE wide_pair_t wide_pair(const int16_t *x) {
-    int32_t two;
-    memcpy(&two, x, 4);
-    return _mm256_set1_epi32(two);
-}
-
-INLINE wide_sum_t wide_dot(wide_sum_t sum, wide_t w, wide_pair_t x) { return dot(sum, w, x); }
-
 INLINE wide_sum_t sums_zero(void) { return _mm256_setzero_si256(); }
-INLINE wide_sum_t sums_load(const int32_t *from) { return _mm256_loadu_si256((const __m256i *)(const void *)from); }
 INLINE void sums_store(int32_t *to, wide_sum_t v) { _mm256_storeu_si256((__m256i *)(void *)to, v); }
 INLINE wide_sum_t sums_add(wide_sum_t a, wide_sum_t b) { return _mm256_add_epi32(a, b); }
 INLINE wide_sum_t sums_subtract(wide_sum_t a, wide_sum_t b) { return _mm256_sub_epi32(a, b); }
@@ -55,9 +33,5 @@ INLINE wide_sum_t sums_quarter(wide_sum_t v) { return _mm256_srai_epi32(v, 2); }
 /* Of a multiple of 576 modulo 2^32, the 576th part, which 26 bits hold. */
 INLINE wide_sum_t sums_of_576(wide_sum_t v) { return _mm256_srai_epi32(_mm256_mullo_epi32(v, _mm256_set1_epi32(954437177)), 6); }
 
-INLINE lanes_t sums_of(wide_sum_t a, wide_sum_t b) {
-    lanes_t v;
-    v.a = a;
-    v.b = b;
-    return v;
-}
+INLINE lanes_t load_ordered(const int32_t *from) { return sums_of(sums_load(from), sums_load(from + 8)); }
+INLINE void order_scales(float *to, const float *from) { memcpy(to, from, LANES * sizeof(float)); }
