@@ -2,10 +2,10 @@
 
 python benchmarks/handover.py PACKAGE ... [--rounds 7] [--seconds 0.3]
 
-Microseconds of handing over nothing, to a thread that has just worked and to one that had two milliseconds to fall asleep; then of each
-package and set of instructions its multiply-accumulates a nanosecond, and how long a run takes on one thread, on two that share every step,
-and on two as the package shares them by itself (NAME_set_shares). Turns are interleaved, and the ratios of medians count.
-The numbers of edgec/program/effort.py and `Vocabulary.pace` come from here.
+Microseconds until another thread is there, that has just worked or had two milliseconds to fall asleep, and of calling it where nobody
+waits for it; then of each package and set of instructions its multiply-accumulates a nanosecond, and how long a run takes on one thread, on
+two that share every step, and on two as the package shares them by itself (NAME_set_shares). Turns are interleaved, and the
+ratios of medians count. The numbers of edgec/program/effort.py and `Vocabulary.pace` come from here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,15 @@ static double now(void) {
     return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
 }
 
+static int32_t there;
+
 static void nothing(void *argument, int32_t part, int32_t parts) { (void)argument, (void)part, (void)parts; }
+
+static void meet(void *argument, int32_t part, int32_t parts) {
+    (void)argument, (void)part;
+    __atomic_add_fetch(&there, 1, __ATOMIC_RELAXED);
+    while (__atomic_load_n(&there, __ATOMIC_RELAXED) < parts) continue;
+}
 
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -50,15 +58,18 @@ int main(void) {
     void *const memory = malloc(MACRO_POOL_BYTES(2));
     struct NAME_pool *const pool = NAME_pool_start(memory, MACRO_POOL_BYTES(2), 2);
     double times[ROUNDS];
-    for (int pause = 0; pause < 2; pause++) {
+    for (int way = 0; way < 4; way++) {
+        const int pause = way % 2, meeting = way < 2;
         for (int round = 0; round < ROUNDS; round++) {
             if (pause != 0) usleep(2000);
+            there = 0;
             const double start = now();
-            NAME_pool_parallel_for(pool, nothing, NULL, 2);
+            NAME_pool_parallel_for(pool, meeting ? meet : nothing, NULL, 2);
             times[round] = now() - start;
         }
         qsort(times, ROUNDS, sizeof times[0], ascending);
-        printf("%s %.2f us at best, %.2f in the median\n", pause != 0 ? "asleep:" : "awake: ", times[0], times[ROUNDS / 2]);
+        printf("%s %s: ", meeting ? "met" : "called", pause ? "asleep" : "awake");
+        printf("%.2f us at best, %.2f in the median\n", times[0], times[ROUNDS / 2]);
     }
     NAME_pool_stop(pool);
     return 0;

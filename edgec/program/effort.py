@@ -16,7 +16,7 @@ from edgec.program.program import AnyCall, For, LoopCall, Program, Statement
 from edgec.program.walk import distinct, expressions
 
 PART_NS = 2_000  # of work that a thread is given at least: several times what it takes to hand it to one that waits
-RUN_NS = 100_000  # a run of less work stays on one thread: between two runs the others fall asleep, and waking one takes half of that
+RUN_NS = 50_000  # a run of less work stays on one thread: between two runs the others fall asleep, and would come too late
 OF_FLOATS = 2  # a multiply-accumulate of floats
 OF_AN_OPERATION = 4  # an operation or a load in a loop
 OF_AN_ELEMENT = 8  # that a kernel without multiply-accumulates reads

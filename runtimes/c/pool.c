@@ -54,9 +54,21 @@ static uint32_t wait_for_round(struct NAME_pool *pool, uint32_t seen) {
     return __atomic_load_n(&pool->round, __ATOMIC_ACQUIRE);
 }
 
-/* Parts are dealt out statically: the same thread does the same part each time. */
-static void do_share(const struct NAME_pool *pool, int32_t index) {
-    for (int32_t part = index; part < pool->parts; part += pool->threads) pool->task(pool->argument, part, pool->parts);
+/* Whether a slot is still to be taken in this round, which it then is: every slot is taken once in every round. */
+static int take(struct NAME_pool *pool, int32_t slot, uint32_t round) {
+    uint32_t before = round - 1;
+    return __atomic_compare_exchange_n(&pool->workers[slot].taken, &before, round, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* Parts are dealt out statically: the same thread does the same part each time, its slot's. Only those of threads that sleep, or that the
+   system gives no processor, are done by whoever is done with his own; they come too late then, and nobody waits for them. */
+static void do_share(struct NAME_pool *pool, int32_t index, uint32_t round) {
+    for (int32_t i = 0; i < pool->threads; i++) {
+        const int32_t slot = (index + i) % pool->threads;
+        if (!take(pool, slot, round)) continue;
+        for (int32_t part = slot; part < pool->parts; part += pool->threads) pool->task(pool->argument, part, pool->parts);
+        __atomic_sub_fetch(&pool->left, 1, __ATOMIC_RELEASE);
+    }
 }
 
 static void *work(void *argument) {
@@ -65,17 +77,17 @@ static void *work(void *argument) {
     uint32_t seen = 0;
     for (;;) {
         seen = wait_for_round(pool, seen);
-        if (pool->stop) return NULL;
-        do_share(pool, worker->index);
-        __atomic_sub_fetch(&pool->busy, 1, __ATOMIC_RELEASE);
+        if (__atomic_load_n(&pool->stop, __ATOMIC_RELAXED)) return NULL;
+        do_share(pool, worker->index, seen);
     }
 }
 
-static void begin_round(struct NAME_pool *pool) {
+static uint32_t begin_round(struct NAME_pool *pool) {
     pthread_mutex_lock(&pool->mutex);
-    __atomic_add_fetch(&pool->round, 1, __ATOMIC_RELEASE);
+    const uint32_t round = __atomic_add_fetch(&pool->round, 1, __ATOMIC_RELEASE);
     if (pool->sleeping > 0) pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->mutex);
+    return round;
 }
 
 void NAME_pool_parallel_for(void *user, NAME_task task, void *argument, int32_t parts) {
@@ -87,17 +99,16 @@ void NAME_pool_parallel_for(void *user, NAME_task task, void *argument, int32_t 
     pool->task = task;
     pool->argument = argument;
     pool->parts = parts;
-    __atomic_store_n(&pool->busy, pool->threads - 1, __ATOMIC_RELAXED);
-    begin_round(pool);
-    do_share(pool, 0);
-    for (int32_t spins = 0; __atomic_load_n(&pool->busy, __ATOMIC_ACQUIRE) > 0; spins = (spins + 1) % SPINS) pause_briefly(spins);
+    __atomic_store_n(&pool->left, pool->threads, __ATOMIC_RELAXED);
+    do_share(pool, 0, begin_round(pool));
+    for (int32_t spins = 0; __atomic_load_n(&pool->left, __ATOMIC_ACQUIRE) > 0; spins = (spins + 1) % SPINS) pause_briefly(spins);
 }
 
 void NAME_pool_stop(struct NAME_pool *pool) {
     if (!THREADS_EXIST) return;
-    pool->stop = 1;
+    __atomic_store_n(&pool->stop, 1, __ATOMIC_RELAXED);
     begin_round(pool);
-    for (int32_t i = 0; i < pool->threads - 1; i++) pthread_join(pool->workers[i].thread, NULL);
+    for (int32_t i = 1; i < pool->threads; i++) pthread_join(pool->workers[i].thread, NULL);
     pthread_cond_destroy(&pool->wake);
     pthread_mutex_destroy(&pool->mutex);
 }
@@ -205,10 +216,12 @@ struct NAME_pool *NAME_pool_start(void *memory, size_t bytes, int32_t threads) {
         pthread_mutex_destroy(&pool->mutex);
         return NULL;
     }
-    for (int32_t i = 0; i < threads - 1; i++) {
+    pool->workers[0].taken = 0;
+    for (int32_t i = 1; i < threads; i++) {
         struct NAME_worker *const worker = (struct NAME_worker *)(void *)(pool->workers + i);
         worker->pool = pool;
-        worker->index = i + 1;
+        worker->index = i;
+        worker->taken = 0;
         if (pthread_create(&worker->thread, NULL, work, worker) != 0) {
             NAME_pool_stop(pool);
             return NULL;

@@ -19,11 +19,12 @@ extern "C" {
 
 struct NAME_pool;
 
-/* One thread of the pool; the thread that calls NAME_run is the pool's first. */
+/* One thread of the pool, and its slot of every round. The thread that calls NAME_run is the pool's first. */
 struct NAME_worker {
     struct NAME_pool *pool;
     pthread_t thread;
     int32_t index;
+    uint32_t taken; /* the last round in which somebody took the slot */
 };
 
 /* Members are private. */
@@ -36,10 +37,10 @@ struct NAME_pool {
     int32_t threads;
     int32_t sleeping;
     uint32_t round; /* counts the calls; a worker waits until it changes */
-    int32_t busy;   /* workers that have not finished this round */
+    int32_t left;   /* slots of this round that are not done */
     int32_t stop;
     int32_t blocks;
-    struct NAME_worker workers[1]; /* threads - 1 of them */
+    struct NAME_worker workers[1]; /* `threads` of them */
 };
 
 /* Bytes of memory that a pool needs. */

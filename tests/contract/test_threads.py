@@ -1,4 +1,4 @@
-"""Threads: the same bytes for any division of the work, no race, shares that go to who is free, and cores that are told apart."""
+"""Threads: the same bytes for any division of the work, no race, shares that go to who is free, nobody waited for, cores told apart."""
 
 from __future__ import annotations
 
@@ -78,13 +78,15 @@ PROGRAM = r"""
 #include "NAME_pool.h"
 #include "NAME_exam.h"
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define EXPECT(condition) do { if (!(condition)) { printf("line %d: %s\n", __LINE__, #condition); return 1; } } while (0)
 
-static int lent;
+static int lent, come;
 
 /* Threads that never come: all but the first. */
 static void alone(void *user, NAME_task task, void *argument, int32_t parts) {
@@ -111,10 +113,20 @@ static int answers(NAME_t *model) {
     return right;
 }
 
-/* The cores of whoever does a part, one behind the other. */
+/* The cores of whoever does a part, one behind the other. All wait for each other, so that nobody does two. */
 static void note(void *argument, int32_t part, int32_t parts) {
-    (void)parts;
     sched_getaffinity(0, sizeof(cpu_set_t), (cpu_set_t *)argument + part);
+    __atomic_add_fetch(&come, 1, __ATOMIC_RELAXED);
+    while (__atomic_load_n(&come, __ATOMIC_RELAXED) < parts) sched_yield();
+}
+
+static int held, released;
+
+/* A worker that a signal has stopped, as if the system gave it no processor. */
+static void hold(int number) {
+    (void)number;
+    __atomic_add_fetch(&held, 1, __ATOMIC_RELAXED);
+    while (!__atomic_load_n(&released, __ATOMIC_RELAXED)) nanosleep(&(struct timespec){0, 1000000}, NULL);
 }
 
 int main(int count, char **words) {
@@ -143,6 +155,17 @@ int main(int count, char **words) {
     EXPECT(NAME_pool_serve(NULL, &model) == MACRO_BAD_ARGUMENT);
     EXPECT(NAME_pool_blocks(pool) == 1);
     EXPECT(NAME_pool_serve(pool, &model) == MACRO_OK && NAME_set_shares(&model, 2, 0) == MACRO_OK && answers(&model));
+
+    signal(SIGUSR1, hold);
+    nanosleep(&(struct timespec){0, 300000000}, NULL); /* they fall asleep */
+    for (int i = 1; i < threads; i++) pthread_kill(pool->workers[i].thread, SIGUSR1);
+    while (__atomic_load_n(&held, __ATOMIC_RELAXED) < threads - 1) sched_yield();
+    EXPECT(answers(&model));
+    EXPECT(NAME_set_shares(&model, 1, 0) == MACRO_OK && answers(&model));
+    __atomic_store_n(&released, 1, __ATOMIC_RELAXED);
+    EXPECT(answers(&model));
+    come = 0;
+    NAME_pool_parallel_for(pool, note, seen, threads); /* all of them are back */
     NAME_pool_stop(pool);
 
     struct NAME_pool *const free_pool = NAME_pool_start(memory, MACRO_POOL_BYTES(3), threads);
