@@ -88,7 +88,7 @@ class Bench:
             for job, alone, worst in found
         ]
         return handed + [
-            f"{job.device}: {self.packages[job.package].name} {words_of(job.each_core)}" for job in self.jobs if job.each_core is not None
+            f"{job.device}: {self.packages[job.package].name} {advice_of(job.each_core)}" for job in self.jobs if job.each_core is not None
         ]
 
     @property
@@ -99,7 +99,7 @@ class Bench:
         return 5 if self.failures else 0
 
 
-def words_of(found: EachCore) -> str:
+def advice_of(found: EachCore) -> str:
     """Whether cores differ, and how threads on all of them share best."""
     by_time = [core for _, core in sorted(zip(found.alone_us, found.cores, strict=True))]
     alone = f"takes {found.apart:.2f} times as long on core {by_time[-1]} as on core {by_time[0]}"
@@ -124,12 +124,11 @@ def bench(
 
     devices, tags, everything: which boards of the inventory. threads: each count is measured; none for the powers of two up to the
     board's cores. gpu: whether what has shaders is measured on the GPU too: "auto" where the board can, "on" (models are then built so
-    that all that can runs there), "off". each_core: every core is measured alone too, and both ways to share
-    a step among all of them. data, labels, samples: what answers are judged by on the boards, against the float `model`,
-    which is known when a model is benched. max_latency ("20ms"), min_agreement, ... are promises, see Gates; those about
-    speed may be undecided where a board was busy, throttled or its figures scatter, unless accept_noise. precision: None
-    for int8 where there is calibration data and fp32 where there is none; settings: any further field of BuildConfig, or `config` with
-    all of them. resume: keep what `out`/results.jsonl holds and do the rest. scheduler: the address of a dask scheduler whose workers
+    that all that can runs there), "off". each_core: each core alone too, and both ways to share on all. data, labels, samples: what
+    answers are judged by on the boards, against the float `model`, known when a model is benched. max_latency ("20ms"), min_agreement,
+    ... are promises, see Gates; those about speed may be undecided where a board was busy, throttled or its figures scatter, unless
+    accept_noise. precision: None for int8 where there is calibration data, else fp32; settings: any further field of BuildConfig, or
+    `config` with all of them. resume: keep what `out`/results.jsonl holds and do the rest. scheduler: of dask, by address; its workers
     own the boards. tell: hears in words what each board does. key: a file with the public ed25519 key that must have signed the packages
     given, of which the very bytes that travel are verified. allow_downgrade: see deploy().
 
@@ -140,21 +139,10 @@ def bench(
         max_latency=max_latency, percentile=percentile, min_agreement=min_agreement, min_top1=min_top1,
         max_rss=max_rss, faster_than=faster_than,
     )  # fmt: skip
-    pinned = None if cores is None else tuple(cores)
     options = Options(
-        seconds,
-        runs,
-        rounds,
-        tuple(threads or ()),
-        pinned,
-        isa,
-        profile,
-        repeats,
-        pause,
-        gpu=gpu,
-        accept_noise=accept_noise,
-        each_core=each_core,
-    )
+        seconds, runs, rounds, tuple(threads or ()), None if cores is None else tuple(cores), isa, profile, repeats, pause,
+        gpu=gpu, accept_noise=accept_noise, each_core=each_core,
+    )  # fmt: skip
     configured = config or configure(calib=str(calib) if isinstance(calib, Path) else calib, precision=precision, **settings)
     given = [Path(item) for item in ([what] if isinstance(what, (str, Path)) else what)]
     paths = [path_of(item, configured) for item in given]

@@ -15,7 +15,7 @@ from edgec.boards.connect.connectors import connect
 from edgec.boards.deploy.parcel import open_parcel
 from edgec.boards.device import Device
 from edgec.records.results import EachCore
-from edgec.verbs.bench import words_of
+from edgec.verbs.bench import advice_of
 from tests.boards.test_job import QUICK as OF_A_JOB
 from tests.boards.test_job import here, jobs, run
 from tests.boards.test_measure import QUICK, SAID, log, program
@@ -49,11 +49,11 @@ def test_all_ways_take_turns_in_each_round(tmp_path: Path) -> None:
 
 def test_what_people_are_told_names_the_call() -> None:
     found = EachCore((0, 4, 7), (30.0, 10.0, 12.0), 12.0, 9.0, 0.75, 0.7, 0.8, 3)
-    assert words_of(found) == (
+    assert advice_of(found) == (
         "takes 3.00 times as long on core 0 as on core 4; on all 3, blocks take 0.75 (0.70 to 0.80) of the time of equal shares: "
         "run it with blocks: NAME_set_shares(&model, 8, -1)"
     )
-    assert words_of(replace(found, high=1.01)).endswith("run it with one share for each: NAME_set_shares(&model, 1, -1)")
+    assert advice_of(replace(found, high=1.01)).endswith("run it with one share for each: NAME_set_shares(&model, 1, -1)")
 
 
 def test_a_core_that_is_not_there_is_named(tmp_path: Path) -> None:
