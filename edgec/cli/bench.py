@@ -34,6 +34,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     declare_rounds(measuring)
     measuring.add_argument("--profile", action="store_true", help="measure every layer too")
     measuring.add_argument("--gpu", default="auto", choices=GPU, help="measure on the GPU too what has shaders: auto where the board can")
+    measuring.add_argument(
+        "--each-core", action="store_true", help="measure every core alone too, and how threads on all of them share best"
+    )
     judging = parser.add_argument_group("what to judge by")
     judging.add_argument("--data", default=None, help="judge answers on the board: .npz, .npy, a folder of images, FILE.py:FUNCTION")
     judging.add_argument("--labels", default=None, help="class indices: the name of an array in the .npz, or an .npy file")
@@ -79,7 +82,7 @@ def act(options: argparse.Namespace, console: Console) -> int:
             options.what, devices=options.device, tags=options.tag, everything=options.all, inventory=options.devices,
             out=options.out, seconds=options.seconds, runs=options.runs, rounds=options.rounds, threads=options.threads,
             cores=options.cores, isa=options.isa, profile=options.profile, repeats=options.repeats, gpu=options.gpu,
-            accept_noise=options.accept_noise,
+            accept_noise=options.accept_noise, each_core=options.each_core,
             data=options.data, labels=options.labels, samples=options.most_samples, model=options.reference,
             max_latency=options.max_latency, percentile=options.percentile, min_agreement=options.min_agreement,
             min_top1=options.min_top1, max_rss=options.max_rss, faster_than=options.faster_than,

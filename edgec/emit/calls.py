@@ -14,6 +14,7 @@ from edgec.emit.ranges import of_call
 from edgec.emit.render_c import HALVES, Scope, render, render_loop, render_statements
 from edgec.ir.types import DType
 from edgec.program.arguments import Arguments, Window, in_struct, is_pointer
+from edgec.program.effort import effort
 from edgec.program.expr import Binary, Expr, Load, Size, Unary, Var, const, expr
 from edgec.program.program import AnyCall, Assign, Declare, For, LoopCall, Pointer, Program, Store, TemplateCall, When
 from edgec.program.turns import spans
@@ -32,7 +33,7 @@ class Function:
     """One emitted function: its C name, text and forms, how many work items it has; where in the arena it tells of bad indices, or -1;
 
     where the bool is that must be `holds` for it to be called, or -1; for which set of shapes, or 0; and what comes behind it, where that
-    is not always the next.
+    is not always the next; and how much work it is.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Function:
     holds: bool = True
     shape: int = 0
     jump: Jump | None = None
+    work: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,9 @@ def functions(program: Program, target: Target) -> list[Function]:
         text = "\n".join(filter(None, [comment(call.call.comment), head, *lines, "}"]))
         condition = _condition(program, call.call.when)
         forms, outside = _forms(program, call, target), _outside(program, call)
-        result.append(Function(name, text, work_items(call), forms, outside, *condition, call.call.shape, jumps.get(number)))
+        result.append(
+            Function(name, text, work_items(call), forms, outside, *condition, call.call.shape, jumps.get(number), effort(program, call))
+        )
     return result
 
 

@@ -27,6 +27,7 @@ from edgec.emit.templates import render_template, runtime
 from edgec.package.draft import Draft
 from edgec.package.manifest import Content, Manifest, Origin, sha256
 from edgec.package.parts import Arena, Gpu, Weights
+from edgec.program.effort import PART_NS, RUN_NS, effort_of_run
 from edgec.program.expr import bound, product
 from edgec.program.offload import Offload
 from edgec.program.program import LoopCall, Port, Program, State, TemplateCall
@@ -34,9 +35,11 @@ from edgec.targets import Target
 
 Hosts = Mapping[str, Mapping[str, object]]  # what the hosts know of tensors, by buffer
 
-ABI_VERSION = 3
+ABI_VERSION = 4
 INT8_CONTRACT = 9
 STACK_BYTES = 16384
+MOST_WORK = 2**31 - 1  # that a step or a run tells of itself
+MAX_BLOCKS = 64  # of a step for each thread
 WEIGHTS = ("incbin", "c", "bin")
 MOST_LITERALS = 64 << 20  # bytes of weights that are written as C too, unasked: compilers take a minute and gigabytes for more
 NO_JUMP = Jump(-1, 0, 0)
@@ -232,6 +235,10 @@ def _context(program: Program, target: Target, weights: str, blob: Content, plan
         "has_repeats": bool(program.repeats),
         "has_conditions": any(call.call.when is not None for call in program.calls),
         "calls": len(program.calls),
+        "max_blocks": MAX_BLOCKS,
+        "run_work": min(effort_of_run(program), MOST_WORK),
+        "part_ns": PART_NS,
+        "run_ns": RUN_NS,
         "loop_forms": forms_of(target),
         **gpu_context(program, plan, _tensor_bytes(program), len(blob)),
     }
@@ -243,7 +250,8 @@ def _step(item: Function, run: Scope, target: Target) -> dict[str, object]:
         "text": item.text,
         "extent": render(item.items, run),
         "forms": item.forms,
-        "work": _by_form(item, target),
+        "forms_in_c": _by_form(item, target),
+        "work": min(item.work, MOST_WORK),
         "outside": item.outside,
         "condition": item.condition,
         "holds": int(item.holds),

@@ -26,26 +26,29 @@ class Vocabulary:
     features: tuple[str, ...]  # what the processor must have, in /proc/cpuinfo's words
     wide: str = "int8_wide.h"  # the header of the dot product with weights down to -128
     half: str = ""  # the header of words for halves, where packages have kernels of them
+    pace: int = 2  # multiply-accumulates of 8 bits that a core does in a nanosecond, about: see program/effort.py
     baseline: str = ""  # the condition that holds where every such processor can begin with it, when that is not the guard
 
 
-def _x86(name: str, target: str, int8_headers: tuple[str, ...], real: FloatWords, look_up: str, features: str) -> Vocabulary:
+def _x86(
+    name: str, target: str, int8_headers: tuple[str, ...], real: FloatWords, look_up: str, features: str, pace: int
+) -> Vocabulary:  # fmt: skip
     guard = "defined(__x86_64__) || defined(__i386__)"
     words = tuple(features.split())
     small = name == "sse41"
     archs = ("x86_64", UNIVERSAL) if small else ("x86_64",)
     header = "smmintrin.h" if small else "immintrin.h"  # a tenth of the other, which takes a compiler longer than our kernels do
-    return Vocabulary(name, archs, guard, target, target, header, int8_headers, real, look_up, words)
+    return Vocabulary(name, archs, guard, target, target, header, int8_headers, real, look_up, words, pace=pace)
 
 
 def _arm64(
     name: str, gcc: str, clang: str, int8_header: str, features: str, taps: str = "int8_taps_dotprod.h", wide: str = "int8_wide.h",
-    half: str = "",
+    half: str = "", pace: int = 25,
 ) -> Vocabulary:  # fmt: skip
     headers = ("int8_lanes_neon.h", int8_header, taps, "int8_taps_ends_neon.h")
     words = tuple(features.split())
     archs, guard = ("aarch64", UNIVERSAL), "defined(__aarch64__)"
-    return Vocabulary(name, archs, guard, gcc, clang, "arm_neon.h", headers, NEON, "look_up_neon.h", words, wide, half)
+    return Vocabulary(name, archs, guard, gcc, clang, "arm_neon.h", headers, NEON, "look_up_neon.h", words, wide, half, pace)
 
 
 _AVX2, _AVX512 = "avx2,fma", "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
@@ -60,31 +63,31 @@ VOCABULARIES: dict[str, Vocabulary] = {
             float=PORTABLE, look_up="look_up_portable.h", features=(),
         ),
         _x86(
-            "sse41", "sse4.1", ("int8_lanes_sse41.h", "int8_sse41.h", "int8_taps_sse41.h"), SSE41, "look_up_portable.h", "sse4_1",
+            "sse41", "sse4.1", ("int8_lanes_sse41.h", "int8_sse41.h", "int8_taps_sse41.h"), SSE41, "look_up_portable.h", "sse4_1", 30,
         ),
         _x86(
             "avx2", _AVX2, ("int8_lanes_avx2.h", "int8_avx2.h", "int8_rows_avx2.h", "int8_taps_avx2.h"),
-            AVX2, "look_up_avx2.h", "avx2 fma",
+            AVX2, "look_up_avx2.h", "avx2 fma", 80,
         ),
         _x86(
             "avxvnni", _AVX2 + ",avxvnni", ("int8_lanes_avx2.h", "int8_avxvnni.h", "int8_rows_avx2.h", "int8_taps_avxvnni.h"),
-            AVX2, "look_up_avx2.h", "avx2 fma avx_vnni",
+            AVX2, "look_up_avx2.h", "avx2 fma avx_vnni", 150,
         ),
         _x86(
             "avx512vnni", _AVX512, ("int8_lanes_avx512.h", "int8_avx512vnni.h", "int8_rows_avx512.h", "int8_taps_avx512.h"),
-            AVX512, "look_up_avx512.h", "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni",
+            AVX512, "look_up_avx512.h", "avx2 fma avx512f avx512bw avx512dq avx512vl avx512_vnni", 300,
         ),
-        _arm64("neon", "", "", "int8_neon.h", "asimd", "int8_taps_neon.h", "int8_wide_neon.h", "half_neon.h"),
+        _arm64("neon", "", "", "int8_neon.h", "asimd", "int8_taps_neon.h", "int8_wide_neon.h", "half_neon.h", 6),
         _arm64("dotprod", f"{_ARM82}+dotprod", "dotprod", "int8_dotprod.h", "asimddp"),
-        _arm64("i8mm", f"{_ARM82}+dotprod+i8mm", "dotprod,i8mm", "int8_i8mm.h", "asimddp i8mm"),
+        _arm64("i8mm", f"{_ARM82}+dotprod+i8mm", "dotprod,i8mm", "int8_i8mm.h", "asimddp i8mm", pace=40),
         _arm64(
-            "fp16", f"{_ARM82}+fp16", "fullfp16", "int8_neon.h", "asimdhp", "int8_taps_neon.h", "int8_wide_neon.h", "half_fp16.h",
+            "fp16", f"{_ARM82}+fp16", "fullfp16", "int8_neon.h", "asimdhp", "int8_taps_neon.h", "int8_wide_neon.h", "half_fp16.h", 10,
         ),
         Vocabulary(
             "neon32", ("armv7", UNIVERSAL), "defined(__arm__)", "fpu=neon", "", "arm_neon.h",
             ("int8_lanes_neon32.h", "int8_neon32.h", "int8_taps_neon.h", "int8_taps_ends_neon.h"),
             float=NEON32, look_up="look_up_portable.h", features=("neon",),
-            wide="int8_wide_neon32.h", baseline="defined(__arm__) && defined(__ARM_NEON)",
+            wide="int8_wide_neon32.h", pace=4, baseline="defined(__arm__) && defined(__ARM_NEON)",
         ),
         Vocabulary(
             "dsp", ("cortex-m",), "defined(__ARM_FEATURE_DSP)", "", "", "arm_acle.h",
@@ -99,13 +102,14 @@ VOCABULARIES: dict[str, Vocabulary] = {
         Vocabulary(
             "wasm128", ("wasm32",), "defined(__wasm_simd128__)", "", "", "wasm_simd128.h",
             ("int8_lanes_wasm128.h", "int8_wasm128.h", "int8_taps_ends_wasm128.h", "int8_taps_wasm128.h"),
-            float=WASM128, look_up="look_up_portable.h", features=("simd128",), baseline=f"defined(__wasm_simd128__) && !({_RELAXED})",
+            float=WASM128, look_up="look_up_portable.h", features=("simd128",), pace=30,
+            baseline=f"defined(__wasm_simd128__) && !({_RELAXED})",
         ),
         *(
             Vocabulary(
                 name, ("wasm32",), _RELAXED, "", "", "wasm_simd128.h",
                 ("int8_lanes_wasm128.h", f"int8_{name}.h", "int8_taps_ends_wasm128.h", taps),
-                float=WASM128, look_up="look_up_portable.h", features=("relaxed_simd",),
+                float=WASM128, look_up="look_up_portable.h", features=("relaxed_simd",), pace=50,
             )
             for name, taps in (("relaxed7", "int8_taps_wasm128.h"), ("relaxed8", "int8_taps_relaxed8.h"))
         ),

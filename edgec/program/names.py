@@ -13,7 +13,10 @@ KEYWORDS = frozenset(
     """.split()  # noqa: SIM905 - a list of words reads better so
 )
 # Parameters and variables of NAME_run and of the exam, beside which inputs and outputs stand
-LOCALS = frozenset({"instance", "run", "steps", "step", "job", "i", "status", "sizes", "tensors"})
+LOCALS = frozenset({
+    "instance", "run", "steps", "step", "job", "i", "status", "sizes", "tensors", "pace", "unset", "least",
+    "threads", "parts", "pieces", "do_part", "do_block",
+})  # fmt: skip
 # Macros of the headers that programs include, which would take the place of a parameter in the package's own header
 MACROS = frozenset(
     """

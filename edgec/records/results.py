@@ -121,6 +121,30 @@ class GpuUse:
 
 
 @dataclass(frozen=True)
+class EachCore:
+    """A package on each of some cores alone, in the median of the rounds' medians; and on all of them, where each thread has one share of a
+    step, and where threads take blocks of it as they are done."""
+
+    cores: tuple[int, ...]
+    alone_us: tuple[float, ...]  # of each of them
+    shares_us: float
+    blocks_us: float
+    ratio: float  # of blocks_us / shares_us, with its 95 % interval from paired rounds
+    low: float
+    high: float
+    rounds: int
+
+    @property
+    def apart(self) -> float:
+        """How many times as long the slowest core takes as the fastest."""
+        return max(self.alone_us) / min(self.alone_us)
+
+    @property
+    def blocks_win(self) -> bool:
+        return self.high < 1
+
+
+@dataclass(frozen=True)
 class Accuracy:
     """Answers of the board against the float model on the same samples, and against labels where there are some."""
 
@@ -190,6 +214,7 @@ class Job:
     noise: str = ""  # why its speed is not known well, in words; "" when it is
     noise_accepted: bool = False  # whoever asked takes its speed for known all the same
     profile_noise: str = ""  # why the times of its layers are not known well
+    each_core: EachCore | None = None  # where it was asked for
 
     @property
     def steady(self) -> bool:

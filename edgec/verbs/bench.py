@@ -30,7 +30,7 @@ from edgec.pipeline.finish import build
 from edgec.pipeline.models import Progress, read_model
 from edgec.pipeline.prepare import check_data, check_file, prepare
 from edgec.provenance.verify import verify_files
-from edgec.records.results import Job, PackageFacts, Record, Versus, packages_of
+from edgec.records.results import EachCore, Job, PackageFacts, Record, Versus, packages_of
 from edgec.reports import write_report
 from edgec.settings.config import BuildConfig, configure
 from edgec.settings.forms_of_text import OperatorSources
@@ -80,12 +80,15 @@ class Bench:
 
     @property
     def advice(self) -> list[str]:
-        """Where more threads do worse than one."""
+        """Where more threads do worse than one, and what the cores say that were measured one by one."""
         found = [(job, *job.handed_over) for job in self.jobs if job.handed_over]
-        return [
+        handed = [
             f"{job.device}: {self.packages[job.package].name} takes {worst.p50_us / alone.p50_us:.2g} times as long on {worst.threads} "
             "threads as on one: handing its work over costs more than that saves"
             for job, alone, worst in found
+        ]
+        return handed + [
+            f"{job.device}: {self.packages[job.package].name} {advice_of(job.each_core)}" for job in self.jobs if job.each_core is not None
         ]
 
     @property
@@ -96,11 +99,20 @@ class Bench:
         return 5 if self.failures else 0
 
 
+def advice_of(found: EachCore) -> str:
+    """Whether cores differ, and how threads on all of them share best."""
+    by_time = [core for _, core in sorted(zip(found.alone_us, found.cores, strict=True))]
+    alone = f"takes {found.apart:.2f} times as long on core {by_time[-1]} as on core {by_time[0]}"
+    interval = f"{found.ratio:.2f} ({found.low:.2f} to {found.high:.2f})"
+    best = "with blocks: NAME_set_shares(&model, 8, -1)" if found.blocks_win else "with one share for each: NAME_set_shares(&model, 1, -1)"
+    return f"{alone}; on all {len(found.cores)}, blocks take {interval} of the time of equal shares: run it {best}"
+
+
 def bench(
     what: Paths, *, devices: Sequence[str] = (), tags: Sequence[str] = (), everything: bool = False, inventory: str | Path | None = None,
     out: str | Path | None = None, seconds: float = 2.0, runs: int = 100, rounds: int = 5, threads: Sequence[int] | None = None,
     cores: Sequence[int] | None = None, isa: str | None = None, profile: bool = False, repeats: int = 2, pause: float = 5.0,
-    gpu: str = "auto", accept_noise: bool = False,
+    gpu: str = "auto", accept_noise: bool = False, each_core: bool = False,
     data: Data | None = None, labels: Labels | None = None, samples: int | None = None, model: str | Path | None = None,
     max_latency: str | float | None = None, percentile: str = "p50", min_agreement: str | float | None = None,
     min_top1: str | float | None = None, max_rss: str | int | None = None, faster_than: str | Path | None = None,
@@ -112,11 +124,11 @@ def bench(
 
     devices, tags, everything: which boards of the inventory. threads: each count is measured; none for the powers of two up to the
     board's cores. gpu: whether what has shaders is measured on the GPU too: "auto" where the board can, "on" (models are then built so
-    that all that can runs there), "off". data, labels, samples: what answers are judged by on the boards, against the float `model`,
-    which is known when a model is benched. max_latency ("20ms"), min_agreement, ... are promises, see Gates; those about
-    speed may be undecided where a board was busy, throttled or its figures scatter, unless accept_noise. precision: None
-    for int8 where there is calibration data and fp32 where there is none; settings: any further field of BuildConfig, or `config` with
-    all of them. resume: keep what `out`/results.jsonl holds and do the rest. scheduler: the address of a dask scheduler whose workers
+    that all that can runs there), "off". each_core: each core alone too, and both ways to share on all. data, labels, samples: what
+    answers are judged by on the boards, against the float `model`, known when a model is benched. max_latency ("20ms"), min_agreement,
+    ... are promises, see Gates; those about speed may be undecided where a board was busy, throttled or its figures scatter, unless
+    accept_noise. precision: None for int8 where there is calibration data, else fp32; settings: any further field of BuildConfig, or
+    `config` with all of them. resume: keep what `out`/results.jsonl holds and do the rest. scheduler: of dask, by address; its workers
     own the boards. tell: hears in words what each board does. key: a file with the public ed25519 key that must have signed the packages
     given, of which the very bytes that travel are verified. allow_downgrade: see deploy().
 
@@ -127,8 +139,10 @@ def bench(
         max_latency=max_latency, percentile=percentile, min_agreement=min_agreement, min_top1=min_top1,
         max_rss=max_rss, faster_than=faster_than,
     )  # fmt: skip
-    pinned = None if cores is None else tuple(cores)
-    options = Options(seconds, runs, rounds, tuple(threads or ()), pinned, isa, profile, repeats, pause, gpu=gpu, accept_noise=accept_noise)
+    options = Options(
+        seconds, runs, rounds, tuple(threads or ()), None if cores is None else tuple(cores), isa, profile, repeats, pause,
+        gpu=gpu, accept_noise=accept_noise, each_core=each_core,
+    )  # fmt: skip
     configured = config or configure(calib=str(calib) if isinstance(calib, Path) else calib, precision=precision, **settings)
     given = [Path(item) for item in ([what] if isinstance(what, (str, Path)) else what)]
     paths = [path_of(item, configured) for item in given]

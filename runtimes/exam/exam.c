@@ -1,12 +1,14 @@
 /* The exam of NAME: asks the package questions whose answers are known, times it, or runs it on data of your own.
 
-   NAME_exam [--isa NAME] [--threads N] [--cores N,...] [--sizes N,...] [--weights FILE] [--json] [--files]
+   NAME_exam [--isa NAME] [--threads N [--blocks N] [--least N]] [--cores N,...] [--sizes N,...] [--weights FILE] [--json] [--files]
              [--bench SECONDS [--runs N] [--samples N] | --profile SECONDS | --run]
              [--gpu [--gpu-device N] [--gpu-variant NAME] [--gpu-cache FILE] [--gpu-verify] [--gpu-name]] [--isas]
 
    Without --bench, --profile or --run it gives the exam: status 1 when an answer or the weights are wrong. --run reads
    the inputs from standard input, one after the other and as many sets as come, and writes the outputs to standard output; a set
    without inputs is any byte.
+   --blocks and --least are the arguments of NAME_set_shares. Without them blocks are what the pool finds right for the cores, and
+   --bench and --profile leave small steps to one thread, as applications do, where all others give every thread a share.
    --gpu runs on the GPU what the package has for one, and fails where it cannot, or where validation layers have something to say.
    --files also checks the files around the program against the list that came with them: files.json on a board, else manifest.json
    and build.json. --isas names the vocabularies of the package that this processor can run, one a line. */

@@ -7,11 +7,13 @@
 #include "NAME_machine.h"
 #include "NAME_pool.h"
 
+#include <limits.h>
+
 enum { TENSORS = INPUTS + OUTPUTS, MAX_SAMPLES = 1000000, MAX_THREADS = 1024, MAX_SECONDS = 86400, MAX_DEVICES = 16 };
 
 struct options {
     const char *program, *isa, *weights, *sizes, *cores;
-    int threads, json, run, isas, files, runs, samples;
+    int threads, blocks, least, json, run, isas, files, runs, samples;
     double bench, profile; /* seconds, 0: no */
     struct gpu_choice gpu;
 };
@@ -64,7 +66,7 @@ static double seconds(const char *option, const char *text) {
 }
 
 static struct options parse(int argc, char **argv) {
-    struct options options = {argv[0], NULL, NULL, NULL, NULL, 1, 0, 0, 0, 0, 1, 0, 0.0, 0.0, {0, 0, 0, 0, 0, NULL, NULL}};
+    struct options options = {argv[0], NULL, NULL, NULL, NULL, 1, 0, -1, 0, 0, 0, 0, 1, 0, 0.0, 0.0, {0, 0, 0, 0, 0, NULL, NULL}};
     for (int i = 1; i < argc; i++) {
         const char *const word = argv[i], *const value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(word, "--json") == 0) {
@@ -87,6 +89,8 @@ static struct options parse(int argc, char **argv) {
             i++;
             if (strcmp(word, "--isa") == 0) options.isa = value;
             else if (strcmp(word, "--threads") == 0) options.threads = whole_number(word, value, 1, MAX_THREADS);
+            else if (strcmp(word, "--blocks") == 0) options.blocks = whole_number(word, value, 1, MACRO_MAX_BLOCKS);
+            else if (strcmp(word, "--least") == 0) options.least = whole_number(word, value, 0, INT_MAX);
             else if (strcmp(word, "--cores") == 0) options.cores = value;
             else if (strcmp(word, "--bench") == 0) options.bench = seconds(word, value);
             else if (strcmp(word, "--runs") == 0) options.runs = whole_number(word, value, 1, MAX_SAMPLES);
@@ -146,7 +150,10 @@ static void open_exam(struct exam *exam) {
         exam->pool_memory = allocate(MACRO_POOL_BYTES(options->threads));
         exam->pool = NAME_pool_start(exam->pool_memory, MACRO_POOL_BYTES(options->threads), options->threads);
         if (exam->pool == NULL) fail("the thread pool does not start", "");
-        check(NAME_set_parallel(&exam->instance, NAME_pool_parallel_for, exam->pool, options->threads), "set_parallel");
+        check(NAME_pool_serve(exam->pool, &exam->instance), "pool_serve");
+        /* times are those of an application; answers are asked of every thread, however small the model */
+        const int32_t least = options->least >= 0 ? options->least : options->bench > 0.0 || options->profile > 0.0 ? -1 : 0;
+        check(NAME_set_shares(&exam->instance, options->blocks > 0 ? options->blocks : NAME_pool_blocks(exam->pool), least), "set_shares");
     }
     if (options->weights != NULL) load_weights(exam, options->weights);
     else if (NAME_weights_in_use(&exam->instance) == NULL) load_weights(exam, beside(options->program, "../src/" WEIGHTS_FILE));

@@ -37,8 +37,8 @@ if(DEFINED INSIDE)
   return()
 else()
   project(application CXX)
-  find_package(digits 3 REQUIRED)
-  find_package(digits 4 QUIET)
+  find_package(digits 4 REQUIRED)
+  find_package(digits 5 QUIET)
   if(digits_FOUND)
     message(FATAL_ERROR "another interface was taken for this one")
   endif()
@@ -195,8 +195,7 @@ inline const char *stdin_isa(stdin_t *) { return ""; }
 inline int stdin_set_weights(stdin_t *, const void *, size_t) { return 0; }
 inline stdin_pool *stdin_pool_start(void *, size_t, int) { return nullptr; }
 inline void stdin_pool_stop(stdin_pool *) {}
-inline void stdin_pool_parallel_for(void *, void (*)(void *, int32_t, int32_t), void *, int32_t) {}
-inline int stdin_set_parallel(stdin_t *, decltype(stdin_pool_parallel_for) *, void *, int) { return 0; }
+inline int stdin_pool_serve(stdin_pool *, stdin_t *) { return 0; }
 """
 
 

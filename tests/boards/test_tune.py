@@ -171,3 +171,26 @@ def test_an_emulated_board_whose_line_is_cut_loses_nothing(tune: Program, board:
     rest = int(re.findall(r"\d+", cut[0])[1]) - 1
     assert done.json["tried"] == rest >= 1 and done.json["left"] == 0 and f"try 1 of {rest}" in done.err
     assert board_of("tuned.json").layers.keys() == half.layers.keys()
+
+
+def test_an_emulated_board_outdoes_or_equals_a_rigged_cost_model(tune: Program, worst: Callable[[type], None], board: Board) -> None:
+    """Two models, whose layers could all be computed better by another way; neither got slower, and the built packages answer as before."""
+    require("qemu-arm", "arm-linux-gnueabihf-gcc")
+    keep(board.device("pi", target="rpi-32bit", prefix=FOREIGN))
+    net = Net("net", 1, (1, 32, 14, 14))
+    onnx.save(net.model(net.node("Conv", ["x", net.normal(32, 32, 3, 3)], 32, kernel_shape=[3, 3])), "net.onnx")
+    worst(ConvFloat)
+    worst(ConvInt8)
+    for model, settings, tried in (("net", (), {"winograd"}), ("digits", INT8, {"merged", "winograd"})):
+        done = tune(f"{model}.onnx", *settings, "--device", "pi", "--json", "-o", f"{model}.json")
+        assert done.code == 0, done.err
+        found = done.json
+        agrees(found, f"{model}.json")
+        layers = board_of(f"{model}.json").layers.values()
+        assert {layer.base for layer in layers} == {"panels"} and tried & {name for layer in layers for name in layer.tried}
+        assert not found["kept"] or min(found["gains"], key=lambda gain: gain["base_us"])["ratio"] <= 1
+        assert found["kept"] == any(layer.variant is not None for layer in layers)
+        assert bool(board_of(f"{model}.json").choices) == found["kept"]
+        given = {"calib": "calibration.npz", "effort": "fast"} if settings else {"precision": "fp32"}
+        package = edgec.build(f"{model}.onnx", target="rpi-32bit", tuned=f"{model}.json", out=model, **given)  # type: ignore[arg-type]
+        assert package.examined

@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
     require(argc < 2 || NAME_force_isa(&instance, argv[1]) == MACRO_OK, "force_isa");
     if (threads > 1) {
         struct NAME_pool *const pool = NAME_pool_start(new_block(MACRO_POOL_BYTES(threads)), MACRO_POOL_BYTES(threads), threads);
-        require(NAME_set_parallel(&instance, NAME_pool_parallel_for, pool, threads) == MACRO_OK, "set_parallel");
+        require(NAME_pool_serve(pool, &instance) == MACRO_OK && NAME_set_shares(&instance, threads % 2 == 0 ? 3 : 1, 0) == MACRO_OK, "pool_serve");
     }
     while (answer(&instance)) {
     }

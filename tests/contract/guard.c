@@ -81,7 +81,8 @@ int main(int argc, char **argv) {
             unsigned char *const memory = guarded(MACRO_POOL_BYTES(threads), at_end);
             pool = NAME_pool_start(memory, MACRO_POOL_BYTES(threads), threads);
             require(pool != NULL, "pool");
-            require(NAME_set_parallel(&instance, NAME_pool_parallel_for, pool, threads) == MACRO_OK, "set_parallel");
+            require(NAME_pool_serve(pool, &instance) == MACRO_OK, "pool_serve");
+            require(NAME_set_shares(&instance, at_end ? 4 : 1, 0) == MACRO_OK, "set_shares");
         }
         for (int i = 0; i < VECTORS; i++) answer(&instance, &exam_vectors[i], at_end);
         if (pool != NULL) NAME_pool_stop(pool);

@@ -52,7 +52,13 @@ int main(void) {
     EXPECT(anysize_force_isa(&net, "no such") == ANYSIZE_NO_SUCH_ISA);
     EXPECT(anysize_force_isa(&net, "BASELINE") == ANYSIZE_OK && strcmp(anysize_isa(&net), "BASELINE") == 0);
     EXPECT(anysize_set_parallel(&net, serial, NULL, 2) == ANYSIZE_OK);
+    EXPECT(anysize_run(&net, 2, x, y) == ANYSIZE_OK && calls == 0 && y[0] == 2.0f * x[4]); /* too small to be handed over */
+    EXPECT(anysize_set_shares(&net, 0, 0) == ANYSIZE_BAD_ARGUMENT && anysize_set_shares(&net, 1, -2) == ANYSIZE_BAD_ARGUMENT);
+    EXPECT(anysize_set_shares(&net, ANYSIZE_MAX_BLOCKS + 1, 0) == ANYSIZE_BAD_ARGUMENT);
+    EXPECT(anysize_set_shares(&net, 1, 0) == ANYSIZE_OK);
     EXPECT(anysize_run(&net, 2, x, y) == ANYSIZE_OK && calls == 2 && y[0] == 2.0f * x[4]);
+    EXPECT(anysize_set_shares(&net, ANYSIZE_MAX_BLOCKS, 0) == ANYSIZE_OK);
+    EXPECT(anysize_run(&net, 2, x, y) == ANYSIZE_OK && calls == 4 && y[0] == 2.0f * x[4]);
     EXPECT(anysize_set_parallel(&net, NULL, NULL, 2) == ANYSIZE_BAD_ARGUMENT);
     EXPECT(anysize_init(&other, arena, ANYSIZE_ARENA_BYTES) == ANYSIZE_OK);
     EXPECT(anysize_set_weights(&other, arena, 1) == ANYSIZE_BAD_ARGUMENT);

@@ -26,7 +26,18 @@ Used = Mapping[str, Mapping[Slot, Chosen]]  # what each vocabulary has in its sl
 CALL = "const char *isa, int32_t threads, void *arena, size_t arena_bytes, unsigned char *const *tensors"
 PARALLEL_FOR = "void batch_parallel_for(void *user, void (*task)(void *, int32_t, int32_t), void *argument, int32_t parts);"
 PARTS = ("", "_dispatch", "_weights")
-COMMON_NAMES = ("run", "step", "job", "do_part", "choice", "choices", "same", "activation")  # file scope names of a package's sources
+COMMON_NAMES = (
+    "run",
+    "step",
+    "job",
+    "do_block",
+    "do_part",
+    "pieces",
+    "choice",
+    "choices",
+    "same",
+    "activation",
+)  # file scope names of a package's sources
 
 
 @dataclass(frozen=True)
@@ -193,6 +204,7 @@ def _caller(program: Program) -> list[str]:
         f"    int status = {name}_init(&instance, arena, arena_bytes);",
         f"    if (status == 0 && isa[0] != 0) status = {name}_force_isa(&instance, isa);",
         f"    if (status == 0 && threads > 1) status = {name}_set_parallel(&instance, batch_parallel_for, NULL, threads);",
+        f"    if (status == 0) status = {name}_set_shares(&instance, threads % 2 == 0 ? 3 : 1, 0);",
         f"    return status != 0 ? status : {name}_run(&instance{arguments});",
         "}",
     ]

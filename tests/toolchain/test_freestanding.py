@@ -46,7 +46,7 @@ ABIS = {
     "x86_64": (64, 62, "gcc", ()),
     "armhf": (32, 40, "arm-linux-gnueabihf-gcc", ("qemu-arm", "-L", "/usr/arm-linux-gnueabihf")),
 }
-THREADS = {"sched_yield", "pthread_create", "pthread_join"} | {
+THREADS = {"sched_yield", "sched_getaffinity", "sched_setaffinity", "open", "read", "close", "pthread_create", "pthread_join"} | {
     f"pthread_{what}" for what in ("mutex_init", "mutex_destroy", "mutex_lock", "mutex_unlock", "cond_init", "cond_destroy", "cond_wait")
 } | {"pthread_cond_broadcast"}  # fmt: skip
 # A function of an application beside the package's own: how many threads a pool gets, and what they do

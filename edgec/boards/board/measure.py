@@ -29,7 +29,7 @@ class Options:
 
     cores: pinned to, instead of what the inventory says; () for none. repeats: how often a measurement that the board spoiled is done
     again, after `pause` seconds. samples: runs kept of each program and thread count. gpu: one of GPU.
-    accept_noise: an unsteady measurement counts, too.
+    accept_noise: an unsteady measurement counts, too. each_core: every core is measured alone, and both ways to share among all.
     """
 
     seconds: float = 2.0
@@ -44,6 +44,7 @@ class Options:
     samples: int = 4096
     gpu: str = "auto"
     accept_noise: bool = False
+    each_core: bool = False
 
     def __post_init__(self) -> None:
         if not 2 <= self.rounds <= 1000:
@@ -117,7 +118,7 @@ def measure(
         for turn in range(options.rounds):
             turns = [(index, program) for index, program in enumerate(programs) if not gpu or gpus[index]]
             for index, program in turns if turn % 2 == 0 else reversed(turns):
-                rounds[index].append(_round(connection, program, arguments, options))
+                rounds[index].append(run_round(connection, program, arguments, options))
                 if renew is not None:
                     renew()
         for index, own in enumerate(rounds):
@@ -191,7 +192,8 @@ def profile_facts(
     return facts, times
 
 
-def _round(connection: Connection, program: str, arguments: Sequence[str], options: Options) -> Round:
+def run_round(connection: Connection, program: str, arguments: Sequence[str], options: Options) -> Round:
+    """What one process of the program says."""
     try:
         facts = start(connection, program, *arguments)
     except ProgramHung as error:

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from edgec.base.errors import DeviceError, EdgecError, GateError
 from edgec.base.harmless import printable
+from edgec.boards.board.each_core import measure_each_core
 from edgec.boards.board.exam_program import ProgramFailed, ProgramHung, examine, verdict
 from edgec.boards.board.gpu import examine_gpu, profile_gpu, wrong_on_gpu
 from edgec.boards.board.intervals import paired_ratio
@@ -30,7 +31,7 @@ from edgec.boards.deploy.parcel import Parcel
 from edgec.boards.deploy.states import state_of
 from edgec.boards.device import Device
 from edgec.boards.farm.gates import Gates
-from edgec.records.results import Accuracy, Attempt, ExamResult, Gate, GpuUse, Job, Latency, LayerTime, Record, State, Versus
+from edgec.records.results import Accuracy, Attempt, EachCore, ExamResult, Gate, GpuUse, Job, Latency, LayerTime, Record, State, Versus
 
 Tell = Callable[[str], None]  # told, in words, what is being done; "" for no news; it may raise to end the job
 
@@ -73,6 +74,7 @@ class _Draft:
     gpu: GpuUse | None = None
     noise: str = ""  # why its speed is not known
     profile_noise: str = ""  # nor that of its layers
+    each_core: EachCore | None = None
 
     @property
     def on_gpu(self) -> bool:
@@ -156,8 +158,19 @@ def _work(
                 tell(f"judging the answers of {draft.parcel.facts.name}")
                 draft.accuracy = _judge(connection, lock, options, task.judge, draft)
             lock.renew()
+    if options.each_core:
+        _each_core(connection, lock, options, visit, _open(drafts), tell)
     if options.profile and _open(drafts):
         _profile(connection, lock, options, visit, _open(drafts), tell)
+
+
+def _each_core(connection: Connection, lock: Lock, options: Options, visit: _Visit, drafts: Sequence[_Draft], tell: Tell) -> None:
+    """Of a board with several cores."""
+    cores = pinned(connection.device, options) or tuple(range(visit.cores))
+    for draft in drafts if len(cores) > 1 else ():
+        with _failing(visit, [draft]), lock.kept():
+            tell(f"measuring {draft.parcel.facts.name} core by core")
+            draft.each_core = measure_each_core(connection, draft.program, options, cores, renew=_renewing(lock, tell))
 
 
 def _profile(connection: Connection, lock: Lock, options: Options, visit: _Visit, drafts: Sequence[_Draft], tell: Tell) -> None:
@@ -338,6 +351,7 @@ def _verdict(task: Task, visit: _Visit, draft: _Draft, started: str, seconds: fl
         noise=printable(draft.noise),
         noise_accepted=bool(draft.noise) and task.options.accept_noise,
         profile_noise=printable(draft.profile_noise),
+        each_core=draft.each_core,
     )
 
 

@@ -1,0 +1,57 @@
+"""How much there is to do in a call, about: what decides how many threads are worth handing it to.
+
+Everything is counted in multiply-accumulates of 8 bits, of which a core does `Vocabulary.pace` in a nanosecond. Convolutions are what
+that was measured on; for the rest it is enough to be right by a small factor, since nothing but time depends on it. benchmarks/handover.py
+measures both: what a core does, and what it costs to hand work to another one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+from edgec.program.expr import Binary, Load, Select, Unary, bound
+from edgec.program.program import AnyCall, For, LoopCall, Program, Statement
+from edgec.program.walk import distinct, expressions
+
+PART_NS = 2_000  # of work that a thread is given at least: several times what it takes to hand it to one that waits
+RUN_NS = 50_000  # a run of less work stays on one thread: between two runs the others fall asleep, and would come too late
+OF_FLOATS = 2  # a multiply-accumulate of floats
+OF_AN_OPERATION = 4  # an operation or a load in a loop
+OF_AN_ELEMENT = 8  # that a kernel without multiply-accumulates reads
+
+
+def effort(program: Program, call: AnyCall) -> int:
+    """Of a call, each time it is called."""
+    if isinstance(call, LoopCall):
+        return OF_AN_OPERATION * _operations(call.body)
+    read = [program.buffers[name] for name in call.call.reads]
+    macs = call.call.macs // _turns(program, call)
+    if macs == 0:
+        return OF_AN_ELEMENT * bound(read[0].size)
+    return macs * (OF_FLOATS if read[0].dtype.is_float else 1)  # activations come first
+
+
+def effort_of_run(program: Program) -> int:
+    """Of a run, every turn of its loops taken; of the largest where there are several sets of shapes."""
+    sets = Counter[int]()
+    for call in program.calls:
+        sets[call.call.shape] += _turns(program, call) * effort(program, call)
+    return max(sets.values())
+
+
+def _turns(program: Program, call: AnyCall) -> int:
+    return math.prod(program.repeats[name].turns for name in call.call.within)
+
+
+def _operations(body: Iterable[Statement]) -> int:
+    """Those of the statements of a nest, each as often as it is run at most."""
+    found = 0
+    for item in body:
+        if isinstance(item, For):
+            found += bound(item.extent) * _operations(item.body)
+        else:
+            parts = distinct(expressions(item))
+            found += 1 + sum(isinstance(part, (Unary, Binary, Select, Load)) for part in parts)
+    return found
