@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from edgec.program.expr import Binary, Load, Select, Unary, bound
+from edgec.program.expr import Binary, Const, Expr, Load, Select, Size, Unary, Var, bound, const
 from edgec.program.program import AnyCall, For, LoopCall, Program, Statement
-from edgec.program.walk import distinct, expressions
+from edgec.program.walk import distinct, expressions, replaced
 
 PART_NS = 2_000  # of work that a thread is given at least: several times what it takes to hand it to one that waits
 RUN_NS = 50_000  # a run of less work stays on one thread: between two runs the others fall asleep, and would come too late
@@ -25,7 +25,7 @@ OF_AN_ELEMENT = 8  # that a kernel without multiply-accumulates reads
 def effort(program: Program, call: AnyCall) -> int:
     """Of a call, each time it is called."""
     if isinstance(call, LoopCall):
-        return OF_AN_OPERATION * _operations(call.body)
+        return OF_AN_OPERATION * _operations(call.body, {})
     read = [program.buffers[name] for name in call.call.reads]
     macs = call.call.macs // _turns(program, call)
     if macs == 0:
@@ -45,13 +45,25 @@ def _turns(program: Program, call: AnyCall) -> int:
     return math.prod(program.repeats[name].turns for name in call.call.within)
 
 
-def _operations(body: Iterable[Statement]) -> int:
-    """Those of the statements of a nest, each as often as it is run at most."""
+def _operations(body: Iterable[Statement], middles: Mapping[str, int]) -> int:
+    """Those of the statements of a nest. middles: the middle number of each outer loop's variable, which an inner extent may depend on."""
     found = 0
     for item in body:
         if isinstance(item, For):
-            found += bound(item.extent) * _operations(item.body)
+            turns = _turns_of(item.extent, middles)
+            found += turns * _operations(item.body, {**middles, item.var.name: turns // 2})
         else:
             parts = distinct(expressions(item))
             found += 1 + sum(isinstance(part, (Unary, Binary, Select, Load)) for part in parts)
     return found
+
+
+def _turns_of(extent: Expr, middles: Mapping[str, int]) -> int:
+    """At most, where only sizes tell; what a run computes counts as 1."""
+
+    def number(part: Expr) -> Expr | None:
+        if isinstance(part, Var):
+            return const(middles.get(part.name, 1), part.dtype)
+        return None if isinstance(part, (Const, Size, Binary)) else const(1, part.dtype)
+
+    return max(0, bound(replaced(extent, number)))

@@ -1,12 +1,5 @@
 /* The codes of two pixels of a panel. Nothing past the `count` first bytes is touched. */
 
-/* Loads from here are done anew: gcc would load once and copy, which takes one instruction for a register where two are loaded by one. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__aarch64__)
-#define ANEW(pointer) __asm__("" : "+r"(pointer))
-#else
-#define ANEW(pointer) (void)(pointer)
-#endif
-
 typedef struct { int8x16_t first, second; } packed_t;
 
 INLINE packed_t pack_two(lanes_t a, lanes_t b, int32_t zero, int32_t low, int32_t high) {
