@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,8 +19,11 @@ import torch
 from torch import Tensor, nn
 
 OPSET = 17
-for name in ("nms", "qnms"):  # a torchvision for another torch has no library of its own, and fails without these
-    torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+try:
+    import_module("torchvision")
+except RuntimeError:  # one that is for another torch has no library of its own, and fails without these
+    for name in ("nms", "qnms"):
+        torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 PICTURE = (1, 3, 224, 224)
 
