@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from math import lcm
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,6 +52,7 @@ class ConvTile(MatrixTile):
     halves: these are of half a panel and twice the pixels, and the sums of others are held one after the other, where registers are few.
     passing: the first of their weights are loaded by an instruction that takes the pointer to the next ones as well.
     joined: taps in a row of a window are a single one where they are neighbours in memory.
+    even: tiles of pixels that are equally far apart, as those of a matrix are, go without a list of pointers and ask once what they share.
     """
 
     template: ClassVar[str] = "conv_int8/panels.j2"
@@ -67,6 +69,12 @@ class ConvTile(MatrixTile):
     halves: bool = False
     passing: bool = False
     joined: bool = False
+    even: bool = False
+
+    @property
+    def all_heights(self) -> int:
+        """As many pixels make whole tiles of each width."""
+        return lcm(*(heights[0] for heights in self.heights))
 
 
 def _tile(tile: MatrixTile, **facts: Any) -> ConvTile:
@@ -99,7 +107,13 @@ TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} |
     "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, alone=True, together=2),
     # 31 registers at most: sums, weights and the pixel that passes
     "avx512vnni": ConvTile(
-        (14, 7, 4, 1), 4, 1, heights=((14, 7, 1), (14, 7, 1), (7, 1), (4, 1)), split=(1, 2, 3, 4, 3, 3, 4, 4), together=4
+        (14, 7, 4, 1),
+        4,
+        1,
+        heights=((14, 7, 1), (14, 7, 1), (7, 1), (4, 1)),
+        split=(1, 2, 3, 4, 3, 4, 4, 4),
+        together=4,
+        even=True,
     ),
 }
 HEADERS = {
