@@ -53,6 +53,7 @@ class ConvTile(MatrixTile):
     passing: the first of their weights are loaded by an instruction that takes the pointer to the next ones as well.
     joined: taps in a row of a window are a single one where they are neighbours in memory.
     even: tiles of pixels that are equally far apart, as those of a matrix are, go without a list of pointers and ask once what they share.
+    short_windows: those of at most 32 codes are gathered in a register.
     """
 
     template: ClassVar[str] = "conv_int8/panels.j2"
@@ -70,6 +71,7 @@ class ConvTile(MatrixTile):
     passing: bool = False
     joined: bool = False
     even: bool = False
+    short_windows: bool = False
 
     @property
     def all_heights(self) -> int:
@@ -114,6 +116,7 @@ TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} |
         split=(1, 2, 3, 4, 3, 4, 4, 4),
         together=4,
         even=True,
+        short_windows=True,
     ),
 }
 HEADERS = {
@@ -121,6 +124,7 @@ HEADERS = {
     **dict.fromkeys(("neon", "dotprod"), ("int8_two_neon.h", "int8_packed_neon.h", "int8_joined.h")),
     "i8mm": ("int8_packed_neon.h", "int8_joined.h"), "neon32": ("int8_two_neon.h", "int8_packed_neon.h"),
 }  # fmt: skip
+SHORT_HEADERS = {"avx512vnni": ("int8_gather_avx512.h",)}  # after those for windows of any length
 WIDENED = {"avx2": WidenedTile((6, 2, 1), 2)}
 WIDENED_HEADERS = {"avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h")}
 
@@ -169,7 +173,9 @@ def _pack_merged(arguments: Any, plain: np.ndarray, multiple: int) -> np.ndarray
 
 
 MERGED_PACKING = Packing("panels of 16x4, one tap", {**PACKING.pack, "weights": _pack_merged}, input_multiple, {"weights": _merged_weights})
-MERGED_HEADERS = {name: (*HEADERS.get(name, ()), *WIDENED_HEADERS.get(name, ()), "int8_merged.h") for name in TILES}
+MERGED_HEADERS = {
+    name: (*HEADERS.get(name, ()), *WIDENED_HEADERS.get(name, ()), "int8_merged.h", *SHORT_HEADERS.get(name, ())) for name in TILES
+}
 MERGED = Variant("merged", conv_items, _merged_scratch, {**TILES, **WIDENED}, MERGED_PACKING, merges, "conv_int8/merged", MERGED_HEADERS)
 
 
