@@ -120,7 +120,7 @@ TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} |
     ),
 }
 HEADERS = {
-    "avxvnni": ("int8_packed_avx2.h",), "avx512vnni": ("int8_packed_avx512.h",),
+    "avxvnni": ("int8_packed_avx2.h",), "avx512vnni": ("int8_packed_avx512.h", "int8_tails_avx512.h"),
     **dict.fromkeys(("neon", "dotprod"), ("int8_two_neon.h", "int8_packed_neon.h", "int8_joined.h")),
     "i8mm": ("int8_packed_neon.h", "int8_joined.h"), "neon32": ("int8_two_neon.h", "int8_packed_neon.h"),
 }  # fmt: skip
