@@ -53,6 +53,7 @@ class ConvTile(MatrixTile):
     passing: the first of their weights are loaded by an instruction that takes the pointer to the next ones as well.
     joined: taps in a row of a window are a single one where they are neighbours in memory.
     even: tiles of pixels that are equally far apart, as those of a matrix are, go without a list of pointers and ask once what they share.
+    tails: of a panel and at most half of another one these are summed otherwise.
     short_windows: those of at most 32 codes are gathered in a register.
     """
 
@@ -71,6 +72,7 @@ class ConvTile(MatrixTile):
     passing: bool = False
     joined: bool = False
     even: bool = False
+    tails: bool = False
     short_windows: bool = False
 
     @property
@@ -106,7 +108,7 @@ TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} |
     "i8mm": _neon("i8mm", whole=True, halves=True, passing=True, joined=True),
     "neon32": _neon("neon32", whole=True, halves=True),
     # Two panels for a single pixel alone, which else has too few sums under way
-    "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, alone=True, together=2),
+    "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, alone=True, together=2, even=True),
     # 31 registers at most: sums, weights and the pixel that passes
     "avx512vnni": ConvTile(
         (14, 7, 4, 1),
@@ -116,11 +118,13 @@ TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} |
         split=(1, 2, 3, 4, 3, 4, 4, 4),
         together=4,
         even=True,
+        tails=True,
         short_windows=True,
     ),
 }
 HEADERS = {
-    "avxvnni": ("int8_packed_avx2.h",), "avx512vnni": ("int8_packed_avx512.h", "int8_tails_avx512.h"),
+    "avxvnni": ("int8_packed_avx2.h", "int8_multiples.h", "int8_added_avxvnni.h"),
+    "avx512vnni": ("int8_packed_avx512.h", "int8_multiples.h", "int8_added_avx512.h", "int8_tails_avx512.h"),
     **dict.fromkeys(("neon", "dotprod"), ("int8_two_neon.h", "int8_packed_neon.h", "int8_joined.h")),
     "i8mm": ("int8_packed_neon.h", "int8_joined.h"), "neon32": ("int8_two_neon.h", "int8_packed_neon.h"),
 }  # fmt: skip
