@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from math import lcm
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,6 +52,9 @@ class ConvTile(MatrixTile):
     halves: these are of half a panel and twice the pixels, and the sums of others are held one after the other, where registers are few.
     passing: the first of their weights are loaded by an instruction that takes the pointer to the next ones as well.
     joined: taps in a row of a window are a single one where they are neighbours in memory.
+    even: tiles of pixels that are equally far apart, as those of a matrix are, go without a list of pointers and ask once what they share.
+    tails: of a panel and at most half of another one these are summed otherwise.
+    short_windows: those of at most 32 codes are gathered in a register.
     """
 
     template: ClassVar[str] = "conv_int8/panels.j2"
@@ -67,6 +71,14 @@ class ConvTile(MatrixTile):
     halves: bool = False
     passing: bool = False
     joined: bool = False
+    even: bool = False
+    tails: bool = False
+    short_windows: bool = False
+
+    @property
+    def all_heights(self) -> int:
+        """As many pixels make whole tiles of each width."""
+        return lcm(*(heights[0] for heights in self.heights))
 
 
 def _tile(tile: MatrixTile, **facts: Any) -> ConvTile:
@@ -96,17 +108,27 @@ TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} |
     "i8mm": _neon("i8mm", whole=True, halves=True, passing=True, joined=True),
     "neon32": _neon("neon32", whole=True, halves=True),
     # Two panels for a single pixel alone, which else has too few sums under way
-    "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, alone=True, together=2),
+    "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, alone=True, together=2, even=True),
     # 31 registers at most: sums, weights and the pixel that passes
     "avx512vnni": ConvTile(
-        (14, 7, 4, 1), 4, 1, heights=((14, 7, 1), (14, 7, 1), (7, 1), (4, 1)), split=(1, 2, 3, 4, 3, 3, 4, 4), together=4
+        (14, 7, 4, 1),
+        4,
+        1,
+        heights=((14, 7, 1), (14, 7, 1), (7, 1), (4, 1)),
+        split=(1, 2, 3, 4, 3, 4, 4, 4),
+        together=4,
+        even=True,
+        tails=True,
+        short_windows=True,
     ),
 }
 HEADERS = {
-    "avxvnni": ("int8_packed_avx2.h",), "avx512vnni": ("int8_packed_avx512.h",),
+    "avxvnni": ("int8_packed_avx2.h", "int8_multiples.h", "int8_added_avxvnni.h"),
+    "avx512vnni": ("int8_packed_avx512.h", "int8_multiples.h", "int8_added_avx512.h", "int8_tails_avx512.h"),
     **dict.fromkeys(("neon", "dotprod"), ("int8_two_neon.h", "int8_packed_neon.h", "int8_joined.h")),
     "i8mm": ("int8_packed_neon.h", "int8_joined.h"), "neon32": ("int8_two_neon.h", "int8_packed_neon.h"),
 }  # fmt: skip
+SHORT_HEADERS = {"avx512vnni": ("int8_gather_avx512.h",)}  # after those for windows of any length
 WIDENED = {"avx2": WidenedTile((6, 2, 1), 2)}
 WIDENED_HEADERS = {"avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h")}
 
@@ -155,7 +177,9 @@ def _pack_merged(arguments: Any, plain: np.ndarray, multiple: int) -> np.ndarray
 
 
 MERGED_PACKING = Packing("panels of 16x4, one tap", {**PACKING.pack, "weights": _pack_merged}, input_multiple, {"weights": _merged_weights})
-MERGED_HEADERS = {name: (*HEADERS.get(name, ()), *WIDENED_HEADERS.get(name, ()), "int8_merged.h") for name in TILES}
+MERGED_HEADERS = {
+    name: (*HEADERS.get(name, ()), *WIDENED_HEADERS.get(name, ()), "int8_merged.h", *SHORT_HEADERS.get(name, ())) for name in TILES
+}
 MERGED = Variant("merged", conv_items, _merged_scratch, {**TILES, **WIDENED}, MERGED_PACKING, merges, "conv_int8/merged", MERGED_HEADERS)
 
 

@@ -275,7 +275,7 @@ def _with_residual(random: np.random.Generator, dtype: type, y: np.ndarray, zero
     stride = channels + int(random.choice([0, 7]))
     r = activations(random, dtype, pixels * stride).reshape(pixels, stride)
     zero_r = int(random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1))
-    first, second = (np.float32(v) for v in random.choice([0.5, 1.0, 0.37, 1.91, -0.5, 0.1], 2))
+    first, second = (np.float32(v) for v in random.choice([0.5, 1.0, 0.37, 1.91, -0.5, 0.1, 0.623046875, -7.75], 2))
     zero, low, high = bounds(random, dtype)
     real = (y - zero_y).astype(np.float32) * first + (r[:, :channels].astype(np.int64) - zero_r).astype(np.float32) * second
     added = np.clip(np.rint(real), low - zero, high - zero).astype(np.int64) + zero

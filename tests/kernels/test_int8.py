@@ -16,7 +16,7 @@ from edgec.emit.vocabularies import VOCABULARIES
 from edgec.integer.layer_norm import LONGEST
 from edgec.kernels import ConvInt8, ConvInt8Function, Variant
 from edgec.kernels.conv_int8_variants import TILES, WINOGRAD, WINOGRAD_LARGE, WINOGRAD_NARROW
-from edgec.program.arguments import PIXEL_BLOCK
+from edgec.program.arguments import PIXEL_BLOCK, Window
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE, available
 from tests.kernels.attention_cases import layer_norm_case, pack_case, product_case, softmax_case
@@ -92,6 +92,10 @@ def conv_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
         cases.append(conv_case(random, target, 1, 24, co, simple=True, residual=co % 2 == 0))
     for index, co in enumerate((8, 24, 40, 56) * 4):  # half a panel at the end
         cases.append(conv_case(random, target, 1, int(random.choice([8, 16, 24, 40])), co, simple=index < 8, residual=index % 2 == 0))
+    for index, co in enumerate((16, 17, 20, 24, 24, 24, 32, 48, 96) * 2):  # matrices of several blocks of pixels
+        ci, stride = int(random.choice([8, 12, 16, 24, 40])), co + int(random.choice([0, 0, 3]))
+        window = Window(2, 11, 13, ci, 11, 13, stride, 1, 1, 1, 1, 1, 1, 0, 0)
+        cases.append(conv_case(random, target, 1, ci, co, True, index % 3 < 2, window))
     for index in range(24):  # taps in a row of a window that are neighbours in memory
         ci, co = int(random.choice([8, 16, 24, 40])), int(random.integers(1, 40))
         window = square(random, ci, int(random.integers(2, 6)), int(random.integers(1, 3))) if index % 2 else geometry(random, ci, co)

@@ -23,6 +23,19 @@ INLINE packed_t pack_two(lanes_t a, lanes_t b, int32_t zero, int32_t low, int32_
     return _mm256_permutevar8x32_epi32(pack_halves(a, b, zero, low, high), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
+/* The same where all codes are within the bounds, and where the zero point is 0, too. */
+INLINE packed_t pack_two_any(lanes_t a, lanes_t b, int32_t zero) {
+    const __m256i zeros = _mm256_set1_epi16((short)zero);
+    const __m256i first = _mm256_adds_epi16(_mm256_packs_epi32(a.a, a.b), zeros);
+    const __m256i second = _mm256_adds_epi16(_mm256_packs_epi32(b.a, b.b), zeros);
+    return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(first, second), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+INLINE packed_t pack_two_plain(lanes_t a, lanes_t b) {
+    const __m256i codes = _mm256_packus_epi16(_mm256_packs_epi32(a.a, a.b), _mm256_packs_epi32(b.a, b.b));
+    return _mm256_permutevar8x32_epi32(codes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
 /* Rows of one or two panels; which of those in the register is a literal. */
 #define store_packed_1(y, v, row, count) store_half(y, _mm256_extracti128_si256(v, row), count)
 #define store_packed_2(y, v, row, count) store_whole(y, v, count)

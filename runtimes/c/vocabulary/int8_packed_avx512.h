@@ -9,12 +9,27 @@ INLINE lanes_t settle_unbound(lanes_t sum, const float *scale, ending_t e) {
     return (lanes_t)_mm512_cvtps_epi32(convertible(v, e));
 }
 
-INLINE packed_t pack_four(lanes_t a, lanes_t b, lanes_t c, lanes_t d, int32_t zero, int32_t low, int32_t high) {
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), zeros = _mm512_set1_epi16((short)zero);
+INLINE packed_t in_order(__m512i quarters) {
+    return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), quarters);
+}
+
+INLINE __m512i packed_quarters(lanes_t a, lanes_t b, lanes_t c, lanes_t d, int32_t zero) {
+    const __m512i zeros = _mm512_set1_epi16((short)zero);
     const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32((__m512i)a, (__m512i)b), zeros);
-    const __m512i second = _mm512_adds_epi16(_mm512_packs_epi32((__m512i)c, (__m512i)d), zeros);
-    const __m512i codes = _mm512_max_epu8(_mm512_packus_epi16(first, second), _mm512_set1_epi8((char)low));
-    return _mm512_permutexvar_epi32(order, _mm512_min_epu8(codes, _mm512_set1_epi8((char)high)));
+    return _mm512_packus_epi16(first, _mm512_adds_epi16(_mm512_packs_epi32((__m512i)c, (__m512i)d), zeros));
+}
+
+INLINE packed_t pack_four(lanes_t a, lanes_t b, lanes_t c, lanes_t d, int32_t zero, int32_t low, int32_t high) {
+    const __m512i codes = _mm512_max_epu8(packed_quarters(a, b, c, d, zero), _mm512_set1_epi8((char)low));
+    return in_order(_mm512_min_epu8(codes, _mm512_set1_epi8((char)high)));
+}
+
+/* The same where all codes are within the bounds, and where the zero point is 0, too. */
+INLINE packed_t pack_four_any(lanes_t a, lanes_t b, lanes_t c, lanes_t d, int32_t zero) { return in_order(packed_quarters(a, b, c, d, zero)); }
+
+INLINE packed_t pack_four_plain(lanes_t a, lanes_t b, lanes_t c, lanes_t d) {
+    const __m512i first = _mm512_packs_epi32((__m512i)a, (__m512i)b);
+    return in_order(_mm512_packus_epi16(first, _mm512_packs_epi32((__m512i)c, (__m512i)d)));
 }
 
 /* Rows of one, two or four panels; which of those in the register is a literal. */

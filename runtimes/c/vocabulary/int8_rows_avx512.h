@@ -51,12 +51,13 @@ INLINE __m512i requantize_quarter(__m512i sum, __m512i scale, ending_t e) {
 }
 
 INLINE __m512i requantize_row(sums_t sums, scales_t scale, ending_t e, int32_t zero) {
-    const __m512i offset = _mm512_set1_epi16((int16_t)zero);
-    const __m512i first = _mm512_packs_epi32(requantize_quarter(sums.q0, scale.q0, e), requantize_quarter(sums.q1, scale.q1, e));
-    const __m512i second = _mm512_packs_epi32(requantize_quarter(sums.q2, scale.q2, e), requantize_quarter(sums.q3, scale.q3, e));
-    const __m512i codes = _mm512_packus_epi16(_mm512_adds_epi16(first, offset), _mm512_adds_epi16(second, offset));
-    const __m512i low = _mm512_set1_epi8((char)((int32_t)e.low + zero)), high = _mm512_set1_epi8((char)((int32_t)e.high + zero));
-    return _mm512_min_epu8(_mm512_max_epu8(codes, low), high);
+    const int32_t low = (int32_t)e.low + zero, high = (int32_t)e.high + zero;
+    __m512i first = _mm512_packs_epi32(requantize_quarter(sums.q0, scale.q0, e), requantize_quarter(sums.q1, scale.q1, e));
+    __m512i second = _mm512_packs_epi32(requantize_quarter(sums.q2, scale.q2, e), requantize_quarter(sums.q3, scale.q3, e));
+    if (zero == 0 && low == 0 && high == UINT8_MAX) return _mm512_packus_epi16(first, second); /* as behind most Relus */
+    first = _mm512_adds_epi16(first, _mm512_set1_epi16((int16_t)zero));
+    second = _mm512_adds_epi16(second, _mm512_set1_epi16((int16_t)zero));
+    return _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(first, second), _mm512_set1_epi8((char)low)), _mm512_set1_epi8((char)high));
 }
 
 INLINE void store_sums_64(activation *y, sums_t sums, scales_t scale, ending_t e, int32_t zero) {

@@ -78,7 +78,7 @@ INLINE void store_half_of(activation *y, __m128i v, int upper, int32_t count) {
     if (count < 8) {
         copy_some(y, (const activation *)(const void *)&v + 8 * upper, count);
     } else if (upper) {
-        _mm_storeh_pd((double *)(void *)y, _mm_castsi128_pd(v));
+        _mm_storeh_pi((__m64 *)(void *)y, _mm_castsi128_ps(v));
     } else {
         _mm_storel_epi64((__m128i *)(void *)y, v);
     }

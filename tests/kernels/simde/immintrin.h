@@ -154,6 +154,39 @@ EDGEC_SIMDE simde__m256i _mm256_maskz_loadu_epi8(simde__mmask32 mask, const void
 }
 #endif
 
+#ifndef _mm256_mask_loadu_epi8
+EDGEC_SIMDE simde__m256i _mm256_mask_loadu_epi8(simde__m256i other, simde__mmask32 mask, const void *p) {
+    uint8_t v[32];
+    int i;
+    simde_mm256_storeu_si256((simde__m256i *)v, other);
+    for (i = 0; i < 32; i++)
+        if (mask >> i & 1) v[i] = ((const uint8_t *)p)[i];
+    return simde_mm256_loadu_si256((const simde__m256i *)v);
+}
+#endif
+
+#ifndef _mm512_cvtepu32_epi64
+EDGEC_SIMDE simde__m512i _mm512_cvtepu32_epi64(simde__m256i v) {
+    uint32_t from[8];
+    uint64_t to[8];
+    int i;
+    simde_mm256_storeu_si256((simde__m256i *)from, v);
+    for (i = 0; i < 8; i++) to[i] = from[i];
+    return simde_mm512_loadu_si512(to);
+}
+#endif
+
+#ifndef _mm512_shuffle_epi32
+#define _MM_PERM_CDAB 0xB1
+EDGEC_SIMDE simde__m512i _mm512_shuffle_epi32(simde__m512i v, int order) {
+    int32_t from[16], to[16];
+    int i;
+    simde_mm512_storeu_si512(from, v);
+    for (i = 0; i < 16; i++) to[i] = from[i / 4 * 4 + (order >> i % 4 * 2 & 3)];
+    return simde_mm512_loadu_si512(to);
+}
+#endif
+
 #ifndef _mm512_mask_storeu_epi16
 EDGEC_SIMDE void _mm512_mask_storeu_epi16(void *p, simde__mmask32 mask, simde__m512i v) {
     int16_t from[32];
