@@ -103,6 +103,11 @@ class RowTile:
     close: bool = False
     quarters: bool = False
 
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Of `quarters`: vectors of pixels whose sums are rounded at once, the most first, where registers hold the filters of four channels."""
+        return (4, 2, 1) if self.kernel == 3 else (2, 1)
+
     def column(self, run: int, vector: int, column: int) -> int:
         """Where what is under a vector of pixels and this column of the window lies, from what the first one begins with."""
         near = self.taps if self.close else 1
@@ -121,7 +126,7 @@ class RowTile:
     @property
     def sums(self) -> int:
         """Vectors of pixels that are summed at once."""
-        return self.together * self.heights
+        return (self.widths[0] if self.quarters else self.together) * self.heights
 
     @property
     def steps(self) -> int:
