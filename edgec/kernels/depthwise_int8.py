@@ -204,7 +204,7 @@ def _rows(kernel: int, stride: int) -> Variant:
         for name, shape in shapes.items()
     }
     if kernel == 3:
-        tiles |= {name: DirectTile(kernel, stride) for name in (_PAIRING if stride == 1 else _NEON)}
+        tiles |= {name: DirectTile(kernel, stride) for name in _PAIRING}
         tiles |= {name: ColumnsTile(stride, *shape) for name, shape in _X86.items() if (name, stride) not in _KEPT}
     shape = (kernel, kernel, stride, stride, 1, 1)
 
