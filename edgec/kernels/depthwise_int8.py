@@ -105,7 +105,7 @@ class RowTile:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Of `quarters`: vectors of pixels whose sums are rounded at once, the most first, where registers hold the filters of four channels."""
+        """Of `quarters`: vectors of pixels whose sums are rounded at once, the most first; filters of four channels need registers, too."""
         return (4, 2, 1) if self.kernel == 3 else (2, 1)
 
     def column(self, run: int, vector: int, column: int) -> int:
