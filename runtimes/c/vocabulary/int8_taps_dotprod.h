@@ -23,11 +23,11 @@ INLINE filters_t load_filters_16(const int8_t *w0, const int8_t *w1, const int8_
 INLINE void keep_next_16(activation **to, const activation **x0, ptrdiff_t step0, const activation **x1, ptrdiff_t step1, const activation **x2,
                          ptrdiff_t step2, const activation **x3, ptrdiff_t step3) {
 #if defined(__GNUC__) /* whose compilers would add to addresses, and copy codes to registers in a row */
-    __asm__("ld1 {v28.16b}, [%1], %5\n\tld1 {v29.16b}, [%2], %6\n\tld1 {v30.16b}, [%3], %7\n\tld1 {v31.16b}, [%4], %8\n\t"
-            "st4 {v28.16b, v29.16b, v30.16b, v31.16b}, [%0], #64"
-            : "+r"(*to), "+r"(*x0), "+r"(*x1), "+r"(*x2), "+r"(*x3)
-            : "r"(step0), "r"(step1), "r"(step2), "r"(step3)
-            : "v28", "v29", "v30", "v31", "memory");
+    __asm__ volatile("ld1 {v28.16b}, [%1], %5\n\tld1 {v29.16b}, [%2], %6\n\tld1 {v30.16b}, [%3], %7\n\tld1 {v31.16b}, [%4], %8\n\t"
+                     "st4 {v28.16b, v29.16b, v30.16b, v31.16b}, [%0], #64"
+                     : "+r"(*to), "+r"(*x0), "+r"(*x1), "+r"(*x2), "+r"(*x3)
+                     : "r"(step0), "r"(step1), "r"(step2), "r"(step3)
+                     : "v28", "v29", "v30", "v31", "memory");
 #else
     int8x16x4_t codes;
     codes.val[0] = vld1q_s8(*x0);
