@@ -51,7 +51,7 @@ INLINE quarter_t add_quarter(quarter_t sum, codes_t w, codes_t x) { return vdotq
 
 /* Sums in the last bits of numbers that are FLOATING more: as float, these are what they are as integers, and subtraction takes the place of
    a conversion, of which processors begin one in two cycles. So may sums be that are less than 2^22. */
-#define FLOATING 0x4b400000 /* the bits of 1.5 * 2^23 */
+enum { FLOATING = 0x4b400000 }; /* the bits of 1.5 * 2^23 */
 
 INLINE int may_float(sums_t bias, int32_t others) {
     const int32x4_t most = vmaxq_s32(vmaxq_s32(vqabsq_s32(bias.a), vqabsq_s32(bias.b)), vmaxq_s32(vqabsq_s32(bias.c), vqabsq_s32(bias.d)));
