@@ -200,7 +200,15 @@ def _rows(kernel: int, stride: int) -> Variant:
     """For square windows of this size without dilation, over as many channels as a register needs."""
     shapes = _ALWAYS | (_X86 if stride == 1 else {})
     tiles: dict[str, Tile] = {
-        name: RowTile(kernel, stride, *shape, together=_TOGETHER.get(name, 1), close=name in _NEON, quarters=name in _QUARTERS)
+        name: RowTile(
+            kernel,
+            stride,
+            *shape,
+            width=56 if name in _QUARTERS else 28,
+            together=_TOGETHER.get(name, 1),
+            close=name in _NEON,
+            quarters=name in _QUARTERS,
+        )
         for name, shape in shapes.items()
     }
     if kernel == 3:
