@@ -43,6 +43,21 @@ INLINE void keep_next_16(activation **to, const activation **x0, ptrdiff_t step0
 #endif
 }
 
+/* The same of three, and of what a register holds. */
+INLINE void keep_next_three_16(activation **to, const activation **x0, ptrdiff_t step0, const activation **x1, ptrdiff_t step1,
+                               const activation **x2, ptrdiff_t step2) {
+#if defined(__GNUC__)
+    __asm__ volatile("ld1 {v28.16b}, [%1], %4\n\tld1 {v29.16b}, [%2], %5\n\tld1 {v30.16b}, [%3], %6\n\t"
+                     "st4 {v28.16b, v29.16b, v30.16b, v31.16b}, [%0], #64"
+                     : "+r"(*to), "+r"(*x0), "+r"(*x1), "+r"(*x2)
+                     : "r"(step0), "r"(step1), "r"(step2)
+                     : "v28", "v29", "v30", "memory");
+#else
+    const activation *x3 = *x2;
+    keep_next_16(to, x0, step0, x1, step1, x2, step2, &x3, step2);
+#endif
+}
+
 /* Of four channels. */
 typedef int32x4_t quarter_t;
 typedef int8x16_t codes_t;
