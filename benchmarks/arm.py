@@ -267,8 +267,8 @@ def bounds(package: Package, counted: Counted, precision: str) -> tuple[float, f
     if endings is None:
         return products, 0.0
     coded = [call for call in facts.calls if call.macs and not call.kernel.endswith("float")]
-    ends = sum(endings["depthwise" in call.kernel] * sum(map(elements.__getitem__, call.writes)) for call in coded)
-    return products, products + ends
+    written = {name: endings["depthwise" in call.kernel] for call in coded for name in call.writes}  # some write parts of what others do
+    return products, products + sum(elements[name] * ending for name, ending in written.items())
 
 
 def layers(package: Package, counted: Counted, precision: str, most: int) -> None:
