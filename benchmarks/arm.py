@@ -5,9 +5,11 @@
 Needs qemu-user 7.2 with plugins (Debian: qemu-user) and the targets' cross compilers. A package is edgec's own build for the board,
 compiled as `edgec build` compiles it, and run by the target's emulator: rpi4 is a Cortex-A72, rpi5 a Cortex-A76, linux-arm64 qemu's `max`,
 which has i8mm, rpi-32bit an armv7. A row says millions of instructions of one inference, how many these are for each multiplication of the
-model, and what the best peer takes, where that is known; then the same by kind. --layers: the calls of a run, those first that are furthest
-from what the innermost loop alone takes; --functions: the code that most instructions are of, as the compiler names it. INT8 models are
-made as by benchmarks/peers.py, from the same samples. Instructions are not time: llvm-mca says what a loop takes on a processor.
+model, and what the best peer takes, where that is known; then how many times what the layers' innermost loops alone take that is, and of
+the same with the least that results are started and ended by, where it is known; then kinds of instructions. --layers: the calls of a run,
+those first that are furthest from what the innermost loop alone takes; --functions: the code that most instructions are of, as the compiler
+names it. INT8 models are made as by benchmarks/peers.py, from the same samples. Instructions are not time: llvm-mca says what a loop takes
+on a processor.
 """
 
 from __future__ import annotations
@@ -67,6 +69,15 @@ BOUNDS: dict[tuple[str, str], tuple[float, float]] = {
     ("fp32", "neon"): (0.284, 0.47),  # fmla by lane, 5 x 16; patches of 4 x 4
     ("fp32", "neon32"): (0.324, 0.40),
     ("fp16", "neon"): (0.165, 0.165),
+}
+
+# The least instructions that a result of such layers begins and ends with, 16 together: what sums begin with is loaded, two registers at a
+# time; four conversions, multiplications and additions make codes of 16 bits of them; two instructions put these together, two narrow them,
+# one stores. Where a sum lies in two registers, these are added first, and twice as many begin; of two pixels, they are sorted.
+ENDINGS: dict[tuple[str, str], tuple[float, float]] = {
+    ("int8", "neon"): ((4 + 4 + 17) / 16, 17 / 16),  # depthwise sums begin with a register that is kept
+    ("int8", "dotprod"): ((2 + 17) / 16, (2 + 17) / 16),
+    ("int8", "i8mm"): ((2 + 17 + 3) / 16, (2 + 17) / 16),
 }
 
 # The first pattern that a mnemonic begins with, of 64-bit and of 32-bit processors
@@ -139,7 +150,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="edgec-arm-") as folder:
         work = options.work or Path(folder)
         work.mkdir(parents=True, exist_ok=True)
-        print("| model | | target | isa | M insns | insns/MAC | best peer | of it |\n" + "|---" * 8 + "|")
+        print("| model | | target | isa | M insns | insns/MAC | best peer | of it | of the loops | with endings |\n" + "|---" * 10 + "|")
         for path, precision, target in product(options.models, options.precision, options.target):
             _, inputs, package = prepare(path, precision, options.calib, target, work)
             show(path.stem, precision, target, Package(package), count(package, inputs, load_target(target)), options)
@@ -224,10 +235,10 @@ def counts(text: str, addresses: np.ndarray) -> Iterator[tuple[int, np.ndarray]]
 
 def show(model: str, precision: str, target: str, package: Package, counted: Counted, options: argparse.Namespace) -> None:
     macs, total = package.manifest.macs, int(counted.whole.sum())
-    print(
-        f"| {model} | {precision} | {target} | {counted.isa} | {total / 1e6:.3f} | {compared(model, precision, target, total, macs)} |",
-        flush=True,
-    )
+    loops, whole = bounds(package, counted, precision)
+    beyond = " | ".join(f"{total / bound:.2f}" if bound else "-" for bound in (loops, whole))
+    figures = f"{total / 1e6:.3f} | {compared(model, precision, target, total, macs)} | {beyond}"
+    print(f"| {model} | {precision} | {target} | {counted.isa} | {figures} |", flush=True)
     print("  " + ", ".join(f"{kind} {times / total:.1%}" for kind, times in counted.by(counted.whole, "kind")))
     layers(package, counted, precision, options.layers)
     for function, times in counted.by(counted.whole, "function")[: options.functions]:
@@ -243,9 +254,26 @@ def compared(model: str, precision: str, target: str, total: int, macs: int) -> 
     return f"{total / macs:.3f} | {peer[0]:.3f} {peer[1]} | {total / macs / peer[0]:.2f}" if peer else f"{total / macs:.3f} | | "
 
 
+def of_loops(counted: Counted, precision: str) -> tuple[float, float]:
+    """Instructions of an innermost loop for each multiplication, of dense and of depthwise layers."""
+    return BOUNDS.get((precision, counted.isa)) or BOUNDS.get((precision, "neon"), (0.0, 0.0))
+
+
+def bounds(package: Package, counted: Counted, precision: str) -> tuple[float, float]:
+    """What all innermost loops take, and what these take with the endings of all results; 0 where that isn't known."""
+    facts, loops, endings = package.manifest, of_loops(counted, precision), ENDINGS.get((precision, counted.isa))
+    elements = {memory.name: memory.bytes for memory in facts.memory}  # of codes, which endings are of
+    products = sum(call.macs * loops["depthwise" in call.kernel] for call in facts.calls)
+    if endings is None:
+        return products, 0.0
+    coded = [call for call in facts.calls if call.macs and not call.kernel.endswith("float")]
+    written = {name: endings["depthwise" in call.kernel] for call in coded for name in call.writes}  # some write parts of what others do
+    return products, products + sum(elements[name] * ending for name, ending in written.items())
+
+
 def layers(package: Package, counted: Counted, precision: str, most: int) -> None:
     """The calls that take the most instructions beyond their bound."""
-    dense, deep = BOUNDS.get((precision, counted.isa)) or BOUNDS.get((precision, "neon"), (0.0, 0.0))
+    dense, deep = of_loops(counted, precision)
     rows = []
     for call, times in zip(package.manifest.calls, counted.calls, strict=True):
         bound = call.macs * (deep if "depthwise" in call.kernel else dense)

@@ -55,6 +55,7 @@ class ConvTile(MatrixTile):
     even: tiles of pixels that are equally far apart, as those of a matrix are, go without a list of pointers and ask once what they share.
     tails: of a panel and at most half of another one these are summed otherwise.
     short_windows: those of at most 32 codes are gathered in a register.
+    zipped: weights of half a panel are put into the order of their instruction once for all pixels of a block.
     """
 
     template: ClassVar[str] = "conv_int8/panels.j2"
@@ -71,6 +72,7 @@ class ConvTile(MatrixTile):
     halves: bool = False
     passing: bool = False
     joined: bool = False
+    zipped: bool = False
     even: bool = False
     tails: bool = False
     short_windows: bool = False
@@ -105,7 +107,7 @@ NEON = ("neon", "dotprod", "i8mm", "neon32")
 TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} | {
     "neon": _neon("neon", whole=True, passing=True, joined=True),
     "dotprod": _neon("dotprod", whole=True, deep=True, passing=True, joined=True),
-    "i8mm": _neon("i8mm", whole=True, halves=True, passing=True, joined=True),
+    "i8mm": _neon("i8mm", whole=True, halves=True, passing=True, joined=True, zipped=True),
     "neon32": _neon("neon32", whole=True, halves=True),
     # Two panels for a single pixel alone, which else has too few sums under way
     "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, alone=True, together=2, even=True),
@@ -140,6 +142,16 @@ def _wide(depth: int, vocabularies: Collection[str]) -> int:
     return lines(2 * depth * max((LANES + most for most in pixels), default=0))
 
 
+def _zipped(depth: int, vocabularies: Collection[str]) -> int:
+    """Bytes of weights of half a panel, `depth` of a channel, where they are zipped."""
+    return LANES // 2 * depth if any(TILES[vocabulary].zipped for vocabulary in vocabularies if vocabulary in TILES) else 0
+
+
+def _panels_scratch(arguments: Any, vocabularies: Collection[str]) -> int:
+    inputs = round_up(arguments.in_channels, input_multiple(vocabularies))
+    return conv_scratch(1)(arguments, vocabularies) + _zipped(taps(arguments.window) * inputs, vocabularies)
+
+
 def _widened_scratch(arguments: Any, vocabularies: Collection[str]) -> int:
     """A pixel of padding too."""
     inputs = round_up(arguments.in_channels, input_multiple(vocabularies))
@@ -154,7 +166,8 @@ def _shares_weights(arguments: Any, _: Collection[str] = ()) -> bool:
 def _merged_scratch(arguments: Any, vocabularies: Collection[str]) -> int:
     """Pointers to the gathered windows of a block, these, and what widening takes."""
     depth = round_up(taps(arguments.window) * arguments.in_channels, input_multiple(vocabularies))
-    return lines(8 * PIXEL_BLOCK) + lines(PIXEL_BLOCK * (depth + SLACK)) + _wide(depth, vocabularies)
+    gathered = lines(8 * PIXEL_BLOCK) + lines(PIXEL_BLOCK * (depth + SLACK))
+    return gathered + _wide(depth, vocabularies) + _zipped(depth, vocabularies)
 
 
 def merges(arguments: Any) -> bool:
@@ -200,6 +213,6 @@ WINOGRAD = _winograd("winograd", WINOGRAD_TILES, admits, pays)
 _WIDENED = Variant(
     "widened", conv_items, _widened_scratch, WIDENED, PACKING, template="conv_int8/widened", headers=WIDENED_HEADERS, pays=_shares_weights
 )
-_PANELS = Variant("panels", conv_items, conv_scratch(1), TILES, PACKING, headers=HEADERS)
+_PANELS = Variant("panels", conv_items, _panels_scratch, TILES, PACKING, headers=HEADERS)
 VARIANTS = (dots("conv_int8/dots"), MERGED, WINOGRAD_LARGE, WINOGRAD_NARROW, WINOGRAD, _WIDENED, _PANELS)
 FLOAT_VARIANTS = (dots("conv_int8_float/dots"), _WIDENED, _PANELS)

@@ -103,6 +103,11 @@ class RowTile:
     close: bool = False
     quarters: bool = False
 
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Of `quarters`: vectors of pixels whose sums are rounded at once, the most first; filters of four channels need registers, too."""
+        return (4, 2, 1) if self.kernel == 3 else (2, 1)
+
     def column(self, run: int, vector: int, column: int) -> int:
         """Where what is under a vector of pixels and this column of the window lies, from what the first one begins with."""
         near = self.taps if self.close else 1
@@ -121,7 +126,7 @@ class RowTile:
     @property
     def sums(self) -> int:
         """Vectors of pixels that are summed at once."""
-        return self.together * self.heights
+        return (self.widths[0] if self.quarters else self.together) * self.heights
 
     @property
     def steps(self) -> int:
@@ -195,11 +200,19 @@ def _rows(kernel: int, stride: int) -> Variant:
     """For square windows of this size without dilation, over as many channels as a register needs."""
     shapes = _ALWAYS | (_X86 if stride == 1 else {})
     tiles: dict[str, Tile] = {
-        name: RowTile(kernel, stride, *shape, together=_TOGETHER.get(name, 1), close=name in _NEON, quarters=name in _QUARTERS)
+        name: RowTile(
+            kernel,
+            stride,
+            *shape,
+            width=56 if name in _QUARTERS else 28,
+            together=_TOGETHER.get(name, 1),
+            close=name in _NEON,
+            quarters=name in _QUARTERS,
+        )
         for name, shape in shapes.items()
     }
     if kernel == 3:
-        tiles |= {name: DirectTile(kernel, stride) for name in (_PAIRING if stride == 1 else _NEON)}
+        tiles |= {name: DirectTile(kernel, stride) for name in _PAIRING}
         tiles |= {name: ColumnsTile(stride, *shape) for name, shape in _X86.items() if (name, stride) not in _KEPT}
     shape = (kernel, kernel, stride, stride, 1, 1)
 

@@ -65,16 +65,27 @@ INLINE two_weights_t load_two_weights(const int8_t *w) {
     return two;
 }
 
-/* load_two_weights, and `w` is so many bytes further. */
+/* Weights of two units as they are multiplied, of so many steps one after the other: many tiles then take them. */
+INLINE void zip_weights(int8_t *to, const int8_t *w, int32_t steps) {
+    for (; steps > 0; steps--, to += 64, w += 8 * LANES) {
+        const two_weights_t two = load_two_weights(w);
+        vst1q_s8(to, two.first.low);
+        vst1q_s8(to + 16, two.first.high);
+        vst1q_s8(to + 32, two.second.low);
+        vst1q_s8(to + 48, two.second.high);
+    }
+}
+
+/* These of a step, and `w` is where the next ones are. */
 #if defined(__GNUC__) && !defined(__clang__) /* which would add by another instruction */
-#define NEXT_TWO_WEIGHTS(two, w, bytes) \
-    __asm__("ldp %q0, %q1, [%2], %3" \
-            : "=w"((two).first.low), "=w"((two).second.low), "+r"(w) \
-            : "i"(bytes), "m"(*(const int8_t(*)[32])(w))); \
-    (two).first = paired((two).first.low, vld1q_s8((w) + (4 * LANES - (bytes)))); \
-    (two).second = paired((two).second.low, vld1q_s8((w) + (4 * LANES + 16 - (bytes))))
+#define NEXT_ZIPPED(two, w) \
+    __asm__("ldp %q0, %q1, [%2], 64" : "=w"((two).first.low), "=w"((two).first.high), "+r"(w) : "m"(*(const int8_t(*)[32])(w))); \
+    (two).second.low = vld1q_s8((w) - 32); \
+    (two).second.high = vld1q_s8((w) - 16)
 #else
-#define NEXT_TWO_WEIGHTS(two, w, bytes) (two) = load_two_weights(w), (w) += (bytes)
+#define NEXT_ZIPPED(two, w) \
+    (two).first.low = vld1q_s8(w), (two).first.high = vld1q_s8((w) + 16), (two).second.low = vld1q_s8((w) + 32), \
+    (two).second.high = vld1q_s8((w) + 48), (w) += 64
 #endif
 
 INLINE accumulator_t dot(accumulator_t sum, weights_t w, pixels_t x) {

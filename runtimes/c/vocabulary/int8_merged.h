@@ -37,11 +37,16 @@ HELPER void gather_windows(const window_t *w, const activation *x, int32_t chann
                 gather_row(w, from, left + j * w->stride_width, channels, zero, sixteen, into);
             if (j < whole) {
                 const activation *at = from + (left + j * w->stride_width) * channels;
-                for (; j + 1 < whole; j += 2, at += 2 * step, into += 2 * pitch) {
+                int32_t pairs = (whole - j) / 2;
+                for (; pairs != 0; pairs--, at += 2 * step, into += 2 * pitch) {
                     memcpy(into, at, 16);
                     memcpy(into + pitch, at + step, 16);
                 }
-                for (; j < whole; j++, into += pitch) memcpy(into, at, 16);
+                if ((whole - j) % 2) {
+                    memcpy(into, at, 16);
+                    into += pitch;
+                }
+                j = whole;
             }
             for (; j < here; j++, into += pitch) gather_row(w, from, left + j * w->stride_width, channels, zero, sixteen, into);
         }

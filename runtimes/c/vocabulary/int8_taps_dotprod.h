@@ -19,22 +19,43 @@ INLINE filters_t load_filters_16(const int8_t *w0, const int8_t *w1, const int8_
     return interleaved(vld1q_s8(w0), vld1q_s8(w1), vld1q_s8(w2), vld1q_s8(w3));
 }
 
-/* Sixteen codes, and x is `step` further. */
-INLINE int8x16_t next_codes(const activation **x, ptrdiff_t step) {
-    int8x16_t codes;
-#if defined(__GNUC__) && !defined(__clang__) /* which would add by another instruction */
-    __asm__("ld1 {%0.16b}, [%1], %2" : "=w"(codes), "+r"(*x) : "r"(step), "m"(*(const activation(*)[16])*x));
+/* Interleaves the codes of pixels in memory; all addresses are then those of the next ones. */
+INLINE void keep_next_16(activation **to, const activation **x0, ptrdiff_t step0, const activation **x1, ptrdiff_t step1, const activation **x2,
+                         ptrdiff_t step2, const activation **x3, ptrdiff_t step3) {
+#if defined(__GNUC__) /* whose compilers would add to addresses, and copy codes to registers in a row */
+    __asm__ volatile("ld1 {v28.16b}, [%1], %5\n\tld1 {v29.16b}, [%2], %6\n\tld1 {v30.16b}, [%3], %7\n\tld1 {v31.16b}, [%4], %8\n\t"
+                     "st4 {v28.16b, v29.16b, v30.16b, v31.16b}, [%0], #64"
+                     : "+r"(*to), "+r"(*x0), "+r"(*x1), "+r"(*x2), "+r"(*x3)
+                     : "r"(step0), "r"(step1), "r"(step2), "r"(step3)
+                     : "v28", "v29", "v30", "v31", "memory");
 #else
-    codes = vld1q_s8(*x);
-    *x += step;
+    int8x16x4_t codes;
+    codes.val[0] = vld1q_s8(*x0);
+    codes.val[1] = vld1q_s8(*x1);
+    codes.val[2] = vld1q_s8(*x2);
+    codes.val[3] = vld1q_s8(*x3);
+    vst4q_s8(*to, codes);
+    *to += 64;
+    *x0 += step0;
+    *x1 += step1;
+    *x2 += step2;
+    *x3 += step3;
 #endif
-    return codes;
 }
 
-/* Of pixels, and where the next ones are. */
-INLINE taps_t next_taps_16(const activation **x0, ptrdiff_t step0, const activation **x1, ptrdiff_t step1, const activation **x2, ptrdiff_t step2,
-                           const activation **x3, ptrdiff_t step3) {
-    return interleaved(next_codes(x0, step0), next_codes(x1, step1), next_codes(x2, step2), next_codes(x3, step3));
+/* The same of three, and of what a register holds. */
+INLINE void keep_next_three_16(activation **to, const activation **x0, ptrdiff_t step0, const activation **x1, ptrdiff_t step1,
+                               const activation **x2, ptrdiff_t step2) {
+#if defined(__GNUC__)
+    __asm__ volatile("ld1 {v28.16b}, [%1], %4\n\tld1 {v29.16b}, [%2], %5\n\tld1 {v30.16b}, [%3], %6\n\t"
+                     "st4 {v28.16b, v29.16b, v30.16b, v31.16b}, [%0], #64"
+                     : "+r"(*to), "+r"(*x0), "+r"(*x1), "+r"(*x2)
+                     : "r"(step0), "r"(step1), "r"(step2)
+                     : "v28", "v29", "v30", "memory");
+#else
+    const activation *x3 = *x2;
+    keep_next_16(to, x0, step0, x1, step1, x2, step2, &x3, step2);
+#endif
 }
 
 /* Of four channels. */
@@ -42,6 +63,36 @@ typedef int32x4_t quarter_t;
 typedef int8x16_t codes_t;
 
 INLINE quarter_t add_quarter(quarter_t sum, codes_t w, codes_t x) { return vdotq_s32(sum, w, x); }
+
+/* Sums in the last bits of numbers that are FLOATING more: as float, these are what they are as integers, and subtraction takes the place of
+   a conversion, of which processors begin one in two cycles. So may sums be that are less than 2^22. */
+enum { FLOATING = 0x4b400000 }; /* the bits of 1.5 * 2^23 */
+
+INLINE int may_float(sums_t bias, int32_t others) {
+    const int32x4_t most = vmaxq_s32(vmaxq_s32(vqabsq_s32(bias.a), vqabsq_s32(bias.b)), vmaxq_s32(vqabsq_s32(bias.c), vqabsq_s32(bias.d)));
+    return vmaxvq_s32(most) < (1 << 22) - others;
+}
+
+INLINE quarter_t floating(quarter_t sum) { return vaddq_s32(sum, vdupq_n_s32(FLOATING)); }
+
+/* What such sums end in by `rounding`, as ConvInt8 says. Computed where it stands, while the next products pass. */
+typedef float32x4_t ended_t;
+
+INLINE ended_t ended(quarter_t sum, const float *scale, float rounding) {
+    const float32x4_t real = vsubq_f32(vreinterpretq_f32_s32(sum), vdupq_n_f32(12582912.0f));
+    ended_t v = vaddq_f32(vmulq_f32(real, vld1q_f32(scale)), vdupq_n_f32(rounding));
+#if defined(__GNUC__) && !defined(__clang__)
+    __asm__ volatile("" : "+w"(v));
+#endif
+    return v;
+}
+
+/* The codes of eight channels; and a pixel of them and eight more. */
+typedef int8x8_t half_t;
+
+INLINE int16x8_t ends_of(ended_t a, ended_t b) { return vuzp1q_s16(vreinterpretq_s16_f32(a), vreinterpretq_s16_f32(b)); }
+INLINE half_t half_of(ended_t a, ended_t b) { return vqmovn_s16(ends_of(a, b)); }
+INLINE void store_halves(activation *y, half_t half, ended_t a, ended_t b) { vst1q_s8(y, vqmovn_high_s16(half, ends_of(a, b))); }
 
 INLINE sums_t add_taps(sums_t sums, filters_t w, taps_t x) {
     sums.a = vdotq_s32(sums.a, w.q0, x.q0);
