@@ -12,8 +12,10 @@ from edgec.ir.graph import Graph
 from edgec.quant.attention import attention, choose_attention, choose_normalizations, normalizations
 from edgec.quant.calibration import Calibration
 from edgec.quant.coverage import Selection
+from edgec.quant.evening import evened_choices
 from edgec.quant.fit import Fit
-from edgec.quant.levers import Fitted, with_levers
+from edgec.quant.fitted import Fitted, Start
+from edgec.quant.levers import with_levers
 from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
 from edgec.quant.report import StepReport
 from edgec.quant.scores import Score, scored
@@ -99,9 +101,13 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         judged, options = (whole, wholly) if len(kept) < len(layers) else (judged, options)
     every = len(judged) > 1 or (more and not certain and not apart)  # share was fitted to and judged
 
+    evened = evened_choices(choice, judged.candidates) if options.equalize else ()
+
+    def finish(found: Calibration) -> Calibration:
+        return without(graph, found, sorted(kept)) if options is wholly else found
+
     def fitted(fit: Fit) -> Fitted:
-        found = fit.calibration(choice)
-        return Fitted(without(graph, found, sorted(kept)) if options is wholly else found, fit.samples, fit.count)
+        return Fitted(finish(fit.calibration(choice)), fit.samples, fit.count, Start(fit.anew, choice, evened, finish))
 
     turned = (folds([pair], options) for pair in TURNS if more and not apart)  # a quarter of few samples would take luck for a gain
     apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if options.effort == "high" else []

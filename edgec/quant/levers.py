@@ -4,51 +4,49 @@ A step of edgec/quant/steps.py is decided before anything is measured; a lever b
 network as it will be stored. It is pulled once for each fold, and on the samples that it was not fitted to the best of what it made is held
 against what was there: it stays where it is better for the mean sample, by more than chance makes of it, and for all samples together.
 Of what it made the first is the nearest to what was there, and each other one must be as much better than those before it.
-High effort shall not cost anything, so behind a Softmax or Sigmoid no output may have more errors either, though few samples say so.
+High effort shall not cost anything. Behind a Softmax or Sigmoid few samples make the errors of an output and say little of others, so where
+these lose, what stands for the output must gain so much the more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration
 from edgec.quant.echoes import echoed
-from edgec.quant.options import Progress, QuantizeOptions, Samples
+from edgec.quant.evening import centred, evened
+from edgec.quant.fitted import Fitted
+from edgec.quant.options import Progress, QuantizeOptions
 from edgec.quant.report import StepReport
 from edgec.quant.scores import Score, scored
 from edgec.quant.settle import settled
 from edgec.quant.trial import Trial
 
 AHEAD = 1.0  # standard errors that a lever must gain
-Pull = Callable[[Graph, Calibration, Samples, int, Progress | None], Sequence[Calibration]]
+DOUBT = 2.0  # more of them for each by which an output loses: one sample that makes an output is 1, whatever it loses
+MOST_DOUBT = 1.5  # by then an output is measurably worse
+Pull = Callable[[Graph, Fitted, Progress | None], Sequence[Fitted]]
 
 
 @dataclass(frozen=True)
 class Lever:
-    """pull: what to try, as many for every calibration, fitted to so many samples; wanted: the option that asks for it."""
+    """pull: what to try, as many for every fold; wanted: the option that asks for it."""
 
     name: str
     pull: Pull
     wanted: Callable[[QuantizeOptions], bool]
 
 
-# in order: a bias makes up for what the ranges have left
+# in order: what begins with the steps anew comes first, and a bias makes up for what the ranges have left
 LEVERS = (
+    Lever("centred streams", centred, lambda options: options.equalize),
+    Lever("evenness of channels", evened, lambda options: options.equalize),
     Lever("ranges by output error", echoed, lambda options: options.observer != "minmax"),
     Lever("bias correction by propagated error", settled, lambda options: options.correct_bias),
 )
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """A calibration, and the samples that it was fitted to."""
-
-    calibration: Calibration
-    samples: Samples
-    count: int
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,7 @@ class Pulled:
     way: int
 
     def __call__(self, graph: Graph, fitted: Fitted, progress: Progress | None) -> Fitted:
-        made = self.lever.pull(graph, fitted.calibration, fitted.samples, fitted.count, progress)
-        return replace(fitted, calibration=made[self.way])
+        return self.lever.pull(graph, fitted, progress)[self.way]
 
 
 Folds = Sequence[tuple[Fitted, Trial]]  # each with the trial of what is made of it, on other samples
@@ -75,30 +72,32 @@ def with_levers(graph: Graph, folds: Folds, last: Fitted, options: QuantizeOptio
         return last.calibration, []
     pulled, after, reports = pull_levers(graph, folds, options)
     if not anew:
-        return after[0], reports
+        return after[0].calibration, reports
     return reduce(lambda found, lever: lever(graph, found, options.progress), pulled, last).calibration, reports
 
 
 def pull_levers(
     graph: Graph, folds: Folds, options: QuantizeOptions, levers: Sequence[Lever] = LEVERS
-) -> tuple[list[Pulled], list[Calibration], list[StepReport]]:
-    """The levers that stay, what they make of each fold's calibration, and what each of all was worth."""
+) -> tuple[list[Pulled], list[Fitted], list[StepReport]]:
+    """The levers that stay, what they make of each fold, and what each of all was worth."""
 
-    def score(calibrations: Sequence[Calibration]) -> Score:
-        return scored([trial(one) for (_, trial), one in zip(folds, calibrations, strict=True)])
+    def score(way: Sequence[Fitted]) -> Score:
+        return scored([trial(one.calibration) for (_, trial), one in zip(folds, way, strict=True)])
 
     taken, reports = list[Pulled](), list[StepReport]()
-    current = [fitted.calibration for fitted, _ in folds]
+    current = [fitted for fitted, _ in folds]
     best = score(current)
     for lever in levers:
         if not lever.wanted(options):
             continue
-        made = [lever.pull(graph, one, of.samples, of.count, options.progress) for (of, _), one in zip(folds, current, strict=True)]
-        ways = list(zip(*made, strict=True))
+        ways = list(zip(*(lever.pull(graph, one, options.progress) for one in current), strict=True))
+        if not ways:
+            continue
         scores, stays = [score(way) for way in ways], None
         before, most = best, max(one.ratio for one in scores)
         for way, found in enumerate(scores):
-            if found.surpasses(best, AHEAD) and found.spares_outputs(best):
+            doubt = found.doubt(best)
+            if doubt < MOST_DOUBT and found.surpasses(best, AHEAD + DOUBT * doubt):
                 current, best, stays = list(ways[way]), found, way
         if stays is not None:
             taken.append(Pulled(lever, stays))

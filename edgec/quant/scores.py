@@ -48,9 +48,9 @@ class Score:
         """
         return self.ratio > other.ratio + least * self.chance(other) and float(self.shares.sum()) <= float(other.shares.sum())
 
-    def spares_outputs(self, other: Score) -> bool:
-        """Whether no output has more errors, of all samples together."""
-        return bool((self.outputs.sum(axis=0) <= other.outputs.sum(axis=0)).all())
+    def doubt(self, other: Score) -> float:
+        """By how many standard errors the output that loses most has more errors than `other`, of all samples together; 0: none has."""
+        return max([0.0, *(-certainty(gains) for gains in (other.outputs - self.outputs).T)])
 
     def chance(self, other: Score) -> float:
         """The standard error in dB of the difference to `other`, as the samples differ in it."""

@@ -18,10 +18,11 @@ from edgec.quant.apply import apply
 from edgec.quant.calibration import Calibration
 from edgec.quant.calibration_file import read_calibration
 from edgec.quant.echoes import Echoes, narrowed, part_of_way
+from edgec.quant.fitted import Fitted
 from edgec.quant.float_run import Probe
-from edgec.quant.levers import LEVERS, Fitted, Folds, Lever, pull_levers
+from edgec.quant.levers import LEVERS, Folds, Lever, pull_levers
 from edgec.quant.listen import rest_of
-from edgec.quant.options import EFFORTS, Progress, Sample, Samples
+from edgec.quant.options import EFFORTS, Progress, Sample
 from edgec.quant.parameters import parameters_of
 from edgec.quant.report import StepReport
 from edgec.quant.settle import mean, middle_mean, settle
@@ -212,11 +213,11 @@ def test_a_lever_stays_where_samples_that_it_was_not_fitted_to_gain(scale: float
         weights = {name: replace(one, scales=(one.scales * factor).astype(np.float32)) for name, one in calibration.weights.items()}
         return replace(calibration, weights=weights)
 
-    lever = Lever("better", lambda graph, calibration, *_: (calibration, scaled(calibration, 1 / scale)), lambda options: True)
+    lever = Lever("better", lambda _, of, __: (of, of.remade(scaled(of.calibration, 1 / scale))), lambda options: True)
     start, trial = Fitted(scaled(good, 2.0), opened, 16), Trial(graph, samples(graph, 16, 7), 16, None)
     found, (after,), (report,) = pull_levers(graph, [(start, trial)], EFFORT["high"], [lever])
     assert [one.lever.name for one in found] == taken and report.taken == len(taken)
-    assert (after is start.calibration) is not bool(taken) and report.after >= report.before
+    assert (after is start) is not bool(taken) and report.after >= report.before
 
 
 def test_a_lever_goes_that_the_folds_lose_by_together() -> None:
@@ -228,8 +229,8 @@ def test_a_lever_goes_that_the_folds_lose_by_together() -> None:
         kept = {name: replace(one, scale=one.scale * factor) for name, one in calibration.parameters.items()}
         return replace(calibration, parameters=kept)
 
-    def pull(graph: Graph, calibration: Calibration, _: Samples, count: int, __: Progress | None) -> tuple[Calibration]:
-        return (moved(calibration, count / 4),)
+    def pull(graph: Graph, fitted: Fitted, _: Progress | None) -> tuple[Fitted]:
+        return (fitted.remade(moved(fitted.calibration, fitted.count / 4)),)
 
     lever = Lever("doubtful", pull, lambda options: True)
     folds = [(Fitted(moved(good, 2.0), opened, count), Trial(graph, samples(graph, 4, count), 4, None)) for count in (2, 16)]
@@ -237,18 +238,19 @@ def test_a_lever_goes_that_the_folds_lose_by_together() -> None:
     assert not pull_levers(graph, folds, EFFORT["high"], [lever])[0]
 
 
-@pytest.mark.parametrize(("output", "taken"), [(0.9, 1), (1.1, 0)])
-def test_a_lever_goes_that_an_output_loses_by(output: float, taken: int) -> None:
-    """What it follows from gains on each sample; one sample makes the output."""
+@pytest.mark.parametrize(("output", "last", "taken"), [(0.9, 1.5, 1), (1.1, 0.5, 1), (1.1, 1.5, 0)])
+def test_a_lever_stays_by_which_an_output_loses_only_where_more_gains_before_it(output: float, last: float, taken: int) -> None:
+    """One sample makes the output, so what it loses is one standard error; the last of six may lose of what stands for it, too."""
     graph, opened = thin()
     good = read_calibration(quantize(graph, opened, EFFORT["fast"]).calibration, graph)
     better = replace(good)
 
     def trial(calibration: Calibration) -> Tried:
-        logit, behind = (0.5, output) if calibration is better else (1.0, 1.0)
-        return Tried(np.array([[9.0, 0.0]] * 3 + [[9.0, 9.0]]), np.array([[logit, 0.0]] * 3 + [[logit, behind]]), judges=1)
+        logits, behind = ([0.5] * 5 + [last], output) if calibration is better else ([1.0] * 6, 1.0)
+        signal = np.array([[9.0, 0.0]] * 5 + [[9.0, 9.0]])
+        return Tried(signal, np.stack([logits, [0.0] * 5 + [behind]], axis=1), judges=1)
 
-    lever = Lever("better", lambda *_: (better,), lambda options: True)
+    lever = Lever("better", lambda _, of, __: (of.remade(better),), lambda options: True)
     folds = [(Fitted(good, opened, 4), cast(Trial, trial))]
     assert len(pull_levers(graph, folds, EFFORT["high"], [lever])[0]) == taken
 
@@ -264,7 +266,7 @@ def test_of_two_ways_the_further_must_be_better_than_the_nearer(further: np.ndar
         error = next((error for one, error in zip(made, (np.full(4, 0.5), further), strict=True) if one is calibration), np.ones(4))
         return Tried(np.full((4, 1), 9.0), error[:, None], judges=1)
 
-    lever = Lever("two ways", lambda *_: made, lambda options: True)
+    lever = Lever("two ways", lambda _, of, __: [of.remade(one) for one in made], lambda options: True)
     (pulled,), _, _ = pull_levers(graph, [(Fitted(good, opened, 4), cast(Trial, trial))], EFFORT["high"], [lever])
     assert pulled.way == way
 
