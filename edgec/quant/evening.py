@@ -37,7 +37,7 @@ def evened(graph: Graph, fitted: Fitted, progress: Progress | None) -> Sequence[
     fit = start.fit()
     for choice in start.evened:
         for evenness in WAYS:
-            found.append(fitted.remade(start.finish(fit.evened(evenness).calibration(choice))))
+            found.append(fitted.again(fit.evened(evenness), choice))
             if progress:
                 progress("evenness of channels", len(found), len(WAYS) * len(start.evened))
     return found
@@ -54,5 +54,5 @@ def centred(graph: Graph, fitted: Fitted, progress: Progress | None) -> Sequence
         return replace(start.finish(found), model=fitted.calibration.model, centres=centres)
 
     choices = [start.choice, *(choice for choice in start.evened if choice != start.choice)]
-    again = replace(start, fit=fit.anew, finish=finish)
-    return [replace(fitted, calibration=finish(fit.calibration(choice)), start=again) for choice in choices]
+    other = replace(fitted, start=replace(start, finish=finish))
+    return [other.again(fit, choice) for choice in choices]

@@ -37,3 +37,9 @@ class Fitted:
     def remade(self, calibration: Calibration) -> Fitted:
         """Another calibration that was fitted to the same samples."""
         return replace(self, calibration=calibration)
+
+    def again(self, fit: Fit, choice: Choice) -> Fitted:
+        """The steps gone through with another choice, or by what another fit of the same samples says."""
+        assert self.start is not None
+        start = replace(self.start, fit=fit.anew, choice=choice)
+        return replace(self, calibration=start.finish(fit.calibration(choice)), start=start)

@@ -18,15 +18,15 @@ from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration
 from edgec.quant.echoes import echoed
 from edgec.quant.evening import centred, evened
+from edgec.quant.finer import finely_rounded
 from edgec.quant.fitted import Fitted
 from edgec.quant.options import Progress, QuantizeOptions
 from edgec.quant.report import StepReport
-from edgec.quant.scores import Score, scored
+from edgec.quant.scores import DOUBT, Score, scored
 from edgec.quant.settle import settled
 from edgec.quant.trial import Trial
 
 AHEAD = 1.0  # standard errors that a lever must gain
-DOUBT = 2.0  # more of them for each by which an output loses: one sample that makes an output is 1, whatever it loses
 MOST_DOUBT = 1.5  # by then an output is measurably worse
 Pull = Callable[[Graph, Fitted, Progress | None], Sequence[Fitted]]
 
@@ -45,6 +45,7 @@ LEVERS = (
     Lever("centred streams", centred, lambda options: options.equalize),
     Lever("evenness of channels", evened, lambda options: options.equalize),
     Lever("ranges by output error", echoed, lambda options: options.observer != "minmax"),
+    Lever("finer rounding", finely_rounded, lambda options: options.round_weights and options.correct_bias),
     Lever("bias correction by propagated error", settled, lambda options: options.correct_bias),
 )
 

@@ -1,4 +1,4 @@
-"""Linear streams that are stored less the middles of their channels, and channels that are more even than usual."""
+"""The steps gone through again: linear streams stored less the middles of their channels, and channels more even than usual."""
 
 from __future__ import annotations
 
