@@ -99,7 +99,8 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         kept = choose_attention(graph, inner, floats, lambda names: whole.score(choice, {*names, *others})) if inner else frozenset()
         kept |= choose_normalizations(norms, floats, lambda names: whole.score(choice, {*names, *kept}))
         judged, options = (whole, wholly) if len(kept) < len(layers) else (judged, options)
-    every = len(judged) > 1 or (more and not certain and not apart)  # share was fitted to and judged
+    high = options.effort == "high"
+    every = len(judged) > 1 or (more and not apart and (high or not certain))  # share was fitted to and judged
 
     evened = evened_choices(choice, judged.candidates) if options.equalize else ()
 
@@ -110,7 +111,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         return Fitted(finish(fit.calibration(choice)), fit.samples, fit.count, Start(fit.anew, choice, evened, finish))
 
     turned = (folds([pair], options) for pair in TURNS if more and not apart)  # a quarter of few samples would take luck for a gain
-    apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if options.effort == "high" else []
+    apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if high else []
     final, more_steps = with_levers(graph, apiece, fitted(fit(range(SHARES), options) if every else judged.first), options, anew=every)
     notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
     held = held if apart else range(SHARES)

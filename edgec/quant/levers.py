@@ -27,17 +27,19 @@ from edgec.quant.settle import settled
 from edgec.quant.trial import Trial
 
 AHEAD = 1.0  # standard errors that a lever must gain
+SOUND = 0.0  # where less error follows from what is known before anything is measured
 MOST_DOUBT = 1.5  # by then an output is measurably worse
 Pull = Callable[[Graph, Fitted, Progress | None], Sequence[Fitted]]
 
 
 @dataclass(frozen=True)
 class Lever:
-    """pull: what to try, as many for every fold; wanted: the option that asks for it."""
+    """pull: what to try, as many for every fold; wanted: the option that asks for it; least: standard errors that it must gain."""
 
     name: str
     pull: Pull
     wanted: Callable[[QuantizeOptions], bool]
+    least: float = AHEAD
 
 
 # in order: what begins with the steps anew comes first, and a bias makes up for what the ranges have left
@@ -45,7 +47,7 @@ LEVERS = (
     Lever("centred streams", centred, lambda options: options.equalize),
     Lever("evenness of channels", evened, lambda options: options.equalize),
     Lever("ranges by output error", echoed, lambda options: options.observer != "minmax"),
-    Lever("finer rounding", finely_rounded, lambda options: options.round_weights and options.correct_bias),
+    Lever("finer rounding", finely_rounded, lambda options: options.round_weights and options.correct_bias, SOUND),
     Lever("bias correction by propagated error", settled, lambda options: options.correct_bias),
 )
 
@@ -98,7 +100,7 @@ def pull_levers(
         before, most = best, max(one.ratio for one in scores)
         for way, found in enumerate(scores):
             doubt = found.doubt(best)
-            if doubt < MOST_DOUBT and found.surpasses(best, AHEAD + DOUBT * doubt):
+            if doubt < MOST_DOUBT and found.surpasses(best, lever.least + DOUBT * doubt):
                 current, best, stays = list(ways[way]), found, way
         if stays is not None:
             taken.append(Pulled(lever, stays))
