@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration
@@ -29,25 +30,24 @@ def evened_choices(choice: Choice, candidates: Callable[[str, Choice], Sequence[
     return [*found, *([{**without, EQUALIZE: free}] if free and choice.get(EQUALIZE) != free else [])]
 
 
-def evened(graph: Graph, fitted: Fitted, progress: Progress | None) -> Sequence[Fitted]:
+def evened(graph: Graph, fitted: Fitted, progress: Progress | None) -> list[Callable[[], Fitted]]:
     """The steps with each of these, for all that they may choose; nothing where they equalize nothing."""
-    start, found = fitted.start, list[Fitted]()
-    if start is None or not start.evened:
-        return ()
+    start = fitted.start
+    if start is None:
+        return []
     fit = start.fit()
-    for choice in start.evened:
-        for evenness in WAYS:
-            found.append(fitted.again(fit.evened(evenness), choice))
-            if progress:
-                progress("evenness of channels", len(found), len(WAYS) * len(start.evened))
-    return found
+
+    def make(choice: Choice, evenness: Evenness) -> Fitted:
+        return fitted.again(fit.evened(evenness, choice), choice)
+
+    return [partial(make, choice, evenness) for choice in start.evened for evenness in WAYS]
 
 
-def centred(graph: Graph, fitted: Fitted, progress: Progress | None) -> Sequence[Fitted]:
+def centred(graph: Graph, fitted: Fitted, progress: Progress | None) -> list[Callable[[], Fitted]]:
     """The steps as they were where linear streams are centred, and where all is equalized then; nothing where there are none."""
     start, values = fitted.start, linear_values(graph)
     if start is None or not values or not start.fit().knows(values):
-        return ()
+        return []
     fit, centres = start.fit().centred(values)
 
     def finish(found: Calibration) -> Calibration:
@@ -55,4 +55,4 @@ def centred(graph: Graph, fitted: Fitted, progress: Progress | None) -> Sequence
 
     choices = [start.choice, *(choice for choice in start.evened if choice != start.choice)]
     other = replace(fitted, start=replace(start, finish=finish))
-    return [other.again(fit, choice) for choice in choices]
+    return [partial(other.again, fit, choice) for choice in choices]

@@ -7,8 +7,9 @@ row comes nearest to the float one's results, and then each number moves where t
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -30,7 +31,12 @@ SWEEPS = 3
 LEAST_PART = 1e-6  # of what a row gives: about what is lost by 8 bits
 
 
-def finely_rounded(graph: Graph, fitted: Fitted, progress: Progress | None) -> tuple[Fitted, ...]:
+def finely_rounded(graph: Graph, fitted: Fitted, progress: Progress | None) -> list[Callable[[], Fitted]]:
+    """The one way of it."""
+    return [partial(round_finely, graph, fitted, progress)]
+
+
+def round_finely(graph: Graph, fitted: Fitted, progress: Progress | None) -> Fitted:
     """The calibration with other scales, weights and biases of all layers whose inputs say anything."""
     calibration = fitted.calibration
     stored, selection = stored_twin(graph, calibration)
@@ -45,7 +51,7 @@ def finely_rounded(graph: Graph, fitted: Fitted, progress: Progress | None) -> t
         check_time(f"{layer.node.name} ({layer.node.op})", started)
         if progress:
             progress("finer rounding", number + 1, len(layers))
-    return (fitted.remade(replace(calibration, weights=weights)),)
+    return fitted.remade(replace(calibration, weights=weights))
 
 
 def finest(graph: Graph, layer: Layer, parameters: Mapping[str, Parameters], old: LayerWeights, moments: Moments) -> LayerWeights:

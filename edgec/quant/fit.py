@@ -113,8 +113,9 @@ class Fit:
         other._graph, other._extents = graph, {**self._extents, **moved}
         return other, centres
 
-    def evened(self, evenness: Evenness) -> Fit:
-        """The same, where equalized channels become so even. What does not depend on that is not gathered again."""
+    def evened(self, evenness: Evenness, choice: Choice) -> Fit:
+        """The same, where equalized channels become so even. What does not depend on that is gathered once for all of them."""
+        self._fed(choice)
         other = copy(self)
         other._evenness = evenness
         other._latest = {stage: known for stage, known in self._latest.items() if stage in BEFORE}

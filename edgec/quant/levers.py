@@ -3,7 +3,8 @@
 A step of edgec/quant/steps.py is decided before anything is measured; a lever begins where the steps have ended, so what it looks at is the
 network as it will be stored. It is pulled once for each fold, and on the samples that it was not fitted to the best of what it made is held
 against what was there: it stays where it is better for the mean sample, by more than chance makes of it, and for all samples together.
-Of what it made the first is the nearest to what was there, and each other one must be as much better than those before it.
+Of what it made the first is the nearest to what was there, and each other one must be as much better than those before it. What is
+measurably worse for the first fold is not made for the others.
 High effort shall not cost anything. Behind a Softmax or Sigmoid few samples make the errors of an output and say little of others, so where
 these lose, what stands for the output must gain so much the more.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import inf
 
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration
@@ -24,17 +26,21 @@ from edgec.quant.options import Progress, QuantizeOptions
 from edgec.quant.report import StepReport
 from edgec.quant.scores import DOUBT, Score, scored
 from edgec.quant.settle import settled
-from edgec.quant.trial import Trial
+from edgec.quant.trial import Trial, Tried
 
 AHEAD = 1.0  # standard errors that a lever must gain
 SOUND = 0.0  # where less error follows from what is known before anything is measured
 MOST_DOUBT = 1.5  # by then an output is measurably worse
-Pull = Callable[[Graph, Fitted, Progress | None], Sequence[Fitted]]
+Make = Callable[[], Fitted]
+Pull = Callable[[Graph, Fitted, Progress | None], Sequence[Make]]
 
 
 @dataclass(frozen=True)
 class Lever:
-    """pull: what to try, as many for every fold; wanted: the option that asks for it; least: standard errors that it must gain."""
+    """pull: what to try, as many ways for every fold, each made when it is called; wanted: the option that asks for it; least: standard
+
+    errors that it must gain.
+    """
 
     name: str
     pull: Pull
@@ -60,7 +66,7 @@ class Pulled:
     way: int
 
     def __call__(self, graph: Graph, fitted: Fitted, progress: Progress | None) -> Fitted:
-        return self.lever.pull(graph, fitted, progress)[self.way]
+        return self.lever.pull(graph, fitted, progress)[self.way]()
 
 
 Folds = Sequence[tuple[Fitted, Trial]]  # each with the trial of what is made of it, on other samples
@@ -83,26 +89,34 @@ def pull_levers(
     graph: Graph, folds: Folds, options: QuantizeOptions, levers: Sequence[Lever] = LEVERS
 ) -> tuple[list[Pulled], list[Fitted], list[StepReport]]:
     """The levers that stay, what they make of each fold, and what each of all was worth."""
-
-    def score(way: Sequence[Fitted]) -> Score:
-        return scored([trial(one.calibration) for (_, trial), one in zip(folds, way, strict=True)])
-
+    trials = [trial for _, trial in folds]
     taken, reports = list[Pulled](), list[StepReport]()
     current = [fitted for fitted, _ in folds]
-    best = score(current)
+    known = tried(current, trials)
     for lever in levers:
-        if not lever.wanted(options):
-            continue
-        ways = list(zip(*(lever.pull(graph, one, options.progress) for one in current), strict=True))
-        if not ways:
-            continue
-        scores, stays = [score(way) for way in ways], None
-        before, most = best, max(one.ratio for one in scores)
-        for way, found in enumerate(scores):
-            doubt = found.doubt(best)
-            if doubt < MOST_DOUBT and found.surpasses(best, lever.least + DOUBT * doubt):
-                current, best, stays = list(ways[way]), found, way
+        offers = [lever.pull(graph, one, options.progress) for one in current] if lever.wanted(options) else []
+        before, most, stays = scored(known), -inf, None
+        for way, makes in enumerate(zip(*offers, strict=True)):
+            one = [makes[0]()]
+            found = tried(one, trials[:1])
+            if not scored(known[:1]).surpasses(scored(found)):
+                one += [make() for make in makes[1:]]
+                found += tried(one[1:], trials[1:])
+                most = max(most, scored(found).ratio)
+                if better(scored(found), scored(known), lever.least):
+                    current, known, stays = one, found, way
         if stays is not None:
             taken.append(Pulled(lever, stays))
-        reports.append(StepReport(lever.name, 1, int(stays is not None), before.ratio, most, best.ratio))
+        if any(offers):
+            reports.append(StepReport(lever.name, 1, int(stays is not None), before.ratio, max(most, before.ratio), scored(known).ratio))
     return taken, current, reports
+
+
+def tried(way: Sequence[Fitted], trials: Sequence[Trial]) -> list[Tried]:
+    return [trial(one.calibration) for one, trial in zip(way, trials, strict=True)]
+
+
+def better(found: Score, known: Score, least: float) -> bool:
+    """Whether what was found is better by so many standard errors, and by more where an output loses."""
+    doubt = found.doubt(known)
+    return doubt < MOST_DOUBT and found.surpasses(known, least + DOUBT * doubt)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -20,7 +21,7 @@ from edgec.quant.calibration_file import read_calibration
 from edgec.quant.echoes import Echoes, narrowed, part_of_way
 from edgec.quant.fitted import Fitted
 from edgec.quant.float_run import Probe
-from edgec.quant.levers import LEVERS, Folds, Lever, pull_levers
+from edgec.quant.levers import LEVERS, Folds, Lever, Make, pull_levers
 from edgec.quant.listen import rest_of
 from edgec.quant.options import EFFORTS, Progress, Sample
 from edgec.quant.parameters import parameters_of
@@ -213,7 +214,7 @@ def test_a_lever_stays_where_samples_that_it_was_not_fitted_to_gain(scale: float
         weights = {name: replace(one, scales=(one.scales * factor).astype(np.float32)) for name, one in calibration.weights.items()}
         return replace(calibration, weights=weights)
 
-    lever = Lever("better", lambda _, of, __: (of, of.remade(scaled(of.calibration, 1 / scale))), lambda options: True)
+    lever = Lever("better", lambda _, of, __: [lambda: of, lambda: of.remade(scaled(of.calibration, 1 / scale))], lambda options: True)
     start, trial = Fitted(scaled(good, 2.0), opened, 16), Trial(graph, samples(graph, 16, 7), 16, None)
     found, (after,), (report,) = pull_levers(graph, [(start, trial)], EFFORT["high"], [lever])
     assert [one.lever.name for one in found] == taken and report.taken == len(taken)
@@ -229,8 +230,8 @@ def test_a_lever_goes_that_the_folds_lose_by_together() -> None:
         kept = {name: replace(one, scale=one.scale * factor) for name, one in calibration.parameters.items()}
         return replace(calibration, parameters=kept)
 
-    def pull(graph: Graph, fitted: Fitted, _: Progress | None) -> tuple[Fitted]:
-        return (fitted.remade(moved(fitted.calibration, fitted.count / 4)),)
+    def pull(graph: Graph, fitted: Fitted, _: Progress | None) -> list[Make]:
+        return [lambda: fitted.remade(moved(fitted.calibration, fitted.count / 4))]
 
     lever = Lever("doubtful", pull, lambda options: True)
     folds = [(Fitted(moved(good, 2.0), opened, count), Trial(graph, samples(graph, 4, count), 4, None)) for count in (2, 16)]
@@ -250,7 +251,7 @@ def test_a_lever_stays_by_which_an_output_loses_only_where_more_gains_before_it(
         signal = np.array([[9.0, 0.0]] * 5 + [[9.0, 9.0]])
         return Tried(signal, np.stack([logits, [0.0] * 5 + [behind]], axis=1), judges=1)
 
-    lever = Lever("better", lambda _, of, __: (of.remade(better),), lambda options: True)
+    lever = Lever("better", lambda _, of, __: [lambda: of.remade(better)], lambda options: True)
     folds = [(Fitted(good, opened, 4), cast(Trial, trial))]
     assert len(pull_levers(graph, folds, EFFORT["high"], [lever])[0]) == taken
 
@@ -266,7 +267,7 @@ def test_of_two_ways_the_further_must_be_better_than_the_nearer(further: np.ndar
         error = next((error for one, error in zip(made, (np.full(4, 0.5), further), strict=True) if one is calibration), np.ones(4))
         return Tried(np.full((4, 1), 9.0), error[:, None], judges=1)
 
-    lever = Lever("two ways", lambda _, of, __: [of.remade(one) for one in made], lambda options: True)
+    lever = Lever("two ways", lambda _, of, __: [partial(of.remade, one) for one in made], lambda options: True)
     (pulled,), _, _ = pull_levers(graph, [(Fitted(good, opened, 4), cast(Trial, trial))], EFFORT["high"], [lever])
     assert pulled.way == way
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from edgec.quant import QuantizeOptions, quantize
 from edgec.quant.calibration_file import read_calibration
-from edgec.quant.finer import finely_rounded, moved
+from edgec.quant.finer import moved, round_finely
 from edgec.quant.fitted import Fitted
 from edgec.quant.layers import gather_moments, rebuild
 from edgec.quant.patches import matrix_rows
@@ -33,7 +33,7 @@ def test_each_row_loses_less_of_what_it_gives() -> None:
     graph = small.done(small.conv(small.node("Relu", value), 4))
     opened = samples(graph, 16)
     found = read_calibration(quantize(graph, opened, QuantizeOptions(equalize=False)).calibration, graph)
-    (finer,) = finely_rounded(graph, Fitted(found, opened, 16), None)
+    finer = round_finely(graph, Fitted(found, opened, 16), None)
     stored, selection = stored_twin(graph, found)
     moments = gather_moments(stored, selection.matrices, found.parameters, opened, QuantizeOptions(), 16)
     for layer in selection.matrices:
