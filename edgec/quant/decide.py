@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from itertools import chain
@@ -101,21 +101,23 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         judged, options = (whole, wholly) if len(kept) < len(layers) else (judged, options)
     high = options.effort == "high"
     every = len(judged) > 1 or (more and not apart and (high or not certain))  # share was fitted to and judged
-
-    evened = evened_choices(choice, judged.candidates) if options.equalize else ()
-
-    def finish(found: Calibration) -> Calibration:
-        return without(graph, found, sorted(kept)) if options is wholly else found
-
-    def fitted(fit: Fit) -> Fitted:
-        return Fitted(finish(fit.calibration(choice)), fit.samples, fit.count, Start(fit.anew, choice, evened, finish))
-
+    evened = evened_choices(choice, judged.candidates) if high and options.equalize else ()
+    fitted = fitter(graph, choice, evened, sorted(kept) if options is wholly else ())
     turned = (folds([pair], options) for pair in TURNS if more and not apart)  # a quarter of few samples would take luck for a gain
     apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if high else []
     final, more_steps = with_levers(graph, apiece, fitted(fit(range(SHARES), options) if every else judged.first), options, anew=every)
     notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
     held = held if apart else range(SHARES)
     return Searched(final, [*steps, *more_steps], notes, part(samples, held), sum(counts[share] for share in held), apart, kept)
+
+
+def fitter(graph: Graph, choice: Choice, evened: Sequence[Choice], floats: Collection[str]) -> Callable[[Fit], Fitted]:
+    """Makes of a fit what follows from `choice`, with these nodes in float besides. evened: what else may be chosen, see Start."""
+
+    def finish(found: Calibration) -> Calibration:
+        return without(graph, found, floats) if floats else found
+
+    return lambda fit: Fitted(finish(fit.calibration(choice)), fit.samples, fit.count, Start(fit.anew, choice, evened, finish))
 
 
 class Folds:
