@@ -99,13 +99,15 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         kept = choose_attention(graph, inner, floats, lambda names: whole.score(choice, {*names, *others})) if inner else frozenset()
         kept |= choose_normalizations(norms, floats, lambda names: whole.score(choice, {*names, *kept}))
         judged, options = (whole, wholly) if len(kept) < len(layers) else (judged, options)
-    high = options.effort == "high"
-    every = len(judged) > 1 or (more and not apart and (high or not certain))  # share was fitted to and judged
+    high, few = options.effort == "high", len(judged) > 1 or (more and not apart)
+    every = len(judged) > 1 or (few and not certain)  # share was fitted to and judged
     evened = evened_choices(choice, judged.candidates) if high and options.equalize else ()
     fitted = fitter(graph, choice, evened, sorted(kept) if options is wholly else ())
     turned = (folds([pair], options) for pair in TURNS if more and not apart)  # a quarter of few samples would take luck for a gain
     apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if high else []
-    final, more_steps = with_levers(graph, apiece, fitted(fit(range(SHARES), options) if every else judged.first), options, anew=every)
+    usual = fitted(fit(range(SHARES), options) if every else judged.first)
+    of_all = (lambda: usual if every else fitted(fit(range(SHARES), options))) if few else None
+    final, more_steps = with_levers(graph, apiece, usual, of_all, options)
     notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
     held = held if apart else range(SHARES)
     return Searched(final, [*steps, *more_steps], notes, part(samples, held), sum(counts[share] for share in held), apart, kept)

@@ -27,6 +27,7 @@ from edgec.quant.report import StepReport
 from edgec.quant.scores import DOUBT, Score, scored
 from edgec.quant.settle import settled
 from edgec.quant.trial import Trial, Tried
+from edgec.quant.verdict import EVEN
 
 AHEAD = 1.0  # standard errors that a lever must gain
 SOUND = 0.0  # where less error follows from what is known before anything is measured
@@ -72,17 +73,19 @@ class Pulled:
 Folds = Sequence[tuple[Fitted, Trial]]  # each with the trial of what is made of it, on other samples
 
 
-def with_levers(graph: Graph, folds: Folds, last: Fitted, options: QuantizeOptions, *, anew: bool) -> tuple[Calibration, list[StepReport]]:
-    """What the levers that stay make of `last`, and what each of all was worth; without folds nothing is tried.
+def with_levers(
+    graph: Graph, folds: Folds, usual: Fitted, whole: Callable[[], Fitted] | None, options: QuantizeOptions
+) -> tuple[Calibration, list[StepReport]]:
+    """What the levers that stay make of `whole`, and what each of all was worth; `usual` where none stays.
 
-    anew: `last` is none of the folds, but fitted to all samples.
+    whole: what the steps make of all samples; None: some are needed to judge, and the first fold is what there is.
     """
-    if not folds:
-        return last.calibration, []
-    pulled, after, reports = pull_levers(graph, folds, options)
-    if not anew:
+    pulled, after, reports = pull_levers(graph, folds, options) if folds else ([], [], [])
+    if not pulled:
+        return usual.calibration, reports
+    if whole is None:
         return after[0].calibration, reports
-    return reduce(lambda found, lever: lever(graph, found, options.progress), pulled, last).calibration, reports
+    return reduce(lambda found, lever: lever(graph, found, options.progress), pulled, whole()).calibration, reports
 
 
 def pull_levers(
@@ -117,6 +120,7 @@ def tried(way: Sequence[Fitted], trials: Sequence[Trial]) -> list[Tried]:
 
 
 def better(found: Score, known: Score, least: float) -> bool:
-    """Whether what was found is better by so many standard errors, and by more where an output loses."""
+    """Whether what was found is better by so many standard errors, and by more where an output loses, or few samples make it."""
     doubt = found.doubt(known)
+    least = max(least, AHEAD) if (known.even < EVEN).any() else least
     return doubt < MOST_DOUBT and found.surpasses(known, least + DOUBT * doubt)

@@ -21,7 +21,7 @@ from edgec.quant.calibration_file import read_calibration
 from edgec.quant.echoes import Echoes, narrowed, part_of_way
 from edgec.quant.fitted import Fitted
 from edgec.quant.float_run import Probe
-from edgec.quant.levers import LEVERS, Folds, Lever, Make, pull_levers
+from edgec.quant.levers import LEVERS, Folds, Lever, Make, better, pull_levers, with_levers
 from edgec.quant.listen import rest_of
 from edgec.quant.options import EFFORTS, Progress, Sample
 from edgec.quant.parameters import parameters_of
@@ -30,7 +30,7 @@ from edgec.quant.settle import mean, middle_mean, settle
 from edgec.quant.steps import CHEAP, STEPS
 from edgec.quant.trial import Trial, Tried, judged
 from edgec.quant.walk import Walk
-from tests.quant.small import Small, net, samples, sqnr
+from tests.quant.small import Small, net, samples, score_of, sqnr
 
 NAMES = {lever.name for lever in LEVERS}
 EFFORT = {effort: QuantizeOptions(effort=effort) for effort in EFFORTS}
@@ -254,6 +254,20 @@ def test_a_lever_stays_by_which_an_output_loses_only_where_more_gains_before_it(
     lever = Lever("better", lambda _, of, __: [lambda: of.remade(better)], lambda options: True)
     folds = [(Fitted(good, opened, 4), cast(Trial, trial))]
     assert len(pull_levers(graph, folds, EFFORT["high"], [lever])[0]) == taken
+
+
+@pytest.mark.parametrize(("even", "taken"), [(1.0, True), (0.1, False)])
+def test_what_gains_less_than_chance_is_not_taken_where_few_samples_make_an_output(even: float, taken: bool) -> None:
+    shares, gains = np.ones(8), np.array([0.5, -0.4, 0.5, -0.4, 0.5, -0.4, 0.5, -0.4])
+    known, found = (score_of(one, np.ones(8), even) for one in (shares, shares - gains))
+    assert better(found, known, 0.0) is taken and not better(found, known, 1.0)
+
+
+def test_where_no_lever_stays_all_is_as_usual() -> None:
+    graph, opened = thin()
+    good = read_calibration(quantize(graph, opened, EFFORT["fast"]).calibration, graph)
+    usual, other = Fitted(good, opened, 16), Fitted(replace(good), opened, 16)
+    assert with_levers(graph, [], usual, lambda: other, EFFORT["high"])[0] is good
 
 
 @pytest.mark.parametrize(("further", "way"), [(np.array([0.48, 0.52, 0.44, 0.55]), 0), (np.full(4, 0.4), 1)])
