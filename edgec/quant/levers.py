@@ -27,7 +27,7 @@ from edgec.quant.report import StepReport
 from edgec.quant.scores import DOUBT, Score, scored
 from edgec.quant.settle import settled
 from edgec.quant.trial import Trial, Tried
-from edgec.quant.verdict import EVEN
+from edgec.quant.verdict import EVEN, PLAINLY
 
 AHEAD = 1.0  # standard errors that a lever must gain
 SOUND = 0.0  # where less error follows from what is known before anything is measured
@@ -122,5 +122,5 @@ def tried(way: Sequence[Fitted], trials: Sequence[Trial]) -> list[Tried]:
 def better(found: Score, known: Score, least: float) -> bool:
     """Whether what was found is better by so many standard errors, and by more where an output loses, or few samples make it."""
     doubt = found.doubt(known)
-    least = max(least, AHEAD) if (known.even < EVEN).any() else least
+    least = max(least, PLAINLY) if (known.even < EVEN).any() else least
     return doubt < MOST_DOUBT and found.surpasses(known, least + DOUBT * doubt)

@@ -241,14 +241,14 @@ def test_a_lever_goes_that_the_folds_lose_by_together() -> None:
 
 @pytest.mark.parametrize(("output", "last", "taken"), [(0.9, 1.5, 1), (1.1, 0.5, 1), (1.1, 1.5, 0)])
 def test_a_lever_stays_by_which_an_output_loses_only_where_more_gains_before_it(output: float, last: float, taken: int) -> None:
-    """One sample makes the output, so what it loses is one standard error; the last of six may lose of what stands for it, too."""
+    """One sample makes the output's errors, so what it loses is one standard error; it may lose of what stands for it, too."""
     graph, opened = thin()
     good = read_calibration(quantize(graph, opened, EFFORT["fast"]).calibration, graph)
     better = replace(good)
 
     def trial(calibration: Calibration) -> Tried:
         logits, behind = ([0.5] * 5 + [last], output) if calibration is better else ([1.0] * 6, 1.0)
-        signal = np.array([[9.0, 0.0]] * 5 + [[9.0, 9.0]])
+        signal = np.array([[9.0, 0.0]] * 4 + [[9.0, 9.0]] * 2)
         return Tried(signal, np.stack([logits, [0.0] * 5 + [behind]], axis=1), judges=1)
 
     lever = Lever("better", lambda _, of, __: [lambda: of.remade(better)], lambda options: True)
@@ -261,6 +261,8 @@ def test_what_gains_less_than_chance_is_not_taken_where_few_samples_make_an_outp
     shares, gains = np.ones(8), np.array([0.5, -0.4, 0.5, -0.4, 0.5, -0.4, 0.5, -0.4])
     known, found = (score_of(one, np.ones(8), even) for one in (shares, shares - gains))
     assert better(found, known, 0.0) is taken and not better(found, known, 1.0)
+    plainly = score_of(shares - 0.5 - gains / 10, np.ones(8), even)
+    assert better(plainly, known, 1.0)
 
 
 def test_where_no_lever_stays_all_is_as_usual() -> None:
