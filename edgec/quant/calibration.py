@@ -34,7 +34,7 @@ class LayerWeights:
 class Calibration:
     """splits: groups of channels per value; factors: equalization per value and channel; parameters: per value;
 
-    weights: by the matrix operator's output; effort: how much was tried for them;
+    weights: by the matrix operator's output; effort: how much was tried for them; centres: see edgec/quant/centre.py;
 
     codes_out: see QuantizeOptions; wide: the values that are stored in 16 bits.
     """
@@ -50,6 +50,7 @@ class Calibration:
     effort: str = "normal"
     codes_out: bool = False
     wide: tuple[str, ...] = ()
+    centres: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def stored(self) -> dict[str, Parameters]:
@@ -64,6 +65,7 @@ class Calibration:
             "observer": self.observer,
             **({"effort": self.effort} if self.effort != "normal" else {}),  # left out where nobody chose one
             **({"wide": list(self.wide)} if self.wide else {}),
+            **({"centres": {value: packed(array) for value, array in self.centres.items()}} if self.centres else {}),
             "exclude": list(self.exclude),
             "codes_out": self.codes_out,
             "splits": {value: [list(group) for group in groups] for value, groups in self.splits.items()},

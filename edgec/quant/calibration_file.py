@@ -18,6 +18,7 @@ from edgec.base.errors import Problem, UsageError
 from edgec.integer.roles import bias_groups, output_channels
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import VERSION, Calibration, LayerWeights, fingerprint
+from edgec.quant.centre import apply_centres, centred_convolutions
 from edgec.quant.coverage import Layer
 from edgec.quant.equalize import store_equalized
 from edgec.quant.options import EFFORTS, OBSERVERS
@@ -77,6 +78,7 @@ class _File:
     effort: Effort | None = None
     codes_out: Flag | None = None
     wide: tuple[Text, ...] | None = None
+    centres: Mapping[Text, Packed] | None = None
 
 
 def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
@@ -94,6 +96,9 @@ def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
         )
     codes_out = file.codes_out is not False  # an older file does not say: everything ended in codes
     graph = graph.copy()
+    centres = _centres(graph, file.centres or {}, problems)
+    _refuse(problems)
+    apply_centres(graph, centres)
     _divide(graph, file, problems)
     _refuse(problems)
     factors = _factors(graph, file, problems)
@@ -108,7 +113,7 @@ def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
     _refuse(problems)
     return Calibration(
         file.model, file.samples, file.observer, file.exclude, file.splits, factors, parameters, weights,
-        effort=file.effort or "normal", codes_out=codes_out, wide=tuple(file.wide or ()),
+        effort=file.effort or "normal", codes_out=codes_out, wide=tuple(file.wide or ()), centres=centres,
     )  # fmt: skip
 
 
@@ -138,6 +143,19 @@ def _divide(graph: Graph, file: _File, problems: list[Problem]) -> None:
             problems.append(Problem("is no way to split the model", _place("splits", value)))
         else:
             split(graph, chain, groups)
+
+
+def _centres(graph: Graph, kept: Mapping[str, str], problems: list[Problem]) -> dict[str, np.ndarray]:
+    """What linear values are stored less, which leaves the graph's function as it is."""
+    found = {}
+    if kept:
+        _compare("centres", kept, centred_convolutions(graph), problems)
+    for value in kept if not problems else ():
+        place = _place("centres", value)
+        found[value] = _unpacked(kept[value], "float32", (graph.types[value].static_shape[1],), place, problems)
+        if not np.isfinite(found[value]).all():
+            problems.append(Problem("are not all finite", place))
+    return found
 
 
 def _factors(graph: Graph, file: _File, problems: list[Problem]) -> dict[str, np.ndarray]:

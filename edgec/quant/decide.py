@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from itertools import chain
@@ -12,8 +12,10 @@ from edgec.ir.graph import Graph
 from edgec.quant.attention import attention, choose_attention, choose_normalizations, normalizations
 from edgec.quant.calibration import Calibration
 from edgec.quant.coverage import Selection
+from edgec.quant.evening import evened_choices
 from edgec.quant.fit import Fit
-from edgec.quant.levers import Fitted, with_levers
+from edgec.quant.fitted import Fitted, Start
+from edgec.quant.levers import with_levers
 from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
 from edgec.quant.report import StepReport
 from edgec.quant.scores import Score, scored
@@ -97,18 +99,27 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         kept = choose_attention(graph, inner, floats, lambda names: whole.score(choice, {*names, *others})) if inner else frozenset()
         kept |= choose_normalizations(norms, floats, lambda names: whole.score(choice, {*names, *kept}))
         judged, options = (whole, wholly) if len(kept) < len(layers) else (judged, options)
-    every = len(judged) > 1 or (more and not certain and not apart)  # share was fitted to and judged
-
-    def fitted(fit: Fit) -> Fitted:
-        found = fit.calibration(choice)
-        return Fitted(without(graph, found, sorted(kept)) if options is wholly else found, fit.samples, fit.count)
-
+    high, few = options.effort == "high", len(judged) > 1 or (more and not apart)
+    every = len(judged) > 1 or (few and not certain)  # share was fitted to and judged
+    evened = evened_choices(choice, judged.candidates) if high and options.equalize else ()
+    fitted = fitter(graph, choice, evened, sorted(kept) if options is wholly else ())
     turned = (folds([pair], options) for pair in TURNS if more and not apart)  # a quarter of few samples would take luck for a gain
-    apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if options.effort == "high" else []
-    final, more_steps = with_levers(graph, apiece, fitted(fit(range(SHARES), options) if every else judged.first), options, anew=every)
+    apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if high else []
+    usual = fitted(fit(range(SHARES), options) if every else judged.first)
+    of_all = (lambda: usual if every else fitted(fit(range(SHARES), options))) if few else None
+    final, more_steps = with_levers(graph, apiece, usual, of_all, options)
     notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
     held = held if apart else range(SHARES)
     return Searched(final, [*steps, *more_steps], notes, part(samples, held), sum(counts[share] for share in held), apart, kept)
+
+
+def fitter(graph: Graph, choice: Choice, evened: Sequence[Choice], floats: Collection[str]) -> Callable[[Fit], Fitted]:
+    """Makes of a fit what follows from `choice`, with these nodes in float besides. evened: what else may be chosen, see Start."""
+
+    def finish(found: Calibration) -> Calibration:
+        return without(graph, found, floats) if floats else found
+
+    return lambda fit: Fitted(finish(fit.calibration(choice)), fit.samples, fit.count, Start(fit.anew, choice, evened, finish))
 
 
 class Folds:

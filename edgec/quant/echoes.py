@@ -13,13 +13,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from math import isfinite
 
 import numpy as np
 
 from edgec.base.budget import check_time
 from edgec.ir.graph import Graph
-from edgec.quant.calibration import Calibration
+from edgec.quant.fitted import Fitted
 from edgec.quant.listen import SCANNED, Few, Listener, few_of
 from edgec.quant.observers import Histogram, Range
 from edgec.quant.options import Progress, Samples
@@ -35,26 +36,27 @@ BOTH, LOW, HIGH = (1, 1), (1, 0), (0, 1)  # ends that move
 SHARES = (0.5, 1.0)  # of the way from the ranges before
 
 
-def echoed(graph: Graph, calibration: Calibration, samples: Samples, count: int, progress: Progress | None) -> tuple[Calibration, ...]:
+def echoed(graph: Graph, fitted: Fitted, progress: Progress | None) -> list[Callable[[], Fitted]]:
     """The calibration with ranges that go half as far as those of the least error, and with these."""
+    calibration = fitted.calibration
     stored, selection = stored_twin(graph, calibration)
     known, values = calibration.parameters, selection.values
     ends = {value: Histogram(*known[value].range) for value in values}
     pixels = [value for value in values if known[value].scale == 1.0]
-    echoes = Echoes(stored, samples, count, len(values), progress)
+    echoes = Echoes(stored, fitted.samples, fitted.count, len(values), progress)
 
     def parameters(range_of: Callable[[tuple[str, ...], Range], Range]) -> dict[str, Parameters]:
         return choose_parameters(stored, selection, ends, lambda members, _: range_of(members, known[members[0]].range), pixels)
 
-    def way(share: float) -> dict[str, Parameters]:
+    def make(share: float) -> Fitted:
         def between(members: tuple[str, ...], start: Range) -> Range:
             low, high = echoes.best(members, start)
             return part_of_way(start[0], low, share), part_of_way(start[1], high, share)
 
-        return parameters(between)
+        parameters(echoes.heard)  # how loud all are comes first
+        return fitted.remade(replace(calibration, parameters=parameters(between)))
 
-    parameters(echoes.heard)
-    return tuple(replace(calibration, parameters=way(share)) for share in SHARES)
+    return [partial(make, share) for share in SHARES]
 
 
 def part_of_way(start: float, end: float, share: float) -> float:

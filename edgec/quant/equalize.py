@@ -18,7 +18,7 @@ import numpy as np
 
 from edgec.ir.graph import Graph, Node
 from edgec.quant.coverage import Selection, select
-from edgec.quant.streams import bounded, find_streams
+from edgec.quant.streams import Streams, bounded, find_streams, marked
 
 NARROWEST = 1 / 64  # of the widest channel's range: emptier channels are not blown up further
 
@@ -42,12 +42,19 @@ class Equalization:
         return {value: r for value, r in chosen.items() if (r != 1).any()}
 
 
-def choose_factors(graph: Graph, widths: Mapping[str, np.ndarray], strength: float) -> Equalization:
-    """Factors for all streams.
+@dataclass(frozen=True)
+class Evenness:
+    """strength: 1 equalizes fully, 0 not at all; between, it spares the weights, whose columns become as uneven as the channels were.
 
-    widths: per value the magnitude of each channel.
-    strength: 1 equalizes fully, 0 not at all; between, it spares the weights, whose columns become as uneven as the channels were.
+    apart: the same where only depthwise convolutions read a stream, whose weights have a scale for each channel: nothing is to be spared.
     """
+
+    strength: float
+    apart: float
+
+
+def choose_factors(graph: Graph, widths: Mapping[str, np.ndarray], evenness: Evenness) -> Equalization:
+    """Factors for all streams. widths: per value the magnitude of each channel."""
     streams, held = find_streams(graph)
     roots, cut = streams.roots(), bounded(graph, streams)
     width, widest = np.zeros(streams.count), np.zeros(streams.count)
@@ -57,8 +64,9 @@ def choose_factors(graph: Graph, widths: Mapping[str, np.ndarray], strength: flo
     for value in streams.start:  # a value's channels share one scale, so they are measured against its widest channel
         cells = roots[streams.cells(value)]
         np.maximum.at(widest, cells, width[cells].max(initial=0.0))
-    relative = np.maximum(width / np.where(widest > 0, widest, 1), NARROWEST) ** strength
-    wanted = np.where(held | (widest == 0), 1.0, relative).astype(np.float32)
+    relative = np.maximum(width / np.where(widest > 0, widest, 1), NARROWEST)
+    taken = np.where(read_apart(graph, streams), relative**evenness.apart, relative**evenness.strength)
+    wanted = np.where(held | (widest == 0), 1.0, taken).astype(np.float32)
     names = streams.names()
     factors = {value: wanted[roots[streams.cells(value)]] for value in streams.start}
     factors = {value: r for value, r in factors.items() if (r != 1).any()}
@@ -68,6 +76,13 @@ def choose_factors(graph: Graph, widths: Mapping[str, np.ndarray], strength: flo
     return Equalization(
         factors, owners, tuple(name for name in order if name not in through), tuple(name for name in order if name in through)
     )
+
+
+def read_apart(graph: Graph, streams: Streams) -> np.ndarray:
+    """For each root whether depthwise convolutions read its stream, and no others."""
+    readers = [node for node in graph.nodes if node.op == "Conv" and node.inputs[0] in streams.start]
+    depthwise = {node.inputs[0] for node in readers if node.attributes.get("group", 1) == streams.channels[node.inputs[0]]}
+    return np.asarray(marked(streams, depthwise) & ~marked(streams, {node.inputs[0] for node in readers} - depthwise))
 
 
 def store_equalized(graph: Graph, factors: Mapping[str, np.ndarray], exclude: Iterable[str], codes_out: bool) -> Selection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import reduce
@@ -15,8 +15,9 @@ import numpy as np
 from edgec.base.budget import check_time
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration, LayerWeights, fingerprint
+from edgec.quant.centre import apply_centres, choose_centres, middles_of
 from edgec.quant.coverage import Layer, Selection, excluded_nodes, select
-from edgec.quant.equalize import Equalization, choose_factors, store_equalized
+from edgec.quant.equalize import Equalization, Evenness, choose_factors, store_equalized
 from edgec.quant.layers import Fed, Rounded, gather_fed, gather_moments, layer_scales, lost_mean, round_layer, takes_bias
 from edgec.quant.observers import CHOOSE, Histogram, Range, by_minmax
 from edgec.quant.options import QuantizeOptions, Samples
@@ -25,7 +26,7 @@ from edgec.quant.patches import supported
 from edgec.quant.see_through import see_through_tables
 from edgec.quant.sensitivity import sensitivities
 from edgec.quant.split import apply_splits, choose_splits
-from edgec.quant.statistics import Extent, measure_histograms
+from edgec.quant.statistics import Extent, joined, measure_extents, measure_histograms
 from edgec.quant.steps import (
     BOUNDED,
     CORRECT,
@@ -42,8 +43,9 @@ from edgec.quant.steps import (
 )
 from edgec.quant.weights import layer_axis, peak_scales, rows_of, weight_scales
 
-STRENGTH = 0.5  # of equalization: half the unevenness stays in the activations, half goes to the weights
+HALF = Evenness(0.5, 0.5)  # half the unevenness stays in the activations, half goes to the weights
 STRUCTURE = (SPLIT, EQUALIZE, MILD, BOUNDED, TIGHT)  # steps that change the float graph
+BEFORE = ("splits", "divided", "fed")  # stages that come before equalization
 T = TypeVar("T")
 
 
@@ -80,12 +82,43 @@ class Fit:
     def __init__(self, graph: Graph, extents: Mapping[str, Extent], samples: Samples, count: int, options: QuantizeOptions) -> None:
         self._graph, self._extents, self.samples, self.count, self._options = graph, extents, samples, count, options
         self._latest: dict[str, tuple[Any, Any]] = {}
-        self._model = fingerprint(graph)
+        self._model, self._evenness = fingerprint(graph), HALF
 
     def aside(self) -> Fit:
         """The same, which goes on from what this one remembers and leaves it as it is."""
         other = copy(self)
         other._latest = dict(self._latest)
+        return other
+
+    def anew(self) -> Fit:
+        """The same, which remembers nothing."""
+        other = copy(self)
+        other._latest = {}
+        return other
+
+    def knows(self, values: Iterable[str]) -> bool:
+        """Whether the extents of all of these are known: of what no layer stores they are not."""
+        return all(value in self._extents for value in values)
+
+    def centred(self, values: Sequence[str]) -> tuple[Fit, dict[str, np.ndarray]]:
+        """The same where linear `values` are stored less their middles, and what the results of convolutions are stored less."""
+        ends = {value: self._extents[value] for value in values}
+        centres = choose_centres(self._graph, {value: (extent.low + extent.high) / 2 for value, extent in ends.items()})
+        graph = self._graph.copy()
+        apply_centres(graph, centres)
+        channels = {value: extent.channels for value, extent in ends.items()}
+        measured = joined(measure_extents(graph, values, channels, self.samples, self._options.progress)[0])
+        moved = {value: measured[value].between(ends[value].moved(middle)) for value, middle in middles_of(self._graph, centres).items()}
+        other = self.anew()
+        other._graph, other._extents = graph, {**self._extents, **moved}
+        return other, centres
+
+    def evened(self, evenness: Evenness, choice: Choice) -> Fit:
+        """The same, where equalized channels become so even. What does not depend on that is gathered once for all of them."""
+        self._fed(choice)
+        other = copy(self)
+        other._evenness = evenness
+        other._latest = {stage: known for stage, known in self._latest.items() if stage in BEFORE}
         return other
 
     def candidates(self, step: str, choice: Choice) -> Sequence[str]:
@@ -158,7 +191,7 @@ class Fit:
         def propose() -> Proposals:
             graph, _, extents = self._divided(choice)
             widths: tuple[Callable[[Extent], np.ndarray], ...] = (self._expected, lambda extent: extent.largest, self._typical)
-            return Proposals(*(choose_factors(graph, {value: of(one) for value, one in extents.items()}, STRENGTH) for of in widths))
+            return Proposals(*(choose_factors(graph, {value: of(one) for value, one in extents.items()}, self._evenness) for of in widths))
 
         return self._once("equalizations", places(choice, SPLIT), propose)
 

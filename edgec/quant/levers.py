@@ -3,52 +3,60 @@
 A step of edgec/quant/steps.py is decided before anything is measured; a lever begins where the steps have ended, so what it looks at is the
 network as it will be stored. It is pulled once for each fold, and on the samples that it was not fitted to the best of what it made is held
 against what was there: it stays where it is better for the mean sample, by more than chance makes of it, and for all samples together.
-Of what it made the first is the nearest to what was there, and each other one must be as much better than those before it.
-High effort shall not cost anything, so behind a Softmax or Sigmoid no output may have more errors either, though few samples say so.
+Of what it made the first is the nearest to what was there, and each other one must be as much better than those before it. What is
+measurably worse for the first fold is not made for the others.
+High effort shall not cost anything. Behind a Softmax or Sigmoid few samples make the errors of an output and say little of others, so where
+these lose, what stands for the output must gain so much the more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
+from math import inf
 
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration
 from edgec.quant.echoes import echoed
-from edgec.quant.options import Progress, QuantizeOptions, Samples
+from edgec.quant.evening import centred, evened
+from edgec.quant.finer import finely_rounded
+from edgec.quant.fitted import Fitted
+from edgec.quant.options import Progress, QuantizeOptions
 from edgec.quant.report import StepReport
-from edgec.quant.scores import Score, scored
+from edgec.quant.scores import DOUBT, Score, scored
 from edgec.quant.settle import settled
-from edgec.quant.trial import Trial
+from edgec.quant.trial import Trial, Tried
+from edgec.quant.verdict import EVEN, PLAINLY
 
 AHEAD = 1.0  # standard errors that a lever must gain
-Pull = Callable[[Graph, Calibration, Samples, int, Progress | None], Sequence[Calibration]]
+SOUND = 0.0  # where less error follows from what is known before anything is measured
+MOST_DOUBT = 1.5  # by then an output is measurably worse
+Make = Callable[[], Fitted]
+Pull = Callable[[Graph, Fitted, Progress | None], Sequence[Make]]
 
 
 @dataclass(frozen=True)
 class Lever:
-    """pull: what to try, as many for every calibration, fitted to so many samples; wanted: the option that asks for it."""
+    """pull: what to try, as many ways for every fold, each made when it is called; wanted: the option that asks for it; least: standard
+
+    errors that it must gain.
+    """
 
     name: str
     pull: Pull
     wanted: Callable[[QuantizeOptions], bool]
+    least: float = AHEAD
 
 
-# in order: a bias makes up for what the ranges have left
+# in order: what begins with the steps anew comes first, and a bias makes up for what the ranges have left
 LEVERS = (
+    Lever("centred streams", centred, lambda options: options.equalize),
+    Lever("evenness of channels", evened, lambda options: options.equalize),
     Lever("ranges by output error", echoed, lambda options: options.observer != "minmax"),
+    Lever("finer rounding", finely_rounded, lambda options: options.round_weights and options.correct_bias, SOUND),
     Lever("bias correction by propagated error", settled, lambda options: options.correct_bias),
 )
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """A calibration, and the samples that it was fitted to."""
-
-    calibration: Calibration
-    samples: Samples
-    count: int
 
 
 @dataclass(frozen=True)
@@ -59,48 +67,60 @@ class Pulled:
     way: int
 
     def __call__(self, graph: Graph, fitted: Fitted, progress: Progress | None) -> Fitted:
-        made = self.lever.pull(graph, fitted.calibration, fitted.samples, fitted.count, progress)
-        return replace(fitted, calibration=made[self.way])
+        return self.lever.pull(graph, fitted, progress)[self.way]()
 
 
 Folds = Sequence[tuple[Fitted, Trial]]  # each with the trial of what is made of it, on other samples
 
 
-def with_levers(graph: Graph, folds: Folds, last: Fitted, options: QuantizeOptions, *, anew: bool) -> tuple[Calibration, list[StepReport]]:
-    """What the levers that stay make of `last`, and what each of all was worth; without folds nothing is tried.
+def with_levers(
+    graph: Graph, folds: Folds, usual: Fitted, whole: Callable[[], Fitted] | None, options: QuantizeOptions
+) -> tuple[Calibration, list[StepReport]]:
+    """What the levers that stay make of `whole`, and what each of all was worth; `usual` where none stays.
 
-    anew: `last` is none of the folds, but fitted to all samples.
+    whole: what the steps make of all samples; None: some are needed to judge, and the first fold is what there is.
     """
-    if not folds:
-        return last.calibration, []
-    pulled, after, reports = pull_levers(graph, folds, options)
-    if not anew:
-        return after[0], reports
-    return reduce(lambda found, lever: lever(graph, found, options.progress), pulled, last).calibration, reports
+    pulled, after, reports = pull_levers(graph, folds, options) if folds else ([], [], [])
+    if not pulled:
+        return usual.calibration, reports
+    if whole is None:
+        return after[0].calibration, reports
+    return reduce(lambda found, lever: lever(graph, found, options.progress), pulled, whole()).calibration, reports
 
 
 def pull_levers(
     graph: Graph, folds: Folds, options: QuantizeOptions, levers: Sequence[Lever] = LEVERS
-) -> tuple[list[Pulled], list[Calibration], list[StepReport]]:
-    """The levers that stay, what they make of each fold's calibration, and what each of all was worth."""
-
-    def score(calibrations: Sequence[Calibration]) -> Score:
-        return scored([trial(one) for (_, trial), one in zip(folds, calibrations, strict=True)])
-
+) -> tuple[list[Pulled], list[Fitted], list[StepReport]]:
+    """The levers that stay, what they make of each fold, and what each of all was worth."""
+    trials = [trial for _, trial in folds]
     taken, reports = list[Pulled](), list[StepReport]()
-    current = [fitted.calibration for fitted, _ in folds]
-    best = score(current)
+    current = [fitted for fitted, _ in folds]
+    known = tried(current, trials)
     for lever in levers:
-        if not lever.wanted(options):
-            continue
-        made = [lever.pull(graph, one, of.samples, of.count, options.progress) for (of, _), one in zip(folds, current, strict=True)]
-        ways = list(zip(*made, strict=True))
-        scores, stays = [score(way) for way in ways], None
-        before, most = best, max(one.ratio for one in scores)
-        for way, found in enumerate(scores):
-            if found.surpasses(best, AHEAD) and found.spares_outputs(best):
-                current, best, stays = list(ways[way]), found, way
+        offers = [lever.pull(graph, one, options.progress) for one in current] if lever.wanted(options) else []
+        before, most, stays = scored(known), -inf, None
+        for way, makes in enumerate(zip(*offers, strict=True)):
+            one = [makes[0]()]
+            found = tried(one, trials[:1])
+            if not scored(known[:1]).surpasses(scored(found)):
+                one += [make() for make in makes[1:]]
+                found += tried(one[1:], trials[1:])
+                most = max(most, scored(found).ratio)
+                if better(scored(found), scored(known), lever.least):
+                    current, known, stays = one, found, way
         if stays is not None:
             taken.append(Pulled(lever, stays))
-        reports.append(StepReport(lever.name, 1, int(stays is not None), before.ratio, most, best.ratio))
+        if any(offers):
+            reports.append(StepReport(lever.name, 1, int(stays is not None), before.ratio, max(most, before.ratio), scored(known).ratio))
     return taken, current, reports
+
+
+def tried(way: Sequence[Fitted], trials: Sequence[Trial]) -> list[Tried]:
+    return [trial(one.calibration) for one, trial in zip(way, trials, strict=True)]
+
+
+def better(found: Score, known: Score, least: float) -> bool:
+    """Whether what was found is better by so many standard errors, and by more where an output loses, or few samples make it."""
+    doubt = found.doubt(known)
+    least = max(least, PLAINLY) if (known.even < EVEN).any() else least
+    return doubt < MOST_DOUBT and found.surpasses(known, least + DOUBT * doubt)

@@ -69,13 +69,17 @@ def mean_shift(rows: np.ndarray, stored: np.ndarray, scales: np.ndarray, exact: 
 
 def least_squares_rounding(rows: np.ndarray, scales: np.ndarray, moments: Moments) -> np.ndarray:
     """Integer weights [groups, channels, terms] in [-127, 127] for float64 `rows` of that shape and `scales` [groups, channels]."""
-    terms = rows.shape[2]
+    return nearest_planes(rows / scales[:, :, None], np.linalg.cholesky(damped(moments)[:, ::-1, ::-1])[:, ::-1, ::-1])
+
+
+def damped(moments: Moments) -> np.ndarray:
+    """The covariance [groups, terms, terms] with so much on its diagonal that it can be relied on."""
     covariance = moments.covariance()
+    terms = covariance.shape[1]
     level = np.einsum("gii->gi", covariance).mean(axis=1)
     uncertain = np.einsum("gii->gi", moments.square).mean(axis=1) / moments.count * NOISE * terms
     damping = np.maximum(np.maximum(level * DAMPING * (1 + 10 * terms / moments.count), uncertain), 1e-20)
-    backwards = (covariance + damping[:, None, None] * np.eye(terms))[:, ::-1, ::-1]
-    return nearest_planes(rows / scales[:, :, None], np.linalg.cholesky(backwards)[:, ::-1, ::-1])
+    return np.asarray(covariance + damping[:, None, None] * np.eye(terms))
 
 
 def nearest_planes(

@@ -12,6 +12,7 @@ from edgec.quant.trial import Tried
 from edgec.records.diagnosis import BEST
 
 WORSE = 2.0  # times the standard error: measurably
+DOUBT = 2.0  # standard errors more that it takes for each by which an output loses: one sample that makes an output is 1, whatever it loses
 ROOT = 0.25  # the ratio adds these powers of the samples' error energies, so that none of them decides alone
 
 
@@ -48,9 +49,9 @@ class Score:
         """
         return self.ratio > other.ratio + least * self.chance(other) and float(self.shares.sum()) <= float(other.shares.sum())
 
-    def spares_outputs(self, other: Score) -> bool:
-        """Whether no output has more errors, of all samples together."""
-        return bool((self.outputs.sum(axis=0) <= other.outputs.sum(axis=0)).all())
+    def doubt(self, other: Score) -> float:
+        """By how many standard errors the output that loses most has more errors than `other`, of all samples together; 0: none has."""
+        return max([0.0, *(-certainty(gains) for gains in (other.outputs - self.outputs).T)])
 
     def chance(self, other: Score) -> float:
         """The standard error in dB of the difference to `other`, as the samples differ in it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -20,6 +21,7 @@ from edgec.ir.graph import Graph
 from edgec.ir.liveness import live_bytes
 from edgec.quant.calibration import Calibration, LayerWeights
 from edgec.quant.coverage import Layer, select
+from edgec.quant.fitted import Fitted
 from edgec.quant.layers import rebuild, takes_bias
 from edgec.quant.options import Progress, Samples
 from edgec.quant.patches import matrix_rows, patches
@@ -36,9 +38,13 @@ TAILS = 0.25  # of the errors at either end do not count
 FEWEST = 0.02  # of all positions: a channel that seldom comes out of its activation takes less of a bias
 
 
-def settled(graph: Graph, calibration: Calibration, samples: Samples, count: int, progress: Progress | None) -> tuple[Calibration, ...]:
+def settled(graph: Graph, fitted: Fitted, progress: Progress | None) -> list[Callable[[], Fitted]]:
     """The calibration with other biases, fitted to some of `count` samples: by the middle of the errors, and by their mean."""
-    return tuple(settle(graph, calibration, samples, count, progress, by) for by in (middle_mean, mean))
+
+    def make(by: Mean) -> Fitted:
+        return fitted.remade(settle(graph, fitted.calibration, fitted.samples, fitted.count, progress, by))
+
+    return [partial(make, by) for by in (middle_mean, mean)]
 
 
 def settle(graph: Graph, calibration: Calibration, samples: Samples, count: int, progress: Progress | None, by: Mean) -> Calibration:

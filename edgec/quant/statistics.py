@@ -69,6 +69,13 @@ class Extent:
         both.largest, both.magnitude, both.square = self.largest, self.magnitude, self.square
         return both
 
+    def moved(self, middles: np.ndarray) -> Extent:
+        """The same ends when each channel is less its middle; magnitudes do not follow from what is known, and are those of the ends."""
+        other = Extent(self.channels, bad=self.bad, pixels=False)
+        other.low, other.high = self.low - middles, self.high - middles
+        other.largest = np.maximum(other.high, -other.low)
+        return other
+
     def of(self, channels: list[int]) -> Extent:
         """The extent of some of the channels."""
         part = Extent(len(channels), bad=self.bad, pixels=self.pixels)

@@ -18,6 +18,7 @@ from edgec.quant.outputs import compared
 
 KEPT = 64 << 20  # bytes of samples and answers that are kept; with more than that the samples are read and run again each time
 LAST = ("Softmax", "LogSoftmax", "Sigmoid")
+MOVED = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Identity")
 
 
 class Answers:
@@ -80,5 +81,17 @@ class Trial:
 def judged(graph: Graph) -> list[str]:
     """What stands for the outputs: what a final Softmax or Sigmoid reads, where each sample counts and not only the doubtful ones."""
     outputs = [name for name in compared(graph) if graph.dtype(name).is_float] or compared(graph)
-    found = [(name, graph.producer(name)) for name in outputs]
-    return list(dict.fromkeys(node.inputs[0] if node is not None and node.op in LAST else name for name, node in found))
+    return list(dict.fromkeys(value for name in outputs for value in before_last(graph, name) or [name]))
+
+
+def before_last(graph: Graph, value: str) -> list[str]:
+    """What the Softmax or Sigmoid reads that computes `value`, which is moved or chosen from several such; nothing where none does."""
+    node = graph.producer(value)
+    if node is None:
+        return []
+    if node.op in LAST:
+        return [node.inputs[0]]
+    if node.op in MOVED:
+        return before_last(graph, node.inputs[0])
+    found = [before_last(graph, name) for name in node.inputs[1:]] if node.op == "Where" else []
+    return [name for one in found for name in one] if all(found) else []

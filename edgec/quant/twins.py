@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from edgec.ir.graph import Graph
 from edgec.ops.registry import Role
 from edgec.quant.calibration import Calibration
+from edgec.quant.centre import apply_centres
 from edgec.quant.coverage import Layer, Selection
 from edgec.quant.equalize import apply_factors, store_equalized
 from edgec.quant.parameters import Parameters
@@ -15,7 +16,7 @@ from edgec.quant.split import apply_splits
 
 @dataclass(frozen=True)
 class Twins:
-    """exact: the float graph with the calibration's splits and factors, which computes what the model does.
+    """exact: the float graph with the calibration's centres, splits and factors, which computes what the model does.
 
     stored: the same as its values are stored (a Clip has the least of its bounds); the selection's nodes are this one's.
     """
@@ -86,8 +87,9 @@ def twins_of(graph: Graph, quantized: Graph, calibration: Calibration) -> Twins:
 
 
 def exact_twin(graph: Graph, calibration: Calibration) -> Graph:
-    """The float graph with the calibration's splits and factors, which computes what `graph` does."""
+    """The float graph with the calibration's centres, splits and factors, which computes what `graph` does."""
     exact = graph.copy()
+    apply_centres(exact, calibration.centres)
     apply_splits(exact, calibration.splits)
     apply_factors(exact, calibration.factors)
     return exact
@@ -96,5 +98,6 @@ def exact_twin(graph: Graph, calibration: Calibration) -> Graph:
 def stored_twin(graph: Graph, calibration: Calibration) -> tuple[Graph, Selection]:
     """The same as its values are stored, and its layers."""
     stored = graph.copy()
+    apply_centres(stored, calibration.centres)
     apply_splits(stored, calibration.splits)
     return stored, store_equalized(stored, calibration.factors, calibration.exclude, calibration.codes_out)

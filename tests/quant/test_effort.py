@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -18,17 +19,18 @@ from edgec.quant.apply import apply
 from edgec.quant.calibration import Calibration
 from edgec.quant.calibration_file import read_calibration
 from edgec.quant.echoes import Echoes, narrowed, part_of_way
+from edgec.quant.fitted import Fitted
 from edgec.quant.float_run import Probe
-from edgec.quant.levers import LEVERS, Fitted, Folds, Lever, pull_levers
+from edgec.quant.levers import LEVERS, Folds, Lever, Make, better, pull_levers, with_levers
 from edgec.quant.listen import rest_of
-from edgec.quant.options import EFFORTS, Progress, Sample, Samples
+from edgec.quant.options import EFFORTS, Progress, Sample
 from edgec.quant.parameters import parameters_of
 from edgec.quant.report import StepReport
 from edgec.quant.settle import mean, middle_mean, settle
 from edgec.quant.steps import CHEAP, STEPS
 from edgec.quant.trial import Trial, Tried, judged
 from edgec.quant.walk import Walk
-from tests.quant.small import Small, net, samples, sqnr
+from tests.quant.small import Small, net, samples, score_of, sqnr
 
 NAMES = {lever.name for lever in LEVERS}
 EFFORT = {effort: QuantizeOptions(effort=effort) for effort in EFFORTS}
@@ -212,11 +214,11 @@ def test_a_lever_stays_where_samples_that_it_was_not_fitted_to_gain(scale: float
         weights = {name: replace(one, scales=(one.scales * factor).astype(np.float32)) for name, one in calibration.weights.items()}
         return replace(calibration, weights=weights)
 
-    lever = Lever("better", lambda graph, calibration, *_: (calibration, scaled(calibration, 1 / scale)), lambda options: True)
+    lever = Lever("better", lambda _, of, __: [lambda: of, lambda: of.remade(scaled(of.calibration, 1 / scale))], lambda options: True)
     start, trial = Fitted(scaled(good, 2.0), opened, 16), Trial(graph, samples(graph, 16, 7), 16, None)
     found, (after,), (report,) = pull_levers(graph, [(start, trial)], EFFORT["high"], [lever])
     assert [one.lever.name for one in found] == taken and report.taken == len(taken)
-    assert (after is start.calibration) is not bool(taken) and report.after >= report.before
+    assert (after is start) is not bool(taken) and report.after >= report.before
 
 
 def test_a_lever_goes_that_the_folds_lose_by_together() -> None:
@@ -228,8 +230,8 @@ def test_a_lever_goes_that_the_folds_lose_by_together() -> None:
         kept = {name: replace(one, scale=one.scale * factor) for name, one in calibration.parameters.items()}
         return replace(calibration, parameters=kept)
 
-    def pull(graph: Graph, calibration: Calibration, _: Samples, count: int, __: Progress | None) -> tuple[Calibration]:
-        return (moved(calibration, count / 4),)
+    def pull(graph: Graph, fitted: Fitted, _: Progress | None) -> list[Make]:
+        return [lambda: fitted.remade(moved(fitted.calibration, fitted.count / 4))]
 
     lever = Lever("doubtful", pull, lambda options: True)
     folds = [(Fitted(moved(good, 2.0), opened, count), Trial(graph, samples(graph, 4, count), 4, None)) for count in (2, 16)]
@@ -237,20 +239,37 @@ def test_a_lever_goes_that_the_folds_lose_by_together() -> None:
     assert not pull_levers(graph, folds, EFFORT["high"], [lever])[0]
 
 
-@pytest.mark.parametrize(("output", "taken"), [(0.9, 1), (1.1, 0)])
-def test_a_lever_goes_that_an_output_loses_by(output: float, taken: int) -> None:
-    """What it follows from gains on each sample; one sample makes the output."""
+@pytest.mark.parametrize(("output", "last", "taken"), [(0.9, 1.5, 1), (1.1, 0.5, 1), (1.1, 1.5, 0)])
+def test_a_lever_stays_by_which_an_output_loses_only_where_more_gains_before_it(output: float, last: float, taken: int) -> None:
+    """One sample makes the output's errors, so what it loses is one standard error; it may lose of what stands for it, too."""
     graph, opened = thin()
     good = read_calibration(quantize(graph, opened, EFFORT["fast"]).calibration, graph)
     better = replace(good)
 
     def trial(calibration: Calibration) -> Tried:
-        logit, behind = (0.5, output) if calibration is better else (1.0, 1.0)
-        return Tried(np.array([[9.0, 0.0]] * 3 + [[9.0, 9.0]]), np.array([[logit, 0.0]] * 3 + [[logit, behind]]), judges=1)
+        logits, behind = ([0.5] * 5 + [last], output) if calibration is better else ([1.0] * 6, 1.0)
+        signal = np.array([[9.0, 0.0]] * 4 + [[9.0, 9.0]] * 2)
+        return Tried(signal, np.stack([logits, [0.0] * 5 + [behind]], axis=1), judges=1)
 
-    lever = Lever("better", lambda *_: (better,), lambda options: True)
+    lever = Lever("better", lambda _, of, __: [lambda: of.remade(better)], lambda options: True)
     folds = [(Fitted(good, opened, 4), cast(Trial, trial))]
     assert len(pull_levers(graph, folds, EFFORT["high"], [lever])[0]) == taken
+
+
+@pytest.mark.parametrize(("even", "taken"), [(1.0, True), (0.1, False)])
+def test_what_gains_less_than_chance_is_not_taken_where_few_samples_make_an_output(even: float, taken: bool) -> None:
+    shares, gains = np.ones(8), np.array([0.5, -0.4, 0.5, -0.4, 0.5, -0.4, 0.5, -0.4])
+    known, found = (score_of(one, np.ones(8), even) for one in (shares, shares - gains))
+    assert better(found, known, 0.0) is taken and not better(found, known, 1.0)
+    plainly = score_of(shares - 0.5 - gains / 10, np.ones(8), even)
+    assert better(plainly, known, 1.0)
+
+
+def test_where_no_lever_stays_all_is_as_usual() -> None:
+    graph, opened = thin()
+    good = read_calibration(quantize(graph, opened, EFFORT["fast"]).calibration, graph)
+    usual, other = Fitted(good, opened, 16), Fitted(replace(good), opened, 16)
+    assert with_levers(graph, [], usual, lambda: other, EFFORT["high"])[0] is good
 
 
 @pytest.mark.parametrize(("further", "way"), [(np.array([0.48, 0.52, 0.44, 0.55]), 0), (np.full(4, 0.4), 1)])
@@ -264,7 +283,7 @@ def test_of_two_ways_the_further_must_be_better_than_the_nearer(further: np.ndar
         error = next((error for one, error in zip(made, (np.full(4, 0.5), further), strict=True) if one is calibration), np.ones(4))
         return Tried(np.full((4, 1), 9.0), error[:, None], judges=1)
 
-    lever = Lever("two ways", lambda *_: made, lambda options: True)
+    lever = Lever("two ways", lambda _, of, __: [partial(of.remade, one) for one in made], lambda options: True)
     (pulled,), _, _ = pull_levers(graph, [(Fitted(good, opened, 4), cast(Trial, trial))], EFFORT["high"], [lever])
     assert pulled.way == way
 

@@ -63,6 +63,19 @@ def test_what_saturates_is_judged_before_it_does(function: str) -> None:
     assert judged(graph) == (graph.outputs if function == "Tanh" else graph.nodes[-1].inputs)
 
 
+def test_what_is_moved_or_chosen_behind_a_sigmoid_is_judged_before_it() -> None:
+    small = Small((1, 3, 8, 8))
+    one, other = small.conv("x", 2), small.conv("x", 2)
+    moved = small.node("Reshape", small.node("Sigmoid", one), small.constant(np.array([1, 2, 64])), allowzero=0)
+    least = small.node("Greater", moved, small.constant(np.asarray(0.5, np.float32)))
+    second = small.node("Reshape", small.node("Sigmoid", other), small.constant(np.array([1, 2, 64])), allowzero=0)
+    graph = small.done(small.node("Where", least, second, moved))
+    assert judged(graph) == [other, one]
+    linear = small.node("Reshape", one, small.constant(np.array([1, 2, 64])), allowzero=0)
+    graph.outputs = [moved, small.node("Where", least, second, linear)]
+    assert judged(graph) == [one, graph.outputs[1]]
+
+
 def test_what_another_layer_takes_too_is_stored() -> None:
     small = Small((1, 3, 8, 8))
     middle = small.conv("x", 4)

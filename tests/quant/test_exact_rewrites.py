@@ -11,11 +11,13 @@ from edgec.quant import QuantizeOptions, apply_calibration, quantize
 from edgec.quant.calibration import packed
 from edgec.quant.calibration_file import read_calibration
 from edgec.quant.coverage import select
-from edgec.quant.equalize import apply_factors, choose_factors, store_equalized
+from edgec.quant.equalize import Evenness, apply_factors, choose_factors, store_equalized
 from edgec.quant.float_run import Probe
 from edgec.quant.patches import grouped_rows, patches, spread, ungrouped
 from edgec.quant.split import apply_splits, find_chain, group_channels
 from tests.quant.small import Small, net, samples, sqnr
+
+FULL = Evenness(1.0, 1.0)
 
 
 def test_equalizing_is_exact_through_sums_pools_and_concat() -> None:
@@ -28,7 +30,7 @@ def test_equalizing_is_exact_through_sums_pools_and_concat() -> None:
     selection = select(graph)
     rng = np.random.default_rng(0)
     widths = {value: rng.uniform(0.05, 3, graph.types[value].static_shape[1]) for value in selection.values}
-    found = choose_factors(graph, widths, 1.0)
+    found = choose_factors(graph, widths, FULL)
     factors = found.taken(found.free)
     assert trunk in factors and joined in factors
     assert "x" not in factors and graph.outputs[0] not in factors
@@ -70,7 +72,7 @@ def test_equalizing_through_a_bounded_rectifier_is_exact_on_data_that_exceeds_th
     selection = select(graph)
     probe, sample = Probe(graph, selection.values), next(samples(graph)())
     widths = {value: np.abs(array[0].reshape(array.shape[1], -1)).max(axis=1) for value, array in probe(sample).items()}
-    found = choose_factors(graph, widths, 1.0)
+    found = choose_factors(graph, widths, FULL)
     assert len(found.bounded) == 2
     factors = found.taken(found.bounded)
     changed = graph.copy()
@@ -102,7 +104,8 @@ def test_a_bound_for_each_channel_is_one_clip_where_8_bits_end_at_the_least() ->
 def test_layers_in_float_are_equalized_exactly_with_those_in_integers(excluded: str) -> None:
     """Its neighbours keep their factors, and a Clip of its own its bound for each channel."""
     graph = bounded_net()
-    factors = choose_factors(graph, {value: np.linspace(0.1, 1, graph.types[value].static_shape[1]) for value in select(graph).values}, 1.0)
+    widths = {value: np.linspace(0.1, 1, graph.types[value].static_shape[1]) for value in select(graph).values}
+    factors = choose_factors(graph, widths, FULL)
     changed = graph.copy()
     selection = store_equalized(changed, factors.factors, [excluded], False)
     verify(changed)
@@ -119,7 +122,7 @@ def test_layers_in_float_are_equalized_exactly_with_those_in_integers(excluded: 
 def test_streams_that_are_not_taken_keep_their_factors_at_1() -> None:
     graph = bounded_net()
     widths = {value: np.linspace(0.1, 1, graph.types[value].static_shape[1]) for value in select(graph).values}
-    found = choose_factors(graph, widths, 1.0)
+    found = choose_factors(graph, widths, FULL)
     assert found.free == () and found.taken([]) == {}
     one, both = found.taken(found.bounded[:1]), found.taken(found.bounded)
     assert one.keys() < both.keys() and all(np.array_equal(r, both[value]) for value, r in one.items())
@@ -129,7 +132,7 @@ def test_a_nonlinear_function_forbids_factors() -> None:
     small = Small((1, 3, 12, 12))
     graph = small.done(small.conv(small.node("Sigmoid", small.conv("x", 8, spread=6.0)), 4))
     widths = {value: np.linspace(0.1, 1, graph.types[value].static_shape[1]) for value in select(graph).values}
-    found = choose_factors(graph, widths, 1.0)
+    found = choose_factors(graph, widths, FULL)
     assert found.free == found.bounded == () and found.factors == {}
 
 

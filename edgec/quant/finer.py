@@ -1,0 +1,104 @@
+"""Rounding that tries several scales for each row of weights, and goes over its numbers again.
+
+The steps choose a scale by the weights alone, and round column by column without looking back. Here a row's scale is the one whose rounded
+row comes nearest to the float one's results, and then each number moves where that brings the row nearer still, all others as they are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from edgec.base.budget import check_time
+from edgec.ir.graph import Graph
+from edgec.quant.calibration import LayerWeights
+from edgec.quant.coverage import Layer
+from edgec.quant.fitted import Fitted
+from edgec.quant.layers import gather_moments, layer_scales, takes_bias
+from edgec.quant.options import Progress, QuantizeOptions
+from edgec.quant.parameters import Parameters
+from edgec.quant.patches import grouped_rows, ungrouped
+from edgec.quant.rounding import Moments, damped, mean_shift, nearest_planes
+from edgec.quant.twins import stored_twin
+from edgec.quant.weights import layer_axis, peak_scales, rows_of
+
+WIDTHS = (1.0, 0.93, 0.86, 0.8)  # of the scale that just holds a row
+SWEEPS = 3
+LEAST_PART = 1e-6  # of what a row gives: about what is lost by 8 bits
+
+
+def finely_rounded(graph: Graph, fitted: Fitted, progress: Progress | None) -> list[Callable[[], Fitted]]:
+    """The one way of it."""
+    return [partial(round_finely, graph, fitted, progress)]
+
+
+def round_finely(graph: Graph, fitted: Fitted, progress: Progress | None) -> Fitted:
+    """The calibration with other scales, weights and biases of all layers whose inputs say anything."""
+    calibration = fitted.calibration
+    stored, selection = stored_twin(graph, calibration)
+    layers, weights = selection.matrices, dict(calibration.weights)
+    options = QuantizeOptions(progress=progress)
+    moments = gather_moments(stored, layers, calibration.parameters, fitted.samples, options, fitted.count)
+    for number, layer in enumerate(layers):
+        started, output = time.monotonic(), layer.node.outputs[0]
+        known = moments.pop(output, None)
+        if known is not None and known.count:
+            weights[output] = finest(stored, layer, calibration.parameters, weights[output], known)
+        check_time(f"{layer.node.name} ({layer.node.op})", started)
+        if progress:
+            progress("finer rounding", number + 1, len(layers))
+    return fitted.remade(replace(calibration, weights=weights))
+
+
+def finest(graph: Graph, layer: Layer, parameters: Mapping[str, Parameters], old: LayerWeights, moments: Moments) -> LayerWeights:
+    """Of the scales that were there and these widths, for each row the one that loses least."""
+    exact, form = grouped_rows(graph, layer.node), damped(moments)
+    upper = np.linalg.cholesky(form[:, ::-1, ::-1])[:, ::-1, ::-1]
+    peaks = peak_scales(rows_of(graph.constants[layer.node.inputs[1]], layer_axis(layer)))
+    whole = LEAST_PART * np.maximum(np.einsum("gnk,gnk->gn", exact @ form, exact), 1e-300)
+    best, codes, least = old.scales, np.zeros_like(exact), np.full(exact.shape[:2], np.inf)
+    for rows in (old.scales, *((peaks * width).astype(np.float32) for width in WIDTHS)):
+        scales = layer_scales(graph, layer, parameters, rows)
+        steps = scales.astype(np.float64).reshape(exact.shape[:2])[:, :, None]
+        found = nearest_planes(exact / steps, upper)
+        errors = exact - found * steps
+        # rounded, so that the order in which a processor adds does not decide between two scales
+        lost = np.round(np.einsum("gnk,gnk->gn", errors @ form, errors) / whole, 9)
+        nearer = lost < least
+        best = np.where(nearer.reshape(-1), scales, best).astype(np.float32)
+        codes, least = np.where(nearer[:, :, None], found, codes), np.where(nearer, lost, least)
+    grouped = best.astype(np.float64).reshape(exact.shape[:2])
+    codes = moved(exact / grouped[:, :, None], codes, form)
+    nearest = np.clip(np.rint(exact / grouped[:, :, None]), -127, 127)
+    changes = ungrouped(np.clip(codes - nearest, -127, 127).astype(np.int8), graph, layer.node)
+    if not takes_bias(graph, layer):
+        return LayerWeights(best, changes, old.shift)
+    shift = mean_shift(exact, codes, grouped, moments.exact / moments.count, moments.fed / moments.count)
+    return LayerWeights(best, changes, shift.astype(np.float32).ravel())
+
+
+def moved(exact: np.ndarray, codes: np.ndarray, form: np.ndarray) -> np.ndarray:
+    """The integers, each moved to where (exact - codes) form (exact - codes)^T is least, all others as they are.
+
+    form: [groups, terms, terms].
+    """
+    codes = codes.copy()
+    slopes = (exact - codes) @ form
+    curves = np.einsum("gkk->gk", form)
+    for _ in range(SWEEPS):
+        still = True
+        for term in range(codes.shape[2]):
+            wanted = np.clip(np.rint(codes[:, :, term] + slopes[:, :, term] / curves[:, term, None]), -127, 127)
+            steps = wanted - codes[:, :, term]
+            groups, rows = np.nonzero(steps)
+            if len(groups):
+                still = False
+                codes[groups, rows, term] = wanted[groups, rows]
+                slopes[groups, rows] -= steps[groups, rows, None] * form[groups, term]
+        if still:
+            break
+    return codes
