@@ -20,7 +20,7 @@ from edgec.kernels.windows import row_items, taps
 from edgec.program.arguments import Arguments
 
 LARGEST = 65504.0
-STRETCH = 96  # products that are added up one by one, before a sum of such sums takes theirs: its error grows with both their numbers
+STRETCH = 64  # products that are added up one by one, before a sum of such sums takes theirs: its error grows with both their numbers
 BYTES, LANES = 2, 8
 
 
