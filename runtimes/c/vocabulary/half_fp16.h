@@ -54,7 +54,10 @@ struct held_half_inputs {
 };
 #define HALF_NEXT_INPUTS(x, p, k) __asm__("ldr %q0, [%1], #16" : "=w"(x), "+r"(p) : "m"(*(const struct held_half_inputs *)(const void *)(p)))
 #define HALF_NEXT_INPUT(p, k) (*(p)++)
+#define HALF_NEXT_ROW(p, step, a, b) \
+    __asm__ volatile("st1 {%1.8h-%2.8h}, [%0], %3" : "+r"(p) : "w"(a), "w"(b), "r"((step) * (ptrdiff_t)sizeof(half)) : "memory")
 #else
+#define HALF_NEXT_ROW(p, step, a, b) halves_store(p, a), halves_store((p) + 8, b), (p) += (step)
 #define HALF_HELD(s, number) halves s
 #define HALF_HOLD(s) (void)0
 #define HALF_NEXT_FOUR(a, b, c, d, p) \
