@@ -47,12 +47,13 @@ struct held_four {
 #define NEXT_FOUR(a, b, c, d, p) \
     (a) = floats_load(p), (b) = floats_load((p) + 4), (c) = floats_load((p) + 8), (d) = floats_load((p) + 12), (p) += 16
 #endif
-/* Two vectors, and how they are loaded from p, which then is `step` further on. What is k inputs further on than p was at first, and the
-   one input there; other vocabularies move p to what is behind. */
+/* Two vectors, and how they are loaded from p, which then is `step` further on. What is k inputs further on than p was at first, the one
+   input there, and where that is; other vocabularies move p to what is behind. */
 #define HELD_PAIR(a, b, first, second) floats a, b
 #define NEXT_PAIR(a, b, p, step) (a) = floats_load(p), (b) = floats_load((p) + FLOATS), (p) += (step)
 #define NEXT_INPUTS(x, p, k) (x) = inputs_load((p) + (k))
 #define NEXT_INPUT(p, k) (p)[k]
+#define NEXT_FROM(p, k) ((p) + (k))
 
 INLINE floats floats_load_some(const float *p, int32_t n) {
     if (n >= FLOATS) return floats_load(p);

@@ -54,6 +54,7 @@ struct held_half_inputs {
 };
 #define HALF_NEXT_INPUTS(x, p, k) __asm__("ldr %q0, [%1], #16" : "=w"(x), "+r"(p) : "m"(*(const struct held_half_inputs *)(const void *)(p)))
 #define HALF_NEXT_INPUT(p, k) (*(p)++)
+#define HALF_NEXT_FROM(p, k) (p)
 #define HALF_NEXT_ROW(p, step, a, b) \
     __asm__ volatile("st1 {%1.8h-%2.8h}, [%0], %3" : "+r"(p) : "w"(a), "w"(b), "r"((step) * (ptrdiff_t)sizeof(half)) : "memory")
 #else
@@ -64,6 +65,7 @@ struct held_half_inputs {
     (a) = halves_load(p), (b) = halves_load((p) + 8), (c) = halves_load((p) + 16), (d) = halves_load((p) + 24), (p) += 32
 #define HALF_NEXT_INPUTS(x, p, k) (x) = half_inputs_load((p) + (k))
 #define HALF_NEXT_INPUT(p, k) (p)[k]
+#define HALF_NEXT_FROM(p, k) ((p) + (k))
 #endif
 #define HALF_HELD_PAIR(a, b, first, second) halves a, b
 #define HALF_NEXT_PAIR(a, b, p, step) (a) = halves_load(p), (b) = halves_load((p) + HALVES), (p) += (step)
