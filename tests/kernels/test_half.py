@@ -51,7 +51,8 @@ def sums(size: float) -> list[tuple[Case, np.ndarray, np.ndarray]]:
     found = []
     for case in [scaled(case, size) for case in plain] if size > 1 else plain:
         halves = of_halves(case.arguments)
-        floats = type(case.arguments)(**vars(as_floats(halves)))
+        rounded, kind = as_floats(halves), type(case.arguments)
+        floats = kind(**{known.name: getattr(rounded, known.name) for known in fields(kind)})
         value, error = test_float.expected(replace(case, arguments=floats))
         found.append((replace(case, arguments=halves), value, error * 1e6 * STEPS * ROUNDING))
     return found
