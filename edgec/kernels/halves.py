@@ -75,3 +75,8 @@ VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
 }
 # of kernels that sum as halves alone: how many numbers
 LONGEST: dict[type[Arguments], Callable[[Any], int]] = {DepthwiseFloat: lambda arguments: taps(arguments.window)}
+# of kernels that sum products of constant weights: for how many channels
+CHANNELS: dict[type[Arguments], Callable[[Any], int]] = {
+    ConvFloat: lambda arguments: arguments.groups * arguments.out_channels,
+    DepthwiseFloat: lambda arguments: arguments.channels,
+}

@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.kernels.conv_float import ConvFloat
-from edgec.kernels.depthwise_float import DepthwiseFloat
-from edgec.kernels.halves import LARGEST, STRETCH
-from edgec.program.arguments import Arguments
+from edgec.kernels.halves import CHANNELS, LARGEST, STRETCH
 from edgec.program.program import AnyCall, Program, TemplateCall
 
 STEP = 2.0**-11  # of a number: what rounding it to a half moves it by at most
@@ -43,11 +40,11 @@ class Magnitudes:
             self._found[root] = max(self._found.get(root, 0.0), left)
         return sure
 
-    def _sums(self, a: Arguments) -> tuple[float, float] | None:
+    def _sums(self, a: Any) -> tuple[float, float] | None:
         """The largest sum of products on its way, and the largest result, of a convolution."""
-        if not isinstance(a, (ConvFloat, DepthwiseFloat)):
+        if type(a) not in CHANNELS:
             return None
-        channels = a.channels if isinstance(a, DepthwiseFloat) else int(a.groups) * int(a.out_channels)
+        channels = CHANNELS[type(a)](a)
         weights, bias = (abs(self._data(pointer.buffer)).reshape(channels, -1) for pointer in (a.weights, a.bias))
         terms = weights.shape[1]
         growth = (1 + STEP) ** (min(terms, STRETCH) + terms // STRETCH + AROUND)
