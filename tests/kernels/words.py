@@ -19,6 +19,10 @@ BEGINNING = """
 #define INLINE static inline __attribute__((unused)) KERNEL_TARGET
 #include <stdint.h>
 #include <string.h>
+/* As in templates/c/kernels.c.j2. */
+#if defined(__clang__) && __clang_major__ < 16 && defined(__aarch64__) && !defined(__ARM_FEATURE_FP16_VECTOR_ARITHMETIC)
+#define __ARM_FEATURE_FP16_VECTOR_ARITHMETIC 1
+#endif
 @INCLUDE@
 """
 
