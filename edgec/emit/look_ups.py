@@ -78,7 +78,7 @@ def code_tables(program: Program, activation: DType) -> frozenset[str]:
 
 def look_ups(loop: For, tables: frozenset[str]) -> LookUpNest | None:
     """The look-ups that a nest does on consecutive elements, if there are any, and as many as are worth it."""
-    loops, store = _perfect(loop)
+    loops, store = perfect(loop)
     if store is None:
         return None
     row = 1
@@ -88,13 +88,13 @@ def look_ups(loop: For, tables: frozenset[str]) -> LookUpNest | None:
         return None
     found = tuple(dict.fromkeys(item for load in _loads(store.value) if (item := _look_up(load, loops, tables)) is not None))
     alone = [item.load for item in found if item.origin is not None] == [store.value]
-    whole = _origin(store.index, loops) if alone else None
+    whole = origin(store.index, loops) if alone else None
     if not found or (whole is None and row > BLOCK):
         return None
     return LookUpNest(loop, loops, row, store, found, whole)
 
 
-def _perfect(loop: For) -> tuple[tuple[For, ...], Store | None]:
+def perfect(loop: For) -> tuple[tuple[For, ...], Store | None]:
     """The loops from `loop` inwards and the only statement in them, a store; inner extents are constants."""
     loops = [loop]
     while len(loops[-1].body) == 1:
@@ -122,8 +122,8 @@ def _look_up(load: Load, loops: tuple[For, ...], tables: frozenset[str]) -> Look
     code = index.a if isinstance(index, Cast) and index.dtype is INT else None
     if not isinstance(code, Load) or code.dtype is not load.dtype or first != _FIRST[load.dtype]:
         return None
-    origin = _origin(code.index, loops)
-    return None if origin is None and _origin(code.index, loops[-1:]) is None else LookUp(load, load.buffer, code, origin)
+    first_code = origin(code.index, loops)
+    return None if first_code is None and origin(code.index, loops[-1:]) is None else LookUp(load, load.buffer, code, first_code)
 
 
 def _loads(item: Expr) -> Iterator[Load]:
@@ -135,11 +135,11 @@ def _loads(item: Expr) -> Iterator[Load]:
             yield from _loads(child)
 
 
-def _origin(index: Expr, loops: tuple[For, ...]) -> Expr | None:
+def origin(index: Expr, loops: tuple[For, ...]) -> Expr | None:
     """The rest of an index that goes up by one from each iteration of the nest to the next; None for another one."""
     step = 1
     for item in reversed(loops):
-        parts = _split(index, item.var)
+        parts = split(index, item.var)
         if parts is None or parts[0] != step:
             return None
         index = parts[1]
@@ -147,12 +147,12 @@ def _origin(index: Expr, loops: tuple[For, ...]) -> Expr | None:
     return index
 
 
-def _split(item: Expr, variable: Var) -> tuple[int, Expr] | None:
+def split(item: Expr, variable: Var) -> tuple[int, Expr] | None:
     """(factor, rest) with item = factor * variable + rest; None when it is not of that form."""
     if item == variable:
         return 1, const(0)
     if isinstance(item, Binary):
-        a, b = _split(item.a, variable), _split(item.b, variable)
+        a, b = split(item.a, variable), split(item.b, variable)
         if a is None or b is None:
             return None
         if item.op in ("add", "sub"):

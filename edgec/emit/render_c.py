@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from edgec.emit.bounded import nearest_of
 from edgec.emit.c_text import C_TYPES, identifier, literal, scalar_type
 from edgec.emit.early import early_reads
+from edgec.emit.half_planes import half_planes
 from edgec.emit.look_ups import LookUpNest, look_ups
 from edgec.emit.ranges import NOTHING, Known, before_wrap, fits, is_number, limits, of_type, range_of
 from edgec.ir.types import DType
@@ -260,6 +261,11 @@ def render_loop(loop: For, start: str, end: str, scope: Scope, depth: int) -> It
     nest = look_ups(loop, scope.tables) if scope.tables else None
     if nest is not None:
         yield from _look_ups(nest, start, end, scope, depth)
+        return
+    rounded = half_planes(loop, scope.halves) if scope.halves else None
+    if rounded is not None:
+        x, y = (_moved(scope.buffers[name], at, "0", scope) for name, at in ((rounded.x, rounded.x_origin), (rounded.y, rounded.y_origin)))
+        yield f"{pad}edgec_halves({x}, {rounded.plane}, {rounded.planes}, {y}, {start}, {end});"
         return
     yield f"{pad}for (int32_t {name} = {start}; {name} < {end}; {name}++) {{"
     yield from render_statements(loop.body, scope.block(), depth + 1)

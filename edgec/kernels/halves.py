@@ -17,15 +17,15 @@ from edgec.kernels.pool_max import PoolMaxFloat
 from edgec.kernels.variants import Pack, Packing, Variant
 from edgec.kernels.vectors import VectorTile
 from edgec.kernels.windows import row_items, taps
-from edgec.program.arguments import Arguments
+from edgec.program.arguments import Arguments, Size
 
 LARGEST = 65504.0
-STRETCH = 64  # products that are summed as halves, before a sum of floats takes them
+STRETCH = 64  # products that are added up one by one, before a sum of such sums takes theirs: its error grows with both their numbers
 BYTES, LANES = 2, 8
 
 
 def _of_halves(kind: type[Arguments]) -> type[Arguments]:
-    """The same arguments, what they point to being halves."""
+    """The same arguments, what they point to being halves. sure, of what sums products: whether no sum leaves their range on its way."""
 
     def member(known: Any) -> tuple[str, Any, Any]:
         c_type = known.metadata.get("c", "").replace("float *", "half *")
@@ -38,7 +38,9 @@ def _of_halves(kind: type[Arguments]) -> type[Arguments]:
         "__doc__": f"{kind.__name__} of halves.",
     }
     name = kind.__name__.replace("Float", "Half")
-    return make_dataclass(name, map(member, fields(kind)), bases=(kind,), namespace=names, frozen=True)
+    sums = any(known.name == "weights" for known in fields(kind))
+    sure = [("sure", Size, field(default=0, metadata={"c": "int32_t"}))] if sums else []
+    return make_dataclass(name, [*map(member, fields(kind)), *sure], bases=(kind,), namespace=names, frozen=True)
 
 
 HALF_OF: dict[type[Arguments], type[Arguments]] = {
@@ -73,3 +75,8 @@ VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
 }
 # of kernels that sum as halves alone: how many numbers
 LONGEST: dict[type[Arguments], Callable[[Any], int]] = {DepthwiseFloat: lambda arguments: taps(arguments.window)}
+# of kernels that sum products of constant weights: for how many channels
+CHANNELS: dict[type[Arguments], Callable[[Any], int]] = {
+    ConvFloat: lambda arguments: arguments.groups * arguments.out_channels,
+    DepthwiseFloat: lambda arguments: arguments.channels,
+}

@@ -49,7 +49,7 @@ class VectorTile:
     around: bool = False  # whether whole tiles go around the branches that storing a part of a vector takes
     held: int = 0  # the register after those that compilers are told to hold sums in, where these are nearly all; 0: they choose
     merged: bool = False  # whether the inputs under a row of the window are read as one pixel's
-    stretch: int = 0  # products that are summed in vectors, before wider ones take the sums; 0: all
+    stretch: int = 0  # products that are added up one by one, before a sum of such sums takes theirs; 0: all
 
     @property
     def steps(self) -> tuple[int, ...]:

@@ -36,6 +36,7 @@ from edgec.program.program import (
 )
 from edgec.program.turns import carried
 from edgec.program.walk import loads, statements, stores
+from edgec.schedule.magnitudes import Magnitudes
 
 LEAST = 2.0**-13  # of the largest weight of a channel, whose smallest ones have few digits as halves
 NOTHING = 2.0**-25 / LARGEST  # a channel whose weights add up to less gives 0, whatever halves it reads
@@ -60,10 +61,12 @@ def with_halves(program: Program) -> Program:
     halves = {name for name, root in roots.items() if root in touched - fixed}
     buffers = {name: replace(buffer, dtype=DType.FLOAT16) if name in halves else buffer for name, buffer in program.buffers.items()}
     done, twins, within = replace(program, buffers=buffers, calls=[]), Twins(), tuple[str, ...]()
+    magnitudes = Magnitudes(program, roots, fixed)
     for call, can in zip(program.calls, computing, strict=True):
         if call.call.within != within:  # a turn must make its own, and there may be none
             twins, within = Twins(), call.call.within
-        done.calls += _converted(done, call, can, twins) if isinstance(call, TemplateCall) else [_limited(done, call)]
+        sure = magnitudes.take(call, can)
+        done.calls += _converted(done, call, can, sure, twins) if isinstance(call, TemplateCall) else [_limited(done, call)]
         written = {roots[name] for name in call.call.writes}
         twins = {key: twin for key, twin in twins.items() if roots[key[0]] not in written}
     return done
@@ -100,8 +103,11 @@ def _tensors(call: AnyCall) -> Iterator[str]:
             yield value.buffer
 
 
-def _converted(program: Program, call: TemplateCall, halves: bool, twins: Twins) -> Iterator[AnyCall]:
-    """A call that reads and writes the type that it knows, behind loops that convert what is of the other one and has no twin."""
+def _converted(program: Program, call: TemplateCall, halves: bool, sure: bool, twins: Twins) -> Iterator[AnyCall]:
+    """A call that reads and writes the type that it knows, behind loops that convert what is of the other one and has no twin.
+
+    sure: whether no sum of products leaves the range of halves.
+    """
     known = DType.FLOAT16 if halves else DType.FLOAT32
     others = {
         name: value
@@ -118,7 +124,8 @@ def _converted(program: Program, call: TemplateCall, halves: bool, twins: Twins)
         others[name] = Pointer(twin, value.offset)
     values = {**vars(call.arguments), **others}
     if halves:
-        arguments = HALF_OF[type(call.arguments)](**{**values, **_range(values)})
+        known_of_sums = {"sure": 1} if sure else {}
+        arguments = HALF_OF[type(call.arguments)](**{**values, **_range(values), **known_of_sums})
     else:
         arguments = replace(call.arguments, **others)
     yield replace(call, arguments=arguments, call=replace(call.call, reads=read_by(arguments)))

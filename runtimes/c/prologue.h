@@ -33,7 +33,9 @@
 #define APART __attribute__((noinline))
 /* A pointer to what gcc knows nothing of: it loads that anew, not copies it, and makes pairs of the loads and stores behind it. */
 #define ANEW(p) __asm__("" : "+r"(p))
+#define ANEW_EACH(p) __asm__ volatile("" : "+r"(p)) /* in each round of a loop, too */
 #else
 #define APART
 #define ANEW(p) (void)0
+#define ANEW_EACH(p) (void)0
 #endif

@@ -145,6 +145,7 @@ EDGEC_TO_INTEGER(double, d, )
 
 /* binary16, held as its bits. To binary32 exactly; back with one rounding to nearest even, and NaN to one of two. */
 #if defined(__aarch64__) && defined(__GNUC__)
+#include <arm_neon.h>
 static inline float edgec_half_to_float(uint16_t half) {
     __fp16 value;
     memcpy(&value, &half, sizeof value);
@@ -158,6 +159,35 @@ static inline uint16_t edgec_float_to_half(float value) {
     memcpy(&sign, &value, sizeof sign);
     memcpy(&bits, &half, sizeof bits);
     return value != value ? (uint16_t)((sign >> 16 & 0x8000u) | 0x7e00u) : bits;
+}
+
+static inline uint16x8_t edgec_eight_halves(const float *x) {
+    const float32x4_t low = vdupq_n_f32(-65504.0f), high = vdupq_n_f32(65504.0f);
+    const float16x4_t first = vcvt_f16_f32(vminq_f32(vmaxq_f32(vld1q_f32(x), low), high));
+    const float16x8_t both = vcvt_high_f16_f32(first, vminq_f32(vmaxq_f32(vld1q_f32(x + 4), low), high));
+    const uint16x8_t bits = vreinterpretq_u16_f16(both), nan = vcgtq_u16(vshlq_n_u16(bits, 1), vdupq_n_u16(0xf800));
+    return vbicq_u16(bits, vandq_u16(nan, vdupq_n_u16(0x1ff)));
+}
+
+/* As many as there are eight of each plane, from `begin` on: where it ends. */
+static inline int32_t edgec_most_halves(const float *x, int32_t plane, int32_t planes, uint16_t *y, int32_t begin, int32_t end) {
+    for (; begin <= end - 8; begin += 8) {
+        uint16x8x4_t found = {{vdupq_n_u16(0)}};
+        int32_t j;
+        for (j = 0; j < planes; j++) found.val[j] = edgec_eight_halves(x + (size_t)j * (size_t)plane + begin);
+        if (planes == 1) {
+            vst1q_u16(y + begin, found.val[0]);
+        } else if (planes == 2) {
+            const uint16x8x2_t two = {{found.val[0], found.val[1]}};
+            vst2q_u16(y + (size_t)begin * 2, two);
+        } else if (planes == 3) {
+            const uint16x8x3_t three = {{found.val[0], found.val[1], found.val[2]}};
+            vst3q_u16(y + (size_t)begin * 3, three);
+        } else {
+            vst4q_u16(y + (size_t)begin * 4, found);
+        }
+    }
+    return begin;
 }
 #else
 static inline float edgec_half_to_float(uint16_t half) {
@@ -195,7 +225,21 @@ static inline uint16_t edgec_float_to_half(float value) {
     middle = 1u << (shift - 1u);
     return (uint16_t)(sign | (kept + (lost > middle || (lost == middle && (kept & 1u)))));
 }
+
+static inline int32_t edgec_most_halves(const float *x, int32_t plane, int32_t planes, uint16_t *y, int32_t begin, int32_t end) {
+    (void)x, (void)plane, (void)planes, (void)y, (void)end;
+    return begin;
+}
 #endif
+
+/* y[i * planes + j] = x[j * plane + i] in the range of binary16, and rounded to it: at most 4 planes, i from begin to end. */
+static inline void edgec_halves(const float *x, int32_t plane, int32_t planes, uint16_t *y, int32_t begin, int32_t end) {
+    int32_t i, j;
+    for (i = edgec_most_halves(x, plane, planes, y, begin, end); i < end; i++)
+        for (j = 0; j < planes; j++)
+            y[(size_t)i * (size_t)planes + (size_t)j] =
+                edgec_float_to_half(edgec_min_f(65504.0f, edgec_max_f(-65504.0f, x[(size_t)j * (size_t)plane + (size_t)i])));
+}
 
 /* bfloat16: the upper half of a binary32. */
 static inline float edgec_bfloat_to_float(uint16_t half) {

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from edgec.emit.kernels import runtime_text
-from edgec.emit.vocabularies import VOCABULARIES
-from edgec.targets import command_of
 from tests.kernels.builds import BUILDS
 from tests.kernels.driver import Build
-from tests.kernels.int8_harness import cpu_has, need, simde_command
+from tests.kernels.words import check
 
 PROGRAM = """
-#define INLINE static inline __attribute__((unused)) KERNEL_TARGET
-@INCLUDE@
-@PROLOGUE@
-@MATH@
-@WORDS@
-@EXP@
 KERNEL_TARGET int main(void) {
     float x[16], y[16], z;
     uint32_t at, lane, wrong = 0;
@@ -41,25 +31,4 @@ KERNEL_TARGET int main(void) {
 
 @pytest.mark.parametrize("build", [build for build in BUILDS if not build.simde], ids=str)
 def test_negative_numbers(build: Build, tmp_path: Path) -> None:
-    for tool in (build.compiler[0], *build.emulator[:1]):
-        need(tool)
-    compiler = build.compiler
-    if not (build.emulator or cpu_has(build.vocabulary)):
-        compiler = (*simde_command(compiler[0]), *compiler[1:])
-    words = VOCABULARIES[build.vocabulary]
-    target = words.clang if "clang" in build.compiler[0] else words.gcc
-    texts = {
-        "INCLUDE": f"#include <{words.include}>" if words.include else "",
-        "PROLOGUE": runtime_text("prologue.h"),
-        "MATH": runtime_text("math.h"),
-        "WORDS": runtime_text(f"vocabulary/{words.float.header}"),
-        "EXP": runtime_text("vocabulary/float_exp.h"),
-    }
-    attribute = f'__attribute__((target("{target}")))' if target else ""
-    text = f"#ifndef KERNEL_TARGET\n#define KERNEL_TARGET {attribute}\n#endif\n{PROGRAM}"
-    for name, content in texts.items():
-        text = text.replace(f"@{name}@", content)
-    suffix = "cpp" if "c++" in build.compiler else "c"
-    (tmp_path / f"exp.{suffix}").write_text(text, encoding="utf-8")
-    subprocess.run([*compiler, *build.flags, "-o", "exp", f"exp.{suffix}", *build.libraries], cwd=tmp_path, check=True)
-    subprocess.run(command_of(build.emulator, str(tmp_path / "exp")), check=True)
+    check(build, PROGRAM, tmp_path, ["vocabulary/float_exp.h"])

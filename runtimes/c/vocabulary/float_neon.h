@@ -36,16 +36,24 @@ struct held_four {
 /* Four vectors, in registers one after the other, from p on, which then is behind them. */
 #define NEXT_FOUR(a, b, c, d, p) \
     __asm__("ld1 {%0.4s-%3.4s}, [%4], #64" : "=w"(a), "=w"(b), "=w"(c), "=w"(d), "+r"(p) : "m"(*(const struct held_four *)(const void *)(p)))
+/* Stores four at p, which then is `step` further on. */
+#define NEXT_ROW(p, step, a, b, c, d) \
+    __asm__ volatile("st1 {%1.4s-%4.4s}, [%0], %5" : "+r"(p) : "w"(a), "w"(b), "w"(c), "w"(d), "r"((step) * (ptrdiff_t)sizeof(float)) : "memory")
 #else
+#define NEXT_ROW(p, step, a, b, c, d) \
+    floats_store(p, a), floats_store((p) + 4, b), floats_store((p) + 8, c), floats_store((p) + 12, d), (p) += (step)
 #define HELD(s, number) floats s
 #define HOLD(s) (void)0
 #define NEXT_FOUR(a, b, c, d, p) \
     (a) = floats_load(p), (b) = floats_load((p) + 4), (c) = floats_load((p) + 8), (d) = floats_load((p) + 12), (p) += 16
 #endif
-/* Two vectors, and how they are loaded from p, which then is `step` further on. What is k inputs further on than p was at first. */
+/* Two vectors, and how they are loaded from p, which then is `step` further on. What is k inputs further on than p was at first, the one
+   input there, and where that is; other vocabularies move p to what is behind. */
 #define HELD_PAIR(a, b, first, second) floats a, b
 #define NEXT_PAIR(a, b, p, step) (a) = floats_load(p), (b) = floats_load((p) + FLOATS), (p) += (step)
 #define NEXT_INPUTS(x, p, k) (x) = inputs_load((p) + (k))
+#define NEXT_INPUT(p, k) (p)[k]
+#define NEXT_FROM(p, k) ((p) + (k))
 
 INLINE floats floats_load_some(const float *p, int32_t n) {
     if (n >= FLOATS) return floats_load(p);

@@ -42,6 +42,8 @@ struct held_pair { float lanes[2 * FLOATS]; };
 #define HELD(s, number) register floats s __asm__("q" #number)
 #define HOLD(s) __asm__ volatile("" : "+w"(s))
 #define NEXT_INPUTS(x, p, k) __asm__ volatile("vld1.32 {%e0-%f0}, [%1]!" : "=t"(x), "+r"(p) : "m"(*(const struct held_inputs *)(const void *)(p)))
+#define NEXT_INPUT(p, k) (*(p)++)
+#define NEXT_FROM(p, k) (p)
 #define HELD_PAIR(a, b, first, second) HELD(a, first); HELD(b, second)
 #define NEXT_PAIR(a, b, p, step) \
     __asm__ volatile("vld1.32 {%e0-%f1}, [%2], %3" : "=w"(a), "=w"(b), "+r"(p) : "r"((step) * sizeof(float)), "m"(*(const struct held_pair *)(const void *)(p)))
@@ -51,6 +53,8 @@ struct held_pair { float lanes[2 * FLOATS]; };
 #define HELD_PAIR(a, b, first, second) floats a, b
 #define NEXT_PAIR(a, b, p, step) (a) = floats_load(p), (b) = floats_load((p) + FLOATS), (p) += (step)
 #define NEXT_INPUTS(x, p, k) (x) = inputs_load((p) + (k))
+#define NEXT_INPUT(p, k) (p)[k]
+#define NEXT_FROM(p, k) ((p) + (k))
 #endif
 
 INLINE floats floats_load_some(const float *p, int32_t n) {

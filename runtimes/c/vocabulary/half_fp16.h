@@ -49,15 +49,26 @@ struct held_four_halves {
 };
 #define HALF_NEXT_FOUR(a, b, c, d, p) \
     __asm__("ld1 {%0.8h-%3.8h}, [%4], #64" : "=w"(a), "=w"(b), "=w"(c), "=w"(d), "+r"(p) : "m"(*(const struct held_four_halves *)(const void *)(p)))
+struct held_half_inputs {
+    half lanes[8];
+};
+#define HALF_NEXT_INPUTS(x, p, k) __asm__("ldr %q0, [%1], #16" : "=w"(x), "+r"(p) : "m"(*(const struct held_half_inputs *)(const void *)(p)))
+#define HALF_NEXT_INPUT(p, k) (*(p)++)
+#define HALF_NEXT_FROM(p, k) (p)
+#define HALF_NEXT_ROW(p, step, a, b) \
+    __asm__ volatile("st1 {%1.8h-%2.8h}, [%0], %3" : "+r"(p) : "w"(a), "w"(b), "r"((step) * (ptrdiff_t)sizeof(half)) : "memory")
 #else
+#define HALF_NEXT_ROW(p, step, a, b) halves_store(p, a), halves_store((p) + 8, b), (p) += (step)
 #define HALF_HELD(s, number) halves s
 #define HALF_HOLD(s) (void)0
 #define HALF_NEXT_FOUR(a, b, c, d, p) \
     (a) = halves_load(p), (b) = halves_load((p) + 8), (c) = halves_load((p) + 16), (d) = halves_load((p) + 24), (p) += 32
+#define HALF_NEXT_INPUTS(x, p, k) (x) = half_inputs_load((p) + (k))
+#define HALF_NEXT_INPUT(p, k) (p)[k]
+#define HALF_NEXT_FROM(p, k) ((p) + (k))
 #endif
 #define HALF_HELD_PAIR(a, b, first, second) halves a, b
 #define HALF_NEXT_PAIR(a, b, p, step) (a) = halves_load(p), (b) = halves_load((p) + HALVES), (p) += (step)
-#define HALF_NEXT_INPUTS(x, p, k) (x) = half_inputs_load((p) + (k))
 
 INLINE wide wide_from(float x) {
     const wide all = {vdupq_n_f32(x), vdupq_n_f32(x)};
@@ -77,18 +88,6 @@ INLINE wide wide_add(wide sum, halves v) {
 }
 
 INLINE halves wide_rounded(wide sum) { return vcvt_high_f16_f32(vcvt_f16_f32(sum.low), sum.high); }
-
-/* to = from + v, and the same rounded. In memory: gcc would keep copies of both there. */
-INLINE void wide_sum(wide *to, const wide *from, halves v) {
-    const float32x4_t low = from->low, high = from->high;
-    to->low = vaddq_f32(low, vcvt_f32_f16(vget_low_f16(v)));
-    to->high = vaddq_f32(high, vcvt_high_f32_f16(v));
-}
-
-INLINE halves wide_total(const wide *from, halves v) {
-    const float32x4_t low = from->low, high = from->high;
-    return vcvt_high_f16_f32(vcvt_f16_f32(vaddq_f32(low, vcvt_f32_f16(vget_low_f16(v)))), vaddq_f32(high, vcvt_high_f32_f16(v)));
-}
 
 /* 0 while every v was finite, then NaN in its lane; and whether a lane is. */
 INLINE halves halves_beyond(halves found, halves v) { return vfmaq_f16(found, v, vdupq_n_f16(0)); }
