@@ -111,7 +111,7 @@ def test_a_full_disk_is_foreseen_with_its_figures(walls: None, board: Board, lar
 def test_a_disk_that_fills_up_while_files_arrive_leaves_the_old_version_in_use(
     walls: None, board: Board, parcel: Parcel, large: Parcel
 ) -> None:
-    board.mount(board.work, "size=1m")
+    board.mount(board.work, "size=2m")
     board.program("df", "exit 1")
     line = open_line(board)
     deploy(line, parcel)
