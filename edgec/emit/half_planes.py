@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from edgec.emit.look_ups import origin, perfect, split
 from edgec.ir.types import DType
 from edgec.kernels.halves import LARGEST
-from edgec.program.expr import Const, Expr, Load, binary, const
+from edgec.program.expr import Binary, Const, Expr, Load, binary, const
 from edgec.program.program import For
 
 MOST = 4  # planes
@@ -48,7 +48,7 @@ def _clipped(value: Expr) -> Load | None:
     """The float of which a value is the nearest in the range of halves, where it is that of one in memory."""
     found: Expr = value
     while not isinstance(found, Load):
-        if not hasattr(found, "b"):
+        if not isinstance(found, Binary):
             return None
         found = found.b
     clipped = binary("min", const(LARGEST), binary("max", const(-LARGEST), found))

@@ -24,13 +24,14 @@ from edgec.quant.finer import finely_rounded
 from edgec.quant.fitted import Fitted
 from edgec.quant.options import Progress, QuantizeOptions
 from edgec.quant.report import StepReport
-from edgec.quant.scores import DOUBT, Score, scored
+from edgec.quant.scores import Score, scored
 from edgec.quant.settle import settled
 from edgec.quant.trial import Trial, Tried
 from edgec.quant.verdict import EVEN, PLAINLY
 
 AHEAD = 1.0  # standard errors that a lever must gain
 SOUND = 0.0  # where less error follows from what is known before anything is measured
+DOUBT = 2.0  # standard errors more that it takes for each by which an output loses: one sample that makes an output is 1, whatever it loses
 MOST_DOUBT = 1.5  # by then an output is measurably worse
 Make = Callable[[], Fitted]
 Pull = Callable[[Graph, Fitted, Progress | None], Sequence[Make]]

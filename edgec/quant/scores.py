@@ -12,7 +12,6 @@ from edgec.quant.trial import Tried
 from edgec.records.diagnosis import BEST
 
 WORSE = 2.0  # times the standard error: measurably
-DOUBT = 2.0  # standard errors more that it takes for each by which an output loses: one sample that makes an output is 1, whatever it loses
 ROOT = 0.25  # the ratio adds these powers of the samples' error energies, so that none of them decides alone
 
 

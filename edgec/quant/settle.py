@@ -39,7 +39,7 @@ FEWEST = 0.02  # of all positions: a channel that seldom comes out of its activa
 
 
 def settled(graph: Graph, fitted: Fitted, progress: Progress | None) -> list[Callable[[], Fitted]]:
-    """The calibration with other biases, fitted to some of `count` samples: by the middle of the errors, and by their mean."""
+    """The calibration with other biases, fitted to some of its samples: by the middle of the errors, and by their mean."""
 
     def make(by: Mean) -> Fitted:
         return fitted.remade(settle(graph, fitted.calibration, fitted.samples, fitted.count, progress, by))
