@@ -20,7 +20,7 @@ from types import FrameType
 
 from edgec.cli.signals import ENDING, heard
 
-GUARDED = frozenset({"build", "quantize", "compare", "inspect"})
+GUARDED = frozenset({"build", "quantize", "compare", "inspect", "bench", "tune"})
 _FOLLOWING = {"SIGKILL": "the system ends programs so when memory runs out: use a machine with more, or fewer and smaller samples"}
 _LENT = 1 << 16  # bytes of what a pipe holds that nobody empties
 

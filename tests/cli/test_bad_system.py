@@ -212,8 +212,12 @@ def test_a_bug_of_our_own_leaves_a_report(program: Program, monkeypatch: pytest.
     assert all("a cosmic ray" in report.read_text() and "fp32" in report.read_text() for report in reports)
 
 
-@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGKILL"])
-def test_native_code_that_ends_the_process_is_one_error_and_leaves_nothing(work: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "verb"),
+    [*((name, ["build", "--no-compile", "-o", "out"]) for name in ("SIGSEGV", "SIGABRT", "SIGKILL")),
+     *(("SIGSEGV", [verb]) for verb in ("bench", "tune"))],
+)  # fmt: skip
+def test_native_code_that_ends_the_process_is_one_error_and_leaves_nothing(work: Path, name: str, verb: list[str]) -> None:
     """Samples stand for it here: a function of the user's own, which is called where ONNX Runtime and numpy compute, too."""
     temporary = work / "tmp"
     temporary.mkdir()
@@ -224,7 +228,7 @@ def test_native_code_that_ends_the_process_is_one_error_and_leaves_nothing(work:
         f"    os.kill(os.getpid(), signal.{name})\n"
         "    yield {}\n"
     )
-    command = [*EDGEC, "build", "digits.onnx", "--calib", "fatal.py:samples", "--no-compile", "-o", "out"]
+    command = [*EDGEC, *verb, "digits.onnx", "--calib", "fatal.py:samples"]
     environment = {**os.environ, "TMPDIR": str(temporary)}
     for words in (command, [*command, "--json"]):
         done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
