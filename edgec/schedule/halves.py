@@ -3,13 +3,13 @@
 A call computes with halves where there is such a kernel, its weights keep their digits as halves, and its result lies in the arena. Then
 its tensors are halves there; calls that know floats alone, and the caller's tensors, keep theirs, and a loop makes the one of the other
 between them. Loops compute with floats whatever they read; where one reads back what it writes, a total that grows or a state, no step may
-round, and that stays floats, as does what calls carry from one of their turns to the next. Finite numbers beyond the range of halves
-become its ends.
+round, and that stays floats, as does what calls carry from one of their turns to the next, and what is known to leave the range of halves.
+Other finite numbers beyond it become its ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
@@ -45,11 +45,15 @@ CONSTANTS = ("weights", "bias")
 Twins = dict[tuple[str, DType, When | None], str]  # of a buffer, in another type, made when: the buffer that holds the same numbers
 
 
-def with_halves(program: Program) -> Program:
-    """`program`, as lowering makes it, with halves where they are of use."""
+def with_halves(program: Program, beyond: Collection[str] = ()) -> Program:
+    """`program`, as lowering makes it, with halves where they are of use. beyond: ONNX nodes whose results leave the range of halves."""
     roots = {name: program.root(name) for name in program.buffers}
-    able = [isinstance(call, TemplateCall) and _is_able(program, call.arguments) for call in program.calls]
-    fixed = {roots[name] for name, buffer in program.buffers.items() if not _may_be_halves(buffer)}
+    left = {roots[name] for call in program.calls if _is_of(call, beyond) for name in call.call.writes}
+    able = [
+        isinstance(call, TemplateCall) and left.isdisjoint(roots[name] for name in (*call.call.reads, *call.call.writes))
+        and _is_able(program, call.arguments) for call in program.calls
+    ]  # fmt: skip
+    fixed = left | {roots[name] for name, buffer in program.buffers.items() if not _may_be_halves(buffer)}
     fixed |= carried(program)
     for call, can in zip(program.calls, able, strict=True):
         if isinstance(call, LoopCall):
@@ -70,6 +74,10 @@ def with_halves(program: Program) -> Program:
         written = {roots[name] for name in call.call.writes}
         twins = {key: twin for key, twin in twins.items() if roots[key[0]] not in written}
     return done
+
+
+def _is_of(call: AnyCall, nodes: Collection[str]) -> bool:
+    return any(name in nodes for name in call.call.nodes)
 
 
 def _may_be_halves(buffer: Buffer) -> bool:
