@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from edgec.ir.types import DType
-from edgec.kernels.halves import HALF_OF, LARGEST, LONGEST, STRETCH
+from edgec.kernels.halves import GROWTH, HALF_OF, LARGEST, LONGEST, STRETCH
 from edgec.program.arguments import Arguments
 from edgec.program.expr import FLOAT, Expr, Load, binary, const, load, var
 from edgec.program.program import (
@@ -99,7 +99,8 @@ def _are_halves(program: Program, arguments: Any, name: str) -> bool:
     channels = getattr(arguments, "channels", 0) or arguments.groups * arguments.out_channels
     sizes = np.abs(data.reshape(channels, -1))
     largest = sizes.max(axis=1)
-    return bool((largest <= LARGEST).all() and (name == "bias" or ((largest >= LEAST) | (sizes.sum(axis=1) < NOTHING)).all()))
+    most = LARGEST if name == "bias" else LARGEST / GROWTH
+    return bool((largest <= most).all() and (name == "bias" or ((largest >= LEAST) | (sizes.sum(axis=1) < NOTHING)).all()))
 
 
 def _tensors(call: AnyCall) -> Iterator[str]:
