@@ -48,17 +48,21 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Asked:
-    """What a float model was asked in streams, and what it answered, by step and output. noise: by what two ways of computing it differ."""
+    """What a float model was asked in streams, and what it answered, by step and output. noise: by what two ways of computing it differ.
+
+    reach: how far random numbers of the questions go from 0 on, where nothing else says it.
+    """
 
     streams: Sequence[Sequence[Arrays]]
     answers: Sequence[Sequence[Sequence[np.ndarray]]]
     noise: float
+    reach: float = 1.0
 
 
-def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatModel | None = None) -> Asked:
+def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatModel | None = None, reach: float = 1.0) -> Asked:
     """Let ONNX Runtime answer; it takes twice the weights' memory, so that it is best done when little else is there.
 
-    reference: gives the answers, by default `original` does.
+    reference: gives the answers, by default `original` does. reach: to where random questions go where nothing else says it.
     """
     run = reference or FloatModel(original)
 
@@ -66,7 +70,7 @@ def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatMod
         return [_held(original, vector) for vector in stream]
 
     def asked(samples: Samples | None, seed: int) -> list[list[Arrays]]:
-        return [as_far(original, run, held(stream)) for stream in exam_streams(original, samples, seed)]
+        return [as_far(original, run, held(stream)) for stream in exam_streams(original, samples, seed, reach)]
 
     answers = partial(streamed, original, run)
     streams = calm(
@@ -81,7 +85,7 @@ def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatMod
             [[a if kind.is_float else b for kind, a, b in zip(kinds, *pair, strict=True)] for pair in zip(*pairs, strict=True)]
             for pairs in zip(found, others, strict=True)
         ]
-    return Asked(streams, found, noise)
+    return Asked(streams, found, noise, reach)
 
 
 def _noise(
@@ -190,11 +194,18 @@ def _half_tolerances(
     graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]], flag: str, exact: Collection[str]
 ) -> tuple[float, ...]:  # fmt: skip
     """For each vector what its answer may be off by with halves."""
-    tolerances = tuple(half_tolerance(graph, vector, answer, exact) for vector, answer in zip(vectors, found, strict=True))
+    tolerances = half_tolerances(graph, vectors, found, exact)
     if min(tolerances) > USELESS:
         what = f"float16 keeps too little of this network: its answers may be off by {min(tolerances):.0%} of the largest number"
         raise UsageError(what, where=flag, hint="give --calib with real samples to ask about, or build with float32")
     return tuple(min(tolerance, ANYTHING) for tolerance in tolerances)
+
+
+def half_tolerances(
+    graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]], exact: Collection[str]
+) -> tuple[float, ...]:  # fmt: skip
+    """half_tolerance of each vector, which was answered so."""
+    return tuple(half_tolerance(graph, vector, answer, exact) for vector, answer in zip(vectors, found, strict=True))
 
 
 def doubts(exam: ExamData) -> list[str]:

@@ -29,7 +29,7 @@ from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
-from edgec.exam.beyond import beyond_halves, note_of
+from edgec.exam.beyond import ask_halves, beyond_halves, notes_of
 from edgec.exam.comparison import Comparison
 from edgec.exam.expected import GPU_HALVES, HALVES, Asked, ask, doubts, invented_tolerance, is_coded, write_exam
 from edgec.exam.fidelity import manifest_facts
@@ -118,7 +118,12 @@ def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
         exam = joined([_exam(*each, coded is not None, halves, beyond) for each in zip(shaped, programs, asked, strict=True)])
     with stage(tell, "emitting"):
         origin = _origin(model, loaded, program, quantized, found, config)
-        notes = (*origin.notes, *tuned.notes(programs, target), *note_of(graph, programs[0], beyond), *doubts(exam))
+        notes = (
+            *origin.notes,
+            *tuned.notes(programs, target),
+            *(notes_of(graph, programs[0], asked[0], beyond) if config.precision == "fp16" else ()),
+            *doubts(exam),
+        )
         origin = replace(origin, notes=notes, coded_weights=_coded_facts(coded, config), tuned_sha256=tuned.sha256)
         made = emit_sources(
             program, target, config.weights, origin, _offload(program, target, choice), ["task"] if task else [], config.single_file
@@ -251,7 +256,10 @@ def _asked(loaded: Model, config: BuildConfig, tell: Progress) -> Asked | None:
     if config.precision == "int8" or config.weight_bits is not None or is_coded(loaded.graph):
         return None
     with stage(tell, "asking the model"), about(loaded.file):
-        return ask(loaded.original, samples_of(loaded.graph, config), config.seed, reference_of(loaded, config))
+        samples, reference = samples_of(loaded.graph, config), reference_of(loaded, config)
+        if config.precision != "fp16" or samples is not None:
+            return ask(loaded.original, samples, config.seed, reference)
+        return ask_halves(lambda reach: ask(loaded.original, None, config.seed, reference, reach), loaded.graph)
 
 
 def _exam(

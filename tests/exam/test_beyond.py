@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from onnx import helper
 
 from edgec import BuildConfig
-from edgec.exam.beyond import ROOM, beyond_halves
-from edgec.exam.expected import Asked
+from edgec.exam.beyond import ROOM, ask_halves, beyond_halves
+from edgec.exam.expected import Asked, ask
 from edgec.export.halves import LARGEST
 from edgec.frontend import from_proto
 from edgec.passes import optimize
@@ -34,6 +35,21 @@ def test_values_near_the_end_of_the_range_stay_floats() -> None:
         graph = from_proto(grown(largest / 4)).graph  # of ones the first two layers make 2 and 4
         optimize(graph)
         assert set(beyond_halves(graph, Asked([[{"x": np.ones((1, 8, 4, 4), np.float32)}]], [], 0.0))) & {"a", "b", "c", "d"} == beyond
+
+
+def biased(size: float) -> onnx.ModelProto:
+    """What it is asked, behind a layer that adds so much to it and one that takes it away."""
+    nodes = [helper.make_node("Conv", [x, "w", bias], [y], y) for x, bias, y in (("x", "up", "a"), ("b", "down", "y"))]
+    nodes.insert(1, helper.make_node("Relu", ["a"], ["b"], "b"))
+    return model(nodes, [1, 8, 4, 4], {"w": np.eye(8)[:, :, None, None], "up": np.full(8, size), "down": np.full(8, -size)}, "y")
+
+
+@pytest.mark.parametrize(("size", "reach"), [(0.0, 1.0), (1024.0, 255.0), (2.0**16, 1.0)])
+def test_questions_go_as_far_as_halves_tell_of_them(size: float, reach: float) -> None:
+    """Beside 1024 they keep whole numbers alone; beside more than they hold they are not asked to."""
+    graph = from_proto(biased(size)).graph
+    asked = ask_halves(lambda far: ask(graph, None, 0, reach=far), graph)
+    assert asked.reach == reach and reach / 2 < max(vector["x"].max() for stream in asked.streams for vector in stream) <= reach
 
 
 def test_a_package_says_what_it_computes_in_float32_and_answers_closely(tmp_path: Path) -> None:
