@@ -77,10 +77,10 @@ def winograd_roundings(inputs: int) -> float:
     """Of so many channels: what a result of F(2x2, 3x3) is off by, in roundings of a result, each as far as one goes on average.
 
     The numbers of a tile at the points, and the weights there, multiply the errors of what is summed by 5 / 3 along each axis, as squares
-    of random numbers add up: those of STRETCH / 2 products, one behind the other, of what such sums add up to, of the factors and of the
-    transform of the results.
+    of random numbers add up: those of products that are added up one by one, STRETCH / 2 of more than STRETCH, of what such sums add up
+    to, of the factors and of the transform of the results.
     """
-    run = min(inputs, STRETCH // 2)
+    run = inputs if inputs <= STRETCH else STRETCH // 2
     return float(np.sqrt(25 / 9 * (run / 2 + inputs / run / 2 + 5)))
 
 

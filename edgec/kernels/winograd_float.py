@@ -135,7 +135,7 @@ class Form:
     @property
     def packing(self) -> Packing:
         return Packing(
-            f"points of Winograd, {self.side} x {self.side}",
+            "points of Winograd",
             {"weights": lambda arguments, plain, _: self.transformed(arguments, plain), "bias": pack_by_panels},
             reach={"weights": self.weights},
         )

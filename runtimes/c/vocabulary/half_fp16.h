@@ -27,7 +27,13 @@ INLINE half_inputs half_inputs_load(const half *p) { return vld1q_f16((const flo
         __asm__("fmla %0.8h, %1.8h, %2.h[" #k "]" : "+w"(s) : "w"(w), "x"(x)); \
         return s; \
     }
+INLINE halves halves_times_first(halves w, half_inputs x) {
+    halves product;
+    __asm__("fmul %0.8h, %1.8h, %2.h[0]" : "=w"(product) : "w"(w), "x"(x));
+    return product;
+}
 #else
+INLINE halves halves_times_first(halves w, half_inputs x) { return vmulq_laneq_f16(w, x, 0); }
 #define HALVES_BY_LANE(k) \
     INLINE halves halves_accumulate_input_##k(halves s, halves w, half_inputs x) { return vfmaq_laneq_f16(s, w, x, k); }
 #endif
