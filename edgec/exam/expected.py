@@ -4,7 +4,7 @@ the integer evaluator, float answers from ONNX Runtime on the model file."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import accumulate, chain, cycle, islice
@@ -48,17 +48,21 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Asked:
-    """What a float model was asked in streams, and what it answered, by step and output. noise: by what two ways of computing it differ."""
+    """What a float model was asked in streams, and what it answered, by step and output. noise: by what two ways of computing it differ.
+
+    reach: how far random numbers of the questions go from 0 on, where nothing else says it.
+    """
 
     streams: Sequence[Sequence[Arrays]]
     answers: Sequence[Sequence[Sequence[np.ndarray]]]
     noise: float
+    reach: float = 1.0
 
 
-def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatModel | None = None) -> Asked:
+def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatModel | None = None, reach: float = 1.0) -> Asked:
     """Let ONNX Runtime answer; it takes twice the weights' memory, so that it is best done when little else is there.
 
-    reference: gives the answers, by default `original` does.
+    reference: gives the answers, by default `original` does. reach: to where random questions go where nothing else says it.
     """
     run = reference or FloatModel(original)
 
@@ -66,7 +70,7 @@ def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatMod
         return [_held(original, vector) for vector in stream]
 
     def asked(samples: Samples | None, seed: int) -> list[list[Arrays]]:
-        return [as_far(original, run, held(stream)) for stream in exam_streams(original, samples, seed)]
+        return [as_far(original, run, held(stream)) for stream in exam_streams(original, samples, seed, reach)]
 
     answers = partial(streamed, original, run)
     streams = calm(
@@ -81,7 +85,7 @@ def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatMod
             [[a if kind.is_float else b for kind, a, b in zip(kinds, *pair, strict=True)] for pair in zip(*pairs, strict=True)]
             for pairs in zip(found, others, strict=True)
         ]
-    return Asked(streams, found, noise)
+    return Asked(streams, found, noise, reach)
 
 
 def _noise(
@@ -123,13 +127,13 @@ def is_coded(graph: Graph) -> bool:
 
 def write_exam(
     original: Graph, graph: Graph, program: Program, samples: Samples | None, seed: int, *,
-    channels_last: bool = False, asked: Asked | None = None, halves: str = "",
+    channels_last: bool = False, asked: Asked | None = None, halves: str = "", beyond: Collection[str] = (),
 ) -> ExamData:  # fmt: skip
     """Vectors for `program`, which was lowered from `graph`; `original` is the imported float model.
 
     channels_last: whether the package's interface is NHWC. asked: the answers of a float package, by default those of `original`.
     halves: the flag by which a float package's tensors are stored in 16 bits, --precision, or on the GPU alone, --gpu-precision;
-    UsageError when no answer would be worth anything then.
+    UsageError when no answer would be worth anything then. beyond: values of `graph` that stay float32 all the same.
     """
     faces = {port.name: face(port, channels_last) for port in (*program.inputs, *program.outputs)}
     if is_coded(graph):
@@ -137,10 +141,10 @@ def write_exam(
     asked = asked or ask(original, samples, seed)
     vectors, found = list(chain(*asked.streams)), list(chain(*asked.answers))
     if halves:
-        kept = _unmoved(graph, vectors, found, halves, other="give --calib with real samples to ask about, or ")
+        kept = _unmoved(graph, vectors, found, halves, beyond, other="give --calib with real samples to ask about, or ")
         vectors, found = [vectors[place] for place in kept], [found[place] for place in kept]
     named = [dict(zip(original.answered, answer, strict=True)) for answer in found]
-    limits = _half_tolerances(graph, vectors, found, halves) if halves else ()
+    limits = _half_tolerances(graph, vectors, found, halves, beyond) if halves else ()
     tolerance = max(FLOAT_TOLERANCE, NOISE_FACTOR * asked.noise)
     settled = tolerance <= USELESS  # else rounding says what comes first, and integers that were sorted with it move too
     exact = {name: settled and not original.dtype(name).is_float for name in original.answered}
@@ -163,7 +167,7 @@ def _held(graph: Graph, vector: Arrays) -> Arrays:
 
 
 def _unmoved(
-    graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]], flag: str, other: str = ""
+    graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]], flag: str, exact: Collection[str] = (), other: str = ""
 ) -> list[int]:  # fmt: skip
     """The questions whose answers in integers, which must be equal, halves leave as they are, near the numbers asked about too.
 
@@ -172,7 +176,7 @@ def _unmoved(
     whole = [place for place, name in enumerate(graph.outputs) if not graph.dtype(name).is_float]
     if not whole:
         return list(range(len(vectors)))
-    model, generator = FloatModel(graph, halves=True), np.random.default_rng(0)
+    model, generator = FloatModel(graph, halves=True, exact=exact), np.random.default_rng(0)
 
     def stays(vector: Arrays, answer: Sequence[np.ndarray]) -> bool:
         near = [vector, *(_shaken(vector, generator, HALF_STEP) for _ in range(TRIED))]
@@ -187,14 +191,21 @@ def _unmoved(
 
 
 def _half_tolerances(
-    graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]], flag: str
+    graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]], flag: str, exact: Collection[str]
 ) -> tuple[float, ...]:  # fmt: skip
     """For each vector what its answer may be off by with halves."""
-    tolerances = tuple(half_tolerance(graph, vector, answer) for vector, answer in zip(vectors, found, strict=True))
+    tolerances = half_tolerances(graph, vectors, found, exact)
     if min(tolerances) > USELESS:
         what = f"float16 keeps too little of this network: its answers may be off by {min(tolerances):.0%} of the largest number"
         raise UsageError(what, where=flag, hint="give --calib with real samples to ask about, or build with float32")
     return tuple(min(tolerance, ANYTHING) for tolerance in tolerances)
+
+
+def half_tolerances(
+    graph: Graph, vectors: Sequence[Arrays], found: Sequence[Sequence[np.ndarray]], exact: Collection[str]
+) -> tuple[float, ...]:  # fmt: skip
+    """half_tolerance of each vector, which was answered so."""
+    return tuple(half_tolerance(graph, vector, answer, exact) for vector, answer in zip(vectors, found, strict=True))
 
 
 def doubts(exam: ExamData) -> list[str]:
@@ -204,13 +215,15 @@ def doubts(exam: ExamData) -> list[str]:
     return [f"{words}: the exam tells larger errors only"] if least > USELESS else []
 
 
-def half_tolerance(graph: Graph, vector: Arrays, answer: Sequence[np.ndarray] | None = None) -> float:
+def half_tolerance(
+    graph: Graph, vector: Arrays, answer: Sequence[np.ndarray] | None = None, exact_values: Collection[str] = ()
+) -> float:  # fmt: skip
     """HALF_FACTOR times what rounding all tensors and weights to halves changes, and HALF_LEAST at least.
 
-    answer: the float32 one, by default the graph's.
+    answer: the float32 one, by default the graph's. exact_values: those that are not rounded.
     """
     exact = FloatModel(graph)(vector) if answer is None else answer
-    changed = FloatModel(graph, halves=True)(vector)
+    changed = FloatModel(graph, halves=True, exact=exact_values)(vector)
     if any(np.isfinite(other).all() and not np.isfinite(one).all() for one, other in zip(changed, exact, strict=True)):
         return math.inf
     return max(HALF_LEAST, *(HALF_FACTOR * _distance(one, other) for one, other in zip(changed, exact, strict=True)))

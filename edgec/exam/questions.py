@@ -30,13 +30,13 @@ Arrays = dict[str, np.ndarray]
 Run = Callable[[list[Arrays]], Sequence[Sequence[np.ndarray]]]  # a stream's answers to each of its steps
 
 
-def exam_streams(graph: Graph, samples: Samples | None, seed: int) -> list[list[Arrays]]:
+def exam_streams(graph: Graph, samples: Samples | None, seed: int, reach: float = 1.0) -> list[list[Arrays]]:
     """What is asked one behind the other, each list from the start: the questions one by one, and with states two streams.
 
     One of samples, or of random tensors where there are none, shows what is kept, and begins again with the first where they are few; one
-    of random tensors behind it shows that it was forgotten.
+    of random tensors behind it shows that it was forgotten. reach: to where random floats go from 0 on, where nothing else says it.
     """
-    asked = exam_inputs(graph, samples, seed)
+    asked = exam_inputs(graph, samples, seed, reach)
     if not graph.states:
         return [[vector] for vector in asked]
     known = list(islice(samples(), STEPS)) if samples is not None else []
@@ -45,7 +45,7 @@ def exam_streams(graph: Graph, samples: Samples | None, seed: int) -> list[list[
     return [list(islice(cycle(known or others), max(LEAST_STEPS, min(STEPS, most)))), others[: max(1, most)]]
 
 
-def exam_inputs(graph: Graph, samples: Samples | None, seed: int) -> list[Arrays]:
+def exam_inputs(graph: Graph, samples: Samples | None, seed: int, reach: float = 1.0) -> list[Arrays]:
     """A few calibration samples, where there are some, and random tensors that fill the samples' range; of the last the integers fill
     their types', unless they become indices or floats. Fewer where tensors are large; ModelError where even one vector is too large."""
     size = _bytes(graph)
@@ -54,7 +54,7 @@ def exam_inputs(graph: Graph, samples: Samples | None, seed: int) -> list[Arrays
         raise ModelError(what, where="interface", hint="build the model for smaller tensors, with --shape")
     generator = np.random.Generator(np.random.PCG64(seed))
     known = list(islice(samples(), SAMPLE_VECTORS)) if samples is not None else []
-    return list(islice(chain(known, _random_vectors(graph, known, generator)), max(1, MOST_BYTES // size)))
+    return list(islice(chain(known, _random_vectors(graph, known, generator, reach)), max(1, MOST_BYTES // size)))
 
 
 def _bytes(graph: Graph) -> int:
@@ -62,9 +62,9 @@ def _bytes(graph: Graph) -> int:
     return sum(graph.types[name].bytes for name in (*graph.given, *graph.answered))
 
 
-def _random_vectors(graph: Graph, known: list[Arrays], generator: np.random.Generator) -> Iterator[Arrays]:
+def _random_vectors(graph: Graph, known: list[Arrays], generator: np.random.Generator, reach: float) -> Iterator[Arrays]:
     for left in reversed(range(RANDOM_VECTORS)):
-        vector = {name: _random(graph, name, known, generator) for name in graph.given}
+        vector = {name: _random(graph, name, known, generator, reach) for name in graph.given}
         whole = () if left else [name for name in graph.given if _may_be_anything(graph, name)]
         yield {**vector, **{name: _whole(graph, name, generator) for name in whole}}
 
@@ -98,14 +98,14 @@ def _whole(graph: Graph, name: str, generator: np.random.Generator) -> np.ndarra
     return values
 
 
-def _random(graph: Graph, name: str, known: list[Arrays], generator: np.random.Generator) -> np.ndarray:
+def _random(graph: Graph, name: str, known: list[Arrays], generator: np.random.Generator, reach: float) -> np.ndarray:
     kind, shape = graph.dtype(name), graph.types[name].static_shape
     places = _places(graph, name)
     if places is not None and not known:
         return _index(kind, places, shape, generator)
     if kind is DType.BOOL:
         return generator.integers(0, 2, shape).astype(bool)
-    low, high = (known[0][name].min().item(), known[0][name].max().item()) if known else _quantized_range(graph, name)
+    low, high = (known[0][name].min().item(), known[0][name].max().item()) if known else _quantized_range(graph, name, reach)
     if kind.is_float:
         largest = float(np.finfo("float32" if kind is DType.BFLOAT16 else kind.value).max) / 2  # so that their difference is a number too
         return generator.uniform(max(low, -largest), min(high, largest), shape).astype(kind.numpy)
@@ -135,14 +135,14 @@ def _places(graph: Graph, name: str) -> int | None:
     return min((extent for extent in found if extent is not None), default=None)
 
 
-def _quantized_range(graph: Graph, name: str) -> tuple[float, float]:
-    """What an input's QuantizeLinear can tell apart; 0..1 where it has none."""
+def _quantized_range(graph: Graph, name: str, reach: float) -> tuple[float, float]:
+    """What an input's QuantizeLinear can tell apart; 0..reach where it has none."""
     for node in graph.readers(name):
         scale, zero = (graph.constant(node.input(index)) for index in (1, 2))
         if node.op == "QuantizeLinear" and scale is not None and scale.size == 1 and zero is not None:
             limits = np.iinfo(zero.dtype)
             return (limits.min - float(zero)) * float(scale), (limits.max - float(zero)) * float(scale)
-    return 0.0, 1.0
+    return 0.0, reach
 
 
 def calm(

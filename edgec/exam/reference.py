@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,8 @@ class FloatModel:
     file: the file that `graph` was imported from; it is what runs, so that a fault of the import shows. Where there is none, or ONNX
     Runtime does not take it (an operator it lacks), would die of it (a division by 0) or rounds between its nodes what the graph does not
     (to floats of 16 bits), the graph runs; `from_file` tells.
-    optimize: let ONNX Runtime fuse and reorder. halves: the graph runs as float16 storage would have it, see edgec/export/halves.py.
+    optimize: let ONNX Runtime fuse and reorder. halves: the graph runs as float16 storage would have it but for the values of `exact`,
+    see edgec/export/halves.py.
     fixed: inputs of the file that are constants in the graph. functions: bytes of an ONNX model that has functions which the file lacks.
     An output of which only a run knows how many elements it has is filled up, as a package does it.
     A call raises ModelError for what ONNX Runtime cannot run, and for answers of another type than the graph's.
@@ -30,10 +31,10 @@ class FloatModel:
 
     def __init__(
         self, graph: Graph, file: Path | None = None, *, optimize: bool = True, halves: bool = False,
-        fixed: Mapping[str, np.ndarray] | None = None, functions: bytes = b"",
+        fixed: Mapping[str, np.ndarray] | None = None, functions: bytes = b"", exact: Collection[str] = (),
     ) -> None:  # fmt: skip
         self._source, self._fixed, self._functions = (graph, file), dict(fixed or {}), functions
-        self._choices = Effort.ALL if optimize else Effort.NONE, halves
+        self._choices, self._exact = (Effort.ALL if optimize else Effort.NONE, halves), exact
         self._inputs, self._outputs = list(graph.inputs), list(graph.outputs)
         self._types = {name: graph.types[name] for name in graph.outputs}
         self._shapes = graph.told_shapes()
@@ -46,7 +47,7 @@ class FloatModel:
         self.from_file = session is not None
         if session is None:
             self._fixed = {}
-        return session or Session(_bytes(graph, halves), Effort.NONE if halves else effort)
+        return session or Session(_bytes(graph, halves, self._exact), Effort.NONE if halves else effort)
 
     def unoptimized(self) -> FloatModel:
         """The same model, each operator by itself. This one gives its memory back until it is called again: weights may be large."""
@@ -74,9 +75,9 @@ def filled(array: np.ndarray, kind: TensorType) -> np.ndarray:
     return np.pad(array.reshape(-1), (0, kind.elements - array.size)).reshape(kind.static_shape)
 
 
-def _bytes(graph: Graph, halves: bool) -> bytes:
+def _bytes(graph: Graph, halves: bool, exact: Collection[str]) -> bytes:
     model = guarded(to_onnx(graph), graph)
-    return bytes((rounded(model) if halves else model).SerializeToString())
+    return bytes((rounded(model, exact) if halves else model).SerializeToString())
 
 
 def _opened(file: Path, functions: bytes, effort: Effort) -> Session | None:

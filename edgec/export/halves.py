@@ -5,6 +5,7 @@ It tells how much a package's answers may change where a GPU stores its tensors 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import frexp
 
 import numpy as np
@@ -15,8 +16,8 @@ LARGEST = 65504.0
 _WEIGHED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 
-def rounded(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with float tensors rounded to halves, those beyond their range to its ends; outputs stay as they are.
+def rounded(model: onnx.ModelProto, exact: Collection[str] = ()) -> onnx.ModelProto:
+    """The model with float tensors rounded to halves, those beyond their range to its ends; outputs stay as they are, and what is `exact`.
 
     It must know the types of all its tensors. Inputs are rounded since products in float16 round theirs. Weights keep the eleven digits
     of a half whatever their size.
@@ -25,7 +26,7 @@ def rounded(model: onnx.ModelProto) -> onnx.ModelProto:
     result.CopyFrom(model)
     graph = result.graph
     kinds = {info.name: info.type.tensor_type.elem_type for info in (*graph.value_info, *graph.output, *graph.input)}
-    weights = {node.input[1] for node in graph.node if node.op_type in _WEIGHED}
+    weights = {node.input[1] for node in graph.node if node.op_type in _WEIGHED and node.output[0] not in exact}
     for tensor in graph.initializer:
         if tensor.name in weights and tensor.data_type == TensorProto.FLOAT:
             tensor.CopyFrom(numpy_helper.from_array(rounded_weights(numpy_helper.to_array(tensor)), tensor.name))
@@ -39,7 +40,7 @@ def rounded(model: onnx.ModelProto) -> onnx.ModelProto:
         for place, name in enumerate(node.input):
             node.input[place] = f"{name}/rounded" if name in inputs else name
         for place, name in enumerate(node.output):
-            if kinds.get(name) == TensorProto.FLOAT and name not in outputs:
+            if kinds.get(name) == TensorProto.FLOAT and name not in outputs and name not in exact:
                 node.output[place] = f"{name}/exact"
                 nodes += _rounding(name, f"{name}/exact", name)
     limits = [("half/low", -LARGEST), ("half/high", LARGEST)]

@@ -17,11 +17,14 @@ from edgec.kernels.pool_max import PoolMaxFloat
 from edgec.kernels.variants import Pack, Packing, Variant
 from edgec.kernels.vectors import VectorTile
 from edgec.kernels.windows import row_items, taps
+from edgec.kernels.winograd_float import Form, WinogradTile
 from edgec.program.arguments import Arguments, Size
 
 LARGEST = 65504.0
 STRETCH = 64  # products that are added up one by one, before a sum of such sums takes theirs: its error grows with both their numbers
 BYTES, LANES = 2, 8
+# The exam allows six times what rounding a layer's inputs, weights and results once makes of them; a layer may take as much
+MOST_ROUNDINGS = 6 * 3**0.5
 
 
 def _of_halves(kind: type[Arguments]) -> type[Arguments]:
@@ -53,7 +56,7 @@ def _rounded(pack: Pack) -> Pack:
 
 
 def _packing(floats: Packing) -> Packing:
-    return Packing(f"{floats.name}, halves", {name: _rounded(pack) for name, pack in floats.pack.items()})
+    return Packing(f"{floats.name}, halves", {name: _rounded(pack) for name, pack in floats.pack.items()}, reach=floats.reach)
 
 
 # neon computes with floats what lies in memory as halves
@@ -61,8 +64,36 @@ CONV_TILES = {"neon": VectorTile(4, (8, 4, 1), (2,), 4, True), "fp16": VectorTil
 MERGED = {name: replace(tile, merged=True) for name, tile in CONV_TILES.items()}
 DEPTHWISE_TILES = {"neon": PixelTile(4), "fp16": PixelTile(4)}
 BLOCKS = _packing(FLOATS)
+# F(4x4, 3x3) would multiply their errors by ten
+SQUARES = Form(2, BYTES, 32, 80.0, 80.0)
+GROWTH = 2.25  # how many times the largest weight of a channel one at a point may be
+WINOGRAD_TILES = {
+    "neon": WinogradTile(4, (8, 4, 1), 2, 4, block=SQUARES.block, side=SQUARES.side),
+    "fp16": WinogradTile(8, (8, 4, 1), 2, 8, 32, SQUARES.block, side=SQUARES.side, stretch=STRETCH // 2),
+}
+
+
+def winograd_roundings(inputs: int) -> float:
+    """Of so many channels: what a result of F(2x2, 3x3) is off by, in roundings of a result, each as far as one goes on average.
+
+    The numbers of a tile at the points, and the weights there, multiply the errors of what is summed by 5 / 3 along each axis, as squares
+    of random numbers add up: those of products that are added up one by one, STRETCH / 2 of more than STRETCH, of what such sums add up
+    to, of the factors and of the transform of the results.
+    """
+    run = inputs if inputs <= STRETCH else STRETCH // 2
+    return float(np.sqrt(25 / 9 * (run / 2 + inputs / run / 2 + 5)))
+
+
+def _admits_squares(arguments: Any) -> bool:
+    return SQUARES.admits(arguments) and winograd_roundings(arguments.in_channels) <= MOST_ROUNDINGS
+
+
+WINOGRAD = Variant(
+    "winograd", SQUARES.items, SQUARES.scratch, WINOGRAD_TILES, _packing(SQUARES.packing), _admits_squares, "conv_float/winograd"
+)
 VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
     HALF_OF[ConvFloat]: (
+        WINOGRAD,
         Variant("merged", conv_items, merged_scratch(BYTES), MERGED, _packing(PACKING), admits_merged),
         Variant("panels", conv_items, conv_scratch(BYTES), CONV_TILES, _packing(PACKING)),
     ),

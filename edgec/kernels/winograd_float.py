@@ -1,6 +1,7 @@
-"""Winograd's F(4x4, 3x3) of floats: 36 matrix products for 16 results of each channel, where convolving takes 144.
+"""Winograd's forms of float convolutions of 3x3, F(4x4, 3x3) of floats: 36 matrix products for 16 results of each channel, where
+convolving takes 144; and F(2x2, 3x3), which takes 16 for 4 and rounds less.
 
-The transforms evaluate polynomials at 0, 1, -1, 2, -2 and infinity.
+The transforms evaluate polynomials at 0, 1, -1, 2, -2 and infinity, or at 0, 1, -1 and infinity.
 """
 
 from __future__ import annotations
@@ -18,13 +19,12 @@ from edgec.kernels.windows import ceil_div, lines
 from edgec.program.arguments import LANES, Window
 from edgec.program.expr import Expr, bound, expr
 
-SIDE = 4  # results of a tile, along each axis
-POINTS = (SIDE + 2) ** 2
 BLOCK = 28  # tiles that are transformed together
 PANELS = 2  # weight panels of an item
-FILTER = np.array([[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]]) / 24
-# What the rest costs, in multiplications: an input or a result of a tile, and a weight, which every block reads anew
-TILE_INPUT, TILE_RESULT, WEIGHT_READ = 140.0, 140.0, 12.0
+FILTERS = {  # by the side of a tile's results: what a line of weights is at the points
+    4: np.array([[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]]) / 24,
+    2: np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]]) / 2,
+}
 LEAST_GAIN = 1.15
 MOST_BYTES = 10 << 20  # of a layer's weights
 
@@ -40,6 +40,8 @@ class WinogradTile:
     held: int = 0  # as of a VectorTile
     block: int = BLOCK
     panels: int = PANELS
+    side: int = 4  # results of an image tile, along each axis
+    stretch: int = 0  # as of a VectorTile
 
     @property
     def strip(self) -> int:
@@ -62,56 +64,83 @@ TILES = {
 }
 
 
-def image_tiles(window: Window) -> Expr:
-    return expr(window.batch) * ceil_div(window.out_height, SIDE) * ceil_div(window.out_width, SIDE)
+@dataclass(frozen=True)
+class Form:
+    """F(side x side, 3x3) of numbers of so many bytes, in blocks of tiles.
+
+    What the rest costs, in multiplications: an input and a result of a tile, at each point, and a weight, which every block reads anew.
+    """
+
+    side: int
+    number: int
+    block: int
+    tile_input: float
+    tile_result: float
+    weight_read: float = 12.0
+
+    @property
+    def points(self) -> int:
+        return (self.side + 2) ** 2
+
+    def image_tiles(self, window: Window) -> Expr:
+        return expr(window.batch) * ceil_div(window.out_height, self.side) * ceil_div(window.out_width, self.side)
+
+    def items(self, arguments: Any) -> Expr:
+        """item = block of tiles * chunks + chunk of panels."""
+        return ceil_div(self.image_tiles(arguments.window), self.block) * -(-panel_count(arguments.out_channels) // PANELS)
+
+    def scratch(self, arguments: Any, _: Collection[str]) -> int:
+        """The inputs and the products of a block at every point, and a pixel of padding."""
+        inputs = round_up(arguments.in_channels, LANES) * self.block + LANES
+        products = PANELS * LANES * self.block
+        return sum(lines(self.number * count) for count in (self.points * inputs, self.points * products, arguments.in_channels))
+
+    def admits(self, arguments: Any) -> bool:
+        """Layers of 3x3 that it computes clearly faster, with weights that are no burden: they grow by 4, or 16/9."""
+        w: Window = arguments.window
+        square = (w.kernel_height, w.kernel_width, w.stride_height, w.stride_width, w.dilation_height, w.dilation_width) == (
+            3,
+            3,
+            1,
+            1,
+            1,
+            1,
+        )
+        light = self.number * self.weights(arguments) <= MOST_BYTES
+        return square and arguments.groups == 1 and light and self.gain(arguments) >= LEAST_GAIN
+
+    def weights(self, arguments: Any) -> int:
+        """Elements of the transformed weights."""
+        elements: int = self.points * lanes_of(arguments) * arguments.in_channels
+        return elements
+
+    def gain(self, arguments: Any) -> float:
+        """How many times faster than by panels, by the multiplications of both."""
+        w, inputs, outputs = arguments.window, arguments.in_channels, arguments.out_channels
+        tiles = bound(self.image_tiles(w))
+        direct = bound(expr(w.batch) * w.out_height * w.out_width) * 9 * inputs * outputs
+        blocks = -(-tiles // self.block)
+        products = self.points * inputs * outputs * (tiles + self.weight_read * blocks / LANES)
+        rest = tiles * self.points * (self.tile_input * inputs + self.tile_result * outputs) / LANES
+        return float(direct / (products + rest))
+
+    def transformed(self, arguments: Any, plain: np.ndarray) -> np.ndarray:
+        """[panel][point][in][16] float32, missing output channels zero."""
+        taps = by_output(arguments, plain).astype(np.float64).reshape(1, arguments.out_channels, 3, 3, arguments.in_channels)
+        line = FILTERS[self.side]
+        points = np.einsum("iy,goyxc,jx->goijc", line, taps, line).reshape(1, arguments.out_channels, self.points, -1)
+        panels = padded_panels(points.astype(np.float32), arguments.in_channels, np.float32)
+        return np.ascontiguousarray(panels.transpose(0, 1, 3, 4, 2)).reshape(-1)
+
+    @property
+    def packing(self) -> Packing:
+        return Packing(
+            "points of Winograd",
+            {"weights": lambda arguments, plain, _: self.transformed(arguments, plain), "bias": pack_by_panels},
+            reach={"weights": self.weights},
+        )
 
 
-def items(arguments: Any) -> Expr:
-    """item = block of tiles * chunks + chunk of panels."""
-    return ceil_div(image_tiles(arguments.window), BLOCK) * -(-panel_count(arguments.out_channels) // PANELS)
-
-
-def scratch(arguments: Any, _: Collection[str]) -> int:
-    """The inputs and the products of a block at every point, and a pixel of padding."""
-    inputs = round_up(arguments.in_channels, LANES) * BLOCK + LANES
-    products = PANELS * LANES * BLOCK
-    return lines(4 * POINTS * inputs) + lines(4 * POINTS * products) + lines(4 * arguments.in_channels)
-
-
-def admits(arguments: Any) -> bool:
-    """Layers of 3x3 that it computes clearly faster, with weights that are no burden: they grow by 4."""
-    w: Window = arguments.window
-    square = (w.kernel_height, w.kernel_width, w.stride_height, w.stride_width, w.dilation_height, w.dilation_width) == (3, 3, 1, 1, 1, 1)
-    return square and arguments.groups == 1 and 4 * weights(arguments) <= MOST_BYTES and gain(arguments) >= LEAST_GAIN
-
-
-def weights(arguments: Any) -> int:
-    """Elements of the transformed weights."""
-    elements: int = POINTS * lanes_of(arguments) * arguments.in_channels
-    return elements
-
-
-def gain(arguments: Any) -> float:
-    """How many times faster than by panels, by the multiplications of both."""
-    w, inputs, outputs = arguments.window, arguments.in_channels, arguments.out_channels
-    tiles = bound(image_tiles(w))
-    direct = bound(expr(w.batch) * w.out_height * w.out_width) * 9 * inputs * outputs
-    blocks = -(-tiles // BLOCK)
-    products = POINTS * inputs * outputs * (tiles + WEIGHT_READ * blocks / LANES)
-    return float(direct / (products + tiles * POINTS * (TILE_INPUT * inputs + TILE_RESULT * outputs) / LANES))
-
-
-def transformed(arguments: Any, plain: np.ndarray) -> np.ndarray:
-    """[panel][point][in][16] float32, missing output channels zero."""
-    taps = by_output(arguments, plain).astype(np.float64).reshape(1, arguments.out_channels, 3, 3, arguments.in_channels)
-    points = np.einsum("iy,goyxc,jx->goijc", FILTER, taps, FILTER).reshape(1, arguments.out_channels, POINTS, -1)
-    panels = padded_panels(points.astype(np.float32), arguments.in_channels, np.float32)
-    return np.ascontiguousarray(panels.transpose(0, 1, 3, 4, 2)).reshape(-1)
-
-
-PACKING = Packing(
-    "points of Winograd",
-    {"weights": lambda arguments, plain, _: transformed(arguments, plain), "bias": pack_by_panels},
-    reach={"weights": weights},
-)
-WINOGRAD = Variant("winograd", items, scratch, TILES, PACKING, admits, "conv_float/winograd")
+FLOATS = Form(4, 4, BLOCK, 140.0, 140.0)
+gain = FLOATS.gain
+WINOGRAD = Variant("winograd", FLOATS.items, FLOATS.scratch, TILES, FLOATS.packing, FLOATS.admits, "conv_float/winograd")

@@ -29,6 +29,7 @@ from edgec.emit import ExamData, emit_exam, emit_sources
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.vulkan import spirv_file, spirv_jobs
+from edgec.exam.beyond import ask_halves, beyond_halves, notes_of
 from edgec.exam.comparison import Comparison
 from edgec.exam.expected import GPU_HALVES, HALVES, Asked, ask, doubts, invented_tolerance, is_coded, write_exam
 from edgec.exam.fidelity import manifest_facts
@@ -107,16 +108,22 @@ def draft(planned: Plan, store: Store, tell: Progress) -> dict[str, Content]:
     found = compare_model(loaded, quantized or coded, config, tell)
     shaped = [Shaped(config, loaded, graph), *with_numbers(others, quantized)]
     asked = [_asked(each.model, each.config, tell) for each in shaped]
+    beyond = _beyond(shaped, asked, config)
     with stage(tell, "lowering"):
-        programs = [_scheduled(each.graph, target, loaded.name, config, tuned) for each in shaped]
+        programs = [_scheduled(each.graph, target, loaded.name, config, tuned, beyond) for each in shaped]
         program = _planned(programs, graph, target, config)
         choice = _choice(model, graph, program, target, config)
     with stage(tell, "writing the exam"):
         halves = _halves(config, choice)
-        exam = joined([_exam(*each, coded is not None, halves) for each in zip(shaped, programs, asked, strict=True)])
+        exam = joined([_exam(*each, coded is not None, halves, beyond) for each in zip(shaped, programs, asked, strict=True)])
     with stage(tell, "emitting"):
         origin = _origin(model, loaded, program, quantized, found, config)
-        notes = (*origin.notes, *tuned.notes(programs, target), *doubts(exam))
+        notes = (
+            *origin.notes,
+            *tuned.notes(programs, target),
+            *(notes_of(graph, programs[0], asked[0], beyond) if config.precision == "fp16" else ()),
+            *doubts(exam),
+        )
         origin = replace(origin, notes=notes, coded_weights=_coded_facts(coded, config), tuned_sha256=tuned.sha256)
         made = emit_sources(
             program, target, config.weights, origin, _offload(program, target, choice), ["task"] if task else [], config.single_file
@@ -147,7 +154,9 @@ def untuned_program(planned: Plan, progress: Progress | None = None) -> Program:
     loaded = prune_model(read_model(model, config), config, tell)
     quantized = quantize_model(loaded, config, tell, decided) if config.precision == "int8" else None
     graph = (quantized or code_model(loaded, config) or loaded).graph
-    return _scheduled(graph, planned.target, loaded.name, config, RecordedChoices())
+    shaped = Shaped(config, loaded, graph)
+    beyond = _beyond([shaped], [_asked(loaded, config, tell)], config) if config.precision == "fp16" else frozenset[str]()
+    return _scheduled(graph, planned.target, loaded.name, config, RecordedChoices(), beyond)
 
 
 def _add_interfaces(draft: Draft, app: App, target: Target, exam: ExamData, config: BuildConfig) -> Draft:
@@ -177,11 +186,13 @@ def json_bytes(value: object) -> bytes:
     return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _scheduled(graph: Graph, target: Target, name: str, config: BuildConfig, tuned: RecordedChoices) -> Program:
+def _scheduled(
+    graph: Graph, target: Target, name: str, config: BuildConfig, tuned: RecordedChoices, beyond: frozenset[str]
+) -> Program:  # fmt: skip
     with spending(config.budget):
         program = lower(graph, target, name, LowerOptions(io=config.io, io_layout=config.io_layout))
         if config.precision == "fp16":
-            program = with_halves(program)
+            program = with_halves(program, {node.name for node in graph.nodes if beyond.intersection(node.outputs)})
         return schedule(program, target, tuned.by_layer)
 
 
@@ -214,6 +225,14 @@ def _check_halves(loaded: Model, config: BuildConfig) -> None:
         raise UsageError(what, where="--precision", hint="build with --precision fp32, or int8")
 
 
+def _beyond(shaped: Sequence[Shaped], asked: Sequence[Asked | None], config: BuildConfig) -> frozenset[str]:
+    """The values that stay float32 in fp16 packages, in whichever set of shapes."""
+    if config.precision != "fp16":
+        return frozenset()
+    pairs = zip(shaped, asked, strict=True)
+    return frozenset[str]().union(*(beyond_halves(each.graph, one) for each, one in pairs if one is not None))
+
+
 def _halves(config: BuildConfig, choice: Choice) -> str:
     """The flag that asks for halves; none does otherwise."""
     return HALVES if config.precision == "fp16" else GPU_HALVES if choice.precision == "float16" else ""
@@ -237,17 +256,22 @@ def _asked(loaded: Model, config: BuildConfig, tell: Progress) -> Asked | None:
     if config.precision == "int8" or config.weight_bits is not None or is_coded(loaded.graph):
         return None
     with stage(tell, "asking the model"), about(loaded.file):
-        return ask(loaded.original, samples_of(loaded.graph, config), config.seed, reference_of(loaded, config))
+        samples, reference = samples_of(loaded.graph, config), reference_of(loaded, config)
+        if config.precision != "fp16" or samples is not None:
+            return ask(loaded.original, samples, config.seed, reference)
+        return ask_halves(lambda reach: ask(loaded.original, None, config.seed, reference, reach), loaded.graph)
 
 
-def _exam(shaped: Shaped, program: Program, asked: Asked | None, coded: bool, halves: str) -> ExamData:
+def _exam(
+    shaped: Shaped, program: Program, asked: Asked | None, coded: bool, halves: str, beyond: frozenset[str]
+) -> ExamData:  # fmt: skip
     """coded: whether the weights are codes, and the model is the one that has them."""
     model, config = shaped.model, shaped.config
     samples = samples_of(model.graph, config)
     with about(model.file):
         return write_exam(
             shaped.graph if coded else model.original, shaped.graph, program, samples, config.seed,
-            channels_last=config.io_layout == "nhwc", asked=asked, halves=halves,
+            channels_last=config.io_layout == "nhwc", asked=asked, halves=halves, beyond=beyond,
         )  # fmt: skip
 
 

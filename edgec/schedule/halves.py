@@ -3,20 +3,20 @@
 A call computes with halves where there is such a kernel, its weights keep their digits as halves, and its result lies in the arena. Then
 its tensors are halves there; calls that know floats alone, and the caller's tensors, keep theirs, and a loop makes the one of the other
 between them. Loops compute with floats whatever they read; where one reads back what it writes, a total that grows or a state, no step may
-round, and that stays floats, as does what calls carry from one of their turns to the next. Finite numbers beyond the range of halves
-become its ends.
+round, and that stays floats, as does what calls carry from one of their turns to the next, and what is known to leave the range of halves.
+Other finite numbers beyond it become its ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from edgec.ir.types import DType
-from edgec.kernels.halves import HALF_OF, LARGEST, LONGEST, STRETCH
+from edgec.kernels.halves import GROWTH, HALF_OF, LARGEST, LONGEST, STRETCH
 from edgec.program.arguments import Arguments
 from edgec.program.expr import FLOAT, Expr, Load, binary, const, load, var
 from edgec.program.program import (
@@ -45,11 +45,15 @@ CONSTANTS = ("weights", "bias")
 Twins = dict[tuple[str, DType, When | None], str]  # of a buffer, in another type, made when: the buffer that holds the same numbers
 
 
-def with_halves(program: Program) -> Program:
-    """`program`, as lowering makes it, with halves where they are of use."""
+def with_halves(program: Program, beyond: Collection[str] = ()) -> Program:
+    """`program`, as lowering makes it, with halves where they are of use. beyond: ONNX nodes whose results leave the range of halves."""
     roots = {name: program.root(name) for name in program.buffers}
-    able = [isinstance(call, TemplateCall) and _is_able(program, call.arguments) for call in program.calls]
-    fixed = {roots[name] for name, buffer in program.buffers.items() if not _may_be_halves(buffer)}
+    left = {roots[name] for call in program.calls if _is_of(call, beyond) for name in call.call.writes}
+    able = [
+        isinstance(call, TemplateCall) and left.isdisjoint(roots[name] for name in (*call.call.reads, *call.call.writes))
+        and _is_able(program, call.arguments) for call in program.calls
+    ]  # fmt: skip
+    fixed = left | {roots[name] for name, buffer in program.buffers.items() if not _may_be_halves(buffer)}
     fixed |= carried(program)
     for call, can in zip(program.calls, able, strict=True):
         if isinstance(call, LoopCall):
@@ -72,6 +76,10 @@ def with_halves(program: Program) -> Program:
     return done
 
 
+def _is_of(call: AnyCall, nodes: Collection[str]) -> bool:
+    return any(name in nodes for name in call.call.nodes)
+
+
 def _may_be_halves(buffer: Buffer) -> bool:
     return buffer.kind is Kind.ARENA and buffer.dtype is DType.FLOAT32
 
@@ -91,7 +99,8 @@ def _are_halves(program: Program, arguments: Any, name: str) -> bool:
     channels = getattr(arguments, "channels", 0) or arguments.groups * arguments.out_channels
     sizes = np.abs(data.reshape(channels, -1))
     largest = sizes.max(axis=1)
-    return bool((largest <= LARGEST).all() and (name == "bias" or ((largest >= LEAST) | (sizes.sum(axis=1) < NOTHING)).all()))
+    most = LARGEST if name == "bias" else LARGEST / GROWTH
+    return bool((largest <= most).all() and (name == "bias" or ((largest >= LEAST) | (sizes.sum(axis=1) < NOTHING)).all()))
 
 
 def _tensors(call: AnyCall) -> Iterator[str]:

@@ -150,6 +150,16 @@ def test_each_channels_weights_must_keep_their_digits(factor: float, halves: boo
     assert (kinds(program)["a"] == "float16") is halves
 
 
+def test_layers_that_write_or_read_what_leaves_the_range_stay_floats() -> None:
+    nodes = [conv(x, y, "w") for x, y in ("xa", "ab", "bc", "cd", "dy")]
+    program = lowered(model(nodes, [1, 8, 4, 4], {"w": pointwise(8, 8)}, "y"))
+    found = with_halves(program, {"b"})
+    assert [kinds(found)[name] for name in "abcd"] == ["float16", "float32", "float32", "float16"]
+    assert [call.arguments.kernel for call in found.calls if isinstance(call, TemplateCall)] == [
+        "conv_half", "conv_float", "conv_float", "conv_half", "conv_half"
+    ]  # fmt: skip
+
+
 def test_a_package_answers_as_the_model_does(tmp_path: Path) -> None:
     """Of ones: means of 112 rows, and of four numbers whose sum is beyond the range; named as kernels of halves name nothing."""
     require("aarch64-linux-gnu-gcc", "qemu-aarch64")

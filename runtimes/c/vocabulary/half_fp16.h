@@ -13,6 +13,7 @@ INLINE halves halves_load(const half *p) { return vld1q_f16((const float16_t *)p
 INLINE halves halves_splat(float16_t x) { return vdupq_n_f16(x); }
 INLINE void halves_store(half *p, halves v) { vst1q_f16((float16_t *)p, v); }
 INLINE halves halves_add(halves a, halves b) { return vaddq_f16(a, b); }
+INLINE halves halves_subtract(halves a, halves b) { return vsubq_f16(a, b); }
 INLINE halves halves_max(halves a, halves b) { return vmaxq_f16(a, b); }
 INLINE halves halves_min(halves a, halves b) { return vminq_f16(a, b); }
 INLINE halves halves_at_least(halves v, halves low) { return vmaxq_f16(v, low); }
@@ -26,7 +27,13 @@ INLINE half_inputs half_inputs_load(const half *p) { return vld1q_f16((const flo
         __asm__("fmla %0.8h, %1.8h, %2.h[" #k "]" : "+w"(s) : "w"(w), "x"(x)); \
         return s; \
     }
+INLINE halves halves_times_first(halves w, half_inputs x) {
+    halves product;
+    __asm__("fmul %0.8h, %1.8h, %2.h[0]" : "=w"(product) : "w"(w), "x"(x));
+    return product;
+}
 #else
+INLINE halves halves_times_first(halves w, half_inputs x) { return vmulq_laneq_f16(w, x, 0); }
 #define HALVES_BY_LANE(k) \
     INLINE halves halves_accumulate_input_##k(halves s, halves w, half_inputs x) { return vfmaq_laneq_f16(s, w, x, k); }
 #endif
@@ -92,3 +99,5 @@ INLINE halves wide_rounded(wide sum) { return vcvt_high_f16_f32(vcvt_f16_f32(sum
 /* 0 while every v was finite, then NaN in its lane; and whether a lane is. */
 INLINE halves halves_beyond(halves found, halves v) { return vfmaq_f16(found, v, vdupq_n_f16(0)); }
 INLINE int halves_any_beyond(halves found) { return !(vmaxvq_f16(found) == 0); }
+#define halves_lost halves_beyond
+#define halves_any_lost halves_any_beyond

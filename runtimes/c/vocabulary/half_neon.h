@@ -8,6 +8,7 @@ INLINE halves halves_load(const half *p) { return vcvt_f32_f16(vld1_f16((const f
 INLINE halves halves_splat(float x) { return vdupq_n_f32(x); }
 INLINE void halves_store(half *p, halves v) { vst1_f16((float16_t *)p, vcvt_f16_f32(v)); }
 INLINE halves halves_add(halves a, halves b) { return vaddq_f32(a, b); }
+INLINE halves halves_subtract(halves a, halves b) { return vsubq_f32(a, b); }
 INLINE halves halves_max(halves a, halves b) { return vmaxq_f32(a, b); }
 INLINE halves halves_min(halves a, halves b) { return vminq_f32(a, b); }
 INLINE halves halves_at_least(halves v, halves low) { return vmaxq_f32(v, low); }
@@ -20,6 +21,10 @@ INLINE wide wide_from(float x) { return vdupq_n_f32(x); }
 INLINE wide wide_divide(wide sum, wide by) { return vdivq_f32(sum, by); }
 INLINE wide wide_add(wide sum, halves v) { return vaddq_f32(sum, v); }
 INLINE halves wide_rounded(wide sum) { return sum; }
+
+/* 0 while every v was finite, then NaN in its lane; and whether a lane is: of what was stored as halves on the way. */
+INLINE halves halves_lost(halves found, halves v) { return vfmaq_f32(found, v, vdupq_n_f32(0.0f)); }
+INLINE int halves_any_lost(halves found) { return !(vmaxvq_f32(found) == 0.0f); }
 
 /* Sums of floats stay in their range. */
 INLINE halves halves_beyond(halves found, halves v) {
