@@ -23,7 +23,21 @@ HELPER void gather_windows(const window_t *w, const activation *x, int32_t chann
     int32_t row = first / w->out_width, column = first % w->out_width, i, j, ky, here;
     for (i = 0; i < count; i += here, row++, column = 0) { /* pixels of one row */
         const int32_t top = row % w->out_height * w->stride_height - w->pad_top, left = column * w->stride_width - w->pad_left;
+        int32_t joined = 0; /* up to this one, windows within the image's columns are gathered whole */
         here = smaller(count - i, w->out_width - column);
+#if defined(GATHERS_THREE)
+        if (w->kernel_height == 3 && run >= 6 && run <= 10 && top >= 0 && top + 2 * w->dilation_height < w->in_height) {
+            const int32_t begin = left < 0 ? (w->stride_width - 1 - left) / w->stride_width : 0, line = row / w->out_height * w->in_height + top;
+            const ptrdiff_t inside = w->in_width - w->kernel_width - left, rest = height - line - 2 * w->dilation_height;
+            const ptrdiff_t more = (rest * w->in_width - left) * channels - 16, last = inside * channels < more ? inside * channels : more;
+            const ptrdiff_t at = ((ptrdiff_t)line * w->in_width + left + begin * w->stride_width) * channels;
+            joined = last >= 0 ? smaller(here, (int32_t)(last / step) + 1) : 0;
+            if (joined <= begin)
+                joined = 0;
+            else
+                gather_three(x + at, (ptrdiff_t)w->dilation_height * w->in_width * channels, run, step, joined - begin, pitch, to + (ptrdiff_t)(i + begin) * pitch);
+        }
+#endif
         for (ky = 0; ky < w->kernel_height; ky++) {
             const int32_t y = top + ky * w->dilation_height, line = row / w->out_height * w->in_height + y;
             const activation *const from = y >= 0 && y < w->in_height ? x + (ptrdiff_t)line * w->in_width * channels : 0;
@@ -35,7 +49,10 @@ HELPER void gather_windows(const window_t *w, const activation *x, int32_t chann
             activation *into = to + (ptrdiff_t)i * pitch + ky * run;
             for (j = 0; j < here && left + j * w->stride_width < 0; j++, into += pitch)
                 gather_row(w, from, left + j * w->stride_width, channels, zero, sixteen, into);
-            if (j < whole) {
+            if (j < joined) {
+                into += (ptrdiff_t)(joined - j) * pitch;
+                j = joined;
+            } else if (j < whole) {
                 const activation *at = from + (left + j * w->stride_width) * channels;
                 int32_t pairs = (whole - j) / 2;
                 for (; pairs != 0; pairs--, at += 2 * step, into += 2 * pitch) {
