@@ -132,7 +132,7 @@ HEADERS = {
     **dict.fromkeys(("neon", "dotprod"), ("int8_two_neon.h", "int8_packed_neon.h", "int8_joined.h")),
     "i8mm": ("int8_packed_neon.h", "int8_joined.h"), "neon32": ("int8_two_neon.h", "int8_packed_neon.h"),
 }  # fmt: skip
-JOIN_HEADERS = dict.fromkeys(("neon", "dotprod", "i8mm"), ("int8_gather_neon.h",))
+GATHERING = dict.fromkeys(("neon", "dotprod", "i8mm"), ("int8_gather_neon.h",))
 SHORT_HEADERS = {"avx512vnni": ("int8_gather_avx512.h",)}  # after those for windows of any length
 WIDENED = {"avx2": WidenedTile((6, 2, 1), 2)}
 WIDENED_HEADERS = {"avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h")}
@@ -194,7 +194,7 @@ def _pack_merged(arguments: Any, plain: np.ndarray, multiple: int) -> np.ndarray
 
 MERGED_PACKING = Packing("panels of 16x4, one tap", {**PACKING.pack, "weights": _pack_merged}, input_multiple, {"weights": _merged_weights})
 MERGED_HEADERS = {
-    name: (*HEADERS.get(name, ()), *WIDENED_HEADERS.get(name, ()), *JOIN_HEADERS.get(name, ()), "int8_merged.h", *SHORT_HEADERS.get(name, ()))
+    name: (*HEADERS.get(name, ()), *WIDENED_HEADERS.get(name, ()), *GATHERING.get(name, ()), "int8_merged.h", *SHORT_HEADERS.get(name, ()))
     for name in TILES
 }
 MERGED = Variant("merged", conv_items, _merged_scratch, {**TILES, **WIDENED}, MERGED_PACKING, merges, "conv_int8/merged", MERGED_HEADERS)
