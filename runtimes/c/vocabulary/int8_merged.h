@@ -17,7 +17,7 @@ HELPER void gather_row(const window_t *w, const activation *line, int32_t left, 
 
 #if defined(GATHERS_THREE)
 /* gather_windows() for those that gather_three() can join, where they lie within the image's columns. */
-APART HELPER void gather_joined(const window_t *w, const activation *x, int32_t channels, int32_t zero, int32_t first, int32_t count, int32_t pitch,
+APART KERNEL void gather_joined(const window_t *w, const activation *x, int32_t channels, int32_t zero, int32_t first, int32_t count, int32_t pitch,
                                 activation *to) {
     const int32_t run = w->kernel_width * channels, stride = w->stride_width, height = w->batch * w->in_height;
     const ptrdiff_t step = (ptrdiff_t)stride * channels, line = (ptrdiff_t)w->in_width * channels;
@@ -52,7 +52,7 @@ APART HELPER void gather_joined(const window_t *w, const activation *x, int32_t 
 
 /* `count` windows from pixel `first` on, `pitch` codes apart, where pixels have `channels` codes and nothing between them. Up to 15 codes
    past a window may be written, too. */
-APART HELPER void gather_windows(const window_t *w, const activation *x, int32_t channels, int32_t zero, int32_t first, int32_t count, int32_t pitch,
+APART KERNEL void gather_windows(const window_t *w, const activation *x, int32_t channels, int32_t zero, int32_t first, int32_t count, int32_t pitch,
                            activation *to) {
     const int32_t run = w->kernel_width * channels, step = w->stride_width * channels, height = w->batch * w->in_height;
     int32_t row = first / w->out_width, column = first % w->out_width, i, j, ky, here;
