@@ -55,6 +55,7 @@ class ConvTile(MatrixTile):
     even: tiles of pixels that are equally far apart, as those of a matrix are, go without a list of pointers and ask once what they share.
     tails: of a panel and at most half of another one these are summed otherwise.
     short_windows: those of at most 32 codes are gathered in a register.
+    parts: of the codes of merged windows, the last four may be summed without four more.
     zipped: weights of half a panel are put into the order of their instruction once for all pixels of a block.
     """
 
@@ -72,6 +73,7 @@ class ConvTile(MatrixTile):
     halves: bool = False
     passing: bool = False
     joined: bool = False
+    parts: bool = False
     zipped: bool = False
     even: bool = False
     tails: bool = False
@@ -105,8 +107,8 @@ class WidenedTile:
 
 NEON = ("neon", "dotprod", "i8mm", "neon32")
 TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} | {
-    "neon": _neon("neon", whole=True, passing=True, joined=True),
-    "dotprod": _neon("dotprod", whole=True, deep=True, passing=True, joined=True),
+    "neon": _neon("neon", whole=True, passing=True, joined=True, parts=True),
+    "dotprod": _neon("dotprod", whole=True, deep=True, passing=True, joined=True, parts=True),
     "i8mm": _neon("i8mm", whole=True, halves=True, passing=True, joined=True, zipped=True),
     "neon32": _neon("neon32", whole=True, halves=True),
     # Two panels for a single pixel alone, which else has too few sums under way
@@ -130,6 +132,7 @@ HEADERS = {
     **dict.fromkeys(("neon", "dotprod"), ("int8_two_neon.h", "int8_packed_neon.h", "int8_joined.h")),
     "i8mm": ("int8_packed_neon.h", "int8_joined.h"), "neon32": ("int8_two_neon.h", "int8_packed_neon.h"),
 }  # fmt: skip
+GATHERING = dict.fromkeys(("neon", "dotprod", "i8mm"), ("int8_gather_neon.h",))
 SHORT_HEADERS = {"avx512vnni": ("int8_gather_avx512.h",)}  # after those for windows of any length
 WIDENED = {"avx2": WidenedTile((6, 2, 1), 2)}
 WIDENED_HEADERS = {"avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h")}
@@ -191,7 +194,8 @@ def _pack_merged(arguments: Any, plain: np.ndarray, multiple: int) -> np.ndarray
 
 MERGED_PACKING = Packing("panels of 16x4, one tap", {**PACKING.pack, "weights": _pack_merged}, input_multiple, {"weights": _merged_weights})
 MERGED_HEADERS = {
-    name: (*HEADERS.get(name, ()), *WIDENED_HEADERS.get(name, ()), "int8_merged.h", *SHORT_HEADERS.get(name, ())) for name in TILES
+    name: (*HEADERS.get(name, ()), *WIDENED_HEADERS.get(name, ()), *GATHERING.get(name, ()), "int8_merged.h", *SHORT_HEADERS.get(name, ()))
+    for name in TILES
 }
 MERGED = Variant("merged", conv_items, _merged_scratch, {**TILES, **WIDENED}, MERGED_PACKING, merges, "conv_int8/merged", MERGED_HEADERS)
 

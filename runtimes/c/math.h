@@ -49,7 +49,8 @@ EDGEC_IN_LOOPS int32_t edgec_nearest_within(float x, float low, float high) {
     return edgec_nearest(__builtin_fminf(__builtin_fmaxf(x, low), high));
 }
 EDGEC_IN_LOOPS int32_t edgec_nearest_known(float known, float x, float low, float high) {
-    return edgec_nearest_within(x, low, high) & -(int32_t)(known == known);
+    const float within = __builtin_fminf(__builtin_fmaxf(x, low), high);
+    return edgec_nearest(known == known ? within : 0.0f);
 }
 #else
 EDGEC_IN_LOOPS int32_t edgec_nearest_within(float x, float low, float high) {

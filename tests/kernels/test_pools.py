@@ -18,7 +18,7 @@ def random_pool(kind: type, seed: int, signed: bool) -> Case:
     rng = np.random.default_rng(seed)
     channels = int(rng.choice((1, 3, 16, 64, 70, int(rng.integers(1, 150)))))
     in_stride, out_stride = stride_of(rng, channels), stride_of(rng, channels)
-    w = window(rng, in_stride, out_stride, pool=True)
+    w = window(rng, in_stride, out_stride, pool=True, square=seed % 3 == 0)
     x, y = pixels(rng, in_count(w), channels, in_stride), pixels(rng, out_count(w), channels, out_stride)
     around = (int(rng.integers(2)), int(rng.integers(w.kernel_height)), int(rng.integers(w.kernel_width)))
     if kind in (PoolMaxFloat, PoolAverageFloat):

@@ -78,6 +78,12 @@ INLINE void dot_two_of_1(accumulator_t *sum0, accumulator_t *sum1, weights_t w0,
     *sum1 = vdotq_laneq_s32(vdotq_laneq_s32(*sum1, w1.a, x, 2), w1.b, x, 3);
 }
 
+/* Of the first four inputs of the second step alone. */
+INLINE void dot_two_of_half(accumulator_t *sum0, accumulator_t *sum1, weights_t w0, weights_t w1, two_steps_t x) {
+    *sum0 = vdotq_laneq_s32(*sum0, w0.a, x, 2);
+    *sum1 = vdotq_laneq_s32(*sum1, w1.a, x, 2);
+}
+
 INLINE lanes_t collect(accumulator_t a, accumulator_t b, accumulator_t c, accumulator_t d) {
     lanes_t v;
     v.a = a;

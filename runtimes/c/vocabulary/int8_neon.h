@@ -111,6 +111,18 @@ INLINE void dot_two(accumulator_t *sum0, accumulator_t *sum1, weights_t w0, weig
     sum1->high = vpadalq_s16(sum1->high, high1);
 }
 
+/* Of the first four inputs of a step alone. */
+INLINE accumulator_t dot_half(accumulator_t sum, weights_t w, int8x16_t x) {
+    sum.low = vpadalq_s16(sum.low, vmull_s8(vget_low_s8(w.a), vget_low_s8(x)));
+    sum.high = vpadalq_s16(sum.high, vmull_high_s8(w.a, x));
+    return sum;
+}
+
+INLINE void dot_two_of_half(accumulator_t *sum0, accumulator_t *sum1, weights_t w0, weights_t w1, int8x16_t x) {
+    *sum0 = dot_half(*sum0, w0, x);
+    *sum1 = dot_half(*sum1, w1, x);
+}
+
 /* Nothing that follows is computed earlier: gcc would run out of registers, and copy products. */
 INLINE void hold(accumulator_t *a, accumulator_t *b) {
 #if defined(__GNUC__) && !defined(__clang__)

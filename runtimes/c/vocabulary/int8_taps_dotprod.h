@@ -64,6 +64,14 @@ typedef int8x16_t codes_t;
 
 INLINE quarter_t add_quarter(quarter_t sum, codes_t w, codes_t x) { return vdotq_s32(sum, w, x); }
 
+/* What lies `at` bytes from x, and what follows it. */
+#if defined(__GNUC__) && !defined(__clang__) /* which would load one between other instructions, and then the other */
+#define LOAD_ROWS(a, b, x, at) \
+    __asm__("ldp %q0, %q1, [%2, %3]" : "=w"(a), "=w"(b) : "r"(x), "i"(at), "m"(*(const activation(*)[(at) + 32])(x)))
+#else
+#define LOAD_ROWS(a, b, x, at) (a) = vld1q_s8((x) + (at)), (b) = vld1q_s8((x) + (at) + 16)
+#endif
+
 /* Sums in the last bits of numbers that are FLOATING more: as float, these are what they are as integers, and subtraction takes the place of
    a conversion, of which processors begin one in two cycles. So may sums be that are less than 2^22. */
 enum { FLOATING = 0x4b400000 }; /* the bits of 1.5 * 2^23 */
