@@ -77,12 +77,11 @@ def main() -> int:
     print(f"{'model':<24}" + "".join(f"{name:>13}" for name in (*options.columns, *FIGURES)), flush=True)
     rows = {}
     for case in (*subjects(options), *beside(options)):
-        if not options.only or any(word in case.name for word in options.only):
-            rows[case.name] = measure(case, options.columns)
-            print(
-                f"{case.name:<24}" + "".join(f"{cell(rows[case.name].get(name)):>13}" for name in (*options.columns, *FIGURES)),
-                flush=True,
-            )
+        rows[case.name] = measure(case, options.columns)
+        print(
+            f"{case.name:<24}" + "".join(f"{cell(rows[case.name].get(name)):>13}" for name in (*options.columns, *FIGURES)),
+            flush=True,
+        )
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     return 0
@@ -103,18 +102,23 @@ def cell(value: float | str | None) -> str:
     return "-" if value is None else f"{value:.2f}" if isinstance(value, float) else value
 
 
+def asked(name: str, options: argparse.Namespace) -> bool:
+    return not options.only or any(word in name for word in options.only)
+
+
 def subjects(options: argparse.Namespace) -> Iterator[Case]:
     for subject in SUBJECTS:
         path = options.folder / f"{subject.name}.onnx"
-        if path.exists():
+        if path.exists() and asked(subject.name, options):
             yield Case(subject.name, path, pinned(path, subject.shape), lambda graph, one=subject: samples(one, graph, options))
 
 
 def beside(options: argparse.Namespace) -> Iterator[Case]:
     """Models with samples of their own beside them."""
     for path in sorted(options.folder.glob("*.npz")):
-        arrays, model = np.load(path), path.with_suffix(".onnx")
-        if model.exists():
+        model = path.with_suffix(".onnx")
+        if model.exists() and asked(path.stem, options):
+            arrays = np.load(path)
             known, others = arrays["known"][: options.calibration], arrays["others"][: options.others]
             yield Case(path.stem, model, pinned(model, known[0].shape), lambda graph, pair=(known, others): stored(pair, graph))
 
