@@ -1,8 +1,9 @@
 """Streams: the values whose channels can only be scaled together.
 
-When v = r * v' holds channel by channel (r > 0), operators that commute with a positive factor per channel (Relu, Clip(0, b) with bounds
-b / r, pooling, Add of two such values, Concat) tie what they write to what they read; a convolution does not, since its rows and columns
-take any factor, whether it computes in integers or in float. Where all ends of a stream are convolutions, r is ours to choose.
+When v = r * v' holds channel by channel (r > 0), operators that commute with a positive factor per channel (Relu, PRelu with constant
+slopes, Clip(0, b) with bounds b / r, pooling, Add of two such values, Concat) tie what they write to what they read; a convolution does
+not, since its rows and columns take any factor, whether it computes in integers or in float. Where all ends of a stream are convolutions,
+r is ours to choose.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from edgec.integer.roles import role_of
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import Role
 
-COMMUTING = frozenset({"Relu", "MaxPool", "AveragePool", "GlobalAveragePool", "Identity"})
+COMMUTING = frozenset({"Relu", "LeakyRelu", "PRelu", "MaxPool", "GlobalMaxPool", "AveragePool", "GlobalAveragePool", "Identity"})
 
 
 @dataclass
