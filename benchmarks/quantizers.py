@@ -9,8 +9,8 @@ benchmarks/outside.py made, where samples lie beside each model, NAME.npz with `
 .wav files of vad_a/, which is not what it was trained on. The others quantize the same optimized float graph, ONNX Runtime as QDQ, per
 channel and by min-max. After a Softmax few doubtful samples make most of the error: measure on a thousand others where they cost little.
 `made by` says how many of the others make the error of edgec's default, as (sum of errors)^2 / sum of their squares: of ratios that three
-samples make, 3 dB more or less are luck. `agree` is the share of the others on which float and edgec's default name the same class; `CPU s` what edgec's default took, `fast s` and
-`high s` what its other efforts took.
+samples make, 3 dB more or less are luck. `agree` is the share of the others on which float and edgec's default name the same class; `CPU s`
+what edgec's default took, `fast s` and `high s` what its other efforts took.
 """
 
 from __future__ import annotations
@@ -250,7 +250,8 @@ def ratio(wanted: np.ndarray, got: np.ndarray) -> float:
 def made_by(wanted: np.ndarray, got: np.ndarray) -> float:
     """How many samples make the error."""
     errors = np.sum((wanted - got) ** 2, axis=1)
-    return float(errors.sum() ** 2 / max(np.sum(errors**2), 1e-30))
+    shares = errors / max(errors.sum(), 1e-300)
+    return float(1 / max(np.sum(shares**2), 1e-300)) if shares.any() else float("nan")
 
 
 def agreement(wanted: np.ndarray, got: np.ndarray) -> float:
