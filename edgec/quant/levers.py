@@ -88,7 +88,7 @@ def with_levers(
 def pull_levers(
     graph: Graph, folds: Folds, options: QuantizeOptions, levers: Sequence[Lever] = LEVERS
 ) -> tuple[list[Pulled], list[Fitted], list[StepReport]]:
-    """The levers that stay, what they make of each fold, and what each of all was worth."""
+    """The levers that stay, what they make of each fold, and what each of all was worth: together measurably, or none stays."""
     trials = [trial for _, trial in folds]
     taken, reports = list[Pulled](), list[StepReport]()
     current = usual = [fitted for fitted, _ in folds]
