@@ -5,14 +5,15 @@ network as it will be stored. It is pulled once for each fold, and on the sample
 against what was there: it stays where it is better for the mean sample, by more than chance makes of it, and for all samples together.
 Of what it made the first is the nearest to what was there, and each other one must be as much better than those before it. What is
 measurably worse for the first fold is not made for the others.
-High effort shall not cost anything. Behind a Softmax or Sigmoid few samples make the errors of an output and say little of others, so where
+High effort shall not cost anything. Each lever that stays may owe a little to the samples that judge, so all that stay must together be
+measurably better, or none does. Behind a Softmax or Sigmoid few samples make the errors of an output and say little of others, so where
 these lose, what stands for the output must gain so much the more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import inf
 
@@ -24,13 +25,12 @@ from edgec.quant.finer import finely_rounded
 from edgec.quant.fitted import Fitted
 from edgec.quant.options import Progress, QuantizeOptions
 from edgec.quant.report import StepReport
-from edgec.quant.scores import Score, scored
+from edgec.quant.scores import WORSE, Score, scored
 from edgec.quant.settle import settled
 from edgec.quant.trial import Trial, Tried
 from edgec.quant.verdict import EVEN, PLAINLY
 
 AHEAD = 1.0  # standard errors that a lever must gain
-SOUND = 0.0  # where less error follows from what is known before anything is measured
 DOUBT = 2.0  # standard errors more that it takes for each by which an output loses: one sample that makes an output is 1, whatever it loses
 MOST_DOUBT = 1.5  # by then an output is measurably worse
 Make = Callable[[], Fitted]
@@ -39,15 +39,11 @@ Pull = Callable[[Graph, Fitted, Progress | None], Sequence[Make]]
 
 @dataclass(frozen=True)
 class Lever:
-    """pull: what to try, as many ways for every fold, each made when it is called; wanted: the option that asks for it; least: standard
-
-    errors that it must gain.
-    """
+    """pull: what to try, as many ways for every fold, each made when it is called; wanted: the option that asks for it."""
 
     name: str
     pull: Pull
     wanted: Callable[[QuantizeOptions], bool]
-    least: float = AHEAD
 
 
 # in order: what begins with the steps anew comes first, and a bias makes up for what the ranges have left
@@ -55,7 +51,7 @@ LEVERS = (
     Lever("centred streams", centred, lambda options: options.equalize),
     Lever("evenness of channels", evened, lambda options: options.equalize),
     Lever("ranges by output error", echoed, lambda options: options.observer != "minmax"),
-    Lever("finer rounding", finely_rounded, lambda options: options.round_weights and options.correct_bias, SOUND),
+    Lever("finer rounding", finely_rounded, lambda options: options.round_weights and options.correct_bias),
     Lever("bias correction by propagated error", settled, lambda options: options.correct_bias),
 )
 
@@ -92,11 +88,11 @@ def with_levers(
 def pull_levers(
     graph: Graph, folds: Folds, options: QuantizeOptions, levers: Sequence[Lever] = LEVERS
 ) -> tuple[list[Pulled], list[Fitted], list[StepReport]]:
-    """The levers that stay, what they make of each fold, and what each of all was worth."""
+    """The levers that stay, what they make of each fold, and what each of all was worth: together measurably, or none stays."""
     trials = [trial for _, trial in folds]
     taken, reports = list[Pulled](), list[StepReport]()
-    current = [fitted for fitted, _ in folds]
-    known = tried(current, trials)
+    current = usual = [fitted for fitted, _ in folds]
+    known = begun = tried(current, trials)
     for lever in levers:
         offers = [lever.pull(graph, one, options.progress) for one in current] if lever.wanted(options) else []
         before, most, stays = scored(known), -inf, None
@@ -107,12 +103,14 @@ def pull_levers(
                 one += [make() for make in makes[1:]]
                 found += tried(one[1:], trials[1:])
                 most = max(most, scored(found).ratio)
-                if better(scored(found), scored(known), lever.least):
+                if better(scored(found), scored(known), AHEAD):
                     current, known, stays = one, found, way
         if stays is not None:
             taken.append(Pulled(lever, stays))
         if any(offers):
             reports.append(StepReport(lever.name, 1, int(stays is not None), before.ratio, max(most, before.ratio), scored(known).ratio))
+    if taken and not better(scored(known), scored(begun), WORSE):
+        return [], usual, [replace(report, taken=0) for report in reports]
     return taken, current, reports
 
 

@@ -1,8 +1,9 @@
 """Streams: the values whose channels can only be scaled together.
 
-When v = r * v' holds channel by channel (r > 0), operators that commute with a positive factor per channel (Relu, Clip(0, b) with bounds
-b / r, pooling, Add of two such values, Concat) tie what they write to what they read; a convolution does not, since its rows and columns
-take any factor, whether it computes in integers or in float. Where all ends of a stream are convolutions, r is ours to choose.
+When v = r * v' holds channel by channel (r > 0), operators that commute with a positive factor per channel (Relu, PRelu with constant
+slopes, Clip(0, b) with bounds b / r, pooling, Resize, Add of two such values, Concat) tie what they write to what they read; a
+convolution does not, since its rows and columns take any factor, whether it computes in integers or in float. Where all ends of a stream
+are convolutions, r is ours to choose.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from edgec.integer.roles import role_of
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import Role
 
-COMMUTING = frozenset({"Relu", "MaxPool", "AveragePool", "GlobalAveragePool", "Identity"})
+COMMUTING = frozenset({"Relu", "LeakyRelu", "PRelu", "MaxPool", "GlobalMaxPool", "AveragePool", "GlobalAveragePool", "Identity"})
 
 
 @dataclass
@@ -97,7 +98,7 @@ def tie(graph: Graph, node: Node, streams: Streams) -> set[str]:
     known = all(name in streams.start for name in [*data, *outputs])
     if node.op == "Conv" and role_of(graph, node)[0] is Role.MATRIX:
         return set()
-    if known and (node.op in COMMUTING or rectifier(graph, node)) and len(data) == len(outputs) == 1:
+    if known and (node.op in COMMUTING or rectifier(graph, node) or resizes(node, streams)) and len(data) == len(outputs) == 1:
         streams.unite(outputs[0], data[0])
         return set()
     if known and node.op in ("Add", "Sub") and len(data) == 2 and graph.shape(data[0]) == graph.shape(data[1]):
@@ -119,3 +120,10 @@ def rectifier(graph: Graph, node: Node) -> bool:
         return False
     low, high = graph.constant(node.inputs[1]), graph.constant(node.inputs[2])
     return low is not None and high is not None and float(low) == 0.0 and float(high) > 0.0
+
+
+def resizes(node: Node, streams: Streams) -> bool:
+    """Resize that leaves channels as they are, and puts nothing of its own where it looks outside."""
+    if node.op != "Resize" or node.attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize":
+        return False
+    return streams.channels[node.inputs[0]] == streams.channels[node.outputs[0]]

@@ -45,6 +45,25 @@ def test_equalizing_is_exact_through_sums_pools_and_concat() -> None:
         np.testing.assert_allclose(two(sample)[value] * factors[value].reshape(1, -1, 1, 1), one(sample)[value], rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.parametrize("op", ["LeakyRelu", "PRelu", "nearest", "linear"])
+def test_equalizing_through_slopes_and_other_sizes_is_exact(op: str) -> None:
+    small = Small((1, 3, 12, 12))
+    slopes = small.constant(np.linspace(-0.5, 2, 8, dtype=np.float32).reshape(8, 1, 1))
+    scales = small.constant(np.array([1, 1, 2, 2], np.float32))
+    read = small.conv("x", 8, spread=6.0)
+    made = {
+        "LeakyRelu": lambda: small.node("LeakyRelu", read, alpha=0.2),
+        "PRelu": lambda: small.node("PRelu", read, slopes),
+    }
+    written = made.get(op, lambda: small.node("Resize", read, "", scales, mode=op, coordinate_transformation_mode="asymmetric"))()
+    graph = small.done(small.conv(written, 4))
+    found = choose_factors(graph, {value: np.linspace(0.1, 1, 8) for value in (read, written)}, FULL)
+    assert found.factors.keys() == {read, written}
+    changed = graph.copy()
+    apply_factors(changed, found.factors)
+    assert sqnr(graph, changed) > 110
+
+
 @pytest.mark.filterwarnings("error")
 def test_what_a_factor_moves_beyond_float32_stays_finite() -> None:
     graph = bounded_net()
