@@ -8,7 +8,7 @@ from edgec.program.memory import prove_memory
 from edgec.program.program import Program, TemplateCall
 from edgec.schedule.choice import UNTUNED, Choices, choose, slot, variant_in, variant_of
 from edgec.schedule.gpu.shading import shading
-from edgec.schedule.loops import with_kernels
+from edgec.schedule.loop_kernels import with_kernels
 from edgec.schedule.packing import packed
 from edgec.targets import Target
 
