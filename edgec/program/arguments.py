@@ -76,7 +76,7 @@ class Arguments(ABC):
 
     kernel: ClassVar[str]  # its name in C
     template: ClassVar[str]  # what it is written in: KERNEL/VARIANT of templates/c/KERNEL/VARIANT.c.j2
-    effort: ClassVar[int] = 8  # of an element that a kernel without multiply-accumulates reads, as program/effort.py counts
+    effort: ClassVar[int] = 0  # of a multiply-accumulate, or where it has none of an element that it reads; 0: as program/effort.py has it
 
     @abstractmethod
     def reach(self) -> dict[str, Number]:

@@ -19,6 +19,7 @@ PART_NS = 2_000  # of work that a thread is given at least: several times what i
 RUN_NS = 50_000  # a run of less work stays on one thread: between two runs the others fall asleep, and would come too late
 OF_FLOATS = 2  # a multiply-accumulate of floats
 OF_AN_OPERATION = 4  # an operation or a load in a loop
+OF_AN_ELEMENT = 8  # that a kernel without multiply-accumulates reads
 
 
 def effort(program: Program, call: AnyCall) -> int:
@@ -28,8 +29,8 @@ def effort(program: Program, call: AnyCall) -> int:
     read = [program.buffers[name] for name in call.call.reads]
     macs = call.call.macs // _turns(program, call)
     if macs == 0:
-        return call.arguments.effort * bound(read[0].size)
-    return macs * (OF_FLOATS if read[0].dtype.is_float else 1)  # activations come first
+        return (call.arguments.effort or OF_AN_ELEMENT) * bound(read[0].size)
+    return macs * (call.arguments.effort or (OF_FLOATS if read[0].dtype.is_float else 1))  # activations come first
 
 
 def effort_of_run(program: Program) -> int:

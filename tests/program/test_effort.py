@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from edgec.ir.types import DType
-from edgec.program.effort import OF_AN_OPERATION, OF_FLOATS, effort, effort_of_run
+from edgec.program.effort import OF_AN_ELEMENT, OF_AN_OPERATION, OF_FLOATS, effort, effort_of_run
 from edgec.program.expr import Size, binary, bound, const, load, product, var
 from edgec.program.program import AnyCall, Buffer, Call, For, Kind, LoopCall, Program, Repeat, Store, TemplateCall
 from edgec.targets import load_target
@@ -31,7 +31,7 @@ def test_multiply_accumulates_count_and_those_of_floats_more(net: Net, times: in
 def test_what_has_none_is_weighed_by_what_it_reads() -> None:
     program = program_of(random_net("unet"), PORTABLE)
     (pool,) = [call for call in templates(program) if not call.call.macs][:1]
-    assert effort(program, pool) == pool.arguments.effort * bound(program.buffers[pool.call.reads[0]].size)
+    assert effort(program, pool) == OF_AN_ELEMENT * bound(program.buffers[pool.call.reads[0]].size)
 
 
 def loop() -> tuple[Program, AnyCall]:
