@@ -67,8 +67,8 @@ def image_tiles(window: Window) -> Expr:
 
 
 def items(arguments: Any) -> Expr:
-    """item = block of tiles * chunks + chunk of panels."""
-    return ceil_div(image_tiles(arguments.window), BLOCK) * -(-panel_count(arguments.out_channels) // PANELS)
+    """Panels of a tile: a kernel that divides its work otherwise takes as large a part of it."""
+    return image_tiles(arguments.window) * panel_count(arguments.out_channels)
 
 
 def scratch(arguments: Any, _: Collection[str]) -> int:
