@@ -46,7 +46,8 @@ def conv_items(arguments: Any) -> Expr:
 
 def even_items(arguments: Any) -> Expr:
     """As many as there are panels of PIXEL_BLOCK / 8 pixels: a kernel that divides its work otherwise takes as large a part of it."""
-    return ceil_div(out_pixels(arguments.window), PIXEL_BLOCK // 8) * (arguments.groups * panel_count(arguments.out_channels))
+    panels: int = arguments.groups * panel_count(arguments.out_channels)
+    return ceil_div(out_pixels(arguments.window), PIXEL_BLOCK // 8) * panels
 
 
 def panel_items(window: Window, out_channels: int, groups: int = 1) -> Expr:
