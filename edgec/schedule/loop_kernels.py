@@ -88,14 +88,14 @@ def _rows(buffer: str, index: Expr, row: For | None, column: For) -> Rows | None
     """The elements that an index walks over, column by column; None where it walks otherwise."""
     if row is None and index == column.var:
         return Rows(Pointer(buffer, const(0)), 0)
-    terms = _linear(index)
+    terms = linear(index)
     names = {"", column.var.name, *([row.var.name] if row else [])}
     if terms is None or not names >= terms.keys() or terms.get(column.var.name) != 1:
         return None
     return Rows(Pointer(buffer, expr(terms.get("", 0))), terms.get(row.var.name, 0) if row else 0)
 
 
-def _linear(index: Expr) -> Mapping[str, int] | None:
+def linear(index: Expr) -> Mapping[str, int] | None:
     """By variable, and "" for none, what it is multiplied by in a sum of such products."""
     if isinstance(index, Const):
         return {"": int(index.value)}
@@ -103,7 +103,7 @@ def _linear(index: Expr) -> Mapping[str, int] | None:
         return {index.name: 1}
     if not isinstance(index, Binary) or index.op not in ("add", "mul"):
         return None
-    a, b = _linear(index.a), _linear(index.b)
+    a, b = linear(index.a), linear(index.b)
     if a is None or b is None:
         return None
     if index.op == "add":
