@@ -26,7 +26,8 @@ def with_kernels(program: Program, target: Target) -> Program:
 
     Not where codes are computed, which are the same on every processor, nor for a GPU, which has no shader of it.
     """
-    codes = any(buffer.dtype.bytes == 1 for buffer in program.buffers.values() if buffer.kind is not Kind.CONSTANT)
+    kinds = {buffer.dtype for buffer in program.buffers.values() if buffer.kind is not Kind.CONSTANT}
+    codes = any(kind.bytes < 4 and not kind.is_float for kind in kinds)
     if target.arch != ARCH or target.gpu or codes:
         return program
     return replace(program, calls=[_kernel_of(call) or call for call in program.calls])

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from edgec.frontend import from_proto
+from edgec.ir.types import DType
 from edgec.kernels import ConvFloat, SwishFloat
 from edgec.lower import lower
 from edgec.lower.in_place import in_place_pairs
 from edgec.passes import optimize
-from edgec.program.expr import bound, expr
-from edgec.program.program import Kind, LoopCall, Program, TemplateCall
+from edgec.program.expr import bound, const, expr
+from edgec.program.program import Buffer, Kind, LoopCall, Program, TemplateCall
 from edgec.schedule import schedule
 from edgec.targets import load_target
 from tests.nets import Net
@@ -57,6 +58,10 @@ def test_other_loops_stay_and_so_do_other_processors(target: str, ending: str) -
 def test_codes_and_shaders_keep_their_loops() -> None:
     target = load_target("x86-64")
     assert not swishes(schedule(program("x86-64", ""), replace(target, gpu="vulkan")))
+    for codes in (DType.UINT8, DType.INT16):
+        found = program("x86-64", "")
+        found.buffers["codes"] = Buffer("codes", codes, const(1), Kind.ARENA)
+        assert not swishes(schedule(found, target))
 
 
 def test_its_result_may_lie_where_its_operands_do() -> None:
