@@ -1,9 +1,10 @@
 """One inference engine in a process of its own, which times runs when it is asked to: benchmarks/peers.py starts one for each column.
 
-    PYTHON peer_engines.py '{"engine": ..., "model": ..., "inputs": FILE.npz, "threads": 1, "cores": [1], "isa": ..., "clock": "wall"}'
+    PYTHON peer_engines.py '{"engine": ..., "model": ..., "inputs": FILE.npz, "threads": 1, "cores": [1], "isa": ..., "clock": "wall",
+                              "answers": FILE.npz}'
 
-It answers a line of JSON when the model is ready, {"engine": what runs, "sizes": the Euclidean length of each output, in ascending
-order} or {"error": why it does not run}, then a line with the microseconds of each run for every line with a number of runs. Inputs and
+It answers a line of JSON when the model is ready, {"engine": what runs}, and its outputs are in the file `answers` then, as arr_0 and so
+on, or {"error": why it does not run}, then a line with the microseconds of each run for every line with a number of runs. Inputs and
 outputs lie in memory that is the same for every run. An engine is a function that takes the question and the inputs and gives (what runs,
 a function without arguments that is one run, one that gives the outputs of the last run).
 """
@@ -184,11 +185,11 @@ def main() -> None:
             feed = {name: np.ascontiguousarray(stored[name]) for name in stored.files}
         name, run, outputs = ENGINES[question["engine"]](question, feed)
         run()
-        sizes = sorted(float(np.linalg.norm(np.array(output, np.float64).ravel())) for output in outputs())
+        np.savez(question["answers"], *(np.array(output) for output in outputs()))
     except Exception as error:
         print(json.dumps({"error": f"{type(error).__name__}: {error}".splitlines()[0][:160]}), file=answers)
         return
-    print(json.dumps({"engine": name, "sizes": sizes}), file=answers)
+    print(json.dumps({"engine": name}), file=answers)
     for line in sys.stdin:
         times = []
         run()  # the caches are the others' at first

@@ -6,6 +6,9 @@ The peers get a virtual environment of their own, in the cache folder or --envir
 run the model.int8.onnx that edgec makes with --calib (else with pictures beside the model, else with random numbers). ratio: the best
 peer's time / edgec's, more than 1 is a win, with a 95 % interval by resampling the rounds; a peer whose column is in parentheses does not
 count: OpenVINO without a cap on its instructions (`openvino*`), and engines that have no such cap where --isa is not the processor's best.
+A time in parentheses, with how far its answer is from edgec's (root mean square, of the output's range), does not count either: that is
+more than benchmarks/answers.py allows, .1 % in float, in INT8 .5 % or twice of what quantization changes in edgec's answer. oneDNN's
+sums of codes without VNNI saturate at 16 bits, for one. A model of which no peer's time counts has no ratio.
 Worst model first; status 1 when a model could not be compared. On a machine that computes other things too: many short turns with
 --figure minimum, or for one thread --clock cpu, which stands still while somebody else has the core (not with minima: now and then it
 stands still too long).
@@ -15,17 +18,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from answers import distance, read, tolerance
 from contestants import prepare
 from environments import environment
 from rounds import FIGURES, Ratio, Turns, geometric_mean, interleaved, ratio_of
@@ -37,7 +42,6 @@ from edgec.package import Package
 ENGINES = Path(__file__).with_name("peer_engines.py")
 PACKAGES = (("numpy", "onnxruntime"), ("openvino",), ("MNN",), ("ncnn",), ("--no-deps", "pnnx"))
 CAPS = {"avx512vnni": "AVX512_CORE_VNNI", "avxvnni": "AVX2_VNNI", "avx2": "AVX2", "sse41": "SSE41"}
-APART = {"fp32": 0.01, "int8": 0.2}  # relative difference of two engines' outputs in length
 US = "edgec"
 
 
@@ -63,12 +67,15 @@ PEERS = (  # not among them: ai-edge-litert, which reads no ONNX
 
 @dataclass(frozen=True)
 class Row:
+    """rivals: those whose time counts. wrong: how far the answers are from edgec's of those that are timed and do not count for it."""
+
     model: str
     precision: str
     threads: int
     isa: str
     rivals: tuple[str, ...]
     ratio: Ratio
+    wrong: dict[str, float] = field(default_factory=dict)
 
 
 def main() -> int:
@@ -84,7 +91,7 @@ def main() -> int:
                 rows += compare(path, precision, python, work, options)
             except (EdgecError, RuntimeError) as error:
                 print(f"{path.stem} {precision}: {error}".splitlines()[0], file=sys.stderr)
-    return 0 if len(rows) == len(options.models) * len(options.precision) * len(options.threads) else 1
+    return 0 if len([row for row in rows if row.rivals]) == len(options.models) * len(options.precision) * len(options.threads) else 1
 
 
 def finish(rows: list[Row], options: argparse.Namespace) -> None:
@@ -127,34 +134,48 @@ def compare(path: Path, precision: str, python: Path, work: Path, options: argpa
         cores = (options.cores or sorted(os.sched_getaffinity(0)))[-threads:]
         question = {"inputs": str(inputs), "threads": threads, "cores": cores, "isa": isa, "clock": options.clock}
         with ExitStack() as stack:
-            engines = {US: start(stack, Path(sys.executable), {**question, "engine": US, "model": str(package)}, {})}
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="edgec-answers-")))
+            engines = {US: start(stack, Path(sys.executable), {**question, "engine": US, "model": str(package)}, {}, folder / US)}
             for peer in peers:
                 cap = {"ONEDNN_MAX_CPU_ISA": CAPS[isa]} if peer.capped and isa in CAPS else {}
-                engines[peer.name] = start(stack, python, {**question, "engine": peer.engine, "model": str(model)}, cap)
-            for name in [name for name in engines if (why := objection(engines[name].ready, engines[US].ready, precision))]:
-                print(f"{path.stem} {precision}, {threads} threads: without {name}: {why}", file=sys.stderr, flush=True)
+                asked = {**question, "engine": peer.engine, "model": str(model)}
+                engines[peer.name] = start(stack, python, asked, cap, folder / peer.name)
+            for name in [name for name in engines if "error" in engines[name].ready]:
+                print(f"{path.stem} {precision}, {threads} threads: without {name}: {engines[name].ready['error']}", file=sys.stderr)
                 del engines[name]
+            if US not in engines:
+                continue
+            exact = start(
+                stack, python, {**question, "engine": "onnxruntime", "model": str(work / f"{path.stem}.onnx")}, {}, folder / "exact"
+            )
+            wrong = mistaken(folder, [name for name in engines if name != US], precision, "error" not in exact.ready)
+            exact.close()
+            for name in [name for name, apart in wrong.items() if apart == math.inf]:
+                print(f"{path.stem} {precision}, {threads} threads: without {name}: its outputs are not edgec's", file=sys.stderr)
+                engines.pop(name).close()
             times = interleaved({name: engine.times for name, engine in engines.items()}, options.rounds, options.turn)
-        rivals = tuple(peer.name for peer in peers if peer.name in times and (peer.capped or (isa == most and not peer.free)))
-        if US in times and rivals:
-            row = Row(path.stem, precision, threads, isa, rivals, ratio_of(times, US, rivals, options.figure))
-            print(f"{row.model} {precision}, {threads} threads: {row.ratio.ratio:.2f}", file=sys.stderr, flush=True)
-            yield row
+        counting = [peer for peer in peers if peer.name in times and peer.name not in wrong]
+        rivals = tuple(peer.name for peer in counting if peer.capped or (isa == most and not peer.free))
+        row = Row(path.stem, precision, threads, isa, rivals, ratio_of(times, US, rivals, options.figure), wrong)
+        print(f"{row.model} {precision}, {threads} threads: {row.ratio.ratio:.2f}", file=sys.stderr, flush=True)
+        yield row
 
 
-def start(stack: ExitStack, python: Path, question: dict[str, Any], environment: dict[str, str]) -> Turns:
-    """An engine that ends with the stack."""
-    engine = Turns([str(python), str(ENGINES), json.dumps(question)], environment)
+def mistaken(folder: Path, names: list[str], precision: str, knows_exact: bool) -> dict[str, float]:
+    """How far the answers are from edgec's of the engines that are further away than right ones; answers lie in NAME.npz."""
+    ours = read(folder / f"{US}.npz")
+    if not any(np.ptp(output) for output in ours):
+        print("all elements of each output are alike: such answers do not tell who computes rightly", file=sys.stderr)
+    allowed = tolerance(precision, ours, read(folder / "exact.npz") if knows_exact else None)
+    found = {name: distance(read(folder / f"{name}.npz"), ours) for name in names}
+    return {name: apart for name, apart in found.items() if apart > allowed}
+
+
+def start(stack: ExitStack, python: Path, question: dict[str, Any], environment: dict[str, str], answers: Path) -> Turns:
+    """An engine that ends with the stack; its outputs are in the file `answers`.npz."""
+    engine = Turns([str(python), str(ENGINES), json.dumps({**question, "answers": f"{answers}.npz"})], environment)
     stack.callback(engine.close)
     return engine
-
-
-def objection(theirs: dict[str, Any], ours: dict[str, Any], precision: str) -> str:
-    """Why an engine is not timed: it does not run, or its answers are not edgec's, by the lengths of its outputs."""
-    if "error" in theirs or "error" in ours:
-        return str(theirs.get("error", "nothing to compare with"))
-    near = np.allclose(theirs["sizes"], ours["sizes"], rtol=APART[precision]) if len(theirs["sizes"]) == len(ours["sizes"]) else False
-    return "" if near else f"its outputs are of size {theirs['sizes']}, edgec's of {ours['sizes']}"
 
 
 def show(rows: list[Row]) -> None:
@@ -168,16 +189,28 @@ def show(rows: list[Row]) -> None:
     print("| model | edgec | " + " | ".join(titles) + " | best | ratio | 95 % |\n|" + "---|" * (len(titles) + 5))
     for row in sorted(rows, key=lambda row: row.ratio.ratio):
         one = row.ratio
-        cells = [f"{one.us[US]:.1f}", *(f"{one.us[peer.name]:.1f}" if peer.name in one.us else "-" for peer in peers)]
-        print(f"| {row.model} | {' | '.join(cells)} | {one.best} | {one.ratio:.2f} | {one.low:.2f} to {one.high:.2f} |")
-    mean, low, high = geometric_mean([row.ratio for row in rows])
+        cells = [f"{one.us[US]:.1f}", *(cell(row, peer.name) for peer in peers)]
+        ratio = f"{one.best} | {one.ratio:.2f} | {one.low:.2f} to {one.high:.2f}" if row.rivals else "- | - | -"
+        print(f"| {row.model} | {' | '.join(cells)} | {ratio} |")
+    if not any(row.rivals for row in rows):
+        return
+    mean, low, high = geometric_mean([row.ratio for row in rows if row.rivals])
     print(f"| geometric mean | {'| ' * (len(peers) + 2)}| {mean:.2f} | {low:.2f} to {high:.2f} |", flush=True)
+
+
+def cell(row: Row, peer: str) -> str:
+    """A peer's time, in parentheses with how wrong its answer is where that is so."""
+    if peer not in row.ratio.us:
+        return "-"
+    time = f"{row.ratio.us[peer]:.1f}"
+    return f"({time}: {row.wrong[peer]:.1%} off)" if peer in row.wrong else time
 
 
 def as_json(row: Row) -> dict[str, object]:
     one = row.ratio
     place = {"model": row.model, "precision": row.precision, "threads": row.threads, "isa": row.isa}
-    return {**place, "us": one.us, "best": one.best, "ratio": one.ratio, "low": one.low, "high": one.high}
+    known = {"best": one.best, "ratio": one.ratio, "low": one.low, "high": one.high} if row.rivals else {}
+    return {**place, "us": one.us, "wrong": row.wrong, **known}
 
 
 if __name__ == "__main__":

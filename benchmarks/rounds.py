@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -84,6 +85,8 @@ def ratio_of(times: Times, ours: str, rivals: Sequence[str], figure: str, seed: 
     take = FIGURES[figure]
     turns = {name: np.array([take(turn) for turn in own]) for name, own in times.items()}
     us = {name: float(take(own)) for name, own in turns.items()}
+    if not rivals:
+        return Ratio(us, "", math.nan, math.nan, math.nan, ())
     best = min(rivals, key=us.__getitem__)
     rounds = len(turns[ours])
     drawn = np.random.default_rng(seed).integers(0, rounds, (RESAMPLES, rounds))

@@ -19,6 +19,7 @@ from edgec.kernels import (
     product_int8,
     rows_codes,
     softmax_int8,
+    swish_float,
 )
 from edgec.kernels.attention_float import AttentionFloat
 from edgec.kernels.conv_float import ConvFloat
@@ -36,6 +37,7 @@ from edgec.kernels.product_float import PackFloat, ProductFloat
 from edgec.kernels.product_int8 import PackInt8, ProductInt8, ProductInt8Float
 from edgec.kernels.rows_codes import RowsCodes4, RowsCodes8
 from edgec.kernels.softmax_int8 import SoftmaxInt8
+from edgec.kernels.swish_float import SwishFloat
 from edgec.kernels.variants import Variant
 from edgec.program.arguments import Arguments
 
@@ -58,6 +60,7 @@ VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
     PackFloat: product_float.PACK_VARIANTS,
     ProductFloat: product_float.VARIANTS,
     AttentionFloat: attention_float.VARIANTS,
+    SwishFloat: swish_float.VARIANTS,
     RowsCodes8: rows_codes.VARIANTS8,
     RowsCodes4: rows_codes.VARIANTS4,
     DepthwiseFloat: depthwise_float.VARIANTS,
@@ -97,6 +100,7 @@ __all__ = [
     "RowsCodes4",
     "RowsCodes8",
     "SoftmaxInt8",
+    "SwishFloat",
     "Variant",
     "scratch_bytes",
     "work_items",

@@ -44,6 +44,12 @@ def conv_items(arguments: Any) -> Expr:
     return panel_items(arguments.window, arguments.out_channels, arguments.groups)
 
 
+def even_items(arguments: Any) -> Expr:
+    """As many as there are panels of PIXEL_BLOCK / 8 pixels: a kernel that divides its work otherwise takes as large a part of it."""
+    panels: int = arguments.groups * panel_count(arguments.out_channels)
+    return ceil_div(out_pixels(arguments.window), PIXEL_BLOCK // 8) * panels
+
+
 def panel_items(window: Window, out_channels: int, groups: int = 1) -> Expr:
     """item = (group * panel_chunks + chunk) * pixel_blocks + pixel_block, of PANELS_PER_ITEM panels and PIXEL_BLOCK pixels."""
     return ceil_div(out_pixels(window), PIXEL_BLOCK) * (groups * -(-panel_count(out_channels) // PANELS_PER_ITEM))

@@ -21,6 +21,7 @@ class DepthwiseFloat(Arguments):
 
     kernel: ClassVar[str] = "depthwise_float"
     template: ClassVar[str] = "depthwise_float/rows"
+    effort: ClassVar[int] = 8
     window: Window
     x: Pointer = pointer("const float")
     weights: Pointer = pointer("const float")

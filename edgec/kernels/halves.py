@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from edgec.kernels.conv_float import PACKING, ConvFloat, admits_merged, merged_scratch
-from edgec.kernels.convolution import conv_items, conv_scratch
+from edgec.kernels.convolution import conv_scratch, even_items
 from edgec.kernels.depthwise import FLOATS
 from edgec.kernels.depthwise_float import WINDOWS, DepthwiseFloat, PixelTile, patches
 from edgec.kernels.pool_average import PoolAverageFloat
@@ -94,8 +94,8 @@ WINOGRAD = Variant(
 VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
     HALF_OF[ConvFloat]: (
         WINOGRAD,
-        Variant("merged", conv_items, merged_scratch(BYTES), MERGED, _packing(PACKING), admits_merged),
-        Variant("panels", conv_items, conv_scratch(BYTES), CONV_TILES, _packing(PACKING)),
+        Variant("merged", even_items, merged_scratch(BYTES), MERGED, _packing(PACKING), admits_merged),
+        Variant("panels", even_items, conv_scratch(BYTES), CONV_TILES, _packing(PACKING)),
     ),
     HALF_OF[DepthwiseFloat]: (
         *(patches(*window, tuple(DEPTHWISE_TILES), LANES, BLOCKS) for window in WINDOWS),

@@ -86,8 +86,8 @@ class Form:
         return expr(window.batch) * ceil_div(window.out_height, self.side) * ceil_div(window.out_width, self.side)
 
     def items(self, arguments: Any) -> Expr:
-        """item = block of tiles * chunks + chunk of panels."""
-        return ceil_div(self.image_tiles(arguments.window), self.block) * -(-panel_count(arguments.out_channels) // PANELS)
+        """Panels of a tile: a kernel that divides its work otherwise takes as large a part of it."""
+        return self.image_tiles(arguments.window) * panel_count(arguments.out_channels)
 
     def scratch(self, arguments: Any, _: Collection[str]) -> int:
         """The inputs and the products of a block at every point, and a pixel of padding."""
@@ -98,14 +98,10 @@ class Form:
     def admits(self, arguments: Any) -> bool:
         """Layers of 3x3 that it computes clearly faster, with weights that are no burden: they grow by 4, or 16/9."""
         w: Window = arguments.window
-        square = (w.kernel_height, w.kernel_width, w.stride_height, w.stride_width, w.dilation_height, w.dilation_width) == (
+        square = (w.kernel_height, w.kernel_width) == (
             3,
             3,
-            1,
-            1,
-            1,
-            1,
-        )
+        ) and w.stride_height == w.stride_width == w.dilation_height == w.dilation_width == 1
         light = self.number * self.weights(arguments) <= MOST_BYTES
         return square and arguments.groups == 1 and light and self.gain(arguments) >= LEAST_GAIN
 

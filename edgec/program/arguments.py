@@ -76,10 +76,15 @@ class Arguments(ABC):
 
     kernel: ClassVar[str]  # its name in C
     template: ClassVar[str]  # what it is written in: KERNEL/VARIANT of templates/c/KERNEL/VARIANT.c.j2
+    effort: ClassVar[int] = 0  # of a multiply-accumulate, or where it has none of an element that it reads; 0: as program/effort.py has it
 
     @abstractmethod
     def reach(self) -> dict[str, Number]:
         """How many elements from its pointer on the kernel may touch, by argument."""
+
+    def in_place(self) -> tuple[str, ...]:
+        """The buffers whose memory y may take: each element of them is read where y has its own, before that is written."""
+        return ()
 
     def reads_past(self, size_of: Callable[[str], int]) -> bool:
         """Whether it reads a few bytes past x, which only the arena tolerates. size_of: the bytes of a buffer."""

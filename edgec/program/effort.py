@@ -29,8 +29,8 @@ def effort(program: Program, call: AnyCall) -> int:
     read = [program.buffers[name] for name in call.call.reads]
     macs = call.call.macs // _turns(program, call)
     if macs == 0:
-        return OF_AN_ELEMENT * bound(read[0].size)
-    return macs * (OF_FLOATS if read[0].dtype.is_float else 1)  # activations come first
+        return (call.arguments.effort or OF_AN_ELEMENT) * bound(read[0].size)
+    return macs * (call.arguments.effort or (OF_FLOATS if read[0].dtype.is_float else 1))  # activations come first
 
 
 def effort_of_run(program: Program) -> int:

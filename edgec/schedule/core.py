@@ -8,6 +8,8 @@ from edgec.program.memory import prove_memory
 from edgec.program.program import Program, TemplateCall
 from edgec.schedule.choice import UNTUNED, Choices, choose, slot, variant_in, variant_of
 from edgec.schedule.gpu.shading import shading
+from edgec.schedule.loop_fusion import with_fused_loops
+from edgec.schedule.loop_kernels import with_kernels
 from edgec.schedule.packing import packed
 from edgec.targets import Target
 
@@ -17,6 +19,9 @@ def schedule(program: Program, target: Target, tuned: Choices = UNTUNED) -> Prog
 
     tuned: what was measured, in place of what the cost model says.
     """
+    program = with_kernels(program, target)
+    if not target.gpu:
+        program = with_fused_loops(program)
     calls = [scheduled(call, target, tuned) if isinstance(call, TemplateCall) else call for call in program.calls]
     if target.gpu and not program.sizes:
         calls = [shaded(call) if isinstance(call, TemplateCall) else call for call in calls]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from tests.conftest import require
@@ -66,12 +68,26 @@ def test_the_table_has_a_row_for_each_model_and_a_column_for_each_peer(peers: Mo
     assert peers.as_json(rows[0])["ratio"] == 3 and "3.00" in lines[-1]
 
 
-def test_an_engine_whose_answers_are_others_is_not_timed(peers: ModuleType) -> None:
-    objection = peers.objection
-    ours = {"sizes": [2.0, 3.0]}
-    assert objection({"sizes": [2.001, 3.0]}, ours, "fp32") == ""
-    assert "of size [2.5, 3.0]" in objection({"sizes": [2.5, 3.0]}, ours, "fp32") and objection({"sizes": [2.0]}, ours, "int8")
-    assert objection({"error": "no kernel"}, ours, "fp32") == "no kernel"
+def test_an_engine_whose_answers_are_others_does_not_count(peers: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    rounds = script("rounds")
+    ratio = rounds.ratio_of({name: [[us] * 3] * 4 for name, us in {"edgec": 10.0, "openvino": 5.0}.items()}, "edgec", [], "median")
+    row = peers.Row("one", "int8", 1, "avx2", (), ratio, {"openvino": 0.029})
+    peers.show([row])
+    assert "| one | 10.0 | (5.0: 2.9% off) | - | - | - |" in capsys.readouterr().out
+    assert "ratio" not in peers.as_json(row) and peers.as_json(row)["wrong"] == {"openvino": 0.029}
+
+
+def test_answers_are_compared_by_element_whatever_their_order(peers: ModuleType, tmp_path: Path) -> None:
+    answers = script("answers")
+    ours = [np.array([0.0, 10.0]), np.array([0.0, 0.0, 2.0])]
+    assert answers.distance(ours[::-1], ours) == 0 and answers.distance(ours[:1], ours) == math.inf
+    assert answers.distance([np.array([10.0, 0.0]), ours[1]], ours) == 1, "as long as ours, and another"
+    assert answers.distance([np.array([math.nan, 10.0]), ours[1]], ours) == math.inf
+    assert answers.tolerance("int8", ours, [np.array([1.0, 11.0]), ours[1]]) == pytest.approx(0.2)
+    assert answers.tolerance("int8", ours, None) == answers.LEAST["int8"]
+    for name, outputs in {"edgec": ours, "near": [one * 1.0001 for one in ours], "far": [one * 1.2 for one in ours]}.items():
+        np.savez(tmp_path / f"{name}.npz", *outputs)
+    assert set(peers.mistaken(tmp_path, ["near", "far"], "fp32", False)) == {"far"}
 
 
 @pytest.mark.thorough

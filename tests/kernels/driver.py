@@ -32,6 +32,7 @@ from edgec.kernels import (
     ProductFloat,
     RowsCodes4,
     RowsCodes8,
+    SwishFloat,
 )
 from edgec.program.arguments import Arguments, Window, in_struct
 from edgec.schedule import choose_all
@@ -42,7 +43,7 @@ from tests.kernels.work import PLACES, place_of, scratch_bytes, slot_in, work_it
 
 DRIVEN: frozenset[type[Arguments]] = frozenset({
     ConvInt16, DepthwiseInt16, ConvFloat, DepthwiseFloat, PoolMaxInt8, PoolMaxFloat, PoolAverageInt8, PoolAverageFloat,
-    RowsCodes4, RowsCodes8, PackFloat, ProductFloat, AttentionFloat,
+    RowsCodes4, RowsCodes8, PackFloat, ProductFloat, AttentionFloat, SwishFloat,
 })  # fmt: skip
 QEMU_ARM64 = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-cpu", "max")
 QEMU_ARM32 = ("qemu-arm", "-L", "/usr/arm-linux-gnueabihf")

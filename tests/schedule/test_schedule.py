@@ -50,7 +50,7 @@ def choices(program: Program) -> list[str]:
 
 def test_a_call_says_what_computes_it_with_each_instruction_set() -> None:
     assert choices(float_program("x86-64")) == [
-        "kernel net_Conv_0_call = conv_float_tall  items 2  scratch 4096  weights panels of 16",
+        "kernel net_Conv_0_call = conv_float_tall  items 30  scratch 4096  weights panels of 16",
         "  with sse41: panels  lanes 4  rows 6,4,1  widths 2  depth 1  around False  held 0  merged False  stretch 0",
         "  with avx2: panels  lanes 8  rows 6,4,1  widths 2  depth 1  around False  held 0  merged False  stretch 0",
         "  with avxvnni: panels  lanes 8  rows 6,4,1  widths 2  depth 1  around False  held 0  merged False  stretch 0",

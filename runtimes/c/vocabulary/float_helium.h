@@ -9,6 +9,13 @@ INLINE void floats_store(float *p, floats v) { vst1q_f32(p, v); }
 INLINE floats floats_add(floats a, floats b) { return vaddq_f32(a, b); }
 INLINE floats floats_subtract(floats a, floats b) { return vsubq_f32(a, b); }
 INLINE floats floats_multiply(floats a, floats b) { return vmulq_f32(a, b); }
+INLINE floats floats_divide(floats a, floats b) {
+    float x[FLOATS], y[FLOATS];
+    int32_t i;
+    vst1q_f32(x, a), vst1q_f32(y, b);
+    for (i = 0; i < FLOATS; i++) x[i] /= y[i];
+    return vld1q_f32(x);
+}
 /* Where a < b. clang 14 makes that a comparison which is true of NaN where b is the same number in all lanes: such lanes of a stay out. */
 INLINE mve_pred16_t floats_less(floats a, floats b) {
     const uint32x4_t size = vshlq_n_u32(vreinterpretq_u32_f32(a), 1);

@@ -9,6 +9,13 @@ INLINE void floats_store(float *p, floats v) { vst1q_f32(p, v); }
 INLINE floats floats_add(floats a, floats b) { return vaddq_f32(a, b); }
 INLINE floats floats_subtract(floats a, floats b) { return vsubq_f32(a, b); }
 INLINE floats floats_multiply(floats a, floats b) { return vmulq_f32(a, b); }
+INLINE floats floats_divide(floats a, floats b) {
+    float x[FLOATS], y[FLOATS];
+    int32_t i;
+    vst1q_f32(x, a), vst1q_f32(y, b);
+    for (i = 0; i < FLOATS; i++) x[i] /= y[i];
+    return vld1q_f32(x);
+}
 INLINE floats floats_max(floats a, floats b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 INLINE floats floats_min(floats a, floats b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 INLINE floats floats_at_least(floats v, floats low) { return vmaxq_f32(v, low); }

@@ -10,6 +10,7 @@ INLINE void floats_store(float *p, floats v) { *p = v; }
 INLINE floats floats_add(floats a, floats b) { return a + b; }
 INLINE floats floats_subtract(floats a, floats b) { return a - b; }
 INLINE floats floats_multiply(floats a, floats b) { return a * b; }
+INLINE floats floats_divide(floats a, floats b) { return a / b; }
 /* a > b ? a : b and a < b ? a : b: a NaN in b is the result. */
 INLINE floats floats_max(floats a, floats b) { return a > b ? a : b; }
 INLINE floats floats_min(floats a, floats b) { return a < b ? a : b; }
