@@ -5,15 +5,14 @@ network as it will be stored. It is pulled once for each fold, and on the sample
 against what was there: it stays where it is better for the mean sample, by more than chance makes of it, and for all samples together.
 Of what it made the first is the nearest to what was there, and each other one must be as much better than those before it. What is
 measurably worse for the first fold is not made for the others.
-High effort shall not cost anything. Each lever that stays may owe a little to the samples that judge, so all that stay must together be
-measurably better, or none does. Behind a Softmax or Sigmoid few samples make the errors of an output and say little of others, so where
+High effort shall not cost anything. Behind a Softmax or Sigmoid few samples make the errors of an output and say little of others, so where
 these lose, what stands for the output must gain so much the more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from math import inf
 
@@ -25,7 +24,7 @@ from edgec.quant.finer import finely_rounded
 from edgec.quant.fitted import Fitted
 from edgec.quant.options import Progress, QuantizeOptions
 from edgec.quant.report import StepReport
-from edgec.quant.scores import WORSE, Score, scored
+from edgec.quant.scores import Score, scored
 from edgec.quant.settle import settled
 from edgec.quant.trial import Trial, Tried
 from edgec.quant.verdict import EVEN, PLAINLY
@@ -88,11 +87,11 @@ def with_levers(
 def pull_levers(
     graph: Graph, folds: Folds, options: QuantizeOptions, levers: Sequence[Lever] = LEVERS
 ) -> tuple[list[Pulled], list[Fitted], list[StepReport]]:
-    """The levers that stay, what they make of each fold, and what each of all was worth: together measurably, or none stays."""
+    """The levers that stay, what they make of each fold, and what each of all was worth."""
     trials = [trial for _, trial in folds]
     taken, reports = list[Pulled](), list[StepReport]()
-    current = usual = [fitted for fitted, _ in folds]
-    known = begun = tried(current, trials)
+    current = [fitted for fitted, _ in folds]
+    known = tried(current, trials)
     for lever in levers:
         offers = [lever.pull(graph, one, options.progress) for one in current] if lever.wanted(options) else []
         before, most, stays = scored(known), -inf, None
@@ -109,8 +108,6 @@ def pull_levers(
             taken.append(Pulled(lever, stays))
         if any(offers):
             reports.append(StepReport(lever.name, 1, int(stays is not None), before.ratio, max(most, before.ratio), scored(known).ratio))
-    if taken and not better(scored(known), scored(begun), WORSE):
-        return [], usual, [replace(report, taken=0) for report in reports]
     return taken, current, reports
 
 

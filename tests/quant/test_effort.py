@@ -21,12 +21,11 @@ from edgec.quant.calibration_file import read_calibration
 from edgec.quant.echoes import Echoes, narrowed, part_of_way
 from edgec.quant.fitted import Fitted
 from edgec.quant.float_run import Probe
-from edgec.quant.levers import AHEAD, LEVERS, Folds, Lever, Make, better, pull_levers, with_levers
+from edgec.quant.levers import LEVERS, Folds, Lever, Make, better, pull_levers, with_levers
 from edgec.quant.listen import rest_of
 from edgec.quant.options import EFFORTS, Progress, Sample
 from edgec.quant.parameters import parameters_of
 from edgec.quant.report import StepReport
-from edgec.quant.scores import scored
 from edgec.quant.settle import mean, middle_mean, settle
 from edgec.quant.steps import CHEAP, STEPS
 from edgec.quant.trial import Trial, Tried, judged
@@ -264,23 +263,6 @@ def test_what_gains_less_than_chance_is_not_taken_where_few_samples_make_an_outp
     assert better(found, known, 0.0) is taken and not better(found, known, 1.0)
     plainly = score_of(shares - 0.5 - gains / 10, np.ones(8), even)
     assert better(plainly, known, 1.0)
-
-
-@pytest.mark.parametrize(("last", "taken"), [((0.5, 0.5, 0.5, 1.4), 0), ((0.5, 0.5, 0.5, 0.6), 1)])
-def test_what_stays_must_all_in_all_be_measurably_better(last: tuple[float, ...], taken: int) -> None:
-    """More than a standard error is enough for a lever among others, not to leave what is usual."""
-    graph, opened = thin()
-    good = read_calibration(quantize(graph, opened, EFFORT["fast"]).calibration, graph)
-    made = replace(good)
-
-    def trial(calibration: Calibration) -> Tried:
-        return Tried(np.full((4, 1), 9.0), np.array(last if calibration is made else np.ones(4))[:, None], judges=1)
-
-    assert better(scored([trial(made)]), scored([trial(good)]), AHEAD)
-    lever = Lever("better", lambda _, of, __: [lambda: of.remade(made)], lambda options: True)
-    start = Fitted(good, opened, 4)
-    pulled, after, (report,) = pull_levers(graph, [(start, cast(Trial, trial))], EFFORT["high"], [lever])
-    assert len(pulled) == report.taken == taken and (after[0] is start) is not bool(taken)
 
 
 def test_where_no_lever_stays_all_is_as_usual() -> None:
