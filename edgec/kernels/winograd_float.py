@@ -98,10 +98,8 @@ class Form:
     def admits(self, arguments: Any) -> bool:
         """Layers of 3x3 that it computes clearly faster, with weights that are no burden: they grow by 4, or 16/9."""
         w: Window = arguments.window
-        square = (w.kernel_height, w.kernel_width) == (
-            3,
-            3,
-        ) and w.stride_height == w.stride_width == w.dilation_height == w.dilation_width == 1
+        steps = {w.stride_height, w.stride_width, w.dilation_height, w.dilation_width}
+        square = w.kernel_height == w.kernel_width == 3 and steps == {1}
         light = self.number * self.weights(arguments) <= MOST_BYTES
         return square and arguments.groups == 1 and light and self.gain(arguments) >= LEAST_GAIN
 
@@ -138,5 +136,4 @@ class Form:
 
 
 FLOATS = Form(4, 4, BLOCK, 140.0, 140.0)
-gain = FLOATS.gain
 WINOGRAD = Variant("winograd", FLOATS.items, FLOATS.scratch, TILES, FLOATS.packing, FLOATS.admits, "conv_float/winograd")

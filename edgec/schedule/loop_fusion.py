@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from edgec.program.expr import Const, Expr, Var
+from edgec.program.linear import linear
 from edgec.program.program import AnyCall, Declare, For, LoopCall, Program, Store
 from edgec.program.walk import statements, substitute
-from edgec.schedule.loop_kernels import linear
 
 
 @dataclass(frozen=True)
@@ -64,23 +64,23 @@ def _band(loop: For) -> Band | None:
     found = list(statements(loop.body))
     if any(isinstance(item, Declare) and not item.var.dtype.is_float for item in found):
         return None
-    extents: dict[str, int] = {}
+    extents: dict[Var, int] = {}
     for item in found:
         if isinstance(item, For):
             if item.start is not None or not isinstance(item.extent, Const) or item.var.name == loop.var.name:
                 return None
-            extents[item.var.name] = max(extents.get(item.var.name, 0), int(item.extent.value))
+            extents[item.var] = max(extents.get(item.var, 0), int(item.extent.value))
     bands = [_of_index(item.index, loop.var, extents) for item in found if isinstance(item, Store)]
     return _hull([band for band in bands if band is not None]) if bands and None not in bands else None
 
 
-def _of_index(index: Expr, outer: Var, extents: Mapping[str, int]) -> Band | None:
+def _of_index(index: Expr, outer: Var, extents: Mapping[Var, int]) -> Band | None:
     terms = linear(index)
-    if terms is None or not {"", outer.name, *extents} >= terms.keys():
+    if terms is None or not {outer, *extents} >= terms.factors.keys():
         return None
-    ends = [factor * (extents[name] - 1) for name, factor in terms.items() if name not in ("", outer.name)]
-    offset = terms.get("", 0)
-    return Band(terms.get(outer.name, 0), offset + sum(min(end, 0) for end in ends), offset + sum(max(end, 0) for end in ends))
+    ends = [factor * (extents[inner] - 1) for inner, factor in terms.factors.items() if inner != outer]
+    low, high = (terms.constant + sum(take(end, 0) for end in ends) for take in (min, max))
+    return Band(terms.factors.get(outer, 0), low, high)
 
 
 def _hull(bands: Iterable[Band]) -> Band | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from edgec.kernels import SwishFloat
-from edgec.program.expr import FLOAT, Binary, Const, Expr, Load, Unary, Var, const, expr
+from edgec.program.expr import FLOAT, Binary, Expr, Load, Unary, Var, const, expr
+from edgec.program.linear import linear
 from edgec.program.program import AnyCall, Declare, For, Kind, LoopCall, Pointer, Program, Store, TemplateCall
 from edgec.targets import Target
 
@@ -90,24 +90,7 @@ def _rows(buffer: str, index: Expr, row: For | None, column: For) -> Rows | None
     if row is None and index == column.var:
         return Rows(Pointer(buffer, const(0)), 0)
     terms = linear(index)
-    names = {"", column.var.name, *([row.var.name] if row else [])}
-    if terms is None or not names >= terms.keys() or terms.get(column.var.name) != 1:
+    walked = {column.var, *([row.var] if row else [])}
+    if terms is None or not walked >= terms.factors.keys() or terms.factors.get(column.var) != 1:
         return None
-    return Rows(Pointer(buffer, expr(terms.get("", 0))), terms.get(row.var.name, 0) if row else 0)
-
-
-def linear(index: Expr) -> Mapping[str, int] | None:
-    """By variable, and "" for none, what it is multiplied by in a sum of such products."""
-    if isinstance(index, Const):
-        return {"": int(index.value)}
-    if isinstance(index, Var):
-        return {index.name: 1}
-    if not isinstance(index, Binary) or index.op not in ("add", "mul"):
-        return None
-    a, b = linear(index.a), linear(index.b)
-    if a is None or b is None:
-        return None
-    if index.op == "add":
-        return {name: a.get(name, 0) + b.get(name, 0) for name in (*a, *b)}
-    factor, terms = (a, b) if a.keys() == {""} else (b, a)
-    return {name: value * factor[""] for name, value in terms.items()} if factor.keys() == {""} else None
+    return Rows(Pointer(buffer, expr(terms.constant)), terms.factors.get(row.var, 0) if row else 0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from edgec.kernels import ConvFloat
-from edgec.kernels.winograd_float import TILES, WINOGRAD, gain
+from edgec.kernels.winograd_float import FLOATS, TILES, WINOGRAD
 from edgec.program.arguments import Window
 from tests.kernels.builds import BUILDS, SANITIZE
 from tests.kernels.driver import Build, Case, run
@@ -76,5 +76,5 @@ def test_small_maps_and_few_channels_gain_nothing() -> None:
     arguments = random_layer(0)[0].arguments
     assert isinstance(arguments, ConvFloat)
     small = dataclasses.replace(arguments.window, in_height=1, in_width=1, out_height=1, out_width=1)
-    assert gain(arguments) > 1.5 > 1 > gain(dataclasses.replace(arguments, window=small))
-    assert gain(dataclasses.replace(arguments, in_channels=3, out_channels=8)) < 1
+    assert FLOATS.gain(arguments) > 1.5 > 1 > FLOATS.gain(dataclasses.replace(arguments, window=small))
+    assert FLOATS.gain(dataclasses.replace(arguments, in_channels=3, out_channels=8)) < 1

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from edgec.emit.c_text import comment
 from edgec.emit.gpu.dialect import Dialect
-from edgec.emit.gpu.nest import Axis, Linear, Nest, independent, linear
+from edgec.emit.gpu.nest import Axis, Nest, independent
 from edgec.emit.gpu.render import INDENT, NoShaderForm, Scope, element, name_of, render, render_statements, stored_value
 from edgec.emit.gpu.rewrite import in_variables
 from edgec.emit.gpu.rows import GROUP, Part, render_rows, rows, shared_arrays
@@ -21,6 +21,7 @@ from edgec.emit.ranges import of_call
 from edgec.ir.types import DType
 from edgec.kernels.gpu.limits import MOST_GROUPS, Extent
 from edgec.program.expr import Const, Expr, Load, Select
+from edgec.program.linear import Linear, linear
 from edgec.program.program import For, LoopCall, Program, Statement, Store
 from edgec.program.regions import Place
 from edgec.program.walk import children, expressions, statements, walk

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from edgec.emit.gpu.nest import Nest, linear, walk_statements
+from edgec.emit.gpu.nest import Nest, walk_statements
 from edgec.ir.types import DType
 from edgec.program.expr import Expr, Load, Var
+from edgec.program.linear import linear
 from edgec.program.program import Assign, Declare, For, Statement, Store
 from edgec.program.regions import Place
 from edgec.program.walk import expressions, replaced, walk
