@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from edgec.program.expr import Const, Expr, Var
-from edgec.program.linear import linear
+from edgec.program.linear_index import linear
 from edgec.program.program import AnyCall, Declare, For, LoopCall, Program, Store
 from edgec.program.walk import statements, substitute
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from edgec.kernels import SwishFloat
 from edgec.program.expr import FLOAT, Binary, Expr, Load, Unary, Var, const, expr
-from edgec.program.linear import linear
+from edgec.program.linear_index import linear
 from edgec.program.program import AnyCall, Declare, For, Kind, LoopCall, Pointer, Program, Store, TemplateCall
 from edgec.targets import Target
 

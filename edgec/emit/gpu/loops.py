@@ -21,7 +21,7 @@ from edgec.emit.ranges import of_call
 from edgec.ir.types import DType
 from edgec.kernels.gpu.limits import MOST_GROUPS, Extent
 from edgec.program.expr import Const, Expr, Load, Select
-from edgec.program.linear import Linear, linear
+from edgec.program.linear_index import Linear, linear
 from edgec.program.program import For, LoopCall, Program, Statement, Store
 from edgec.program.regions import Place
 from edgec.program.walk import children, expressions, statements, walk

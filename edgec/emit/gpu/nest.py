@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from edgec.program.expr import Const, Expr, Load, Var
-from edgec.program.linear import linear
+from edgec.program.linear_index import linear
 from edgec.program.program import Assign, Declare, For, LoopCall, Statement, Store
 from edgec.program.regions import Place
 from edgec.program.walk import expressions, walk

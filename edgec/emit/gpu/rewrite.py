@@ -8,7 +8,7 @@ from dataclasses import replace
 from edgec.emit.gpu.nest import Nest, walk_statements
 from edgec.ir.types import DType
 from edgec.program.expr import Expr, Load, Var
-from edgec.program.linear import linear
+from edgec.program.linear_index import linear
 from edgec.program.program import Assign, Declare, For, Statement, Store
 from edgec.program.regions import Place
 from edgec.program.walk import expressions, replaced, walk

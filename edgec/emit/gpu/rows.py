@@ -15,7 +15,7 @@ from edgec.emit.gpu.nest import Axis, Nest, tells_apart
 from edgec.emit.gpu.render import INDENT, Scope, kind_of, literal, name_of, render, render_statements
 from edgec.ir.types import DType
 from edgec.program.expr import INT, Binary, Const, Expr, Load, Var, binary
-from edgec.program.linear import linear
+from edgec.program.linear_index import linear
 from edgec.program.program import Assign, Declare, For, Statement, Store
 from edgec.program.regions import Place
 from edgec.program.walk import expressions, walk
