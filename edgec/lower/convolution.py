@@ -22,6 +22,7 @@ from edgec.program.program import Kind
 
 def float_product(lowering: Lowering, node: Node, product: Product, weights: np.ndarray, bias: np.ndarray) -> None:
     """y = clamp(bias + sum x * w + residual); weights and bias as the ONNX node has them."""
+    product = product.spread()
     tail = float_tail(lowering, node, product)
     x, source = pixel_input(lowering, product, node.inputs[0], lowering.value(node.inputs[0]))
     y, target = pixel_output(lowering, product, tail.name, DType.FLOAT32)
@@ -41,7 +42,7 @@ def _arguments(
     (x, pixels), (_, result) = source, target
     window = product.window(x.shape, pixels.stride, result.stride)
     names = node.inputs[1], node.inputs[2] if len(node.inputs) > 2 and node.inputs[2] else f"{node.outputs[0]}_bias"
-    if product.depthwise and tail.residual is None:
+    if product.depthwise:
         return DepthwiseFloat(
             window, pixels.view.pointer, lowering.weights(names[0], weights),
             lowering.weights(names[1], bias), result.view.pointer, product.groups, tail.low, tail.high,
@@ -65,7 +66,11 @@ def labelled(value: Value, nodes: Sequence[Node]) -> Value:
 
 
 def pixel_input(lowering: Lowering, product: Product, name: str, value: Value) -> tuple[Value, Pixels]:
-    """`value` as pixels in memory, copied there when it lies otherwise; `name` then keeps the copy."""
+    """`value` as pixels in memory, copied there when it lies otherwise; `name` then keeps the copy, which has each channel but once."""
+    if product.copies > 1:
+        once = value if value.free else lowering.materialize(value, name, channels_last(value.rank))
+        lowering.keep(name, value, once)
+        value = lowering.materialize(product.copied(once), f"{name}_copies", channels_last(value.rank))
     found = product.pixels(value, value.shape)
     if found is not None and _readable(lowering, product, value, found):
         return value, found

@@ -29,6 +29,7 @@ def wide_dot_product(lowering: Lowering, operator: WideDotProduct) -> None:
     if tail is not None and _is_small(operator, product):
         _settled(lowering, tail, float_codes(lowering, operator, product))
         return
+    product = product.spread()
     x = pixel_input(lowering, product, node.inputs[0], _wide_codes(lowering, operator))
     name = tail.name if tail else node.outputs[0]
     y = pixel_output(lowering, product, name, held_type(lowering, tail.grid) if tail else DType.FLOAT32)

@@ -65,6 +65,8 @@ def dot_product(lowering: Lowering, operator: DotProduct) -> None:
     node, (source,) = operator.node, operator.operands
     product = describe_product(lowering.graph, node)
     assert product is not None
+    if operator.tail is not None:
+        product = product.spread()
     layer = _layer(operator, product)
     codes = pixel_input(lowering, product, node.inputs[0], codes_of(lowering, source))
     if operator.tail is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from edgec.ir.graph import Graph, Node
 from edgec.lower import movement
 from edgec.lower.layout import Pixels, pixels, rows
 from edgec.lower.values import Extents, Order, Value, channels_last, extents, fixed, row_major
-from edgec.program.arguments import Window
+from edgec.program.arguments import LANES, Window
 from edgec.program.expr import Expr, bound, const, product
 
 
@@ -35,6 +35,7 @@ class Product:
     arrange: Callable[[np.ndarray], np.ndarray]
     vector: Callable[[np.ndarray], np.ndarray]
     finish: Callable[[Value], Value] | None = None
+    copies: int = 1  # of each channel of the input, one behind the other, that the kernel reads
 
     @property
     def depthwise(self) -> bool:
@@ -43,6 +44,24 @@ class Product:
     @property
     def order(self) -> Order:
         return row_major(len(self.shape)) if self.is_rows else channels_last(len(self.shape))
+
+    def spread(self) -> Product:
+        """Depthwise, of an input that holds each channel once for each result: few results of a channel fill no panel of weights."""
+        groups, each, taps = self.groups * self.out_channels, self.out_channels, self.kernel[0] * self.kernel[1]
+        if self.groups == 1 or self.in_channels > 1 or not 1 < each <= LANES // 2:
+            return self
+        return replace(
+            self, groups=groups, out_channels=1, copies=each,
+            arrange=lambda w: self.arrange(w).reshape(groups, 1, taps, 1), vector=lambda v: self.vector(v).reshape(groups, 1),
+        )  # fmt: skip
+
+    def copied(self, value: Value) -> Value:
+        """What the kernel reads of the node's input."""
+        if self.copies == 1:
+            return value
+        apart = movement.reshape(value, (*value.shape[:2], const(1), *value.shape[2:]))
+        each = movement.expand(apart, (*value.shape[:2], const(self.copies), *value.shape[2:]))
+        return movement.reshape(each, (value.shape[0], value.shape[1] * self.copies, *value.shape[2:]))
 
     def pixels(self, value: Value, shape: Extents) -> Pixels | None:
         """`value`'s memory as this product's pixels, None when it does not lie so."""

@@ -23,10 +23,10 @@ class Tail:
 
 
 def float_tail(lowering: Lowering, node: Node, product: Product) -> Tail:
-    """The residual Add and the activation behind a float product, absorbed."""
+    """The residual Add and the activation behind a float product, absorbed. Depthwise kernels add nothing."""
     graph, tail = lowering.graph, Tail(node.outputs[0])
     reader = sole_reader(graph, tail.name)
-    if reader is not None and reader.op == "Add" and product.finish is None:
+    if reader is not None and reader.op == "Add" and product.finish is None and not product.depthwise:
         tail.residual = _residual(lowering, reader, tail.name, product)
         if tail.residual is not None:
             _extend(lowering, tail, reader)

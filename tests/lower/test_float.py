@@ -127,6 +127,32 @@ def test_residual_and_activation_join_the_convolution() -> None:
     assert len(templates(program, DepthwiseFloat)) == 1 and len(loops(program)) == 2  # in and out of channels-last
 
 
+def test_depthwise_kernels_add_nothing() -> None:
+    """They compute in vectors of channels, of which a convolution of groups of one fills one number."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w0"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("Conv", ["a", "w1"], ["b"], pads=[1, 1, 1, 1], group=5),
+        helper.make_node("Add", ["a", "b"], ["y"]),
+    ]
+    program = check(net(nodes, [2, 4, 5, 6], {"w0": normal(5, 4, 3, 3), "w1": normal(5, 1, 3, 3, seed=1)}))
+    assert len(templates(program, ConvFloat)) == len(templates(program, DepthwiseFloat)) == 1
+
+
+@pytest.mark.parametrize("op, shape", [("Conv", (15, 1, 3, 3)), ("ConvTranspose", (5, 1, 4, 3))])
+@pytest.mark.parametrize("inside", [False, True])
+def test_few_results_of_each_channel_are_a_depthwise_layer(op: str, shape: tuple[int, ...], inside: bool) -> None:
+    """Also of what a layer before it computes, which others read as it is."""
+    stride = [1, 1] if op == "Conv" else [2, 2]
+    nodes = [helper.make_node(op, ["h" if inside else "x", "w", "b"], ["y"], group=5, strides=stride)]
+    constants = {"w": normal(*shape), "b": normal(15 if op == "Conv" else 5, seed=1)}
+    if inside:
+        nodes = [helper.make_node("Conv", ["x", "w0"], ["h"]), *nodes, helper.make_node("Relu", ["h"], ["z"])]
+        constants["w0"] = normal(5, 5, 1, 1, seed=2)
+    program = check(net(nodes, [2, 5, 6, 7], constants))
+    (layer,) = templates(program, DepthwiseFloat)
+    assert isinstance(layer.arguments, DepthwiseFloat) and layer.arguments.channels == (15 if op == "Conv" else 20)
+
+
 def test_concatenated_convolutions_write_one_buffer() -> None:
     nodes = [
         helper.make_node("Conv", ["x", "w0"], ["a"]),

@@ -25,7 +25,7 @@ def test_all_products_are_integers(name: str, target: Any) -> None:
     optimize(graph)
     programs = [check(graph, vector, target) for vector in vectors]
     found = kernels(programs[0])
-    assert (found.count(ConvInt16), found.count(DepthwiseInt16)) == (7, 1)
+    assert (found.count(ConvInt16), found.count(DepthwiseInt16)) == (6, 2)
     assert not {ConvFloat, DepthwiseFloat} & set(found)
 
 

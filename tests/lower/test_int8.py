@@ -145,6 +145,17 @@ def test_residual_joins_the_convolution(op: str, swapped: bool, target: Any) -> 
     assert kernels(program) == [ConvInt8, ConvInt8] and isinstance(last, ConvInt8) and last.residual is not None
 
 
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_few_results_of_each_channel_are_a_depthwise_layer(target: Any) -> None:
+    generator = np.random.default_rng(4)
+    x = random_q(generator, (2, 5, 6, 7), np.uint8)
+    b = Builder()
+    weights = b.dequantize(b.const(random_q(generator, (15, 1, 3, 3), np.int8).clip(-127)), 0.01, np.int8(0))
+    product = b.op("Conv", b.dequantize("x", 0.02, np.uint8(100)), weights, group=5, pads=[1, 1, 1, 1])
+    program = check(built(b, b.quantize(product, 0.05, np.uint8(90)), {"x": x}), {"x": x}, target)
+    assert kernels(program) == [DepthwiseInt8]
+
+
 FORMS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {  # x, weights and attributes
     "Conv": ((2, 3, 7, 6), (19, 3, 3, 2), {"pads": [1, 0, 1, 1]}),
     "Conv of groups": ((1, 6, 5, 4), (9, 2, 1, 1), {"group": 3}),
