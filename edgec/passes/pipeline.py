@@ -28,6 +28,7 @@ from edgec.passes import (
     reshapes,
     softmaxes,
     transposes,
+    windows,
 )
 from edgec.passes.rewrite import Rewrite, log
 
@@ -101,6 +102,7 @@ PIPELINE: tuple[Rewrite, ...] = (
     pools.maxpool_before_relu,
     pools.relu_before_maxpool,
     pools.canonical_global_pool,
+    windows.trim_window,
     convolutions.join_convolutions,
 )
 
