@@ -31,9 +31,10 @@ def _source(lowering: Lowering, node: Node) -> Value:
 
 
 def _in_rows(lowering: Lowering, node: Node, value: Value, axes: Sequence[int]) -> Value:
-    """`value` with what is normalized side by side in memory, where channels lay between: it is read three times."""
+    """`value` with what is normalized side by side in memory, where channels lay between or axes were joined: it is read three times."""
     inner = [d for d in value.order or row_major(value.rank) if not is_one(value.shape[d])]
-    if not inner or inner[-1] in axes:
+    joined = any(len(value.splits[d]) > 1 for d in axes) if value.splits else False
+    if not inner or (inner[-1] in axes and not joined):
         return value
     return lowering.materialize(value, f"{node.inputs[0]}_rows", row_major(value.rank))
 

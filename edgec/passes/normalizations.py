@@ -1,4 +1,5 @@
-"""Layer normalization, found again in its primitive operators, in three steps: the core, the scale, the bias; and by root mean squares."""
+"""Layer normalization, found again in its primitive operators, in three steps: the core, the scale, the bias; and by root mean squares.
+Normalization of whole images, channels last."""
 
 from __future__ import annotations
 
@@ -6,7 +7,22 @@ import numpy as np
 
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import DType
-from edgec.passes.rewrite import axes_of, become, constant_operand, rewrites, scalar, sole_producer, why_not
+from edgec.passes.reshapes import ELEMENTWISE
+from edgec.passes.rewrite import (
+    axes_of,
+    become,
+    constant_operand,
+    derived,
+    emit,
+    fixed_shape,
+    integers,
+    rewrites,
+    scalar,
+    sole_producer,
+    why_not,
+)
+
+IMAGES = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
 
 
 @rewrites("Div", "Mul")
@@ -85,6 +101,38 @@ def _is_square(graph: Graph, value: str, x: str) -> bool:
     if node is None or node.inputs[0] != x:
         return False
     return (node.op == "Mul" and node.inputs[1] == x) or (node.op == "Pow" and scalar(graph, node.inputs[1]) == 2)
+
+
+@rewrites("Reshape")
+def normalize_images(graph: Graph, node: Node) -> bool:
+    """reshape(instancenorm(reshape(x, [n, 1, all]))) of an image x, which is its normalization in one group -> the same of T(x), channels
+    last, as convolutions leave and want it: sums go through memory as it lies."""
+    norm = sole_producer(graph, node.inputs[0], "InstanceNormalization")
+    flat = sole_producer(graph, norm.inputs[0], "Reshape") if norm is not None else None
+    if norm is None or flat is None or graph.types[flat.inputs[0]] != graph.types[node.outputs[0]]:
+        return False
+    shape = fixed_shape(graph, flat.inputs[0])
+    if shape is None or len(shape) < 3 or graph.shape(norm.inputs[0])[:2] != (shape[0], 1):
+        return why_not(node, "it is none of whole images, or an extent is a symbol")
+    if not _is_image(graph, flat.inputs[0]):
+        return why_not(node, "no convolution makes what is normalized")
+    there, back = [0, *range(2, len(shape)), 1], [0, len(shape) - 1, *range(1, len(shape) - 1)]
+    last = emit(graph, node, "Transpose", [flat.inputs[0]], {"perm": there}, hint=f"{flat.inputs[0]}_channels_last")
+    joined = emit(graph, node, "Reshape", [last, flat.inputs[1]], flat.attributes, hint=flat.outputs[0], name=flat.name)
+    result = emit(graph, node, norm.op, [joined, *norm.inputs[1:]], norm.attributes, hint=norm.outputs[0], name=norm.name)
+    apart = integers(graph, f"{node.outputs[0]}_shape", [shape[axis] for axis in there])
+    image = emit(graph, node, "Reshape", [result, apart], hint=f"{node.outputs[0]}_channels_last", name=node.name)
+    return become(graph, node, "Transpose", [image], {"perm": back}, name=derived(node.name, "Transpose"))
+
+
+def _is_image(graph: Graph, value: str, steps: int = 8) -> bool:
+    """Whether a convolution or pool makes it, or what elementwise operators of few steps make it of."""
+    maker = graph.producer(value)
+    if maker is None or steps == 0:
+        return False
+    if maker.op in IMAGES:
+        return True
+    return maker.op in ELEMENTWISE and any(_is_image(graph, name, steps - 1) for name in maker.inputs if name)
 
 
 @rewrites("Mul")
