@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 PAIRS = ("pack_int8", "product_int8", "product_int8_float", "softmax_int8")  # what attention is made of
 
-FLOATS = ("conv_float", "depthwise_float", "product_float", "attention_float", "swish_float")
+FLOATS = ("conv_float", "depthwise_float", "product_float", "attention_float", "swish_float", "gelu_float")
 
 
 @dataclass(frozen=True)

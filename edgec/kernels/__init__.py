@@ -11,6 +11,7 @@ from edgec.kernels import (
     depthwise_float,
     depthwise_int8,
     depthwise_int16,
+    function_float,
     halves,
     layer_norm_int8,
     pool_average,
@@ -19,7 +20,6 @@ from edgec.kernels import (
     product_int8,
     rows_codes,
     softmax_int8,
-    swish_float,
 )
 from edgec.kernels.attention_float import AttentionFloat
 from edgec.kernels.conv_float import ConvFloat
@@ -29,6 +29,7 @@ from edgec.kernels.conv_int16 import ConvInt16
 from edgec.kernels.depthwise_float import DepthwiseFloat
 from edgec.kernels.depthwise_int8 import DEPTHWISE_INT8_FUNCTION, DepthwiseInt8, DepthwiseInt8Function
 from edgec.kernels.depthwise_int16 import DepthwiseInt16
+from edgec.kernels.function_float import FunctionFloat, GeluFloat, SwishFloat
 from edgec.kernels.halves import HALF_OF
 from edgec.kernels.layer_norm_int8 import LayerNormInt8
 from edgec.kernels.pool_average import PoolAverageFloat, PoolAverageInt8
@@ -37,7 +38,6 @@ from edgec.kernels.product_float import PackFloat, ProductFloat
 from edgec.kernels.product_int8 import PackInt8, ProductInt8, ProductInt8Float
 from edgec.kernels.rows_codes import RowsCodes4, RowsCodes8
 from edgec.kernels.softmax_int8 import SoftmaxInt8
-from edgec.kernels.swish_float import SwishFloat
 from edgec.kernels.variants import Variant
 from edgec.program.arguments import Arguments
 
@@ -60,7 +60,8 @@ VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
     PackFloat: product_float.PACK_VARIANTS,
     ProductFloat: product_float.VARIANTS,
     AttentionFloat: attention_float.VARIANTS,
-    SwishFloat: swish_float.VARIANTS,
+    SwishFloat: function_float.VARIANTS,
+    GeluFloat: function_float.VARIANTS,
     RowsCodes8: rows_codes.VARIANTS8,
     RowsCodes4: rows_codes.VARIANTS4,
     DepthwiseFloat: depthwise_float.VARIANTS,
@@ -87,6 +88,8 @@ __all__ = [
     "DepthwiseInt8",
     "DepthwiseInt8Function",
     "DepthwiseInt16",
+    "FunctionFloat",
+    "GeluFloat",
     "LayerNormInt8",
     "PackFloat",
     "PackInt8",

@@ -28,7 +28,7 @@ from edgec.passes import (
     reshapes,
     softmaxes,
     transposes,
-    windows,
+    trimming,
 )
 from edgec.passes.rewrite import Rewrite, log
 
@@ -103,7 +103,7 @@ PIPELINE: tuple[Rewrite, ...] = (
     pools.maxpool_before_relu,
     pools.relu_before_maxpool,
     pools.canonical_global_pool,
-    windows.trim_window,
+    trimming.trim_window,
     convolutions.join_convolutions,
 )
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import sqrt
 
-from edgec.kernels import SwishFloat
-from edgec.program.expr import FLOAT, Binary, Expr, Load, Unary, Var, const, expr
+from edgec.kernels import FunctionFloat, GeluFloat, SwishFloat
+from edgec.program.expr import FLOAT, Binary, Expr, Load, Unary, Var, const, expr, real, unary
 from edgec.program.linear_index import linear
 from edgec.program.program import AnyCall, Declare, For, Kind, LoopCall, Pointer, Program, Store, TemplateCall
 from edgec.targets import Target
@@ -22,7 +23,7 @@ class Rows:
 
 
 def with_kernels(program: Program, target: Target) -> Program:
-    """`program`, in which the kernel of Swish is called in place of loops that are nothing else, but for a residual.
+    """`program`, in which kernels of functions are called in place of loops that are nothing else, but for a residual.
 
     Not where codes are computed, which are the same on every processor, nor for a GPU, which has no shader of it.
     """
@@ -41,8 +42,8 @@ def _kernel_of(call: AnyCall) -> TemplateCall | None:
     row, column, (read, store) = nest
     if not isinstance(read, Declare) or not isinstance(store, Store) or not isinstance(read.value, Load) or read.var.dtype is not FLOAT:
         return None
-    product, residual = _terms(store.value, read.var)
-    if not _is_swish(product, read.var):
+    kernel, residual = _terms(store.value, read.var)
+    if kernel is None:
         return None
     places: list[Load | Store] = [read.value, *([residual] if residual is not None else []), store]
     found = [_rows(place.buffer, place.index, row, column) for place in places]
@@ -51,7 +52,7 @@ def _kernel_of(call: AnyCall) -> TemplateCall | None:
         return None
     x, y, added = rows[0], rows[-1], rows[1] if residual is not None else None
     columns, count = column.extent, column.extent if row is None else row.extent * column.extent
-    arguments = SwishFloat(
+    arguments = kernel(
         x.pointer, added.pointer if added else None, y.pointer, count, columns, x.stride, added.stride if added else 0, y.stride
     )
     return TemplateCall(call.call, arguments)
@@ -70,19 +71,22 @@ def _nest(call: AnyCall) -> tuple[For | None, For, tuple[object, object]] | None
     return loops[0] if len(loops) == 2 else None, loops[-1], (body[0], body[1])
 
 
-def _terms(value: Expr, x: Var) -> tuple[Expr, Load | None]:
-    """The product with x that is a value, or that a number from memory is added to, and that number."""
+def _terms(value: Expr, x: Var) -> tuple[type[FunctionFloat] | None, Load | None]:
+    """The kernel of the function of x that is a value, or that a number from memory is added to, and that number."""
     if isinstance(value, Binary) and value.op == "add":
-        for product, other in ((value.a, value.b), (value.b, value.a)):
-            if isinstance(other, Load) and other.dtype is FLOAT and _is_swish(product, x):
-                return product, other
-    return value, None
+        for function, other in ((value.a, value.b), (value.b, value.a)):
+            if isinstance(other, Load) and other.dtype is FLOAT and _function(function, x):
+                return _function(function, x), other
+    return _function(value, x), None
 
 
-def _is_swish(value: Expr, x: Var) -> bool:
-    """Whether it is x * sigmoid(x)."""
+def _function(value: Expr, x: Var) -> type[FunctionFloat] | None:
+    """The kernel of x * sigmoid(x), or of Gelu in its exact form."""
     sides = (value.a, value.b) if isinstance(value, Binary) and value.op == "mul" else ()
-    return x in sides and any(isinstance(side, Unary) and side.op == "sigmoid" and side.a == x for side in sides)
+    if x in sides and any(isinstance(side, Unary) and side.op == "sigmoid" and side.a == x for side in sides):
+        return SwishFloat
+    gelu = (x * 0.5) * (1.0 + unary("erf", x * real(sqrt(0.5))))
+    return GeluFloat if value == gelu else None
 
 
 def _rows(buffer: str, index: Expr, row: For | None, column: For) -> Rows | None:

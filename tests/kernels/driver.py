@@ -24,6 +24,7 @@ from edgec.kernels import (
     ConvInt16,
     DepthwiseFloat,
     DepthwiseInt16,
+    GeluFloat,
     PackFloat,
     PoolAverageFloat,
     PoolAverageInt8,
@@ -43,7 +44,7 @@ from tests.kernels.work import PLACES, place_of, scratch_bytes, slot_in, work_it
 
 DRIVEN: frozenset[type[Arguments]] = frozenset({
     ConvInt16, DepthwiseInt16, ConvFloat, DepthwiseFloat, PoolMaxInt8, PoolMaxFloat, PoolAverageInt8, PoolAverageFloat,
-    RowsCodes4, RowsCodes8, PackFloat, ProductFloat, AttentionFloat, SwishFloat,
+    RowsCodes4, RowsCodes8, PackFloat, ProductFloat, AttentionFloat, SwishFloat, GeluFloat,
 })  # fmt: skip
 QEMU_ARM64 = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-cpu", "max")
 QEMU_ARM32 = ("qemu-arm", "-L", "/usr/arm-linux-gnueabihf")

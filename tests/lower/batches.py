@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -156,10 +158,18 @@ def attention_float(b: Batches) -> None:
     memory[b.a.y.buffer][rows("y", "value_channels")] = mixed / weights.sum(axis=-1, keepdims=True)
 
 
-def swish_float(b: Batches) -> None:
+def swish(x: np.ndarray) -> np.ndarray:
+    return x / (1 + np.exp(-x))
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+    return x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+def function_float(b: Batches, function: Callable[[np.ndarray], np.ndarray]) -> None:
     memory, b.n["rows"] = b.machine.memory, b.n["count"] // b.n["columns"]
     x = memory[b.a.x.buffer][b.places("x", [("rows", "x_row_stride"), ("columns", "")])].astype(np.float64)
-    y = x / (1 + np.exp(-x))
+    y = function(x)
     if b.a.residual is not None:
         y += memory[b.a.residual.buffer][b.places("residual", [("rows", "residual_row_stride"), ("columns", "")])]
     memory[b.a.y.buffer][b.places("y", [("rows", "y_row_stride"), ("columns", "")])] = y
@@ -168,5 +178,6 @@ def swish_float(b: Batches) -> None:
 BATCHED: dict[type, Callable[[Batches], None]] = {
     kernels.PackInt8: pack_int8, kernels.ProductInt8: product_int8, kernels.ProductInt8Float: product_int8_float,
     kernels.PackFloat: pack_float, kernels.ProductFloat: product_float, kernels.AttentionFloat: attention_float,
-    kernels.SoftmaxInt8: softmax_int8, kernels.LayerNormInt8: layer_norm_int8, kernels.SwishFloat: swish_float,
+    kernels.SoftmaxInt8: softmax_int8, kernels.LayerNormInt8: layer_norm_int8, kernels.SwishFloat: partial(function_float, function=swish),
+    kernels.GeluFloat: partial(function_float, function=gelu),
 }  # fmt: skip

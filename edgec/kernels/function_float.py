@@ -1,4 +1,4 @@
-"""x * sigmoid(x) of floats, which networks have behind nearly every convolution."""
+"""Smooth functions of floats, which networks have behind nearly every convolution."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ BLOCK = 1024  # elements of an item
 
 
 @dataclass(frozen=True)
-class SwishFloat(Arguments):
-    """y = x / (1 + e^-x) + residual of `count` elements, the first term within 3 units of the last place.
+class FunctionFloat(Arguments):
+    """y = f(x) + residual of `count` elements.
 
-    They lie in rows of `columns`, one beside the other, whole rows a stride apart. Below -88 the first term is x * e^-88, of NaN it is NaN.
+    They lie in rows of `columns`, one beside the other, whole rows a stride apart. f of NaN is NaN.
     y may be x or the residual, where their elements lie alike. What comes of an element does not depend on where it lies.
     """
 
-    kernel: ClassVar[str] = "swish_float"
-    template: ClassVar[str] = "swish_float/rows"
     effort: ClassVar[int] = 48
     x: Pointer = pointer("const float")
     residual: Pointer | None = pointer("const float")
@@ -44,6 +42,22 @@ class SwishFloat(Arguments):
         alike = [name for name, place, stride in both if place is not None and (place.offset, stride) == (self.y.offset, self.y_row_stride)]
         others = [place.buffer for name, place, _ in both if place is not None and name not in alike]
         return tuple(getattr(self, name).buffer for name in alike if getattr(self, name).buffer not in others)
+
+
+@dataclass(frozen=True)
+class SwishFloat(FunctionFloat):
+    """f = x / (1 + e^-x) within 3 units of the last place; below -88 it is x * e^-88."""
+
+    kernel: ClassVar[str] = "swish_float"
+    template: ClassVar[str] = "swish_float/rows"
+
+
+@dataclass(frozen=True)
+class GeluFloat(FunctionFloat):
+    """f = x/2 (1 + erf(x / sqrt 2)) within 6 times 2^-24 of x; 0 below -5.4, x above 5.4."""
+
+    kernel: ClassVar[str] = "gelu_float"
+    template: ClassVar[str] = "gelu_float/rows"
 
 
 @dataclass(frozen=True)
