@@ -29,7 +29,7 @@ class FloatWords:
             ([self.header], any(kernel in FLOATS for kernel in kernels)),
             (exact, any("float" in kernel for kernel in pools)),
             ([*self.pool_int8_headers, "bytes_some.h"], any("int8" in kernel for kernel in pools)),
-            (list(self.pool_int8_headers), any(kernel in PAIRS for kernel in kernels)),
+            (list(self.pool_int8_headers), "multiply_int8" in kernels or any(kernel in PAIRS for kernel in kernels)),
             ([*self.pool_int8_headers, self.norm], "layer_norm_int8" in kernels),
         ]
         return list(dict.fromkeys(header for headers, needed in needs if needed for header in headers))

@@ -14,6 +14,7 @@ from edgec.kernels import (
     function_float,
     halves,
     layer_norm_int8,
+    multiply_int8,
     pool_average,
     pool_max,
     product_float,
@@ -32,6 +33,7 @@ from edgec.kernels.depthwise_int16 import DepthwiseInt16
 from edgec.kernels.function_float import FunctionFloat, GeluFloat, SwishFloat
 from edgec.kernels.halves import HALF_OF
 from edgec.kernels.layer_norm_int8 import LayerNormInt8
+from edgec.kernels.multiply_int8 import MultiplyInt8
 from edgec.kernels.pool_average import PoolAverageFloat, PoolAverageInt8
 from edgec.kernels.pool_max import PoolMaxFloat, PoolMaxInt8
 from edgec.kernels.product_float import PackFloat, ProductFloat
@@ -54,6 +56,7 @@ VARIANTS: dict[type[Arguments], tuple[Variant, ...]] = {
     ProductInt8Float: product_int8.VARIANTS,
     SoftmaxInt8: softmax_int8.VARIANTS,
     LayerNormInt8: layer_norm_int8.VARIANTS,
+    MultiplyInt8: multiply_int8.VARIANTS,
     ConvInt16: conv_int16.VARIANTS,
     DepthwiseInt16: depthwise_int16.VARIANTS,
     ConvFloat: conv_float.VARIANTS,
@@ -91,6 +94,7 @@ __all__ = [
     "FunctionFloat",
     "GeluFloat",
     "LayerNormInt8",
+    "MultiplyInt8",
     "PackFloat",
     "PackInt8",
     "PoolAverageFloat",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from edgec.kernels.variants import Variant
-from edgec.kernels.vectors import WIDTH
+from edgec.kernels.vectors import WIDTH, BlockTile
 from edgec.kernels.windows import ceil_div, strided
 from edgec.program.arguments import Arguments, Size, pointer, size
 from edgec.program.expr import Number, expr
@@ -60,12 +60,5 @@ class GeluFloat(FunctionFloat):
     template: ClassVar[str] = "gelu_float/rows"
 
 
-@dataclass(frozen=True)
-class BlockTile:
-    """A vector of elements after the other of an item's."""
-
-    block: int = BLOCK
-
-
-TILES = dict.fromkeys(WIDTH, BlockTile())
+TILES = dict.fromkeys(WIDTH, BlockTile(BLOCK))
 VARIANTS = (Variant("rows", lambda arguments: ceil_div(arguments.count, BLOCK), tiles=TILES),)

@@ -81,3 +81,10 @@ _SHAPES: dict[str, tuple[Any, ...]] = {
 TILES = {name: VectorTile(WIDTH[name], *shape) for name, shape in _SHAPES.items()}
 TALL = {"avx512vnni": VectorTile(WIDTH["avx512vnni"], (14, 7, 1), (2, 1))}  # of twice the rows, where registers hold them
 MERGED = {name: replace(tile, merged=True) for name, tile in TILES.items() if tile.depth > 1}
+
+
+@dataclass(frozen=True)
+class BlockTile:
+    """What an item has of what lies one after the other: elements, or pixels."""
+
+    block: int

@@ -29,6 +29,7 @@ from edgec.lower.convolution_int8 import dot_product
 from edgec.lower.convolution_int16 import wide_dot_product
 from edgec.lower.counts import constant_of_shape, range_, shape, told
 from edgec.lower.elementwise import elementwise
+from edgec.lower.gating import multiply_codes
 from edgec.lower.layer_norm_int8 import layer_norm_codes
 from edgec.lower.matmul import product_node
 from edgec.lower.movement import lift
@@ -49,7 +50,6 @@ from edgec.lower.quantized import (
     concatenate,
     dequantize_node,
     look_up,
-    multiply,
     quantize_numbers,
     requantize_codes,
     unmatched_quantize,
@@ -97,8 +97,8 @@ RULES: dict[str, Rule] = {
 
 CLAUSES: dict[type[IntegerOperator], Callable[[Lowering, Any], None]] = {
     Quantize: quantize_numbers, DotProduct: dot_product, WideDotProduct: wide_dot_product, PairProduct: pair_product, Sum: add,
-    Multiplication: multiply, Requantize: requantize_codes, Join: concatenate, Mean: average_codes, Table: look_up, Softmax: softmax_codes,
-    LayerNorm: layer_norm_codes,
+    Multiplication: multiply_codes, Requantize: requantize_codes, Join: concatenate, Mean: average_codes, Table: look_up,
+    Softmax: softmax_codes, LayerNorm: layer_norm_codes,
     Move: lambda lowering, operator: RULES[operator.node.op](lowering, operator.node),  # of codes as of numbers
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edgec.kernels import LayerNormInt8, PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8
+from edgec.kernels import LayerNormInt8, MultiplyInt8, PackInt8, ProductInt8, ProductInt8Float, SoftmaxInt8
 from edgec.kernels.matrix_int8 import input_multiple
 from edgec.targets import Target
 from tests.kernels.int8_cases import SENTINEL, activations, bounds, dtype_of, padded, requantized
@@ -127,6 +127,27 @@ def layer_norm_case(random: np.random.Generator, target: Target, columns: int) -
         np.full(x.size, SENTINEL, dtype), rows, columns, int(centered), about, zero, low, high,
     )  # type: ignore[arg-type]  # fmt: skip
     return arguments, y.astype(dtype).reshape(-1)
+
+
+def multiply_case(random: np.random.Generator, target: Target, channels: int) -> Expected:
+    """Images of up to several blocks of pixels, which lie apart or not, by numbers for their channels."""
+    dtype, images, pixels = dtype_of(target), int(random.integers(1, 4)), int(random.choice([1, 5, 31, 32, 33, 100]))
+    info, gaps = np.iinfo(dtype), [channels + int(random.choice([0, 3])) for _ in range(3)]
+    x = activations(random, dtype, images * pixels * gaps[0]).reshape(images, pixels, gaps[0])
+    by = activations(random, dtype, images * gaps[1]).reshape(images, gaps[1])
+    zero_x, zero_by = (int(random.integers(info.min, info.max + 1)) for _ in range(2))
+    zero, low, high = bounds(random, dtype)
+    scale = np.float32(random.choice([2.0**-14, 0.004, 0.5, 1.0]) * random.uniform(0.5, 1))
+    steps = (x[..., :channels].astype(np.int64) - zero_x) * (by[:, None, :channels].astype(np.int64) - zero_by)
+    y = np.full((images, pixels, gaps[2]), SENTINEL, dtype)
+    empty = y.reshape(-1).copy()
+    y[..., :channels] = np.clip(np.rint(steps.astype(np.float32) * scale), low - zero, high - zero).astype(np.int64) + zero
+    last = x.size - gaps[0] + channels, y.size - gaps[2] + channels
+    arguments = MultiplyInt8(
+        x.reshape(-1)[: last[0]], by.reshape(-1), empty[: last[1]], images, pixels, channels, *gaps, zero_x, zero_by, zero, low, high,
+        float(scale),
+    )  # type: ignore[arg-type]  # fmt: skip
+    return arguments, y.reshape(-1)[: last[1]]
 
 
 def normalized(x: np.ndarray, epsilon: int, about: int | None) -> np.ndarray:

@@ -30,6 +30,7 @@ from edgec.kernels import (
     ConvInt8Function,
     DepthwiseInt8,
     LayerNormInt8,
+    MultiplyInt8,
     PackInt8,
     ProductInt8,
     ProductInt8Float,
@@ -65,6 +66,7 @@ USED = frozenset(
         ProductInt8Float,
         SoftmaxInt8,
         LayerNormInt8,
+        MultiplyInt8,
         *WITH_FUNCTIONS,
     }
 )

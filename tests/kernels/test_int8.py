@@ -19,7 +19,7 @@ from edgec.kernels.conv_int8_variants import TILES, WINOGRAD, WINOGRAD_LARGE, WI
 from edgec.program.arguments import PIXEL_BLOCK, Window
 from edgec.targets import Target
 from tests.contract.examiner import WHOLE, available
-from tests.kernels.attention_cases import layer_norm_case, pack_case, product_case, softmax_case
+from tests.kernels.attention_cases import layer_norm_case, multiply_case, pack_case, product_case, softmax_case
 from tests.kernels.builds import LEVEL
 from tests.kernels.int8_cases import (
     any_case,
@@ -194,6 +194,7 @@ def attention_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
         sizes = (int(random.choice([1, 2, 7, 57, 60])), int(random.integers(1, 70)), int(random.integers(1, 70)))
         cases.append(product_case(random, target, *sizes, floats=index % 3 == 0))
     cases += [layer_norm_case(random, target, columns) for columns in (2, 3, 15, 16, 17, 31, 64, 65, 197, 768)]
+    cases += [multiply_case(random, target, channels) for channels in (1, 3, 15, 16, 17, 40, 96, 300)]
     return cases + [softmax_case(random, target, columns) for columns in (1, 2, 3, 15, 16, 17, 31, 64, 65, 197, 300)]
 
 

@@ -112,6 +112,15 @@ def layer_norm_int8(b: Batches) -> None:
     y[b.places("y", axes)] = settle(v, b.a.low, b.a.high, b.a.zero_y).astype(y.dtype)
 
 
+def multiply_int8(b: Batches) -> None:
+    b.n["all"], memory = b.n["images"] * b.n["pixels"], b.machine.memory
+    x = memory[b.a.x.buffer][b.places("x", [("all", "x_pixel_stride"), ("channels", "")])].astype(np.int64) - b.a.zero_x
+    by = memory[b.a.by.buffer][b.places("by", [("images", "by_image_stride"), ("channels", "")])].astype(np.int64) - b.a.zero_by
+    steps = (x * np.repeat(by, b.n["pixels"], axis=0)).astype(np.float32) * np.float32(b.a.scale)
+    y = memory[b.a.y.buffer]
+    y[b.places("y", [("all", "y_pixel_stride"), ("channels", "")])] = settle(steps, b.a.low, b.a.high, b.a.zero_y).astype(y.dtype)
+
+
 def pack_float(b: Batches) -> None:
     n, memory = b.n, b.machine.memory
     axes = [("outer", "outer_stride"), ("inner", "inner_stride"), ("in_channels", "k_stride"), ("out_channels", "n_stride")]
@@ -178,6 +187,7 @@ def function_float(b: Batches, function: Callable[[np.ndarray], np.ndarray]) -> 
 BATCHED: dict[type, Callable[[Batches], None]] = {
     kernels.PackInt8: pack_int8, kernels.ProductInt8: product_int8, kernels.ProductInt8Float: product_int8_float,
     kernels.PackFloat: pack_float, kernels.ProductFloat: product_float, kernels.AttentionFloat: attention_float,
-    kernels.SoftmaxInt8: softmax_int8, kernels.LayerNormInt8: layer_norm_int8, kernels.SwishFloat: partial(function_float, function=swish),
+    kernels.SoftmaxInt8: softmax_int8, kernels.LayerNormInt8: layer_norm_int8, kernels.MultiplyInt8: multiply_int8,
+    kernels.SwishFloat: partial(function_float, function=swish),
     kernels.GeluFloat: partial(function_float, function=gelu),
 }  # fmt: skip
