@@ -65,7 +65,8 @@ def merge_reshapes(graph: Graph, node: Node) -> bool:
 
 @rewrites(*ELEMENTWISE)
 def sink_reshape(graph: Graph, node: Node) -> bool:
-    """f(reshape(x), reshape(y), c) -> reshape(f(x, y, c)) for elementwise f, x and y of one shape and c of one element."""
+    """f(reshape(x), reshape(y), c) -> reshape(f(x, y, c)) for elementwise f, x and y of one shape, and c of one element or, where the last
+    axis stays what it is, a constant over that alone."""
     sources = {name: source for name in node.inputs if (source := graph.producer(name, "Reshape")) is not None}
     shapes = {graph.shape(source.inputs[0]) for source in sources.values()}
     target = graph.constant(next(iter(sources.values())).inputs[1]) if sources else None
@@ -74,14 +75,25 @@ def sink_reshape(graph: Graph, node: Node) -> bool:
     shape = graph.shape(node.outputs[0])
     if any(graph.shape(name) != shape for name in sources):
         return why_not(node, "it broadcasts the reshaped operand")
-    others = [name for name in node.inputs if name and name not in sources]
+    old = next(iter(shapes))
+    free = node.op not in ("QuantizeLinear", "DequantizeLinear") and old[-1:] == shape[-1:]  # those count axes from the first one
+    along = [name for name in dict.fromkeys(node.inputs) if free and name not in sources and _is_along_last(graph, name, shape)]
+    others = [name for name in node.inputs if name and name not in sources and name not in along]
     if any(not graph.types[name].is_static or graph.types[name].elements != 1 for name in others):
         return why_not(node, "another operand has the new shape")
-    if np.any(target == 0) or any(len(graph.shape(name)) > len(next(iter(shapes))) for name in others):
+    if np.any(target == 0) or any(len(graph.shape(name)) > len(old) for name in others):
         return why_not(node, "the old shape has fewer axes than an operand")
-    inputs = [sources[name].inputs[0] if name in sources else name for name in node.inputs]
+    before = {name: source.inputs[0] for name, source in sources.items()}
+    before |= {name: graph.add_constant(name, graph.constants[name].reshape(-1)) for name in along if len(graph.shape(name)) > 1}
+    inputs = [before.get(name, name) for name in node.inputs]
     value = emit(graph, node, node.op, inputs, node.attributes, hint=f"{node.outputs[0]}_unshaped", name=node.name)
     return become(graph, node, "Reshape", [value, next(iter(sources.values())).inputs[1]])
+
+
+def _is_along_last(graph: Graph, name: str, shape: Shape) -> bool:
+    """Whether it is a constant for each place of the last axis of `shape`, which are several."""
+    constant = graph.constant(name) if name else None
+    return constant is not None and constant.ndim > 0 and 1 < constant.size == constant.shape[-1] == shape[-1]
 
 
 @rewrites("Cast")
