@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
 from edgec.ir.graph import Graph, Node
 from edgec.lower import movement
 from edgec.lower.layout import Pixels, pixels, rows
+from edgec.lower.trimming import kept
 from edgec.lower.values import Extents, Order, Value, channels_last, extents, fixed, row_major
 from edgec.program.arguments import LANES, Window
 from edgec.program.expr import Expr, bound, const, product
@@ -108,13 +110,14 @@ def _conv(graph: Graph, node: Node) -> Product | None:
     rank = len(shape) - 2
     if rank > 2:
         return None
-    groups = node.attributes["group"]
-    outputs, inputs, taps = shape[0] // groups, shape[1], int(np.prod(shape[2:]))
-    pads = node.attributes["pads"]
+    groups, lines = node.attributes["group"], kept(graph, node)
+    outputs, inputs, kernel = shape[0] // groups, shape[1], [len(line.taps) for line in lines]
+    part = (slice(None), slice(None), *(slice(line.taps.start, line.taps.stop) for line in lines))
     return Product(
-        groups, inputs, outputs, pair(list(shape[2:]), 1), pair(node.attributes["strides"], 1), pair(node.attributes["dilations"], 1),
-        pair(pads[:rank], 0), extents(graph.shape(node.outputs[0])), False,
-        arrange=lambda w: w.reshape(groups, outputs, inputs, taps).transpose(0, 1, 3, 2), vector=lambda v: v.reshape(groups, outputs),
+        groups, inputs, outputs, pair(kernel, 1), pair(node.attributes["strides"], 1), pair([line.dilation for line in lines], 1),
+        pair([line.before for line in lines], 0), extents(graph.shape(node.outputs[0])), False,
+        arrange=lambda w: w.reshape(shape)[part].reshape(groups, outputs, inputs, prod(kernel)).transpose(0, 1, 3, 2),
+        vector=lambda v: v.reshape(groups, outputs),
     )  # fmt: skip
 
 

@@ -28,7 +28,6 @@ from edgec.passes import (
     reshapes,
     softmaxes,
     transposes,
-    trimming,
 )
 from edgec.passes.rewrite import Rewrite, log
 
@@ -103,7 +102,6 @@ PIPELINE: tuple[Rewrite, ...] = (
     pools.maxpool_before_relu,
     pools.relu_before_maxpool,
     pools.canonical_global_pool,
-    trimming.trim_window,
     convolutions.join_convolutions,
 )
 

@@ -153,6 +153,29 @@ def test_few_results_of_each_channel_are_a_depthwise_layer(op: str, shape: tuple
     assert isinstance(layer.arguments, DepthwiseFloat) and layer.arguments.channels == (15 if op == "Conv" else 20)
 
 
+@pytest.mark.parametrize(
+    "attributes, shape, window, left",
+    [
+        ({"dilations": [7, 8], "pads": [7, 8, 7, 8]}, [2, 2, 6, 9], (3, 3), ((1, 3), (1, 8), (0, 8))),
+        ({"dilations": [2, 1], "pads": [7, 0, 2, 0], "strides": [3, 1]}, [1, 2, 3, 9], (5, 1), ((3, 1), (2, 1), (3, 0))),
+        ({"dilations": [4], "pads": [5, 0]}, [1, 2, 4], (3,), ((1, 3), (1, 4), (0, 5))),  # what is left would begin within
+        ({"dilations": [9], "pads": [9, 9]}, [1, 2, 4], (3,), ((1, 1), (1, 1), (0, 0))),
+    ],
+)
+def test_what_never_lies_in_the_image_is_not_multiplied(
+    attributes: dict[str, list[int]], shape: list[int], window: tuple[int, ...], left: tuple[tuple[int, int], ...]
+) -> None:
+    node = helper.make_node("Conv", ["x", "w", "b"], ["y"], **attributes)
+    program = check(net([node], shape, {"w": normal(3, 2, *window), "b": normal(3, seed=1)}))
+    found = templates(program, ConvFloat)[0].arguments.window  # type: ignore[attr-defined]
+    geometry = (
+        (found.kernel_height, found.kernel_width),
+        (found.dilation_height, found.dilation_width),
+        (found.pad_top, found.pad_left),
+    )
+    assert geometry == left
+
+
 def test_concatenated_convolutions_write_one_buffer() -> None:
     nodes = [
         helper.make_node("Conv", ["x", "w0"], ["a"]),
