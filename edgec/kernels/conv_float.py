@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgec.kernels.convolution import by_output, conv_reach, conv_scratch, dense_weights, even_items, pack_by_panels, padded_panels
+from edgec.kernels.few_outputs import FEW
 from edgec.kernels.variants import Packing, Variant
 from edgec.kernels.vectors import MERGED, TALL, TILES
 from edgec.kernels.windows import POINTER_BYTES, lines, residual_reach
@@ -81,6 +82,7 @@ def merged_scratch(element: int) -> Callable[[Any, Collection[str]], int]:
 
 
 VARIANTS = (
+    FEW,
     WINOGRAD,
     Variant("merged", even_items, merged_scratch(4), MERGED, PACKING, admits_merged),
     Variant("tall", even_items, conv_scratch(4), TALL, PACKING, _admits_tall),
