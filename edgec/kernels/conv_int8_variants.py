@@ -55,6 +55,7 @@ class ConvTile(MatrixTile):
     even: tiles of pixels that are equally far apart, as those of a matrix are, go without a list of pointers and ask once what they share.
     tails: of a panel and at most half of another one these are summed otherwise.
     short_windows: those of at most 32 codes are gathered in a register.
+    gathered: the windows of so many blocks of pixels at most are gathered together; all but one of these take three quarters of `held` bytes.
     parts: of the codes of merged windows, the last four may be summed without four more.
     zipped: weights of half a panel are put into the order of their instruction once for all pixels of a block.
     """
@@ -78,6 +79,7 @@ class ConvTile(MatrixTile):
     even: bool = False
     tails: bool = False
     short_windows: bool = False
+    gathered: int = 1
 
     @property
     def all_heights(self) -> int:
@@ -124,6 +126,7 @@ TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} |
         even=True,
         tails=True,
         short_windows=True,
+        gathered=4,
     ),
 }
 HEADERS = {
@@ -167,10 +170,12 @@ def _shares_weights(arguments: Any, _: Collection[str] = ()) -> bool:
 
 
 def _merged_scratch(arguments: Any, vocabularies: Collection[str]) -> int:
-    """Pointers to the gathered windows of a block, these, and what widening takes."""
+    """Pointers to the gathered windows of a block, these, or those of more blocks, and what widening takes."""
     depth = round_up(taps(arguments.window) * arguments.in_channels, input_multiple(vocabularies))
-    gathered = lines(8 * PIXEL_BLOCK) + lines(PIXEL_BLOCK * (depth + SLACK))
-    return gathered + _wide(depth, vocabularies) + _zipped(depth, vocabularies)
+    block = PIXEL_BLOCK * (depth + SLACK)
+    tiles = [TILES[vocabulary] for vocabulary in vocabularies if vocabulary in TILES]
+    blocks = max((1 + min(tile.gathered - 1, tile.held * 3 // 4 // block) for tile in tiles), default=1)
+    return lines(8 * PIXEL_BLOCK) + lines(blocks * block) + _wide(depth, vocabularies) + _zipped(depth, vocabularies)
 
 
 def merges(arguments: Any) -> bool:
