@@ -66,6 +66,14 @@ def few_channels(random: np.random.Generator, channels: int, outputs: int) -> Wi
     )  # fmt: skip
 
 
+def three_of_nine(random: np.random.Generator, outputs: int) -> Window:
+    """A window of 3x3 pixels of three channels that goes on by two pixels, over images that end before its last ones do, or after them."""
+    width, (top, left) = int(random.choice([13, 14, 15, 28, 31, 45])), (int(pad) for pad in random.integers(0, 3, 2))
+    height, row, rows = (int(random.integers(1, most)) for most in (6, 4, 9))
+    inside = max(1, 2 * width + 1 - left - int(random.integers(0, 4)) + int(random.choice([0, 0, 9])))
+    return Window(2, rows, inside, 3, height, width, outputs + int(random.choice([0, 0, 3])), 3, 3, row, 2, 1, 1, top, left)
+
+
 def three_by_three(random: np.random.Generator, inputs: int, outputs: int, size: tuple[int, int]) -> Window:
     """A window of 3x3 that goes on by a pixel, over images of this size with up to two pixels of padding on each side."""
     top, left, bottom, right = (int(pad) for pad in random.integers(0, 3, 4))
