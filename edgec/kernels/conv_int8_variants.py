@@ -140,7 +140,9 @@ HEADERS = {
     "i8mm": ("int8_packed_neon.h", "int8_joined.h"), "neon32": ("int8_two_neon.h", "int8_packed_neon.h"),
 }  # fmt: skip
 GATHERING = dict.fromkeys(("neon", "dotprod", "i8mm"), ("int8_gather_neon.h",))
-SHORT_HEADERS = {"avx512vnni": ("int8_gather_avx512.h", "int8_lines_avx512.h")}  # after those for windows of any length
+SHORT_HEADERS = {
+    "avx512vnni": ("int8_gather_avx512.h", "int8_floating_avx512.h", "int8_lines_avx512.h")
+}  # after those for windows of any length
 WIDENED = {"avx2": WidenedTile((6, 2, 1), 2)}
 WIDENED_HEADERS = {"avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h")}
 

@@ -111,7 +111,7 @@ def few_channels_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
     sizes = [(1 + index % 3, int(random.integers(1, 36))) for index in range(36)]
     cases = [conv_case(random, target, 1, ci, co, False, co % 4 == 0, few_channels(random, ci, co)) for ci, co in sizes]
     for index, co in enumerate((16, 32, 32, 24, 48, 64, 7, 33, 130, 8) * 2):
-        cases.append(conv_case(random, target, 1, 3, co, False, index % 8 == 7, three_of_nine(random, co)))
+        cases.append(conv_case(random, target, 1, 3, co, False, index % 8 == 7, three_of_nine(random, co), relu=index % 2 == 0))
     return [*cases, function_case(random, target, WITH_FUNCTIONS[0].function, 1, 3, 32, False, three_of_nine(random, 32))]
 
 
@@ -180,6 +180,8 @@ def depthwise_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
         op = WITH_FUNCTIONS[1 + index % 2].function if index % 5 == 0 else ""
         window = square(random, channels, 3 if index < 24 else 5, 1 + index // 3 % 2)
         cases.append(depthwise_case(random, target, channels, op, window))
+    for index, channels in enumerate((16, 32, 48, 64, 96, 130) * 4):  # as behind a Relu
+        cases.append(depthwise_case(random, target, channels, "", square(random, channels, 3, 1 + index // 6 % 2), relu=True))
     return cases
 
 
