@@ -110,8 +110,8 @@ def few_channels_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
     random = np.random.default_rng(8)
     sizes = [(1 + index % 3, int(random.integers(1, 36))) for index in range(36)]
     cases = [conv_case(random, target, 1, ci, co, False, co % 4 == 0, few_channels(random, ci, co)) for ci, co in sizes]
-    for index, co in enumerate((16, 32, 32, 24, 48, 64, 7, 33, 130, 8) * 2):
-        cases.append(conv_case(random, target, 1, 3, co, False, index % 8 == 7, three_of_nine(random, co), relu=index % 2 == 0))
+    for index, co in enumerate((16, 32, 32, 24, 48, 64, 7, 33, 130, 8) * 4):
+        cases.append(conv_case(random, target, 1, 3, co, False, index % 8 == 7, three_of_nine(random, co), relu=index % 8 < 5))
     return [*cases, function_case(random, target, WITH_FUNCTIONS[0].function, 1, 3, 32, False, three_of_nine(random, 32))]
 
 
