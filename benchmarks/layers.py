@@ -6,7 +6,7 @@ DIR holds the study: run.py with run_conv and run_dw, layers.py with the list L,
 turns, are timed by the same program, and of both the least counts: "hot", over and over, and "cold", with nothing of its own left in the
 caches but inputs and outputs. Then what edgec's call takes in a whole run, as the package's profile has it, beside the study's cold: there
 the memory that a layer writes to may have left the caches, too. Neither quantizes: both read codes in NHWC, the study's with their padding
-around them in memory. Layers of one geometry are one row, with the mean of edgec's.
+around them in memory. The study adds no residuals. Layers of one geometry are one row, with the mean of edgec's.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from repeated import Calls, Timed, layer
 import edgec
 
 SECONDS = 0.1  # of edgec's profile in a round
+OPERANDS = 4  # of a layer that adds no residual: input, weights, bias, scale
 ISA = "avx512vnni"
 Geometry = tuple[str, int, int, int, int, int]  # kind, input height, input and output channels, window, stride
 HEADS = ("hot: edgec us", "study us", "ratio", "cold: edgec us", "study us", "ratio", "in a run: edgec us", "/ study, cold")
@@ -105,7 +106,9 @@ def main() -> None:
     for geometry in dict.fromkeys(geometry for _, geometry in layers):
         indices = [index for index, other in layers if other == geometry]
         macs = package.manifest.calls[indices[0]].macs
-        print(f"| {study[geometry][0]} | {len(indices)} | {macs / 1e6:.2f} | {cells(ours[indices].mean(0), theirs[indices].min(0))} |")
+        added = sum(len(package.manifest.calls[index].reads) > OPERANDS for index in indices)
+        name = study[geometry][0] + (f", {added} with a residual" if added else "")
+        print(f"| {name} | {len(indices)} | {macs / 1e6:.2f} | {cells(ours[indices].mean(0), theirs[indices].min(0))} |")
     indices = [index for index, _ in layers]
     print(f"| all | {len(layers)} | | {cells(ours[indices].sum(0), theirs[indices].sum(0))} |")
 
