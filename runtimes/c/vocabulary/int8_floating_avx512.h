@@ -8,7 +8,7 @@ enum { FLOATING = 0x4B000000 }; /* the bits of 2^23 */
 /* Whether sums of so many products of a code and a weight may be so, which begin with these. */
 INLINE int may_float(__m512i bias, int32_t products) {
     const int32_t most = products < 256 ? (1 << 23) - products * UINT8_MAX * INT8_MAX : 0;
-    return most > 0 && (_mm512_cmplt_epi32_mask(bias, _mm512_set1_epi32(most)) & _mm512_cmpgt_epi32_mask(bias, _mm512_set1_epi32(-(1 << 30)))) == 0xFFFF;
+    return most > 0 && (_mm512_cmpgt_epi32_mask(_mm512_set1_epi32(most), bias) & _mm512_cmpgt_epi32_mask(bias, _mm512_set1_epi32(-(1 << 30)))) == 0xFFFF;
 }
 
 INLINE __m512 times_floating(__m512 scale) { return _mm512_mul_ps(scale, _mm512_set1_ps(-8388608.0f)); }

@@ -154,6 +154,17 @@ EDGEC_SIMDE simde__m256i _mm256_maskz_loadu_epi8(simde__mmask32 mask, const void
 }
 #endif
 
+#ifndef _mm512_mask_loadu_epi8
+EDGEC_SIMDE simde__m512i _mm512_mask_loadu_epi8(simde__m512i other, simde__mmask64 mask, const void *p) {
+    uint8_t v[64];
+    int i;
+    simde_mm512_storeu_si512(v, other);
+    for (i = 0; i < 64; i++)
+        if (mask >> i & 1) v[i] = ((const uint8_t *)p)[i];
+    return simde_mm512_loadu_si512(v);
+}
+#endif
+
 #ifndef _mm256_mask_loadu_epi8
 EDGEC_SIMDE simde__m256i _mm256_mask_loadu_epi8(simde__m256i other, simde__mmask32 mask, const void *p) {
     uint8_t v[32];
