@@ -3,72 +3,52 @@
     python benchmarks/layers.py PACKAGE --study DIR [--rounds 40] [--core 1]
 
 DIR holds the study: run.py with run_conv and run_dw, layers.py with the list L, table.md with the best tile of each layer. Both take
-turns, and of both the least counts. edgec's microseconds are of a call within a whole run, as the package's profile has them; the
-study's program is timed by itself over and over ("hot"), and with nothing of its own left in the caches but its input and output, which is
-nearer to a whole run ("cold"). Layers of one geometry are one row, with the mean of edgec's.
+turns, are timed by the same program, and of both the least counts: "hot", over and over, and "cold", with nothing of its own left in the
+caches but inputs and outputs. Then what edgec's call takes in a whole run, as the package's profile has it, beside the study's cold: there
+the memory that a layer writes to may have left the caches, too. Neither quantizes: both read codes in NHWC, the study's with their padding
+around them in memory. The study adds no residuals. Layers of one geometry are one row, with the mean of edgec's.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import importlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+from repeated import Calls, Timed, layer
 
 import edgec
 
-SECONDS, TURN = 0.1, 2e-3  # of edgec's profile and of a layer of the study, in a round
-EVICT = 8 << 20  # bytes to read so that the caches of one core hold nothing else
+SECONDS = 0.1  # of edgec's profile in a round
+OPERANDS = 4  # of a layer that adds no residual: input, weights, bias, scale
 ISA = "avx512vnni"
 Geometry = tuple[str, int, int, int, int, int]  # kind, input height, input and output channels, window, stride
+HEADS = ("hot: edgec us", "study us", "ratio", "cold: edgec us", "study us", "ratio", "in a run: edgec us", "/ study, cold")
 TILE = re.compile(r"(?P<RB>\d+)x(?P<CW>\d+)(?:x(?P<NV>\d+))?(?P<order>[a-z])(?P<rep> rep)?")
 
 
-@dataclass(frozen=True)
-class Program:
-    """A layer of the study: its name and what times it, in microseconds; `arguments` are its buffers, from the input to the output."""
-
-    name: str
-    bench: Callable[..., float]
-    arguments: tuple[Any, ...]
-
-    def hot(self) -> float:
-        pointers = [ctypes.c_void_p(array.ctypes.data) for array in self.arguments]
-        once = self.bench(*pointers, 1, 3) / 1e9
-        return self.bench(*pointers, max(1, int(TURN / 10 / once)), 10) / 1e3
-
-    def cold(self, other: np.ndarray) -> float:
-        pointers = [ctypes.c_void_p(array.ctypes.data) for array in self.arguments]
-        other.sum()
-        for tensor in (self.arguments[-1], self.arguments[0]):
-            tensor.sum()
-        return self.bench(*pointers, 1, 1) / 1e3
-
-
-def programs(study: Path) -> dict[Geometry, Program]:
+def programs(study: Path) -> dict[Geometry, tuple[str, Timed]]:
     """What the study has, compiled, each with its best tile. Those whose answers are wrong are left out, and said."""
     sys.path.insert(0, str(study))
     run = importlib.import_module("run")
     tiles = tiles_of((study / "table.md").read_text(encoding="utf-8"))
     found = {}
-    for layer in run.L:
-        name, kind, height, _, inputs, outputs, window, stride, _, occurrences = layer
+    for one in run.L:
+        name, kind, height, _, inputs, outputs, window, stride, _, occurrences = one
         if not occurrences:
             continue
-        _, right, _, (library, *buffers) = (run.run_dw if kind == "dw" else run.run_conv)(layer, "int8", "avx512", **tiles[name])
+        _, right, _, (library, *buffers) = (run.run_dw if kind == "dw" else run.run_conv)(one, "int8", "avx512", **tiles[name])
         if not right:
             print(f"the study's {name} is wrong", file=sys.stderr)
             continue
-        found[kind, height, inputs, outputs, window, stride] = Program(name, library.bench, tuple(buffers))
+        found[kind, height, inputs, outputs, window, stride] = (name, layer(library.run, buffers))
     return found
 
 
@@ -115,28 +95,28 @@ def main() -> None:
     os.sched_setaffinity(0, {options.core})
     package, study = edgec.Package(options.package), programs(options.study.resolve())
     layers = [(index, geometry) for index, geometry in geometries(package) if geometry in study]
-    other = np.ones(EVICT, np.uint8)
-    ours = np.full(len(package.manifest.calls), np.inf)
-    hot, cold = ({geometry: float("inf") for _, geometry in layers} for _ in range(2))
+    calls = Calls(package, ISA)
+    ours, theirs = (np.full((len(package.manifest.calls), count), np.inf) for count in (3, 2))
     for _ in range(options.rounds):
-        ours = np.minimum(ours, [us for _, _, us in package.profile(SECONDS, isa=ISA)])
-        for geometry in hot:
-            hot[geometry] = min(hot[geometry], study[geometry].hot())
-            cold[geometry] = min(cold[geometry], study[geometry].cold(other))
-    print("| layer | times | MMAC | edgec us | study us, hot | cold | edgec / hot | / cold |\n" + "|---" * 8 + "|")
-    total = np.zeros(3)
-    for geometry in hot:
-        indices = [index for index, other_geometry in layers if other_geometry == geometry]
-        us, macs = float(np.mean(ours[indices])), package.manifest.calls[indices[0]].macs
-        figures = np.array([us, hot[geometry], cold[geometry]])
-        total += len(indices) * figures
-        print(f"| {study[geometry].name} | {len(indices)} | {macs / 1e6:.2f} | {cells(figures)} |")
-    print(f"| all | {len(layers)} | | {cells(total)} |")
+        ours[:, 2] = np.minimum(ours[:, 2], [us for _, _, us in package.profile(SECONDS, isa=ISA)])
+        for index, geometry in layers:
+            for timed, least in ((calls[index], ours[index]), (study[geometry][1], theirs[index])):
+                least[:2] = np.minimum(least[:2], (timed.hot(), timed.cold()))
+    print(f"| layer | times | MMAC | {' | '.join(HEADS)} |\n|{'---|' * (3 + len(HEADS))}")
+    for geometry in dict.fromkeys(geometry for _, geometry in layers):
+        indices = [index for index, other in layers if other == geometry]
+        macs = package.manifest.calls[indices[0]].macs
+        added = sum(len(package.manifest.calls[index].reads) > OPERANDS for index in indices)
+        name = study[geometry][0] + (f", {added} with a residual" if added else "")
+        print(f"| {name} | {len(indices)} | {macs / 1e6:.2f} | {cells(ours[indices].mean(0), theirs[indices].min(0))} |")
+    indices = [index for index, _ in layers]
+    print(f"| all | {len(layers)} | | {cells(ours[indices].sum(0), theirs[indices].sum(0))} |")
 
 
-def cells(figures: np.ndarray) -> str:
-    us, hot, cold = figures
-    return f"{us:.1f} | {hot:.1f} | {cold:.1f} | {us / hot:.2f} | {us / cold:.2f}"
+def cells(ours: np.ndarray, theirs: np.ndarray) -> str:
+    hot, cold = theirs
+    ratios = " | ".join(f"{us:.1f} | {other:.1f} | {us / other:.2f}" for us, other in zip(ours, (hot, cold), strict=False))
+    return f"{ratios} | {ours[2]:.1f} | {ours[2] / cold:.2f}"
 
 
 if __name__ == "__main__":

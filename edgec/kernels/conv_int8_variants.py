@@ -34,6 +34,7 @@ from edgec.kernels.winograd_int8 import TILES as WINOGRAD_TILES
 from edgec.program.arguments import LANES, PIXEL_BLOCK, Window
 from edgec.program.expr import bound, expr
 
+LINE_CODES, LINE_BEFORE, LINE_SLACK = 28, 64, 192  # of a window in lines with what weighs nothing; before and behind the codes of a line
 SLACK = 16  # codes between gathered windows, which copies of whole registers may touch
 
 
@@ -55,6 +56,8 @@ class ConvTile(MatrixTile):
     even: tiles of pixels that are equally far apart, as those of a matrix are, go without a list of pointers and ask once what they share.
     tails: of a panel and at most half of another one these are summed otherwise.
     short_windows: those of at most 32 codes are gathered in a register.
+    gathered: windows of so many blocks of pixels at most are gathered together; all but one of these take three quarters of `held` bytes.
+    lines: windows of three rows of nine codes are taken from the rows of the image, as they lie in lines with what is around them.
     parts: of the codes of merged windows, the last four may be summed without four more.
     zipped: weights of half a panel are put into the order of their instruction once for all pixels of a block.
     """
@@ -78,6 +81,8 @@ class ConvTile(MatrixTile):
     even: bool = False
     tails: bool = False
     short_windows: bool = False
+    gathered: int = 1
+    lines: bool = False
 
     @property
     def all_heights(self) -> int:
@@ -124,6 +129,8 @@ TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} |
         even=True,
         tails=True,
         short_windows=True,
+        gathered=4,
+        lines=True,
     ),
 }
 HEADERS = {
@@ -133,7 +140,9 @@ HEADERS = {
     "i8mm": ("int8_packed_neon.h", "int8_joined.h"), "neon32": ("int8_two_neon.h", "int8_packed_neon.h"),
 }  # fmt: skip
 GATHERING = dict.fromkeys(("neon", "dotprod", "i8mm"), ("int8_gather_neon.h",))
-SHORT_HEADERS = {"avx512vnni": ("int8_gather_avx512.h",)}  # after those for windows of any length
+SHORT_HEADERS = {
+    "avx512vnni": ("int8_gather_avx512.h", "int8_floating_avx512.h", "int8_lines_avx512.h")
+}  # after those for windows of any length
 WIDENED = {"avx2": WidenedTile((6, 2, 1), 2)}
 WIDENED_HEADERS = {"avx2": ("int8_packed_avx2.h", "int8_widened_avx2.h")}
 
@@ -167,10 +176,22 @@ def _shares_weights(arguments: Any, _: Collection[str] = ()) -> bool:
 
 
 def _merged_scratch(arguments: Any, vocabularies: Collection[str]) -> int:
-    """Pointers to the gathered windows of a block, these, and what widening takes."""
+    """Pointers to the gathered windows of a block, these, or those of more blocks, and what widening takes."""
     depth = round_up(taps(arguments.window) * arguments.in_channels, input_multiple(vocabularies))
-    gathered = lines(8 * PIXEL_BLOCK) + lines(PIXEL_BLOCK * (depth + SLACK))
-    return gathered + _wide(depth, vocabularies) + _zipped(depth, vocabularies)
+    block = PIXEL_BLOCK * (depth + SLACK)
+    tiles = [TILES[vocabulary] for vocabulary in vocabularies if vocabulary in TILES]
+    blocks = max((1 + min(tile.gathered - 1, tile.held * 3 // 4 // block) for tile in tiles), default=1)
+    gathered = lines(8 * PIXEL_BLOCK) + lines(blocks * block)
+    held = _lines_scratch(arguments) if any(tile.lines for tile in tiles) else 0
+    return max(gathered, held) + _wide(depth, vocabularies) + _zipped(depth, vocabularies)
+
+
+def _lines_scratch(arguments: Any) -> int:
+    """Lines of three rows of the image and of what is outside of it, what is left of their windows, and weights in the order of these."""
+    w: Window = arguments.window
+    width = bound(expr(w.out_width))
+    line = lines(LINE_BEFORE + ((width - 1) * w.stride_width + w.kernel_width) * arguments.in_channels + LINE_SLACK)
+    return 4 * line + round_up(width, LANES) * 4 + LINE_CODES * lanes_of(arguments)
 
 
 def merges(arguments: Any) -> bool:

@@ -166,12 +166,14 @@ class DirectTile:
 @dataclass(frozen=True)
 class ColumnsTile:
     """A run of channels of a row of pixels of a 3x3 window, or of more rows where it is shorter than the first of `runs`: `taps` rows under
-    a column are interleaved once, and taken by the sums of all pixels that it is under."""
+    a column are interleaved once, and taken by the sums of all pixels that it is under. `floats`: where codes begin with 0, sums may be
+    in the bits of floats, whose ends take less."""
 
     template: ClassVar[str] = "depthwise_int8/columns.j2"
     stride: int
     taps: int
     runs: tuple[int, ...]
+    floats: bool = False
 
     @property
     def work_bytes(self) -> int:
@@ -185,6 +187,7 @@ _X86: dict[str, Shape] = {"sse41": (2, (16,)), "avx2": (2, (32, 16)), "avxvnni":
 _ALWAYS: dict[str, Shape] = dict.fromkeys(("neon", "dotprod", "i8mm", "neon32", "relaxed8"), (4, (16,)))
 _PAIRING = ("neon", "neon32")  # sum two products, no four: interleaving gains them nothing
 _KEPT = (("avx2", 1),)  # has too few registers for the sums of three pixels of a row: what is interleaved is kept for two rows
+_FLOATING = ("avx512vnni",)
 _QUARTERS = ("dotprod", "i8mm")
 _NEON = (*_PAIRING, *_QUARTERS)
 _TOGETHER = {"avx512vnni": 2, "dotprod": 2, "i8mm": 2}  # where 32 registers hold the sums of two vectors of two rows
@@ -193,7 +196,9 @@ _TOGETHER = {"avx512vnni": 2, "dotprod": 2, "i8mm": 2}  # where 32 registers hol
 def _words(tile: Tile) -> tuple[str, ...]:
     if isinstance(tile, RowTile):
         return ("int8_kept_four.h" if tile.taps == 4 else "int8_kept_two.h",)
-    return ("int8_direct_neon.h",) if isinstance(tile, DirectTile) else ()
+    if isinstance(tile, DirectTile):
+        return ("int8_direct_neon.h",)
+    return ("int8_floating_avx512.h",) if isinstance(tile, ColumnsTile) and tile.floats else ()
 
 
 def _rows(kernel: int, stride: int) -> Variant:
@@ -213,7 +218,9 @@ def _rows(kernel: int, stride: int) -> Variant:
     }
     if kernel == 3:
         tiles |= {name: DirectTile(kernel, stride) for name in _PAIRING}
-        tiles |= {name: ColumnsTile(stride, *shape) for name, shape in _X86.items() if (name, stride) not in _KEPT}
+        tiles |= {
+            name: ColumnsTile(stride, *shape, floats=name in _FLOATING) for name, shape in _X86.items() if (name, stride) not in _KEPT
+        }
     shape = (kernel, kernel, stride, stride, 1, 1)
 
     def admits(arguments: DepthwiseInt8) -> bool:

@@ -66,6 +66,14 @@ def few_channels(random: np.random.Generator, channels: int, outputs: int) -> Wi
     )  # fmt: skip
 
 
+def three_of_nine(random: np.random.Generator, outputs: int) -> Window:
+    """A window of 3x3 pixels of three channels that goes on by two pixels, over images that end before its last ones do, or after them."""
+    width, (top, left) = int(random.choice([13, 14, 15, 28, 31, 45])), (int(pad) for pad in random.integers(0, 3, 2))
+    height, row, rows = (int(random.integers(1, most)) for most in (6, 4, 9))
+    inside = max(1, 2 * width + 1 - left - int(random.integers(0, 4)) + int(random.choice([0, 0, 9])))
+    return Window(2, rows, inside, 3, height, width, outputs + int(random.choice([0, 0, 3])), 3, 3, row, 2, 1, 1, top, left)
+
+
 def three_by_three(random: np.random.Generator, inputs: int, outputs: int, size: tuple[int, int]) -> Window:
     """A window of 3x3 that goes on by a pixel, over images of this size with up to two pixels of padding on each side."""
     top, left, bottom, right = (int(pad) for pad in random.integers(0, 3, 4))
@@ -101,6 +109,11 @@ def bounds(random: np.random.Generator, dtype: type) -> tuple[int, int, int]:
     zero = int(random.choice([info.min, info.max, random.integers(info.min, info.max + 1)]))
     low, high = sorted(int(v) for v in random.integers(info.min, info.max + 1, 2))
     return zero, *((info.min, info.max) if random.random() < 0.5 else (low, high))
+
+
+def edge_of_floats(random: np.random.Generator, products: int) -> int:
+    """The largest bias of a layer whose sums of so many products may or may not have more bits than floats count."""
+    return int(random.choice([5000, 2**23 - products * 255 * 127, 2**23, 2**30]))
 
 
 def activations(random: np.random.Generator, dtype: type, count: int) -> np.ndarray:
@@ -196,12 +209,14 @@ def conv_case(
     residual: bool,
     window: Window | None = None,
     extreme: tuple[np.ndarray, np.ndarray] | None = None,
+    relu: bool = False,
 ) -> tuple[Any, np.ndarray]:
-    """A ConvInt8 and the output buffer that it must leave."""
+    """A ConvInt8 and the output buffer that it must leave. relu: codes begin with that of 0, and the bias may be large."""
     dtype = dtype_of(target)
     window = window or geometry(random, groups * ci, groups * co, simple)
-    acc, common = _sums(random, target, groups, ci, co, window, 5000, extreme=extreme)
-    zero_y, low, high = bounds(random, dtype)
+    largest = edge_of_floats(random, window.kernel_height * window.kernel_width * ci) if relu else 5000
+    acc, common = _sums(random, target, groups, ci, co, window, largest, extreme=extreme)
+    zero_y, low, high = (np.iinfo(dtype).min, np.iinfo(dtype).min, np.iinfo(dtype).max) if relu else bounds(random, dtype)
     y = requantized(acc, common["scale"][:, :co], low, high, zero_y).reshape(-1, groups * co)
     add = NO_RESIDUAL
     if residual:
@@ -309,9 +324,9 @@ def any_case(random: np.random.Generator, target: Target, groups: int, ci: int, 
 
 
 def depthwise_case(
-    random: np.random.Generator, target: Target, channels: int, op: str = "", window: Window | None = None
+    random: np.random.Generator, target: Target, channels: int, op: str = "", window: Window | None = None, relu: bool = False
 ) -> tuple[Any, np.ndarray]:
-    """A DepthwiseInt8, or with a function a DepthwiseInt8Function, and the output buffer that it must leave."""
+    """A DepthwiseInt8, or with a function a DepthwiseInt8Function, and the output buffer that it must leave. relu: as in conv_case()."""
     dtype = dtype_of(target)
     window = window or geometry(random, channels, channels)
     x, whole = image_of(random, dtype, window, channels)
@@ -321,10 +336,11 @@ def depthwise_case(
     if random.random() < 0.3:
         w = np.where(w < 0, -127, 127).astype(np.int8)
     largest = 5000 if op or random.random() < 0.8 else 2**24  # sums that floats cannot count, too
+    largest = edge_of_floats(random, taps) if relu else largest
     bias = random.integers(-largest, largest, channels)
     acc = bias + np.einsum("byxtc,tc->byxc", gathered(whole, window, channels, zero_x), w.astype(np.int64))
     scale = scales(random, acc)
-    zero_y, low, high = bounds(random, dtype)
+    zero_y, low, high = (np.iinfo(dtype).min, np.iinfo(dtype).min, np.iinfo(dtype).max) if relu else bounds(random, dtype)
     scale *= np.float32(0.02 if op else 1)
     y, numbers = _shaped(random, op, acc, scale, low, high, zero_y) if op else (requantized(acc, scale, low, high, zero_y), {})
     empty, full = stored(y.astype(dtype), window, channels)

@@ -31,6 +31,7 @@ from tests.kernels.int8_cases import (
     geometry,
     square,
     three_by_three,
+    three_of_nine,
 )
 from tests.kernels.int8_harness import ARM64, ARMV7, DSP, NEON, WITH_FUNCTIONS, X86, X86_SIGNED, Program, compile_driver
 
@@ -108,7 +109,10 @@ def conv_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
 def few_channels_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
     random = np.random.default_rng(8)
     sizes = [(1 + index % 3, int(random.integers(1, 36))) for index in range(36)]
-    return [conv_case(random, target, 1, ci, co, False, co % 4 == 0, few_channels(random, ci, co)) for ci, co in sizes]
+    cases = [conv_case(random, target, 1, ci, co, False, co % 4 == 0, few_channels(random, ci, co)) for ci, co in sizes]
+    for index, co in enumerate((16, 32, 32, 24, 48, 64, 7, 33, 130, 8) * 4):
+        cases.append(conv_case(random, target, 1, 3, co, False, index % 8 == 7, three_of_nine(random, co), relu=index % 8 < 5))
+    return [*cases, function_case(random, target, WITH_FUNCTIONS[0].function, 1, 3, 32, False, three_of_nine(random, 32))]
 
 
 @cache
@@ -176,6 +180,8 @@ def depthwise_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
         op = WITH_FUNCTIONS[1 + index % 2].function if index % 5 == 0 else ""
         window = square(random, channels, 3 if index < 24 else 5, 1 + index // 3 % 2)
         cases.append(depthwise_case(random, target, channels, op, window))
+    for index, channels in enumerate((16, 32, 48, 64, 96, 130) * 4):  # as behind a Relu
+        cases.append(depthwise_case(random, target, channels, "", square(random, channels, 3, 1 + index // 6 % 2), relu=True))
     return cases
 
 

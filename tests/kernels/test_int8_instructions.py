@@ -41,6 +41,8 @@ ALIKE = dict.fromkeys(("sse41", "avxvnni", "i8mm", "neon32"), pytest.mark.thorou
 # Vectors on the stack, and in another register
 SPILLED = r"\t(?:st[rp]\s+[qv]|vst\S*\s+[{dq]|vpush).*\[?sp"
 MOVED = r"\tmov\s+v\d+\.16b|\tvmov\s+[qd]\d+, [qd]|\tvorr\s+[qd]"
+# Of AVX-512's registers floats of sums end by one, whose product is exact: int8_floating_avx512.h
+ONCE = r"\tvfmadd\d+ps .*zmm.*"
 FORBIDDEN = r"vpmaddubsw|pmaddubsw|vfn?m(add|sub)|\tfn?m(add|sub|la|ls)\b|\tvfma"
 
 
@@ -98,7 +100,7 @@ def disassembled(folder: Path, target: Target, vocabulary: str, compiler: str, k
 def test_hot_instruction(target: Target, vocabulary: str, pattern: str, compiler: str) -> None:
     text = listing(target, vocabulary, compiler)
     assert len(re.findall(pattern, text)) >= 8, f"{vocabulary} has too few {pattern}"
-    assert not re.findall(FORBIDDEN, text)
+    assert not re.findall(FORBIDDEN, re.sub(ONCE, "", text) if vocabulary == "avx512vnni" else text)
 
 
 @pytest.mark.sampled

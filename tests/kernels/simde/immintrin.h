@@ -154,6 +154,29 @@ EDGEC_SIMDE simde__m256i _mm256_maskz_loadu_epi8(simde__mmask32 mask, const void
 }
 #endif
 
+/* simde rounds the product as well, where there is no fused instruction. Of a product and a sum that doubles hold this is what one gives. */
+#undef _mm512_fmadd_ps
+EDGEC_SIMDE simde__m512 _mm512_fmadd_ps(simde__m512 a, simde__m512 b, simde__m512 c) {
+    float x[16], y[16], z[16];
+    int i;
+    simde_mm512_storeu_ps(x, a);
+    simde_mm512_storeu_ps(y, b);
+    simde_mm512_storeu_ps(z, c);
+    for (i = 0; i < 16; i++) x[i] = (float)((double)x[i] * (double)y[i] + (double)z[i]);
+    return simde_mm512_loadu_ps(x);
+}
+
+#ifndef _mm512_mask_loadu_epi8
+EDGEC_SIMDE simde__m512i _mm512_mask_loadu_epi8(simde__m512i other, simde__mmask64 mask, const void *p) {
+    uint8_t v[64];
+    int i;
+    simde_mm512_storeu_si512(v, other);
+    for (i = 0; i < 64; i++)
+        if (mask >> i & 1) v[i] = ((const uint8_t *)p)[i];
+    return simde_mm512_loadu_si512(v);
+}
+#endif
+
 #ifndef _mm256_mask_loadu_epi8
 EDGEC_SIMDE simde__m256i _mm256_mask_loadu_epi8(simde__m256i other, simde__mmask32 mask, const void *p) {
     uint8_t v[32];
