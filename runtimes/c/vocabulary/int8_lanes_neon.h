@@ -106,9 +106,11 @@ INLINE int8x16_t rounded_codes(lanes_t sums, const float *scale, float rounding)
    adds `ends`, the scales times -2^23, and rounds once: as the multiplication of the sum itself would. */
 enum { LIFTED = 0x4b000000 }; /* the bits of 2^23 */
 
+INLINE float32x4_t lifted_end(float32x4_t scale) { return vmulq_n_f32(scale, -8388608.0f); }
+
 INLINE void lift_ends(float *ends, const float *scale) {
     int32_t i;
-    for (i = 0; i < LANES; i += 4) vst1q_f32(ends + i, vmulq_n_f32(vld1q_f32(scale + i), -8388608.0f));
+    for (i = 0; i < LANES; i += 4) vst1q_f32(ends + i, lifted_end(vld1q_f32(scale + i)));
 }
 
 INLINE float32x4_t lifted_four(int32x4_t sum, const float *scale, const float *ends, float rounding) {
