@@ -72,12 +72,13 @@ BOUNDS: dict[tuple[str, str], tuple[float, float]] = {
 }
 
 # The least instructions that a result of such layers begins and ends with, 16 together: what sums begin with is loaded, two registers at a
-# time; four conversions, multiplications and additions make codes of 16 bits of them; two instructions put these together, two narrow them,
-# one stores. Where a sum lies in two registers, these are added first, and twice as many begin; of two pixels, they are sorted.
+# time, and what they end by, where the zero point is the least code; four multiplications that add this and four additions make codes of 16
+# bits of them, else four conversions, multiplications and additions; two put these together, two narrow them, one stores. Where
+# a sum lies in two registers, these are added first, and twice as many begin; of two pixels, they are sorted.
 ENDINGS: dict[tuple[str, str], tuple[float, float]] = {
-    ("int8", "neon"): ((4 + 4 + 17) / 16, 17 / 16),  # depthwise sums begin with a register that is kept
-    ("int8", "dotprod"): ((2 + 17) / 16, (2 + 17) / 16),
-    ("int8", "i8mm"): ((2 + 17 + 3) / 16, (2 + 17) / 16),
+    ("int8", "neon"): ((4 + 4 + 15) / 16, 15 / 16),  # depthwise sums begin with a register that is kept
+    ("int8", "dotprod"): ((2 + 15) / 16, (2 + 15) / 16),
+    ("int8", "i8mm"): ((2 + 15 + 3) / 16, (2 + 15) / 16),
 }
 
 # The first pattern that a mnemonic begins with, of 64-bit and of 32-bit processors

@@ -46,7 +46,8 @@ class ConvInt8(PaddedInputs):
     first v = that value - zero_y, then y = clamp(rint(fl32(v * add_scale) + fl32((r - residual_zero) * residual_scale)),
     add_low - add_zero, add_high - add_zero) + add_zero. Reads up to multiple - 1 bytes past a pixel's channels.
     rounding: where it isn't 0, the sum of any acc * scale and it has rint(acc * scale) + zero_y as its last 16 bits,
-    and y are all codes: there is no residual, low and high are the ends of what a code can be.
+    and y are all codes: there is no residual, low and high are the ends of what a code can be. No acc is 2^23 or more then,
+    nor less than -2^23, and scale times that is finite.
     """
 
     kernel: ClassVar[str] = "conv_int8"

@@ -59,6 +59,7 @@ class ConvTile(MatrixTile):
     gathered: windows of so many blocks of pixels at most are gathered together; all but one of these take three quarters of `held` bytes.
     lines: windows of three rows of nine codes are taken from the rows of the image, as they lie in lines with what is around them.
     parts: of the codes of merged windows, the last four may be summed without four more.
+    lifted: these end by fewer instructions where sums may be floats from the beginning.
     zipped: weights of half a panel are put into the order of their instruction once for all pixels of a block.
     """
 
@@ -77,6 +78,7 @@ class ConvTile(MatrixTile):
     passing: bool = False
     joined: bool = False
     parts: bool = False
+    lifted: bool = False
     zipped: bool = False
     even: bool = False
     tails: bool = False
@@ -112,9 +114,9 @@ class WidenedTile:
 
 NEON = ("neon", "dotprod", "i8mm", "neon32")
 TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} | {
-    "neon": _neon("neon", whole=True, passing=True, joined=True, parts=True),
-    "dotprod": _neon("dotprod", whole=True, deep=True, passing=True, joined=True, parts=True),
-    "i8mm": _neon("i8mm", whole=True, halves=True, passing=True, joined=True, zipped=True),
+    "neon": _neon("neon", whole=True, passing=True, joined=True, parts=True, lifted=True),
+    "dotprod": _neon("dotprod", whole=True, deep=True, passing=True, joined=True, parts=True, lifted=True),
+    "i8mm": _neon("i8mm", whole=True, halves=True, passing=True, joined=True, zipped=True, lifted=True),
     "neon32": _neon("neon32", whole=True, halves=True),
     # Two panels for a single pixel alone, which else has too few sums under way
     "avxvnni": ConvTile((6, 2, 1), 2, 2, heights=((6, 2, 1), (1,)), split=(1, 2) * 4, alone=True, together=2, even=True),
@@ -136,8 +138,8 @@ TILES = {vocabulary: _tile(tile) for vocabulary, tile in MATRIX_TILES.items()} |
 HEADERS = {
     "avxvnni": ("int8_packed_avx2.h", "int8_multiples.h", "int8_added_avxvnni.h"),
     "avx512vnni": ("int8_packed_avx512.h", "int8_multiples.h", "int8_added_avx512.h", "int8_tails_avx512.h"),
-    **dict.fromkeys(("neon", "dotprod"), ("int8_two_neon.h", "int8_packed_neon.h", "int8_joined.h")),
-    "i8mm": ("int8_packed_neon.h", "int8_joined.h"), "neon32": ("int8_two_neon.h", "int8_packed_neon.h"),
+    **dict.fromkeys(("neon", "dotprod"), ("int8_two_neon.h", "int8_packed_neon.h", "int8_lifted_neon.h", "int8_joined.h")),
+    "i8mm": ("int8_packed_neon.h", "int8_lifted_neon.h", "int8_joined.h"), "neon32": ("int8_two_neon.h", "int8_packed_neon.h"),
 }  # fmt: skip
 GATHERING = dict.fromkeys(("neon", "dotprod", "i8mm"), ("int8_gather_neon.h",))
 SHORT_HEADERS = {

@@ -148,8 +148,8 @@ class RowTile:
 
     @property
     def work_bytes(self) -> int:
-        """Bias, scales and filters in four vectors each, by row and tap; what sums begin with; two runs of bytes; what is interleaved."""
-        starts = self.sums if self.quarters else 0
+        """Bias, scales and filters in four vectors each, by row and tap; what sums begin with and end by; two runs; what is interleaved."""
+        starts = 2 * self.sums if self.quarters else 0
         return 4 * self.runs[0] * (2 + starts + self.heights * self.steps * self.kernel) + 2 * self.runs[0] + self.steps * self.step
 
 

@@ -203,10 +203,12 @@ def _largest_sum(lowering: Lowering, layer: ConvolutionLayer) -> int:
 
 def _rounding(lowering: Lowering, layer: ConvolutionLayer, source: Parameters, end: Ending) -> float:
     """ConvInt8's number: numbers near 1.5 * 2^23 have no fraction bits, so the nearest one has an integer as its last bits, and the even
-    one of two if the zero point is even. 0 where results have bounds of their own, or need more than 16 bits before them."""
+    one of two if the zero point is even. 0 where results have bounds of their own, or need more than 16 bits before them, or sums more than
+    a float has."""
     zero, bias = end.params.zero, _folded_bias(layer, source)
-    largest = max((np.abs(sums + bias) * layer.scale).max(initial=0) for sums in _extremes(lowering, layer))
-    short = largest < 2**15 - 2**8 and zero % 2 == 0 and (end.low, end.high) == limits(lowering.activation)
+    sums = np.max([np.abs(sums + bias) for sums in _extremes(lowering, layer)], axis=0)
+    short = (sums * layer.scale).max(initial=0) < 2**15 - 2**8 and sums.max(initial=0) < 2**23 and layer.scale.max(initial=0) < 2.0**64
+    short = short and zero % 2 == 0 and (end.low, end.high) == limits(lowering.activation)
     return 1.5 * 2**23 + zero if short else 0.0
 
 

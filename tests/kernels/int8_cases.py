@@ -282,6 +282,7 @@ def rounding_of(acc: np.ndarray, scale: np.ndarray, zero: int, bounds: tuple[int
     """Of ConvInt8 and DepthwiseInt8, where these very sums allow it."""
     info = np.iinfo(dtype)
     short = np.abs(acc * scale.astype(np.float64)).max(initial=0) < 2**15 - 2**8
+    short = short and np.abs(acc).max(initial=0) < 2**23
     return 12582912.0 + zero if short and zero % 2 == 0 and bounds == (info.min, info.max) else 0.0
 
 

@@ -101,6 +101,32 @@ INLINE int8x16_t rounded_codes(lanes_t sums, const float *scale, float rounding)
     return vqmovn_high_s16(vqmovn_s16(rounded_eight(sums.a, sums.b, scale, rounding)), rounded_eight(sums.c, sums.d, scale + 8, rounding));
 }
 
+/* Sums in the last bits of floats that are 2^23 more: as floats they are what they are as integers, if none is 2^23 or more, and those less
+   than 0 are some number less than 0, which will do where the least code is the zero point. What is 2^23 more ends by a multiplication that
+   adds `ends`, the scales times -2^23, and rounds once: as the multiplication of the sum itself would. */
+enum { LIFTED = 0x4b000000 }; /* the bits of 2^23 */
+
+INLINE float32x4_t lifted_end(float32x4_t scale) { return vmulq_n_f32(scale, -8388608.0f); }
+
+INLINE void lift_ends(float *ends, const float *scale) {
+    int32_t i;
+    for (i = 0; i < LANES; i += 4) vst1q_f32(ends + i, lifted_end(vld1q_f32(scale + i)));
+}
+
+INLINE float32x4_t lifted_four(int32x4_t sum, const float *scale, const float *ends, float rounding) {
+    return vaddq_f32(vfmaq_f32(vld1q_f32(ends), vreinterpretq_f32_s32(sum), vld1q_f32(scale)), vdupq_n_f32(rounding));
+}
+
+INLINE int16x8_t lifted_eight(int32x4_t a, int32x4_t b, const float *scale, const float *ends, float rounding) {
+    return vuzp1q_s16(vreinterpretq_s16_f32(lifted_four(a, scale, ends, rounding)),
+                      vreinterpretq_s16_f32(lifted_four(b, scale + 4, ends + 4, rounding)));
+}
+
+INLINE int8x16_t lifted_codes(lanes_t sums, const float *scale, const float *ends, float rounding) {
+    const int16x8_t high = lifted_eight(sums.c, sums.d, scale + 8, ends + 8, rounding);
+    return vqmovn_high_s16(vqmovn_s16(lifted_eight(sums.a, sums.b, scale, ends, rounding)), high);
+}
+
 /* These, at least `low` and at most `high`. */
 INLINE int8x16_t pack_codes(lanes_t v, int32_t zero, int32_t low, int32_t high) {
     return vminq_s8(vmaxq_s8(saturated_codes(v, zero), vdupq_n_s8((int8_t)low)), vdupq_n_s8((int8_t)high));

@@ -81,7 +81,7 @@ INLINE int may_float(sums_t bias, int32_t others) {
     return vmaxvq_s32(most) < (1 << 22) - others;
 }
 
-INLINE quarter_t floating(quarter_t sum) { return vaddq_s32(sum, vdupq_n_s32(FLOATING)); }
+INLINE quarter_t more(quarter_t sum, int32_t begun) { return vaddq_s32(sum, vdupq_n_s32(begun)); }
 
 /* What such sums end in by `rounding`, as ConvInt8 says. Computed where it stands, while the next products pass. */
 typedef float32x4_t ended_t;
@@ -94,6 +94,26 @@ INLINE ended_t ended(quarter_t sum, const float *scale, float rounding) {
 #endif
     return v;
 }
+
+/* The same of sums that are lifted, and ended by `end`. */
+INLINE ended_t ended_lifted(quarter_t sum, const float *scale, ended_t end, float rounding) {
+    ended_t v = vaddq_f32(vfmaq_f32(end, vreinterpretq_f32_s32(sum), vld1q_f32(scale)), vdupq_n_f32(rounding));
+#if defined(__GNUC__) && !defined(__clang__)
+    __asm__ volatile("" : "+w"(v));
+#endif
+    return v;
+}
+
+/* Two of them, which are ended by what lies `at` bytes from `end` and by what follows. */
+#if defined(__GNUC__) && !defined(__clang__) /* which would not load both at once */
+#define ENDED_LIFTED(v0, sum0, v1, sum1, scale, end, at, rounding) \
+    __asm__ volatile("ldp %q0, %q1, [%2, %3]" : "=w"(v0), "=w"(v1) : "r"(end), "i"(at), "m"(*(const ended_t(*)[(at) / 16 + 2])(end))); \
+    (v0) = ended_lifted(sum0, scale, v0, rounding); \
+    (v1) = ended_lifted(sum1, scale, v1, rounding)
+#else
+#define ENDED_LIFTED(v0, sum0, v1, sum1, scale, end, at, rounding) \
+    (v0) = ended_lifted(sum0, scale, (end)[(at) / 16], rounding), (v1) = ended_lifted(sum1, scale, (end)[(at) / 16 + 1], rounding)
+#endif
 
 /* The codes of eight channels; and a pixel of them and eight more. */
 typedef int8x8_t half_t;
