@@ -15,6 +15,7 @@ import numpy as np
 DAMPING = 0.03  # of the mean variance, more where samples are few: keeps the rounding from following them too closely
 NOISE = 2.0**-20  # of the mean square: what float32 sums leave uncertain in a covariance
 BLOCK = 64
+TOGETHER = 512  # positions whose products are summed in float32, in one multiplication: each has a matrix of all terms to write
 LARGE = 1e12  # numbers whose squares may add up to more than float32 holds
 
 
@@ -40,7 +41,7 @@ class Moments:
         self.exact += np.einsum("gpk->gk", exact, dtype=np.float64)
         self.fed += np.einsum("gpk->gk", fed, dtype=np.float64)
         self._rows.append(fed.astype(np.float64) if fed.size and np.abs(fed).max() > LARGE else fed)
-        if self.count >= terms:
+        if sum(rows.shape[1] for rows in self._rows) >= min(terms, TOGETHER) and self.count >= terms:
             self._multiply()
 
     @property
@@ -53,13 +54,18 @@ class Moments:
         if not self._products.size:
             groups, terms = self.fed.shape
             self._products = np.zeros((groups, terms, terms))
-        for rows in self._rows:
-            self._products += rows.transpose(0, 2, 1) @ rows
+        positions = sum(rows.shape[1] for rows in self._rows)
+        known = np.concatenate(self._rows, axis=1) if len(self._rows) > 1 else self._rows[0] if self._rows else self.fed[:, :0]
         self._rows.clear()
+        for begin in range(0, positions, TOGETHER):
+            rows = known[:, begin : begin + TOGETHER]
+            self._products += rows.transpose(0, 2, 1) @ rows
 
     def covariance(self) -> np.ndarray:
         mean = self.fed / self.count
-        return np.asarray(self.square / self.count - mean[:, :, None] * mean[:, None, :])
+        found = self.square / self.count
+        found -= mean[:, :, None] * mean[:, None, :]
+        return np.asarray(found)
 
 
 def mean_shift(rows: np.ndarray, stored: np.ndarray, scales: np.ndarray, exact: np.ndarray, fed: np.ndarray) -> np.ndarray:
@@ -79,7 +85,8 @@ def damped(moments: Moments) -> np.ndarray:
     level = np.einsum("gii->gi", covariance).mean(axis=1)
     uncertain = np.einsum("gii->gi", moments.square).mean(axis=1) / moments.count * NOISE * terms
     damping = np.maximum(np.maximum(level * DAMPING * (1 + 10 * terms / moments.count), uncertain), 1e-20)
-    return np.asarray(covariance + damping[:, None, None] * np.eye(terms))
+    np.einsum("gii->gi", covariance)[...] += damping[:, None]
+    return covariance
 
 
 def nearest_planes(
