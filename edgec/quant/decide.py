@@ -22,6 +22,7 @@ from edgec.quant.scores import Score, scored
 from edgec.quant.statistics import SHARES, joined, measure_extents
 from edgec.quant.steps import Choice, places, search
 from edgec.quant.streams import channel_values
+from edgec.quant.thin import enough, turns_paid
 from edgec.quant.trial import Trial, Tried
 from edgec.quant.tries import without
 from edgec.quant.verdict import PLAINLY, SURE, stands, verdict
@@ -59,7 +60,12 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
         options = replace(options, exclude=(*options.exclude, *(escape(layer.node.name) for layer in layers)))
     extents, counts = measure_extents(graph, selection.values, channel_values(graph), samples, options.progress)
     ends = joined(extents)  # also of those that judge: a range that they do not leave is what other data will mostly meet
-    count = sum(counts)
+    given = count = sum(counts)
+    if enough(graph, given, options) < given:
+        count = enough(graph, given, options)
+        samples = some(samples, given, count)
+        extents, counts = measure_extents(graph, selection.values, channel_values(graph), samples, options.progress)
+    paid = TURNS[: turns_paid(graph, count, len(TURNS), options)]
 
     def fit(shares: Collection[int], options: QuantizeOptions) -> Fit:
         count = sum(counts[share] for share in shares)
@@ -80,7 +86,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
 
     def turns(choices: Sequence[Choice]) -> list[Score]:
         """Of all samples: each share judges what was fitted to the others. One fit at a time is kept."""
-        trials = [judged.trials(choices), *(folds([pair], options).trials(choices) for pair in TURNS)]
+        trials = [judged.trials(choices), *(folds([pair], options).trials(choices) for pair in paid)]
         return [scored(list(chain(*parts))) for parts in zip(*trials, strict=True)]
 
     judged = folds(shares_of(count), options)
@@ -109,6 +115,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     of_all = (lambda: usual if every else fitted(fit(range(SHARES), options))) if few else None
     final, more_steps = with_levers(graph, apiece, usual, of_all, options)
     notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
+    notes += () if count == given else (f"a run is long: {count} of {given} samples decide all but the ranges; effort high takes all",)
     held = held if apart else range(SHARES)
     return Searched(final, [*steps, *more_steps], notes, part(samples, held), sum(counts[share] for share in held), apart, kept)
 
