@@ -114,7 +114,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     usual = fitted(fit(range(SHARES), options) if every else judged.first)
     of_all = (lambda: usual if every else fitted(fit(range(SHARES), options))) if few else None
     final, more_steps = with_levers(graph, apiece, usual, of_all, options)
-    notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
+    notes: tuple[str, ...] = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
     notes += () if count == given else (f"a run is long: {count} of {given} samples decide all but the ranges; effort high takes all",)
     held = held if apart else range(SHARES)
     return Searched(final, [*steps, *more_steps], notes, part(samples, held), sum(counts[share] for share in held), apart, kept)
