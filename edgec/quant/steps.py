@@ -40,9 +40,7 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
 }
 CHEAP = frozenset({CORRECT, EQUALIZE, MILD})  # no pass over all samples is made for them
 EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS), "high": frozenset(STEPS)}
-# steps of which less error follows from what is known before anything is measured, and the standard errors by which they may seem worse:
-# rounding and biases take less from what they are fitted to, but even channels make the weights coarser that read them
-SOUND = {CORRECT: WORSE, MILD: 0.5, ROUND: WORSE}
+SOUND = frozenset({CORRECT, MILD, ROUND})  # less error follows from what is known before anything is measured
 DOUBTED = frozenset({EQUALIZE})  # BETTER than chance, or not everywhere
 CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT})  # other data may go where no sample that judges went
 WHOLE = frozenset({CORRECT, BOUNDED, TIGHT})  # taken everywhere or nowhere
@@ -94,11 +92,10 @@ def take(
     """
     whole = {**choice, step: frozenset(offered)}
     everywhere = score(whole)
-    error, due = everywhere.chance(best), DUE.get(step, 0.0)
-    chance = WORSE * error
+    chance, due = WORSE * everywhere.chance(best), DUE.get(step, 0.0)
     apart = step not in WHOLE and abs(everywhere.ratio - best.ratio) > chance
     certain = step not in DOUBTED or certainty(best.shares - everywhere.shares) >= BETTER
-    if certain and everywhere.ratio > best.ratio + (-SOUND[step] * error if step in SOUND else due):
+    if certain and everywhere.ratio > best.ratio + (-chance if step in SOUND else due):
         choice, best = whole, everywhere
     size = -(-len(offered) // parts)
     groups = [frozenset(offered[begin : begin + size]) for begin in range(0, len(offered), size)]

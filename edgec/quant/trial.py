@@ -18,7 +18,6 @@ from edgec.quant.outputs import compared
 
 KEPT = 64 << 20  # bytes of samples and answers that are kept; with more than that the samples are read and run again each time
 LAST = ("Softmax", "LogSoftmax", "Sigmoid")
-SHIFTED = ("Softmax", "LogSoftmax")  # what is added to all they read makes no difference to them
 MOVED = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Identity")
 
 
@@ -64,7 +63,6 @@ class Trial:
         found = judged(graph)
         self.graph, self._judges = graph, len(found)
         self._values = list(dict.fromkeys([*found, *(name for name in compared(graph) if graph.dtype(name).is_float)]))
-        self._axes = {name: axis for name in found if (axis := softmax_axis(graph, name)) is not None}
         self._answers = Answers(graph, self._values, samples, count, progress)
 
     def __call__(self, calibration: Calibration) -> Tried:
@@ -74,33 +72,16 @@ class Trial:
         for (_, exact), found in zip(answers, probe.over(sample for sample, _ in again), strict=True):
             stored, noise = dict(found), {name: Noise() for name in self._values}
             for name, one in noise.items():
-                one.add(*(self._told(name, array) for array in (exact[name], stored[name])))
+                one.add(exact[name], stored[name])
             energies.append([(one.signal, one.error) for one in noise.values()])
         found = np.array(energies)
         return Tried(found[:, :, 0], found[:, :, 1], self._judges)
-
-    def _told(self, name: str, array: np.ndarray) -> np.ndarray:
-        """What of a value reaches an output."""
-        return less_mean(array, self._axes[name]) if name in self._axes else array
 
 
 def judged(graph: Graph) -> list[str]:
     """What stands for the outputs: what a final Softmax or Sigmoid reads, where each sample counts and not only the doubtful ones."""
     outputs = [name for name in compared(graph) if graph.dtype(name).is_float] or compared(graph)
     return list(dict.fromkeys(value for name in outputs for value in before_last(graph, name) or [name]))
-
-
-def softmax_axis(graph: Graph, value: str) -> int | None:
-    """The axis of the Softmax that alone reads a value: it does not see what is added to all numbers along that. None: others do."""
-    readers = graph.readers(value)
-    axes = {int(node.attributes["axis"]) if node.op in SHIFTED else None for node in readers}
-    return axes.pop() if len(axes) == 1 and value not in graph.outputs else None
-
-
-def less_mean(array: np.ndarray, axis: int) -> np.ndarray:
-    """The numbers less the mean along `axis`, where it is a number."""
-    middle = array.mean(axis=axis, keepdims=True, dtype=np.float64)
-    return np.asarray(array - np.where(np.isfinite(middle), middle, 0.0))
 
 
 def before_last(graph: Graph, value: str) -> list[str]:
