@@ -19,9 +19,10 @@ from edgec.quant.levers import with_levers
 from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
 from edgec.quant.report import StepReport
 from edgec.quant.scores import Score, scored
-from edgec.quant.statistics import SHARES, joined, measure_extents
+from edgec.quant.statistics import SHARES, Extent, joined, measure_extents
 from edgec.quant.steps import Choice, places, search
 from edgec.quant.streams import channel_values
+from edgec.quant.thin import enough, turns_paid
 from edgec.quant.trial import Trial, Tried
 from edgec.quant.tries import without
 from edgec.quant.verdict import PLAINLY, SURE, stands, verdict
@@ -51,20 +52,51 @@ class Searched:
     attention: frozenset[str]
 
 
+@dataclass(frozen=True)
+class Measured:
+    """The samples that decide, the extents and the number of each share of them, and what all samples have in them at most.
+
+    A range that these do not leave is what other data will mostly meet, so those that judge count, and those that decide nothing else.
+    """
+
+    samples: Samples
+    extents: list[dict[str, Extent]]
+    counts: list[int]
+    ends: dict[str, Extent]
+    notes: tuple[str, ...]
+
+
+def measured(graph: Graph, selection: Selection, samples: Samples, options: QuantizeOptions) -> Measured:
+    """What all samples say at first; where a run is long, some of them decide the rest."""
+
+    def measure(samples: Samples) -> tuple[list[dict[str, Extent]], list[int]]:
+        return measure_extents(graph, selection.values, channel_values(graph), samples, options.progress)
+
+    extents, counts = measure(samples)
+    count, ends = sum(counts), joined(extents)
+    few = enough(graph, count, options)
+    if few == count:
+        notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
+        return Measured(samples, extents, counts, ends, notes)
+    samples = some(samples, count, few)
+    note = f"a run is long: {few} of {count} samples decide all but the ranges; effort high takes all"
+    return Measured(samples, *measure(samples), ends, (note,))
+
+
 def calibrate(graph: Graph, selection: Selection, samples: Samples, options: QuantizeOptions) -> Searched:
     """Decide everything that `apply_calibration` needs."""
     wholly, inner, norms = options, attention(selection), normalizations(selection)
     layers = [*inner, *norms]
     if layers:
         options = replace(options, exclude=(*options.exclude, *(escape(layer.node.name) for layer in layers)))
-    extents, counts = measure_extents(graph, selection.values, channel_values(graph), samples, options.progress)
-    ends = joined(extents)  # also of those that judge: a range that they do not leave is what other data will mostly meet
-    count = sum(counts)
+    known = measured(graph, selection, samples, options)
+    samples, extents, counts, count = known.samples, known.extents, known.counts, sum(known.counts)
+    paid = TURNS[: turns_paid(graph, count, len(TURNS), options)]
 
     def fit(shares: Collection[int], options: QuantizeOptions) -> Fit:
         count = sum(counts[share] for share in shares)
-        fitted = joined([extents[share] for share in shares])
-        return Fit(graph, {value: extent.between(ends[value]) for value, extent in fitted.items()}, part(samples, shares), count, options)
+        fitted = joined([extents[share] for share in shares]).items()
+        return Fit(graph, {value: extent.between(known.ends[value]) for value, extent in fitted}, part(samples, shares), count, options)
 
     def trial(shares: Collection[int]) -> Trial:
         count = sum(counts[share] for share in shares)
@@ -80,7 +112,7 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
 
     def turns(choices: Sequence[Choice]) -> list[Score]:
         """Of all samples: each share judges what was fitted to the others. One fit at a time is kept."""
-        trials = [judged.trials(choices), *(folds([pair], options).trials(choices) for pair in TURNS)]
+        trials = [judged.trials(choices), *(folds([pair], options).trials(choices) for pair in paid)]
         return [scored(list(chain(*parts))) for parts in zip(*trials, strict=True)]
 
     judged = folds(shares_of(count), options)
@@ -108,9 +140,8 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     usual = fitted(fit(range(SHARES), options) if every else judged.first)
     of_all = (lambda: usual if every else fitted(fit(range(SHARES), options))) if few else None
     final, more_steps = with_levers(graph, apiece, usual, of_all, options)
-    notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
     held = held if apart else range(SHARES)
-    return Searched(final, [*steps, *more_steps], notes, part(samples, held), sum(counts[share] for share in held), apart, kept)
+    return Searched(final, [*steps, *more_steps], known.notes, part(samples, held), sum(counts[share] for share in held), apart, kept)
 
 
 def fitter(graph: Graph, choice: Choice, evened: Sequence[Choice], floats: Collection[str]) -> Callable[[Fit], Fitted]:

@@ -15,6 +15,8 @@ import numpy as np
 DAMPING = 0.03  # of the mean variance, more where samples are few: keeps the rounding from following them too closely
 NOISE = 2.0**-20  # of the mean square: what float32 sums leave uncertain in a covariance
 BLOCK = 64
+FEW = 0.3  # rows for each term
+TOGETHER = 512  # positions whose products are summed in float32, in one multiplication: each has a matrix of all terms to write
 LARGE = 1e12  # numbers whose squares may add up to more than float32 holds
 
 
@@ -40,8 +42,20 @@ class Moments:
         self.exact += np.einsum("gpk->gk", exact, dtype=np.float64)
         self.fed += np.einsum("gpk->gk", fed, dtype=np.float64)
         self._rows.append(fed.astype(np.float64) if fed.size and np.abs(fed).max() > LARGE else fed)
-        if self.count >= terms:
+        if sum(rows.shape[1] for rows in self._rows) >= min(terms, TOGETHER) and self.count >= terms:
             self._multiply()
+
+    @property
+    def few(self) -> bool:
+        """Whether these are so few rows that it takes less to go by them than by the products of all terms."""
+        return bool(self._rows) and self.count <= FEW * self.fed.shape[1]
+
+    def spreads(self) -> np.ndarray:
+        """Of few rows: float64 [groups, positions, terms] whose products are the covariance."""
+        rows = np.concatenate(self._rows, axis=1).astype(np.float64)
+        rows -= (self.fed / self.count)[:, None, :]
+        rows /= np.sqrt(self.count)
+        return np.asarray(rows)
 
     @property
     def square(self) -> np.ndarray:
@@ -53,13 +67,18 @@ class Moments:
         if not self._products.size:
             groups, terms = self.fed.shape
             self._products = np.zeros((groups, terms, terms))
-        for rows in self._rows:
-            self._products += rows.transpose(0, 2, 1) @ rows
+        positions = sum(rows.shape[1] for rows in self._rows)
+        known = np.concatenate(self._rows, axis=1) if len(self._rows) > 1 else self._rows[0] if self._rows else self.fed[:, :0]
         self._rows.clear()
+        for begin in range(0, positions, TOGETHER):
+            rows = known[:, begin : begin + TOGETHER]
+            self._products += rows.transpose(0, 2, 1) @ rows
 
     def covariance(self) -> np.ndarray:
         mean = self.fed / self.count
-        return np.asarray(self.square / self.count - mean[:, :, None] * mean[:, None, :])
+        found = self.square / self.count
+        found -= mean[:, :, None] * mean[:, None, :]
+        return np.asarray(found)
 
 
 def mean_shift(rows: np.ndarray, stored: np.ndarray, scales: np.ndarray, exact: np.ndarray, fed: np.ndarray) -> np.ndarray:
@@ -69,36 +88,82 @@ def mean_shift(rows: np.ndarray, stored: np.ndarray, scales: np.ndarray, exact: 
 
 def least_squares_rounding(rows: np.ndarray, scales: np.ndarray, moments: Moments) -> np.ndarray:
     """Integer weights [groups, channels, terms] in [-127, 127] for float64 `rows` of that shape and `scales` [groups, channels]."""
-    return nearest_planes(rows / scales[:, :, None], np.linalg.cholesky(damped(moments)[:, ::-1, ::-1])[:, ::-1, ::-1])
+    exact = rows / scales[:, :, None]
+    if moments.few:
+        return nearest_by_rows(exact, *damped_rows(moments))
+    return nearest_planes(exact, np.linalg.cholesky(damped(moments)[:, ::-1, ::-1])[:, ::-1, ::-1])
 
 
 def damped(moments: Moments) -> np.ndarray:
     """The covariance [groups, terms, terms] with so much on its diagonal that it can be relied on."""
     covariance = moments.covariance()
-    terms = covariance.shape[1]
-    level = np.einsum("gii->gi", covariance).mean(axis=1)
-    uncertain = np.einsum("gii->gi", moments.square).mean(axis=1) / moments.count * NOISE * terms
-    damping = np.maximum(np.maximum(level * DAMPING * (1 + 10 * terms / moments.count), uncertain), 1e-20)
-    return np.asarray(covariance + damping[:, None, None] * np.eye(terms))
+    squares = np.einsum("gii->gi", moments.square).mean(axis=1) / moments.count
+    diagonal = np.einsum("gii->gi", covariance)
+    diagonal[...] += _damping(diagonal.mean(axis=1), squares, moments)[:, None]
+    return covariance
+
+
+def damped_rows(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
+    """The same of few rows: those whose products are the covariance, and what is on its diagonal, of each group."""
+    spreads = moments.spreads()
+    level = np.square(spreads).sum(axis=1).mean(axis=1)
+    return spreads, _damping(level, level + np.square(moments.fed / moments.count).mean(axis=1), moments)
+
+
+def _damping(level: np.ndarray, squares: np.ndarray, moments: Moments) -> np.ndarray:
+    """level, squares: the mean variance and the mean square of a term."""
+    terms = moments.fed.shape[1]
+    return np.asarray(np.maximum(np.maximum(level * DAMPING * (1 + 10 * terms / moments.count), squares * NOISE * terms), 1e-20))
+
+
+def nearest_by_rows(exact: np.ndarray, spreads: np.ndarray, damping: np.ndarray) -> np.ndarray:
+    """nearest_planes() of the triangle of damping * I + spreads^T spreads, of which blocks on the diagonal are all that is ever there.
+
+    What is left of the covariance of the first terms when the last ones are eliminated is damping * I + a^T M a, for their columns a of
+    `spreads` and a matrix M of as many rows as these have, the identity in the beginning: each block takes from it what it eliminates.
+    """
+    groups, positions, terms = spreads.shape
+    left = np.tile(np.eye(positions), (groups, 1, 1))
+    starts, triangles = range(0, terms, BLOCK), dict[int, tuple[np.ndarray, np.ndarray]]()
+    for begin in reversed(starts):
+        block = spreads[:, :, begin : begin + BLOCK]
+        seen = left @ block
+        own = block.transpose(0, 2, 1) @ seen + damping[:, None, None] * np.eye(block.shape[2])
+        upper = np.linalg.cholesky(own[:, ::-1, ::-1])[:, ::-1, ::-1]
+        others = np.linalg.solve(upper, seen.transpose(0, 2, 1)).transpose(0, 2, 1)
+        left -= others @ others.transpose(0, 2, 1)
+        triangles[begin] = upper, others
+    stored, carried = np.zeros_like(exact), np.zeros((groups, exact.shape[1], positions))
+    for begin in starts:
+        upper, others = triangles.pop(begin)
+        given, block = exact[:, :, begin : begin + BLOCK], spreads[:, :, begin : begin + BLOCK]
+        # what the errors before the block add to each of its terms
+        moved = carried @ others
+        found = nearest_planes(given, upper, before=moved / np.einsum("gii->gi", upper)[:, None, :])
+        stored[:, :, begin : begin + BLOCK] = found
+        carried += (given - found) @ block.transpose(0, 2, 1)
+    return stored
 
 
 def nearest_planes(
-    exact: np.ndarray, upper: np.ndarray, step: np.ndarray | float = 1.0, low: np.ndarray | int = -127, high: np.ndarray | int = 127
-) -> np.ndarray:
+    exact: np.ndarray, upper: np.ndarray, step: np.ndarray | float = 1.0, low: np.ndarray | int = -127, high: np.ndarray | int = 127,
+    before: np.ndarray | float = 0.0,
+) -> np.ndarray:  # fmt: skip
     """Integers in [low, high] that make |(exact - integers * step) upper| small: column by column, each making up for the errors before it.
 
-    upper: [groups, terms, terms], triangular. step, low, high: one for all, or as many as there are numbers.
+    upper: [groups, terms, terms], triangular. step, low, high: one for all, or as many as there are numbers; so is `before`, what the
+    errors of columns before all these add to each.
     """
-    step, low, high = (np.broadcast_to(np.asarray(given, np.float64), exact.shape) for given in (step, low, high))
+    step, low, high, before = (np.broadcast_to(np.asarray(given, np.float64), exact.shape) for given in (step, low, high, before))
     stored, errors = np.zeros_like(exact), np.zeros_like(exact)
     terms = exact.shape[2]
     weights = upper / np.einsum("gii->gi", upper)[:, None, :]
     for begin in range(0, terms, BLOCK):
         end = min(begin + BLOCK, terms)
-        carried = errors[:, :, :begin] @ weights[:, :begin, begin:end]
+        carried = before[:, :, begin:end] + errors[:, :, :begin] @ weights[:, :begin, begin:end]
         for column in range(begin, end):
-            before = np.einsum("gnk,gk->gn", errors[:, :, begin:column], weights[:, begin:column, column])
-            wanted = exact[:, :, column] + carried[:, :, column - begin] + before
+            inside = np.einsum("gnk,gk->gn", errors[:, :, begin:column], weights[:, begin:column, column])
+            wanted = exact[:, :, column] + carried[:, :, column - begin] + inside
             stored[:, :, column] = np.clip(np.rint(wanted / step[:, :, column]), low[:, :, column], high[:, :, column])
             errors[:, :, column] = exact[:, :, column] - stored[:, :, column] * step[:, :, column]
     return stored

@@ -14,6 +14,7 @@ from edgec.quant.parameters import SMALLEST_SCALE
 LARGEST_BIAS = 2.0**30  # of the accumulator's 2^31; the selection sees to it that the products stay under the other half
 LARGEST_SCALE = float(np.nextafter(np.finfo(np.float32).max / np.float32(127), np.float32(0)))  # 127 of which are still a number
 SHARES = np.linspace(1.0, 0.75, 26)
+NEAR = 1 << 15  # numbers that stay in a cache while they are gone over
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,11 @@ def peak_scales(rows: np.ndarray) -> np.ndarray:
 
 def weight_scales(rows: np.ndarray) -> np.ndarray:
     """For each row the scale (float32) of the least squared error, between its largest magnitude / 127 and 3/4 of that."""
+    few = max(1, NEAR // max(rows.shape[1], 1))  # every share goes over them again
+    return np.concatenate([_weight_scales(rows[begin : begin + few]) for begin in range(0, max(len(rows), 1), few)])
+
+
+def _weight_scales(rows: np.ndarray) -> np.ndarray:
     peak = np.maximum(np.abs(rows).max(axis=1, initial=0.0) / 127, SMALLEST_SCALE)
     best, least = peak.copy(), np.full(len(rows), np.inf)
     for share in SHARES:

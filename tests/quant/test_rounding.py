@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from edgec.quant.rounding import Moments, least_squares_rounding
+from edgec.quant.rounding import Moments, damped, least_squares_rounding, nearest_planes
 
 
 def layer(terms: int, positions: int, spread: float, mean: float) -> tuple[np.ndarray, np.ndarray, Moments, np.ndarray]:
@@ -54,3 +54,20 @@ def test_few_rows_of_many_terms_take_no_more_room_than_they_have() -> None:
     tracemalloc.stop()
     assert kept < 1 << 20
     np.testing.assert_allclose(moments.square, sum(one[0].T.astype(np.float64) @ one[0] for one in rows)[None], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("groups", "terms", "positions"), [(1, 300, 40), (3, 65, 15), (2, 128, 1)])
+def test_few_rows_are_rounded_as_by_the_products_of_all_terms(groups: int, terms: int, positions: int) -> None:
+    """Their rounding never has such a matrix, of which it would need the triangle."""
+    generator = np.random.default_rng(terms)
+    rows = generator.standard_normal((groups, 6, terms))
+    scales = np.abs(rows).max(axis=2) / 127
+    fed = (2 + generator.standard_normal((groups, positions, 9)) @ generator.standard_normal((groups, 9, terms))).astype(np.float32)
+    moments = Moments()
+    moments.add(fed, fed)
+    assert moments.few
+    found = least_squares_rounding(rows, scales, moments)
+    upper = np.linalg.cholesky(damped(moments)[:, ::-1, ::-1])[:, ::-1, ::-1]
+    assert not moments.few, "the products are there now"
+    wanted = nearest_planes(rows / scales[:, :, None], upper)
+    assert np.mean(found != wanted) < 0.01, "but for sums in another order"
