@@ -22,6 +22,7 @@ class Candidate:
 
     activation: the Relu, Clip or function that may be computed with it.
     following: of a unary function, the one that alone reads it and is computed with it, so that nothing between them is stored.
+    line: what alone reads the function that is the activation.
     operands: what arrives as 8-bit numbers. source: of a mean, the matrix operator whose result it reads, perhaps through an activation.
     in_stream: it hands a residual stream on, as itself or with its activation. ends_in_float: where no other layer takes what it gives.
     """
@@ -31,6 +32,7 @@ class Candidate:
     why: str
     activation: Node | None
     following: Node | None
+    line: Node | None
     operands: tuple[str, ...]
     source: Node | None
     in_stream: tuple[bool, bool]
@@ -68,9 +70,10 @@ def candidates_of(graph: Graph, *, codes_out: bool = False) -> Candidates:
         role, why = roles[node]
         activation = activations.get(node)
         following, _ = (following_of(graph, node) if node in chained else None) or (None, None)
+        line, _ = (following_of(graph, activation) if activation in functions else None) or (None, None)
         source = _behind(graph, node, activations) if role is Role.AVERAGE else None
         return Candidate(
-            node, role, why, activation, following if following in functions else None, operands_of(graph, node, role),
+            node, role, why, activation, following if following in functions else None, line, operands_of(graph, node, role),
             source if source is not None and roles[source][0] is Role.MATRIX else None,
             (_carries(node, node, streams), _carries(node, activation or node, streams)),
             (bool(streams) or not codes_out) and role in (Role.MATRIX, Role.PAIR) and may_end_in_float(graph, node),
