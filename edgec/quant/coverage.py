@@ -130,7 +130,9 @@ def with_activations(candidates: Candidates, excluded: frozenset[str]) -> frozen
     """An activation stays in float with its layer, and a function with those before it: else what it reads would be stored."""
     for node, found in candidates.of.items():
         if node.name in excluded:
-            excluded |= {end.name for end in (found.activation, found.following, found.line) if end is not None and end.name}
+            excluded |= {end.name for end in (found.activation, found.following) if end is not None and end.name}
+        if found.line is not None and found.activation is not None and found.activation.name in excluded:
+            excluded |= {found.line.name} - {""}
     return excluded
 
 
