@@ -21,7 +21,7 @@ from edgec.quant.equalize import Equalization, Evenness, choose_factors, store_e
 from edgec.quant.layers import Fed, Rounded, gather_fed, gather_moments, layer_scales, lost_mean, round_layer, takes_bias
 from edgec.quant.observers import CHOOSE, Histogram, Range, by_minmax
 from edgec.quant.options import QuantizeOptions, Samples
-from edgec.quant.parameters import Parameters, choose_parameters, excesses, moved_values
+from edgec.quant.parameters import Parameters, choose_parameters, moved_values
 from edgec.quant.patches import supported
 from edgec.quant.see_through import see_through_tables
 from edgec.quant.sensitivity import sensitivities
@@ -274,8 +274,7 @@ class Fit:
                 output, started = layer.node.outputs[0], time.monotonic()
                 known = moments.pop(output, None)
                 if known is not None and known.count:
-                    excess = self._excesses(choice).get(layer.operands[0], 0.0)
-                    found[output] = round_layer(structure.graph, layer, self._scales(layer, choice), known, excess)
+                    found[output] = round_layer(structure.graph, layer, self._scales(layer, choice), known)
                 check_time(f"{layer.node.name} ({layer.node.op})", started)
                 if options.progress:
                     options.progress("rounding", number + 1, len(layers))
@@ -296,15 +295,8 @@ class Fit:
         """What the bias gains where weights are rounded to nearest."""
         structure, output, kept = self._structure(choice), layer.node.outputs[0], self._parameters(choice)[layer.operands[0]]
         divisors, fed = structure.factors.get(layer.node.inputs[0]), self._fed(choice)[output]
-        excess = self._excesses(choice).get(layer.operands[0], 0.0)
-        key = kept, scales.tobytes(), divisors if divisors is None else divisors.tobytes(), excess
-        return self._once(f"shift of {output}", key, lambda: lost_mean(structure.graph, layer, scales, fed, divisors, kept, excess))
-
-    def _excesses(self, choice: Choice) -> Mapping[str, float]:
-        """By how much too large the results of lines are that share codes with what they read."""
-        structure, parameters = self._structure(choice), self._parameters(choice)
-        key = chosen(choice, *STRUCTURE, OBSERVE)
-        return self._once("excesses", key, lambda: excesses(structure.graph, structure.selection, parameters))
+        key = kept, scales.tobytes(), divisors if divisors is None else divisors.tobytes()
+        return self._once(f"shift of {output}", key, lambda: lost_mean(structure.graph, layer, scales, fed, divisors, kept))
 
 
 def bounded(graph: Graph, value: str, ends: Range) -> Range:

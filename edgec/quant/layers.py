@@ -85,18 +85,12 @@ def takes_bias(graph: Graph, layer: Layer) -> bool:
     return layer.node.op != "MatMul" and supported(graph, layer.node)
 
 
-def lost_mean(
-    graph: Graph, layer: Layer, scales: np.ndarray, fed: Fed, divisors: np.ndarray | None, kept: Parameters, excess: float = 0.0
-) -> np.ndarray:
-    """What weights rounded to nearest and a quantized input lose of the mean output, float32 per channel.
-
-    excess: of each number of the input, beyond what its rounding makes.
-    """
+def lost_mean(graph: Graph, layer: Layer, scales: np.ndarray, fed: Fed, divisors: np.ndarray | None, kept: Parameters) -> np.ndarray:
+    """What weights rounded to nearest and a quantized input lose of the mean output, float32 per channel."""
     exact = grouped_rows(graph, layer.node)
     grouped = scales.astype(np.float64).reshape(exact.shape[:2])
     stored = np.clip(np.rint(exact / grouped[:, :, None]), -127, 127)
-    mean, read = fed.stored_mean(kept, divisors)
-    return mean_shift(exact, stored, grouped, mean, read + excess).astype(np.float32).ravel()
+    return mean_shift(exact, stored, grouped, *fed.stored_mean(kept, divisors)).astype(np.float32).ravel()
 
 
 def rounded(values: np.ndarray, parameters: Parameters) -> np.ndarray:
@@ -120,8 +114,7 @@ class Rounded:
     shift: np.ndarray | None
 
 
-def round_layer(graph: Graph, layer: Layer, scales: np.ndarray, moments: Moments, excess: float = 0.0) -> Rounded:
-    """excess: of each number of the input, beyond what its rounding makes."""
+def round_layer(graph: Graph, layer: Layer, scales: np.ndarray, moments: Moments) -> Rounded:
     exact = grouped_rows(graph, layer.node)
     grouped = scales.astype(np.float64).reshape(exact.shape[:2])
     nearest = np.clip(np.rint(exact / grouped[:, :, None]), -127, 127)
@@ -129,7 +122,7 @@ def round_layer(graph: Graph, layer: Layer, scales: np.ndarray, moments: Moments
     steps = ungrouped(np.clip(stored - nearest, -127, 127).astype(np.int8), graph, layer.node)
     if layer.node.op == "MatMul":
         return Rounded(steps, None)
-    shift = mean_shift(exact, stored, grouped, moments.exact / moments.count, moments.fed / moments.count + excess)
+    shift = mean_shift(exact, stored, grouped, moments.exact / moments.count, moments.fed / moments.count)
     return Rounded(steps, shift.astype(np.float32).ravel())
 
 

@@ -33,10 +33,6 @@ class Line:
         """The offset in whole steps."""
         return round(float(self.offset) / step)
 
-    def shared(self, step: float, zero: int) -> tuple[float, int]:
-        """Step and zero point of what the line reads, with which it has the codes of its result, stored with these."""
-        return float(np.float32(step / float(self.slope))), zero + self.steps(step)
-
     def lost(self, step: float) -> float:
         """The square of what these leave of the offset, in steps."""
         return (float(self.offset) / step - self.steps(step)) ** 2

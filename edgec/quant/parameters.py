@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -120,8 +119,7 @@ def choose_parameters(
             chosen[whole] = limits(whole)
     roots = {value: families.root(value) for value in selection.values}
     scales, even = exact_additions(selection, roots, {root: parameters_of(chosen[root]).scale for root in roots.values()})
-    sizes = Counter(roots.values())
-    straight = [line for line in lines(graph, selection) if sizes[roots[line.layer.operands[0]]] == 1]
+    straight = [line for line in lines(graph, selection) if list(roots.values()).count(roots[line.layer.operands[0]]) == 1]
     added = {roots[value] for layer in selection.layers if layer.role is Role.ADD for value in (*layer.operands, *layer.outputs)}
     for line in straight:
         root = roots[line.layer.outputs[0]]
@@ -130,20 +128,10 @@ def choose_parameters(
     return found | {line.layer.operands[0]: of_line(line, found) for line in straight}
 
 
-def excesses(graph: Graph, selection: Selection, found: Mapping[str, Parameters]) -> dict[str, float]:
-    """By how much too large each result of a line is that shares its codes with what it reads: what whole steps leave of its offset."""
-    pairs = {line: (found[line.layer.operands[0]], found[line.layer.outputs[0]]) for line in lines(graph, selection)}
-    return {
-        line.layer.outputs[0]: line.steps(result.scale) * result.scale - float(line.offset)
-        for line, (source, result) in pairs.items()
-        if (source.scale, source.zero_point) == line.shared(result.scale, result.zero_point)
-    }
-
-
 def of_line(line: Line, found: Mapping[str, Parameters]) -> Parameters:
     """Those of what a line reads, so that its codes stay as they are; its own where that cannot be, or loses more."""
     own, result = (found[name] for name in (line.layer.operands[0], line.layer.outputs[0]))
-    scale, zero = line.shared(result.scale, result.zero_point)
+    scale, zero = float(np.float32(result.scale / float(line.slope))), result.zero_point + line.steps(result.scale)
     fits = SMALLEST_SCALE <= scale <= LARGEST_SCALE and 0 <= zero <= 255 and line.loses_little(result.scale)
     return Parameters(scale, zero) if fits else own
 
