@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from edgec.integer.operators import Function, Tail
 from edgec.integer.tails import activation_of, sole_reader, tail_of
-from edgec.integer.unary import following_of, function_of
+from edgec.integer.unary import following_of, function_of, rising_line
 from edgec.ir.graph import Graph, Node
 from edgec.program.functions import FUNCTIONS
 
@@ -20,10 +20,12 @@ def shaping_of(graph: Graph, name: str) -> Node | None:
 def finish_of(graph: Graph, node: Node) -> Node | None:
     """What a product computes before its result is stored: a Relu, a Clip with constant bounds, or a function.
 
-    A function that begins a chain is none: a table computes the chain as a whole, and no fewer values would be stored.
+    A function that begins a chain is none: a table computes the chain as a whole, and no fewer values would be stored. But a rising line
+    behind it can share the codes of what it reads (edgec/quant/lines.py), and then nothing is stored but what the function leaves.
     """
     function = shaping_of(graph, node.outputs[0])
-    alone = function if function is not None and following_of(graph, function) is None else None
+    following = following_of(graph, function) if function is not None else None
+    alone = function if following is None or rising_line(graph, following[0]) is not None else None
     return activation_of(graph, node.outputs[0]) or alone
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +14,14 @@ from edgec.ops import OPERATORS, Role
 
 WITH_SCALAR = frozenset({"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"})  # one operand and one scalar constant
 FAR = Fraction(2) ** 200  # beyond every value that 8 bits stand for
+Line = tuple[Fraction, Fraction]  # a and b of a * x + b
+
+LINES: dict[str, Callable[[Fraction], Line]] = {
+    **dict.fromkeys(("Mul", "Mul of"), lambda number: (number, Fraction(0))),
+    **dict.fromkeys(("Add", "Add of"), lambda number: (Fraction(1), number)),
+    "Sub": lambda number: (Fraction(1), -number),
+    "Div": lambda number: (1 / number if number else Fraction(0), Fraction(0)),
+}
 
 Found = tuple[str, Function]  # the operand, and what is computed of it
 
@@ -34,6 +43,22 @@ def following_of(graph: Graph, node: Node) -> tuple[Node, Function] | None:
     reader = sole_reader(graph, node.outputs[0])
     found = function_of(graph, reader) if reader is not None and is_total(graph, node) else None
     return (reader, found[1]) if reader is not None and found is not None and found[0] == node.outputs[0] else None
+
+
+def rising_line(graph: Graph, node: Node) -> Line | None:
+    """`node` and the unary functions that follow it, where each is a line that rises: a > 0 and b of the whole."""
+    slope, offset, found = Fraction(1), Fraction(0), function_of(graph, node)
+    following: tuple[Node, Function] | None = (node, found[1]) if found is not None else None
+    if following is None:
+        return None
+    while following is not None:
+        node, function = following
+        a, b = LINES[function.name](function.numbers[0]) if function.name in LINES else (Fraction(0), Fraction(0))  # type: ignore[arg-type]
+        if a <= 0:
+            return None
+        slope, offset = slope * a, offset * a + b
+        following = following_of(graph, node)
+    return slope, offset
 
 
 def is_total(graph: Graph, node: Node) -> bool:

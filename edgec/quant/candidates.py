@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from edgec.integer.roles import FOLLOWED, may_end_in_float, role_of
-from edgec.integer.shaping import finish_of
+from edgec.integer.shaping import finish_of, shaping_of
 from edgec.integer.tails import activation_of
 from edgec.integer.unary import following_of
 from edgec.ir.graph import Graph, Node
@@ -22,6 +22,7 @@ class Candidate:
 
     activation: the Relu, Clip or function that may be computed with it.
     following: of a unary function, the one that alone reads it and is computed with it, so that nothing between them is stored.
+    line: what alone reads the activation where that is a function.
     operands: what arrives as 8-bit numbers. source: of a mean, the matrix operator whose result it reads, perhaps through an activation.
     in_stream: it hands a residual stream on, as itself or with its activation. ends_in_float: where no other layer takes what it gives.
     """
@@ -31,6 +32,7 @@ class Candidate:
     why: str
     activation: Node | None
     following: Node | None
+    line: Node | None
     operands: tuple[str, ...]
     source: Node | None
     in_stream: tuple[bool, bool]
@@ -68,9 +70,11 @@ def candidates_of(graph: Graph, *, codes_out: bool = False) -> Candidates:
         role, why = roles[node]
         activation = activations.get(node)
         following, _ = (following_of(graph, node) if node in chained else None) or (None, None)
+        shaped = activation is not None and activation is shaping_of(graph, node.outputs[0])
+        line, _ = (following_of(graph, activation) if activation is not None and shaped else None) or (None, None)
         source = _behind(graph, node, activations) if role is Role.AVERAGE else None
         return Candidate(
-            node, role, why, activation, following if following in functions else None, operands_of(graph, node, role),
+            node, role, why, activation, following if following in functions else None, line, operands_of(graph, node, role),
             source if source is not None and roles[source][0] is Role.MATRIX else None,
             (_carries(node, node, streams), _carries(node, activation or node, streams)),
             (bool(streams) or not codes_out) and role in (Role.MATRIX, Role.PAIR) and may_end_in_float(graph, node),

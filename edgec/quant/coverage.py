@@ -131,6 +131,8 @@ def with_activations(candidates: Candidates, excluded: frozenset[str]) -> frozen
     for node, found in candidates.of.items():
         if node.name in excluded:
             excluded |= {end.name for end in (found.activation, found.following) if end is not None and end.name}
+        if found.line is not None and found.activation is not None and found.activation.name in excluded:
+            excluded |= {found.line.name} - {""}
     return excluded
 
 

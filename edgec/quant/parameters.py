@@ -12,6 +12,7 @@ from edgec.ir.types import DType
 from edgec.ops.registry import Role
 from edgec.quant.additions import exact_additions
 from edgec.quant.coverage import Selection
+from edgec.quant.lines import Line, lines
 from edgec.quant.observers import Histogram, Range, merged
 
 SMALLEST_SCALE = 2.0**-60  # products of two scales stay normal binary32 numbers
@@ -118,7 +119,21 @@ def choose_parameters(
             chosen[whole] = limits(whole)
     roots = {value: families.root(value) for value in selection.values}
     scales, even = exact_additions(selection, roots, {root: parameters_of(chosen[root]).scale for root in roots.values()})
-    return {value: parameters_of(chosen[root], scales[root], 2 if root in even else 1) for value, root in roots.items()}
+    straight = [line for line in lines(graph, selection) if list(roots.values()).count(roots[line.layer.operands[0]]) == 1]
+    added = {roots[value] for layer in selection.layers if layer.role is Role.ADD for value in (*layer.operands, *layer.outputs)}
+    for line in straight:
+        root = roots[line.layer.outputs[0]]
+        scales[root] = scales[root] if root in added else line.fitting_step(scales[root])
+    found = {value: parameters_of(chosen[root], scales[root], 2 if root in even else 1) for value, root in roots.items()}
+    return found | {line.layer.operands[0]: of_line(line, found) for line in straight}
+
+
+def of_line(line: Line, found: Mapping[str, Parameters]) -> Parameters:
+    """Those of what a line reads, so that its codes stay as they are; its own where that cannot be, or loses more."""
+    own, result = (found[name] for name in (line.layer.operands[0], line.layer.outputs[0]))
+    scale, zero = float(np.float32(result.scale / float(line.slope))), result.zero_point + line.steps(result.scale)
+    fits = SMALLEST_SCALE <= scale <= LARGEST_SCALE and 0 <= zero <= 255 and line.loses_little(result.scale)
+    return Parameters(scale, zero) if fits else own
 
 
 def moved_values(selection: Selection) -> frozenset[str]:

@@ -1,9 +1,9 @@
 """Split a value whose channels need very different scales.
 
-conv -> [unary] -> depthwise conv -> [unary] works channel by channel behind the first convolution. So its channels may be dealt
-into groups, each with nodes and parameters of its own, and joined by a Concat behind the depthwise convolution; the
-convolutions that read on take their columns in the new order. This is exact, and it is the way out where a unary function in between
-(Swish) forbids to equalize by factors.
+conv -> unary functions -> depthwise conv -> unary functions works channel by channel behind the first convolution. So its channels may be
+dealt into groups, each with nodes and parameters of its own, and joined by a Concat behind the depthwise convolution; the convolutions
+that read on take their columns in the new order. This is exact, and it is the way out where a function in between (Swish) forbids to
+equalize by factors.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from edgec.integer.roles import role_of
 from edgec.ir.graph import Graph, Node
 from edgec.ir.types import TensorType
-from edgec.ops.registry import OPERATORS, Role
+from edgec.ops.registry import Role
 from edgec.quant.streams import COMMUTING, rectifier
 
 MOST_GROUPS = 3
@@ -39,7 +40,7 @@ class Chain:
 
     @property
     def before_depthwise(self) -> tuple[Node, ...]:
-        """The first convolution, and the function behind it, if there is one."""
+        """The first convolution, and the functions behind it."""
         depthwise = next(place for place, node in enumerate(self.nodes) if place and node.op == "Conv")
         return self.nodes[:depthwise]
 
@@ -74,11 +75,15 @@ def only_reader(graph: Graph, value: str) -> Node | None:
 
 
 def unary_behind(graph: Graph, value: str) -> list[Node]:
-    """The elementwise function of one operand that alone reads `value`, if there is one."""
-    reader = only_reader(graph, value)
-    if reader is None or reader.op not in OPERATORS or OPERATORS[reader.op].role is not Role.TABLE or reader.inputs[0] != value:
-        return []
-    return [reader] if all(not name or (name in graph.constants and graph.constants[name].size == 1) for name in reader.inputs[1:]) else []
+    """The elementwise functions of one operand, the first of which alone reads `value`, and each other one the one before it."""
+    found: list[Node] = []
+    while (reader := only_reader(graph, value)) is not None and role_of(graph, reader)[0] is Role.TABLE:
+        others = [name for name in reader.inputs if name and name != value]
+        if len(others) + 1 < sum(map(bool, reader.inputs)) or any(graph.constants[name].size > 1 for name in others):
+            break
+        found.append(reader)
+        value = reader.outputs[0]
+    return found
 
 
 def choose_splits(
@@ -155,10 +160,11 @@ def split(graph: Graph, chain: Chain, groups: Groups) -> dict[str, tuple[str, li
     first, ends = chain.nodes[0], []
     for serial, group in enumerate(groups):
         channels = list(group)
-        current = first.inputs[0]
+        read = current = first.inputs[0]
         for node in chain.nodes:
-            current = part_of(graph, node, current, channels, f"part{serial}", first)
-            origins[current] = (node.outputs[0], channels)
+            current = part_of(graph, node, {read: current}, channels, f"part{serial}", first)
+            read = node.outputs[0]
+            origins[current] = (read, channels)
         ends.append(current)
     order = [channel for group in groups for channel in group]
     kind, readers = graph.types[chain.end], graph.readers(chain.end)
@@ -173,11 +179,11 @@ def split(graph: Graph, chain: Chain, groups: Groups) -> dict[str, tuple[str, li
     return origins
 
 
-def part_of(graph: Graph, node: Node, source: str, channels: list[int], suffix: str, before: Node) -> str:
-    """A copy of `node` for some of its channels, reading `source`; returns its output."""
-    attributes, inputs = dict(node.attributes), [source, *node.inputs[1:]]
+def part_of(graph: Graph, node: Node, sources: Mapping[str, str], channels: list[int], suffix: str, before: Node) -> str:
+    """A copy of `node` for some of its channels. sources: what it reads instead of what. Returns its output."""
+    attributes, inputs = dict(node.attributes), [sources.get(name, name) for name in node.inputs]
     if node.op == "Conv":
-        inputs = [source, *(graph.add_constant(f"{name}_{suffix}", graph.constants[name][channels]) for name in node.inputs[1:] if name)]
+        inputs = [inputs[0], *(graph.add_constant(f"{name}_{suffix}", graph.constants[name][channels]) for name in node.inputs[1:] if name)]
         if attributes.get("group", 1) != 1:
             attributes["group"] = len(channels)
     kind = graph.types[node.outputs[0]]

@@ -155,7 +155,8 @@ def test_a_nonlinear_function_forbids_factors() -> None:
     assert found.free == found.bounded == () and found.factors == {}
 
 
-def split_net(function: str = "Swish") -> Small:
+def split_net(function: str = "Swish", lines: bool = False) -> Small:
+    """lines: behind each function a factor and an addend for all channels."""
     attributes = {"alpha": 1.0} if function == "Swish" else {}
     small = Small((1, 3, 24, 24), seed=4)
     first = small.conv("x", 12)
@@ -163,9 +164,15 @@ def split_net(function: str = "Swish") -> Small:
     scale = np.where(np.arange(12) % 3 == 0, 60.0, 0.3).astype(np.float32)
     weights *= scale[:, None, None, None]
     bias *= scale
-    deep = small.conv(small.node(function, first, **attributes), 12, group=12)
+
+    def behind(value: str) -> str:
+        value = small.node(function, value, **attributes)
+        factor, addend = (small.constant(np.array([number], np.float32)) for number in (0.6, -0.05))
+        return small.node("Add", small.node("Mul", factor, value), addend) if lines else value
+
+    deep = small.conv(behind(first), 12, group=12)
     small.graph.constants[small.graph.producer(deep).inputs[1]] /= scale[:, None, None, None]  # type: ignore[union-attr]
-    small.done(small.conv(small.node(function, deep, **attributes), 4, 1))
+    small.done(small.conv(behind(deep), 4, 1))
     return small
 
 
@@ -181,8 +188,9 @@ def test_splitting_is_exact() -> None:
 
 
 @pytest.mark.parametrize("function", ["Swish", "HardSwish"])  # a product computes the second with its sums, which nobody stores
-def test_a_stem_of_very_uneven_channels_is_split(function: str) -> None:
-    graph = split_net(function).graph
+@pytest.mark.parametrize("lines", [False, True])
+def test_a_stem_of_very_uneven_channels_is_split(function: str, lines: bool) -> None:
+    graph = split_net(function, lines).graph
     result = quantize(graph, samples(graph))
     assert result.calibration["splits"] == {"conv_0": [[1, 2, 4, 5, 7, 8, 10, 11], [0, 3, 6, 9]]}
     assert sqnr(graph, result.graph) > 25

@@ -11,6 +11,9 @@ from edgec.export import to_onnx
 from edgec.integer import match
 from edgec.integer.operators import DotProduct, Table
 from edgec.ir.graph import Graph
+from edgec.ir.types import DType
+from edgec.lower.coding import local
+from edgec.lower.tables import table
 from edgec.oracle import Evaluator
 from edgec.program.functions import FUNCTIONS
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
@@ -27,15 +30,20 @@ def affine(small: Small, x: str, factor: float, addend: float) -> str:
 
 def scaled_activation() -> tuple[Graph, list[str]]:
     """As in mobile text recognizers: activations that are scaled and moved; and the values before and at the end of the chain."""
+    return followed("HardSwish", 0.37)
+
+
+def followed(op: str, factor: float) -> tuple[Graph, list[str]]:
     small = Small((1, 4, 8, 8))
     first = small.conv("x", 6)
-    raised = small.node("Add", small.node("HardSwish", first), small.constant(np.array([9], np.float32)))
-    end = affine(small, raised, 0.37, -3.5)
-    return small.done(small.conv(end, 4)), [first, end]
+    values = [first, small.node(op, first)]
+    raised = small.node("Add", values[-1], small.constant(np.array([9], np.float32)))
+    end = affine(small, raised, factor, -3.5)
+    return small.done(small.conv(end, 4)), [*values, end]
 
 
 def test_only_the_end_of_a_chain_is_stored() -> None:
-    graph, (first, end) = scaled_activation()
+    graph, (first, _, end) = followed("HardSwish", -0.37)
     assert select(graph).values == ("x", first, end)
     assert [layer.node.op for layer in select(graph).layers] == ["Conv", "HardSwish", "Conv"]
     quantized = quantize(graph, samples(graph), PLAIN)
@@ -44,9 +52,24 @@ def test_only_the_end_of_a_chain_is_stored() -> None:
     assert Evaluator(to_onnx(quantized.graph)).exact_outputs == frozenset(graph.outputs)
 
 
+@pytest.mark.parametrize("offset", [-3.5, -3.33, 0.2, 40.0])
+def test_a_rising_line_shares_the_codes_of_a_function_with_its_product(offset: float) -> None:
+    """One rounding, and no table that anybody runs."""
+    graph, (_, function, end) = followed("HardSwish", 0.37)
+    graph.constants[next(node for node in graph.nodes if node.outputs == [end]).inputs[0]][...] = offset
+    assert select(graph).values == ("x", function, end)
+    quantized = quantize(graph, samples(graph), PLAIN)
+    assert sqnr(graph, quantized.graph) > 36  # 34 with the convolution's sums stored
+    assert to_onnx(apply_calibration(graph, quantized.calibration)) == to_onnx(quantized.graph)
+    assert Evaluator(to_onnx(quantized.graph)).exact_outputs == frozenset(graph.outputs)
+    (looked_up,) = [operator for operator in match(quantized.graph).operators if isinstance(operator, Table)]
+    source, result = (local(grid, DType.UINT8) for grid in (looked_up.operands[0].grid, looked_up.end.grid))
+    assert table(looked_up.functions, source, result, DType.UINT8).tolist() == list(range(256))
+
+
 @pytest.mark.parametrize("observer", ["mse", "minmax"])
 def test_errors_are_seen_through_the_whole_chain(observer: str) -> None:
-    graph, _ = scaled_activation()
+    graph, _ = followed("HardSwish", -0.37)
     assert sqnr(graph, quantize(graph, samples(graph), replace(PLAIN, observer=observer)).graph) > 34
 
 
@@ -68,9 +91,10 @@ def test_what_others_read_or_may_be_infinite_is_stored() -> None:
 
 
 def test_a_chain_stays_in_float_with_its_first_function() -> None:
-    graph, (_, end) = scaled_activation()
+    graph, (*_, end) = scaled_activation()
     names = [node.name for node in graph.nodes]
     assert select(graph, names[1:2]).refused == dict.fromkeys(names[1:5], "excluded by the options")
+    assert select(graph, names[:1]).refused == dict.fromkeys(names[:5], "excluded by the options")
     assert select(graph, names[2:3]).values == ("x", end)  # and what the first convolution gives is no layer's
 
 
