@@ -8,7 +8,7 @@ from edgec.ir.graph import Graph, Node
 
 
 @dataclass(frozen=True)
-class Line:
+class WindowLine:
     """A window along one axis: places are `stride` apart, taps `dilation`, the first `before` ahead of an image of `size`."""
 
     size: int
@@ -51,7 +51,7 @@ def kept(graph: Graph, node: Node) -> list[Trimmed]:
         size, results = graph.shape(node.inputs[0])[axis], graph.shape(node.outputs[0])[axis]
         whole = Trimmed(range(taps), dilation, before)
         if dilation > 1 and isinstance(size, int) and isinstance(results, int):
-            alive = Line(size, results, taps, stride, dilation, before).alive
+            alive = WindowLine(size, results, taps, stride, dilation, before).alive
             less = Trimmed(alive, dilation if len(alive) > 1 else 1, before - alive.start * dilation)
             found.append(less if less.before >= 0 else whole)
         else:

@@ -53,7 +53,7 @@ class Searched:
 
 
 @dataclass(frozen=True)
-class Measured:
+class SampleExtents:
     """The samples that decide, the extents and the number of each share of them, and what all samples have in them at most.
 
     A range that these do not leave is what other data will mostly meet, so those that judge count, and those that decide nothing else.
@@ -66,7 +66,7 @@ class Measured:
     notes: tuple[str, ...]
 
 
-def measured(graph: Graph, selection: Selection, samples: Samples, options: QuantizeOptions) -> Measured:
+def measured(graph: Graph, selection: Selection, samples: Samples, options: QuantizeOptions) -> SampleExtents:
     """What all samples say at first; where a run is long, some of them decide the rest."""
 
     def measure(samples: Samples) -> tuple[list[dict[str, Extent]], list[int]]:
@@ -77,10 +77,10 @@ def measured(graph: Graph, selection: Selection, samples: Samples, options: Quan
     few = enough(graph, count, options)
     if few == count:
         notes = () if count > 1 else ("one sample: what was fitted to it was measured on it too",)
-        return Measured(samples, extents, counts, ends, notes)
+        return SampleExtents(samples, extents, counts, ends, notes)
     samples = some(samples, count, few)
     note = f"a run is long: {few} of {count} samples decide all but the ranges; effort high takes all"
-    return Measured(samples, *measure(samples), ends, (note,))
+    return SampleExtents(samples, *measure(samples), ends, (note,))
 
 
 def calibrate(graph: Graph, selection: Selection, samples: Samples, options: QuantizeOptions) -> Searched:

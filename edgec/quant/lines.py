@@ -22,7 +22,7 @@ ROUNDED = 1 / 12  # the mean square, in steps, of what rounding loses
 
 
 @dataclass(frozen=True)
-class Line:
+class RisingLine:
     """A table, and a and b of what it computes."""
 
     layer: Layer
@@ -47,7 +47,7 @@ class Line:
         return min((step, longer), key=lambda one: one**2 * (ROUNDED + self.lost(one)))
 
 
-def lines(graph: Graph, selection: Selection) -> Iterator[Line]:
+def lines(graph: Graph, selection: Selection) -> Iterator[RisingLine]:
     """Those of what another layer stores for them alone."""
     produced = selection.produced
     for layer in selection.layers:
@@ -55,4 +55,4 @@ def lines(graph: Graph, selection: Selection) -> Iterator[Line]:
         if layer.role is Role.TABLE and one in produced and one not in graph.outputs and graph.reader_count(one) == 1:
             found = rising_line(graph, layer.node)
             if found is not None:
-                yield Line(layer, *found)
+                yield RisingLine(layer, *found)

@@ -12,7 +12,7 @@ from edgec.ir.types import DType
 from edgec.ops.registry import Role
 from edgec.quant.additions import exact_additions
 from edgec.quant.coverage import Selection
-from edgec.quant.lines import Line, lines
+from edgec.quant.lines import RisingLine, lines
 from edgec.quant.observers import Histogram, Range, merged
 
 SMALLEST_SCALE = 2.0**-60  # products of two scales stay normal binary32 numbers
@@ -128,7 +128,7 @@ def choose_parameters(
     return found | {line.layer.operands[0]: of_line(line, found) for line in straight}
 
 
-def of_line(line: Line, found: Mapping[str, Parameters]) -> Parameters:
+def of_line(line: RisingLine, found: Mapping[str, Parameters]) -> Parameters:
     """Those of what a line reads, so that its codes stay as they are; its own where that cannot be, or loses more."""
     own, result = (found[name] for name in (line.layer.operands[0], line.layer.outputs[0]))
     scale, zero = float(np.float32(result.scale / float(line.slope))), result.zero_point + line.steps(result.scale)
