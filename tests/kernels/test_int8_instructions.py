@@ -44,7 +44,8 @@ MOVED = r"\tmov\s+v\d+\.16b|\tvmov\s+[qd]\d+, [qd]|\tvorr\s+[qd]"
 # Of AVX-512's registers floats of sums end by one, whose product is exact: int8_floating_avx512.h
 ONCE = r"\tvfmadd\d+ps .*zmm.*"
 # Words that ask for a fused multiplication do so where it is exact; a call in its place leaves those that a compiler would make
-FUSED, CALLED = "vfmaq_f32(", "#include <arm_neon.h>\nfloat32x4_t fused(float32x4_t, float32x4_t, float32x4_t);\n"
+FUSED, WORDS = "vfmaq_f32(", "#include <arm_neon.h>\n"
+CALLED = f"{WORDS}float32x4_t fused(float32x4_t, float32x4_t, float32x4_t);\n"
 FORBIDDEN = r"vpmaddubsw|pmaddubsw|vfn?m(add|sub)|\tfn?m(add|sub|la|ls)\b|\tvfma"
 
 
@@ -90,7 +91,7 @@ def disassembled(folder: Path, target: Target, vocabulary: str, compiler: str, k
     slots = choose_all(kinds, vocabulary, target)
     (folder / "t_kernels.h").write_text(render_kernel_header("t", slots, target))
     text = render_kernels("t", vocabulary, slots, target)
-    source.write_text(text if fused or FUSED not in text else CALLED + text.replace(FUSED, "fused("))
+    source.write_text(text if fused else text.replace(FUSED, "fused(").replace(WORDS, CALLED, 1))
     fma = ("-mfma",) if target.arch == "x86_64" and vocabulary != "sse41" else ()
     binary = source.with_suffix(".o")
     call([*compiler_command(target, compiler), "-std=c99", "-O2", *fma, "-c", str(source), "-o", str(binary)])
