@@ -43,5 +43,5 @@ AVX512 = FloatWords("float_avx512.h", (), ("bytes_x86.h", "sums_avx512.h"), "cod
 NEON = FloatWords("float_neon.h", (), ("bytes_neon.h", "sums_neon.h"), "codes_neon.h", "norm_neon.h")
 WASM128 = FloatWords("float_wasm128.h", (), ("bytes_wasm128.h", "sums_wasm128.h"), "codes_wasm128.h", "norm_wasm128.h")
 # ARMv7 NEON and Helium flush denormals, so their float pools are scalar.
-HELIUM = FloatWords("float_helium.h", _SCALAR_POOL, ("bytes_helium.h", "sums_helium.h"), "codes_helium.h", "norm_helium.h")
+HELIUM = FloatWords("float_helium.h", _SCALAR_POOL, ("bytes_helium.h", "sums_neon.h"), "codes_helium.h", "norm_helium.h")
 NEON32 = FloatWords("float_neon32.h", _SCALAR_POOL, ("bytes_neon.h", "sums_neon.h"), "codes_neon.h", "norm_neon.h")

@@ -75,8 +75,9 @@ def _terms(value: Expr, x: Var) -> tuple[type[FunctionFloat] | None, Load | None
     """The kernel of the function of x that is a value, or that a number from memory is added to, and that number."""
     if isinstance(value, Binary) and value.op == "add":
         for function, other in ((value.a, value.b), (value.b, value.a)):
-            if isinstance(other, Load) and other.dtype is FLOAT and _function(function, x):
-                return _function(function, x), other
+            kernel = _function(function, x)
+            if isinstance(other, Load) and other.dtype is FLOAT and kernel is not None:
+                return kernel, other
     return _function(value, x), None
 
 
