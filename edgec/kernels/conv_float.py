@@ -11,7 +11,7 @@ import numpy as np
 from edgec.kernels.convolution import by_output, conv_reach, conv_scratch, dense_weights, even_items, pack_by_panels, padded_panels
 from edgec.kernels.few_outputs import FEW
 from edgec.kernels.variants import Packing, Variant
-from edgec.kernels.vectors import MERGED, TALL, TILES
+from edgec.kernels.vectors import AHEAD, MERGED, TALL, TALL_AHEAD, TILES
 from edgec.kernels.windows import POINTER_BYTES, lines, residual_reach
 from edgec.kernels.winograd_float import WINOGRAD
 from edgec.program.arguments import PIXEL_BLOCK, Arguments, Size, Window, pointer, real, size
@@ -19,6 +19,7 @@ from edgec.program.expr import Const, Number, expr
 from edgec.program.program import Pointer
 
 VECTOR = 4  # inputs that one load brings where rows of the window are merged
+HEAVY = 1 << 18  # bytes of weights that caches hardly keep from run to run, with those of other layers
 SET_PERIOD = 4096  # bytes after which lines share a set of most first caches
 
 
@@ -62,6 +63,15 @@ def _admits_tall(arguments: ConvFloat) -> bool:
     return isinstance(stride, Const) and 4 * int(stride.value) % SET_PERIOD != 0
 
 
+def _is_heavy(arguments: ConvFloat) -> bool:
+    """Layers whose time depends on where their weights come from."""
+    return 4 * dense_weights(arguments) >= HEAVY
+
+
+def _admits_tall_and_heavy(arguments: ConvFloat) -> bool:
+    return _admits_tall(arguments) and _is_heavy(arguments)
+
+
 def admits_merged(arguments: ConvFloat) -> bool:
     """Pixels of a vector's channels at most, one after the other, of which a row of the window has a vector at least."""
     w = arguments.window
@@ -85,6 +95,8 @@ VARIANTS = (
     FEW,
     WINOGRAD,
     Variant("merged", even_items, merged_scratch(4), MERGED, PACKING, admits_merged),
+    Variant("tall_ahead", even_items, conv_scratch(4), TALL_AHEAD, PACKING, _admits_tall_and_heavy),
     Variant("tall", even_items, conv_scratch(4), TALL, PACKING, _admits_tall),
+    Variant("ahead", even_items, conv_scratch(4), AHEAD, PACKING, _is_heavy),
     Variant("panels", even_items, conv_scratch(4), TILES, PACKING),
 )

@@ -50,6 +50,7 @@ class VectorTile:
     held: int = 0  # the register after those that compilers are told to hold sums in, where these are nearly all; 0: they choose
     merged: bool = False  # whether the inputs under a row of the window are read as one pixel's
     stretch: int = 0  # products that are added up one by one, before a sum of such sums takes theirs; 0: all
+    ahead: int = 0  # bytes that each input of a tile has fetched of the weights that come next; 0: none
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -81,6 +82,9 @@ _SHAPES: dict[str, tuple[Any, ...]] = {
 TILES = {name: VectorTile(WIDTH[name], *shape) for name, shape in _SHAPES.items()}
 TALL = {"avx512vnni": VectorTile(WIDTH["avx512vnni"], (14, 7, 1), (2, 1))}  # of twice the rows, where registers hold them
 MERGED = {name: replace(tile, merged=True) for name, tile in TILES.items() if tile.depth > 1}
+# The highest tiles of a block together have the weights of the next channels fetched, once.
+AHEAD = {"avx512vnni": replace(TILES["avx512vnni"], ahead=16)}
+TALL_AHEAD = {"avx512vnni": replace(TALL["avx512vnni"], ahead=32)}
 
 
 @dataclass(frozen=True)

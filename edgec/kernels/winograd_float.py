@@ -42,6 +42,7 @@ class WinogradTile:
     panels: int = PANELS
     side: int = 4  # results of an image tile, along each axis
     stretch: int = 0  # as of a VectorTile
+    ahead: int = 0  # as of a VectorTile
 
     @property
     def strip(self) -> int:
@@ -56,9 +57,9 @@ class WinogradTile:
 
 TILES = {
     "sse41": WinogradTile(WIDTH["sse41"], (6, 3, 1), 2),
-    "avx2": WinogradTile(WIDTH["avx2"], (6, 3, 1), 2),
-    "avxvnni": WinogradTile(WIDTH["avxvnni"], (6, 3, 1), 2),
-    "avx512vnni": WinogradTile(WIDTH["avx512vnni"], (14, 7, 2, 1), 2),
+    "avx2": WinogradTile(WIDTH["avx2"], (6, 3, 1), 2, ahead=16),
+    "avxvnni": WinogradTile(WIDTH["avxvnni"], (6, 3, 1), 2, ahead=16),
+    "avx512vnni": WinogradTile(WIDTH["avx512vnni"], (14, 7, 2, 1), 2, ahead=32),
     **{name: WinogradTile(WIDTH[name], (5, 4, 1), 4, 4, 32) for name in ("neon", "dotprod", "i8mm")},
     "neon32": WinogradTile(WIDTH["neon32"], (4, 1), 2, 4, 12),
 }

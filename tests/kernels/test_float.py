@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from edgec.kernels import ConvFloat, DepthwiseFloat
-from edgec.kernels.conv_float import SET_PERIOD, VECTOR
+from edgec.kernels.conv_float import SET_PERIOD, VARIANTS, VECTOR
 from edgec.kernels.few_outputs import FEW
 from edgec.kernels.vectors import TALL, TILES, VectorTile
 from edgec.kernels.winograd_float import WINOGRAD
@@ -34,6 +34,8 @@ def random_conv(seed: int) -> Case:
     inputs, outputs = (int(n) for n in rng.integers(1, 71 if groups == 1 else 24, 2))
     if seed % 16 == 0:
         groups, inputs, outputs = 1, 7, int(rng.integers(100, 300))  # more than one chunk of panels
+    if seed % 32 in (6, 19):
+        groups, inputs, outputs = 1, int(rng.integers(230, 300)), int(rng.integers(290, 330))  # many weights, of both widths of tiles
     in_stride, out_stride, r_stride = (stride_of(rng, n * groups) for n in (inputs, outputs, outputs))
     if seed % 4 == 2:
         in_stride = SET_PERIOD // 4  # a variant of its own
@@ -132,6 +134,13 @@ def test_random_cases(build: Build, shared: Path) -> None:
         between = np.isnan(want)
         assert np.array_equal(np.isnan(got), between), case.arguments
         assert (abs(got - want)[~between] <= error[~between]).all(), (case.arguments, np.nanmax(abs(got - want) / error))
+
+
+def test_all_ways_but_those_of_other_weights_are_among_the_cases() -> None:
+    ways = [way for way in VARIANTS if way not in (FEW, WINOGRAD)]
+    layers = [case.arguments for case, _ in random_cases() if isinstance(case.arguments, ConvFloat)]
+    chosen = (next(way for way in ways if way.can(name) and way.admits(a)) for a in layers for name in ("avx512vnni", "avx2", "neon"))
+    assert {way.name for way in chosen} == {way.name for way in ways}
 
 
 def test_not_a_number_passes_the_clamp_of_a_convolution(shared: Path) -> None:

@@ -51,10 +51,10 @@ def choices(program: Program) -> list[str]:
 def test_a_call_says_what_computes_it_with_each_instruction_set() -> None:
     assert choices(float_program("x86-64")) == [
         "kernel net_Conv_0_call = conv_float_tall  items 30  scratch 4096  weights panels of 16",
-        "  with sse41: panels  lanes 4  rows 6,4,1  widths 2  depth 1  around False  held 0  merged False  stretch 0",
-        "  with avx2: panels  lanes 8  rows 6,4,1  widths 2  depth 1  around False  held 0  merged False  stretch 0",
-        "  with avxvnni: panels  lanes 8  rows 6,4,1  widths 2  depth 1  around False  held 0  merged False  stretch 0",
-        "  with avx512vnni: tall  lanes 16  rows 14,7,1  widths 2,1  depth 1  around False  held 0  merged False  stretch 0",
+        "  with sse41: panels  lanes 4  rows 6,4,1  widths 2  depth 1  around False  held 0  merged False  stretch 0  ahead 0",
+        "  with avx2: panels  lanes 8  rows 6,4,1  widths 2  depth 1  around False  held 0  merged False  stretch 0  ahead 0",
+        "  with avxvnni: panels  lanes 8  rows 6,4,1  widths 2  depth 1  around False  held 0  merged False  stretch 0  ahead 0",
+        "  with avx512vnni: tall  lanes 16  rows 14,7,1  widths 2,1  depth 1  around False  held 0  merged False  stretch 0  ahead 0",
         "kernel net_Conv_1_call = depthwise_float  items 8  scratch 0  weights blocks of 16",
         "  with sse41: rows  pixels 4",
         "  with avx2: rows  pixels 4",

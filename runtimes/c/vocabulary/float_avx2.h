@@ -3,6 +3,8 @@
 typedef __m256 floats;
 typedef __m256 inputs;
 
+/* Has the line at p fetched into the second cache; there need be none. */
+#define FETCH(p) _mm_prefetch((p), _MM_HINT_T1)
 INLINE floats floats_load(const float *p) { return _mm256_loadu_ps(p); }
 INLINE floats floats_splat(float x) { return _mm256_set1_ps(x); }
 INLINE void floats_store(float *p, floats v) { _mm256_storeu_ps(p, v); }
