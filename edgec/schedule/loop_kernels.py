@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from edgec.kernels import FunctionFloat, GeluFloat, SwishFloat
-from edgec.program.expr import FLOAT, Binary, Expr, Load, Unary, Var, const, expr, real, unary
+from edgec.program.expr import FLOAT, Binary, Const, Expr, Load, Unary, Var, const, expr, load, real, unary
 from edgec.program.linear_index import linear
-from edgec.program.program import AnyCall, Declare, For, Kind, LoopCall, Pointer, Program, Store, TemplateCall
+from edgec.program.program import AnyCall, Buffer, Declare, For, Kind, LoopCall, Pointer, Program, Store, TemplateCall
 from edgec.targets import Target
 
 ARCH = "x86_64"  # where that was measured
@@ -22,44 +22,76 @@ class Rows:
     stride: int
 
 
+@dataclass(frozen=True)
+class Nest:
+    """A loop over columns, or over rows of these, that reads one number, `load`, and stores another, which depends on it."""
+
+    row: For | None
+    column: For
+    read: Declare
+    load: Load
+    store: Store
+
+
 def with_kernels(program: Program, target: Target) -> Program:
     """`program`, in which kernels of functions are called in place of loops that are nothing else, but for a residual.
 
+    Where a loop also turns rows into columns, the kernel's result is a buffer of its own, which a loop turns then.
     Not where codes are computed, which are the same on every processor, nor for a GPU, which has no shader of it.
     """
     kinds = {buffer.dtype for buffer in program.buffers.values() if buffer.kind is not Kind.CONSTANT}
     codes = any(kind.bytes < 4 and not kind.is_float for kind in kinds)
     if target.arch != ARCH or target.gpu or codes:
         return program
-    return replace(program, calls=[_kernel_of(call) or call for call in program.calls])
+    found = replace(program, calls=[], buffers=dict(program.buffers))
+    for call in program.calls:
+        found.calls += _kernel_of(call) or _turned(call, found) or [call]
+    return found
 
 
-def _kernel_of(call: AnyCall) -> TemplateCall | None:
-    """The call of a kernel that does what a loop does."""
+def _kernel_of(call: AnyCall) -> list[AnyCall]:
+    """The call of a kernel that does what a loop does, or none."""
     nest = _nest(call)
-    if nest is None:
-        return None
-    row, column, (read, store) = nest
-    if not isinstance(read, Declare) or not isinstance(store, Store) or not isinstance(read.value, Load) or read.var.dtype is not FLOAT:
-        return None
-    kernel, residual = _terms(store.value, read.var)
-    if kernel is None:
-        return None
-    places: list[Load | Store] = [read.value, *([residual] if residual is not None else []), store]
-    found = [_rows(place.buffer, place.index, row, column) for place in places]
+    kernel, residual = _terms(nest.store.value, nest.read.var) if nest else (None, None)
+    if nest is None or kernel is None:
+        return []
+    places: list[Load | Store] = [nest.load, *([residual] if residual is not None else []), nest.store]
+    found = [_rows(place.buffer, place.index, nest.row, nest.column) for place in places]
     rows = [item for item in found if item is not None]
     if len(rows) != len(found):
-        return None
+        return []
     x, y, added = rows[0], rows[-1], rows[1] if residual is not None else None
-    columns, count = column.extent, column.extent if row is None else row.extent * column.extent
+    columns, count = nest.column.extent, nest.column.extent if nest.row is None else nest.row.extent * nest.column.extent
     arguments = kernel(
         x.pointer, added.pointer if added else None, y.pointer, count, columns, x.stride, added.stride if added else 0, y.stride
     )
-    return TemplateCall(call.call, arguments)
+    return [TemplateCall(call.call, arguments)]
 
 
-def _nest(call: AnyCall) -> tuple[For | None, For, tuple[object, object]] | None:
-    """(rows, columns, two statements) of a loop that is no more than these."""
+def _turned(call: AnyCall, program: Program) -> list[AnyCall]:
+    """The same of a function of a matrix whose rows become columns, or none: `program` gets the buffer between both calls."""
+    nest = _nest(call)
+    kernel = _function(nest.store.value, nest.read.var) if nest else None
+    if nest is None or nest.row is None or kernel is None:
+        return []
+    row, column = nest.column, nest.row  # of what is read
+    x, y = _rows(nest.load.buffer, nest.load.index, row, column), _rows(nest.store.buffer, nest.store.index, column, row)
+    if x is None or y is None or not isinstance(column.extent, Const):
+        return []
+    name = f"{nest.store.buffer}_in_rows"
+    while name in program.buffers:
+        name += "_"
+    count, place = row.extent * column.extent, row.var * column.extent + column.var
+    program.buffers[name] = Buffer(name, FLOAT, expr(count), Kind.ARENA)
+    arguments = kernel(x.pointer, None, Pointer(name, const(0)), count, column.extent, x.stride, 0, int(column.extent.value))
+    body = (replace(nest.read, value=load(name, place, FLOAT)), replace(nest.store, value=nest.read.var))
+    computed = replace(call.call, name=f"{name}_call", writes=(name,))
+    moved = replace(call.call, nodes=(), comment=(f"{name}, its rows as columns",), reads=(name,), macs=0)
+    return [TemplateCall(computed, arguments), LoopCall(moved, (replace(column, body=(replace(row, body=body),)),), True)]
+
+
+def _nest(call: AnyCall) -> Nest | None:
+    """What a loop is that does no more."""
     if not isinstance(call, LoopCall) or not call.parallel or call.outside is not None:
         return None
     loops, body = list[For](), call.body
@@ -68,7 +100,10 @@ def _nest(call: AnyCall) -> tuple[For | None, For, tuple[object, object]] | None
         body = body[0].body
     if not loops or len(body) != 2:
         return None
-    return loops[0] if len(loops) == 2 else None, loops[-1], (body[0], body[1])
+    read, store = body
+    if not isinstance(read, Declare) or not isinstance(store, Store) or not isinstance(read.value, Load) or read.var.dtype is not FLOAT:
+        return None
+    return Nest(loops[0] if len(loops) == 2 else None, loops[-1], read, read.value, store)
 
 
 def _terms(value: Expr, x: Var) -> tuple[type[FunctionFloat] | None, Load | None]:
