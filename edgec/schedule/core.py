@@ -8,6 +8,7 @@ from edgec.program.memory import prove_memory
 from edgec.program.program import Program, TemplateCall
 from edgec.schedule.choice import UNTUNED, Choices, choose, slot, variant_in, variant_of
 from edgec.schedule.gpu.shading import shading
+from edgec.schedule.loop_blocks import with_blocks
 from edgec.schedule.loop_fusion import with_fused_loops
 from edgec.schedule.loop_kernels import with_kernels
 from edgec.schedule.packing import packed
@@ -21,7 +22,7 @@ def schedule(program: Program, target: Target, tuned: Choices = UNTUNED) -> Prog
     """
     program = with_kernels(program, target)
     if not target.gpu:
-        program = with_fused_loops(program)
+        program = with_blocks(with_fused_loops(program))
     calls = [scheduled(call, target, tuned) if isinstance(call, TemplateCall) else call for call in program.calls]
     if target.gpu and not program.sizes:
         calls = [shaded(call) if isinstance(call, TemplateCall) else call for call in calls]
