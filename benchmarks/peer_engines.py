@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import chdir
 from pathlib import Path
 from time import perf_counter_ns, process_time_ns
 from typing import Any
@@ -100,13 +101,14 @@ def openvino(question: Question, feed: Feed) -> Ready:
 
 
 def mnn(question: Question, feed: Feed) -> Ready:
-    """Converted by the extension module: the command-line tool around it sends logs of its use home."""
+    """Converted by the extension module, which leaves files where it runs: the command-line tool around it sends logs of its use home."""
     import _tools  # type: ignore
     import MNN
 
-    with tempfile.TemporaryDirectory() as folder:
+    model = str(Path(question["model"]).resolve())
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
         path = f"{folder}/model.mnn"
-        _tools.mnnconvert(["mnnconvert", "-f", "ONNX", "--modelFile", question["model"], "--MNNModel", path, "--bizCode", "peer"])
+        _tools.mnnconvert(["mnnconvert", "-f", "ONNX", "--modelFile", model, "--MNNModel", path, "--bizCode", "peer"])
         network = MNN.Interpreter(path)
     session = network.createSession({"numThread": question["threads"], "precision": "high", "backend": "CPU"})
     kinds = {"float32": MNN.Halide_Type_Float, "int32": MNN.Halide_Type_Int, "int64": MNN.Halide_Type_Int64}

@@ -25,6 +25,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ import numpy as np
 from answers import distance, read, tolerance
 from contestants import prepare
 from environments import environment
-from rounds import FIGURES, Ratio, Turns, geometric_mean, interleaved, ratio_of
+from rounds import FIGURES, LIMIT, Ratio, Turns, geometric_mean, interleaved, ratio_of
 
 from edgec.base.errors import EdgecError
 from edgec.cache.folder import cache_folder
@@ -115,6 +116,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--turn", type=float, default=0.1, help="seconds of an engine in a round")
     parser.add_argument("--figure", choices=FIGURES, default="median", help="of each turn's runs, and of all turns")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for an answer of an engine; one that needs more is left out")
     parser.add_argument("--environment", type=Path, help="folder of the peers' virtual environment")
     parser.add_argument("--work", type=Path, help="folder to keep models and packages in; quantized models there are used again")
     parser.add_argument("--json", type=Path)
@@ -135,25 +137,29 @@ def compare(path: Path, precision: str, python: Path, work: Path, options: argpa
         question = {"inputs": str(inputs), "threads": threads, "cores": cores, "isa": isa, "clock": options.clock}
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="edgec-answers-")))
-            engines = {US: start(stack, Path(sys.executable), {**question, "engine": US, "model": str(package)}, {}, folder / US)}
+            engine = partial(start, stack, options.limit)
+            engines = {US: engine(Path(sys.executable), {**question, "engine": US, "model": str(package)}, {}, folder / US)}
             for peer in peers:
                 cap = {"ONEDNN_MAX_CPU_ISA": CAPS[isa]} if peer.capped and isa in CAPS else {}
                 asked = {**question, "engine": peer.engine, "model": str(model)}
-                engines[peer.name] = start(stack, python, asked, cap, folder / peer.name)
+                engines[peer.name] = engine(python, asked, cap, folder / peer.name)
             for name in [name for name in engines if "error" in engines[name].ready]:
                 print(f"{path.stem} {precision}, {threads} threads: without {name}: {engines[name].ready['error']}", file=sys.stderr)
                 del engines[name]
             if US not in engines:
                 continue
-            exact = start(
-                stack, python, {**question, "engine": "onnxruntime", "model": str(work / f"{path.stem}.onnx")}, {}, folder / "exact"
-            )
+            asked = {**question, "engine": "onnxruntime", "model": str(work / f"{path.stem}.onnx")}
+            exact = engine(python, asked, {}, folder / "exact")
             wrong = mistaken(folder, [name for name in engines if name != US], precision, "error" not in exact.ready)
             exact.close()
             for name in [name for name, apart in wrong.items() if apart == math.inf]:
                 print(f"{path.stem} {precision}, {threads} threads: without {name}: its outputs are not edgec's", file=sys.stderr)
                 engines.pop(name).close()
-            times = interleaved({name: engine.times for name, engine in engines.items()}, options.rounds, options.turn)
+            times, died = interleaved({name: engine.times for name, engine in engines.items()}, options.rounds, options.turn)
+            for name, why in died.items():
+                print(f"{path.stem} {precision}, {threads} threads: without {name}: it {why}", file=sys.stderr)
+            if US in died:
+                continue
         counting = [peer for peer in peers if peer.name in times and peer.name not in wrong]
         rivals = tuple(peer.name for peer in counting if peer.capped or (isa == most and not peer.free))
         row = Row(path.stem, precision, threads, isa, rivals, ratio_of(times, US, rivals, options.figure), wrong)
@@ -171,9 +177,11 @@ def mistaken(folder: Path, names: list[str], precision: str, knows_exact: bool) 
     return {name: apart for name, apart in found.items() if apart > allowed}
 
 
-def start(stack: ExitStack, python: Path, question: dict[str, Any], environment: dict[str, str], answers: Path) -> Turns:
-    """An engine that ends with the stack; its outputs are in the file `answers`.npz."""
-    engine = Turns([str(python), str(ENGINES), json.dumps({**question, "answers": f"{answers}.npz"})], environment)
+def start(
+    stack: ExitStack, limit: float, python: Path, question: dict[str, Any], environment: dict[str, str], answers: Path
+) -> Turns:  # fmt: skip
+    """An engine that ends with the stack; its outputs are in the file `answers`.npz. limit: of seconds for each of its answers."""
+    engine = Turns([str(python), str(ENGINES), json.dumps({**question, "answers": f"{answers}.npz"})], environment, limit)
     stack.callback(engine.close)
     return engine
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from edgec.cli.signals import ENDING, heard
+from edgec.base.signals import ENDING, heard
 
 GUARDED = frozenset({"build", "quantize", "compare", "inspect", "bench", "tune"})
 _FOLLOWING = {"SIGKILL": "the system ends programs so when memory runs out: use a machine with more, or fewer and smaller samples"}

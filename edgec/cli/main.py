@@ -8,9 +8,9 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from edgec.base.signals import end_cleanly
 from edgec.cli.bug import died, failed
 from edgec.cli.guard import guard
-from edgec.cli.signals import end_cleanly
 from edgec.isolation.process import start
 
 INTERRUPTED = 130

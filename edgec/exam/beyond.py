@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -39,9 +40,11 @@ def ask_halves(ask: Callable[[float], Asked], graph: Graph) -> Asked:
     first = None
     for reach in REACHES:
         asked = ask(reach)
+        beyond = beyond_halves(graph, asked)
+        asked = replace(asked, beyond=beyond)
         first = first or asked
         vectors, answers = (list(chain(*streams)) for streams in (asked.streams, asked.answers))
-        if min(half_tolerances(graph, vectors, answers, beyond_halves(graph, asked))) <= USELESS:
+        if min(half_tolerances(graph, vectors, answers, beyond)) <= USELESS:
             return asked
     assert first is not None
     return first

@@ -50,13 +50,15 @@ Arrays = dict[str, np.ndarray]
 class Asked:
     """What a float model was asked in streams, and what it answered, by step and output. noise: by what two ways of computing it differ.
 
-    reach: how far random numbers of the questions go from 0 on, where nothing else says it.
+    reach: how far random numbers of the questions go from 0 on, where nothing else says it. beyond: the values of the optimized model
+    that halves do not hold then, None where nobody looked.
     """
 
     streams: Sequence[Sequence[Arrays]]
     answers: Sequence[Sequence[Sequence[np.ndarray]]]
     noise: float
     reach: float = 1.0
+    beyond: frozenset[str] | None = None
 
 
 def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatModel | None = None, reach: float = 1.0) -> Asked:

@@ -99,7 +99,9 @@ def dot_product(context: Context, node: Node) -> Answer:
         found = dot_product_of(context.graph, node, source.grid, shaped[1], shaped[0]) if shaped else ""
         return found if isinstance(found, DotProduct) else dot_product_of(context.graph, node, source.grid, tail)
     stored = context.graph.producer(node.input(1), "DequantizeLinear") is not None
-    return f"it reads floats: {value_name(node.inputs[0])}" if stored or tail else ""
+    read = context.graph.producer(node.inputs[0], "DequantizeLinear")
+    what = "codes of several scales" if read is not None and context.graph.types[read.inputs[1]].static_shape else "floats"
+    return f"it reads {what}: {value_name(node.inputs[0])}" if stored or tail else ""
 
 
 def addition(context: Context, node: Node) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -13,9 +14,10 @@ from edgec.kernels.matrix_int8 import input_multiple
 from edgec.lower.builder import Lowering
 from edgec.lower.comment import tensor
 from edgec.lower.layout import Pixels
+from edgec.lower.placed import placed_operand, placed_result, surely_placed
 from edgec.lower.product import Product
 from edgec.lower.tail import Tail, float_tail
-from edgec.lower.values import Value, channels_last, row_major
+from edgec.lower.values import Value, channels_last
 from edgec.program.expr import const
 from edgec.program.program import Kind
 
@@ -71,14 +73,7 @@ def pixel_input(lowering: Lowering, product: Product, name: str, value: Value) -
         once = value if value.free else lowering.materialize(value, name, channels_last(value.rank))
         lowering.keep(name, value, once)
         value = lowering.materialize(product.copied(once), f"{name}_copies", channels_last(value.rank))
-    found = product.pixels(value, value.shape)
-    if found is not None and _readable(lowering, product, value, found):
-        return value, found
-    stored = lowering.materialize(value, name, row_major(value.rank) if product.is_rows else channels_last(value.rank))
-    lowering.keep(name, value, stored)
-    again = product.pixels(stored, stored.shape)
-    assert again is not None
-    return stored, again
+    return placed_operand(lowering, name, value, product.is_rows, partial(_readable, lowering, product, value))
 
 
 def _readable(lowering: Lowering, product: Product, value: Value, found: Pixels) -> bool:
@@ -92,12 +87,5 @@ def _readable(lowering: Lowering, product: Product, value: Value, found: Pixels)
 def pixel_output(lowering: Lowering, product: Product, name: str, dtype: DType) -> tuple[Value, Pixels]:
     """Memory for the result."""
     if product.finish is not None:
-        y = lowering.dense(f"{name}_blocks", dtype, product.shape, product.order)
-    else:
-        y = lowering.place(name, dtype, product.shape, product.order)
-    found = product.pixels(y, product.shape)
-    if found is None:
-        y = lowering.dense(name, dtype, product.shape, product.order)
-        found = product.pixels(y, product.shape)
-    assert found is not None
-    return y, found
+        return surely_placed(lowering.dense(f"{name}_blocks", dtype, product.shape, product.order), product.is_rows)
+    return placed_result(lowering, name, dtype, product.shape, product.is_rows)

@@ -7,9 +7,9 @@ from edgec.kernels import MultiplyInt8
 from edgec.lower.builder import Lowering
 from edgec.lower.comment import quantization, tensor
 from edgec.lower.convolution import labelled
-from edgec.lower.layout import Pixels, pixels
+from edgec.lower.placed import placed_operand, placed_result
 from edgec.lower.quantized import codes_of, ending, finish, multiply, params_of
-from edgec.lower.values import Extents, Value, channels_last, fixed, is_one
+from edgec.lower.values import Extents, fixed, is_one
 from edgec.program.expr import Const, product
 
 
@@ -35,9 +35,9 @@ def _gated(lowering: Lowering, operator: Multiplication, image: int, gate: int) 
     codes = [codes_of(lowering, operand) for operand in operator.operands]
     names = [operand.name for operand in operator.operands]
     shape, end = codes[image].shape, ending(lowering, operator.end)
-    x, source = _pixels_of(lowering, names[image], codes[image])
-    by, gates = _pixels_of(lowering, names[gate], codes[gate])
-    y, target = _result(lowering, operator.end.name, shape)
+    x, source = placed_operand(lowering, names[image], codes[image])
+    by, gates = placed_operand(lowering, names[gate], codes[gate])
+    y, target = placed_result(lowering, operator.end.name, lowering.activation, shape)
     p, q = (params_of(lowering, operator.operands[place].grid) for place in (image, gate))
     arguments = MultiplyInt8(
         source.view.pointer, gates.view.pointer, target.view.pointer, shape[0], product(shape[2:]), fixed(shape[1]),
@@ -47,28 +47,3 @@ def _gated(lowering: Lowering, operator: Multiplication, image: int, gate: int) 
     about = f"{tensor(x.dtype, x.shape)} * {tensor(by.dtype, by.shape)}"
     lowering.template(arguments, operator.end.name, labelled(y, operator.nodes), 0, about, (line,))
     finish(lowering, operator.end, y)
-
-
-def _pixels_of(lowering: Lowering, name: str, value: Value) -> tuple[Value, Pixels]:
-    """`value` as evenly spaced pixels in memory."""
-    found = pixels(value.view, value.shape) if value.view is not None else None
-    if found is not None:
-        return value, found
-    stored = lowering.materialize(value, name, channels_last(value.rank))
-    lowering.keep(name, value, stored)
-    return _known(stored)
-
-
-def _result(lowering: Lowering, name: str, shape: Extents) -> tuple[Value, Pixels]:
-    """Memory for codes of this shape, in pixels."""
-    order = channels_last(len(shape))
-    y = lowering.place(name, lowering.activation, shape, order)
-    found = pixels(y.view, shape) if y.view is not None else None
-    return (y, found) if found is not None else _known(lowering.dense(name, lowering.activation, shape, order))
-
-
-def _known(value: Value) -> tuple[Value, Pixels]:
-    assert value.view is not None
-    found = pixels(value.view, value.shape)
-    assert found is not None
-    return value, found

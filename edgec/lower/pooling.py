@@ -16,17 +16,14 @@ from edgec.lower.coding import Parameters, coded_form, limits
 from edgec.lower.comment import quantization, tensor
 from edgec.lower.convolution import labelled
 from edgec.lower.indexed_pool import indexed_max_pool
-from edgec.lower.layout import Pixels, pixels
+from edgec.lower.placed import Placed, placed_operand, placed_result
 from edgec.lower.product import image, pair
 from edgec.lower.quantized import as_numbers, as_onnx, codes_of, ending, finish, params_of
 from edgec.lower.reduction import average_whole, mean, reduce_node
-from edgec.lower.values import Value, channels_last, elements, fixed
+from edgec.lower.values import Value, elements, fixed
 from edgec.program.arguments import Window
 
 WHOLE_IMAGE_TAPS = 64  # a window of more taps that gives one pixel is a reduction: pool kernels keep a pointer per tap
-
-
-Placed = tuple[Value, Pixels]
 
 
 @dataclass(frozen=True)
@@ -153,17 +150,8 @@ def _scales(factor: np.float32, taps: int) -> np.ndarray:
 def _frame(lowering: Lowering, node: Node, pool: Pool, value: Value, name: str) -> tuple[Placed, Placed, Window]:
     """Operand and result as channels-last pixels, and the window between them."""
     shape = lowering.shape(node.outputs[0])
-    found = pixels(value.view, value.shape) if value.view is not None else None
-    if found is None:
-        stored = lowering.materialize(value, node.inputs[0], channels_last(value.rank))
-        lowering.keep(node.inputs[0], value, stored)
-        value, found = stored, pixels(stored.view, stored.shape) if stored.view is not None else None
-    y = lowering.place(name, value.dtype, shape, channels_last(len(shape)))
-    target = pixels(y.view, shape) if y.view is not None else None
-    if target is None:
-        y = lowering.dense(name, value.dtype, shape, channels_last(len(shape)))
-        target = pixels(y.view, shape) if y.view is not None else None
-    assert found is not None and target is not None
-    window = Window(value.shape[0], *image(value.shape), found.stride, *image(shape), target.stride,
+    x, source = placed_operand(lowering, node.inputs[0], value)
+    y, target = placed_result(lowering, name, value.dtype, shape)
+    window = Window(x.shape[0], *image(x.shape), source.stride, *image(shape), target.stride,
                     *pool.kernel, *pool.strides, *pool.dilations, *pool.begins)  # fmt: skip
-    return (value, found), (y, target), window
+    return (x, source), (y, target), window

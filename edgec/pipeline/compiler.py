@@ -229,8 +229,8 @@ def _beyond(shaped: Sequence[Shaped], asked: Sequence[Asked | None], config: Bui
     """The values that stay float32 in fp16 packages, in whichever set of shapes."""
     if config.precision != "fp16":
         return frozenset()
-    pairs = zip(shaped, asked, strict=True)
-    return frozenset[str]().union(*(beyond_halves(each.graph, one) for each, one in pairs if one is not None))
+    pairs = [(each.graph, one) for each, one in zip(shaped, asked, strict=True) if one is not None]
+    return frozenset[str]().union(*(beyond_halves(graph, one) if one.beyond is None else one.beyond for graph, one in pairs))
 
 
 def _halves(config: BuildConfig, choice: Choice) -> str:

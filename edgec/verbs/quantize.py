@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from edgec.base.output import check_outputs, write_file
+from edgec.base.signals import ending_cleanly
 from edgec.exporters import path_of
 from edgec.pipeline import compiler
 from edgec.pipeline.evaluation import Data
@@ -16,6 +17,7 @@ from edgec.reports import render_quantization
 from edgec.settings.config import BuildConfig, configure
 
 
+@ending_cleanly()
 def quantize(
     model: Any, *, calib: Data | None = None, out: str | Path | None = None, report: str | Path | None = None,
     config: BuildConfig | None = None, progress: Progress | None = None, example_inputs: Any = None, **settings: Any,

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,8 +45,37 @@ def test_programs_take_turns_forwards_and_backwards() -> None:
     def program(name: str, us: float):  # type: ignore[no-untyped-def]
         return lambda runs: order.append(name) or [us] * runs
 
-    times = script("rounds").interleaved({"a": program("a", 100.0), "b": program("b", 1e6)}, 2, 0.001)
-    assert "".join(order) == "ab" + "ab" + "ba" and [len(turn) for turn in times["a"]] == [10, 10] and len(times["b"][0]) == 3
+    times, died = script("rounds").interleaved({"a": program("a", 100.0), "b": program("b", 1e6)}, 2, 0.001)
+    assert not died and "".join(order) == "ab" + "ab" + "ba" and [len(turn) for turn in times["a"]] == [10, 10] and len(times["b"][0]) == 3
+
+
+def engine(rounds: ModuleType, code: str, limit: float) -> Any:
+    return rounds.Turns([sys.executable, "-c", f"import sys, os, time, threading, ctypes\nprint('{{}}', flush=True)\n{code}"], {}, limit)
+
+
+def test_a_program_that_dies_is_left_out_and_said() -> None:
+    rounds = script("rounds")
+    lives = engine(rounds, "for line in sys.stdin: print([100.0] * int(line), flush=True)", 60)
+    dies = engine(rounds, "for line in sys.stdin:\n if int(line) > 3: os._exit(7)\n print([200.0] * 3, flush=True)", 60)
+    hangs = engine(rounds, "time.sleep(1000)", 1)
+    programs = {"lives": lives, "dies": dies, "hangs": hangs}
+    try:
+        times, died = rounds.interleaved({name: one.times for name, one in programs.items()}, 2, 0.01)
+    finally:
+        for one in programs.values():
+            one.close()
+    assert [len(turn) for turn in times["lives"]] == [100, 100] and list(times) == ["lives"]
+    assert died == {"dies": "died with status 7", "hangs": "gave no answer within 1 s"}
+
+
+def test_a_thread_that_outlives_its_process_keeps_nobody_waiting() -> None:
+    code = "threading.Thread(target=time.sleep, args=[1000]).start()\nsys.stdin.readline()\nctypes.CDLL(None).pthread_exit(None)"
+    rounds = script("rounds")
+    half_dead = engine(rounds, code, 2)
+    with pytest.raises(rounds.Died, match="no answer within 2 s"):
+        half_dead.times(1)
+    silent = rounds.Turns([sys.executable, "-c", "import time; time.sleep(1000)"], {}, 1)
+    assert silent.ready == {"error": "gave no answer within 1 s"}
 
 
 @pytest.fixture

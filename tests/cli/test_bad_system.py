@@ -180,6 +180,29 @@ def test_an_interruption_while_calibrating(work: Path) -> None:
     assert names_in(work) - {"__pycache__"} == FILES | {"started", "slow.py"}
 
 
+@pytest.mark.parametrize(("number", "raised"), [(signal.SIGINT, "KeyboardInterrupt"), (signal.SIGTERM, "SystemExit")])
+def test_an_interruption_of_a_program_that_calls_build(work: Path, number: signal.Signals, raised: str) -> None:
+    """Told twice, as by a terminal and by who waits; its handlers are its own again afterwards."""
+    Path("own.py").write_text(
+        "import edgec, signal\n"
+        "former = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)\n"
+        "try: edgec.build('digits.onnx', precision='fp32', target='portable', out='out', cc='./slowcc')\n"
+        "except BaseException as error: print(type(error).__name__)\n"
+        "print(former == (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)))\n"
+    )
+    (work / "tmp").mkdir()
+    script(work / "slowcc", f"touch {shlex.quote(str(work / 'started'))}; sleep 20")
+    environment = {**os.environ, "TMPDIR": str(work / "tmp")}
+    running = subprocess.Popen([sys.executable, "own.py"], env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    wait_for(work / "started", running)
+    os.killpg(running.pid, number)
+    time.sleep(0.01)
+    running.send_signal(number)
+    said, _ = running.communicate(timeout=60)
+    assert said.split() == [raised, "True"]
+    assert names_in(work) == FILES | {"started", "slowcc", "own.py", "tmp"} and names_in(work / "tmp") == set()
+
+
 def wait_for(marker: Path, running: subprocess.Popen[str]) -> None:
     deadline = time.monotonic() + 120
     while not marker.exists():

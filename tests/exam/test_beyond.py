@@ -49,6 +49,7 @@ def test_questions_go_as_far_as_halves_tell_of_them(size: float, reach: float) -
     """Beside 1024 they keep whole numbers alone; beside more than they hold they are not asked to."""
     graph = from_proto(biased(size)).graph
     asked = ask_halves(lambda far: ask(graph, None, 0, reach=far), graph)
+    assert asked.beyond == beyond_halves(graph, asked)
     assert asked.reach == reach and reach / 2 < max(vector["x"].max() for stream in asked.streams for vector in stream) <= reach
 
 

@@ -228,11 +228,11 @@ def test_sums_of_booleans(op: str) -> None:
         from_proto(model([node(op, "x", "y")], {"x": (TensorProto.BOOL, [3, 5])}, ["y"], opset=20))
 
 
-@pytest.mark.parametrize("mode", ["linear", "cubic"])
-def test_means_of_pixels_that_are_whole_numbers(mode: str) -> None:
-    scales = {"s": np.array([1, 1, 2, 2], np.float32)}
-    with pytest.raises(ModelError, match=f"mode {mode} of uint8 is not supported.*cast to float32"):
-        from_proto(model([node("Resize", "x _ s", "y", mode=mode)], {"x": (TensorProto.UINT8, [1, 1, 4, 4])}, ["y"], scales))
+@pytest.mark.parametrize(("mode", "kind"), [("linear", "int32"), ("cubic", "uint8")])
+def test_means_of_pixels_that_are_whole_numbers(mode: str, kind: str) -> None:
+    scales, element = {"s": np.array([1, 1, 2, 2], np.float32)}, getattr(TensorProto, kind.upper())
+    with pytest.raises(ModelError, match=f"mode {mode} of {kind} is not supported.*cast to float32"):
+        from_proto(model([node("Resize", "x _ s", "y", mode=mode)], {"x": (element, [1, 1, 4, 4])}, ["y"], scales))
 
 
 @pytest.mark.parametrize(("op", "inputs"), [("RandomNormal", ""), ("RandomUniformLike", "k"), ("Bernoulli", "k"), ("Multinomial", "k")])

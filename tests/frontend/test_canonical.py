@@ -6,7 +6,9 @@ import numpy as np
 import onnx
 import pytest
 
-from .models import ints, model, node, ops, same_results, weights
+from edgec.export import to_onnx
+
+from .models import ints, model, node, ops, run, same_results, weights
 
 
 def test_a_graph_has_the_same_form_in_every_opset() -> None:
@@ -131,6 +133,21 @@ def test_resize_in_all_its_forms() -> None:
         graph = same_results(proto)
         assert ops(graph) == ["Resize"]
         assert [len(graph.constants[name]) for name in graph.nodes[0].inputs if name in graph.constants] == [4]
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8])
+@pytest.mark.parametrize("places", ["half_pixel", "asymmetric", "align_corners"])
+def test_means_of_codes_are_cut_towards_zero(kind: type[np.generic], places: str) -> None:
+    x = {"x": (onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind)), [1, 2, 5, 6])}
+    attributes = {"mode": "linear", "coordinate_transformation_mode": places}
+    by_scales = model([node("Resize", "x _ s", "y", **attributes)], x, ["y"], {"s": np.array([1, 1, 2, 4], np.float32)})
+    by_sizes = model([node("Resize", "x _ _ n", "y", **attributes)], x, ["y"], {"n": ints(1, 2, 10, 24)})
+    limits = np.iinfo(kind)  # type: ignore[type-var]
+    feed = {"x": np.random.default_rng(0).integers(limits.min, limits.max + 1, (1, 2, 5, 6)).astype(kind)}
+    for proto in (by_scales, by_sizes):
+        graph = same_results(proto)
+        assert ops(graph) == ["Cast", "Resize", "Cast"]
+        np.testing.assert_array_equal(*run(to_onnx(graph), feed), *run(proto, feed))
 
 
 @pytest.mark.parametrize(("start", "end", "step"), [(0, 9999, 1), (-3, -1, 1), (5, -9999, -1), (-1, 1, -2), (4, 0, -1), (1, 6, 3)])

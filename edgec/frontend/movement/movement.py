@@ -14,7 +14,7 @@ from edgec.frontend.translation.builder import Builder
 from edgec.frontend.translation.formula import operand
 from edgec.frontend.translation.rules import rule
 from edgec.frontend.translation.source import Source
-from edgec.ir.types import Dim, Symbol, static
+from edgec.ir.types import Dim, DType, Symbol, static
 from edgec.ops.extents import counts
 from edgec.ops.legal import LARGEST
 from edgec.ops.move import reshaped
@@ -252,20 +252,27 @@ def resize(b: Builder, s: Source) -> None:
     if is_blended(attributes):
         blended(b, s, attributes, sizes, axes, [None] * len(sizes))
         return
-    _check_blend(b, s, attributes["mode"])
-    b.emit(s, "Resize", [s.inputs[0], "", "", b.constant(f"{s.outputs[0]}_sizes", sizes)], s.outputs, attributes)
+    _resize(b, s, ["", b.constant(f"{s.outputs[0]}_sizes", sizes)], attributes)
 
 
 def resize_by(b: Builder, s: Source, scales: Any, attributes: dict[str, Any]) -> None:
     if scales is None:
         raise ModelError("scales are computed while the model runs", hint="edgec needs static shapes: make them a constant in the exporter")
-    _check_blend(b, s, attributes["mode"])
-    operand = b.constant(f"{s.outputs[0]}_scales", np.asarray(scales, np.float32))
-    b.emit(s, "Resize", [s.inputs[0], "", operand], s.outputs, attributes)
+    _resize(b, s, [b.constant(f"{s.outputs[0]}_scales", np.asarray(scales, np.float32))], attributes)
 
 
-def _check_blend(b: Builder, s: Source, mode: str) -> None:
-    """ModelError for a mean of pixels that are whole numbers: ONNX says nothing of how it becomes one."""
-    kind = b.type(s.inputs[0]).dtype
-    if mode != "nearest" and not kind.is_float:
+def _resize(b: Builder, s: Source, extents: list[str], attributes: dict[str, Any]) -> None:
+    """extents: names of scales, or of nothing and sizes.
+
+    A mean of codes is cut towards zero, as by ONNX Runtime, whose quantizer leaves such nodes. ModelError for one of other whole numbers:
+    ONNX says nothing of how it becomes one.
+    """
+    kind, mode = b.type(s.inputs[0]).dtype, attributes["mode"]
+    if mode == "nearest" or kind.is_float:
+        b.emit(s, "Resize", [s.inputs[0], "", *extents], s.outputs, attributes)
+    elif mode == "linear" and kind in (DType.INT8, DType.UINT8):
+        numbers = b.emit(s, "Cast", [s.inputs[0]], attributes={"to": "float32"})
+        means = b.emit(s, "Resize", [*numbers, "", *extents], attributes=attributes)
+        b.emit(s, "Cast", means, s.outputs, {"to": kind.value})
+    else:
         raise ModelError(f"mode {mode} of {kind.value} is not supported", hint="cast to float32 before it and back behind it")
