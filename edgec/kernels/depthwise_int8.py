@@ -155,11 +155,13 @@ class RowTile:
 
 @dataclass(frozen=True)
 class DirectTile:
-    """A pixel of a window of kernel x kernel taps, whose filters all stay in registers: nothing is interleaved."""
+    """A pixel of a window of kernel x kernel taps, whose filters all stay in registers: nothing is interleaved. `lifted`: sums may be
+    floats from the beginning, whose ends take fewer instructions, for whose results the next ones wait longer."""
 
     template: ClassVar[str] = "depthwise_int8/direct.j2"
     kernel: int
     stride: int
+    lifted: bool = False
     work_bytes: ClassVar[int] = LANES  # what lies outside of the image
 
 
@@ -186,6 +188,7 @@ Shape = tuple[int, tuple[int, ...]]  # taps, and runs
 _X86: dict[str, Shape] = {"sse41": (2, (16,)), "avx2": (2, (32, 16)), "avxvnni": (4, (32, 16)), "avx512vnni": (4, (64, 32, 16))}
 _ALWAYS: dict[str, Shape] = dict.fromkeys(("neon", "dotprod", "i8mm", "neon32", "relaxed8"), (4, (16,)))
 _PAIRING = ("neon", "neon32")  # sum two products, no four: interleaving gains them nothing
+_LIFTED = ("neon",)
 _KEPT = (("avx2", 1),)  # has too few registers for the sums of three pixels of a row: what is interleaved is kept for two rows
 _FLOATING = ("avx512vnni",)
 _QUARTERS = ("dotprod", "i8mm")
@@ -232,8 +235,11 @@ def _rows(kernel: int, stride: int) -> Variant:
         return lines(max((tiles[vocabulary].work_bytes for vocabulary in vocabularies if vocabulary in tiles), default=0))
 
     headers = {name: _words(tile) for name, tile in tiles.items()}
+    reordered = {name: DirectTile(kernel, stride, lifted=True) for name in _LIFTED if kernel == 3}
+    for own in reordered:
+        headers[own] += ("int8_direct_lifted_neon.h",)
     name = f"rows{kernel}" if stride == 1 else f"rows{kernel}_by_{stride}"
-    return Variant(name, row_items, scratch, tiles, CODES, admits, "depthwise_int8/rows", headers)
+    return Variant(name, row_items, scratch, tiles, CODES, admits, "depthwise_int8/rows", headers, reordered=reordered)
 
 
 def _pairs_scratch(arguments: DepthwiseInt8, _: Collection[str]) -> int:

@@ -41,6 +41,7 @@ class Variant:
     template: what it is written in, templates/c/KERNEL/VARIANT.c.j2, where that is not the kernel's own.
     headers: by instruction set, those of runtimes/c/vocabulary with the words that it needs beyond the kernel's.
     pays: of which of these layers packages with some instruction sets gain by it.
+    reordered: those in place of these tiles where the processor takes instructions in any order: how long one takes need not be hidden.
     outdone: by instruction set, one that computes as fast without: in packages that have both, the variant is not worth its memory.
     """
 
@@ -54,7 +55,14 @@ class Variant:
     headers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     outdone: Mapping[str, str] = field(default_factory=dict)
     pays: Callable[[Any, Collection[str]], bool] = lambda arguments, vocabularies: True
+    reordered: Mapping[str, object] = field(default_factory=dict)
 
     def can(self, vocabulary: str) -> bool:
         """Whether an instruction set can compute it."""
         return self.tiles is None or vocabulary in self.tiles
+
+    def tile(self, vocabulary: str, reorders: bool) -> object:
+        """What an instruction set computes it with, on such a processor."""
+        if self.tiles is None:
+            return None
+        return self.reordered.get(vocabulary, self.tiles[vocabulary]) if reorders else self.tiles[vocabulary]

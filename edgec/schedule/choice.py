@@ -51,7 +51,7 @@ def slot(kind: type[Arguments], variant: Variant) -> Slot:
 def choose(kind: type[Arguments], variant: Variant, vocabulary: str, target: Target) -> Chosen:
     """What an instruction set has in a variant's slot; `target` has those that share its weights."""
     own = variant_in(kind, variant, vocabulary)
-    tile = own.tiles[vocabulary] if own.tiles is not None else None
+    tile = own.tile(vocabulary, target.reorders)
     multiple = own.packing.multiple(target.vocabularies)
     return Chosen(
         vocabulary, own.name, slot(kind, own).name, own.template or kind.template, tile, multiple, own.headers.get(vocabulary, ())

@@ -47,7 +47,7 @@ from tests.kernels.work import PLACES, place_of, scratch_bytes, slot_in, work_it
 X86 = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False)
 # The x86-64 part of packages for several processors
 X86_SIGNED = Target("universal", "", "x86_64", "linux", ("portable", "sse41", "neon"), True)
-NEON = Target("rpi4", "", "aarch64", "linux", ("portable", "neon"), True)
+NEON = Target("rpi4", "", "aarch64", "linux", ("portable", "neon"), True, reorders=True)
 ARM64 = Target("linux-arm64", "", "aarch64", "linux", ("dotprod", "i8mm"), True)
 ARMV7 = Target("rpi-32bit", "", "armv7", "linux", ("portable", "neon32"), True)
 # ARMv7-A has the instructions of Cortex-M4 too

@@ -67,6 +67,42 @@ INLINE two_steps_t next_two_steps(const activation **x) {
     return two;
 }
 
+/* Twice as many. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define NEXT_FOUR_STEPS(two, more, x) \
+    __asm__("ldp %q0, %q1, [%2], #32" : "=w"(two), "=w"(more), "+r"(x) : "m"(*(const activation(*)[32])(x)))
+#else
+#define NEXT_FOUR_STEPS(two, more, x) (two) = vld1q_s8(x), (more) = vld1q_s8((x) + 16), (x) += 32
+#endif
+
+/* A block of four inputs by a panel is loaded, in the order of units, and `w` is where the next one lies. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
+/* One instruction, whose registers follow one another: gcc moves others to make room where it chooses them. */
+#define NEXT_PANEL(w0, w1, w2, w3, w) \
+    do { \
+        register int8x16_t kept_0 __asm__("v28"), kept_1 __asm__("v29"), kept_2 __asm__("v30"), kept_3 __asm__("v31"); \
+        __asm__("ld1 {v28.16b - v31.16b}, [%4], #64" \
+                : "=w"(kept_0), "=w"(kept_1), "=w"(kept_2), "=w"(kept_3), "+r"(w) \
+                : "m"(*(const int8_t(*)[64])(w))); \
+        (w0) = kept_0; \
+        (w1) = kept_1; \
+        (w2) = kept_2; \
+        (w3) = kept_3; \
+    } while (0)
+#else
+#define NEXT_PANEL(w0, w1, w2, w3, w) \
+    (w0) = vld1q_s8(w), (w1) = vld1q_s8((w) + 16), (w2) = vld1q_s8((w) + 32), (w3) = vld1q_s8((w) + 48), (w) += 64
+#endif
+
+/* The products of a unit and one of four blocks of a pixel, or of two. */
+#if defined(__GNUC__) && !defined(__clang__) /* which would sum in other registers behind each loop */
+#define ADD_BLOCK(sum, w, x, block) __asm__("sdot %0.4s, %1.16b, %2.4b[" #block "]" : "+w"(sum) : "w"(w), "w"(x))
+#define ADD_SHORT_BLOCK ADD_BLOCK
+#else
+#define ADD_BLOCK(sum, w, x, block) (sum) = vdotq_laneq_s32(sum, w, x, block)
+#define ADD_SHORT_BLOCK(sum, w, x, block) (sum) = vdotq_lane_s32(sum, w, x, block)
+#endif
+
 /* dot_two with the pixels of the first step, and of the second. */
 INLINE void dot_two_of_0(accumulator_t *sum0, accumulator_t *sum1, weights_t w0, weights_t w1, two_steps_t x) {
     *sum0 = vdotq_laneq_s32(vdotq_laneq_s32(*sum0, w0.a, x, 0), w0.b, x, 1);

@@ -24,10 +24,6 @@ INLINE void store_codes(activation *y, int8x16_t codes, int32_t count) {
 
 INLINE lanes_t load_codes(const activation *x, int32_t count) { return load_some(x, count); }
 
-INLINE void store_whole(activation *y, lanes_t v, int32_t zero) { vst1q_s8(y, saturated_codes(v, zero)); }
-
-INLINE void store_rounded(activation *y, lanes_t sums, const float *scale, float rounding) { vst1q_s8(y, rounded_codes(sums, scale, rounding)); }
-
 /* How a residual is added. */
 typedef struct { float scale, r_scale; int32_t r_zero, zero; } addition_t;
 
@@ -40,19 +36,6 @@ INLINE addition_t addition_of(float scale, float r_scale, int32_t r_zero, int32_
     return sum;
 }
 
-INLINE void store_added(activation *y, lanes_t sums, const float *scale, ending_t e, const activation *residual, addition_t sum) {
-    store_whole(y, add_codes(sums, scale, e, sum.scale, vld1q_s8(residual), sum.r_zero, sum.r_scale), sum.zero);
-}
-
-/* The same of the first half of a panel's channels, of two pixels. */
-INLINE void store_whole_half(activation *y, ptrdiff_t stride, lanes_t v, int32_t zero) { store_two(y, y + stride, saturated_codes(v, zero)); }
-
-INLINE void store_rounded_half(activation *y, ptrdiff_t stride, lanes_t sums, const float *scale, float rounding) {
-    store_two(y, y + stride, rounded_codes(sums, scale, rounding));
-}
-
-INLINE void store_added_half(activation *y, ptrdiff_t stride, lanes_t sums, const float *scale, ending_t e, const activation *residual,
-                             ptrdiff_t r_stride, addition_t sum) {
-    const int8x16_t codes = load_two(residual, residual + r_stride);
-    store_whole_half(y, stride, add_codes(sums, scale, e, sum.scale, codes, sum.r_zero, sum.r_scale), sum.zero);
+INLINE int8x16_t added_codes(lanes_t sums, const float *scale, ending_t e, int8x16_t residual, addition_t sum) {
+    return saturated_codes(add_codes(sums, scale, e, sum.scale, residual, sum.r_zero, sum.r_scale), sum.zero);
 }
