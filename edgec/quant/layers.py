@@ -161,7 +161,7 @@ def integers(graph: Graph, layer: Layer, decision: LayerWeights) -> np.ndarray:
     """int8, in the layout of the weights."""
     weights, axis = graph.constants[layer.node.inputs[1]], layer_axis(layer)
     nearest = from_rows(round_to_nearest(rows_of(weights, axis), decision.scales), weights.shape, axis)
-    return np.clip(nearest.astype(np.int16) + decision.steps, -127, 127).astype(np.int8)
+    return np.asarray(np.clip(nearest.astype(np.int16) + decision.steps, -127, 127), np.int8)
 
 
 def with_bias(graph: Graph, layer: Layer, parameters: Mapping[str, Parameters], decision: LayerWeights, values: np.ndarray) -> Weights:

@@ -15,11 +15,10 @@ from edgec.quant.coverage import select
 from edgec.quant.finer import round_finely
 from edgec.quant.fitted import Fitted
 from edgec.quant.layers import rebuild
-from edgec.quant.options import Sample, Samples
 from edgec.quant.rounding import Moments, damped, damped_rows
 from edgec.quant.sharers import sharers_of, together
 from edgec.quant.twins import stored_twin
-from tests.quant.small import Small, samples, sqnr
+from tests.quant.small import Opened, Small, samples, sqnr
 
 
 def recurrent(steps: int, width: int) -> Graph:
@@ -38,12 +37,12 @@ def stored_weights(graph: Graph) -> set[str]:
     return {dequantize.inputs[0] for dequantize in found if dequantize is not None}
 
 
-def correlated(graph: Graph, count: int, seed: int) -> Samples:
+def correlated(graph: Graph, count: int, seed: int) -> Opened:
     """Of which rounding knows what matters: three numbers tell all of one."""
     width = graph.types["x"].static_shape[1]
     mixed = np.random.default_rng(0).standard_normal((3, width))
 
-    def opened() -> Iterator[Sample]:
+    def opened() -> Iterator[dict[str, np.ndarray]]:
         rng = np.random.default_rng(seed)
         for _ in range(count):
             yield {"x": (rng.standard_normal((1, 3)) @ mixed).astype(np.float32)}
