@@ -109,8 +109,8 @@ class Moments:
     def covariance(self) -> np.ndarray:
         """About the mean of each layer: its bias takes that."""
         found = self.square / self.count
-        for share, mean in self.parts:
-            found -= (share * mean)[:, :, None] * mean[:, None, :]
+        means = np.stack([mean for _, mean in self.parts], axis=1)
+        found -= np.stack([share * mean for share, mean in self.parts], axis=2) @ means
         return np.asarray(found)
 
 
