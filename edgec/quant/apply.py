@@ -13,10 +13,7 @@ def apply(graph: Graph, calibration: Calibration) -> Graph:
     """The quantized graph that follows from `graph`; the same bytes on every machine."""
     quantized, selection = stored_twin(graph, calibration)
     parameters = calibration.stored
-    weights = {
-        layer.node.outputs[0]: rebuild(quantized, layer, parameters, calibration.weights[layer.node.outputs[0]])
-        for layer in selection.matrices
-    }
+    weights = rebuild(quantized, selection.matrices, parameters, calibration.weights)
     insert_quantization(quantized, selection, parameters, weights)
     drop_unused_constants(quantized)
     return quantized

@@ -7,7 +7,7 @@ row comes nearest to the float one's results, and then each number moves where t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -23,6 +23,7 @@ from edgec.quant.options import Progress, QuantizeOptions
 from edgec.quant.parameters import Parameters
 from edgec.quant.patches import grouped_rows, ungrouped
 from edgec.quant.rounding import Moments, damped, mean_shift, nearest_planes
+from edgec.quant.sharers import sharers_of, together
 from edgec.quant.twins import stored_twin
 from edgec.quant.weights import layer_axis, peak_scales, rows_of
 
@@ -43,26 +44,32 @@ def round_finely(graph: Graph, fitted: Fitted, progress: Progress | None) -> Fit
     layers, weights = selection.matrices, dict(calibration.weights)
     options = QuantizeOptions(progress=progress)
     moments = gather_moments(stored, layers, calibration.parameters, fitted.samples, options, fitted.count)
-    for number, layer in enumerate(layers):
-        started, output = time.monotonic(), layer.node.outputs[0]
-        known = moments.pop(output, None)
+    groups = together(sharers_of(layers))
+    for number, group in enumerate(groups):
+        started, node = time.monotonic(), group[0].node
+        known = moments.pop(node.outputs[0], None)
         if known is not None and known.count:
-            weights[output] = finest(stored, layer, calibration.parameters, weights[output], known)
-        check_time(f"{layer.node.name} ({layer.node.op})", started)
+            olds = [weights[layer.node.outputs[0]] for layer in group]
+            made = finest(stored, group, calibration.parameters, olds, known)
+            weights |= {layer.node.outputs[0]: one for layer, one in zip(group, made, strict=True)}
+        check_time(f"{node.name} ({node.op})", started)
         if progress:
-            progress("finer rounding", number + 1, len(layers))
+            progress("finer rounding", number + 1, len(groups))
     return fitted.remade(replace(calibration, weights=weights))
 
 
-def finest(graph: Graph, layer: Layer, parameters: Mapping[str, Parameters], old: LayerWeights, moments: Moments) -> LayerWeights:
-    """Of the scales that were there and these widths, for each row the one that loses least."""
+def finest(
+    graph: Graph, group: Sequence[Layer], parameters: Mapping[str, Parameters], olds: Sequence[LayerWeights], moments: Moments
+) -> list[LayerWeights]:
+    """Of the scales that were there and these widths, for each row the one that loses least; of each of the layers that share weights."""
+    layer, old = group[0], olds[0]
     exact, form = grouped_rows(graph, layer.node), damped(moments)
     upper = np.linalg.cholesky(form[:, ::-1, ::-1])[:, ::-1, ::-1]
     peaks = peak_scales(rows_of(graph.constants[layer.node.inputs[1]], layer_axis(layer)))
     whole = LEAST_PART * np.maximum(np.einsum("gnk,gnk->gn", exact @ form, exact), 1e-300)
     best, codes, least = old.scales, np.zeros_like(exact), np.full(exact.shape[:2], np.inf)
     for rows in (old.scales, *((peaks * width).astype(np.float32) for width in WIDTHS)):
-        scales = layer_scales(graph, layer, parameters, rows)
+        scales = layer_scales(graph, group, parameters, rows)
         steps = scales.astype(np.float64).reshape(exact.shape[:2])[:, :, None]
         found = nearest_planes(exact / steps, upper)
         errors = exact - found * steps
@@ -76,9 +83,9 @@ def finest(graph: Graph, layer: Layer, parameters: Mapping[str, Parameters], old
     nearest = np.clip(np.rint(exact / grouped[:, :, None]), -127, 127)
     changes = ungrouped(np.clip(codes - nearest, -127, 127).astype(np.int8), graph, layer.node)
     if not takes_bias(graph, layer):
-        return LayerWeights(best, changes, old.shift)
-    shift = mean_shift(exact, codes, grouped, moments.exact / moments.count, moments.fed / moments.count)
-    return LayerWeights(best, changes, shift.astype(np.float32).ravel())
+        return [LayerWeights(best, changes, one.shift) for one in olds]
+    shifts = [mean_shift(exact, codes, grouped, means.exact, means.fed) for means in moments.means]
+    return [LayerWeights(best, changes, shift.astype(np.float32).ravel()) for shift in shifts]
 
 
 def moved(exact: np.ndarray, codes: np.ndarray, form: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -18,13 +18,14 @@ from edgec.quant.calibration import Calibration, LayerWeights, fingerprint
 from edgec.quant.centre import apply_centres, choose_centres, middles_of
 from edgec.quant.coverage import Layer, Selection, excluded_nodes, select
 from edgec.quant.equalize import Equalization, Evenness, choose_factors, store_equalized
-from edgec.quant.layers import Fed, Rounded, gather_fed, gather_moments, layer_scales, lost_mean, round_layer, takes_bias
+from edgec.quant.layers import Fed, Rounded, gather_fed, gather_moments, layer_scales, lost_mean, round_layers, takes_bias
 from edgec.quant.observers import CHOOSE, Histogram, Range, by_minmax
 from edgec.quant.options import QuantizeOptions, Samples
 from edgec.quant.parameters import Parameters, choose_parameters, moved_values
 from edgec.quant.patches import supported
 from edgec.quant.see_through import see_through_tables
 from edgec.quant.sensitivity import sensitivities
+from edgec.quant.sharers import Sharers, sharers_of, together
 from edgec.quant.split import apply_splits, choose_splits
 from edgec.quant.statistics import Extent, joined, measure_extents, measure_histograms
 from edgec.quant.steps import (
@@ -59,6 +60,15 @@ class Structure:
     factors: Mapping[str, np.ndarray]
     ends: Mapping[str, Range]
     pixels: tuple[str, ...]
+
+    @cached_property
+    def sharers(self) -> Sharers:
+        return sharers_of(self.selection.matrices)
+
+    @cached_property
+    def groups(self) -> list[Sequence[Layer]]:
+        """The layers, those that share weights together."""
+        return together(self.sharers)
 
 
 @dataclass(frozen=True)
@@ -134,12 +144,11 @@ class Fit:
         if step == OBSERVE:
             moved = moved_values(structure.selection)
             return [value for value in structure.selection.values if value not in moved and value not in structure.pixels]
-        layers = structure.selection.matrices
         if step == CORRECT:
-            layers = [layer for layer in layers if takes_bias(structure.graph, layer)]
-        if step == ROUND:
-            layers = [layer for layer in layers if supported(structure.graph, layer.node)]
-        return [layer.node.outputs[0] for layer in layers]
+            return [layer.node.outputs[0] for layer in structure.selection.matrices if takes_bias(structure.graph, layer)]
+        # what is decided of weights is decided once for all that read them
+        layers = [group[0] for group in structure.groups]
+        return [layer.node.outputs[0] for layer in layers if step != ROUND or supported(structure.graph, layer.node)]
 
     def calibration(self, choice: Choice) -> Calibration:
         """Everything that `choice` decides."""
@@ -254,37 +263,39 @@ class Fit:
         return self._once("parameters", chosen(choice, *STRUCTURE, OBSERVE), choose)
 
     def _scales(self, layer: Layer, choice: Choice) -> np.ndarray:
-        structure, output = self._structure(choice), layer.node.outputs[0]
-        rows = rows_of(structure.graph.constants[layer.node.inputs[1]], layer_axis(layer))
-        if output not in places(choice, SCALE):
-            return layer_scales(structure.graph, layer, self._parameters(choice), peak_scales(rows))
-        known: dict[str, np.ndarray] = self._once("scales", chosen(choice, *STRUCTURE), dict)
-        if output not in known:
-            known[output] = weight_scales(rows)
-        return layer_scales(structure.graph, layer, self._parameters(choice), known[output])
+        structure = self._structure(choice)
+        group = structure.sharers[layer.node.outputs[0]]
+        first = group[0].node.outputs[0]
+        of = weight_scales if first in places(choice, SCALE) else peak_scales
+        known: dict[tuple[str, Any], np.ndarray] = self._once("scales", chosen(choice, *STRUCTURE), dict)
+        if (first, of) not in known:
+            known[first, of] = of(rows_of(structure.graph.constants[layer.node.inputs[1]], layer_axis(layer)))
+        return layer_scales(structure.graph, group, self._parameters(choice), known[first, of])
 
     def _rounded(self, choice: Choice) -> Mapping[str, Rounded]:
         """What the input of each layer says about its weights, by its output."""
         structure, parameters, options = self._structure(choice), self._parameters(choice), self._options
 
         def solve() -> dict[str, Rounded]:
-            layers, found = structure.selection.matrices, dict[str, Rounded]()
-            moments = gather_moments(structure.graph, layers, parameters, self.samples, options, self.count)
-            for number, layer in enumerate(layers):
-                output, started = layer.node.outputs[0], time.monotonic()
-                known = moments.pop(output, None)
+            groups, found = structure.groups, dict[str, Rounded]()
+            moments = gather_moments(structure.graph, structure.selection.matrices, parameters, self.samples, options, self.count)
+            for number, group in enumerate(groups):
+                node, started = group[0].node, time.monotonic()
+                known = moments.pop(node.outputs[0], None)
                 if known is not None and known.count:
-                    found[output] = round_layer(structure.graph, layer, self._scales(layer, choice), known)
-                check_time(f"{layer.node.name} ({layer.node.op})", started)
+                    made = round_layers(structure.graph, group, self._scales(group[0], choice), known)
+                    found |= {layer.node.outputs[0]: one for layer, one in zip(group, made, strict=True)}
+                check_time(f"{node.name} ({node.op})", started)
                 if options.progress:
-                    options.progress("rounding", number + 1, len(layers))
+                    options.progress("rounding", number + 1, len(groups))
             return found
 
         return self._once("rounded", chosen(choice, *STRUCTURE, OBSERVE, SCALE), solve)
 
     def _weights(self, layer: Layer, choice: Choice) -> LayerWeights:
         output, scales = layer.node.outputs[0], self._scales(layer, choice)
-        rounds, corrects = output in places(choice, ROUND), output in places(choice, CORRECT)
+        first = self._structure(choice).sharers[output][0].node.outputs[0]
+        rounds, corrects = first in places(choice, ROUND), output in places(choice, CORRECT)
         if rounds:
             known = self._rounded(choice)[output]
             return LayerWeights(scales, known.steps, known.shift if corrects else None)

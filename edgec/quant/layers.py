@@ -17,6 +17,7 @@ from edgec.quant.options import QuantizeOptions, Samples
 from edgec.quant.parameters import Parameters
 from edgec.quant.patches import grouped_rows, patches, supported, ungrouped
 from edgec.quant.rounding import Moments, least_squares_rounding, mean_shift
+from edgec.quant.sharers import sharers_of, together
 from edgec.quant.weights import Weights, bias_of, fit_bias, from_rows, layer_axis, quantize_bias, round_to_nearest, rows_of
 
 MEANS = 32  # samples, or up to twice as many, that tell what a layer is fed
@@ -43,15 +44,17 @@ class Fed:
 def gather_moments(
     graph: Graph, layers: Sequence[Layer], parameters: Mapping[str, Parameters], samples: Samples, options: QuantizeOptions, total: int
 ) -> dict[str, Moments]:
-    """One pass over the samples: what each layer is fed, in float and quantized."""
+    """One pass over the samples: what each layer is fed, in float and quantized; by the first of those that share weights."""
     layers = [layer for layer in layers if supported(graph, layer.node)]
-    moments = {layer.node.outputs[0]: Moments() for layer in layers}
+    sharers = sharers_of(layers)
+    moments = {group[0].node.outputs[0]: Moments() for group in together(sharers)}
     probe = Probe(graph, [layer.operands[0] for layer in layers])
     for found in probe.over(watched(samples, "weights", options.progress, total)):
         for value, array in found:
             for layer in [layer for layer in layers if layer.operands[0] == value]:
                 exact = np.ascontiguousarray(patches(graph, layer.node, array))
-                moments[layer.node.outputs[0]].add(exact, rounded(exact, parameters[value]))
+                group = sharers[layer.node.outputs[0]]
+                moments[group[0].node.outputs[0]].add(exact, rounded(exact, parameters[value]), group.index(layer))
     return moments
 
 
@@ -114,29 +117,56 @@ class Rounded:
     shift: np.ndarray | None
 
 
-def round_layer(graph: Graph, layer: Layer, scales: np.ndarray, moments: Moments) -> Rounded:
-    exact = grouped_rows(graph, layer.node)
+def round_layers(graph: Graph, group: Sequence[Layer], scales: np.ndarray, moments: Moments) -> list[Rounded]:
+    """Of each of the layers that share weights."""
+    node = group[0].node
+    exact = grouped_rows(graph, node)
     grouped = scales.astype(np.float64).reshape(exact.shape[:2])
     nearest = np.clip(np.rint(exact / grouped[:, :, None]), -127, 127)
     stored = least_squares_rounding(exact, grouped, moments)
-    steps = ungrouped(np.clip(stored - nearest, -127, 127).astype(np.int8), graph, layer.node)
-    if layer.node.op == "MatMul":
-        return Rounded(steps, None)
-    shift = mean_shift(exact, stored, grouped, moments.exact / moments.count, moments.fed / moments.count)
-    return Rounded(steps, shift.astype(np.float32).ravel())
+    steps = ungrouped(np.clip(stored - nearest, -127, 127).astype(np.int8), graph, node)
+    if node.op == "MatMul":
+        return [Rounded(steps, None)] * len(group)
+    shifts = [mean_shift(exact, stored, grouped, means.exact, means.fed) for means in moments.means]
+    return [Rounded(steps, shift.astype(np.float32).ravel()) for shift in shifts]
 
 
-def layer_scales(graph: Graph, layer: Layer, parameters: Mapping[str, Parameters], rows: np.ndarray) -> np.ndarray:
-    """`rows` of scales, raised where the bias would not fit."""
-    return fit_bias(rows, bias_of(graph, layer), parameters[layer.operands[0]].scale)
+def layer_scales(graph: Graph, group: Sequence[Layer], parameters: Mapping[str, Parameters], rows: np.ndarray) -> np.ndarray:
+    """`rows` of scales of layers that share weights, raised where the bias of one would not fit."""
+    each = [fit_bias(rows, bias_of(graph, layer), parameters[layer.operands[0]].scale) for layer in group]
+    return np.asarray(np.maximum.reduce(each))
 
 
-def rebuild(graph: Graph, layer: Layer, parameters: Mapping[str, Parameters], decision: LayerWeights) -> Weights:
-    """The integer weights and bias that a decision stands for."""
-    weights = graph.constants[layer.node.inputs[1]]
+def rebuild(
+    graph: Graph, layers: Sequence[Layer], parameters: Mapping[str, Parameters], decisions: Mapping[str, LayerWeights]
+) -> dict[str, Weights]:
+    """Of each layer by its output; those that share weights share the integers, where these are the same."""
+    made: dict[str, Weights] = {}
+    for group in together(sharers_of(layers)):
+        latest: tuple[LayerWeights, np.ndarray] | None = None
+        for layer in group:
+            output = layer.node.outputs[0]
+            decision = decisions[output]
+            if latest is None or not same_integers(latest[0], decision):
+                latest = decision, integers(graph, layer, decision)
+            made[output] = with_bias(graph, layer, parameters, decision, latest[1])
+    return made
+
+
+def same_integers(one: LayerWeights, other: LayerWeights) -> bool:
+    return np.array_equal(one.scales, other.scales) and (one.steps is other.steps or np.array_equal(one.steps, other.steps))
+
+
+def integers(graph: Graph, layer: Layer, decision: LayerWeights) -> np.ndarray:
+    """int8, in the layout of the weights."""
+    weights, axis = graph.constants[layer.node.inputs[1]], layer_axis(layer)
+    nearest = from_rows(round_to_nearest(rows_of(weights, axis), decision.scales), weights.shape, axis)
+    return np.asarray(np.clip(nearest.astype(np.int16) + decision.steps, -127, 127), np.int8)
+
+
+def with_bias(graph: Graph, layer: Layer, parameters: Mapping[str, Parameters], decision: LayerWeights, values: np.ndarray) -> Weights:
+    """These integers and the bias that a decision stands for."""
     axis, scales = layer_axis(layer), decision.scales
-    nearest = from_rows(round_to_nearest(rows_of(weights, axis), scales), weights.shape, axis)
-    values = np.clip(nearest.astype(np.int16) + decision.steps, -127, 127).astype(np.int8)
     bias = bias_of(graph, layer)
     if decision.shift is not None:
         bias = (0.0 if bias is None else bias) + decision.shift.astype(np.float64)

@@ -19,12 +19,13 @@ def insert_quantization(graph: Graph, selection: Selection, parameters: Mapping[
     """Put parameters on every value of the selection and integer weights under its matrix operators, in place.
 
     A value that a layer computes passes through Q/DQ before any reader; of a value from float only the layers read the rounded form.
-    `weights` is by output of the matrix operator.
+    `weights` is by output of the matrix operator; those of several that have the same array of integers are one constant.
     """
     produced = selection.produced
+    shared: dict[int, list[str]] = {}
     for layer in selection.layers:
         if layer.role is Role.MATRIX:
-            set_weights(graph, layer, weights[layer.node.outputs[0]])
+            set_weights(graph, layer, weights[layer.node.outputs[0]], shared)
     for value in selection.values:
         if value in produced:
             quantize_result(graph, value, parameters[value])
@@ -93,23 +94,30 @@ def scale_and_zero(graph: Graph, hint: str, parameters: Parameters) -> tuple[str
     return scale, graph.add_constant(f"{hint}_zero_point", np.asarray(parameters.zero_point, parameters.dtype.numpy))
 
 
-def set_weights(graph: Graph, layer: Layer, weights: Weights) -> None:
+def set_weights(graph: Graph, layer: Layer, weights: Weights, shared: dict[int, list[str]]) -> None:
+    """shared: the constants of integers that are there already, by the identity of their array."""
     node, hint = layer.node, layer.node.inputs[1]
-    inputs = [node.inputs[0], dequantized(graph, node, hint, weights.values, weights.scales, weights.axis)]
+    if id(weights.values) not in shared:
+        shared[id(weights.values)] = quantized_constants(graph, hint, weights.values, weights.scales)
+    inputs = [node.inputs[0], dequantized(graph, node, hint, shared[id(weights.values)], weights.axis)]
     name = node.input(2) or f"{node.outputs[0]}_bias"
     if weights.bias is not None and weights.bias_scales is not None:
-        inputs.append(dequantized(graph, node, name, weights.bias, weights.bias_scales, 0))
+        inputs.append(dequantized(graph, node, name, quantized_constants(graph, name, weights.bias, weights.bias_scales), 0))
     elif weights.bias is not None:
         inputs.append(graph.add_constant(f"{name}_kept", weights.bias))
     graph.rewire(node, inputs)
 
 
-def dequantized(graph: Graph, reader: Node, hint: str, values: np.ndarray, scales: np.ndarray, axis: int) -> str:
-    """The constant `values` behind DequantizeLinear along `axis`; the zero point is 0."""
+def quantized_constants(graph: Graph, hint: str, values: np.ndarray, scales: np.ndarray) -> list[str]:
+    """The constants `values`, scales and zero points, which are 0."""
     stored = graph.add_constant(f"{hint}_quantized", values)
     scale = graph.add_constant(f"{hint}_scale", scales)
-    zero = graph.add_constant(f"{hint}_zero_point", np.zeros(scales.shape, values.dtype))
+    return [stored, scale, graph.add_constant(f"{hint}_zero_point", np.zeros(scales.shape, values.dtype))]
+
+
+def dequantized(graph: Graph, reader: Node, hint: str, constants: list[str], axis: int) -> str:
+    """Such constants behind DequantizeLinear along `axis`."""
     output = graph.fresh(f"{hint}_dequantized")
-    node = Node("DequantizeLinear", [stored, scale, zero], [output], {"axis": axis}, f"{output}_node")
-    graph.insert(node, [TensorType(DType.FLOAT32, graph.types[stored].shape)], before=reader)
+    node = Node("DequantizeLinear", constants, [output], {"axis": axis}, f"{output}_node")
+    graph.insert(node, [TensorType(DType.FLOAT32, graph.types[constants[0]].shape)], before=reader)
     return output

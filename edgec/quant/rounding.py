@@ -21,41 +21,72 @@ LARGE = 1e12  # numbers whose squares may add up to more than float32 holds
 
 
 @dataclass
-class Moments:
-    """Sums over positions of a layer, per group: of the float rows x, of the quantized rows x', and of x' x'^T.
+class Means:
+    """Of the float rows x and of the quantized rows x' of a layer, per group [groups, terms]."""
 
-    A layer that reads few rows of many terms, as each step of a recurrence does, keeps the rows, which take less room than their products.
-    """
-
-    count: int = 0
-    exact: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [groups, terms]
-    fed: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    _products: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    _rows: list[np.ndarray] = field(default_factory=list)  # whose products are not in these yet
+    count: int
+    _exact: np.ndarray
+    _fed: np.ndarray
 
     def add(self, exact: np.ndarray, fed: np.ndarray) -> None:
-        """Add float32 rows [groups, positions, terms], of which `fed` may be kept."""
-        groups, positions, terms = fed.shape
-        if not self.count:
-            self.exact, self.fed = np.zeros((groups, terms)), np.zeros((groups, terms))
-        self.count += positions
-        self.exact += np.einsum("gpk->gk", exact, dtype=np.float64)
-        self.fed += np.einsum("gpk->gk", fed, dtype=np.float64)
-        self._rows.append(fed.astype(np.float64) if fed.size and np.abs(fed).max() > LARGE else fed)
-        if sum(rows.shape[1] for rows in self._rows) >= min(terms, TOGETHER) and self.count >= terms:
+        self.count += fed.shape[1]
+        self._exact += np.einsum("gpk->gk", exact, dtype=np.float64)
+        self._fed += np.einsum("gpk->gk", fed, dtype=np.float64)
+
+    @property
+    def exact(self) -> np.ndarray:
+        return self._exact / max(self.count, 1)
+
+    @property
+    def fed(self) -> np.ndarray:
+        return self._fed / max(self.count, 1)
+
+
+@dataclass
+class Moments:
+    """Sums over positions of layers that share their weights, per group: of the quantized rows x' the products x' x'^T, and of each layer,
+
+    which has a bias of its own, its means. Few rows of many terms, as the steps of a recurrence read, are kept, which takes less room than
+    their products.
+    """
+
+    means: list[Means] = field(default_factory=list)
+    _products: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    _rows: list[tuple[int, np.ndarray]] = field(default_factory=list)  # whose products are not in these yet, and of which layer they are
+
+    @property
+    def count(self) -> int:
+        return sum(one.count for one in self.means)
+
+    def add(self, exact: np.ndarray, fed: np.ndarray, layer: int = 0) -> None:
+        """Add float32 rows [groups, positions, terms] of one of the layers, of which `fed` may be kept."""
+        groups, _, terms = fed.shape
+        while len(self.means) <= layer:
+            self.means.append(Means(0, np.zeros((groups, terms)), np.zeros((groups, terms))))
+        self.means[layer].add(exact, fed)
+        self._rows.append((layer, fed.astype(np.float64) if fed.size and np.abs(fed).max() > LARGE else fed))
+        if sum(rows.shape[1] for _, rows in self._rows) >= min(terms, TOGETHER) and self.count >= terms:
             self._multiply()
 
     @property
     def few(self) -> bool:
         """Whether these are so few rows that it takes less to go by them than by the products of all terms."""
-        return bool(self._rows) and self.count <= FEW * self.fed.shape[1]
+        return bool(self._rows) and self.count <= FEW * self.terms
 
     def spreads(self) -> np.ndarray:
         """Of few rows: float64 [groups, positions, terms] whose products are the covariance."""
-        rows = np.concatenate(self._rows, axis=1).astype(np.float64)
-        rows -= (self.fed / self.count)[:, None, :]
+        rows = np.concatenate([rows - self.means[layer].fed[:, None, :] for layer, rows in self._rows], axis=1)
         rows /= np.sqrt(self.count)
         return np.asarray(rows)
+
+    @property
+    def terms(self) -> int:
+        return int(self.means[0].fed.shape[1])
+
+    @property
+    def parts(self) -> list[tuple[float, np.ndarray]]:
+        """What share of the rows each layer has, and their mean."""
+        return [(one.count / self.count, one.fed) for one in self.means if one.count]
 
     @property
     def square(self) -> np.ndarray:
@@ -65,19 +96,21 @@ class Moments:
 
     def _multiply(self) -> None:
         if not self._products.size:
-            groups, terms = self.fed.shape
+            groups, terms = self.means[0].fed.shape
             self._products = np.zeros((groups, terms, terms))
-        positions = sum(rows.shape[1] for rows in self._rows)
-        known = np.concatenate(self._rows, axis=1) if len(self._rows) > 1 else self._rows[0] if self._rows else self.fed[:, :0]
+        kept = [rows for _, rows in self._rows]
+        positions = sum(rows.shape[1] for rows in kept)
+        known = np.concatenate(kept, axis=1) if len(kept) > 1 else kept[0] if kept else self.means[0].fed[:, :0]
         self._rows.clear()
         for begin in range(0, positions, TOGETHER):
             rows = known[:, begin : begin + TOGETHER]
             self._products += rows.transpose(0, 2, 1) @ rows
 
     def covariance(self) -> np.ndarray:
-        mean = self.fed / self.count
+        """About the mean of each layer: its bias takes that."""
         found = self.square / self.count
-        found -= mean[:, :, None] * mean[:, None, :]
+        means = np.stack([mean for _, mean in self.parts], axis=1)
+        found -= np.stack([share * mean for share, mean in self.parts], axis=2) @ means
         return np.asarray(found)
 
 
@@ -107,12 +140,13 @@ def damped_rows(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
     """The same of few rows: those whose products are the covariance, and what is on its diagonal, of each group."""
     spreads = moments.spreads()
     level = np.square(spreads).sum(axis=1).mean(axis=1)
-    return spreads, _damping(level, level + np.square(moments.fed / moments.count).mean(axis=1), moments)
+    means = np.sum([share * np.square(mean).mean(axis=1) for share, mean in moments.parts], axis=0)
+    return spreads, _damping(level, level + means, moments)
 
 
 def _damping(level: np.ndarray, squares: np.ndarray, moments: Moments) -> np.ndarray:
     """level, squares: the mean variance and the mean square of a term."""
-    terms = moments.fed.shape[1]
+    terms = moments.terms
     return np.asarray(np.maximum(np.maximum(level * DAMPING * (1 + 10 * terms / moments.count), squares * NOISE * terms), 1e-20))
 
 

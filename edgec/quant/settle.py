@@ -22,7 +22,7 @@ from edgec.ir.liveness import live_bytes
 from edgec.quant.calibration import Calibration, LayerWeights
 from edgec.quant.coverage import Layer, select
 from edgec.quant.fitted import Fitted
-from edgec.quant.layers import rebuild, takes_bias
+from edgec.quant.layers import rebuild, takes_bias, with_bias
 from edgec.quant.options import Progress, Samples
 from edgec.quant.patches import matrix_rows, patches
 from edgec.quant.rewrite import insert_quantization
@@ -55,7 +55,7 @@ def settle(graph: Graph, calibration: Calibration, samples: Samples, count: int,
     quantized = stored.copy()
     selection = select(quantized, calibration.exclude, codes_out=calibration.codes_out)
     nodes = {layer.node.outputs[0]: layer.node for layer in selection.matrices}
-    made = {layer.node.outputs[0]: rebuild(stored, layer, calibration.parameters, weights[layer.node.outputs[0]]) for layer in layers}
+    made = rebuild(stored, layers, calibration.parameters, weights)
     insert_quantization(quantized, selection, calibration.parameters, made)
     most = max(1, min(count, MOST, ALIVE // max(live_bytes(exact)[0], 1)))
     few = list(islice(samples(), 0, most * (count // most), count // most))
@@ -69,7 +69,7 @@ def settle(graph: Graph, calibration: Calibration, samples: Samples, count: int,
             gained = lost(stored, layer, made[output], given, by).reshape(old.shift.shape)
             weights[output] = replace(old, shift=(old.shift + gained).astype(np.float32))
             dequantize = quantized.producer(node.inputs[2])
-            new = rebuild(stored, layer, calibration.parameters, weights[output])
+            new = with_bias(stored, layer, calibration.parameters, weights[output], made[output].values)
             assert dequantize is not None and new.bias is not None
             quantized.constants[dequantize.inputs[0]] = new.bias
         check_time(f"the bias of {layer.node.name} ({layer.node.op})", started)

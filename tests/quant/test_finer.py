@@ -40,7 +40,7 @@ def test_each_row_loses_less_of_what_it_gives() -> None:
         form = damped(moments[layer.node.outputs[0]])
         lost = []
         for calibration in (found, finer.calibration):
-            made = rebuild(stored, layer, calibration.parameters, calibration.weights[layer.node.outputs[0]])
+            made = rebuild(stored, selection.matrices, calibration.parameters, calibration.weights)[layer.node.outputs[0]]
             rows = (stored.constants[layer.node.inputs[1]] - made.values * made.scales[:, None, None, None]).astype(np.float64)
             errors = matrix_rows(rows, layer.node)
             lost.append(np.einsum("gnk,gkl,gnl->gn", errors, form, errors))
