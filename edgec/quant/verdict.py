@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from edgec.quant.scores import Score, certainty
-from edgec.quant.steps import CUTTING, PLAIN, RISK, Choice
+from edgec.quant.steps import CUTTING, PLAIN, RISK, SOUND, Choice
 
 SURE = 1.5  # standard errors: what one sample alone gains is 1, however much it is
 PLAINLY = 3.0  # where few of the samples judge
@@ -26,22 +26,25 @@ Judge = Callable[[Sequence[Choice]], Sequence[Score]]  # the scores of choices b
 
 
 def verdict(choice: Choice, judge: Judge) -> Choice:
-    """`choice`, or the same without what cuts ranges, or that without one step more, or PLAIN; by all samples."""
+    """`choice`, or the same without what cuts ranges, or one step of it, or PLAIN; by all samples."""
     ways = ways_of(choice)
     plain, *scores = judge([PLAIN, *ways])
     ranked = list(zip(ways, scores, strict=True))
     if len(ranked) > 1 and not pays(*scores):
         ranked.reverse()
     found = next((way for way, score in ranked if better(score, plain)), None)
-    return fewer(ways[-1], plain, judge) if found is None else found
+    return alone(ways[-1], plain, judge) if found is None else found
 
 
-def fewer(choice: Choice, plain: Score, judge: Judge) -> Choice:
-    """`choice` without the one step that spoils it, or PLAIN. One of several is soon better by chance, so it must be surely better."""
-    taken = {step: places for step, places in choice.items() if places}
-    ways = [{other: places for other, places in taken.items() if other != step} for step in taken] if len(taken) > 1 else []
-    scores = judge(ways) if ways else []
-    sure = [(certainty(plain.shares - score.shares), way) for way, score in zip(ways, scores, strict=True) if better(score, plain)]
+def alone(choice: Choice, plain: Score, judge: Judge) -> Choice:
+    """The one step of `choice` that is surely better, or PLAIN.
+
+    Only of those that theory speaks for, and beyond doubt: one of several is soon better by chance.
+    """
+    ways: list[Choice] = [{step: places} for step, places in choice.items() if places and step in SOUND]
+    if not ways or ways == [choice]:
+        return PLAIN
+    sure = [(certainty(plain.shares - score.shares), way) for way, score in zip(ways, judge(ways), strict=True) if better(score, plain)]
     best, found = max(sure, key=lambda one: one[0], default=(0.0, PLAIN))
     return found if best >= SURE else PLAIN
 

@@ -53,12 +53,12 @@ def test_what_is_left_of_a_choice(uncut: np.ndarray, whole: np.ndarray, wanted: 
     ("first", "second", "wanted"),
     [
         (0.5, 1.1, {ROUND: frozenset({"a"})}),
-        (0.5, 0.4, {CORRECT: frozenset({"b"})}),  # each helps, and together they spoil it
+        (0.5, 0.4, {CORRECT: frozenset({"b"})}),  # each helps, and together they do not
         (1.1, 1.2, PLAIN),
         (0.97, 1.1, PLAIN),  # better, and not surely so
     ],
 )
-def test_one_step_may_spoil_it(first: float, second: float, wanted: Choice) -> None:
+def test_one_step_may_stand_alone(first: float, second: float, wanted: Choice) -> None:
     steps: Choice = {ROUND: frozenset({"a"}), CORRECT: frozenset({"b"})}
     uneven = np.where(np.arange(COUNT) % 2, 0.8, 1.2)  # so that a little less is less than chance
 
