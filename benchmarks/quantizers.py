@@ -5,7 +5,8 @@ NNCF with its defaults, which gets a virtual environment of its own (benchmarks/
     python benchmarks/quantizers.py FOLDER [--only mobilenet ...] [--columns plain default ...] [--calibration 32] [--others 60]
 
 FOLDER holds the models and data sets that benchmarks/models.py names; a model that is missing gets no row. It may also be one that
-benchmarks/outside.py made, where samples lie beside each model, NAME.npz with `known` and `others`. The keyword spotter hears the
+benchmarks/outside.py made, where samples lie beside each model, NAME.npz with `known` and `others`; of several inputs each is
+`known:INPUT` and `others:INPUT`. The keyword spotter hears the
 .wav files of vad_a/, which is not what it was trained on. The others quantize the same optimized float graph, ONNX Runtime as QDQ, per
 channel and by min-max. After a Softmax few doubtful samples make most of the error: measure on a thousand others where they cost little.
 `made by` says how many of the others make the error of edgec's default, as (sum of errors)^2 / sum of their squares: of ratios that three
@@ -120,13 +121,22 @@ def beside(options: argparse.Namespace) -> Iterator[Case]:
         model = path.with_suffix(".onnx")
         if model.exists() and asked(path.stem, options):
             arrays = np.load(path)
-            known, others = arrays["known"][: options.calibration], arrays["others"][: options.others]
-            yield Case(path.stem, model, pinned(model, known[0].shape), lambda graph, pair=(known, others): stored(pair, graph))
+            known, others = (
+                {name.removeprefix(half).removeprefix(":"): array[:count] for name, array in arrays.items() if name.startswith(half)}
+                for half, count in (("known", options.calibration), ("others", options.others))
+            )
+            shape = {name: array.shape[1:] for name, array in known.items()} if "" not in known else pinned(model, known[""].shape[1:])
+            yield Case(path.stem, model, shape, lambda graph, pair=(known, others): stored(pair, graph))
 
 
-def stored(pair: tuple[np.ndarray, np.ndarray], graph: Graph) -> tuple[Feeds, Feeds]:
+def stored(pair: tuple[Feed, Feed], graph: Graph) -> tuple[Feeds, Feeds]:
+    def feeds(arrays: Feed) -> Feeds:
+        return lambda: (
+            {name or graph.inputs[0]: array[index] for name, array in arrays.items()} for index in range(len(next(iter(arrays.values()))))
+        )
+
     known, others = pair
-    return (lambda: ({graph.inputs[0]: one} for one in known)), (lambda: ({graph.inputs[0]: one} for one in others))
+    return feeds(known), feeds(others)
 
 
 def measure(case: Case, columns: Iterable[str]) -> dict[str, float | str]:
@@ -142,7 +152,7 @@ def measure(case: Case, columns: Iterable[str]) -> dict[str, float | str]:
             model = PEERS[column](graph, known) if column in PEERS else to_onnx(quantize(graph, known, EDGEC[column]).graph)
             taken = time.process_time() - start
             found = answers(model, graph, others())
-        except (EdgecError, RuntimeError, Fail) as error:
+        except (EdgecError, RuntimeError, ValueError, Fail) as error:
             row[column] = str(error).split(":")[-1].strip()[:12]
             continue
         row[column] = min(ratio(wanted, got) for wanted, got in zip(exact, found, strict=True))

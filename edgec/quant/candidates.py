@@ -12,6 +12,8 @@ from edgec.integer.tails import activation_of
 from edgec.integer.unary import following_of
 from edgec.ir.graph import Graph, Node
 from edgec.ops.registry import Role
+from edgec.quant import packed
+from edgec.quant.packed import unpacking
 from edgec.quant.residual import carries, residual_values
 from edgec.quant.squares import WHY, written_out
 
@@ -60,8 +62,8 @@ class Candidates:
 def candidates_of(graph: Graph, *, codes_out: bool = False) -> Candidates:
     """codes_out: products that no other layer takes end in codes, but for networks with residual streams, which stay in float."""
     streams = residual_values(graph)
-    apart = written_out(graph)
-    roles = {node: (Role.FLOAT, WHY) if node in apart else role_of(graph, node) for node in graph.nodes}
+    apart = dict.fromkeys(written_out(graph), WHY) | dict.fromkeys(() if codes_out else unpacking(graph), packed.WHY)
+    roles = {node: (Role.FLOAT, apart[node]) if node in apart else role_of(graph, node) for node in graph.nodes}
     activations = {node: _finish(graph, node, role) for node, (role, _) in roles.items() if role in FOLLOWED}
     functions = {node for node, (role, _) in roles.items() if role is Role.TABLE}
     chained = functions.difference(activations.values())  # what an activation gives is stored as its layer's result

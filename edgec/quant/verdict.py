@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from edgec.quant.scores import Score, certainty
-from edgec.quant.steps import CUTTING, PLAIN, RISK, Choice
+from edgec.quant.steps import CUTTING, PLAIN, RISK, SOUND, Choice
 
 SURE = 1.5  # standard errors: what one sample alone gains is 1, however much it is
 PLAINLY = 3.0  # where few of the samples judge
@@ -26,13 +26,27 @@ Judge = Callable[[Sequence[Choice]], Sequence[Score]]  # the scores of choices b
 
 
 def verdict(choice: Choice, judge: Judge) -> Choice:
-    """`choice`, or the same without what cuts ranges, or PLAIN; by all samples."""
+    """`choice`, or the same without what cuts ranges, or one step of it, or PLAIN; by all samples."""
     ways = ways_of(choice)
     plain, *scores = judge([PLAIN, *ways])
     ranked = list(zip(ways, scores, strict=True))
     if len(ranked) > 1 and not pays(*scores):
         ranked.reverse()
-    return next((way for way, score in ranked if better(score, plain)), PLAIN)
+    found = next((way for way, score in ranked if better(score, plain)), None)
+    return alone(ways[-1], plain, judge) if found is None else found
+
+
+def alone(choice: Choice, plain: Score, judge: Judge) -> Choice:
+    """The one step of `choice` that is surely better, or PLAIN.
+
+    Only of those that theory speaks for, and beyond doubt: one of several is soon better by chance.
+    """
+    ways: list[Choice] = [{step: places} for step, places in choice.items() if places and step in SOUND]
+    if not ways or ways == [choice]:
+        return PLAIN
+    sure = [(certainty(plain.shares - score.shares), way) for way, score in zip(ways, judge(ways), strict=True) if better(score, plain)]
+    best, found = max(sure, key=lambda one: one[0], default=(0.0, PLAIN))
+    return found if best >= SURE else PLAIN
 
 
 def stands(choice: Choice, judge: Judge, least: float) -> bool:

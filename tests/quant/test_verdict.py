@@ -11,7 +11,7 @@ from edgec.ir.graph import Graph
 from edgec.quant import QuantizeOptions, quantize
 from edgec.quant.options import Sample
 from edgec.quant.scores import Score, certainty
-from edgec.quant.steps import OBSERVE, PLAIN, ROUND, Choice
+from edgec.quant.steps import CORRECT, OBSERVE, PLAIN, ROUND, Choice
 from edgec.quant.verdict import EVEN, PLAINLY, SURE, stands, verdict
 from tests.quant.small import Small, samples, score_of, sqnr
 
@@ -47,6 +47,26 @@ def judge(uncut: Score, whole: Score) -> Callable[[Sequence[Choice]], list[Score
 )
 def test_what_is_left_of_a_choice(uncut: np.ndarray, whole: np.ndarray, wanted: Choice) -> None:
     assert verdict(BOTH, judge(score_of(uncut), score_of(whole))) == wanted
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wanted"),
+    [
+        (0.5, 1.1, {ROUND: frozenset({"a"})}),
+        (0.5, 0.4, {CORRECT: frozenset({"b"})}),  # each helps, and together they do not
+        (1.1, 1.2, PLAIN),
+        (0.97, 1.1, PLAIN),  # better, and not surely so
+    ],
+)
+def test_one_step_may_stand_alone(first: float, second: float, wanted: Choice) -> None:
+    steps: Choice = {ROUND: frozenset({"a"}), CORRECT: frozenset({"b"})}
+    uneven = np.where(np.arange(COUNT) % 2, 0.8, 1.2)  # so that a little less is less than chance
+
+    def scores(choices: Sequence[Choice]) -> list[Score]:
+        found = {(): ONES, (ROUND,): first * uneven, (CORRECT,): second * uneven, (ROUND, CORRECT): 1.3 * ONES}
+        return [score_of(found[tuple(choice)]) for choice in choices]
+
+    assert verdict(steps, scores) == wanted
 
 
 @pytest.mark.parametrize(
