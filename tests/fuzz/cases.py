@@ -132,7 +132,7 @@ CASES = (
             f' [n] r = Resize<mode = "{mode}">(c, , s) y = Cast<to = 1>(r) }}',
             ("n (Resize", f"mode {mode} of {kind}"),
         )
-        for kind, code, mode in (("uint8", 2, "linear"), ("int32", 6, "cubic"), ("bool", 9, "linear"))
+        for kind, code, mode in (("uint8", 2, "cubic"), ("int32", 6, "linear"), ("bool", 9, "linear"))
     ),
     # what engines read differently
     Case("no value", f"{MATRIX} {{ [n] c = Constant() y = Add(x, c) }}", ("n (Constant", "has 0 values")),
