@@ -29,7 +29,7 @@ from tests.boards.phones import adb_server, phone
 from tests.conftest import require
 
 ALL = bool(os.environ.get("EDGEC_TEST_ALL"))
-FEW = 6  # next runs on the disks that one recording may leave
+NEXT_RUNS = 24 if ALL else 6  # at least, on the disks that one recording may leave
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 # programs named sync: what the board's own does with paths. Those without any play their part on a disk that does not hear of sync(2).
 _SYNCS = {
@@ -153,7 +153,7 @@ def test_whatever_a_cut_leaves_one_whole_version_is_in_use_and_nothing_is_lost(
         steps = count_steps(log, "begins")
     for state in states:
         examine_state(state, versions, _MAY_BE[work], spoiled=work is mend)
-    chosen = states if ALL else states[:: max(1, len(states) // FEW)]
+    chosen = states[:: max(1, len(states) // NEXT_RUNS)]
     for number, state in enumerate(chosen):
         goes_on(state, memory / f"next{number}", versions)
     record_property("steps", steps)
@@ -172,7 +172,7 @@ def test_whatever_a_cut_leaves_of_a_first_deployment_it_can_be_done_again(needs_
         states = list(states_after_cuts(log, "begins"))
     for state in states:
         examine_state(state, versions, (("", ""), ("old", "")))
-    for number, state in enumerate(states if ALL else states[:: max(1, len(states) // FEW)]):
+    for number, state in enumerate(states[:: max(1, len(states) // NEXT_RUNS)]):
         goes_on(state, memory / f"next{number}", versions)
 
 

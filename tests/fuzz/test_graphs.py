@@ -115,11 +115,11 @@ def test_drawings_repeat() -> None:
 
 @pytest.mark.sampled
 def test_random_graphs_are_right(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """Some graphs of a fixed seed; with EDGEC_TEST_ALL two and a half minutes of a fresh one, under the sanitizers."""
+    """Some graphs of a fixed seed; with EDGEC_TEST_ALL a minute and a quarter of a fresh one, under the sanitizers."""
     require("gcc")
     if WHOLE:
         seed = secrets.randbelow(2**32)
-        tally = fuzz("graphs", seed, seconds=150, finds=tmp_path / "finds")
+        tally = fuzz("graphs", seed, seconds=75, finds=tmp_path / "finds")
         record_property(FUZZED, said := f"graphs, seed {seed}: " + "\n".join(tally.lines()))
         assert not tally.finds, said
         return
