@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from edgec.program.expr import Const, Expr, Load, Var, const, var
+from edgec.program.expr import Const, Expr, Load, Unary, Var, const, var
 from edgec.program.linear_index import linear
 from edgec.program.program import AnyCall, Declare, For, LoopCall, Program, Statement, Store
 from edgec.program.walk import distinct, expressions, substitute
@@ -47,14 +47,19 @@ def _blocked(call: AnyCall) -> AnyCall:
 
 
 def _turns(body: Sequence[Statement], row: For, column: For) -> bool:
-    """Whether what is read lies side by side in rows, and what is written in columns, elsewhere."""
+    """Whether all that is read lies side by side in rows, and what is written in columns, elsewhere, and functions of it cost little.
+
+    Compilers compute functions, and what lies beside each other in columns already, for many elements at once.
+    """
     stores = [item for item in body if isinstance(item, Store)]
-    loads = [e for e in distinct(e for item in body for e in expressions(item)) if isinstance(e, Load)]
+    parts = list(distinct(e for item in body for e in expressions(item)))
+    loads = [e for e in parts if isinstance(e, Load)]
     reads = [_steps(load.index, row.var, column.var) for load in loads]
     writes = [_steps(store.index, row.var, column.var) for store in stores]
     apart = not {load.buffer for load in loads} & {store.buffer for store in stores}
-    turned = any(step is not None and step[1] == 1 and step[0] >= FAR for step in reads)
-    return apart and None not in reads and turned and all(step is not None and step[0] == 1 for step in writes)
+    turned = all(step is not None and step[1] == 1 and step[0] >= FAR for step in reads)
+    light = not any(isinstance(e, Unary) for e in parts)
+    return apart and light and bool(reads) and turned and all(step is not None and step[0] == 1 for step in writes)
 
 
 def _steps(index: Expr, row: Var, column: Var) -> tuple[int, int] | None:

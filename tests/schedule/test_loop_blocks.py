@@ -14,11 +14,14 @@ from edgec.targets import load_target
 from tests.nets import Net
 
 
-def program(target: str, channels: int, side: int) -> Program:
-    """A convolution, whose result lies in pixels and goes out in channels."""
+def program(target: str, channels: int, side: int, ending: str = "") -> Program:
+    """A convolution, whose result lies in pixels and goes out in channels, and perhaps a function or what is added behind it."""
     net = Net("net", 1, (1, 3, side, side))
     weights = net.normal(channels, 3, 1, 1)
-    graph = from_proto(net.model(net.node("Conv", ["x", weights], channels, kernel_shape=[1, 1]))).graph
+    x = net.node("Conv", ["x", weights], channels, kernel_shape=[1, 1])
+    if ending:
+        x = net.node(ending, [x, net.normal(1, channels, side, side)] if ending == "Mul" else [x], channels)
+    graph = from_proto(net.model(x)).graph
     optimize(graph)
     return schedule(lower(graph, load_target(target), "net"), load_target(target))
 
@@ -45,3 +48,5 @@ def test_what_makes_no_blocks_or_is_near_in_memory_stays() -> None:
     assert extents(program("x86-64", 19, 12)) == [19, 144]  # no number of blocks
     assert extents(program("x86-64", 64, 5)) == [64, 25]  # few rows
     assert extents(program("x86-64", 12, 12)) == [12, 144]  # rows beside each other
+    assert extents(program("x86-64", 64, 12, "Tanh")) == [64, 144]  # a function
+    assert extents(program("x86-64", 64, 12, "Mul")) == [64, 144]  # times what lies in columns
