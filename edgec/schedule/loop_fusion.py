@@ -40,6 +40,8 @@ def _fused(program: Program, first: AnyCall, second: AnyCall) -> LoopCall | None
         return None
     if program.root(a.writes[0]) in {program.root(name) for name in (*a.reads, *b.reads)}:
         return None
+    if any(isinstance(item, For) and item.var.name == loops[0].var.name for item in statements(loops[1].body)):
+        return None  # an inner loop would hide the common one
     bands = _band(loops[0]), _band(loops[1])
     if bands[0] is None or bands[1] is None or bands[0].stride != bands[1].stride:
         return None

@@ -52,6 +52,13 @@ def test_only_iterations_that_are_apart_share_a_loop(second: LoopCall, left: int
     assert calls_of(call(ROW * 8 + COLUMN), second) == left
 
 
+def test_an_inner_loop_of_the_common_name_stays_apart() -> None:
+    other = var("k")
+    inner = For(ROW, const(4), (Store("y", other * 8 + ROW + 4, load("x", other, FLOAT)),))
+    second = LoopCall(Call("n", ("n",), (), ("x",), ("y",), 0), (For(other, const(8), (inner,)),), True)
+    assert calls_of(call(ROW * 8 + COLUMN), second) == 2
+
+
 def test_slices_that_are_put_together_again_are_one_loop() -> None:
     net = Net("net", 1, (1, 3, 16, 16))
     parts = []
