@@ -28,7 +28,11 @@ def unpacking(graph: Graph) -> frozenset[Node]:
 
 def _takers(graph: Graph, value: str) -> set[Node]:
     """What reads it, through changes of its shape."""
-    found: set[Node] = set()
-    for node in graph.readers(value):
-        found |= _takers(graph, node.outputs[0]) if node.op in SHAPES else {node}
+    found, front = set[Node](), [value]
+    while front:
+        for node in graph.readers(front.pop()):
+            if node.op in SHAPES:
+                front += node.outputs
+            else:
+                found.add(node)
     return found

@@ -9,6 +9,7 @@ from edgec.program.expr import Const, Expr, Load, Unary, Var, const, var
 from edgec.program.linear_index import linear
 from edgec.program.program import AnyCall, Declare, For, LoopCall, Program, Statement, Store
 from edgec.program.walk import distinct, expressions, substitute
+from edgec.schedule.nests import nest_of
 
 SIZES = range(8, 3, -1)  # columns of a block, the best first: more write to more places at once than some caches keep
 SHARED = 4  # blocks that threads can share, if there are so many
@@ -22,23 +23,14 @@ def with_blocks(program: Program) -> Program:
 
 
 def _blocked(call: AnyCall) -> AnyCall:
-    if not isinstance(call, LoopCall) or not call.parallel or call.outside is not None:
-        return call
-    loops, body = list[For](), call.body
-    while len(body) == 1 and isinstance(body[0], For) and body[0].start is None and not body[0].lanes:
-        loops.append(body[0])
-        body = body[0].body
-    if len(loops) < 2 or not all(isinstance(item, Declare | Store) for item in body):
+    loops, body = nest_of(call)
+    if not isinstance(call, LoopCall) or len(loops) < 2 or not all(isinstance(item, Declare | Store) for item in body):
         return call
     *around, column, row = loops  # of what is read
-    if (
-        not isinstance(column.extent, Const)
-        or not isinstance(row.extent, Const)
-        or row.extent.value <= MANY
-        or not _turns(body, row, column)
-    ):
+    columns, rows = column.extent, row.extent
+    if not isinstance(columns, Const) or not isinstance(rows, Const) or rows.value <= MANY or not _turns(body, row, column):
         return call
-    nest = _nest(body, row, column, int(column.extent.value))
+    nest = _nest(body, row, column, int(columns.value))
     if nest is None:
         return call
     for loop in reversed(around):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -9,6 +10,7 @@ from edgec.kernels import FunctionFloat, GeluFloat, SwishFloat
 from edgec.program.expr import FLOAT, Binary, Const, Expr, Load, Unary, Var, const, expr, load, real, unary
 from edgec.program.linear_index import linear
 from edgec.program.program import AnyCall, Buffer, Declare, For, Kind, LoopCall, Pointer, Program, Store, TemplateCall
+from edgec.schedule.nests import nest_of
 from edgec.targets import Target
 
 ARCH = "x86_64"  # where that was measured
@@ -44,8 +46,9 @@ def with_kernels(program: Program, target: Target) -> Program:
     if target.arch != ARCH or target.gpu or codes:
         return program
     found = replace(program, calls=[], buffers=dict(program.buffers))
+    names = {call.call.name for call in program.calls}
     for call in program.calls:
-        found.calls += _kernel_of(call) or _turned(call, found) or [call]
+        found.calls += _kernel_of(call) or _turned(call, found, names) or [call]
     return found
 
 
@@ -68,8 +71,11 @@ def _kernel_of(call: AnyCall) -> list[AnyCall]:
     return [TemplateCall(call.call, arguments)]
 
 
-def _turned(call: AnyCall, program: Program) -> list[AnyCall]:
-    """The same of a function of a matrix whose rows become columns, or none: `program` gets the buffer between both calls."""
+def _turned(call: AnyCall, program: Program, names: Collection[str]) -> list[AnyCall]:
+    """The same of a function of a matrix whose rows become columns, or none: `program` gets the buffer between both calls.
+
+    names: of all calls.
+    """
     nest = _nest(call)
     kernel = _function(nest.store.value, nest.read.var) if nest else None
     if nest is None or nest.row is None or kernel is None:
@@ -79,7 +85,7 @@ def _turned(call: AnyCall, program: Program) -> list[AnyCall]:
     if x is None or y is None or not isinstance(column.extent, Const):
         return []
     name = f"{nest.store.buffer}_in_rows"
-    while name in program.buffers:
+    while name in program.buffers or f"{name}_call" in names:
         name += "_"
     count, place = row.extent * column.extent, row.var * column.extent + column.var
     program.buffers[name] = Buffer(name, FLOAT, expr(count), Kind.ARENA)
@@ -92,13 +98,8 @@ def _turned(call: AnyCall, program: Program) -> list[AnyCall]:
 
 def _nest(call: AnyCall) -> Nest | None:
     """What a loop is that does no more."""
-    if not isinstance(call, LoopCall) or not call.parallel or call.outside is not None:
-        return None
-    loops, body = list[For](), call.body
-    while len(body) == 1 and isinstance(body[0], For) and body[0].start is None and len(loops) < 2:
-        loops.append(body[0])
-        body = body[0].body
-    if not loops or len(body) != 2:
+    loops, body = nest_of(call)
+    if len(loops) not in (1, 2) or len(body) != 2:
         return None
     read, store = body
     if not isinstance(read, Declare) or not isinstance(store, Store) or not isinstance(read.value, Load) or read.var.dtype is not FLOAT:

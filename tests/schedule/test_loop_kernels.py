@@ -86,3 +86,20 @@ def test_its_result_may_lie_where_its_operands_do() -> None:
     )
     (apart,) = functions(schedule(program("x86-64", "Concat"), load_target("x86-64")))
     assert apart.in_place() == ()
+
+
+def test_a_function_whose_result_is_turned_is_a_kernel_and_a_loop_behind_it() -> None:
+    net = Net("net", 1, (1, 16, 12, 12))
+    x = net.node("Conv", ["x", net.normal(16, 16, 1, 1)], 16, kernel_shape=[1, 1])
+    graph = from_proto(net.model(net.node("Mul", [x, net.node("Sigmoid", [x], 16)], 16))).graph
+    optimize(graph)
+    target = load_target("x86-64")
+    lowered = lower(graph, target, "net")
+    found = schedule(lowered, target)
+    (swish,) = functions(found)
+    moved = found.calls[-1]
+    assert type(swish) is SwishFloat and isinstance(moved, LoopCall)
+    assert moved.call.reads == (swish.y.buffer,) and moved.call.writes == (found.outputs[0].buffer,)
+    taken = replace(lowered.calls[0], call=replace(lowered.calls[0].call, name=f"{swish.y.buffer}_call"))
+    (other,) = functions(schedule(replace(lowered, calls=[taken, *lowered.calls[1:]]), target))
+    assert other.y.buffer == f"{swish.y.buffer}_"
