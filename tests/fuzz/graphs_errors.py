@@ -234,6 +234,14 @@ def _cancelled(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
     return np.broadcast_to(4 * UNIT * np.abs(x).max(axis=axes, keepdims=True) * factor, x.shape)
 
 
+def _least_deviation(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
+    """The 1e-9 that the standard adds to a deviation, and ONNX Runtime's kernel does not."""
+    x = operands[step.node.input[0]].astype(np.float64)
+    axes = next((tuple(item.ints) for item in step.node.attribute if item.name == "axes"), (0, 2, 3))
+    deviation = np.broadcast_to(x.std(axis=axes, keepdims=True), x.shape)
+    return np.abs(np.nan_to_num(array.astype(np.float64))) * np.minimum(1e-9 / np.maximum(deviation, TINY), 1)
+
+
 def _divided(step: Step, operands: Arrays, array: np.ndarray) -> np.ndarray:
     """A tangent by sine and cosine, where the cosine is off by as much as FUNCTIONS says of it."""
     return np.asarray(4e-7 * (1 + np.nan_to_num(array.astype(np.float64)) ** 2))
@@ -294,6 +302,7 @@ def _largest(operands: Arrays, names: Iterable[str]) -> float:
 LOST = {
     "InstanceNormalization": _cancelled, "LRN": _slid, "AffineGrid": _placed, "Resize": _weighed, "Upsample": _weighed,
     "DFT": _transformed, "STFT": _transformed, "Tan": _divided, "GRU": _gated, "LSTM": _gated,
+    "MeanVarianceNormalization": _least_deviation,
 }  # fmt: skip
 
 

@@ -60,6 +60,7 @@ FINDS = (
         "a small variance around a large mean",
         "(float[1,1,1,3] x) => (y) <float c = {1000}, float d = {0.01}> { a = Mul(x, d) b = Add(a, c) y = MeanVarianceNormalization(b) }",
     ),
+    Find("a small deviation", "(float[1,1,1,3] x) => (y) <float d = {0.0001}> { a = Mul(x, d) y = MeanVarianceNormalization(a) }"),
     Find("the logarithm of a sum with infinities", "(float[2,2] x) => (y) <float z = {0}, float o = {1}> { i = Div(o, z) n = Neg(i)"
          "m = Mul(x, z) a = Add(m, n) y = ReduceLogSumExp(a) }"),
     Find(
