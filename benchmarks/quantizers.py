@@ -132,7 +132,8 @@ def beside(options: argparse.Namespace) -> Iterator[Case]:
 def stored(pair: tuple[Feed, Feed], graph: Graph) -> tuple[Feeds, Feeds]:
     def feeds(arrays: Feed) -> Feeds:
         return lambda: (
-            {name or graph.inputs[0]: array[index] for name, array in arrays.items()} for index in range(len(next(iter(arrays.values()))))
+            {name or graph.inputs[0]: np.asarray(array[index]) for name, array in arrays.items()}
+            for index in range(len(next(iter(arrays.values()))))
         )
 
     known, others = pair
