@@ -58,7 +58,7 @@ class Case:
 
 DEFAULT = QuantizeOptions()
 EDGEC = {
-    "plain": QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False),
+    "plain": QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False, rescue=False),
     "no-equalize": replace(DEFAULT, equalize=False),
     "no-observer": replace(DEFAULT, observer="minmax"),
     "no-round": replace(DEFAULT, round_weights=False),
