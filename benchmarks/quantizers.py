@@ -63,6 +63,7 @@ EDGEC = {
     "no-observer": replace(DEFAULT, observer="minmax"),
     "no-round": replace(DEFAULT, round_weights=False),
     "no-bias": replace(DEFAULT, correct_bias=False),
+    "no-rescue": replace(DEFAULT, rescue=False),
     "fast": replace(DEFAULT, effort="fast"),
     "default": DEFAULT,
     "high": replace(DEFAULT, effort="high"),
