@@ -43,9 +43,10 @@ def feeds_quantized(graph: Graph, value: str) -> bool:
 
 
 def _is_dequantized(graph: Graph, value: str) -> bool:
-    """Whether `value` is computed, and comes from a DequantizeLinear, perhaps behind data movement and a multiplier by channel."""
+    """Whether `value` is computed, and (the first part of) it comes from a DequantizeLinear, perhaps behind data movement and a
+    multiplier by channel."""
     source = graph.producer(value)
-    while source is not None and (_moves(source) or _scales(graph, source)):
+    while source is not None and (_moves(source) or source.op == "Concat" or _scales(graph, source)):
         source = graph.producer(source.inputs[0])
     return source is not None and source.op == "DequantizeLinear" and source.inputs[0] not in graph.constants
 
