@@ -6,7 +6,7 @@ import numpy as np
 from onnx import helper
 
 from edgec.base.errors import ModelError
-from edgec.frontend.quantized.channels import channels_of, decode, is_known
+from edgec.frontend.quantized.channel_codes import channels_of, decode, is_known
 from edgec.frontend.translation.builder import WIDENED, Builder
 from edgec.frontend.translation.rules import MICROSOFT, rule
 from edgec.frontend.translation.source import Source
