@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from edgec.ir.graph import Graph, Node
@@ -65,8 +67,8 @@ def merge_reshapes(graph: Graph, node: Node) -> bool:
 
 @rewrites(*ELEMENTWISE)
 def sink_reshape(graph: Graph, node: Node) -> bool:
-    """f(reshape(x), reshape(y), c) -> reshape(f(x, y, c)) for elementwise f, x and y of one shape, and c of one element or, where the last
-    axis stays what it is, a constant over that alone."""
+    """f(reshape(x), reshape(y), c) -> reshape(f(x, y, c)) for elementwise f, x and y of one shape, and c of one element or a
+    constant over one axis alone that stays what it is."""
     sources = {name: source for name in node.inputs if (source := graph.producer(name, "Reshape")) is not None}
     shapes = {graph.shape(source.inputs[0]) for source in sources.values()}
     target = graph.constant(next(iter(sources.values())).inputs[1]) if sources else None
@@ -76,24 +78,41 @@ def sink_reshape(graph: Graph, node: Node) -> bool:
     if any(graph.shape(name) != shape for name in sources):
         return why_not(node, "it broadcasts the reshaped operand")
     old = next(iter(shapes))
-    free = node.op not in ("QuantizeLinear", "DequantizeLinear") and old[-1:] == shape[-1:]  # those count axes from the first one
-    along = [name for name in dict.fromkeys(node.inputs) if free and name not in sources and _is_along_last(graph, name, shape)]
+    free = node.op not in ("QuantizeLinear", "DequantizeLinear")  # those count axes from the first one
+    axes = {name: _kept_axis(graph, name, shape, old) for name in dict.fromkeys(node.inputs) if free and name not in sources}
+    along = {name: behind for name, behind in axes.items() if behind is not None}
     others = [name for name in node.inputs if name and name not in sources and name not in along]
     if any(not graph.types[name].is_static or graph.types[name].elements != 1 for name in others):
         return why_not(node, "another operand has the new shape")
     if np.any(target == 0) or any(len(graph.shape(name)) > len(old) for name in others):
         return why_not(node, "the old shape has fewer axes than an operand")
     before = {name: source.inputs[0] for name, source in sources.items()}
-    before |= {name: graph.add_constant(name, graph.constants[name].reshape(-1)) for name in along if len(graph.shape(name)) > 1}
+    for name, behind in along.items():
+        form = (-1, *[1] * behind)
+        if graph.shape(name) != (graph.constants[name].size, *form[1:]):
+            before[name] = graph.add_constant(name, graph.constants[name].reshape(form))
     inputs = [before.get(name, name) for name in node.inputs]
     value = emit(graph, node, node.op, inputs, node.attributes, hint=f"{node.outputs[0]}_unshaped", name=node.name)
     return become(graph, node, "Reshape", [value, next(iter(sources.values())).inputs[1]])
 
 
-def _is_along_last(graph: Graph, name: str, shape: Shape) -> bool:
-    """Whether it is a constant for each place of the last axis of `shape`, which are several."""
+def _kept_axis(graph: Graph, name: str, shape: Shape, old: Shape) -> int | None:
+    """How many axes of `old` are behind the one over which alone a constant goes, if that is one axis of `shape` that `old` has too."""
     constant = graph.constant(name) if name else None
-    return constant is not None and constant.ndim > 0 and 1 < constant.size == constant.shape[-1] == shape[-1]
+    if constant is None or constant.size < 2 or constant.size not in constant.shape or constant.ndim > len(shape):
+        return None
+    behind = constant.ndim - 1 - constant.shape.index(constant.size)
+    if shape[len(shape) - 1 - behind] != constant.size:  # it broadcasts the other operand
+        return None
+    places = _place(shape, behind)
+    found = [axes for axes in range(len(old)) if old[len(old) - 1 - axes] == constant.size and _place(old, axes) == places]
+    return found[0] if found and places is not None else None
+
+
+def _place(shape: Shape, behind: int) -> int | None:
+    """How many elements lie between neighbours along the axis that so many are behind; None where that is not known."""
+    extents = shape[len(shape) - behind :]
+    return prod(extent for extent in extents if isinstance(extent, int)) if all(isinstance(extent, int) for extent in extents) else None
 
 
 @rewrites("Cast")

@@ -149,12 +149,16 @@ def _columns(forest: Forest) -> dict[str, np.ndarray]:
 
 @learned("TreeEnsembleRegressor")
 def tree_ensemble_regressor(b: Builder, s: Source) -> None:
+    regressed(b, _single(s))
+
+
+def regressed(b: Builder, s: Source) -> None:
+    """What the trees say of each target."""
     if s.attributes["aggregate_function"] not in ("SUM", "AVERAGE"):
         raise ModelError(
             f"with aggregate_function {s.attributes['aggregate_function']} is not supported", hint="export it with SUM or AVERAGE"
         )
-    plain = _single(s)
-    total = sums(b, plain, "target", s.attributes["n_targets"])
+    total = sums(b, s, "target", s.attributes["n_targets"])
     if s.attributes["aggregate_function"] == "AVERAGE":
         if s.get("base_values"):
             raise ModelError("with AVERAGE and base values is not supported", hint="export it with SUM")
