@@ -15,7 +15,7 @@ from edgec.quant.coverage import Selection
 from edgec.quant.evening import evened_choices
 from edgec.quant.fit import Fit
 from edgec.quant.fitted import Fitted, Start
-from edgec.quant.levers import with_levers
+from edgec.quant.levers import levers_of, with_levers
 from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
 from edgec.quant.report import StepReport
 from edgec.quant.scores import Score, scored
@@ -135,11 +135,14 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     every = len(judged) > 1 or (few and not certain)  # share was fitted to and judged
     evened = evened_choices(choice, judged.candidates) if high and options.equalize else ()
     fitted = fitter(graph, choice, evened, sorted(kept) if options is wholly else ())
-    turned = (folds([pair], options) for pair in TURNS if more and not apart)  # a quarter of few samples would take luck for a gain
-    apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if high else []
+    levers = levers_of(graph, options)
+    turned = (
+        folds([pair], options) for pair in TURNS if high and more and not apart
+    )  # a quarter of few samples would take luck for a gain
+    apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if levers else []
     usual = fitted(fit(range(SHARES), options) if every else judged.first)
     of_all = (lambda: usual if every else fitted(fit(range(SHARES), options))) if few else None
-    final, more_steps = with_levers(graph, apiece, usual, of_all, options)
+    final, more_steps = with_levers(graph, apiece, usual, of_all, options, levers)
     held = held if apart else range(SHARES)
     return Searched(final, [*steps, *more_steps], known.notes, part(samples, held), sum(counts[share] for share in held), apart, kept)
 

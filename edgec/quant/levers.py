@@ -1,4 +1,6 @@
-"""What high effort adds to the usual steps: levers, each of which makes calibrations that may be better of the one that is there.
+"""What follows the usual steps: levers, each of which makes calibrations that may be better of the one that is there.
+
+High effort pulls all of them, normal effort those that need no more than the steps once again.
 
 A step of edgec/quant/steps.py is decided before anything is measured; a lever begins where the steps have ended, so what it looks at is the
 network as it will be stored. It is pulled once for each fold, and on the samples that it was not fitted to the best of what it made is held
@@ -18,6 +20,7 @@ from math import inf
 
 from edgec.ir.graph import Graph
 from edgec.quant.calibration import Calibration
+from edgec.quant.centre import linear_values
 from edgec.quant.echoes import echoed
 from edgec.quant.evening import centred, evened
 from edgec.quant.finer import finely_rounded
@@ -45,9 +48,10 @@ class Lever:
     wanted: Callable[[QuantizeOptions], bool]
 
 
+CENTRED = Lever("centred streams", centred, lambda options: options.equalize)
 # in order: what begins with the steps anew comes first, and a bias makes up for what the ranges have left
 LEVERS = (
-    Lever("centred streams", centred, lambda options: options.equalize),
+    CENTRED,
     Lever("evenness of channels", evened, lambda options: options.equalize),
     Lever("ranges by output error", echoed, lambda options: options.observer != "minmax"),
     Lever("finer rounding", finely_rounded, lambda options: options.round_weights and options.correct_bias),
@@ -66,17 +70,24 @@ class Pulled:
         return self.lever.pull(graph, fitted, progress)[self.way]()
 
 
+def levers_of(graph: Graph, options: QuantizeOptions) -> Sequence[Lever]:
+    """Those that the effort has."""
+    if options.effort == "high":
+        return LEVERS
+    return (CENTRED,) if options.effort == "normal" and options.equalize and linear_values(graph) else ()
+
+
 Folds = Sequence[tuple[Fitted, Trial]]  # each with the trial of what is made of it, on other samples
 
 
 def with_levers(
-    graph: Graph, folds: Folds, usual: Fitted, whole: Callable[[], Fitted] | None, options: QuantizeOptions
+    graph: Graph, folds: Folds, usual: Fitted, whole: Callable[[], Fitted] | None, options: QuantizeOptions, levers: Sequence[Lever]
 ) -> tuple[Calibration, list[StepReport]]:
     """What the levers that stay make of `whole`, and what each of all was worth; `usual` where none stays.
 
     whole: what the steps make of all samples; None: some are needed to judge, and the first fold is what there is.
     """
-    pulled, after, reports = pull_levers(graph, folds, options) if folds else ([], [], [])
+    pulled, after, reports = pull_levers(graph, folds, options, levers) if folds else ([], [], [])
     if not pulled:
         return usual.calibration, reports
     if whole is None:

@@ -110,7 +110,7 @@ def with_reasons(report: QuantizationReport, for_what: str, kept: Iterable[Kept]
     """The report that says why layers stay in float. known: of those that do without `kept` ones. What has 16 bits is no float."""
     why: dict[str, str] = dict.fromkeys(report.kept_in_float, f"an activation of a layer that is kept for the {for_what}")
     why |= {one.node: f"kept for the {for_what}: {Accuracy(one.sqnr, one.drop)} with it in int8" for one in kept if one.type == "float32"}
-    return replace(report, kept_in_float=why | known)
+    return replace(report, kept_in_float=why | dict(known))
 
 
 def apply_calibration(graph: Graph, content: Mapping[str, Any]) -> Graph:

@@ -13,6 +13,7 @@ from edgec.quant.calibration import packed
 from edgec.quant.centre import apply_centres, centred_convolutions, choose_centres, linear_values, middles_of
 from edgec.quant.equalize import Evenness, choose_factors
 from edgec.quant.float_run import Probe
+from edgec.quant.options import EFFORTS
 from tests.quant.small import Small, content, net, samples, sqnr
 
 
@@ -82,12 +83,14 @@ def test_what_else_reads_a_value_keeps_it_from_being_centred(reader: str) -> Non
     assert linear_values(graph) == []
 
 
-def test_high_effort_centres_streams_whose_channels_lie_apart_and_the_calibration_says_so() -> None:
+def test_streams_whose_channels_lie_apart_are_centred_but_for_haste_and_the_calibration_says_so() -> None:
     graph = bottlenecks()
-    normal, high = (quantize(graph, samples(graph, 16), QuantizeOptions(effort=effort)) for effort in ("normal", "high"))
-    assert "centres" not in normal.calibration and set(high.calibration["centres"]) == set(centred_convolutions(graph))
-    assert sqnr(graph, high.graph, 40) > sqnr(graph, normal.graph, 40) + 3
-    assert content(apply_calibration(graph, high.calibration)) == content(high.graph)
+    fast, normal, high = (quantize(graph, samples(graph, 16), QuantizeOptions(effort=effort)) for effort in EFFORTS)
+    assert "centres" not in fast.calibration
+    for found in (normal, high):
+        assert set(found.calibration["centres"]) == set(centred_convolutions(graph))
+        assert sqnr(graph, found.graph, 40) > sqnr(graph, fast.graph, 40) + 3
+        assert content(apply_calibration(graph, found.calibration)) == content(found.graph)
 
 
 @pytest.mark.parametrize("broken", ["another", "missing", "infinite", "short"])

@@ -269,7 +269,7 @@ def test_where_no_lever_stays_all_is_as_usual() -> None:
     graph, opened = thin()
     good = read_calibration(quantize(graph, opened, EFFORT["fast"]).calibration, graph)
     usual, other = Fitted(good, opened, 16), Fitted(replace(good), opened, 16)
-    assert with_levers(graph, [], usual, lambda: other, EFFORT["high"])[0] is good
+    assert with_levers(graph, [], usual, lambda: other, EFFORT["high"], LEVERS)[0] is good
 
 
 @pytest.mark.parametrize(("further", "way"), [(np.array([0.48, 0.52, 0.44, 0.55]), 0), (np.full(4, 0.4), 1)])

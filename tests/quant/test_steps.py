@@ -12,6 +12,7 @@ from edgec.quant import QuantizeOptions, quantize
 from edgec.quant.coverage import select
 from edgec.quant.decide import FEW, JUDGES, part, shares_of, some
 from edgec.quant.fit import Fit
+from edgec.quant.levers import CENTRED
 from edgec.quant.options import Sample
 from edgec.quant.scores import Score
 from edgec.quant.statistics import joined, measure_extents
@@ -180,7 +181,9 @@ def test_those_that_judge_are_spread_over_all() -> None:
 def test_the_steps_make_it_better_and_the_report_says_what_was_tried(family: str) -> None:
     graph = net(family)
     report = quantize(graph, samples(graph, 16)).report
-    assert [step["step"] for step in report.steps] == [step for step in STEPS if step in {row["step"] for row in report.steps}]
+    assert [step["step"] for step in report.steps] == [
+        step for step in (*STEPS, CENTRED.name) if step in {row["step"] for row in report.steps}
+    ]
     assert report.steps[0]["before"] < report.steps[-1]["after"]
     for step in report.steps:
         assert 0 <= step["taken"] <= step["places"]
