@@ -41,7 +41,7 @@ def main() -> int:
 
     exact, data, stored = sys.argv[1:]
     arrays = dict(np.load(data))
-    samples = [{name: array[index] for name, array in arrays.items()} for index in range(len(next(iter(arrays.values()))))]
+    samples = [{name: np.asarray(array[index]) for name, array in arrays.items()} for index in range(len(next(iter(arrays.values()))))]
     onnx.save(nncf.quantize(onnx.load(exact), nncf.Dataset(samples), subset_size=len(samples)), stored)
     return 0
 

@@ -58,11 +58,12 @@ class Case:
 
 DEFAULT = QuantizeOptions()
 EDGEC = {
-    "plain": QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False),
+    "plain": QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False, rescue=False),
     "no-equalize": replace(DEFAULT, equalize=False),
     "no-observer": replace(DEFAULT, observer="minmax"),
     "no-round": replace(DEFAULT, round_weights=False),
     "no-bias": replace(DEFAULT, correct_bias=False),
+    "no-rescue": replace(DEFAULT, rescue=False),
     "fast": replace(DEFAULT, effort="fast"),
     "default": DEFAULT,
     "high": replace(DEFAULT, effort="high"),
@@ -132,7 +133,8 @@ def beside(options: argparse.Namespace) -> Iterator[Case]:
 def stored(pair: tuple[Feed, Feed], graph: Graph) -> tuple[Feeds, Feeds]:
     def feeds(arrays: Feed) -> Feeds:
         return lambda: (
-            {name or graph.inputs[0]: array[index] for name, array in arrays.items()} for index in range(len(next(iter(arrays.values()))))
+            {name or graph.inputs[0]: np.asarray(array[index]) for name, array in arrays.items()}
+            for index in range(len(next(iter(arrays.values()))))
         )
 
     known, others = pair

@@ -30,7 +30,7 @@ STRETCH = 60  # frames of each recording that calibrate
 SETTINGS = {"shape": {"input": (1, CONTEXT + FRAME), "state": (2, 1, 128)}, "constant": {"sr": RATE}, "state": {"state": "stateN"}}
 Step = Callable[[np.ndarray], Any]  # a frame -> its probability
 Open = Callable[[], Step]  # a stream from its start
-PRECISIONS: Mapping[str, Mapping[str, object]] = {"fp32": {}, "int8": {"min_sqnr": 25}}  # squares of a spectrum need more than 8 bits
+PRECISIONS = ("fp32", "int8")
 
 
 def main() -> int:
@@ -55,7 +55,7 @@ def package(model: Path, known: Sequence[Path], precision: str, work: Path) -> O
     out, name = work / precision, f"vad_{precision}"
     if not out.exists():
         calib = {"calib": lambda: stretches(known)} if precision == "int8" else {}
-        edgec.build(model, precision=precision, out=out, name=name, wheel=True, **SETTINGS, **PRECISIONS[precision], **calib)  # type: ignore[arg-type]
+        edgec.build(model, precision=precision, out=out, name=name, wheel=True, **SETTINGS, **calib)  # type: ignore[arg-type]
     (wheel,) = (out / "dist").glob("*.whl")
     ZipFile(wheel).extractall(work / "site")
     sys.path.insert(0, str(work / "site"))

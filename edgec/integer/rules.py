@@ -99,9 +99,18 @@ def dot_product(context: Context, node: Node) -> Answer:
         found = dot_product_of(context.graph, node, source.grid, shaped[1], shaped[0]) if shaped else ""
         return found if isinstance(found, DotProduct) else dot_product_of(context.graph, node, source.grid, tail)
     stored = context.graph.producer(node.input(1), "DequantizeLinear") is not None
-    read = context.graph.producer(node.inputs[0], "DequantizeLinear")
-    what = "codes of several scales" if read is not None and context.graph.types[read.inputs[1]].static_shape else "floats"
-    return f"it reads {what}: {value_name(node.inputs[0])}" if stored or tail else ""
+    return f"it reads {_floats(context.graph, node.inputs[0])}: {value_name(node.inputs[0])}" if stored or tail else ""
+
+
+def _floats(graph: Graph, name: str) -> str:
+    """What a value is that is no codes of one grid: perhaps codes whose parameters go by channel."""
+    node = graph.producer(name)
+    scaled = node is not None and node.op == "Mul" and node.inputs[1] in graph.constants
+    decode = graph.producer(node.inputs[0] if scaled and node is not None else name, "DequantizeLinear")
+    if decode is None or not (scaled or graph.types[decode.inputs[1]].static_shape):
+        return "floats"
+    zero = graph.constant(decode.input(2)) if decode.input(2) else None
+    return f"codes of several {'scales' if zero is None or (zero == zero.min()).all() else 'zero points'}"
 
 
 def addition(context: Context, node: Node) -> Answer:

@@ -43,15 +43,20 @@ def feeds_quantized(graph: Graph, value: str) -> bool:
 
 
 def _is_dequantized(graph: Graph, value: str) -> bool:
-    """Whether `value` is computed, and comes from a DequantizeLinear, perhaps behind data movement."""
+    """Whether `value` is computed, and (the first part of) it comes from a DequantizeLinear, perhaps behind data movement and a
+    multiplier by channel."""
     source = graph.producer(value)
-    while source is not None and _moves(source):
+    while source is not None and (_moves(source) or source.op == "Concat" or _scales(graph, source)):
         source = graph.producer(source.inputs[0])
     return source is not None and source.op == "DequantizeLinear" and source.inputs[0] not in graph.constants
 
 
 def _moves(node: Node) -> bool:
     return node.op in OPERATORS and OPERATORS[node.op].role is Role.MOVE
+
+
+def _scales(graph: Graph, node: Node) -> bool:
+    return node.op == "Mul" and graph.constant(node.inputs[1]) is not None
 
 
 @rewrites("Transpose")

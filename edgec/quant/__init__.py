@@ -8,7 +8,7 @@ from edgec.base.lazy import parts
 
 if TYPE_CHECKING:
     from edgec.quant.goal import Goal
-    from edgec.quant.network import Quantized, apply_calibration, check_goal, is_quantized, quantize, recall, with_goal
+    from edgec.quant.network import Quantized, apply_calibration, check_goal, is_quantized, quantize, recall
     from edgec.quant.options import Progress, QuantizeOptions, Sample, Samples
     from edgec.quant.report import LayerReport, QuantizationReport
 
@@ -26,7 +26,6 @@ __all__ = [
     "is_quantized",
     "quantize",
     "recall",
-    "with_goal",
 ]
 
 _HOMES = {
@@ -43,6 +42,5 @@ _HOMES = {
     "is_quantized": "network",
     "quantize": "network",
     "recall": "network",
-    "with_goal": "network",
 }
 __getattr__ = parts(__name__, _HOMES)

@@ -16,14 +16,14 @@ JURORS = 256  # samples at most
 
 
 class Jury:
-    """Judges quantized graphs by JURORS of `count` samples. What a final Softmax or Sigmoid reads stands for its result, see
+    """Judges quantized graphs by `most` of `count` samples. What a final Softmax or Sigmoid reads stands for its result, see
     edgec/quant/trial.py.
 
     apart: whether nothing was fitted to the samples.
     """
 
-    def __init__(self, graph: Graph, samples: Samples, count: int, apart: bool, progress: Progress | None) -> None:
-        self.samples, self.count, self.apart = some(samples, count, JURORS), min(count, JURORS), apart
+    def __init__(self, graph: Graph, samples: Samples, count: int, apart: bool, progress: Progress | None, most: int = JURORS) -> None:
+        self.samples, self.count, self.apart = some(samples, count, most), min(count, most), apart
         self._judged, self._classes = judged(graph), class_scores(graph)
         self._values = list(dict.fromkeys([*self._judged, *self._classes]))
         self._answers = Answers(graph, self._values, self.samples, self.count, progress)

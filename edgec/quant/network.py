@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 from edgec.base.errors import ModelError, UsageError, did_you_mean
@@ -14,14 +15,18 @@ from edgec.quant.calibration_file import read_calibration
 from edgec.quant.carried import carried
 from edgec.quant.coverage import select
 from edgec.quant.culprit import culprit
-from edgec.quant.decide import calibrate
-from edgec.quant.goal import Accuracy, Goal, GoalReport
+from edgec.quant.decide import JUDGES, calibrate, some
+from edgec.quant.diagnose import BLAMED, examine
+from edgec.quant.goal import Accuracy, Goal, Kept
 from edgec.quant.jury import Jury, class_scores
 from edgec.quant.options import EFFORTS, OBSERVERS, Progress, QuantizeOptions, Samples
 from edgec.quant.preparations import doubt_preparation
 from edgec.quant.reach import reach
 from edgec.quant.repeats import Watched
 from edgec.quant.report import QuantizationReport, measure, untouched
+from edgec.quant.rescue import rescue
+from edgec.quant.twins import Twins, twins_of
+from edgec.records.diagnosis import Diagnosis
 
 REPORT_SAMPLES = 16
 
@@ -62,19 +67,33 @@ def quantize(graph: Graph, samples: Samples, options: QuantizeOptions | None = N
     watched = Watched(samples)
     samples = carried(graph, watched)
     searched = calibrate(graph, selection, samples, options)
-    calibration, goal = searched.calibration, None
+    calibration, goal, rescued = searched.calibration, None, None
+
+    @cache
+    def examined() -> tuple[Twins, Diagnosis]:
+        twins = twins_of(graph, apply(graph, searched.calibration), searched.calibration)
+        return twins, examine(twins, some(samples, searched.calibration.samples, BLAMED), options.progress)
+
+    jury = partial(Jury, graph, searched.held, searched.judges, searched.apart, options.progress)
     if options.goal is not None:
-        jury = Jury(graph, searched.held, searched.judges, searched.apart, options.progress)
-        calibration, goal = reach(graph, calibration, options.goal, jury, options.costs, options.progress)
+        calibration, goal = reach(graph, calibration, options.goal, jury(), options.costs, options.progress)
+    elif options.rescue and options.effort != "fast":
+        calibration, rescued = rescue(graph, calibration, jury(most=JUDGES), examined, options.progress)
     quantized = apply(graph, calibration)
     report = measure(graph, quantized, calibration, samples, REPORT_SAMPLES, options.progress)
     notes = [*searched.notes, *watched.notes(), *doubt_preparation(graph, samples, calibration.samples)]
-    notes += culprit(graph, quantized, calibration, report.outputs, samples, options.progress) if goal is None else []
+    if goal is None:
+        notes += [rescued.remark] if rescued else culprit(graph, report.outputs, lambda: examined()[1])
     report = replace(report, steps=[asdict(step) for step in searched.steps], notes=notes)
     why = f"attention or a normalization that would cost the outputs more than {ALLOWED:g} dB in 8 bits"
-    report = replace(report, kept_in_float=report.kept_in_float | dict.fromkeys(sorted(searched.attention), why))
+    known = dict.fromkeys(sorted(searched.attention), why) | selection.refused
+    report = replace(report, kept_in_float=report.kept_in_float | known)
     content = calibration.to_json() | {"samples_sha256": watched.sha256}
-    return Quantized(quantized, content, report if goal is None else with_goal(report, goal, selection.refused))
+    if goal is not None:
+        report = replace(with_reasons(report, "goal", goal.kept, known), goal=asdict(goal))
+    elif rescued is not None:
+        report = with_reasons(report, "outputs", rescued.kept, known)
+    return Quantized(quantized, content, report)
 
 
 def check_goal(graph: Graph, goal: Goal) -> None:
@@ -87,13 +106,11 @@ def check_goal(graph: Graph, goal: Goal) -> None:
         raise UsageError(f"the model has no scores of classes whose best one could change: {found}", hint="ask for --min-sqnr instead")
 
 
-def with_goal(report: QuantizationReport, goal: GoalReport, refused: Mapping[str, str]) -> QuantizationReport:
-    """The report that says why layers stay in float. refused: those that do without a goal. What has 16 bits is no float."""
-    why = dict.fromkeys(report.kept_in_float, "an activation of a layer that is kept for the goal")
-    why |= {
-        kept.node: f"kept for the goal: {Accuracy(kept.sqnr, kept.drop)} with it in int8" for kept in goal.kept if kept.type == "float32"
-    }
-    return replace(report, kept_in_float=why | dict(refused), goal=asdict(goal))
+def with_reasons(report: QuantizationReport, for_what: str, kept: Iterable[Kept], known: Mapping[str, str]) -> QuantizationReport:
+    """The report that says why layers stay in float. known: of those that do without `kept` ones. What has 16 bits is no float."""
+    why: dict[str, str] = dict.fromkeys(report.kept_in_float, f"an activation of a layer that is kept for the {for_what}")
+    why |= {one.node: f"kept for the {for_what}: {Accuracy(one.sqnr, one.drop)} with it in int8" for one in kept if one.type == "float32"}
+    return replace(report, kept_in_float=why | known)
 
 
 def apply_calibration(graph: Graph, content: Mapping[str, Any]) -> Graph:

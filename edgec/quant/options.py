@@ -32,6 +32,8 @@ class QuantizeOptions:
     effort: how much is tried, see EFFORT of edgec/quant/steps.py; with high effort all samples judge.
     codes_out: whether results that no other layer takes end in 8 bits, as raw outputs need them; else they end in float.
     goal: what the outputs must keep; layers that keep them from it stay in float, see edgec/quant/reach.py. None: nothing is asked.
+    rescue: whether, where nothing is asked, a few layers that cost next to nothing may leave int8 for outputs that would be poor, see
+    edgec/quant/rescue.py; with fast effort none do.
     costs: by which layers are chosen for that; None: those of no target in particular.
     progress: called while the samples run.
     """
@@ -45,5 +47,6 @@ class QuantizeOptions:
     effort: str = "normal"
     codes_out: bool = False
     goal: Goal | None = None
+    rescue: bool = True
     costs: Costs | None = None
     progress: Progress | None = None

@@ -128,7 +128,7 @@ def names_value(text: object) -> tuple[str, ...]:
 
 def decibels_value(value: object) -> float:
     number = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:dB)?\s*", str(value))
-    if isinstance(value, bool) or not number or not 0 < float(number[1]) <= HIGHEST_SQNR:
+    if isinstance(value, bool) or not number or float(number[1]) > HIGHEST_SQNR:
         raise ValueError("write decibels, such as 25")
     return float(number[1])
 

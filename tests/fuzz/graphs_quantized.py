@@ -39,7 +39,7 @@ def quantize(d: Draft, op: str) -> None:
 def dequantize(d: Draft, op: str) -> None:
     d.since(13)
     if d.chance(0.75):
-        d.pick(product, product, product, pair, softmax, layer_norm, root_norm)(d)
+        d.pick(product, product, product, depthwise, pair, softmax, layer_norm, root_norm)(d)
         return
     kind = d.pick(*CODES, *CODES, np.int32)
     x = d.data((kind,))
@@ -71,6 +71,29 @@ def product(d: Draft) -> None:
         return
     scale, zero = parameters(d, kind, 0.1)
     d.op("DequantizeLinear", d.op("QuantizeLinear", y, scale, zero), scale, zero)
+
+
+def depthwise(d: Draft) -> None:
+    """A convolution by channel of codes with a scale for each channel, which another convolution makes, as NNCF writes it."""
+    x = codes(d, 4, 4, where=lambda s: min(s[2:]) >= 2)
+    count, kind = d.number(1, 6), d.pick(*CODES)
+    w = d.op("DequantizeLinear", weights(d, (count, d.shape(x)[1], 1, 1)), d.const(0.01, FLOAT))
+    y = d.op("Conv", d.op("DequantizeLinear", *operand(d, x)), w, *([d.numbers((count,))] if d.chance(0.5) else []))
+    if d.chance(0.8):
+        y = d.op("Relu", y) if d.chance(0.5) else d.op("Clip", y, d.const(d.pick(0, -3), FLOAT), d.const(6, FLOAT))
+    scale, zero = parameters(d, kind, 0.02, (count,))
+    if d.chance(0.2):
+        info = np.iinfo(kind)
+        zero = d.const([d.pick(info.min, 0) for _ in range(count)], kind)
+    y = d.op("DequantizeLinear", d.op("QuantizeLinear", y, scale, zero, axis=1), scale, zero, axis=1)
+    v = d.op("DequantizeLinear", weights(d, (count, 1, d.number(1, 2), d.number(1, 2))), d.const(0.02, FLOAT))
+    y = d.op("Conv", y, v, group=count, pads=d.pick([0, 0, 0, 0], [1, 0, 0, 1]))
+    if d.chance(0.8):
+        coded(d, y, 0.1)
+
+
+def weights(d: Draft, shape: tuple[int, ...]) -> str:
+    return d.const(d.g.integers(-127, 128, shape), np.int8)
 
 
 def pair(d: Draft) -> None:

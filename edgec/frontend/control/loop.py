@@ -140,7 +140,7 @@ def _inside(b: Builder, s: Source, around: Sequence[str]) -> Builder:
     return replace(
         b, graph=graph, problems=[], guard="", taken=set(b.taken), labels=dict(b.labels), serials=dict(b.serials), kinds=dict(b.kinds),
         broken=set(b.broken), lists=dict(b.lists), nothing=set(b.nothing), ragged=set(b.ragged), texts=dict(b.texts), singles={},
-        notes=list(b.notes), believed=list(b.believed), misread=list(b.misread),
+        notes=list(b.notes), believed=list(b.believed), misread=list(b.misread), channels={},
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from onnx import helper
 
 from edgec.base.errors import ModelError
+from edgec.frontend.quantized.channel_codes import channels_of, decode, is_known
 from edgec.frontend.translation.builder import WIDENED, Builder
 from edgec.frontend.translation.rules import MICROSOFT, rule
 from edgec.frontend.translation.source import Source
@@ -30,6 +31,8 @@ def quantize_linear(b: Builder, s: Source) -> None:
     data, scale = s.inputs[0], b.scalar(s.inputs[1])
     zero = b.scalar(s.input(2)) if s.input(2) else ""
     kind = b.file_type(data) if s.op == "DequantizeLinear" else b.file_type(zero) if zero else output_type(s)
+    if _is_pair(b, s, scale, zero, kind):
+        return
     if is_arithmetic(b, s, scale, zero, kind):
         scaled(b, s, kind)
         return
@@ -44,6 +47,19 @@ def quantize_linear(b: Builder, s: Source) -> None:
     axis = axis_of(s.get("axis", 1), b.rank(data)) if b.shape(scale) else 1
     block = s.get("block_size", 0) if b.shape(scale) else 0
     b.emit(s, s.op, [data, scale, zero], s.outputs, {"axis": axis, **({"block_size": block} if block else {})})
+
+
+def _is_pair(b: Builder, s: Source, scale: str, zero: str, kind: str) -> bool:
+    """Whether a DequantizeLinear reads what a QuantizeLinear with the same scales for each channel gives, and is translated with it.
+    Such a QuantizeLinear is remembered."""
+    found = None if is_known(b, s.inputs[0]) else channels_of(b, s, scale, zero, kind)
+    if found is None:
+        return False
+    if s.op == "QuantizeLinear":
+        b.channels[s.outputs[0]] = found
+        return False
+    written = b.channels.get(s.inputs[0])
+    return written is not None and written.takes(found) and decode(b, s, written)
 
 
 @rule("QuantizeLinear", "DequantizeLinear", domain=MICROSOFT)

@@ -48,8 +48,9 @@ class Builder:
     first rows.
     outermost: the node of the file that is being added. guard: a bool scalar; where it is false, nobody takes what is being added, so
     its indices must not end the run. `declared`: the shapes that the file gives values, `believed` values that have theirs from there,
-    whatever operands say that a run computes. `texts`: what the numbers of a value stand for that is text in the file. `own`: the
-    functions, by domain and name, that the user defines, and `calls` what there is to tell of nodes that are calls of them.
+    whatever operands say that a run computes. `channels`: of codes with a scale for each channel, how they were made. `texts`: what the
+    numbers of a value stand for that is text in the file. `own`: the functions, by domain and name, that the user defines, and `calls`
+    what there is to tell of nodes that are calls of them.
     """
 
     graph: Graph
@@ -70,6 +71,7 @@ class Builder:
     nothing: set[str] = field(default_factory=set)
     ragged: set[str] = field(default_factory=set)
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    channels: dict[str, Any] = field(default_factory=dict)
     guard: str = ""
     outermost: Source | None = None
     declared: dict[str, tuple[int, ...]] = field(default_factory=dict)

@@ -1,0 +1,76 @@
+"""A few layers in float32, or with 16 bits, where INT8 alone would hardly be the model and they cost next to nothing.
+
+A square root, a logarithm or a gate in 8 bits may ruin the answers of a network whose products all are good in them. Where the outputs
+are poor, the layers that edgec/quant/ranking.py puts first for the time that they take are tried, as for a goal: MOST of them, DEARER a run
+with them, and only where the outputs gain WORTH. Costs are those of no target in particular, so that a model is the same on all of them.
+Whoever gives a goal, such as one of 0 dB, decides by that alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from edgec.ir.graph import Graph
+from edgec.quant.apply import apply
+from edgec.quant.calibration import Calibration
+from edgec.quant.forecast import Forecast
+from edgec.quant.goal import Accuracy, Goal, Kept
+from edgec.quant.jury import Jury
+from edgec.quant.options import Progress
+from edgec.quant.ranking import by_time, ranked
+from edgec.quant.reach import expected, explained, lighter, search
+from edgec.quant.tries import Tries, without
+from edgec.quant.twins import Twins
+from edgec.quant.widen import widened
+from edgec.records.diagnosis import Diagnosis
+
+POOR = 15.0
+MOST = 8  # layers
+DEARER = 1.05  # times as long as all in int8, as estimated
+WORTH, SHORT = 3.0, 0.5  # dB that they gain together; dB less that fewer of them may reach
+GOOD = 25.0
+NAMED = 3  # layers that a remark tells
+
+
+@dataclass(frozen=True)
+class Rescue:
+    """before, after: the outputs without and with the layers that are `kept`. dearer: how many times as long a run is, as estimated."""
+
+    before: Accuracy
+    after: Accuracy
+    kept: tuple[Kept, ...]
+    dearer: float
+
+    @property
+    def remark(self) -> str:
+        """In a line for whoever builds."""
+        told = [f"{kept.node} {'reads 16 bits' if kept.type == 'int16' else 'stays in float32'}" for kept in self.kept[:NAMED]]
+        more = [f"{len(self.kept) - NAMED} more layers likewise"] if len(self.kept) > NAMED else []
+        gain = f"{self.after.sqnr:.1f} dB instead of {self.before.sqnr:.1f} for {self.dearer - 1:.1%} more time, as estimated"
+        return f"{', '.join([*told, *more])}: {gain}; --min-sqnr 0 leaves them in int8"
+
+
+def rescue(
+    graph: Graph, calibration: Calibration, jury: Jury, examined: Callable[[], tuple[Twins, Diagnosis]], progress: Progress | None
+) -> tuple[Calibration, Rescue | None]:
+    """The calibration with what is kept; as it is, and None, where the outputs are not poor or nothing cheap helps them.
+
+    examined: the network as the calibration makes it, and what it loses where.
+    """
+    before = jury(apply(graph, calibration))
+    if before.sqnr >= POOR:
+        return calibration, None
+    forecast = Forecast(*examined())
+    tries, whole = Tries(graph, calibration, jury, forecast, progress), forecast.latency(())
+    tries.known(frozenset(), before)
+    sets = [kept for kept in ranked(forecast, by_time) if len(kept) <= MOST and forecast.latency(kept) <= DEARER * whole]
+    best = max((tries(sets[-1]) if sets else before).sqnr - SHORT, before.sqnr)
+    if best + SHORT < before.sqnr + WORTH:
+        return calibration, None
+    goal = Goal(min_sqnr=min(best, GOOD))
+    place = search(sets, goal, tries, expected(sets, forecast, goal, before))
+    found, wide = widened(lighter(sets[-1 if place is None else place], goal, tries, forecast), goal, tries, forecast)
+    told = tuple(explained(name, found, wide, tries, forecast) for name in tries.ordered(found | wide))
+    dearer = forecast.latency(found, wide) / whole
+    return without(graph, calibration, tries.ordered(found), tries.ordered(wide)), Rescue(before, tries(found, wide), told, dearer)

@@ -1,0 +1,80 @@
+"""A cheap layer that ruins the answers leaves int8 by itself; nothing else does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from edgec.ir.graph import Graph
+from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
+from edgec.quant.goal import Accuracy, Kept
+from edgec.quant.rescue import POOR, WORTH, Rescue
+from tests.quant.small import Small, content, net, samples, sqnr
+from tests.quant.test_goal import chain
+
+
+def decibels() -> Graph:
+    """The logarithm of a power, as of a spectrum's, between convolutions: 8 bits of the power leave nothing of what is small."""
+    small = Small((1, 8, 12, 12))
+    value = small.conv("x", 16)
+    square = small.node("Mul", value, value)
+    power = small.node("Add", small.node("Mul", square, square), small.constant(np.float32(0.025)))
+    value = small.node("Log", power)
+    small.graph.nodes[-2].name, small.graph.nodes[-1].name = "power", "logarithm"
+    return small.done(small.conv(small.node("Relu", small.conv(value, 16)), 4))
+
+
+def spread(graph: Graph) -> Callable[[], Iterator[dict[str, np.ndarray]]]:
+    """Of which most are quiet beside the loudest."""
+    return lambda: (
+        {name: array * np.float32(2.0 ** -(place % 7)) for name, array in sample.items()}
+        for place, sample in enumerate(samples(graph, 32)())
+    )
+
+
+def test_a_logarithm_that_ruins_the_answers_stays_in_float() -> None:
+    graph = decibels()
+    alone, found = (quantize(graph, spread(graph), QuantizeOptions(rescue=rescued)) for rescued in (False, True))
+    before, after = (sqnr(graph, one.graph, others=spread(graph)) for one in (alone, found))
+    assert before < POOR and after > before + WORTH
+    reasons = found.report.kept_in_float
+    assert re.fullmatch(r"kept for the outputs: [\d.]+ dB with it in int8", reasons["power"])
+    assert reasons["logarithm"] == "an activation of a layer that is kept for the outputs" and len(reasons) == 2
+    assert [note for note in found.report.notes if "--min-sqnr 0" in note and note.startswith("power stays in float32: ")]
+    assert content(apply_calibration(graph, found.calibration)) == content(found.graph)
+
+
+@pytest.mark.parametrize("options", [QuantizeOptions(goal=Goal(min_sqnr=0)), QuantizeOptions(effort="fast")], ids=["goal", "fast"])
+def test_whoever_asks_for_all_in_int8_or_for_speed_gets_it(options: QuantizeOptions) -> None:
+    graph = decibels()
+    found = quantize(graph, spread(graph), options)
+    assert "power" not in found.report.kept_in_float
+    assert content(found.graph) == content(quantize(graph, spread(graph), replace(options, goal=None, rescue=False)).graph)
+
+
+def test_what_would_cost_time_stays_in_int8() -> None:
+    """Half of the products are to blame: only a goal keeps them."""
+    graph = chain()
+    assert sqnr(graph, quantize(graph, samples(graph, 16)).graph) < POOR
+    found, alone = (quantize(graph, samples(graph, 16), QuantizeOptions(rescue=rescued)) for rescued in (True, False))
+    assert content(found.graph) == content(alone.graph)
+
+
+def test_good_answers_stay_as_they_are() -> None:
+    graph = net("resnet")
+    assert content(quantize(graph, samples(graph, 16)).graph) == content(
+        quantize(graph, samples(graph, 16), QuantizeOptions(rescue=False)).graph
+    )
+
+
+def test_a_remark_names_a_few_of_many() -> None:
+    kept = [Kept(f"layer{place}", "Conv", 0.1, 9.0, None, 0.0, 0.0, 0, "int16" if place == 1 else "float32") for place in range(5)]
+    found = Rescue(Accuracy(5.0), Accuracy(21.0), tuple(kept), 1.04)
+    assert found.remark == (
+        "layer0 stays in float32, layer1 reads 16 bits, layer2 stays in float32, 2 more layers likewise: 21.0 dB instead of 5.0 for 4.0% "
+        "more time, as estimated; --min-sqnr 0 leaves them in int8"
+    )
