@@ -31,6 +31,7 @@ class Target:
     flags: tuple[str, ...] = ()
     zig_flags: tuple[str, ...] = ()  # in place of `flags` for zig, which knows processors by -mcpu alone
     reorders: bool = False  # it is for processors that take instructions in any order
+    second_cache: int = 0  # bytes that the second cache of one of its cores holds, in the least of them that is common; 0: not told
     gpu: str = ""  # vulkan or metal: the package has shaders and a host for them too
     form: str = ""  # swift, android, web or micro: the package is also what developers of such applications expect
     gpu_default: bool = True  # without a measurement, calls go to the GPU

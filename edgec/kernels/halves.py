@@ -32,7 +32,8 @@ def _of_halves(kind: type[Arguments]) -> type[Arguments]:
 
     def member(known: Any) -> tuple[str, Any, Any]:
         c_type = known.metadata.get("c", "").replace("float *", "half *")
-        return known.name, known.type, field(metadata={"c": c_type}) if "half" in c_type else field(metadata=known.metadata)
+        metadata = {"c": c_type} if "half" in c_type else known.metadata
+        return known.name, known.type, field(default=known.default, metadata=metadata)
 
     names = {
         "kernel": kind.kernel.replace("float", "half"),

@@ -9,8 +9,11 @@ from edgec.program.arguments import Arguments, Size, Window
 from edgec.program.expr import expr
 from edgec.program.text import text
 
-# Fields of arguments that are numbers among codes, and say nothing of how a layer is computed
-_OF_CODES = ("low", "high", "zero_x", "zero_y", "zero_w", "minus_zero", "sum_step", "residual_zero", "add_zero", "add_low", "add_high")
+# Fields of arguments that are numbers among codes, and say nothing of how a layer is computed, or that follow from a layer and a target
+_LEFT_OUT = (
+    "low", "high", "zero_x", "zero_y", "zero_w", "minus_zero", "sum_step", "residual_zero", "add_zero", "add_low", "add_high",
+    "held_panels", "fetches",
+)  # fmt: skip
 
 
 def signature(arguments: Arguments) -> str:
@@ -27,7 +30,7 @@ def _parts(arguments: Arguments) -> Iterator[str]:
         value, c_type = getattr(arguments, field.name), str(field.metadata.get("c", ""))
         if isinstance(value, Window):
             yield _window(value)
-        elif c_type == "int32_t" and field.name not in _OF_CODES:
+        elif c_type == "int32_t" and field.name not in _LEFT_OUT:
             yield f"{field.name} {_text(value)}"
         elif c_type.endswith("*") and "None" in str(field.type) and value is not None:
             yield f"with {field.name}"

@@ -12,6 +12,7 @@ from edgec.schedule.loop_blocks import with_blocks
 from edgec.schedule.loop_fusion import with_fused_loops
 from edgec.schedule.loop_kernels import with_kernels
 from edgec.schedule.packing import packed
+from edgec.schedule.walks import with_walks
 from edgec.targets import Target
 
 
@@ -33,6 +34,7 @@ def schedule(program: Program, target: Target, tuned: Choices = UNTUNED) -> Prog
 
 def scheduled(call: TemplateCall, target: Target, tuned: Choices = UNTUNED) -> TemplateCall:
     """`call` with what computes it. All instruction sets of a package divide its work alike, and share weights and scratch memory."""
+    call = replace(call, arguments=with_walks(call.arguments, target))
     kind, variant = type(call.arguments), variant_of(call.arguments, target, tuned)
     variants = [variant_in(kind, variant, vocabulary) for vocabulary in target.vocabularies]
     items, packings = {variant.items(call.arguments) for variant in variants}, {variant.packing.name for variant in variants}

@@ -11,6 +11,7 @@ import pytest
 
 from edgec.kernels import ConvFloat, DepthwiseFloat
 from edgec.kernels.conv_float import SET_PERIOD, VARIANTS, VECTOR
+from edgec.kernels.convolution import PANELS_PER_ITEM
 from edgec.kernels.few_outputs import FEW
 from edgec.kernels.vectors import TALL, TILES, VectorTile
 from edgec.kernels.winograd_float import WINOGRAD
@@ -54,7 +55,9 @@ def random_conv(seed: int) -> Case:
         bias[:, channel] = rng.standard_normal(groups)
     y = pixels(rng, out_count(w), outputs * groups, out_stride)
     residual = pixels(rng, out_count(w), outputs * groups, r_stride) if rng.random() < 0.4 else None
-    return Case(ConvFloat(w, x, weights, bias, y, residual, r_stride, groups, inputs, outputs, *limits(rng)), splits(rng))
+    layer = ConvFloat(w, x, weights, bias, y, residual, r_stride, groups, inputs, outputs, *limits(rng))
+    walks = {"held_panels": PANELS_PER_ITEM * int(rng.integers(1, 4)), "fetches": int(rng.integers(2))}
+    return Case(dataclasses.replace(layer, **walks), splits(rng))
 
 
 def random_depthwise(seed: int) -> Case:
@@ -141,6 +144,27 @@ def test_all_ways_but_those_of_other_weights_are_among_the_cases() -> None:
     layers = [case.arguments for case, _ in random_cases() if isinstance(case.arguments, ConvFloat)]
     chosen = (next(way for way in ways if way.can(name) and way.admits(a)) for a in layers for name in ("avx512vnni", "avx2", "neon"))
     assert {way.name for way in chosen} == {way.name for way in ways}
+
+
+@pytest.mark.parametrize("pixels_across", [30, 300])
+def test_the_order_of_reading_changes_no_bit(pixels_across: int, shared: Path) -> None:
+    """With work divided by pixels, and by panels."""
+    inputs, outputs, rng = 250, 390, np.random.default_rng(0)
+    w = Window(1, 1, pixels_across, inputs, 1, pixels_across, outputs, 1, 1, 1, 1, 1, 1, 0, 0)
+    x, weights, bias, y = (
+        rng.standard_normal(shape).astype(np.float32)
+        for shape in (
+            (pixels_across * inputs,),
+            (1, -(-outputs // LANES), 1, inputs, LANES),
+            (1, -(-outputs // LANES) * LANES),
+            (pixels_across * outputs,),
+        )
+    )
+    plain = ConvFloat(w, x, weights, bias, y, None, 0, 1, inputs, outputs, -np.inf, np.inf)  # type: ignore[arg-type]
+    layers = [dataclasses.replace(plain, held_panels=PANELS_PER_ITEM * held, fetches=held % 2) for held in (1, 2, 3, 4)]
+    for vocabulary in ("avx2", "avx512vnni"):
+        answers = run(Build(vocabulary), [Case(layer, parts) for layer in layers for parts in ((), (5000,), (3000, 9000))], shared)
+        assert all(np.array_equal(answers[0], answer) for answer in answers)
 
 
 def test_not_a_number_passes_the_clamp_of_a_convolution(shared: Path) -> None:
