@@ -31,6 +31,15 @@ def normalizations(selection: Selection) -> list[Layer]:
     return [layer for layer in selection.layers if layer.role is Role.NORM and layer.node.name]
 
 
+def choose_floats(
+    graph: Graph, inner: list[Layer], norms: list[Layer], floats: Score, score: Callable[[Collection[str]], Score]
+) -> frozenset[str]:
+    """The names of the nodes of both that stay in float. score: of these in float; floats: of all of them."""
+    others = frozenset(layer.node.name for layer in norms)
+    kept = choose_attention(graph, inner, floats, lambda names: score({*names, *others})) if inner else frozenset()
+    return kept | choose_normalizations(norms, floats, lambda names: score({*names, *kept}))
+
+
 def choose_normalizations(layers: list[Layer], floats: Score, score: Callable[[Collection[str]], Score]) -> frozenset[str]:
     """The names of those that stay in float. score: of these in float; floats: of all of them, and attention."""
     names = [layer.node.name for layer in layers]

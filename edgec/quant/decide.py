@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from glob import escape
 from itertools import chain
 from typing import Any
 
 from edgec.ir.graph import Graph
-from edgec.quant.attention import attention, choose_attention, choose_normalizations, normalizations
+from edgec.quant.attention import attention, choose_floats, normalizations
 from edgec.quant.calibration import Calibration
 from edgec.quant.coverage import Selection
 from edgec.quant.evening import evened_choices
@@ -127,18 +128,15 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     kept = frozenset(layer.node.name for layer in layers)
     if layers:
         whole = folds(shares_of(count), wholly)
-        floats, others = judged.score(choice), frozenset(layer.node.name for layer in norms)
-        kept = choose_attention(graph, inner, floats, lambda names: whole.score(choice, {*names, *others})) if inner else frozenset()
-        kept |= choose_normalizations(norms, floats, lambda names: whole.score(choice, {*names, *kept}))
+        kept = choose_floats(graph, inner, norms, judged.score(choice), partial(whole.score, choice))
         judged, options = (whole, wholly) if len(kept) < len(layers) else (judged, options)
     high, few = options.effort == "high", len(judged) > 1 or (more and not apart)
     every = len(judged) > 1 or (few and not certain)  # share was fitted to and judged
     evened = evened_choices(choice, judged.candidates) if high and options.equalize else ()
     fitted = fitter(graph, choice, evened, sorted(kept) if options is wholly else ())
     levers = levers_of(graph, options)
-    turned = (
-        folds([pair], options) for pair in TURNS if high and more and not apart
-    )  # a quarter of few samples would take luck for a gain
+    pairs = TURNS if high and more and not apart else ()  # a quarter of few samples would take luck for a gain
+    turned = (folds([pair], options) for pair in pairs)
     apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if levers else []
     usual = fitted(fit(range(SHARES), options) if every else judged.first)
     of_all = (lambda: usual if every else fitted(fit(range(SHARES), options))) if few else None

@@ -38,6 +38,7 @@ NOT_DRAWN = {  # by domain and name: why
     ("", "Bernoulli"): "is random",
     **dict.fromkeys((("", "CausalConvWithState"), ("", "LinearAttention"), ("", "SwiGLU")), "ONNX Runtime ends at operator set 26"),
     **dict.fromkeys(((LEARNED, "SVMRegressor"), (LEARNED, "SVMClassifier")), "ONNX Runtime loses digits of large operands"),
+    (LEARNED, "TreeEnsemble"): "is read as the older ensembles are",
     (LEARNED, "ZipMap"): "makes maps",
     (MICROSOFT, "BiasAdd"): "ONNX Runtime computes it on GPUs alone",
     **dict.fromkeys(
