@@ -59,16 +59,16 @@ def rescue(
     examined: the network as the calibration makes it, and what it loses where.
     """
     before = jury(apply(graph, calibration))
-    if before.sqnr >= POOR:
+    if not before.sqnr < POOR:  # nor where it is no number
         return calibration, None
     forecast = Forecast(*examined())
     tries, whole = Tries(graph, calibration, jury, forecast, progress), forecast.latency(())
     tries.known(frozenset(), before)
     sets = [kept for kept in ranked(forecast, by_time) if len(kept) <= MOST and forecast.latency(kept) <= DEARER * whole]
-    best = max((tries(sets[-1]) if sets else before).sqnr - SHORT, before.sqnr)
-    if best + SHORT < before.sqnr + WORTH:
+    most = tries(sets[-1]).sqnr if sets else before.sqnr
+    if not most >= before.sqnr + WORTH:
         return calibration, None
-    goal = Goal(min_sqnr=min(best, GOOD))
+    goal = Goal(min_sqnr=min(most - SHORT, GOOD))
     place = search(sets, goal, tries, expected(sets, forecast, goal, before))
     found, wide = widened(lighter(sets[-1 if place is None else place], goal, tries, forecast), goal, tries, forecast)
     told = tuple(explained(name, found, wide, tries, forecast) for name in tries.ordered(found | wide))
