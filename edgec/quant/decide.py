@@ -134,9 +134,9 @@ def calibrate(graph: Graph, selection: Selection, samples: Samples, options: Qua
     every = len(judged) > 1 or (few and not certain)  # share was fitted to and judged
     evened = evened_choices(choice, judged.candidates) if high and options.equalize else ()
     fitted = fitter(graph, choice, evened, sorted(kept) if options is wholly else ())
-    levers = levers_of(graph, options)
-    pairs = TURNS if high and more and not apart else ()  # a quarter of few samples would take luck for a gain
-    turned = (folds([pair], options) for pair in pairs)
+    # a quarter of few samples would take luck for a gain
+    levers = levers_of(graph, options) if high or apart else ()
+    turned = (folds([pair], options) for pair in TURNS if more and not apart)
     apiece = [(fitted(one), trial) for each in chain([judged], turned) for one, trial in each.pairs] if levers else []
     usual = fitted(fit(range(SHARES), options) if every else judged.first)
     of_all = (lambda: usual if every else fitted(fit(range(SHARES), options))) if few else None

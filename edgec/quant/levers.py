@@ -1,6 +1,7 @@
 """What follows the usual steps: levers, each of which makes calibrations that may be better of the one that is there.
 
-High effort pulls all of them, normal effort those that need no more than the steps once again.
+High effort pulls all of them, normal effort, where samples were held back that are enough to judge, those that need no more than the
+steps once again.
 
 A step of edgec/quant/steps.py is decided before anything is measured; a lever begins where the steps have ended, so what it looks at is the
 network as it will be stored. It is pulled once for each fold, and on the samples that it was not fitted to the best of what it made is held
