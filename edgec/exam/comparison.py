@@ -10,10 +10,11 @@ import numpy as np
 
 from edgec.base.classes import class_count, rows, samples_in
 from edgec.base.errors import UsageError
+from edgec.records.diagnosis import LOW_SQNR
 
 Arrays = dict[str, np.ndarray]
 Answers = Callable[[Arrays], list[np.ndarray]]
-LOW_SQNR, LOW_AGREEMENT = 15.0, 0.9  # below them a package is hardly what its model is
+LOW_AGREEMENT = 0.9  # below it, as below LOW_SQNR, a package is hardly what its model is
 NAMED = 3  # layers that a warning names
 LONGEST = 80  # letters of such a name
 

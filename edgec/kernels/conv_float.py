@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,7 +29,6 @@ from edgec.program.program import Pointer
 
 VECTOR = 4  # inputs that one load brings where rows of the window are merged
 HEAVY = 1 << 18  # bytes of weights that caches hardly keep from run to run, with those of other layers
-_SIZE = {"c": "int32_t"}
 SET_PERIOD = 4096  # bytes after which lines share a set of most first caches
 
 
@@ -54,8 +53,8 @@ class ConvFloat(Arguments):
     out_channels: int = size()
     low: float = real()
     high: float = real()
-    held_panels: int = field(default=PANELS_PER_ITEM, metadata=_SIZE)  # by which pixels are multiplied in one walk: whole items
-    fetches: int = field(default=0, metadata=_SIZE)  # whether the inputs of the pixels that come next are fetched meanwhile
+    held_panels: int = size(PANELS_PER_ITEM)  # by which pixels are multiplied in one walk: whole items
+    fetches: int = size(0)  # whether the inputs of the pixels that come next are fetched meanwhile
 
     def reach(self) -> dict[str, Number]:
         return conv_reach(self, dense_weights(self)) | {"residual": residual_reach(self)}

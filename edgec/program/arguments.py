@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar
 
 from edgec.program.expr import Expr, Number
@@ -23,8 +23,8 @@ def pointer(c_type: str) -> Any:
     return field(metadata={"c": f"{c_type} *"})
 
 
-def size() -> Any:
-    return field(metadata={"c": "int32_t"})
+def size(default: Any = MISSING) -> Any:
+    return field(default=default, metadata={"c": "int32_t"})
 
 
 def real() -> Any:

@@ -23,13 +23,12 @@ from edgec.quant.reach import expected, explained, lighter, search
 from edgec.quant.tries import Tries, without
 from edgec.quant.twins import Twins
 from edgec.quant.widen import widened
-from edgec.records.diagnosis import Diagnosis
+from edgec.records.diagnosis import LOW_SQNR, Diagnosis
 
-POOR = 15.0
 MOST = 8  # layers
 DEARER = 1.05  # times as long as all in int8, as estimated
 WORTH, SHORT = 3.0, 0.5  # dB that they gain together; dB less that fewer of them may reach
-GOOD = 25.0
+GOOD = 25.0  # dB that are enough
 NAMED = 3  # layers that a remark tells
 
 
@@ -59,7 +58,7 @@ def rescue(
     examined: the network as the calibration makes it, and what it loses where.
     """
     before = jury(apply(graph, calibration))
-    if not before.sqnr < POOR:  # nor where it is no number
+    if not before.sqnr < LOW_SQNR:  # nor where it is no number
         return calibration, None
     forecast = Forecast(*examined())
     tries, whole = Tries(graph, calibration, jury, forecast, progress), forecast.latency(())

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 BEST = 200.0  # dB, stands for no error at all
+LOW_SQNR = 15.0  # dB of an output: with less a package is hardly what its model is
 
 
 @dataclass(frozen=True)

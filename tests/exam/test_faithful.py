@@ -10,9 +10,10 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from edgec.exam.comparison import LOW_AGREEMENT, LOW_SQNR
+from edgec.exam.comparison import LOW_AGREEMENT
 from edgec.exam.fidelity import COMPARED
 from edgec.package import Package
+from edgec.records.diagnosis import LOW_SQNR
 from tests.calling import QUICK, ROOT, Program
 
 pytestmark = pytest.mark.usefixtures("kept_builds")

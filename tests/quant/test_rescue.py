@@ -12,7 +12,8 @@ import pytest
 from edgec.ir.graph import Graph
 from edgec.quant import Goal, QuantizeOptions, apply_calibration, quantize
 from edgec.quant.goal import Accuracy, Kept
-from edgec.quant.rescue import POOR, WORTH, Rescue
+from edgec.quant.rescue import WORTH, Rescue
+from edgec.records.diagnosis import LOW_SQNR
 from tests.quant.small import Small, content, net, samples, sqnr
 from tests.quant.test_goal import chain
 
@@ -40,7 +41,7 @@ def test_a_logarithm_that_ruins_the_answers_stays_in_float() -> None:
     graph = decibels()
     alone, found = (quantize(graph, spread(graph), QuantizeOptions(rescue=rescued)) for rescued in (False, True))
     before, after = (sqnr(graph, one.graph, others=spread(graph)) for one in (alone, found))
-    assert before < POOR and after > before + WORTH
+    assert before < LOW_SQNR and after > before + WORTH
     reasons = found.report.kept_in_float
     assert re.fullmatch(r"kept for the outputs: [\d.]+ dB with it in int8", reasons["power"])
     assert reasons["logarithm"] == "an activation of a layer that is kept for the outputs" and len(reasons) == 2
@@ -59,7 +60,7 @@ def test_whoever_asks_for_all_in_int8_or_for_speed_gets_it(options: QuantizeOpti
 def test_what_would_cost_time_stays_in_int8() -> None:
     """Half of the products are to blame: only a goal keeps them."""
     graph = chain()
-    assert sqnr(graph, quantize(graph, samples(graph, 16)).graph) < POOR
+    assert sqnr(graph, quantize(graph, samples(graph, 16)).graph) < LOW_SQNR
     found, alone = (quantize(graph, samples(graph, 16), QuantizeOptions(rescue=rescued)) for rescued in (True, False))
     assert content(found.graph) == content(alone.graph)
 
