@@ -10,7 +10,7 @@ LOCK ?= $(shell $(PYTHON) -c 'import sys; print("yes" if (3, 11) <= sys.version_
 LOCKED := $(PIP) --require-hashes
 NOT_HERE := { echo "the locked versions are not all to be had here; to take others: make LOCK= $(MAKECMDGOALS)"; exit 1; }
 # A test worker has one core: numpy's threads would only wait for each other. What Python compiled is kept: tests start edgec very often.
-PYTEST := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --durations=20 -q
+PYTEST := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=20 -q
 .PHONY: demo test test-all check setup locks clean
 
 demo: $(VENV)/.edgec

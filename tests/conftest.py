@@ -8,6 +8,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.calling import package, program, work  # noqa: F401  (fixtures of all
 from tests.fuzz.frame import FUZZED
 from tests.operators.summary import lines
 
+T = TypeVar("T")
 # program -> the Debian package that has it
 PROGRAMS = {
     "gcc": "gcc",
@@ -80,14 +82,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="rewrite the expected halves of the .eir files of tests/passes and tests/integer")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Long ones start first, so that no worker is left with one in the end; `make test` leaves those marked thorough to `make test-all`."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)  # stable: all others keep their order
-    if os.environ.get("EDGEC_TEST_ALL"):
-        return
-    later = [item for item in items if item.get_closest_marker("thorough")]
-    config.hook.pytest_deselected(items=later)
-    items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+    if not os.environ.get("EDGEC_TEST_ALL"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("thorough")])
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+    long = [item for item in items if item.get_closest_marker("long")]
+    others = [item for item in items if not item.get_closest_marker("long")]
+    items[:] = dealt(long, others, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)))
+
+
+def dealt(first: list[T], others: list[T], workers: int) -> list[T]:
+    """All in an order of which each worker's part, as `--dist worksteal` cuts them at the start, begins with its share of `first`."""
+    result, left = [], len(first) + len(others)
+    for number in range(workers):
+        share, count = first[number::workers], left // (workers - number)
+        taken = max(0, count - len(share))
+        result += share + others[:taken]
+        others, left = others[taken:], left - count
+    return result + others
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""edgec is killed at every step of a deployment, a roll-back and a lock, over real sshd: one whole version is always in use."""
+"""edgec is killed at steps all over a deployment, a roll-back and a lock, over real sshd: one whole version is always in use."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ from tests.boards.interposed import Interposed
 from tests.boards.victims import Victims, Work
 
 ALL = bool(os.environ.get("EDGEC_TEST_ALL"))
-_EVERY = {"deploy": 19, "roll back": 13, "lock": 5}  # steps
+_EVERY = {"deploy": 3, "roll back": 3, "lock": 1} if ALL else {"deploy": 19, "roll back": 13, "lock": 5}  # steps
 
 
+@pytest.mark.long
 @pytest.mark.sampled
 @pytest.mark.parametrize("what", ["deploy", "roll back", "lock"])
 def test_killed_at_any_step_the_board_has_one_whole_version_and_goes_on(
     board: Board, package: Callable[..., Path], tmp_path: Path, what: str
 ) -> None:
-    """Without EDGEC_TEST_ALL at some of the steps. The board's disk is looked at from here, where it is."""
+    """At every third step, and without EDGEC_TEST_ALL at some. The board's disk is looked at from here, where it is."""
     facts = (board.address, board.port, str(board.key), str(board.known_hosts), str(board.work), str(package("host")))
     before, old, new = (Work(what, *facts, header=header) for header in ("before", "old", "new"))
     parcels = {work.parcel().version: work.parcel() for work in (before, old, new)}
@@ -47,7 +48,7 @@ def test_killed_at_any_step_the_board_has_one_whole_version_and_goes_on(
     shutil.copytree(board.work, tmp_path / "kept")
     kills = 0
     with closing(line), Victims(new) as victims:
-        for number in range(0, 1000, 1 if ALL else _EVERY[what]):
+        for number in range(0, 1000, _EVERY[what]):
             if not victims.kill_at(number):
                 break
             kills += 1
@@ -61,12 +62,13 @@ def test_killed_at_any_step_the_board_has_one_whole_version_and_goes_on(
     assert kills > 1
 
 
+@pytest.mark.long
 @pytest.mark.sampled
 @pytest.mark.parametrize("what", ["deploy", "roll back"])
 def test_cut_off_at_any_step_the_board_has_one_whole_version_and_goes_on(
     board: Board, package: Callable[..., Path], tmp_path: Path, what: str
 ) -> None:
-    """The sessions of the board's sshd end, and what they had started goes on. Without EDGEC_TEST_ALL at some of the steps."""
+    """The sessions of the board's sshd end, and what they had started goes on. At every third step, and without EDGEC_TEST_ALL at some."""
     parcel = open_parcel(package("host"))
     one, two, three = (replace(parcel, files={**parcel.files, "include/digits.h": text}) for text in (b"one", b"two", b"three"))
     line = connect(Device("here", "host", "local", work=str(board.work)))
@@ -76,7 +78,7 @@ def test_cut_off_at_any_step_the_board_has_one_whole_version_and_goes_on(
     new = three if what == "deploy" else one
     may_be = [Pointers(two.version, one.version), Pointers(new.version, two.version)]
     cuts = 0
-    for number in range(0, 1000, 1 if ALL else _EVERY[what]):
+    for number in range(0, 1000, _EVERY[what]):
         try:
             with closing(connect(board.device())) as far:
                 _work(Interposed(far, _cutter(board, number)), three, what)

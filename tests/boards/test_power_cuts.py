@@ -29,7 +29,7 @@ from tests.boards.phones import adb_server, phone
 from tests.conftest import require
 
 ALL = bool(os.environ.get("EDGEC_TEST_ALL"))
-NEXT_RUNS = 24 if ALL else 6  # at least, on the disks that one recording may leave
+NEXT_RUNS = 12 if ALL else 6  # at least, on the disks that one recording may leave
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 # programs named sync: what the board's own does with paths. Those without any play their part on a disk that does not hear of sync(2).
 _SYNCS = {

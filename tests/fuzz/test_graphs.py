@@ -65,6 +65,7 @@ def test_a_find_is_refused(find) -> None:
         from_proto(find.model())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", (*NATIVE_BACKENDS, *ELSEWHERE) if WHOLE else NATIVE[:1], ids=lambda backend: backend.name)
 @pytest.mark.filterwarnings("error")
 def test_finds_are_right(backend: Backend, tmp_path: Path) -> None:
@@ -114,13 +115,14 @@ def test_drawings_repeat() -> None:
     assert all((a[name] == b[name]).all() for a, b in zip(first.vectors[:1], again.vectors[:1], strict=True) for name in a)
 
 
+@pytest.mark.long
 @pytest.mark.sampled
 def test_random_graphs_are_right(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """Some graphs of a fixed seed; with EDGEC_TEST_ALL a minute and a quarter of a fresh one, under the sanitizers."""
+    """Some graphs of a fixed seed; with EDGEC_TEST_ALL forty seconds of a fresh one, under the sanitizers."""
     require("gcc")
     if WHOLE:
         seed = secrets.randbelow(2**32)
-        tally = fuzz("graphs", seed, seconds=75, finds=tmp_path / "finds")
+        tally = fuzz("graphs", seed, seconds=40, finds=tmp_path / "finds")
         record_property(FUZZED, said := f"graphs, seed {seed}: " + "\n".join(tally.lines()))
         assert not tally.finds, said
         return

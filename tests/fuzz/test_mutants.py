@@ -35,11 +35,12 @@ def test_a_find_is_refused_with_place_and_reason(tmp_path: Path, case: Case, pre
     assert "bug of edgec" not in str(caught.value) and not (tmp_path / "out").exists()
 
 
+@pytest.mark.long
 @pytest.mark.sampled
 def test_mutants_become_packages_or_clear_errors(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """A few seconds of a fixed seed; with EDGEC_TEST_ALL a minute and a quarter of a fresh one."""
+    """A few seconds of a fixed seed; with EDGEC_TEST_ALL forty seconds of a fresh one."""
     seed = secrets.randbelow(2**32) if WHOLE else 10
-    name, seconds, count = ("mutants", 75, 1 << 60) if WHOLE else ("few_mutants", 600, 100)
+    name, seconds, count = ("mutants", 40, 1 << 60) if WHOLE else ("few_mutants", 600, 100)
     tally = fuzz(name, seed, seconds=seconds, count=count, finds=tmp_path)
     said = "\n".join([f"{name}, seed {seed}:", *tally.lines()])
     record_property(FUZZED, said)
