@@ -21,6 +21,8 @@ from tests.contract.variants import Run, Variant
 from tests.emit.drafts import drafted, whole
 
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+# Of unoptimized kernels whose small functions stay functions: a compiler is done with them in a fifth of the time, or a tenth.
+NOT_INLINED = "-Dalways_inline=unused"
 WHOLE = bool(os.environ.get("EDGEC_TEST_ALL"))  # every combination, instead of a selection that touches every law
 
 

@@ -7,6 +7,7 @@ that may not be touched, so that a read or a write too far is a crash.
 from __future__ import annotations
 
 import platform
+import re
 import shutil
 import struct
 import subprocess
@@ -42,6 +43,7 @@ from edgec.program.arguments import Arguments, Window, in_struct
 from edgec.schedule import choose_all
 from edgec.targets import Target
 from tests.conftest import once
+from tests.contract.examiner import NOT_INLINED
 from tests.kernels.work import PLACES, place_of, scratch_bytes, slot_in, work_items
 
 X86 = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False)
@@ -205,21 +207,24 @@ _CPUS = {"portable": "max", "neon": "cortex-a53", "dotprod": "cortex-a76", "i8mm
 
 @cache
 def compile_driver(
-    folder: Path, vocabulary: str, target: Target, compiler: str, flags: tuple[str, ...], simulated: bool = False
+    shared: Path, vocabulary: str, target: Target, compiler: str, flags: tuple[str, ...], simulated: bool = False
 ) -> Program:
-    """Builds the driver of one vocabulary, once for all workers of a run that give this folder; skips the test when a tool of the machine
-    is missing, naming it.
+    """Builds the driver of one vocabulary, once for all workers of a run; skips the test when a tool of the machine is missing, naming it.
 
     What the CPU lacks (or all when `simulated`) is computed by SIMDe, without optimization: of its vectors that takes a compiler minutes.
     """
     foreign = target.arch != "x86_64"
+    simulated = simulated or (not foreign and not cpu_has(vocabulary))
+    if simulated:
+        flags = tuple("-O0" if flag.startswith("-O") else flag for flag in flags)
+    if "-O0" in flags:
+        flags = (*flags, NOT_INLINED)
+    words = (target.name, target.arch, vocabulary, *(["simde"] if simulated else []), compiler, *flags)
+    folder = shared / "int8-kernels" / re.sub(r"[^\w-]+", "_", "_".join(words))
     command, run = compiler_command(target, compiler), (str(folder / "driver"),)
     if foreign:
         _, emulator, root, _, _ = _FOREIGN[target.arch]
         run = (need(emulator), "-L", root, "-cpu", _CPUS[vocabulary], *run)
-    simulated = simulated or (not foreign and not cpu_has(vocabulary))
-    if simulated:
-        flags = tuple("-O0" if flag.startswith("-O") else flag for flag in flags)
     warnings = () if simulated else ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
     def make(folder: Path) -> None:
@@ -252,7 +257,7 @@ def simde_command(compiler: str) -> tuple[str, ...]:
     if not Path("/usr/include/simde/x86/avx512.h").exists():
         pytest.skip("the CPU lacks the instructions, and SIMDe (Debian: libsimde-dev) is missing")
     shim = Path(__file__).parent / "simde"
-    return (need(compiler), "-DKERNEL_TARGET=", "-DSIMDE_NO_INLINE", f"-I{shim}", "-fno-strict-aliasing", "-Wno-psabi")
+    return (need(compiler), "-DKERNEL_TARGET=", "-DSIMDE_NO_INLINE", NOT_INLINED, f"-I{shim}", "-fno-strict-aliasing", "-Wno-psabi")
 
 
 def cpu_has(vocabulary: str) -> bool:
