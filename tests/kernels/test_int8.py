@@ -213,8 +213,15 @@ def agree_in_all(program: Program, target: Target) -> None:
     agree_by_winograd(program, target)
 
 
+def parameter(target: Target, vocabulary: str, compiler: str, flags: tuple[str, ...]) -> Any:
+    """What a compiler is busy with for a quarter of a minute starts early."""
+    busy = (vocabulary == "portable" and flags == ("-O3",)) or (vocabulary == "avx512vnni" and flags != ("-O0",))
+    words = f"{target.arch}-{vocabulary}-{compiler}{flags[0]}"
+    return pytest.param((target, vocabulary, compiler, flags), id=words, marks=pytest.mark.long if busy else ())
+
+
 @pytest.mark.sampled
-@pytest.mark.parametrize("build", BUILDS, ids=lambda item: f"{item[0].arch}-{item[1]}-{item[2]}{item[3][0]}")
+@pytest.mark.parametrize("build", [parameter(*build) for build in BUILDS])
 def test_every_kernel(build: Made, shared: Path) -> None:
     """In one test, since nearly all of the time goes into the compilation of what runs."""
     target, vocabulary, compiler, flags = build

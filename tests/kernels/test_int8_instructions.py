@@ -6,9 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -17,9 +15,8 @@ from edgec.kernels import HALF_OF, ConvFloat, ConvInt8, DepthwiseInt8, ProductFl
 from edgec.program.arguments import Arguments
 from edgec.schedule import choose_all
 from edgec.targets import Target
-from tests.conftest import once
-from tests.contract.examiner import WHOLE
-from tests.kernels.int8_harness import ARM64, ARMV7, NEON, USED, X86, call, compiler_command, need
+from tests.contract.examiner import STRICT, WHOLE
+from tests.kernels.int8_harness import ARM64, ARMV7, NEON, USED, X86, call, compile_kernels, compiler_command, fused, need
 
 OBJDUMP = {"x86_64": "objdump", "aarch64": "aarch64-linux-gnu-objdump", "armv7": "arm-linux-gnueabihf-objdump"}
 HOT = [
@@ -37,6 +34,7 @@ CODES: frozenset[type[Arguments]] = frozenset({ConvInt8, ProductInt8Float})
 FLOATS: frozenset[type[Arguments]] = frozenset({ConvFloat, ProductFloat})
 HALVES: frozenset[type[Arguments]] = frozenset({HALF_OF[ConvFloat]})
 HELD: frozenset[type[Arguments]] = USED if WHOLE else CODES
+LONG = {"avx512vnni": pytest.mark.long}  # of which a compiler makes a hundred thousand instructions
 # Those that others stand for in `make test`
 ALIKE = dict.fromkeys(("sse41", "avxvnni", "i8mm", "neon32"), pytest.mark.thorough)
 # Vectors on the stack, and in another register
@@ -80,40 +78,31 @@ LOOPS = [
 ]
 
 
-@cache
-def listing(target: Target, vocabulary: str, compiler: str, kinds: frozenset[type[Arguments]]) -> str:
+def listing(target: Target, vocabulary: str, compiler: str, kinds: frozenset[type[Arguments]], shared: Path) -> str:
     """Disassembly of the kernels, built as an app would that enables everything its processor has."""
-    with TemporaryDirectory() as folder:
-        return disassembled(Path(folder), target, vocabulary, compiler, kinds)
+    slots = choose_all(kinds, vocabulary, target)
+    text = render_kernels("t", vocabulary, slots, target)
+    return disassembled(target, vocabulary, compiler, (render_kernel_header("t", slots, target), text), shared, "-O2")
 
 
 def unfused(target: Target, vocabulary: str, compiler: str, shared: Path) -> str:
-    """That of HELD where no words ask for a fused multiplication, for all tests of a run."""
-    folder = shared / "listings" / "-".join((target.name, vocabulary, compiler))
-
-    def make(folder: Path) -> None:
-        (folder / "listing").write_text(disassembled(folder, target, vocabulary, compiler, HELD, fused=False))
-
-    return (once(folder, make) / "listing").read_text()
+    """That of HELD where no words ask for a fused multiplication. With EDGEC_TEST_ALL test_int8.py runs most of the objects."""
+    slots = choose_all(HELD, vocabulary, target)
+    text = render_kernels("t", vocabulary, slots, target).replace(FUSED, "fused(").replace(WORDS, CALLED, 1)
+    level = "-O3" if WHOLE and compiler == "gcc" else "-O2"
+    return disassembled(target, vocabulary, compiler, (render_kernel_header("t", slots, target), text), shared, level)
 
 
-def disassembled(
-    folder: Path, target: Target, vocabulary: str, compiler: str, kinds: frozenset[type[Arguments]], fused: bool = True
-) -> str:
-    source = folder / f"t_kernels_{vocabulary}.c"
-    slots = choose_all(kinds, vocabulary, target)
-    (folder / "t_kernels.h").write_text(render_kernel_header("t", slots, target))
-    text = render_kernels("t", vocabulary, slots, target)
-    source.write_text(text if fused else text.replace(FUSED, "fused(").replace(WORDS, CALLED, 1))
-    fma = ("-mfma",) if target.arch == "x86_64" and vocabulary != "sse41" else ()
-    binary = source.with_suffix(".o")
-    call([*compiler_command(target, compiler), "-std=c99", "-O2", *fma, "-c", str(source), "-o", str(binary)])
-    return call([need(OBJDUMP[target.arch]), "-d", str(binary)])
+def disassembled(target: Target, vocabulary: str, compiler: str, texts: tuple[str, str], shared: Path, level: str) -> str:
+    words = [*compiler_command(target, compiler), level, *fused(target, vocabulary), *STRICT]
+    return call([need(OBJDUMP[target.arch]), "-d", str(compile_kernels(shared, vocabulary, *texts, words))])
 
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=pytest.mark.thorough)])
-@pytest.mark.parametrize(("target", "vocabulary", "pattern"), [pytest.param(*hot, marks=ALIKE.get(hot[1], ()), id=hot[1]) for hot in HOT])
+@pytest.mark.parametrize(
+    ("target", "vocabulary", "pattern"), [pytest.param(*hot, marks=(ALIKE | LONG).get(hot[1], ()), id=hot[1]) for hot in HOT]
+)
 def test_hot_instruction(target: Target, vocabulary: str, pattern: str, compiler: str, shared: Path) -> None:
     text = unfused(target, vocabulary, compiler, shared)
     assert len(re.findall(pattern, text)) >= 8, f"{vocabulary} has too few {pattern}"
@@ -142,9 +131,9 @@ def straight_loops(text: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("vocabulary", [pytest.param("sse41", marks=ALIKE["sse41"]), "avx2"])
-def test_taps_are_added_as_they_are_multiplied(vocabulary: str) -> None:
+def test_taps_are_added_as_they_are_multiplied(vocabulary: str, shared: Path) -> None:
     """By gcc, in the straight run of instructions with the most products of a depthwise convolution: few wait in memory."""
-    runs = re.split(r"\n.*\tj[a-z]+ .*\n", listing(X86, vocabulary, "gcc", frozenset({DepthwiseInt8})))
+    runs = re.split(r"\n.*\tj[a-z]+ .*\n", listing(X86, vocabulary, "gcc", frozenset({DepthwiseInt8}), shared))
     longest = max(runs, key=lambda run: run.count("pmaddwd"))
     spilled = re.findall(r"mov\w+\s+%[xy]mm\d+,\S*\(%[er][sb]p", longest)
     assert len(spilled) < longest.count("pmaddwd") / 4, longest
@@ -153,12 +142,12 @@ def test_taps_are_added_as_they_are_multiplied(vocabulary: str) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("loop", [pytest.param(loop, marks=ALIKE.get(loop.vocabulary, ()), id=loop.name) for loop in LOOPS])
-def test_sums_stay_in_their_registers(loop: Loop, compiler: str) -> None:
+def test_sums_stay_in_their_registers(loop: Loop, compiler: str, shared: Path) -> None:
     """Of every loop that convolutions and products spend their time in: nothing is stored on the stack, and gcc, whose order of
     instructions is the source's, hardly ever copies a register."""
     found = [
         (function, len(re.findall(loop.product, body)), body)
-        for function, body in innermost(listing(loop.target, loop.vocabulary, compiler, loop.kinds))
+        for function, body in innermost(listing(loop.target, loop.vocabulary, compiler, loop.kinds, shared))
     ]
     hot = [row for row in found if row[1] >= loop.least]
     assert len(hot) >= 3, [(function, count) for function, count, _ in found]
