@@ -218,7 +218,7 @@ def compile_driver(
     simulated = simulated or (not foreign and not cpu_has(vocabulary))
     if simulated:
         flags = tuple("-O0" if flag.startswith("-O") else flag for flag in flags)
-    if "-O0" in flags:
+    if "-O0" in flags and not foreign:
         flags = (*flags, NOT_INLINED)
     words = (target.name, target.arch, vocabulary, *(["simde"] if simulated else []), compiler, *flags)
     folder = shared / "int8-kernels" / re.sub(r"[^\w-]+", "_", "_".join(words))
