@@ -215,7 +215,8 @@ def agree_in_all(program: Program, target: Target) -> None:
 
 def parameter(target: Target, vocabulary: str, compiler: str, flags: tuple[str, ...]) -> Any:
     """What a compiler is busy with for a quarter of a minute starts early."""
-    busy = (vocabulary == "portable" and flags == ("-O3",)) or (vocabulary == "avx512vnni" and flags != ("-O0",))
+    level = {"portable": "-O3", "neon32": "-O0"}.get(vocabulary)
+    busy = flags == (level,) or (vocabulary == "avx512vnni" and flags != ("-O0",))
     words = f"{target.arch}-{vocabulary}-{compiler}{flags[0]}"
     return pytest.param((target, vocabulary, compiler, flags), id=words, marks=pytest.mark.long if busy else ())
 
