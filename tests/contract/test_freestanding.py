@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from edgec.targets import load_target
 from edgec.toolchain import compile_package
 from tests.conftest import require
-from tests.contract.examiner import STRICT, WHOLE, build_variant, examine, write_package
+from tests.contract.examiner import NOT_INLINED, STRICT, WHOLE, build_variant, examine, write_package
 from tests.contract.subjects import FAMILIES, Net, exam_of, quantized_net, random_float_net, random_net
 from tests.contract.variants import AARCH64, ARMV7, CLANG_ARM, CLANG_ARM32, OFTEN, USUAL, X86, Run, Variant, turn
 
@@ -35,19 +35,20 @@ CORES = {
 }
 LEVELS = ("-O0", "-O2", "-O3")
 BUILDS = [
-    Variant(f"{target}-{compiler}{level}".replace(" ", "_"), target, compiler, level, needs=needs)
+    Variant(f"{target}-{compiler}{level}".replace(" ", "_"), target, compiler, level, (NOT_INLINED,) if level == "-O0" else (), needs=needs)
     for target, compilers in CORES.items()
     for compiler, needs in compilers.items()
     for level in LEVELS
 ]
-# Each has the net of both kinds that test_matrix.py builds too, if it does; without EDGEC_TEST_ALL there are no others.
+# Each has the net of a kind that test_matrix.py builds too, if it does, and at each level a processor's two compilers have both kinds;
+# without EDGEC_TEST_ALL there are no others.
 BUILT = {(variant.target, variant.cc, variant.optimize): turn(variant) for variant in OFTEN if not variant.flags}
 BUILT |= {(variant.target, variant.cc, variant.optimize): FAMILIES[n % len(FAMILIES)] for n, variant in enumerate(USUAL)}
 SYMBOLS = [
     (build, kind, BUILT.get((build.target, build.cc, build.optimize), FAMILIES[n % len(FAMILIES)]))
     for n, build in enumerate(BUILDS)
     if WHOLE or (build.target, build.cc, build.optimize) in BUILT
-    for kind in (KINDS if WHOLE else ["int8"])
+    for kind in [[*KINDS][n % 2 if WHOLE else 0]]
 ]
 # Each target has two nets of each kind; without it, one of all.
 SOURCES = [

@@ -13,12 +13,12 @@ import pytest
 from edgec.targets import Target, load_target
 from edgec.toolchain import Built, compile_package
 from tests.conftest import require
-from tests.contract.examiner import WHOLE, able, available, build_variant, examine, quick, write_package
+from tests.contract.examiner import NOT_INLINED, WHOLE, able, available, build_variant, examine, quick, write_package
 from tests.contract.subjects import FAMILIES, Net, exam_of, random_float_net, random_net
 from tests.contract.variants import USUAL, X86, Run, Variant, name_of, usual
 
 X86_64, PORTABLE = able(load_target("x86-64")), load_target("portable")
-SANITIZE = ("-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZE = (NOT_INLINED, "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 SANITIZED = ((X86_64, X86), (PORTABLE, ("portable",)))
 # Without EDGEC_TEST_ALL: the nets, and which of the two each is for
 ENDS = replace(X86_64, vocabularies=(X86[0], X86_64.vocabularies[-1]))

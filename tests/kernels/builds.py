@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.contract.examiner import WHOLE, available
+from tests.contract.examiner import NOT_INLINED, WHOLE, available
 from tests.kernels import micro
 from tests.kernels.driver import QEMU_ARM32, QEMU_ARM64, Build
 from tests.kernels.wasm import CLANG, NODE, relaxed
@@ -10,7 +10,7 @@ from tests.kernels.wasm import CLANG, NODE, relaxed
 ARM64, ARM32 = ("aarch64-linux-gnu-gcc",), ("arm-linux-gnueabihf-gcc", "-march=armv7-a", "-mfpu=neon")
 X86 = ("portable", "sse41", "avx2", "avx512vnni")
 LEVEL = "-O0"  # of sanitized kernels, which compile for long and run for an instant
-SANITIZE = (LEVEL, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZE = (LEVEL, NOT_INLINED, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 AVXVNNI = Build("avxvnni", flags=("-O0",))
 ALWAYS = (

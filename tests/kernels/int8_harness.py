@@ -6,7 +6,9 @@ that may not be touched, so that a read or a write too far is a crash.
 
 from __future__ import annotations
 
+import hashlib
 import platform
+import re
 import shutil
 import struct
 import subprocess
@@ -42,6 +44,7 @@ from edgec.program.arguments import Arguments, Window, in_struct
 from edgec.schedule import choose_all
 from edgec.targets import Target
 from tests.conftest import once
+from tests.contract.examiner import NOT_INLINED, STRICT
 from tests.kernels.work import PLACES, place_of, scratch_bytes, slot_in, work_items
 
 X86 = Target("x86-64", "", "x86_64", "linux", ("portable", "sse41", "avx2", "avxvnni", "avx512vnni"), False)
@@ -205,36 +208,56 @@ _CPUS = {"portable": "max", "neon": "cortex-a53", "dotprod": "cortex-a76", "i8mm
 
 @cache
 def compile_driver(
-    folder: Path, vocabulary: str, target: Target, compiler: str, flags: tuple[str, ...], simulated: bool = False
+    shared: Path, vocabulary: str, target: Target, compiler: str, flags: tuple[str, ...], simulated: bool = False
 ) -> Program:
-    """Builds the driver of one vocabulary, once for all workers of a run that give this folder; skips the test when a tool of the machine
-    is missing, naming it.
+    """Builds the driver of one vocabulary, once for all workers of a run; skips the test when a tool of the machine is missing, naming it.
 
     What the CPU lacks (or all when `simulated`) is computed by SIMDe, without optimization: of its vectors that takes a compiler minutes.
     """
     foreign = target.arch != "x86_64"
+    simulated = simulated or (not foreign and not cpu_has(vocabulary))
+    if simulated:
+        flags = tuple("-O0" if flag.startswith("-O") else flag for flag in flags)
+    if "-O0" in flags and not foreign:
+        flags = (*flags, NOT_INLINED)
+    words = (target.name, target.arch, vocabulary, *(["simde"] if simulated else []), compiler, *flags)
+    folder = shared / "int8-kernels" / re.sub(r"[^\w-]+", "_", "_".join(words))
     command, run = compiler_command(target, compiler), (str(folder / "driver"),)
     if foreign:
         _, emulator, root, _, _ = _FOREIGN[target.arch]
         run = (need(emulator), "-L", root, "-cpu", _CPUS[vocabulary], *run)
-    simulated = simulated or (not foreign and not cpu_has(vocabulary))
-    if simulated:
-        flags = tuple("-O0" if flag.startswith("-O") else flag for flag in flags)
-    warnings = () if simulated else ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
     def make(folder: Path) -> None:
-        slots = choose_all(USED, vocabulary, target)
-        (folder / "t_kernels.h").write_text(render_kernel_header("t", slots, target))
-        kernels, driver = folder / f"t_kernels_{vocabulary}.c", folder / "driver.c"
-        kernels.write_text(render_kernels("t", vocabulary, slots, target))
+        slots, driver = choose_all(USED, vocabulary, target), folder / "driver.c"
         driver.write_text(driver_source(vocabulary, target))
         words = [*(simde_command(compiler) if simulated else command), *flags]
-        call([*words, "-std=c99", *warnings, "-c", str(kernels), "-o", str(folder / "kernels.o")])
-        call([*words, "-std=gnu99", "-c", str(driver), "-o", str(folder / "driver.o")])
-        call([*words, str(folder / "kernels.o"), str(folder / "driver.o"), "-o", str(folder / "driver"), "-lm"])
+        strict = () if simulated else (*fused(target, vocabulary), *STRICT)
+        texts = render_kernel_header("t", slots, target), render_kernels("t", vocabulary, slots, target)
+        kernels = compile_kernels(shared, vocabulary, *texts, [*words, *strict])
+        call([*words, "-std=gnu99", f"-I{kernels.parent}", "-c", str(driver), "-o", str(folder / "driver.o")])
+        call([*words, str(kernels), str(folder / "driver.o"), "-o", str(folder / "driver"), "-lm"])
 
     once(folder, make)
     return Program(run, target)
+
+
+def compile_kernels(shared: Path, vocabulary: str, header: str, text: str, command: Sequence[str]) -> Path:
+    """The object that a command makes of the text, once for all tests of a run."""
+    words = [*command, "-std=c99"]
+    digest = hashlib.sha256("\0".join([*words, header, text]).encode()).hexdigest()[:16]
+
+    def make(folder: Path) -> None:
+        source = folder / f"t_kernels_{vocabulary}.c"
+        (folder / "t_kernels.h").write_text(header)
+        source.write_text(text)
+        call([*words, "-c", str(source), "-o", str(folder / "kernels.o")])
+
+    return once(shared / "int8-objects" / f"{vocabulary}-{digest}", make) / "kernels.o"
+
+
+def fused(target: Target, vocabulary: str) -> tuple[str, ...]:
+    """What lets a compiler fuse multiplications of floats with additions, as an app does that enables all that its processor has."""
+    return ("-mfma",) if target.arch == "x86_64" and vocabulary not in ("portable", "sse41") else ()
 
 
 def compiler_command(target: Target, compiler: str) -> tuple[str, ...]:
@@ -252,7 +275,7 @@ def simde_command(compiler: str) -> tuple[str, ...]:
     if not Path("/usr/include/simde/x86/avx512.h").exists():
         pytest.skip("the CPU lacks the instructions, and SIMDe (Debian: libsimde-dev) is missing")
     shim = Path(__file__).parent / "simde"
-    return (need(compiler), "-DKERNEL_TARGET=", "-DSIMDE_NO_INLINE", f"-I{shim}", "-fno-strict-aliasing", "-Wno-psabi")
+    return (need(compiler), "-DKERNEL_TARGET=", "-DSIMDE_NO_INLINE", NOT_INLINED, f"-I{shim}", "-fno-strict-aliasing", "-Wno-psabi")
 
 
 def cpu_has(vocabulary: str) -> bool:

@@ -40,38 +40,27 @@ VARIANTS = [(target, vocabulary) for target in (X86, NEON, ARM64, ARMV7, *([DSP]
 OPTIMIZED = ("-O2" if WHOLE else "-O1",)
 UNDEFINED = (LEVEL, "-fsanitize=undefined", "-fno-sanitize-recover=all")
 COMPILERS = [("gcc", ("-O3",)), ("clang", ("-O2",)), ("gcc", ("-O0",))]
-# Each has one of the three compilers, in turns, and with EDGEC_TEST_ALL both that optimize. Without it the portable words are compiled for
-# one processor, and what compiles or runs slowly has -O1: the portable words, over which gcc sits for half a minute at -O3, x86's, which
-# cost as much at -O0 as at -O3, and -O0 in an emulator.
+# Each has one of the three compilers, in turns, and with EDGEC_TEST_ALL both that optimize. The portable words, over which gcc sits for a
+# quarter of a minute at -O3, have that for one processor. Without EDGEC_TEST_ALL they are compiled for that one alone, and what compiles or
+# runs slowly has -O1: what gcc would make of x86's words at -O3, and -O0 in an emulator.
 BUILDS = [
     (*variant, *made)
     for n, variant in enumerate(VARIANTS)
     for m, made in enumerate(COMPILERS)
     if (n + m) % len(COMPILERS) == 0 or (WHOLE and made[1] != ("-O0",))
 ]
-if not WHOLE:
+if WHOLE:
     BUILDS = [
-        (target, vocabulary, compiler, ("-O1",) if target is X86 or vocabulary == "portable" or flags == ("-O0",) else flags)
+        (target, vocabulary, compiler, ("-O2",) if vocabulary == "portable" and target is not X86 and flags == ("-O3",) else flags)
+        for target, vocabulary, compiler, flags in BUILDS
+    ]
+else:
+    BUILDS = [
+        (target, vocabulary, compiler, ("-O1",) if flags == (("-O3",) if target is X86 else ("-O0",)) else flags)
         for target, vocabulary, compiler, flags in BUILDS
         if vocabulary not in ("avxvnni", "i8mm", "neon32", "sse41")  # which others stand for
         and (vocabulary == "portable" or available(vocabulary) if target is X86 else vocabulary != "portable")  # SIMDe would compute others
     ]
-
-
-@pytest.fixture(scope="module")
-def folder(shared: Path) -> Path:
-    return shared / "int8-kernels"
-
-
-@pytest.fixture(params=BUILDS, ids=lambda item: f"{item[0].arch}-{item[1]}-{item[2]}{item[3][0]}")
-def build(request: pytest.FixtureRequest) -> Made:
-    return request.param
-
-
-@pytest.fixture
-def program(build: Made, folder: Path) -> Program:
-    target, vocabulary, compiler, flags = build
-    return compile_driver(folder / f"{target.arch}-{vocabulary}-{compiler}{''.join(flags)}", vocabulary, target, compiler, flags)
 
 
 def agree(program: Program, cases: list[tuple[Any, np.ndarray]], *parts: float, variant: Variant | None = None) -> None:
@@ -204,11 +193,6 @@ def attention_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
     return cases + [softmax_case(random, target, columns) for columns in (1, 2, 3, 15, 16, 17, 31, 64, 65, 197, 300)]
 
 
-def test_attention(program: Program, build: Made) -> None:
-    agree(program, attention_cases(build[0]))
-    agree(program, [layer_norm_case(np.random.default_rng(6), build[0], LONGEST)])  # apart: Node ends on so much among all the others
-
-
 @cache
 def function_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
     """Convolutions and depthwise ones with a function of their sums, with tails of panels and of rows."""
@@ -222,17 +206,28 @@ def function_cases(target: Target) -> list[tuple[Any, np.ndarray]]:
     return cases
 
 
+def agree_in_all(program: Program, target: Target) -> None:
+    for cases in (conv_cases, few_channels_cases, float_cases, depthwise_cases, function_cases, any_cases, attention_cases):
+        agree(program, cases(target))
+    agree(program, [layer_norm_case(np.random.default_rng(6), target, LONGEST)])  # apart: Node ends on so much among all the others
+    agree_by_winograd(program, target)
+
+
+def parameter(target: Target, vocabulary: str, compiler: str, flags: tuple[str, ...]) -> Any:
+    """What a compiler is busy with for a quarter of a minute starts early."""
+    level = {"portable": "-O3", "neon32": "-O0"}.get(vocabulary)
+    busy = flags == (level,) or (vocabulary == "avx512vnni" and flags != ("-O0",))
+    words = f"{target.arch}-{vocabulary}-{compiler}{flags[0]}"
+    return pytest.param((target, vocabulary, compiler, flags), id=words, marks=pytest.mark.long if busy else ())
+
+
 @pytest.mark.sampled
-def test_conv(program: Program, build: Made) -> None:
-    agree(program, conv_cases(build[0]))
-
-
-def test_conv_of_few_channels(program: Program, build: Made) -> None:
-    agree(program, few_channels_cases(build[0]))
-
-
-def test_conv_of_3x3(program: Program, build: Made) -> None:
-    agree_by_winograd(program, build[0])
+@pytest.mark.parametrize("build", [parameter(*build) for build in BUILDS])
+def test_every_kernel(build: Made, shared: Path) -> None:
+    """In one test, since nearly all of the time goes into the compilation of what runs."""
+    target, vocabulary, compiler, flags = build
+    program = compile_driver(shared, vocabulary, target, compiler, flags)
+    agree_in_all(program, target)
 
 
 def test_sums_beyond_what_is_exact_are_not_by_winograd() -> None:
@@ -243,34 +238,11 @@ def test_sums_beyond_what_is_exact_are_not_by_winograd() -> None:
         assert not variant.admits(replace(case, largest_sum=most + 1))
 
 
-def test_conv_float(program: Program, build: Made) -> None:
-    agree(program, float_cases(build[0]))
-
-
-def test_depthwise(program: Program, build: Made) -> None:
-    agree(program, depthwise_cases(build[0]))
-
-
-def test_functions(program: Program, build: Made) -> None:
-    agree(program, function_cases(build[0]))
-
-
-def test_conv_any(program: Program, build: Made) -> None:
-    agree(program, any_cases(build[0]))
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize(("compiler", "flags"), [("gcc", UNDEFINED), ("clang", OPTIMIZED)])
-def test_sse41_takes_signed_activations(compiler: str, flags: tuple[str, ...], folder: Path) -> None:
-    program = compile_driver(folder / f"signed-{compiler}", "sse41", X86_SIGNED, compiler, flags)
-    agree(program, conv_cases(X86_SIGNED))
-    agree(program, few_channels_cases(X86_SIGNED))
-    agree_by_winograd(program, X86_SIGNED)
-    agree(program, float_cases(X86_SIGNED))
-    agree(program, attention_cases(X86_SIGNED))
-    agree(program, depthwise_cases(X86_SIGNED))
-    agree(program, any_cases(X86_SIGNED))
-    agree(program, function_cases(X86_SIGNED))
+def test_sse41_takes_signed_activations(compiler: str, flags: tuple[str, ...], shared: Path) -> None:
+    program = compile_driver(shared, "sse41", X86_SIGNED, compiler, flags)
+    agree_in_all(program, X86_SIGNED)
 
 
 def walked(heights: tuple[int, ...], count: int) -> int:
@@ -295,23 +267,12 @@ def test_tiles_fit_the_pixel_block(vocabulary: str) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("vocabulary", X86.vocabularies[1:])
-def test_simde_serves_where_the_cpu_lacks_instructions(vocabulary: str, folder: Path) -> None:
-    program = compile_driver(folder / f"simde-{vocabulary}", vocabulary, X86, "gcc", ("-O0",), simulated=True)  # -O1 compiles for minutes
-    agree(program, conv_cases(X86))
-    agree(program, float_cases(X86))
-    agree(program, attention_cases(X86))
-    agree(program, depthwise_cases(X86))
-    agree(program, function_cases(X86))
+def test_simde_serves_where_the_cpu_lacks_instructions(vocabulary: str, shared: Path) -> None:
+    program = compile_driver(shared, vocabulary, X86, "gcc", ("-O0",), simulated=True)
+    agree_in_all(program, X86)
 
 
 @pytest.mark.parametrize("vocabulary", ["portable", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("avx2", "avx512vnni"))])
-def test_no_undefined_behaviour(vocabulary: str, folder: Path) -> None:
-    program = compile_driver(folder / f"ubsan-{vocabulary}", vocabulary, X86, "gcc", UNDEFINED)
-    agree(program, conv_cases(X86))
-    agree(program, few_channels_cases(X86))
-    agree_by_winograd(program, X86)
-    agree(program, float_cases(X86))
-    agree(program, attention_cases(X86))
-    agree(program, depthwise_cases(X86))
-    agree(program, function_cases(X86))
-    agree(program, any_cases(X86))
+def test_no_undefined_behaviour(vocabulary: str, shared: Path) -> None:
+    program = compile_driver(shared, vocabulary, X86, "gcc", UNDEFINED)
+    agree_in_all(program, X86)
