@@ -49,4 +49,6 @@ FOREIGN = (
     Backend("aarch64", "linux-arm64", ("neon", "dotprod", "i8mm"), "-O1", (), ("aarch64-linux-gnu-gcc", "qemu-aarch64"), True),
     Backend("armv7", "rpi-32bit", ("neon32",), "-O1", (), ("arm-linux-gnueabihf-gcc", "qemu-arm"), True),
 )
-VULKAN = Backend("vulkan", "linux-vulkan", ("base", "bytes", "dot4"), needs=("gcc", "glslc", "glslangValidator", "spirv-val"))
+VULKAN = Backend(
+    "vulkan", "linux-vulkan", ("base", "bytes", "dot4"), needs=("gcc", "clang", "glslc", "glslangValidator", "spirv-val"), compiler="clang"
+)

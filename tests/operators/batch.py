@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from edgec.emit import emit_sources
-from edgec.emit.kernels import chosen_of, render_kernel_header, render_kernels
+from edgec.emit.kernels import chosen_of, render_kernel_header, render_kernels, runtime_text
 from edgec.program.expr import bound, product
 from edgec.program.program import Chosen, Port, Program, Slot
 from edgec.targets import Target
@@ -22,6 +22,10 @@ from edgec.toolchain.find import find_compiler
 RUNNER = Path(__file__).with_name("batch.c")
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 KERNEL_OWNER = "all"  # the packages of a batch use the same kernels
+# What every source says to gcc, which takes a fourth longer to compile where each of many functions has options of its own
+PRAGMA = re.compile(r"^#pragma GCC optimize\(\"(.*)\"\)$", re.MULTILINE)
+# Functions of a package that nobody here calls, though a compiler takes a fifth of its time for them
+UNCALLED = ("reset", "isa", "set_observer", "set_weights", "set_weights_unchecked", "weights_in_use", "strerror")
 CALL = "const char *isa, int32_t threads, void *arena, size_t arena_bytes, unsigned char *const *tensors"
 PARALLEL_FOR = "void batch_parallel_for(void *user, void (*task)(void *, int32_t, int32_t), void *argument, int32_t parts);"
 PARTS = ("", "_dispatch", "_weights")
@@ -123,15 +127,27 @@ def build_kernels(programs: Sequence[Program], target: Target, folder: Path, opt
     used = {isa: _all_chosen(programs, isa) for isa in target.vocabularies}
     header = render_kernel_header(KERNEL_OWNER, used[target.vocabularies[0]], target)
     (folder / f"{KERNEL_OWNER}_kernels.h").write_text(header, encoding="utf-8")
-    compiler, all_flags = find_compiler(target).command, (optimize, *target.flags, *flags)
+    compiler = find_compiler(target).command
+    all_flags = (optimize, *_options(compiler), *target.flags, *flags)
     objects = []
     for isa, chosen in used.items():
         source = folder / f"{KERNEL_OWNER}_kernels_{isa}.c"
-        source.write_text(render_kernels(KERNEL_OWNER, isa, chosen, target), encoding="utf-8")
+        source.write_text(PRAGMA.sub("", render_kernels(KERNEL_OWNER, isa, chosen, target)), encoding="utf-8")
         _compile([*compiler, *STRICT, *all_flags, "-c", source.name], folder)
         objects.append(source.with_suffix(".o"))
     names = dict.fromkeys(re.findall(rf"\b{KERNEL_OWNER}_(\w+)", header))
     return Kernels(folder, tuple(objects), tuple(names), target, all_flags)
+
+
+def _options(command: Sequence[str]) -> list[str]:
+    """The options of PRAGMA for a whole source, where the compiler is one that the prologue has them for."""
+    found = PRAGMA.findall(runtime_text("prologue.h"))
+    assert len(found) == 2, "the prologue says it otherwise now"
+    macros = subprocess.run([*command, "-dM", "-E", "-x", "c", os.devnull], capture_output=True, text=True, check=True).stdout
+    version = re.search(r"__GNUC__ (\d+)", macros)
+    if version is None or "__clang__" in macros:
+        return []
+    return [f"-f{word}" for words in found[: 2 if int(version[1]) >= 11 else 1] for word in words.split(",")]
 
 
 def build(programs: Sequence[Program], kernels: Kernels, folder: Path) -> Batch:
@@ -167,10 +183,11 @@ def _unit(programs: Sequence[Program], kernels: Kernels, folder: Path) -> str:
         files = dict(emit_sources(program, kernels.target, "c").files)
         name = program.name
         files[f"src/{name}_kernels.h"] = _borrowed(name, kernels)
+        files[f"src/{name}_dispatch.c"] = _called(name, files[f"src/{name}_dispatch.c"].decode()).encode()
         for path, content in files.items():
             if path.endswith((".h", ".c")) and f"{name}_kernels_" not in path:
                 (folder / path).parent.mkdir(exist_ok=True)
-                (folder / path).write_bytes(content)
+                (folder / path).write_text(PRAGMA.sub("", bytes(content).decode()), encoding="utf-8")
         clashing = [*COMMON_NAMES, *re.findall(r"^static .*\bvoid (step_\w+)\(", files[f"src/{name}.c"].decode(), re.MULTILINE)]
         lines += [f"#define {word} {name}_{word}_" for word in clashing]
         lines += [f'#include "src/{name}{part}.c"' for part in PARTS]
@@ -182,6 +199,15 @@ def _unit(programs: Sequence[Program], kernels: Kernels, folder: Path) -> str:
     return "\n".join(
         [*lines, "extern const struct batch_case batch_cases[];", "const struct batch_case batch_cases[] = {", *rows, "};", ""]
     )
+
+
+def _called(name: str, text: str) -> str:
+    """The source without functions that are not called."""
+    kept, count = re.subn(
+        rf"^\w[^\n;{{]*\b{name}_(?:{'|'.join(UNCALLED)})\([^\n;]*\) {{\n.*?^}}\n", "", text, flags=re.MULTILINE | re.DOTALL
+    )
+    assert count == len(UNCALLED), f"{count} functions of those"
+    return kept
 
 
 def _borrowed(name: str, kernels: Kernels) -> bytes:

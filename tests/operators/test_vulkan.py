@@ -11,12 +11,11 @@ import pytest
 
 from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.shaders import shaders_or_reasons
-from edgec.targets import load_target
 from tests.conftest import require
 from tests.contract.examiner import WHOLE
 from tests.emit import drafts
 from tests.operators import vulkan
-from tests.operators.backends import VULKAN
+from tests.operators.backends import VULKAN, target_of
 from tests.operators.case import Case, Outcome
 from tests.operators.suite import OK, WRONG
 from tests.operators.test_graphs import COUNT, MAKERS
@@ -26,7 +25,7 @@ from tests.operators.vulkan import ON_CPU, run_on_vulkan
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the onnx package, while it makes its cases
 T = TypeVar("T")
 BLOCKS = 3 if WHOLE else 1  # of the random graphs
-WIDE = load_target(VULKAN.target)
+WIDE = target_of(VULKAN)
 TARGET = replace(WIDE, vocabularies=WIDE.vocabularies[:1])  # test_operators has these cases in all; here hundreds of packages are compiled
 COUNTING = {"Compress", "Gather", "NonMaxSuppression", "NonZero", "TopK"}
 DOUBLE = {"(operator)", "(reduce)", "(sequence)", "Add", "Cast", "CastLike", "Einsum", "Max", "Min", "Mod", "Neg"}  # cases of float64
