@@ -57,7 +57,9 @@ class DoesNotCompile(Exception):
 
     def __init__(self, words: str) -> None:
         super().__init__(words[:4000])
-        self.guilty = {int(number) for number in re.findall(r"^src/case(\d+)\w*\.[ch]:\d+:\d+: (?:fatal )?error", words, re.MULTILINE)}
+        self.guilty = {
+            int(number) for number in re.findall(r"^(?:\./)?src/case(\d+)\w*\.[ch]:\d+:\d+: (?:fatal )?error", words, re.MULTILINE)
+        }
 
 
 @dataclass(frozen=True)
