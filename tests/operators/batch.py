@@ -39,7 +39,6 @@ COMMON_NAMES = (
     "choice",
     "choices",
     "same",
-    "activation",
 )  # file scope names of a package's sources
 
 
