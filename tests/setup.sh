@@ -6,7 +6,8 @@ packages="gcc g++ clang lld libc6-dev qemu-user qemu-system-arm libsimde-dev cma
   gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross
   gcc-riscv64-linux-gnu g++-riscv64-linux-gnu libc6-dev-riscv64-cross
   gobjc glslang-tools glslc spirv-tools mesa-vulkan-drivers vulkan-validationlayers libvulkan1 libvulkan-dev
-  openssh-server openssh-client busybox iproute2 iptables adb chromium faketime pkg-config nodejs node-typescript wasi-libc libclang-rt-14-dev-wasm32
+  openssh-server openssh-client busybox iproute2 iptables adb chromium faketime pkg-config nodejs node-typescript wasi-libc
+  libclang-rt-14-dev libclang-rt-14-dev-wasm32
   zsh fish"
 command -v npm >/dev/null 2>&1 || packages="$packages npm" # nodejs from elsewhere than Debian brings it
 { command -v java && command -v javac; } >/dev/null 2>&1 || packages="$packages openjdk-17-jdk-headless"

@@ -6,14 +6,14 @@ import math
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from edgec.emit import emit_sources
-from edgec.emit.kernels import chosen_of, render_kernel_header, render_kernels
+from edgec.emit.kernels import chosen_of, render_kernel_header, render_kernels, runtime_text
 from edgec.program.expr import bound, product
 from edgec.program.program import Chosen, Port, Program, Slot
 from edgec.targets import Target
@@ -22,7 +22,10 @@ from edgec.toolchain.find import find_compiler
 RUNNER = Path(__file__).with_name("batch.c")
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 KERNEL_OWNER = "all"  # the packages of a batch use the same kernels
-Used = Mapping[str, Mapping[Slot, Chosen]]  # what each vocabulary has in its slots
+# What every source says to gcc, which takes a fourth longer to compile where each of many functions has options of its own
+PRAGMA = re.compile(r"^#pragma GCC optimize\(\"(.*)\"\)$", re.MULTILINE)
+# Functions of a package that nobody here calls, though a compiler takes a fifth of its time for them
+UNCALLED = ("reset", "isa", "set_observer", "set_weights", "set_weights_unchecked", "weights_in_use", "strerror")
 CALL = "const char *isa, int32_t threads, void *arena, size_t arena_bytes, unsigned char *const *tensors"
 PARALLEL_FOR = "void batch_parallel_for(void *user, void (*task)(void *, int32_t, int32_t), void *argument, int32_t parts);"
 PARTS = ("", "_dispatch", "_weights")
@@ -36,7 +39,6 @@ COMMON_NAMES = (
     "choice",
     "choices",
     "same",
-    "activation",
 )  # file scope names of a package's sources
 
 
@@ -54,7 +56,9 @@ class DoesNotCompile(Exception):
 
     def __init__(self, words: str) -> None:
         super().__init__(words[:4000])
-        self.guilty = {int(number) for number in re.findall(r"^src/case(\d+)\w*\.[ch]:\d+:\d+: (?:fatal )?error", words, re.MULTILINE)}
+        self.guilty = {
+            int(number) for number in re.findall(r"^(?:\./)?src/case(\d+)\w*\.[ch]:\d+:\d+: (?:fatal )?error", words, re.MULTILINE)
+        }
 
 
 @dataclass(frozen=True)
@@ -108,30 +112,54 @@ def port_bytes(port: Port) -> int:
     return bound(product(port.shape)) * port.dtype.bytes
 
 
-def build(programs: Sequence[Program], target: Target, folder: Path, optimize: str = "-O0", flags: Sequence[str] = ()) -> Batch:
-    """Compile planned Programs into one executable; each gets a name of its own. Every warning is an error."""
-    renamed = tuple(replace(program, name=f"case{number}") for number, program in enumerate(programs))
+@dataclass(frozen=True)
+class Kernels:
+    """What packages of these Programs call, compiled once for any number of batches; folder: where the header lies."""
+
+    folder: Path
+    objects: tuple[Path, ...]
+    names: tuple[str, ...]
+    target: Target
+    flags: tuple[str, ...]
+
+
+def build_kernels(programs: Sequence[Program], target: Target, folder: Path, optimize: str = "-O0", flags: Sequence[str] = ()) -> Kernels:
+    """An object for each vocabulary, with those kernels that the Programs use."""
     used = {isa: _all_chosen(programs, isa) for isa in target.vocabularies}
-    objects = _kernel_objects(used, target, [optimize, *target.flags, *flags], folder)
-    (folder / "batch_unit.c").write_text(_unit(renamed, used, target, folder), encoding="utf-8")
-    command = [
-        *find_compiler(target).command,
-        *STRICT,
-        optimize,
-        *target.flags,
-        *flags,
-        "-Iinclude",
-        "batch_unit.c",
-        str(RUNNER),
-        "-pthread",
-        "-o",
-        "batch",
-    ]
-    aliases = [
-        f"-Wl,--defsym={program.name}_kernels_{isa}={KERNEL_OWNER}_kernels_{isa}" for program in renamed for isa in target.vocabularies
-    ]
+    header = render_kernel_header(KERNEL_OWNER, used[target.vocabularies[0]], target)
+    (folder / f"{KERNEL_OWNER}_kernels.h").write_text(header, encoding="utf-8")
+    compiler = find_compiler(target).command
+    all_flags = (optimize, *_options(compiler), *target.flags, *flags)
+    objects = []
+    for isa, chosen in used.items():
+        source = folder / f"{KERNEL_OWNER}_kernels_{isa}.c"
+        source.write_text(PRAGMA.sub("", render_kernels(KERNEL_OWNER, isa, chosen, target)), encoding="utf-8")
+        _compile([*compiler, *STRICT, *all_flags, "-c", source.name], folder)
+        objects.append(source.with_suffix(".o"))
+    names = dict.fromkeys(re.findall(rf"\b{KERNEL_OWNER}_(\w+)", header))
+    return Kernels(folder, tuple(objects), tuple(names), target, all_flags)
+
+
+def _options(command: Sequence[str]) -> list[str]:
+    """The options of PRAGMA for a whole source, where the compiler is one that the prologue has them for."""
+    found = PRAGMA.findall(runtime_text("prologue.h"))
+    assert len(found) == 2, "the prologue says it otherwise now"
+    macros = subprocess.run([*command, "-dM", "-E", "-x", "c", os.devnull], capture_output=True, text=True, check=True).stdout
+    version = re.search(r"__GNUC__ (\d+)", macros)
+    if version is None or "__clang__" in macros:
+        return []
+    return [f"-f{word}" for words in found[: 2 if int(version[1]) >= 11 else 1] for word in words.split(",")]
+
+
+def build(programs: Sequence[Program], kernels: Kernels, folder: Path) -> Batch:
+    """Compile planned Programs into one executable; each gets a name of its own. Every warning is an error."""
+    target = kernels.target
+    renamed = tuple(replace(program, name=f"case{number}") for number, program in enumerate(programs))
+    (folder / "batch_unit.c").write_text(_unit(renamed, kernels, folder), encoding="utf-8")
+    sources = ["-Iinclude", f"-I{kernels.folder}", "batch_unit.c", str(RUNNER)]
     static = ["-static"] if target.emulator else []
-    _compile([*command, *map(str, objects), *aliases, *static], folder)
+    command = [*find_compiler(target).command, *STRICT, *kernels.flags, *sources, *map(str, kernels.objects), "-pthread", *static]
+    _compile([*command, "-o", "batch"], folder)
     return Batch(folder / "batch", renamed, target)
 
 
@@ -149,30 +177,18 @@ def _compile(command: Sequence[str], folder: Path) -> None:
         raise DoesNotCompile(done.stderr)
 
 
-def _kernel_objects(used: Used, target: Target, flags: Sequence[str], folder: Path) -> list[Path]:
-    """An object for each vocabulary, with those kernels that the batch uses."""
-    header = render_kernel_header(KERNEL_OWNER, used[target.vocabularies[0]], target)
-    (folder / f"{KERNEL_OWNER}_kernels.h").write_text(header, encoding="utf-8")
-    objects = []
-    for isa, chosen in used.items():
-        source = folder / f"{KERNEL_OWNER}_kernels_{isa}.c"
-        source.write_text(render_kernels(KERNEL_OWNER, isa, chosen, target), encoding="utf-8")
-        _compile([*find_compiler(target).command, *STRICT, *flags, "-c", source.name], folder)
-        objects.append(source.with_suffix(".o"))
-    return objects
-
-
-def _unit(programs: Sequence[Program], used: Used, target: Target, folder: Path) -> str:
+def _unit(programs: Sequence[Program], kernels: Kernels, folder: Path) -> str:
     """One C source that includes those of all packages, with their file scope names made different, and the table of cases."""
     lines = ["#include <stddef.h>", "#include <stdint.h>", "#include <string.h>", PARALLEL_FOR]
     for program in programs:
-        files = dict(emit_sources(program, target, "c").files)
+        files = dict(emit_sources(program, kernels.target, "c").files)
         name = program.name
-        files[f"src/{name}_kernels.h"] = render_kernel_header(name, used[target.vocabularies[0]], target).encode()
+        files[f"src/{name}_kernels.h"] = _borrowed(name, kernels)
+        files[f"src/{name}_dispatch.c"] = _called(name, files[f"src/{name}_dispatch.c"].decode()).encode()
         for path, content in files.items():
-            if path.endswith((".h", ".c")):
+            if path.endswith((".h", ".c")) and f"{name}_kernels_" not in path:
                 (folder / path).parent.mkdir(exist_ok=True)
-                (folder / path).write_bytes(content)
+                (folder / path).write_text(PRAGMA.sub("", bytes(content).decode()), encoding="utf-8")
         clashing = [*COMMON_NAMES, *re.findall(r"^static .*\bvoid (step_\w+)\(", files[f"src/{name}.c"].decode(), re.MULTILINE)]
         lines += [f"#define {word} {name}_{word}_" for word in clashing]
         lines += [f'#include "src/{name}{part}.c"' for part in PARTS]
@@ -184,6 +200,21 @@ def _unit(programs: Sequence[Program], used: Used, target: Target, folder: Path)
     return "\n".join(
         [*lines, "extern const struct batch_case batch_cases[];", "const struct batch_case batch_cases[] = {", *rows, "};", ""]
     )
+
+
+def _called(name: str, text: str) -> str:
+    """The source without functions that are not called."""
+    kept, count = re.subn(
+        rf"^\w[^\n;{{]*\b{name}_(?:{'|'.join(UNCALLED)})\([^\n;]*\) {{\n.*?^}}\n", "", text, flags=re.MULTILINE | re.DOTALL
+    )
+    assert count == len(UNCALLED), f"{count} functions of those"
+    return kept
+
+
+def _borrowed(name: str, kernels: Kernels) -> bytes:
+    """In place of a package's kernels.h: those that all have, under its names."""
+    lines = [f'#include "{KERNEL_OWNER}_kernels.h"', *(f"#define {name}_{word} {KERNEL_OWNER}_{word}" for word in kernels.names)]
+    return "\n".join([*lines, ""]).encode()
 
 
 def _arena(macros: str) -> str:

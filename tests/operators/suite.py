@@ -18,11 +18,11 @@ from edgec.passes import optimize
 from edgec.program.program import Program
 from edgec.schedule import schedule
 from edgec.targets import Target
-from tests.operators.batch import Answer, Batch, DoesNotCompile, build, port_bytes
+from tests.operators.batch import Answer, Batch, DoesNotCompile, Kernels, build, build_kernels, port_bytes
 from tests.operators.case import Case, Outcome, difference
 from tests.operators.coverage import computes
 
-BATCH = 100  # which share their kernels; a compiler takes a megabyte for each
+BATCH = 100  # which are compiled together; a compiler takes a megabyte for each
 # operators whose operands say how large the result is: exported models hold all of them as constants
 MAKERS = {"ConstantOfShape", "Range", "Loop", "BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"}
 OK, REFUSED, WRONG = "ok", "refused", "wrong"
@@ -67,28 +67,33 @@ def run_cases(cases: Sequence[Case], target: Target, folder: Path, isas: Sequenc
 def run_programs(compiled: Sequence[Compiled], target: Target, folder: Path, isas: Sequence[str] = ("",), level: str = "-O0",
                  flags: Sequence[str] = (), threads: Sequence[int] = (1,)) -> list[Outcome]:  # fmt: skip
     """The same of Programs; several cases may share one. The answers are the same ones on all these numbers of threads."""
-    outcomes = []
+    outcomes: list[Outcome] = []
+    kernels = build_kernels(_programs(compiled), target, folder, level, flags)
     for start in range(0, len(compiled), BATCH):
         place = folder / f"batch{start // BATCH}"
         place.mkdir()
-        outcomes += _run_block(list(compiled[start : start + BATCH]), target, place, isas, level, flags, threads)
+        outcomes += _run_block(list(compiled[start : start + BATCH]), kernels, place, isas, threads)
     return outcomes
 
 
-def _run_block(block: list[Compiled], target: Target, folder: Path, isas: Sequence[str], level: str,
-               flags: Sequence[str], threads: Sequence[int]) -> list[Outcome]:  # fmt: skip
+def _programs(compiled: Sequence[Compiled]) -> list[Program]:
+    """Each one once."""
+    return list({id(item.program): item.program for item in compiled}.values())
+
+
+def _run_block(block: list[Compiled], kernels: Kernels, folder: Path, isas: Sequence[str], threads: Sequence[int]) -> list[Outcome]:
     """The outcomes of one batch; a package that does not compile is built no second time with the others."""
-    programs = list({id(item.program): item.program for item in block}.values())
+    programs = _programs(block)
     numbers = {id(program): number for number, program in enumerate(programs)}
     try:
-        batch = build(programs, target, folder, level, flags)
+        batch = build(programs, kernels, folder)
     except DoesNotCompile as error:
         if not error.guilty:
             raise
         guilty = [item for item in block if numbers[id(item.program)] in error.guilty]
         rest = [item for item in block if item not in guilty]
         bad = [Outcome(item.case.name, item.case.operator, WRONG, f"does not compile: {error}") for item in guilty]
-        return bad + (_run_block(rest, target, folder, isas, level, flags, threads) if rest else [])
+        return bad + (_run_block(rest, kernels, folder, isas, threads) if rest else [])
     return _run(block, [numbers[id(item.program)] for item in block], batch, isas, threads)
 
 

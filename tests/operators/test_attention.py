@@ -15,6 +15,7 @@ from tests.operators.suite import Compiled, compile_case, run_programs
 COUNT = 300 if WHOLE else 5
 
 
+@pytest.mark.long
 @pytest.mark.sampled
 @pytest.mark.parametrize("backend", [SANITIZED if WHOLE else NATIVE[0], *NATIVE[1:], *FOREIGN], ids=lambda backend: backend.name)
 def test_attention(backend: Backend, tmp_path: Path) -> None:

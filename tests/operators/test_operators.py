@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, replace
+from functools import cache
 from pathlib import Path
 from zlib import crc32
 
@@ -54,9 +55,10 @@ REASONS = re.compile(
 NAMED = re.compile(r"(\w+), opset \d+\)[^(]*has no implementation|(\w+): there is no implementation")
 
 
-def all_cases() -> list[Case]:
+@cache
+def all_cases() -> tuple[Case, ...]:
     groups = (onnx_cases, own_cases, composed_cases, recurrent_cases, selection_cases, counted_cases, control_cases, loop_cases)
-    return [case for group in groups for case in group()]
+    return tuple(case for group in groups for case in group())
 
 
 def sample(cases: Sequence[Case]) -> list[Case]:

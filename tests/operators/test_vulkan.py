@@ -11,21 +11,21 @@ import pytest
 
 from edgec.emit.gpu.placement import place
 from edgec.emit.gpu.shaders import shaders_or_reasons
-from edgec.targets import load_target
 from tests.conftest import require
 from tests.contract.examiner import WHOLE
 from tests.emit import drafts
 from tests.operators import vulkan
-from tests.operators.backends import VULKAN
+from tests.operators.backends import VULKAN, target_of
 from tests.operators.case import Case, Outcome
 from tests.operators.suite import OK, WRONG
-from tests.operators.test_graphs import BLOCK, BLOCKS, MAKERS
+from tests.operators.test_graphs import COUNT, MAKERS
 from tests.operators.test_operators import EXCUSES, SHARDS, all_cases, sample, table, unsound
 from tests.operators.vulkan import ON_CPU, run_on_vulkan
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the onnx package, while it makes its cases
 T = TypeVar("T")
-WIDE = load_target(VULKAN.target)
+BLOCKS = 3 if WHOLE else 1  # of the random graphs
+WIDE = target_of(VULKAN)
 TARGET = replace(WIDE, vocabularies=WIDE.vocabularies[:1])  # test_operators has these cases in all; here hundreds of packages are compiled
 COUNTING = {"Compress", "Gather", "NonMaxSuppression", "NonZero", "TopK"}
 DOUBLE = {"(operator)", "(reduce)", "(sequence)", "Add", "Cast", "CastLike", "Einsum", "Max", "Min", "Mod", "Neg"}  # cases of float64
@@ -58,6 +58,7 @@ def run(cases: Sequence[Case], folder: Path) -> list[Outcome]:
     return outcomes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shard", range(SHARDS) if WHOLE else [None])
 def test_cases(shard: int | None, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """Every other case of the sample (shard None) or a part of all."""
@@ -79,11 +80,11 @@ def test_cases(shard: int | None, tmp_path: Path, record_property: Callable[[str
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("block", range(BLOCKS))
 @pytest.mark.parametrize("kind", [kind for kind in MAKERS if WHOLE or kind != "int16"])  # those run on the CPU
 def test_random_graphs(kind: str, block: int, tmp_path: Path) -> None:
     """The graphs of test_graphs.py: none is refused, and a seed that fails names itself."""
-    outcomes = run([MAKERS[kind](seed) for seed in range(block * BLOCK, (block + 1) * BLOCK)], tmp_path)
+    outcomes = run([MAKERS[kind](seed) for seed in range(COUNT)[block::BLOCKS]], tmp_path)
     assert {item.case: f"{item.operator}: {item.message}" for item in outcomes if item.verdict not in (OK, ON_CPU)} == {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from edgec.base.errors import EdgecError
-from edgec.cache import Store
 from edgec.emit import ExamData, emit_exam
 from edgec.emit.constants import layout_constants
 from edgec.emit.gpu.dialect import Glsl
@@ -21,8 +21,10 @@ from edgec.package.running import Session, exam_program
 from edgec.program.expr import bound
 from edgec.program.program import Program
 from edgec.targets import Target
-from edgec.toolchain import compile_package, compile_shaders
+from edgec.toolchain import compile_shaders
+from edgec.toolchain.find import find_compiler
 from tests.emit.drafts import drafted
+from tests.gpu.glsl import compile_glsl
 from tests.gpu.packages import lavapipe
 from tests.gpu.programs import run_shaders
 from tests.operators.batch import Answer, of_this_run, port_bytes
@@ -30,6 +32,7 @@ from tests.operators.case import Case, Outcome
 from tests.operators.suite import OK, WRONG, Compiled, compile_case, problem_of
 
 ON_CPU = "on the CPU"  # the package has no shader at all; the message says why
+CLASHING = {"net_vulkan_host": ("run_steps",), "net_exam": ("allocate",)}  # source -> names at its file scope that others have
 Variants = Callable[[int], Sequence[str]]  # number of the case -> those that it runs in
 
 
@@ -64,9 +67,7 @@ def run_on_vulkan(cases: Sequence[Case], target: Target, folder: Path, variants:
 def run_programs_on_vulkan(compiled: Sequence[Compiled | Outcome], target: Target, folder: Path, variants: Variants) -> list[Outcome]:
     """The same of Programs; outcomes stay what they are."""
     found = [item if isinstance(item, Outcome) else _place(item, target, variants(number)) for number, item in enumerate(compiled)]
-    store = Store(folder / "objects")  # packages of one name share most of their sources
-    store.folder.mkdir()
-    return [item if isinstance(item, Outcome) else _run(item, target, folder / f"case{number}", store) for number, item in enumerate(found)]
+    return [item if isinstance(item, Outcome) else _run(item, target, folder / f"case{number}") for number, item in enumerate(found)]
 
 
 def _place(item: Compiled, target: Target, variants: Sequence[str]) -> Placed | Outcome:
@@ -77,11 +78,11 @@ def _place(item: Compiled, target: Target, variants: Sequence[str]) -> Placed | 
         return Outcome(item.case.name, item.case.operator, WRONG, f"{type(error).__name__}: {error}")
 
 
-def _run(placed: Placed, target: Target, folder: Path, store: Store) -> Outcome:
+def _run(placed: Placed, target: Target, folder: Path) -> Outcome:
     case = placed.item.case
     if not placed.shaders:
         return Outcome(case.name, case.operator, ON_CPU, "; ".join(sorted(set(placed.reasons))))
-    answers = _by_itself(placed) if not placed.reasons else _as_package(placed, target, folder, store)
+    answers = _by_itself(placed) if not placed.reasons else _as_package(placed, target, folder)
     problems = [f"{variant}: {words}" for variant, answer in answers if (words := problem_of(case, answer))]
     return Outcome(case.name, case.operator, WRONG if problems else OK, "; ".join(problems))
 
@@ -95,14 +96,13 @@ def _by_itself(placed: Placed) -> Iterable[tuple[str, Answer]]:
             yield variant, Answer(None, [], str(error))
 
 
-def _as_package(placed: Placed, target: Target, folder: Path, store: Store) -> Iterable[tuple[str, Answer]]:
+def _as_package(placed: Placed, target: Target, folder: Path) -> Iterable[tuple[str, Answer]]:
     """The package with its own host, which changes between the GPU and the CPU within a run."""
     program, inputs = placed.item.program, placed.item.inputs()
     data = b"".join(array.tobytes() for array in inputs)
     try:
-        write_package(folder, replace(program, name="net"), target, ExamData([], [], {}))
-        compile_package(folder, target, None, "-O0", store=store)
-    except EdgecError as error:
+        _build(folder, replace(program, name="net"), target, placed.own)
+    except (EdgecError, AssertionError) as error:
         yield "build", Answer(None, [], str(error))
         return
     environment = [f"{name}={value}" for name, value in lavapipe("core").items()]
@@ -125,6 +125,33 @@ def _outputs(program: Program, answer: bytes) -> list[np.ndarray]:
         found.append(np.frombuffer(answer[start : start + size], port.dtype.numpy).reshape(shape))
         start += size
     return of_this_run(program.outputs, found)
+
+
+def _build(folder: Path, program: Program, target: Target, variants: Sequence[str]) -> None:
+    """The program of the package's exam, of its own sources and the SPIR-V that these variants run, in one call of the compiler."""
+    draft = drafted(program, target, "c").plus(emit_exam(program, target, ExamData([], [], {})))
+    gpu = draft.manifest.gpu
+    assert gpu is not None and gpu.glsl is not None
+    wanted = {file: tuple(name for name in names if name in {BASE.name, *variants}) for file, names in gpu.glsl.items()}
+    draft = replace(draft, manifest=replace(draft.manifest, gpu=replace(gpu, glsl=wanted)))
+    codes = [(job, compile_glsl(job.text, job.environment, job.switches)) for job in spirv_jobs(draft)]
+    files = draft.plus(spirv_file(draft, codes)).files
+    sources = [name for name in files if name.endswith(".c")]
+    for name in sources + [name for name in files if name.endswith(".h")]:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(files[name])
+    (folder / "build").mkdir()
+    lines = ["#define _GNU_SOURCE"]
+    kernels = [name for name in sources if "_kernels_" in name]  # the names of which are many
+    for name in [name for name in sources if name not in kernels]:
+        clashing = CLASHING.get(Path(name).stem, ())
+        lines += [*(f"#define {word} {Path(name).stem}_{word}" for word in clashing), f'#include "{name}"']
+        lines += [f"#undef {word}" for word in clashing]
+    (folder / "whole.c").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    command = [*find_compiler(target).command, "-std=c99", "-O0", *target.flags, "-Iinclude", "-Isrc", "-Iexam", "whole.c", *kernels]
+    done = subprocess.run([*command, "-o", "build/net_exam", "-pthread", "-ldl"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
 
 
 def write_package(folder: Path, program: Program, target: Target, data: ExamData) -> None:
