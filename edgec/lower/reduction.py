@@ -68,8 +68,9 @@ def reduce_to(
 
 def _in_register(buffer: str, position: Expr, reduced: Sequence[Axis], rule: Reduction, element: Expr) -> list[Statement]:
     total = var("total", rule.start.dtype)
-    step = Assign(total, rule.combine(total, element))
-    return [Declare(total, rule.start, mutable=True), *loop(reduced, [step], lanes=rule.lanes), Store(buffer, position, rule.finish(total))]
+    combined = rule.combine(total, element)
+    steps = [] if combined is total else loop(reduced, [Assign(total, combined)], lanes=rule.lanes)  # known zeros add nothing
+    return [Declare(total, rule.start, mutable=bool(steps)), *steps, Store(buffer, position, rule.finish(total))]
 
 
 def _in_memory(
