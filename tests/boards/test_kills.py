@@ -36,7 +36,7 @@ _EVERY = {"deploy": 3, "roll back": 3, "lock": 1} if ALL else {"deploy": 19, "ro
 def test_killed_at_any_step_the_board_has_one_whole_version_and_goes_on(
     board: Board, package: Callable[..., Path], tmp_path: Path, what: str
 ) -> None:
-    """At every third step, and without EDGEC_TEST_ALL at some. The board's disk is looked at from here, where it is."""
+    """With EDGEC_TEST_ALL at every third step, of a lock at every one. The board's disk is looked at from here, where it is."""
     facts = (board.address, board.port, str(board.key), str(board.known_hosts), str(board.work), str(package("host")))
     before, old, new = (Work(what, *facts, header=header) for header in ("before", "old", "new"))
     parcels = {work.parcel().version: work.parcel() for work in (before, old, new)}
@@ -68,7 +68,7 @@ def test_killed_at_any_step_the_board_has_one_whole_version_and_goes_on(
 def test_cut_off_at_any_step_the_board_has_one_whole_version_and_goes_on(
     board: Board, package: Callable[..., Path], tmp_path: Path, what: str
 ) -> None:
-    """The sessions of the board's sshd end, and what they had started goes on. At every third step, and without EDGEC_TEST_ALL at some."""
+    """The sessions of the board's sshd end, and what they had started goes on. With EDGEC_TEST_ALL at every third step."""
     parcel = open_parcel(package("host"))
     one, two, three = (replace(parcel, files={**parcel.files, "include/digits.h": text}) for text in (b"one", b"two", b"three"))
     line = connect(Device("here", "host", "local", work=str(board.work)))

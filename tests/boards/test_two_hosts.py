@@ -39,7 +39,10 @@ def here() -> Iterator[Connection]:
 @pytest.mark.sampled
 @pytest.mark.parametrize("what", ["deploy", "roll back"])
 def test_a_host_that_lost_the_board_at_any_step_changes_nothing_any_more(here: Connection, package: Callable[..., Path], what: str) -> None:
-    """As if it had been paused there until another had come, done its work and gone. At every third step, or every seventh."""
+    """As if it had been paused there until another had come, done its work and gone.
+
+    At every third step with EDGEC_TEST_ALL, else at every seventh.
+    """
     parcel = open_parcel(package("host"))
     one, two, late, theirs = (replace(parcel, files={**parcel.files, "include/digits.h": b"%d" % number}) for number in range(4))
     work, fenced = Path(here.device.work), 0
