@@ -42,7 +42,7 @@ from edgec.targets import Target, load_target
 
 HEAD = f"{'call':<40}{'outputs':>9}{'M MAC':>9}{'groups':>12}{'tile / slices':>16}{'promised':>10}{'loads per MAC':>17}"
 MATRICES = f"{'by matrices':<40}" + "".join(f"{word:>14}" for word in ("tile", "shared", "loads", "matrices", "shared", "loads"))
-PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False)
+PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False, shape_sums=False)
 
 
 def planned(model: Path, target: Target, precision: str) -> Program:

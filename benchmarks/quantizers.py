@@ -58,11 +58,11 @@ class Case:
 
 DEFAULT = QuantizeOptions()
 EDGEC = {
-    "plain": QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False, rescue=False),
+    "plain": QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False, shape_sums=False, rescue=False),
     "no-equalize": replace(DEFAULT, equalize=False),
     "no-observer": replace(DEFAULT, observer="minmax"),
     "no-round": replace(DEFAULT, round_weights=False),
-    "no-bias": replace(DEFAULT, correct_bias=False),
+    "no-bias": replace(DEFAULT, correct_bias=False, shape_sums=False),
     "no-rescue": replace(DEFAULT, rescue=False),
     "fast": replace(DEFAULT, effort="fast"),
     "default": DEFAULT,

@@ -8,23 +8,27 @@ from dataclasses import dataclass
 from edgec.emit.c_text import float_literal
 from edgec.emit.templates import fill
 from edgec.program.expr import Binary, Const, Expr, Select, Var
-from edgec.program.functions import FUNCTIONS, V
+from edgec.program.functions import ARGUMENTS, FUNCTIONS
 
 _BOUNDS = "(float)(a->low - a->zero_y), (float)(a->high - a->zero_y)"
-_WORDS = {"add": "add", "mul": "multiply", "min": "min", "max": "max"}
+_WORDS = {"add": "add", "sub": "subtract", "mul": "multiply", "min": "min", "max": "max"}
+_MEMBERS = frozenset(ARGUMENTS.values())
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A function as a template has it: its operator, the constant that stands for it, and what it computes of `v` and `e`."""
+    """A function as a template has it: its name, the constant that stands for it, and its steps.
+
+    A step is a name and what it is of `v`, `e` and those before it; the last one is what `v` becomes.
+    """
 
     op: str
     constant: str
-    text: str
+    steps: tuple[tuple[str, str], ...]
 
 
 def shape_of(op: str) -> Shape:
-    return Shape(op, FUNCTIONS[op].name.upper(), in_words(FUNCTIONS[op].expression))
+    return Shape(op, FUNCTIONS[op].name.upper(), tuple((step.name, in_words(value)) for step, value in FUNCTIONS[op].steps))
 
 
 def in_words(item: Expr) -> str:
@@ -32,7 +36,7 @@ def in_words(item: Expr) -> str:
     if isinstance(item, Const):
         return f"floats_splat({float_literal(float(item.value))})"
     if isinstance(item, Var):
-        return item.name if item == V else f"floats_splat(e.{item.name})"
+        return f"floats_splat(e.{item.name})" if item in _MEMBERS else item.name
     if isinstance(item, Binary):
         return f"floats_{_WORDS[item.op]}({in_words(item.a)}, {in_words(item.b)})"
     assert isinstance(item, Select) and isinstance(item.condition, Binary) and item.condition.op == "lt", f"{item} has no words"

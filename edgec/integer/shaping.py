@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from edgec.integer.operators import Function, Tail
 from edgec.integer.tails import activation_of, sole_reader, tail_of
-from edgec.integer.unary import following_of, function_of, rising_line
+from edgec.integer.unary import following_of, function_of, product_with_itself, rising_line
 from edgec.ir.graph import Graph, Node
-from edgec.program.functions import FUNCTIONS
+from edgec.program.functions import FUNCTIONS, KernelFunction
+
+
+def kernel_function(function: Function) -> KernelFunction | None:
+    """What a kernel computes for it."""
+    found = FUNCTIONS.get(function.name)
+    return found if found is not None and found.takes(function.numbers) else None
 
 
 def shaping_of(graph: Graph, name: str) -> Node | None:
     """The function that alone reads `name`, a product's sums, and may be computed with them."""
     reader = sole_reader(graph, name)
-    return reader if reader is not None and reader.op in FUNCTIONS and reader.inputs[0] == name else None
+    found = function_of(graph, reader) if reader is not None else None
+    return reader if found is not None and found[0] == name and kernel_function(found[1]) else None
 
 
-def finish_of(graph: Graph, node: Node) -> Node | None:
+def is_near(graph: Graph, node: Node) -> bool:
+    """Whether a kernel only comes near this function, and takes time for it."""
+    found = function_of(graph, node)
+    about = kernel_function(found[1]) if found is not None else None
+    return about is not None and about.within > 0
+
+
+def finish_of(graph: Graph, node: Node, shaped: Collection[str]) -> Node | None:
     """What a product computes before its result is stored: a Relu, a Clip with constant bounds, or a function.
 
     A function that begins a chain is none: a table computes the chain as a whole, and no fewer values would be stored. But a rising line
     behind it can share the codes of what it reads (edgec/quant/lines.py), and then nothing is stored but what the function leaves.
+    shaped: the sums of which functions are computed that a kernel comes near to.
     """
     function = shaping_of(graph, node.outputs[0])
+    if function is not None and is_near(graph, function) and node.outputs[0] not in shaped:
+        return None
     following = following_of(graph, function) if function is not None else None
     alone = function if following is None or rising_line(graph, following[0]) is not None else None
     return activation_of(graph, node.outputs[0]) or alone
@@ -31,9 +49,21 @@ def finish_of(graph: Graph, node: Node) -> Node | None:
 
 def shaped_tail_of(graph: Graph, name: str) -> tuple[Function, Tail] | None:
     """The function of `name` that goes to one QuantizeLinear alone, and where that ends."""
-    node = shaping_of(graph, name)
-    tail = tail_of(graph, node.outputs[0], activation=False) if node is not None else None
-    found = function_of(graph, node) if node is not None else None
-    if node is None or tail is None or found is None:
+    found = _function_of_sums(graph, name)
+    tail = tail_of(graph, found[1][-1].outputs[0], activation=False) if found is not None else None
+    if found is None or tail is None or kernel_function(found[0]) is None:
         return None
-    return found[1], replace(tail, nodes=(node, *tail.nodes))
+    return found[0], replace(tail, nodes=(*found[1], *tail.nodes))
+
+
+def _function_of_sums(graph: Graph, name: str) -> tuple[Function, tuple[Node, ...]] | None:
+    """The function of `name` that all its readers are, and they: one, or a Mul and what it multiplies `name` with."""
+    readers = graph.readers(name) if name not in graph.outputs else []
+    if len(readers) == 1:
+        found = function_of(graph, readers[0])
+        return (found[1], (readers[0],)) if found is not None and found[0] == name else None
+    if len(readers) != 2 or readers[1].op != "Mul":
+        return None
+    inner, product = readers
+    whole = product_with_itself(graph, product, name, inner.outputs[0]) if set(product.inputs) == {name, inner.outputs[0]} else None
+    return (whole[0], (inner, product)) if whole is not None and whole[1] == (inner,) else None

@@ -13,6 +13,10 @@ Kind = TypeVar("Kind", bound=Arguments)
 def with_functions(base: type[Kind]) -> dict[str, type[Kind]]:
     """A kernel for each function: only those that a package needs are in it."""
     return {
-        op: type(f"{base.__name__}{op}", (base,), {"function": op, "kernel": f"{base.kernel}_{about.name}", "__doc__": base.__doc__})
+        op: type(
+            f"{base.__name__}{op.title().replace(' ', '')}",
+            (base,),
+            {"function": op, "kernel": f"{base.kernel}_{about.name}", "__doc__": base.__doc__},
+        )
         for op, about in FUNCTIONS.items()
     }

@@ -172,7 +172,7 @@ def _shape(operator: DotProduct, end: Ending) -> tuple[str, tuple[float, ...]]:
     function = operator.function
     if function is None:
         return "", ()
-    given = dict(zip(FUNCTIONS[function.name].numbers, function.numbers, strict=True))
+    given = FUNCTIONS[function.name].arguments(function.numbers)
     numbers = (float(given.get(name) or 0) for name in ("alpha", "beta"))
     return function.name, (float(np.float32(1) / np.float32(end.params.scale)), *numbers)
 

@@ -84,6 +84,7 @@ class Context:
     grids: dict[str, Grid] = field(default_factory=dict)  # values that hold q
     weights: dict[str, Weights] = field(default_factory=dict)
     dtypes: dict[str, np.dtype[Any]] = field(default_factory=dict)  # of q tensors
+    shaped: set[str] = field(default_factory=set)  # the floats of products of which a function of clause 4 is taken
 
     def constant(self, name: str) -> Array | None:
         """The array of a constant that stands for itself (not for a dequantized one)."""

@@ -24,11 +24,12 @@ from edgec.oracle.normalization import layer_norm
 from edgec.oracle.recurrent import is_recurrent, recurrent, takes_sums
 from edgec.oracle.resize import resize_cubic, resize_linear, resize_nearest
 from edgec.oracle.selection import distinct, largest_of_windows, scattered, suppressed
+from edgec.oracle.sums import shaped
 from edgec.oracle.tables import table_step
 from edgec.oracle.whole import conversion, whole_number
 from edgec.oracle.window import window
 
-PATTERNS = (matrix, pair_product, softmax, layer_norm, move_step, integer_step, table_step)
+PATTERNS = (matrix, shaped, pair_product, softmax, layer_norm, move_step, integer_step, table_step)
 EXACT_BY_REFERENCE = (
     *MOVES, "Concat", "Cast", "Where", "Not", "And", "Or", "Xor", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "IsNaN",
     "IsInf", "Sign", "Constant", "ConstantOfShape", "Shape", "Size", "Range", "ArgMax", "ArgMin", "TopK", "Trilu", "GatherElements",

@@ -11,10 +11,10 @@ import numpy as np
 from edgec.oracle.context import Context, Ending, Run, Step
 from edgec.oracle.grid import Array, Grid, centred, exact, settle, usable
 from edgec.oracle.model import Node
+from edgec.oracle.sums import is_shaped
 from edgec.oracle.window import spread, window
 
 LARGEST_WEIGHT = 127  # of products that end in float
-SHAPES = ("HardSigmoid", "HardSwish", "LeakyRelu")  # functions of sums that one QuantizeLinear takes: depthwise sums end in float there too
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ def matrix(context: Context, node: Node) -> Step | None:
     if prepare is None or source is None or weights is None or weights.q.dtype.itemsize != 1:
         return None
     run = prepare(context, node, source, end)
+    if run is not None and end is None and not source.is_wide and is_shaped(context, node.outputs[0]):
+        context.shaped.add(node.outputs[0])
     return run and Step(node, (node.inputs[0],), (end.output if end else node.outputs[0],), run, raw=True)
 
 
@@ -80,15 +82,7 @@ def _ends_in_float(context: Context, node: Node, w: Array) -> bool:
     groups = node.get("group", 1)
     inner = {"Conv": w.shape[1], "ConvTranspose": w.shape[0] // groups}.get(node.op, 0)
     narrow = bool(np.abs(w).max(initial=0) <= LARGEST_WEIGHT)
-    return narrow and (not (groups > 1 and inner == 1) or _is_shaped(context, node.outputs[0]))
-
-
-def _is_shaped(context: Context, value: str) -> bool:
-    """Whether a function of SHAPES alone reads `value`, and one QuantizeLinear that."""
-    reader = context.model.only_reader(value)
-    if reader is None or reader.op not in SHAPES or reader.inputs[0] != value:
-        return False
-    return context.ending(reader.outputs[0], activation=False) is not None
+    return narrow and (not (groups > 1 and inner == 1) or is_shaped(context, node.outputs[0]))
 
 
 def _bias(context: Context, name: str, source: np.float32, scale: Array) -> Array | None:

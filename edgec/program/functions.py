@@ -1,36 +1,92 @@
 """Functions that an integer kernel may compute of its sums before it quantizes them: one row each.
 
-A row is an expression of the sum as a float, and of the numbers that the ONNX attributes named here have. It is the operator's own
-expression in edgec/ops, without an operation that a GPU rounds as it likes; every vocabulary and shader renders it in its words.
+A row is in steps, each the expression of a named float: of `v`, the sum as a float, of the numbers that the ONNX attributes named here
+have, and of the steps before it. There is no operation that a GPU rounds as it likes; every vocabulary and shader renders the steps in
+its words. Most are the operator's own expression in edgec/ops. Those of Swish and Gelu, which would take an exponential and a division,
+come near: `x f(x) = max(x, 0) - |x| f(-|x|)` for either, and what is taken away is small and soon nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from edgec.program.expr import FLOAT, Expr, Var, binary, clip, real, select, var
+
+Steps = tuple[tuple[Var, Expr], ...]  # the last one is the result
 
 
 @dataclass(frozen=True)
 class KernelFunction:
-    """name: as a part of kernels' names. numbers: the attributes that are arguments, at most `alpha` and `beta`."""
+    """name: as a part of kernels' names. numbers: the attributes that are arguments, at most `alpha` and `beta`.
+
+    only: the numbers that the operator must have where the steps are of these alone. within: how far they may be from the operator; what
+    comes near costs a kernel as much as some dozen products of each result, so it is for those who ask for it.
+    """
 
     name: str
     numbers: tuple[str, ...]
-    of: Callable[..., Expr]
+    of: Callable[..., Steps]
+    only: tuple[Fraction, ...] | None = None
+    within: float = 0.0
 
     @property
-    def expression(self) -> Expr:
+    def steps(self) -> Steps:
         """Of V, ALPHA and BETA."""
         return self.of(V, **{name: ARGUMENTS[name] for name in self.numbers})
+
+    def takes(self, numbers: tuple[Fraction | None, ...]) -> bool:
+        """Whether it computes the operator with these numbers."""
+        return self.only is None or numbers == self.only
+
+    def arguments(self, numbers: tuple[Fraction | None, ...]) -> Mapping[str, Fraction | None]:
+        """Of the operator's numbers, those that are arguments, by name."""
+        return dict(zip(self.numbers, numbers, strict=self.only is None)) if self.numbers else {}
 
 
 V = var("v", FLOAT)
 ARGUMENTS: dict[str, Var] = {name: var(name, FLOAT) for name in ("alpha", "beta")}
 
+
+def _one(of: Callable[..., Expr]) -> Callable[..., Steps]:
+    """A single expression."""
+    return lambda v, **numbers: ((V, of(v, **numbers)),)
+
+
+def _near(most: float, coefficients: tuple[float, ...]) -> Callable[..., Steps]:
+    """max(v, 0) - t p(t)^8 for t = min(|v|, most), p by Horner: the eighth power falls as an exponential does.
+
+    The coefficients make the largest error least, by least squares of ever higher powers of it, and are then rounded to binary32.
+    """
+
+    def of(v: Expr) -> Steps:
+        t, root, square, fourth = (var(name, FLOAT) for name in ("t", "root", "square", "fourth"))
+        polynomial: Expr = real(coefficients[0])
+        for coefficient in coefficients[1:]:
+            polynomial = polynomial * t + real(coefficient)
+        return (
+            (t, binary("min", binary("max", v, 0.0 - v), most)),
+            (root, polynomial),
+            (square, root * root),
+            (fourth, square * square),
+            (V, binary("max", v, 0.0) - t * (fourth * fourth)),
+        )
+
+    return of
+
+
+# x / (1 + e^-x), and x times the normal distribution's share below x, by erf or by tanh
+_SWISH = _near(13.0, (1.0530946e-05, -0.00032742845, 0.0037237105, -0.015843753, -0.055928322, 0.91692978))
+_GELU = _near(4.5, (0.00051600928, 0.0026598396, -0.03602672, -0.089457124, 0.91670871))
+_GELU_TANH = _near(5.375, (0.000364918, 0.0028045475, -0.035577662, -0.089876175, 0.91679406))
+
+# by the name of the function, see edgec/integer/unary.py
 FUNCTIONS: dict[str, KernelFunction] = {
-    "HardSigmoid": KernelFunction("hard_sigmoid", ("alpha", "beta"), lambda v, alpha, beta: clip(alpha * v + beta, 0.0, 1.0)),
-    "HardSwish": KernelFunction("hard_swish", (), lambda v: v * clip(real(1 / 6) * v + real(0.5), 0.0, 1.0)),
-    "LeakyRelu": KernelFunction("leaky_relu", ("alpha",), lambda v, alpha: select(binary("lt", v, 0.0), alpha * v, v)),
+    "HardSigmoid": KernelFunction("hard_sigmoid", ("alpha", "beta"), _one(lambda v, alpha, beta: clip(alpha * v + beta, 0.0, 1.0))),
+    "HardSwish": KernelFunction("hard_swish", (), _one(lambda v: v * clip(real(1 / 6) * v + real(0.5), 0.0, 1.0))),
+    "LeakyRelu": KernelFunction("leaky_relu", ("alpha",), _one(lambda v, alpha: select(binary("lt", v, 0.0), alpha * v, v))),
+    "Swish": KernelFunction("swish", (), _SWISH, only=(Fraction(1),), within=2.2e-4),
+    "Gelu none": KernelFunction("gelu", (), _GELU, within=6e-5),
+    "Gelu tanh": KernelFunction("gelu_tanh", (), _GELU_TANH, within=4e-5),
 }

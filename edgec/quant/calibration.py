@@ -36,7 +36,8 @@ class Calibration:
 
     weights: by the matrix operator's output; effort: how much was tried for them; centres: see edgec/quant/centre.py;
 
-    codes_out: see QuantizeOptions; wide: the values that are stored in 16 bits.
+    codes_out: see QuantizeOptions; wide: the values that are stored in 16 bits; shaped: the results of products that are not stored, since
+    the function behind them is computed of their sums, see edgec/quant/shaped.py.
     """
 
     model: str  # fingerprint of the float graph
@@ -51,6 +52,7 @@ class Calibration:
     codes_out: bool = False
     wide: tuple[str, ...] = ()
     centres: Mapping[str, np.ndarray] = field(default_factory=dict)
+    shaped: tuple[str, ...] = ()
 
     @property
     def stored(self) -> dict[str, Parameters]:
@@ -65,6 +67,7 @@ class Calibration:
             "observer": self.observer,
             **({"effort": self.effort} if self.effort != "normal" else {}),  # left out where nobody chose one
             **({"wide": list(self.wide)} if self.wide else {}),
+            **({"shaped": list(self.shaped)} if self.shaped else {}),
             **({"centres": {value: packed(array) for value, array in self.centres.items()}} if self.centres else {}),
             "exclude": list(self.exclude),
             "codes_out": self.codes_out,

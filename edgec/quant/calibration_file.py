@@ -78,6 +78,7 @@ class _File:
     effort: Effort | None = None
     codes_out: Flag | None = None
     wide: tuple[Text, ...] | None = None
+    shaped: tuple[Text, ...] | None = None
     centres: Mapping[Text, Packed] | None = None
 
 
@@ -103,7 +104,8 @@ def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
     _refuse(problems)
     factors = _factors(graph, file, problems)
     _refuse(problems)
-    selection = store_equalized(graph, factors, file.exclude, codes_out)
+    problems += [Problem("the model has no such value", _place("shaped", name)) for name in file.shaped or () if not graph.producer(name)]
+    selection = store_equalized(graph, factors, file.exclude, codes_out, file.shaped or ())
     parameters = {value: Parameters(float(kept.scale), kept.zero_point) for value, kept in file.parameters.items()}
     _compare("parameters", file.parameters, selection.values, problems)
     problems += [Problem("the model has no such value", _place("wide", name)) for name in file.wide or () if name not in selection.values]
@@ -114,6 +116,7 @@ def read_calibration(content: Mapping[str, Any], graph: Graph) -> Calibration:
     return Calibration(
         file.model, file.samples, file.observer, file.exclude, file.splits, factors, parameters, weights,
         effort=file.effort or "normal", codes_out=codes_out, wide=tuple(file.wide or ()), centres=centres,
+        shaped=tuple(file.shaped or ()),
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -59,12 +59,15 @@ class Candidates:
         return reader if found.role is not Role.FLOAT and end in found.operands else None
 
 
-def candidates_of(graph: Graph, *, codes_out: bool = False) -> Candidates:
-    """codes_out: products that no other layer takes end in codes, but for networks with residual streams, which stay in float."""
+def candidates_of(graph: Graph, *, codes_out: bool = False, shaped: Collection[str] = ()) -> Candidates:
+    """codes_out: products that no other layer takes end in codes, but for networks with residual streams, which stay in float.
+
+    shaped: see finish_of.
+    """
     streams = residual_values(graph)
     apart = dict.fromkeys(written_out(graph), WHY) | dict.fromkeys(() if codes_out else unpacking(graph), packed.WHY)
     roles = {node: (Role.FLOAT, apart[node]) if node in apart else role_of(graph, node) for node in graph.nodes}
-    activations = {node: _finish(graph, node, role) for node, (role, _) in roles.items() if role in FOLLOWED}
+    activations = {node: _finish(graph, node, role, shaped) for node, (role, _) in roles.items() if role in FOLLOWED}
     functions = {node for node, (role, _) in roles.items() if role is Role.TABLE}
     chained = functions.difference(activations.values())  # what an activation gives is stored as its layer's result
 
@@ -72,8 +75,8 @@ def candidates_of(graph: Graph, *, codes_out: bool = False) -> Candidates:
         role, why = roles[node]
         activation = activations.get(node)
         following, _ = (following_of(graph, node) if node in chained else None) or (None, None)
-        shaped = activation is not None and activation is shaping_of(graph, node.outputs[0])
-        line, _ = (following_of(graph, activation) if activation is not None and shaped else None) or (None, None)
+        function = activation is not None and activation is shaping_of(graph, node.outputs[0])
+        line, _ = (following_of(graph, activation) if activation is not None and function else None) or (None, None)
         source = _behind(graph, node, activations) if role is Role.AVERAGE else None
         return Candidate(
             node, role, why, activation, following if following in functions else None, line, operands_of(graph, node, role),
@@ -89,9 +92,9 @@ def _carries(node: Node, end: Node, streams: frozenset[str]) -> bool:
     return carries(node) and not streams.isdisjoint(name for name in end.outputs if name)
 
 
-def _finish(graph: Graph, node: Node, role: Role) -> Node | None:
+def _finish(graph: Graph, node: Node, role: Role, shaped: Collection[str]) -> Node | None:
     """What is computed with a node before its result is stored."""
-    return finish_of(graph, node) if role is Role.MATRIX else activation_of(graph, node.outputs[0])
+    return finish_of(graph, node, shaped) if role is Role.MATRIX else activation_of(graph, node.outputs[0])
 
 
 def _behind(graph: Graph, node: Node, activations: Mapping[Node, Node | None]) -> Node | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -64,9 +64,9 @@ class Selection:
         return frozenset(name for layer in self.layers for name in layer.outputs)
 
 
-def select(graph: Graph, exclude: Iterable[str] = (), *, codes_out: bool = False) -> Selection:
-    """The layers of `graph`, without the nodes that the patterns name."""
-    return choose(candidates_of(graph, codes_out=codes_out), excluded_nodes(graph, tuple(exclude)))
+def select(graph: Graph, exclude: Iterable[str] = (), *, codes_out: bool = False, shaped: Collection[str] = ()) -> Selection:
+    """The layers of `graph`, without the nodes that the patterns name. codes_out, shaped: see candidates_of."""
+    return choose(candidates_of(graph, codes_out=codes_out, shaped=shaped), excluded_nodes(graph, tuple(exclude)))
 
 
 def choose(candidates: Candidates, exclude: frozenset[str]) -> Selection:

@@ -85,12 +85,14 @@ def read_apart(graph: Graph, streams: Streams) -> np.ndarray:
     return np.asarray(marked(streams, depthwise) & ~marked(streams, {node.inputs[0] for node in readers} - depthwise))
 
 
-def store_equalized(graph: Graph, factors: Mapping[str, np.ndarray], exclude: Iterable[str], codes_out: bool) -> Selection:
+def store_equalized(
+    graph: Graph, factors: Mapping[str, np.ndarray], exclude: Iterable[str], codes_out: bool, shaped: Collection[str] = ()
+) -> Selection:
     """Rewrite the float graph, in place, as its layers store its values; those layers. What stays in float computes what it did."""
     exclude = tuple(exclude)
     if factors:
-        apply_factors(graph, factors, stored=select(graph, exclude, codes_out=codes_out).produced)
-    return select(graph, exclude, codes_out=codes_out)
+        apply_factors(graph, factors, stored=select(graph, exclude, codes_out=codes_out, shaped=shaped).produced)
+    return select(graph, exclude, codes_out=codes_out, shaped=shaped)
 
 
 def apply_factors(graph: Graph, factors: Mapping[str, np.ndarray], *, stored: Collection[str] = ()) -> None:

@@ -25,6 +25,7 @@ from edgec.quant.parameters import Parameters, choose_parameters, moved_values
 from edgec.quant.patches import supported
 from edgec.quant.see_through import see_through_tables
 from edgec.quant.sensitivity import sensitivities
+from edgec.quant.shaped import shapeable, with_functions
 from edgec.quant.sharers import Sharers, sharers_of, together
 from edgec.quant.split import apply_splits, choose_splits
 from edgec.quant.statistics import Extent, joined, measure_extents, measure_histograms
@@ -36,6 +37,7 @@ from edgec.quant.steps import (
     OBSERVE,
     ROUND,
     SCALE,
+    SHAPE,
     SPLIT,
     TIGHT,
     Choice,
@@ -144,6 +146,8 @@ class Fit:
         if step == OBSERVE:
             moved = moved_values(structure.selection)
             return [value for value in structure.selection.values if value not in moved and value not in structure.pixels]
+        if step == SHAPE:
+            return shapeable(structure.graph, structure.selection)
         if step == CORRECT:
             return [layer.node.outputs[0] for layer in structure.selection.matrices if takes_bias(structure.graph, layer)]
         # what is decided of weights is decided once for all that read them
@@ -154,10 +158,11 @@ class Fit:
         """Everything that `choice` decides."""
         structure, parameters, options = self._structure(choice), self._parameters(choice), self._options
         weights = {layer.node.outputs[0]: self._weights(layer, choice) for layer in structure.selection.matrices}
-        return Calibration(
+        found = Calibration(
             self._model, self.count, options.observer, options.exclude, structure.splits, structure.factors, parameters, weights,
             effort=options.effort, codes_out=options.codes_out,
         )  # fmt: skip
+        return with_functions(self._graph, found, places(choice, SHAPE))
 
     def _once(self, stage: str, key: Any, make: Callable[[], T]) -> T:
         if stage not in self._latest or self._latest[stage][0] != key:

@@ -27,8 +27,8 @@ class QuantizeOptions:
 
     observer: how the range of an activation is chosen from its statistics. percentile: the share of values that the
     observer `percentile` keeps inside, in percent. exclude: names of nodes that stay in float (shell patterns allowed).
-    equalize, round_weights, correct_bias: the improvements of accuracy that are tried, see edgec/quant/steps.py; like the observer's ranges
-    they are judged on samples that they were not fitted to.
+    equalize, round_weights, correct_bias, shape_sums: the improvements of accuracy that are tried, see edgec/quant/steps.py; like the
+    observer's ranges they are judged on samples that they were not fitted to.
     effort: how much is tried, see EFFORT of edgec/quant/steps.py; with high effort all samples judge.
     codes_out: whether results that no other layer takes end in 8 bits, as raw outputs need them; else they end in float.
     goal: what the outputs must keep; layers that keep them from it stay in float, see edgec/quant/reach.py. None: nothing is asked.
@@ -44,6 +44,7 @@ class QuantizeOptions:
     equalize: bool = True
     round_weights: bool = True
     correct_bias: bool = True
+    shape_sums: bool = True
     effort: str = "normal"
     codes_out: bool = False
     goal: Goal | None = None

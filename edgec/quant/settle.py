@@ -53,7 +53,7 @@ def settle(graph: Graph, calibration: Calibration, samples: Samples, count: int,
     layers = selected.matrices
     weights = {layer.node.outputs[0]: _with_bias(stored, layer, calibration) for layer in layers}
     quantized = stored.copy()
-    selection = select(quantized, calibration.exclude, codes_out=calibration.codes_out)
+    selection = select(quantized, calibration.exclude, codes_out=calibration.codes_out, shaped=calibration.shaped)
     nodes = {layer.node.outputs[0]: layer.node for layer in selection.matrices}
     made = rebuild(stored, layers, calibration.parameters, weights)
     insert_quantization(quantized, selection, calibration.parameters, made)

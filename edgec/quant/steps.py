@@ -25,6 +25,7 @@ PLAIN: Choice = {}
 SPLIT, EQUALIZE, MILD, OBSERVE = "channel splitting", "equalization", "mild equalization", "observer"
 BOUNDED, TIGHT = "equalization through Clip", "equalization through Clip by typical numbers"
 SCALE, ROUND, CORRECT = "weight scales", "rounding", "bias correction"
+SHAPE = "functions of sums"
 
 # in order, since each is fitted to what those before it left; and the option that asks for it
 STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
@@ -37,6 +38,7 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     TIGHT: lambda options: options.equalize,
     SCALE: lambda options: options.round_weights,
     ROUND: lambda options: options.round_weights,
+    SHAPE: lambda options: options.shape_sums,
 }
 CHEAP = frozenset({CORRECT, EQUALIZE, MILD})  # no pass over all samples is made for them
 EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS), "high": frozenset(STEPS)}
@@ -46,7 +48,7 @@ CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT})  # other data may go where no sam
 WHOLE = frozenset({CORRECT, BOUNDED, TIGHT})  # taken everywhere or nowhere
 GROUPS = 4  # of places that are tried apart
 RISK = 0.5  # dB that what cuts must gain
-PAID = frozenset({SPLIT})  # makes every run a little longer
+PAID = frozenset({SPLIT, SHAPE})  # makes every run a little longer
 PRICE = 0.25  # dB that this must gain, everywhere and in each group; what gains less is left out
 DUE = dict.fromkeys(CUTTING, RISK) | dict.fromkeys(PAID, PRICE)
 BETTER = 3.0  # times the standard error: more than WORSE for groups, of which one in many always seems to gain something

@@ -67,7 +67,7 @@ def without(graph: Graph, calibration: Calibration, nodes: Collection[str], wide
     exclude = (*calibration.exclude, *map(escape, nodes))
     divided = graph.copy()
     apply_splits(divided, calibration.splits)
-    selection = select(divided, exclude, codes_out=calibration.codes_out)
+    selection = select(divided, exclude, codes_out=calibration.codes_out, shaped=calibration.shaped)
     outputs = [layer.node.outputs[0] for layer in selection.matrices]
     read = {layer.operands[0] for layer in selection.layers if layer.node.name in wide}
     return replace(

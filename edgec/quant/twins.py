@@ -100,4 +100,4 @@ def stored_twin(graph: Graph, calibration: Calibration) -> tuple[Graph, Selectio
     stored = graph.copy()
     apply_centres(stored, calibration.centres)
     apply_splits(stored, calibration.splits)
-    return stored, store_equalized(stored, calibration.factors, calibration.exclude, calibration.codes_out)
+    return stored, store_equalized(stored, calibration.factors, calibration.exclude, calibration.codes_out, calibration.shaped)

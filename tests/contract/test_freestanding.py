@@ -94,7 +94,9 @@ def large_net() -> Net:
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2048]) for name in "xy")
     constants = [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(bias, "b")]
     graph = helper.make_graph([helper.make_node("Gemm", ["x", "w", "b"], ["y"], "/large", transB=1)], "large", [x], [y], constants)
-    return quantized_net(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "large", correct_bias=False)
+    return quantized_net(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "large", correct_bias=False, shape_sums=False
+    )
 
 
 @pytest.mark.parametrize("weights", ["c", "incbin", "bin"])

@@ -241,7 +241,21 @@ SHAPES: dict[str, Callable[[np.ndarray, np.float32, np.float32], np.ndarray]] = 
     "HardSwish": lambda v, _, __: v * SHAPES["HardSigmoid"](v, np.float32(1 / 6), np.float32(0.5)),
     "HardSigmoid": lambda v, alpha, beta: np.minimum(np.maximum(alpha * v + beta, np.float32(0)), np.float32(1)),
     "LeakyRelu": lambda v, alpha, _: np.where(v < 0, alpha * v, v),
+    "Swish": lambda v, _, __: _less_its_tail(v, 13.0, 1.0530946e-05, -0.00032742845, 0.0037237105, -0.015843753, -0.055928322, 0.91692978),
+    "Gelu none": lambda v, _, __: _less_its_tail(v, 4.5, 0.00051600928, 0.0026598396, -0.03602672, -0.089457124, 0.91670871),
+    "Gelu tanh": lambda v, _, __: _less_its_tail(v, 5.375, 0.000364918, 0.0028045475, -0.035577662, -0.089876175, 0.91679406),
 }
+
+
+def _less_its_tail(v: np.ndarray, most: float, *coefficients: float) -> np.ndarray:
+    """max(v, 0) - t p(t)^8, t = min(|v|, most)."""
+    t = np.minimum(np.abs(v), np.float32(most))
+    p = np.float32(coefficients[0])
+    for coefficient in coefficients[1:]:
+        p = p * t + np.float32(coefficient)
+    p = p * p
+    p = p * p
+    return np.asarray(np.maximum(v, np.float32(0)) - t * (p * p))
 
 
 def _shaped(

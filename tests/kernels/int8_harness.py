@@ -57,7 +57,10 @@ ARMV7 = Target("rpi-32bit", "", "armv7", "linux", ("portable", "neon32"), True)
 DSP = Target("cortex-m4", "", "armv7", "linux", ("dsp",), True)
 
 # Each function in one kernel at least: what it computes is the same text in both.
-WITH_FUNCTIONS = (CONV_INT8_FUNCTION["HardSwish"], DEPTHWISE_INT8_FUNCTION["HardSigmoid"], DEPTHWISE_INT8_FUNCTION["LeakyRelu"])
+WITH_FUNCTIONS = (
+    CONV_INT8_FUNCTION["HardSwish"], DEPTHWISE_INT8_FUNCTION["HardSigmoid"], DEPTHWISE_INT8_FUNCTION["LeakyRelu"],
+    CONV_INT8_FUNCTION["Swish"], DEPTHWISE_INT8_FUNCTION["Gelu none"],
+)  # fmt: skip
 USED = frozenset(
     {
         ConvInt8,

@@ -14,6 +14,8 @@ from tests.kernels.int8_harness import USED, X86, Program, call, driver_source
 from tests.kernels.test_int8 import agree, any_cases, attention_cases, conv_cases, depthwise_cases, float_cases, function_cases
 from tests.kernels.wasm import CLANG, NODE, SHIM, relaxed
 
+STACK = "-Wl,-z,stack-size=1048576"  # unoptimized, every value that a kernel names has a place of its own
+
 # the vocabulary, the compiler's flags, and every how many-th case
 ALWAYS = (
     ("wasm128", ("-O2", "-msimd128"), 1),
@@ -42,7 +44,7 @@ def test_int8_kernels(vocabulary: str, flags: tuple[str, ...], step: int, needs:
     (tmp_path / "kernels.c").write_text(render_kernels("t", vocabulary, slots, target), encoding="utf-8")
     (tmp_path / "driver.c").write_text(driver_source(vocabulary, target), encoding="utf-8")
     program, sources = str(tmp_path / "driver.wasm"), [str(tmp_path / "kernels.c"), str(tmp_path / "driver.c")]
-    call([*CLANG, "-std=gnu99", *flags, f"-I{SHIM}", *sources, "-o", program, "-lm"])
+    call([*CLANG, "-std=gnu99", *flags, f"-I{SHIM}", STACK, *sources, "-o", program, "-lm"])
     driver = Program((*NODE, program), target)
     for cases in (conv_cases(X86), float_cases(X86), depthwise_cases(X86), any_cases(X86), attention_cases(X86), function_cases(X86)):
         agree(driver, cases[::step])

@@ -11,10 +11,7 @@ from edgec.base.errors import ModelError
 from edgec.export import to_onnx
 from edgec.frontend import from_proto
 from edgec.ir.graph import Graph
-from edgec.ir.types import DType
 from edgec.kernels import (
-    CONV_INT8_FUNCTION,
-    DEPTHWISE_INT8_FUNCTION,
     ConvInt8,
     ConvInt8Any,
     ConvInt8Float,
@@ -30,8 +27,7 @@ from edgec.kernels.matrix_int8 import input_multiple
 from edgec.lower import LowerOptions, lower
 from edgec.oracle import Evaluator
 from edgec.passes import optimize
-from edgec.program.functions import FUNCTIONS
-from edgec.program.program import Kind, LoopCall, Program, TemplateCall
+from edgec.program.program import LoopCall, Program, TemplateCall
 from edgec.program.text import dumps as dump_program
 from edgec.quant import QuantizeOptions, quantize
 from edgec.schedule import schedule
@@ -179,36 +175,6 @@ def test_products_end_in_float(form: str, target: Any) -> None:
     graph = from_proto(b.model({"x": x}, outputs)).graph
     assert Evaluator(to_onnx(graph)).exact_outputs == set(outputs)
     assert kernels(check(graph, {"x": x}, target)) == [ConvInt8Float]
-
-
-ATTRIBUTES: dict[str, dict[str, float]] = {"HardSwish": {}, "HardSigmoid": {"alpha": 0.21}, "LeakyRelu": {"alpha": 0.3}}
-
-
-@pytest.mark.parametrize("op", FUNCTIONS)
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
-def test_functions_are_computed_of_sums(op: str, target: Any) -> None:
-    """One kernel for each product, its function and the QuantizeLinear; depthwise products, too."""
-    generator, forms = np.random.default_rng(9), {**FORMS, "Conv, depthwise": ((1, 5, 6, 5), (5, 1, 3, 3), {"group": 5})}
-    for form, (shape, weights, attributes) in forms.items():
-        x, w = random_q(generator, shape, np.uint8), random_q(generator, weights, np.int8).clip(-127)
-        b = Builder()
-        real, matrix = b.dequantize("x", 0.02, np.uint8(90)), b.dequantize(b.const(w), 0.011, np.int8(0))
-        product = b.op(form.split(",")[0].split()[0], real, matrix, **attributes)
-        out = b.quantize(b.op(op, product, **ATTRIBUTES[op]), 0.02, np.uint8(30))
-        graph = built(b, out, {"x": x})
-        assert Evaluator(to_onnx(graph)).exact_outputs == {out}
-        expected = (DEPTHWISE_INT8_FUNCTION if "depthwise" in form else CONV_INT8_FUNCTION)[op]
-        program = check(graph, {"x": x}, target)
-        assert kernels(program) == [expected]
-        assert not any(kind.dtype is DType.FLOAT32 and kind.kind is Kind.ARENA for kind in program.buffers.values())
-
-
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
-def test_no_function_of_the_sums_of_wide_weights(target: Any) -> None:
-    x, b = random_q(np.random.default_rng(8), (1, 4, 5, 5), np.uint8), Builder()
-    wide = b.dequantize(b.const(np.full((4, 4, 1, 1), -128, np.int8)), 0.011, np.int8(0))
-    out = b.quantize(b.op("HardSwish", b.op("Conv", b.dequantize("x", 0.02, np.uint8(90)), wide)), 0.02, np.uint8(30))
-    assert CONV_INT8_FUNCTION["HardSwish"] not in kernels(check(built(b, out, {"x": x}), {"x": x}, target))
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)

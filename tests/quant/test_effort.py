@@ -73,7 +73,7 @@ def test_an_unknown_effort_is_named() -> None:
 
 def test_where_no_step_is_wanted_all_efforts_give_the_same() -> None:
     graph = net("mobilenet")
-    plain = QuantizeOptions("minmax", equalize=False, round_weights=False, correct_bias=False)
+    plain = QuantizeOptions("minmax", equalize=False, round_weights=False, correct_bias=False, shape_sums=False)
     found = {stored(quantize(graph, samples(graph, 16), replace(plain, effort=effort)).graph) for effort in EFFORTS}
     assert len(found) == 1
 

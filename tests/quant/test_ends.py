@@ -16,7 +16,7 @@ from edgec.quant.options import Sample
 from edgec.quant.trial import judged
 from tests.quant.small import Small, samples, sqnr
 
-PLAIN = QuantizeOptions(equalize=False, observer="minmax", round_weights=False, correct_bias=False)
+PLAIN = QuantizeOptions(equalize=False, observer="minmax", round_weights=False, correct_bias=False, shape_sums=False)
 
 
 def head(function: str | None) -> Graph:
@@ -39,7 +39,9 @@ def pairs(sign: float) -> Iterator[Sample]:
 def test_answers_may_go_further_than_the_samples_went(function: str | None) -> None:
     graph = head(function)
     for coded, least, most in ((False, 35.0, 99.0), (True, -99.0, 15.0)):
-        options = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False, codes_out=coded)
+        options = QuantizeOptions(
+            observer="minmax", equalize=False, round_weights=False, correct_bias=False, shape_sums=False, codes_out=coded
+        )
         quantized = quantize(graph, lambda: pairs(-1), options).graph
         assert least < sqnr(graph, quantized, others=lambda: pairs(1)) < most
 

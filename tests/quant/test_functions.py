@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,10 +18,14 @@ from edgec.lower.tables import table
 from edgec.oracle import Evaluator
 from edgec.program.functions import FUNCTIONS
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
+from edgec.quant.apply import apply
+from edgec.quant.calibration_file import read_calibration
 from edgec.quant.coverage import select
+from edgec.quant.shaped import shapeable, with_functions
+from edgec.quant.steps import SHAPE
 from tests.quant.small import Small, samples, sqnr
 
-PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False)
+PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False, shape_sums=False)
 
 
 def affine(small: Small, x: str, factor: float, addend: float) -> str:
@@ -98,21 +103,49 @@ def test_a_chain_stays_in_float_with_its_first_function() -> None:
     assert select(graph, names[2:3]).values == ("x", end)  # and what the first convolution gives is no layer's
 
 
+ATTRIBUTES: dict[str, dict[str, Any]] = {
+    "Swish": {"alpha": 1.0},
+    "Gelu none": {"approximate": "none"},
+    "Gelu tanh": {"approximate": "tanh"},
+}
+
+
+def shaped_thrice(op: str) -> tuple[Graph, list[str], tuple[str, ...]]:
+    """A function behind dense and depthwise convolutions, and where a mean reads it: these products, and what else is stored."""
+    small, attributes = Small((1, 4, 8, 8)), ATTRIBUTES.get(op) or dict.fromkeys(FUNCTIONS[op].numbers, 0.25)
+    products, values = [], ["x"]
+    for channels, group in ((6, 1), (6, 6), (5, 1)):
+        products.append(small.conv(values[-1], channels, group=group))
+        values.append(small.node(op.split()[0], products[-1], **attributes))
+    values.append(small.node("GlobalAveragePool", values[-1]))
+    return small.done(small.conv(values[-1], 7, 1)), products, tuple(values)
+
+
 @pytest.mark.parametrize("op", FUNCTIONS)
 def test_a_function_of_a_product_is_stored_once(op: str) -> None:
-    """Behind dense and depthwise convolutions, and where a mean reads it."""
-    small, numbers = Small((1, 4, 8, 8)), dict.fromkeys(FUNCTIONS[op].numbers, 0.25)
-    values = [small.node(op, small.conv("x", 6), **numbers)]
-    values.append(small.node(op, small.conv(values[-1], 6, group=6), **numbers))
-    values.append(small.node(op, small.conv(values[-1], 5), **numbers))
-    mean = small.node("GlobalAveragePool", values[-1])
-    graph = small.done(mean)
-    assert select(graph).values == ("x", *values, mean)
-    result = quantize(graph, samples(graph), PLAIN)
-    found = [operator for operator in match(result.graph).operators if isinstance(operator, DotProduct)]
+    """Those that a kernel only comes near to where they are asked for."""
+    graph, products, values = shaped_thrice(op)
+    shaped = products if FUNCTIONS[op].within else ()
+    assert select(graph, shaped=shaped).values == values
+    assert set(select(graph).values) == {*values, *shaped}
+    assert shapeable(graph, select(graph)) == [*shaped]
+    plain = quantize(graph, samples(graph), PLAIN).calibration
+    quantized = apply(graph, with_functions(graph, read_calibration(plain, graph), shaped))
+    found = [operator for operator in match(quantized).operators if isinstance(operator, DotProduct)]
     assert [operator.function.name for operator in found if operator.function] == [op] * 3
-    assert Evaluator(to_onnx(result.graph)).exact_outputs == frozenset(graph.outputs)
-    assert not [operator for operator in match(result.graph).operators if isinstance(operator, Table)]
+    assert Evaluator(to_onnx(quantized)).exact_outputs == frozenset(graph.outputs)
+    assert not [operator for operator in match(quantized).operators if isinstance(operator, Table)]
+
+
+@pytest.mark.parametrize("op", [op for op, row in FUNCTIONS.items() if row.within])
+def test_the_quantizer_takes_a_function_of_sums_where_it_pays(op: str) -> None:
+    """And says so; what was decided is repeated."""
+    graph, products, _ = shaped_thrice(op)
+    result, before = quantize(graph, samples(graph, 16)), quantize(graph, samples(graph, 16), QuantizeOptions(shape_sums=False))
+    assert result.calibration["shaped"] and set(result.calibration["shaped"]) <= {*products} and "shaped" not in before.calibration
+    assert result.report.steps[-1]["step"] == SHAPE and result.report.steps[-1]["taken"] == len(result.calibration["shaped"])
+    assert sqnr(graph, result.graph, 64) > sqnr(graph, before.graph, 64)
+    assert to_onnx(apply_calibration(graph, result.calibration)) == to_onnx(result.graph)
 
 
 def test_what_a_second_reader_reads_is_stored_before_the_function() -> None:

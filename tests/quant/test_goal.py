@@ -29,7 +29,7 @@ from tests.quant.small import Small, content, samples, sqnr
 from tests.quant.test_exact_rewrites import bounded_net, split_net
 
 DEPTH, LOUD = 6, (2, 4)
-PLAIN = QuantizeOptions("minmax", equalize=False, round_weights=False, correct_bias=False)
+PLAIN = QuantizeOptions("minmax", equalize=False, round_weights=False, correct_bias=False, shape_sums=False)
 
 
 def chain(loud: tuple[int, ...] = LOUD, classes: int = 0) -> Graph:

@@ -19,7 +19,7 @@ from edgec.quant.squares import WHY
 from tests import nets
 from tests.quant.small import Small, net, samples, sqnr
 
-PLAIN = QuantizeOptions(equalize=False, observer="minmax", round_weights=False, correct_bias=False)
+PLAIN = QuantizeOptions(equalize=False, observer="minmax", round_weights=False, correct_bias=False, shape_sums=False)
 WIDTH = 12
 
 

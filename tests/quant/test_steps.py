@@ -21,7 +21,7 @@ from edgec.quant.streams import channel_values
 from tests.quant.small import Small, net, samples, score_of, sqnr
 
 PLACES = [f"place{number:02}" for number in range(2 * GROUPS)]
-PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False)
+PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False, shape_sums=False)
 FAMILIES = ("mobilenet", "resnet")
 
 

@@ -13,7 +13,7 @@ from edgec.quant.options import Sample
 from edgec.quant.statistics import Extent
 from tests.quant.small import Small, sqnr
 
-PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False)
+PLAIN = QuantizeOptions(observer="minmax", equalize=False, round_weights=False, correct_bias=False, shape_sums=False)
 CHANNELS = 8
 
 

@@ -167,13 +167,22 @@ def _common(program: Program, a: Any, g: dict[str, int], dialect: Dialect) -> di
     }  # fmt: skip
 
 
-def _shaped(a: Any) -> Callable[[str], str] | None:
-    """What is rounded to codes, as text, by the name of a sum that is a float; None where that is all."""
+def _shaped(a: Any) -> Callable[[int], tuple[list[tuple[str, str]], str]] | None:
+    """By the number of a sum that is the float `real_<number>`: names and what they are, in order, and what is rounded to codes; as text.
+
+    None where it is the sum itself.
+    """
     if not isinstance(a, (ConvInt8Function, DepthwiseInt8Function)):
         return None
     given: dict[Expr, str] = {argument: literal(getattr(a, name), DType.FLOAT32) for name, argument in ARGUMENTS.items()}
-    whole = FUNCTIONS[a.function].expression * real(a.inverse)
-    return lambda name: render(whole, Scope({}, {}, exact=True, given={**given, V: name}))
+    *before, (_, last) = FUNCTIONS[a.function].steps
+
+    def of(number: int) -> tuple[list[tuple[str, str]], str]:
+        names: dict[Expr, str] = {V: f"real_{number}", **{step: f"{step.name}_{number}" for step, _ in before}}
+        scope = Scope({}, {}, exact=True, given={**given, **names})
+        return [(names[step], render(value, scope)) for step, value in before], render(last * real(a.inverse), scope)
+
+    return of
 
 
 def _numbers(a: Any) -> dict[str, int]:

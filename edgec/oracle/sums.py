@@ -1,0 +1,80 @@
+"""Functions that clause 4 has between a product and the QuantizeLinear that takes its codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from edgec.oracle.context import Context, Step
+from edgec.oracle.grid import Array
+from edgec.oracle.model import Node
+
+f32 = np.float32
+Function = Callable[[Array], Array]
+OWN = ("HardSigmoid", "HardSwish", "LeakyRelu")  # as clause 10 has them
+
+
+def _near(most: float, *coefficients: float) -> Function:
+    """max(v, 0) - t p(t)^8 for t = min(|v|, most), p by Horner, each operation rounded to binary32."""
+
+    def function(v: Array) -> Array:
+        t = np.minimum(np.abs(v), f32(most))
+        p = np.full_like(t, f32(coefficients[0]))
+        for coefficient in coefficients[1:]:
+            p = p * t + f32(coefficient)
+        square = p * p
+        fourth = square * square
+        result: Array = np.maximum(v, f32(0)) - t * (fourth * fourth)
+        return result
+
+    return function
+
+
+NEAR: dict[str, Function] = {
+    "Swish": _near(13.0, 1.0530946e-05, -0.00032742845, 0.0037237105, -0.015843753, -0.055928322, 0.91692978),
+    "Gelu none": _near(4.5, 0.00051600928, 0.0026598396, -0.03602672, -0.089457124, 0.91670871),
+    "Gelu tanh": _near(5.375, 0.000364918, 0.0028045475, -0.035577662, -0.089876175, 0.91679406),
+}
+
+
+def is_shaped(context: Context, value: str) -> bool:
+    """Whether all that reads `value` is a function of clause 4, and one QuantizeLinear reads that."""
+    reader = context.model.only_reader(value)
+    own = reader is not None and reader.op in OWN and reader.inputs[0] == value
+    end = reader if own else _near_end(context, value)
+    return end is not None and context.ending(end.outputs[0], activation=False) is not None
+
+
+def shaped(context: Context, node: Node) -> Step | None:
+    """The step of a node that is one of NEAR, of the sums of a product that ends there."""
+    for value in node.inputs:
+        if value in context.shaped and _near_end(context, value) is node:
+            return Step(node, (value,), node.outputs, partial(_result, NEAR[_name(node)]))
+    return None
+
+
+def _result(function: Function, v: Array) -> tuple[Array]:
+    return (function(v),)
+
+
+def _near_end(context: Context, value: str) -> Node | None:
+    """The node that gives one of NEAR of `value`, where nothing else is made of it: Gelu, Swish, or the Mul with its Sigmoid."""
+    readers = context.model.readers.get(value, [])
+    if len(readers) == 1:
+        reader = readers[0]
+        return (
+            reader if reader is not None and reader.inputs[0] == value and _name(reader) in NEAR and reader.get("alpha", 1.0) == 1 else None
+        )
+    gates = [reader for reader in readers if reader is not None and reader.op == "Sigmoid"]
+    products = [reader for reader in readers if reader is not None and reader.op == "Mul"]
+    if len(readers) != 2 or not gates or not products:
+        return None
+    gate, product = gates[0], products[0]
+    whole = context.model.only_reader(gate.outputs[0]) is product and set(product.inputs) == {value, gate.outputs[0]}
+    return product if whole else None
+
+
+def _name(node: Node) -> str:
+    return "Swish" if node.op == "Mul" else f"Gelu {node.get('approximate', 'none')}" if node.op == "Gelu" else node.op
