@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from edgec.export import to_onnx
@@ -16,7 +17,9 @@ from edgec.frontend import from_proto
 from edgec.integer import match
 from edgec.integer.operators import PairProduct
 from edgec.oracle import Evaluator, run
+from edgec.program.functions import FUNCTIONS
 from tests.oracle.models import Builder, random_q, run_onnxruntime
+from tests.oracle.references import gelu, gelu_tanh, swish
 
 SEEDS = range(12)
 
@@ -213,3 +216,23 @@ def test_products_of_16_bits(seed: int) -> None:
     assert [step.node.op for step, _ in evaluator.steps] == ["DequantizeLinear", "MatMul"] and evaluator.exact_outputs
     got, theirs = evaluator.run({"x": codes})[out], run_onnxruntime(model, {"x": codes})[0]
     assert (np.abs(got.astype(int) - theirs) <= 1 + 2.0**-20 * magnitudes / end).all()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", ["Swish", "Gelu none", "Gelu tanh"])
+def test_functions_of_sums(kind: str, seed: int) -> None:
+    """Within one step, and only where the exact result is no further from a tie than the function may be from its own."""
+    g = np.random.default_rng(500 + seed)
+    x, w = random_q(g, (1, 6, 9, 9), np.uint8), random_q(g, (8, 6, 1, 1), np.int8).clip(-127)
+    b, scale = Builder(), np.float32(g.uniform(0.005, 0.05))
+    sums = b.op("Conv", b.dequantize("x", 0.02, np.uint8(120)), b.dequantize(b.const(w), 0.01, np.int8(0)))
+    shaped = b.op("Mul", sums, b.op("Sigmoid", sums)) if kind == "Swish" else b.op("Gelu", sums, approximate=kind.split()[1])
+    out = b.quantize(shaped, scale, np.uint8(40))
+    model = b.model({"x": x}, {out: np.uint8})
+    got = run(model, {"x": x})[out].astype(int)
+    model.graph.output.append(onnx.helper.make_tensor_value_info(sums, onnx.TensorProto.FLOAT, None))
+    theirs, real = run_onnxruntime(model, {"x": x})
+    exact = {"Swish": swish, "Gelu none": gelu, "Gelu tanh": gelu_tanh}[kind](real.astype(np.float64)) / float(scale)
+    near_tie = np.abs(np.abs(exact - np.floor(exact)) - 0.5) < FUNCTIONS[kind].within / float(scale) + 2.0**-12
+    assert np.abs(got - theirs.astype(int)).max() <= 1
+    assert np.array_equal(got[~near_tie], theirs[~near_tie]) and not near_tie.all()
