@@ -11,7 +11,7 @@ from edgec.program.expr import Binary, Const, Expr, Select, Var
 from edgec.program.functions import ARGUMENTS, FUNCTIONS
 
 _BOUNDS = "(float)(a->low - a->zero_y), (float)(a->high - a->zero_y)"
-_WORDS = {"add": "add", "sub": "subtract", "mul": "multiply", "min": "min", "max": "max"}
+_WORDS = {"add": "add", "sub": "subtract", "mul": "multiply"}
 _MEMBERS = frozenset(ARGUMENTS.values())
 
 
@@ -37,6 +37,10 @@ def in_words(item: Expr) -> str:
         return f"floats_splat({float_literal(float(item.value))})"
     if isinstance(item, Var):
         return f"floats_splat(e.{item.name})" if item in _MEMBERS else item.name
+    if isinstance(item, Binary) and item.op == "min" and isinstance(item.b, Binary) and item.b.op == "max":
+        return f"floats_clamp({', '.join(map(in_words, (item.b.b, item.b.a, item.a)))})"
+    if isinstance(item, Binary) and item.op == "max":
+        return f"floats_at_least({in_words(item.b)}, {in_words(item.a)})"
     if isinstance(item, Binary):
         return f"floats_{_WORDS[item.op]}({in_words(item.a)}, {in_words(item.b)})"
     assert isinstance(item, Select) and isinstance(item.condition, Binary) and item.condition.op == "lt", f"{item} has no words"

@@ -66,11 +66,11 @@ def _near(most: float, coefficients: tuple[float, ...]) -> Callable[..., Steps]:
         for coefficient in coefficients[1:]:
             polynomial = polynomial * t + real(coefficient)
         return (
-            (t, binary("min", binary("max", v, 0.0 - v), most)),
+            (t, binary("min", most, binary("max", 0.0 - v, v))),
             (root, polynomial),
             (square, root * root),
             (fourth, square * square),
-            (V, binary("max", v, 0.0) - t * (fourth * fourth)),
+            (V, binary("max", 0.0, v) - t * (fourth * fourth)),
         )
 
     return of

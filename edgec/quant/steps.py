@@ -48,9 +48,11 @@ CUTTING = frozenset({OBSERVE, BOUNDED, TIGHT})  # other data may go where no sam
 WHOLE = frozenset({CORRECT, BOUNDED, TIGHT})  # taken everywhere or nowhere
 GROUPS = 4  # of places that are tried apart
 RISK = 0.5  # dB that what cuts must gain
-PAID = frozenset({SPLIT, SHAPE})  # makes every run a little longer
-PRICE = 0.25  # dB that this must gain, everywhere and in each group; what gains less is left out
-DUE = dict.fromkeys(CUTTING, RISK) | dict.fromkeys(PAID, PRICE)
+PRICE = {
+    SPLIT: 0.25,
+    SHAPE: 0.5,
+}  # dB that what makes every run longer must gain, everywhere and in each group; what gains less is left out
+DUE = dict.fromkeys(CUTTING, RISK) | PRICE
 BETTER = 3.0  # times the standard error: more than WORSE for groups, of which one in many always seems to gain something
 
 
@@ -105,7 +107,8 @@ def take(
         taken = places(choice, step)
         other = {**choice, step: taken ^ group}
         found = score(other)
-        needed = (-PRICE if group <= taken else PRICE) if step in PAID else BETTER * found.chance(best) + (0.0 if group <= taken else due)
+        price = PRICE.get(step, 0.0)
+        needed = (-price if group <= taken else price) if price else BETTER * found.chance(best) + (0.0 if group <= taken else due)
         if found.ratio > best.ratio + needed:
             choice, best = other, found
     return choice, best, everywhere
