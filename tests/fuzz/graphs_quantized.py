@@ -65,12 +65,21 @@ def product(d: Draft) -> None:
     bias = [d.numbers((count,))] if op != "MatMul" and d.chance(0.5) else []
     y = d.op(op, d.op("DequantizeLinear", *operand(d, x)), w, *bias, **({"group": groups} if op == "Conv" else {}))
     if d.chance(0.5):
-        function, named = d.pick(("Relu", {}), ("HardSigmoid", {}), ("LeakyRelu", {"alpha": 0.3}), ("HardSwish", {}))
-        y = d.op(function if d.opset >= 14 else "Relu", y, **(named if d.opset >= 14 else {}))
+        y = finished(d, y)
     if d.chance(0.5):
         return
     scale, zero = parameters(d, kind, 0.1)
     d.op("DequantizeLinear", d.op("QuantizeLinear", y, scale, zero), scale, zero)
+
+
+def finished(d: Draft, y: str) -> str:
+    """A function of a product's sums."""
+    function, named, since = d.pick(
+        ("Relu", {}, 6), ("HardSigmoid", {}, 6), ("LeakyRelu", {"alpha": 0.3}, 6), ("HardSwish", {}, 14), ("Sigmoid", {}, 6),
+        ("Sigmoid", {}, 6), ("Gelu", {}, 20), ("Gelu", {"approximate": "tanh"}, 20),
+    )  # fmt: skip
+    result = d.op(function if d.opset >= since else "Relu", y, **(named if d.opset >= since else {}))
+    return d.op("Mul", *((y, result) if d.chance(0.5) else (result, y))) if function == "Sigmoid" and d.chance(0.8) else result
 
 
 def depthwise(d: Draft) -> None:
