@@ -77,16 +77,16 @@ def _near(most: float, coefficients: tuple[float, ...]) -> Callable[..., Steps]:
 
 
 # x / (1 + e^-x), and x times the normal distribution's share below x, by erf or by tanh
-_SWISH = _near(13.0, (1.0530946e-05, -0.00032742845, 0.0037237105, -0.015843753, -0.055928322, 0.91692978))
-_GELU = _near(4.5, (0.00051600928, 0.0026598396, -0.03602672, -0.089457124, 0.91670871))
-_GELU_TANH = _near(5.375, (0.000364918, 0.0028045475, -0.035577662, -0.089876175, 0.91679406))
+_SWISH = _near(13.5, (-3.6162328e-07, 2.1009635e-05, -0.0004379072, 0.004259271, -0.017078418, -0.0546818, 0.91651887))
+_GELU = _near(5.0, (-0.0001912397, 0.0019419312, -0.0011145129, -0.03171394, -0.091494866, 0.91700405))
+_GELU_TANH = _near(5.0, (-0.0001276209, 0.0012611299, 0.0005670065, -0.033163033, -0.090954915, 0.9169421))
 
 # by the name of the function, see edgec/integer/unary.py
 FUNCTIONS: dict[str, KernelFunction] = {
     "HardSigmoid": KernelFunction("hard_sigmoid", ("alpha", "beta"), _one(lambda v, alpha, beta: clip(alpha * v + beta, 0.0, 1.0))),
     "HardSwish": KernelFunction("hard_swish", (), _one(lambda v: v * clip(real(1 / 6) * v + real(0.5), 0.0, 1.0))),
     "LeakyRelu": KernelFunction("leaky_relu", ("alpha",), _one(lambda v, alpha: select(binary("lt", v, 0.0), alpha * v, v))),
-    "Swish": KernelFunction("swish", (), _SWISH, only=(Fraction(1),), within=2.2e-4),
-    "Gelu none": KernelFunction("gelu", (), _GELU, within=6e-5),
-    "Gelu tanh": KernelFunction("gelu_tanh", (), _GELU_TANH, within=4e-5),
+    "Swish": KernelFunction("swish", (), _SWISH, only=(Fraction(1),), within=1.2e-4),
+    "Gelu none": KernelFunction("gelu", (), _GELU, within=1.8e-6),
+    "Gelu tanh": KernelFunction("gelu_tanh", (), _GELU_TANH, within=1e-5),
 }

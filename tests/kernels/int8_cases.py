@@ -241,9 +241,11 @@ SHAPES: dict[str, Callable[[np.ndarray, np.float32, np.float32], np.ndarray]] = 
     "HardSwish": lambda v, _, __: v * SHAPES["HardSigmoid"](v, np.float32(1 / 6), np.float32(0.5)),
     "HardSigmoid": lambda v, alpha, beta: np.minimum(np.maximum(alpha * v + beta, np.float32(0)), np.float32(1)),
     "LeakyRelu": lambda v, alpha, _: np.where(v < 0, alpha * v, v),
-    "Swish": lambda v, _, __: _less_its_tail(v, 13.0, 1.0530946e-05, -0.00032742845, 0.0037237105, -0.015843753, -0.055928322, 0.91692978),
-    "Gelu none": lambda v, _, __: _less_its_tail(v, 4.5, 0.00051600928, 0.0026598396, -0.03602672, -0.089457124, 0.91670871),
-    "Gelu tanh": lambda v, _, __: _less_its_tail(v, 5.375, 0.000364918, 0.0028045475, -0.035577662, -0.089876175, 0.91679406),
+    "Swish": lambda v, _, __: _less_its_tail(
+        v, 13.5, -3.6162328e-07, 2.1009635e-05, -0.0004379072, 0.004259271, -0.017078418, -0.0546818, 0.91651887
+    ),
+    "Gelu none": lambda v, _, __: _less_its_tail(v, 5.0, -0.0001912397, 0.0019419312, -0.0011145129, -0.03171394, -0.091494866, 0.91700405),
+    "Gelu tanh": lambda v, _, __: _less_its_tail(v, 5.0, -0.0001276209, 0.0012611299, 0.0005670065, -0.033163033, -0.090954915, 0.9169421),
 }
 
 
