@@ -27,5 +27,11 @@ def rows(array: np.ndarray, samples: int) -> np.ndarray:
     return array.reshape(samples if _by_sample(array.shape, samples) else 1, -1)
 
 
+def best_classes(array: np.ndarray, samples: int) -> np.ndarray:
+    """That of each sample, -1 where there are no scores: how many there are may depend on the inputs."""
+    scores = rows(array, samples)
+    return scores.argmax(1) if scores.shape[1] else np.full(len(scores), -1)
+
+
 def _by_sample(shape: Sequence[int], samples: int) -> bool:
     return len(shape) > 1 and shape[0] == samples

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgec.base.classes import class_count, rows, samples_in
+from edgec.base.classes import best_classes, class_count, samples_in
 from edgec.ir.graph import Graph
 from edgec.quant.decide import some
 from edgec.quant.float_run import Probe
@@ -37,7 +37,7 @@ class Jury:
             for name, one in noise.items():
                 one.add(exact[name], stored[name])
             for name in self._classes:
-                best = [rows(array, batch).argmax(1) for array in (exact[name], stored[name])]
+                best = [best_classes(array, batch) for array in (exact[name], stored[name])]
                 other[name] += int((best[0] != best[1]).sum())
             asked += len(best[0]) if self._classes else 0
         return Accuracy(min((one.sqnr for one in noise.values()), default=BEST), max(other.values()) / asked if asked else None)

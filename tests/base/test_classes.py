@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgec.base.classes import class_count, rows, samples_in
+from edgec.base.classes import best_classes, class_count, rows, samples_in
 from edgec.exam.comparison import compare_answers
 
 COUNTS = {
@@ -39,3 +39,10 @@ def test_each_output_agrees_in_a_share_of_its_own_rows() -> None:
     others = [answers[0], np.where(np.arange(6)[:, None] == 0, [0.0, 1.0], answers[1])]
     found = compare_answers(["one", "six"], [{"x": np.zeros((6, 1))}] * 2, lambda _: answers, lambda _: others)
     assert [score.agreement for score in found.outputs] == [1, 5 / 6] and found.samples == 2
+
+
+def test_where_there_are_no_scores_no_class_is_best() -> None:
+    """Not even where other samples of the model have some."""
+    assert best_classes(np.array([[1, 3], [5, 2]]), 2).tolist() == [1, 0]
+    assert best_classes(np.zeros((2, 0)), 2).tolist() == [-1, -1]
+    assert best_classes(np.zeros(0), 1).tolist() == [-1]
