@@ -51,7 +51,7 @@ def shaped(context: Context, node: Node) -> Step | None:
     """The step of a node that is one of NEAR, of the sums of a product that ends there."""
     for value in node.inputs:
         if value in context.shaped and _near_end(context, value) is node:
-            return Step(node, (value,), node.outputs, partial(_result, NEAR[_name(node)]))
+            return Step(node, (value,), node.outputs, partial(_result, NEAR[_name(node) or "Swish"]))
     return None
 
 
@@ -60,21 +60,18 @@ def _result(function: Function, v: Array) -> tuple[Array]:
 
 
 def _near_end(context: Context, value: str) -> Node | None:
-    """The node that gives one of NEAR of `value`, where nothing else is made of it: Gelu, Swish, or the Mul with its Sigmoid."""
+    """The node that gives one of NEAR of `value`, where nothing else is made of it: the operator, or the Mul of `value` with its Sigmoid."""
     readers = context.model.readers.get(value, [])
     if len(readers) == 1:
-        reader = readers[0]
-        return (
-            reader if reader is not None and reader.inputs[0] == value and _name(reader) in NEAR and reader.get("alpha", 1.0) == 1 else None
-        )
-    gates = [reader for reader in readers if reader is not None and reader.op == "Sigmoid"]
-    products = [reader for reader in readers if reader is not None and reader.op == "Mul"]
-    if len(readers) != 2 or not gates or not products:
+        return readers[0] if readers[0] is not None and _name(readers[0]) else None
+    gate, product = (next((one for one in readers if one is not None and one.op == op), None) for op in ("Sigmoid", "Mul"))
+    if len(readers) != 2 or gate is None or product is None or context.model.only_reader(gate.outputs[0]) is not product:
         return None
-    gate, product = gates[0], products[0]
-    whole = context.model.only_reader(gate.outputs[0]) is product and set(product.inputs) == {value, gate.outputs[0]}
-    return product if whole else None
+    return product if set(product.inputs) == {value, gate.outputs[0]} else None
 
 
 def _name(node: Node) -> str:
-    return "Swish" if node.op == "Mul" else f"Gelu {node.get('approximate', 'none')}" if node.op == "Gelu" else node.op
+    """Which of NEAR an operator is; "" for none."""
+    if node.op == "Gelu":
+        return f"Gelu {node.get('approximate', 'none')}"
+    return "Swish" if node.op == "Swish" and node.get("alpha", 1.0) == 1 else ""

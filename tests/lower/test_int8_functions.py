@@ -49,6 +49,7 @@ def test_functions_are_computed_of_sums(op: str, target: Any) -> None:
 
 UNSHAPED: dict[str, Callable[[Builder, str, str], tuple[str, list[str]]]] = {
     "another slope": lambda b, x, _: (b.op("Mul", x, b.op("Sigmoid", b.op("Mul", x, b.const(1.7, np.float32)))), []),
+    "a factor": lambda b, x, _: (b.op("Mul", x, b.const(1.7, np.float32)), []),
     "another product": lambda b, x, y: (b.op("Mul", b.op("Sigmoid", x), y), [x]),
     "a gate that others read": lambda b, x, _: (b.op("Mul", x, gate := b.op("Sigmoid", x)), [gate]),
     "sums that others read": lambda b, x, _: (b.op("Gelu", x), [x]),
