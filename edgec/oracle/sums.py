@@ -60,7 +60,7 @@ def _result(function: Function, v: Array) -> tuple[Array]:
 
 
 def _near_end(context: Context, value: str) -> Node | None:
-    """The node that gives one of NEAR of `value`, where nothing else is made of it: the operator, or the Mul of `value` with its Sigmoid."""
+    """The node that gives one of NEAR of `value`, where nothing else is made of it: the operator, or the Mul with its Sigmoid."""
     readers = context.model.readers.get(value, [])
     if len(readers) == 1:
         return readers[0] if readers[0] is not None and _name(readers[0]) else None
