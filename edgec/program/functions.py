@@ -77,7 +77,21 @@ def _near(most: float, coefficients: tuple[float, ...]) -> Callable[..., Steps]:
 
 
 # x / (1 + e^-x), and x times the normal distribution's share below x, by erf or by tanh
-_SWISH = _near(13.5, (-3.6162328e-07, 2.1009635e-05, -0.0004379072, 0.004259271, -0.017078418, -0.0546818, 0.91651887))
+_SWISH = _near(
+    14.0,
+    (
+        -3.7804244e-09,
+        2.0405271e-07,
+        -4.5572606e-06,
+        5.398712e-05,
+        -0.0003529858,
+        0.0010685318,
+        0.00079755986,
+        -0.012842539,
+        -0.057072513,
+        0.9169578,
+    ),
+)
 _GELU = _near(5.0, (-0.0001912397, 0.0019419312, -0.0011145129, -0.03171394, -0.091494866, 0.91700405))
 _GELU_TANH = _near(5.0, (-0.0001276209, 0.0012611299, 0.0005670065, -0.033163033, -0.090954915, 0.9169421))
 
@@ -86,7 +100,7 @@ FUNCTIONS: dict[str, KernelFunction] = {
     "HardSigmoid": KernelFunction("hard_sigmoid", ("alpha", "beta"), _one(lambda v, alpha, beta: clip(alpha * v + beta, 0.0, 1.0))),
     "HardSwish": KernelFunction("hard_swish", (), _one(lambda v: v * clip(real(1 / 6) * v + real(0.5), 0.0, 1.0))),
     "LeakyRelu": KernelFunction("leaky_relu", ("alpha",), _one(lambda v, alpha: select(binary("lt", v, 0.0), alpha * v, v))),
-    "Swish": KernelFunction("swish", (), _SWISH, only=(Fraction(1),), within=1.2e-4),
+    "Swish": KernelFunction("swish", (), _SWISH, only=(Fraction(1),), within=1.2e-5),
     "Gelu none": KernelFunction("gelu", (), _GELU, within=1.8e-6),
     "Gelu tanh": KernelFunction("gelu_tanh", (), _GELU_TANH, within=1e-5),
 }
