@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -24,10 +24,11 @@ from edgec.program.titles import titles
 from edgec.targets import Target
 
 _HEADERS = ("files.h", "machine.h", "process.h", "timing.h")  # of the exam program, in runtimes/exam
-_TYPES = {  # of outputs that need not be exact
+_MOVED = {  # types of outputs that need not be exact
     DType.FLOAT32: "EXAM_FLOAT", DType.FLOAT64: "EXAM_DOUBLE", DType.FLOAT16: "EXAM_HALF", DType.BFLOAT16: "EXAM_BFLOAT",
     DType.INT32: "EXAM_INT32", DType.INT64: "EXAM_INT64",
 }  # fmt: skip
+_TYPES = _MOVED | {DType.INT8: "EXAM_INT8", DType.UINT8: "EXAM_UINT8", DType.INT16: "EXAM_INT16", DType.UINT16: "EXAM_UINT16"}
 STEPS = {DType.FLOAT16: 2.0**-10, DType.BFLOAT16: 2.0**-7}  # between neighbours, as a share of the number: a tie may go either way
 TINY = 1e-30  # instead of a largest magnitude that is less
 
@@ -40,7 +41,8 @@ class ExamData:
 
     tolerances: of each question, where it is more. gpu_tolerances: the same for a GPU's answers; where there are none, what any GPU's
     float32 may be off by. anew: places of questions before which a model's states are forgotten; elsewhere each follows the one before.
-    least: of some outputs what their largest magnitude counts as where it is smaller.
+    least: of some outputs what their largest magnitude counts as where it is smaller. cut: integers that floats of such a tolerance were
+    cut to, which may be off by one more.
     """
 
     inputs: Sequence[Mapping[str, np.ndarray]]
@@ -51,6 +53,7 @@ class ExamData:
     gpu_tolerances: Sequence[float] = ()
     anew: Sequence[int] = ()
     least: Mapping[str, float] = field(default_factory=dict)
+    cut: Collection[str] = ()
 
     @property
     def on_cpu(self) -> list[float]:
@@ -64,15 +67,20 @@ class ExamData:
 
     def is_exact(self, name: str, kind: DType) -> bool:
         """Whether an output of that type is right by its bytes alone."""
-        return self.exact.get(name, False) or kind not in _TYPES
+        if name in self.cut and kind in _TYPES:
+            return False
+        return self.exact.get(name, False) or kind not in _MOVED
 
     def limits(self, outputs: Mapping[str, DType], tolerances: Sequence[float]) -> list[list[float]]:
         """For each question, whose tolerances these are, what each output may be off by, as a share of the largest magnitude expected."""
         found = []
         for answer, tolerance in zip(self.outputs, tolerances, strict=True):
-            shares = [max(1.0, self.least.get(name, 0.0) / max(largest(answer[name]), TINY)) for name in outputs]
-            found.append([tolerance * share + STEPS.get(kind, 0.0) for share, kind in zip(shares, outputs.values(), strict=True)])
+            found.append([self._limit(name, kind, largest(answer[name]), tolerance) for name, kind in outputs.items()])
         return found
+
+    def _limit(self, name: str, kind: DType, most: float, tolerance: float) -> float:
+        share = max(1.0, self.least.get(name, 0.0) / max(most, TINY))
+        return tolerance * share + (1 / max(most, TINY) if name in self.cut else STEPS.get(kind, 0.0))
 
 
 def largest(array: np.ndarray) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 from edgec.base.errors import UsageError
 from edgec.emit import ExamData
 from edgec.emit.exam import TINY, largest
+from edgec.exam.cut import is_cut, moved_by_rounding
 from edgec.exam.questions import SHAKEN, STEPS, calm, exam_streams, shaken
 from edgec.exam.reference import FloatModel, filled
 from edgec.exam.saturated import least_numbers
@@ -51,7 +52,7 @@ class Asked:
     """What a float model was asked in streams, and what it answered, by step and output. noise: by what two ways of computing it differ.
 
     reach: how far random numbers of the questions go from 0 on, where nothing else says it. beyond: the values of the optimized model
-    that halves do not hold then, None where nobody looked.
+    that halves do not hold then, None where nobody looked. cut: see ExamData.
     """
 
     streams: Sequence[Sequence[Arrays]]
@@ -59,6 +60,7 @@ class Asked:
     noise: float
     reach: float = 1.0
     beyond: frozenset[str] | None = None
+    cut: frozenset[str] = frozenset()
 
 
 def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatModel | None = None, reach: float = 1.0) -> Asked:
@@ -79,7 +81,7 @@ def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatMod
         original, lambda stream: answers(held(stream)), asked(samples, seed), lambda number: asked(None, seed + number), seed
     )  # fmt: skip
     found = [answers(stream) for stream in streams]
-    noise = _noise(original, run, streams, found, seed)
+    noise, cut = _noise(original, run, streams, found, seed), moved_by_rounding(original, run, streams, found, seed)
     if any(node.op == "QuantizeLinear" for node in original.nodes):  # of constants alone: what is fused rounds to other codes
         kinds, unfused = [original.dtype(name) for name in original.answered], FloatModel(original, optimize=False)
         others = [streamed(original, unfused, stream) for stream in streams]
@@ -87,7 +89,7 @@ def ask(original: Graph, samples: Samples | None, seed: int, reference: FloatMod
             [[a if kind.is_float else b for kind, a, b in zip(kinds, *pair, strict=True)] for pair in zip(*pairs, strict=True)]
             for pairs in zip(found, others, strict=True)
         ]
-    return Asked(streams, found, noise, reach)
+    return Asked(streams, found, noise, reach, cut=cut)
 
 
 def _noise(
@@ -153,7 +155,7 @@ def write_exam(
     limited, on_gpus = ((), limits) if halves == GPU_HALVES else (limits, ())
     shown, answers = ([_shown(arrays, faces) for arrays in group] for group in (vectors, named))
     begins, least = _begins(original, asked.streams), least_numbers(original)
-    return ExamData(shown, answers, exact, tolerance, limited, on_gpus, begins, least)
+    return ExamData(shown, answers, exact, tolerance, limited, on_gpus, begins, least, asked.cut)
 
 
 def _begins(graph: Graph, streams: Sequence[Sequence[object]]) -> list[int]:
@@ -319,8 +321,9 @@ def _exact_exam(
     tolerances = [FLIP_FACTOR * one.reach for one in asked]
     # NaNs are one value, whose bits are not part of the contract
     exact = {name: same and not any(_has_nan(one.outputs[name]) for one in asked) for name, same in exact.items()}
+    cut = frozenset(name for name, same in exact.items() if not same and is_cut(graph, name))
     return ExamData(
-        [one.inputs for one in asked], [one.outputs for one in asked], exact, FLOAT_TOLERANCE, tolerances, anew=_begins(graph, chosen)
+        [one.inputs for one in asked], [one.outputs for one in asked], exact, FLOAT_TOLERANCE, tolerances, anew=_begins(graph, chosen), cut=cut
     )  # fmt: skip
 
 

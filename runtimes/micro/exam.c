@@ -69,18 +69,9 @@ static void open_exam(void) {
 static float number(const unsigned char *data, enum exam_type type, size_t index) {
     uint16_t half;
     float single;
-    int32_t whole;
-    int64_t wide;
     data += index * exam_bytes_of(type);
     if (type == EXAM_DOUBLE) return nearby(data);
-    if (type == EXAM_INT32) {
-        memcpy(&whole, data, sizeof whole);
-        return (float)whole;
-    }
-    if (type == EXAM_INT64) {
-        memcpy(&wide, data, sizeof wide);
-        return (float)wide;
-    }
+    if (type >= EXAM_INT8) return (float)exam_whole(data, type);
     if (type == EXAM_FLOAT) {
         memcpy(&single, data, sizeof single);
         return single;
