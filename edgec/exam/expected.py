@@ -322,9 +322,8 @@ def _exact_exam(
     # NaNs are one value, whose bits are not part of the contract
     exact = {name: same and not any(_has_nan(one.outputs[name]) for one in asked) for name, same in exact.items()}
     cut = frozenset(name for name, same in exact.items() if not same and is_cut(graph, name))
-    return ExamData(
-        [one.inputs for one in asked], [one.outputs for one in asked], exact, FLOAT_TOLERANCE, tolerances, anew=_begins(graph, chosen), cut=cut
-    )  # fmt: skip
+    given, answers, begins = [one.inputs for one in asked], [one.outputs for one in asked], _begins(graph, chosen)
+    return ExamData(given, answers, exact, FLOAT_TOLERANCE, tolerances, anew=begins, cut=cut)
 
 
 def _has_nan(array: np.ndarray) -> bool:
