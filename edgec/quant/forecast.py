@@ -32,7 +32,8 @@ class Forecast:
         self._copies = {value: self._moved(value) for value in self._errors}
         self._costs = self._rates.of_layers(self.graph, self.layers)
         self._constants = self.graph.constants.keys()
-        self._candidates = candidates_of(self.graph, codes_out=twins.calibration.codes_out, shaped=twins.calibration.shaped)
+        self.shaped = frozenset(twins.calibration.shaped)
+        self._candidates = candidates_of(self.graph, codes_out=twins.calibration.codes_out, shaped=self.shaped)
         self._excluded = excluded_nodes(self.graph, twins.calibration.exclude)
         self._chosen: dict[frozenset[str], tuple[frozenset[int], frozenset[str]]] = {}
 

@@ -38,7 +38,7 @@ STEPS: dict[str, Callable[[QuantizeOptions], bool]] = {
     TIGHT: lambda options: options.equalize,
     SCALE: lambda options: options.round_weights,
     ROUND: lambda options: options.round_weights,
-    SHAPE: lambda options: options.shape_sums,
+    SHAPE: lambda options: options.shape_sums and options.goal is None,  # which may ask for 16 bits behind a function
 }
 CHEAP = frozenset({CORRECT, EQUALIZE, MILD})  # no pass over all samples is made for them
 EFFORT: dict[str, frozenset[str]] = {"fast": CHEAP, "normal": frozenset(STEPS), "high": frozenset(STEPS)}

@@ -1,7 +1,7 @@
 """Codes of 16 bits in place of float32, for layers that a goal keeps from int8: where they are enough, and cost less.
 
 The weights stay as they are in int8. What a layer reads is stored in 16 bits: one whose own weights spoil the answers stays in
-float32.
+float32. So does one that reads what a product computes as a function of its sums, whose results have 8 bits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from edgec.quant.tries import Tries
 def widened(kept: Names, goal: Goal, tries: Tries, forecast: Forecast) -> tuple[Names, Names]:
     """What of `kept` still needs float32, and what reads 16 bits: of the products as many as the goal allows, those first that save most
     time; then without those that may as well read 8 bits."""
-    products = frozenset(layer.node.name for layer in forecast.layers if layer.role is Role.MATRIX)
+    narrow = {name for layer in forecast.layers if layer.node.outputs[0] in forecast.shaped for name in layer.results}
+    products = frozenset(
+        layer.node.name for layer in forecast.layers if layer.role is Role.MATRIX and narrow.isdisjoint(layer.operands)
+    )  # fmt: skip
 
     def saved(name: str) -> float:
         return forecast.latency(kept) - forecast.latency(kept - {name}, {name})

@@ -12,9 +12,15 @@ from edgec.integer.operators import WideDotProduct
 from edgec.ir.graph import Graph
 from edgec.ir.verify import verify
 from edgec.quant import QuantizeOptions, apply_calibration, quantize
-from edgec.quant.diagnose import diagnose
-from edgec.quant.goal import Goal
-from edgec.quant.widen import most
+from edgec.quant.apply import apply
+from edgec.quant.calibration_file import read_calibration
+from edgec.quant.diagnose import diagnose, examine
+from edgec.quant.forecast import Forecast
+from edgec.quant.goal import Accuracy, Goal
+from edgec.quant.ranking import Names
+from edgec.quant.shaped import with_functions
+from edgec.quant.twins import twins_of
+from edgec.quant.widen import most, widened
 from tests.lower.test_int8 import TARGETS, check
 from tests.quant.small import Small, content, samples, sqnr
 from tests.quant.test_goal import PLAIN, chain
@@ -22,7 +28,7 @@ from tests.quant.test_goal import PLAIN, chain
 GOAL, LOUD = Goal(min_sqnr=26), 30
 
 
-def outlying() -> Graph:
+def outlying(function: str = "Relu", **attributes: float) -> Graph:
     """Convolutions one behind the other; a channel of what the third one gives is large, and read with small weights."""
     small = Small((1, 6, 8, 8))
     value = "x"
@@ -36,7 +42,7 @@ def outlying() -> Graph:
         weights[:, 5] /= LOUD if place == 3 else 1
         node.inputs[1:] = [small.graph.add_constant("spoilt", array) for array in (weights, bias)]
         small.graph.touched()
-        value = small.node("Relu", value)
+        value = small.node(function, value, **attributes)
     return small.done(value)
 
 
@@ -90,3 +96,19 @@ def test_the_largest_number_that_holds_is_found(count: int) -> None:
         asked: list[int] = []
         assert most(count, lambda number, asked=asked, limit=limit: not asked.append(number) and number <= limit) == limit  # type: ignore[misc, func-returns-value]
         assert len(asked) <= 1 + max(1, count).bit_length()
+
+
+def test_what_reads_a_function_of_sums_reads_8_bits() -> None:
+    """A kernel that computes one has no other codes, and behind another one that function would be an island."""
+    graph = outlying("Swish", alpha=1.0)
+    (third,) = [node.outputs[0] for node in graph.nodes if node.name == "layer2"]
+    calibration = with_functions(graph, read_calibration(quantize(graph, samples(graph), PLAIN).calibration, graph), [third])
+    twins = twins_of(graph, apply(graph, calibration), calibration)
+    forecast, asked = Forecast(twins, examine(twins, samples(graph))), []
+
+    def tries(kept: Names, wide: Names = frozenset()) -> Accuracy:
+        asked.append(wide)
+        return Accuracy(30.0 if "layer1" in kept | wide else 0.0, None)
+
+    assert widened(frozenset({"layer1", "layer3"}), GOAL, tries, forecast) == ({"layer3"}, {"layer1"})  # type: ignore[arg-type]
+    assert asked and not any("layer3" in wide for wide in asked)
