@@ -22,7 +22,7 @@ class KernelFunction:
     """name: as a part of kernels' names. numbers: the attributes that are arguments, at most `alpha` and `beta`.
 
     only: the numbers that the operator must have where the steps are of these alone. within: how far they may be from the operator; what
-    comes near costs a kernel as much as some dozen products of each result, so it is for those who ask for it.
+    comes near costs a kernel some ten instructions for each result, so it is for those who ask for it.
     """
 
     name: str
@@ -57,7 +57,7 @@ def _one(of: Callable[..., Expr]) -> Callable[..., Steps]:
 def _near(most: float, coefficients: tuple[float, ...]) -> Callable[..., Steps]:
     """max(v, 0) - t p(t)^8 for t = min(|v|, most), p by Horner: the eighth power falls as an exponential does.
 
-    The coefficients make the largest error least, by least squares of ever higher powers of it, and are then rounded to binary32.
+    The coefficients make the largest error least, as near as a fit finds them, and are rounded to binary32.
     """
 
     def of(v: Expr) -> Steps:
